@@ -36,10 +36,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("fxscope-import", &["pmu", "record"]),
     ("fxscope-latency", &["machine", "pmu", "record"]),
-    ("fxscope-analyze", &["pmu", "record"]),
     ("fxscope-validate", &["host", "pmu"]),
     ("fxscope-jitter", &["host", "osnoise"]),
-    ("fxscope-report", &["counts", "host", "machine", "pmu", "record", "analyze", "validate"]),
+    ("fxscope-report", &["counts", "host", "machine", "pmu", "record", "validate"]),
     (
         "fxscope-session",
         &[
@@ -48,10 +47,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "fxscope-lab",
+        &[
+            "aarch64", "guestmem", "host", "hostinfo", "import", "isa", "jitter", "latency", "linux", "machine",
+            "osnoise", "pmu", "record", "report", "session", "sim", "tlbsweep", "validate",
+        ],
+    ),
+    (
         "fxscope",
         &[
             "calendar", "counts", "host", "hostinfo", "isa", "guestmem", "aarch64", "machine", "linux", "memory",
-            "pipeline", "pmu", "record", "sim", "session", "import", "analyze", "validate", "report", "tlbsweep",
+            "pipeline", "pmu", "record", "sim", "session", "import", "validate", "lab", "report", "tlbsweep",
             "latency", "jitter", "osnoise",
         ],
     ),

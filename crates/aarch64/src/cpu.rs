@@ -114,7 +114,7 @@ pub struct Cpu {
     pub event: bool,
     /// What stopped the block, when an instruction returned [`Stop`].
     pub trap: Trap,
-    /// Value of the virtual counter `CNTVCT_EL0`, kept current by whoever runs the thread.
+    /// Value of the virtual counter `CNTVCT_EL0`, kept current by the driver.
     pub counter: u64,
     /// `CNTFRQ_EL0` in Hz.
     pub counter_hz: u64,

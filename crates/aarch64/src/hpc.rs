@@ -4,7 +4,7 @@
 //! Those of prefetch and sectors keep what is written to them and change no result; a timing model reads them through
 //! [`HpcExtension`]. A new thread begins with its parent's values, and a process keeps them when it executes another
 //! program. A window of the hardware barrier shows a blade that cores share: an access stops the block
-//! ([`crate::cpu::Trap::Window`]), for whoever keeps the blades to carry out.
+//! ([`crate::cpu::Trap::Window`]), which the owner of the blades carries out.
 //! The operating system decides whether user code may use them. Here it may, as on systems set up for computing, unless
 //! the sector cache is switched off. The registers of the same extension that belong to the kernel (`…_EL1`) are undefined for user
 //! code, as all such registers are.
@@ -249,7 +249,7 @@ impl HpcExtension {
         (value != 0).then(|| [0, 8].map(|low| (value >> low & 31) as u8))
     }
 
-    /// `IMP_SCCR_VSCCR_L2_EL0` as it stands; all cores of a CMG have it in common.
+    /// `IMP_SCCR_VSCCR_L2_EL0` ; all cores of a CMG share it.
     #[must_use]
     pub fn shared_by_cmg(&self) -> u64 {
         self.values[place::L2_SECTORS]

@@ -8,6 +8,7 @@
 //! * [`fp`]: floating-point arithmetic with Arm's NaN, rounding, flush-to-zero and flag rules.
 //! * [`hpc`]: the registers of the HPC extension.
 //! * [`block`]: decoded basic blocks and their execution.
+//! * [`spin`]: iterations of spin loops, many at a time.
 //!
 //! Invariant: nothing here knows of time. Executing an instruction changes architectural state and
 //! appends words to the dynamic stream (`fxscope_isa::mem`); the timing model reads them afterwards.
@@ -20,6 +21,7 @@ mod governed;
 pub mod hpc;
 pub mod insn;
 mod serialise;
+pub mod spin;
 mod statistics;
 pub mod table;
 

@@ -42,7 +42,7 @@ pub struct Inst {
     pub aux: u16,
 }
 
-/// What decoding may depend on besides the word itself.
+/// What decoding may depend on in addition to the word.
 #[derive(Clone, Copy, Debug)]
 pub struct Ctx {
     /// Address of the instruction.

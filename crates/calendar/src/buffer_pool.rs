@@ -1,31 +1,32 @@
-//! Pools of identical entries, each held for an interval: miss buffers, for instance.
+//! Pools of identical buffers, each held for an interval: MSHRs, write-back buffers, table walkers.
 
 use crate::Cycle;
 
-/// A pool of identical entries, each held for an interval: miss buffers, for instance.
+/// A pool of identical buffers, each held for an interval: the MSHRs of a cache, for instance.
 ///
-/// Each entry remembers its latest holding, with those before it that leave no room for another. A request well before
-/// them uses the entry before it: a far-future holding does not block earlier ones.
+/// Each entry remembers its latest holding, merged with those before it that leave no room for another. A request well
+/// before them uses the entry before it: a holding in the far future does not block earlier ones.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct BufferPool {
     capacity: usize,
-    /// Of each entry, when it is free again; whole blocks, which [`NO_ENTRY`] fills up.
+    /// For each entry, when it is free again; padded to whole blocks with [`NO_ENTRY`].
     ends: Box<[End]>,
-    /// Of each entry: requests before this use it before its holding, and before those that left no room in front of it. A
-    /// gap is taken to be long enough when it is as long as the holding.
+    /// For each entry: requests before this use it before its holding, and before those that left no room in front of
+    /// it. A gap is taken to be long enough when it is as long as the holding.
     before: Box<[Cycle]>,
     /// The least end of each [`BLOCK`] of entries; if there are more than two, in blocks again.
     soonest: Box<[End]>,
-    /// Of each block, the last of `before`.
+    /// For each block, the latest of `before`.
     last_before: Box<[Cycle]>,
-    /// Blocks whose least end is not up to date, a bit each; the last bit stands for all from there on.
+    /// Blocks whose least end is stale, a bit each; the last bit stands for all further blocks.
     stale: u64,
     /// The entry that was granted longest ago.
     next: usize,
-    /// How many of the last holdings, each of the next entry, ended no earlier than those before them; and the last one's
-    /// end.
+    /// The number of consecutive holdings, each of the next entry, that ended no earlier than the one before; and the
+    /// end of the last one.
     in_order: usize,
     last_until: Cycle,
-    /// Requests from then on come behind all holdings.
+    /// Requests from then on come after all holdings.
     no_gap: Cycle,
 }
 
@@ -34,9 +35,9 @@ const BLOCK: usize = 16;
 /// The last bit of [`BufferPool::stale`].
 const LAST_BIT: usize = u64::BITS as usize - 1;
 
-/// When an entry's latest holding ends, with the entry's number in the low bits: the least of some is that of the first entry
-/// of those that are free first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// When an entry's latest holding ends, with the entry's number in the low bits: the least of some is that of the first
+/// entry of those that are free first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize, serde::Serialize)]
 struct End(u64);
 
 /// An end without an entry, behind all others.
@@ -170,7 +171,7 @@ impl BufferPool {
         if until >= end {
             self.ends[entry] = End::new(entry, until);
             self.stale |= 1 << (entry / BLOCK).min(LAST_BIT);
-            // In a gap too short for it nobody fits: with the holding before the gap, this is one.
+            // A gap that is too short fits no holding: this one is merged with the holding before the gap.
             let room = from.saturating_sub(until - from);
             if room >= end {
                 self.before[entry] = room;
@@ -230,8 +231,8 @@ mod tests {
         const HELD: Cycle = 250;
         let mut p = BufferPool::new(CAPACITY);
         let mut holdings = Vec::new();
-        // Each asker in turn asks for all of its next 100 cycles, three times as often as there is room for. Turns are shorter than
-        // holdings.
+        // Each asker in turn asks for all of its next 100 cycles, three times as often as there is room for. Turns are
+        // shorter than holdings.
         for ask in 0..4_000_u64 {
             let (turn, asker, in_turn) = (ask / 80, ask / 10 % 8, ask % 10);
             let grant = p.first_free(100 * turn + 10 * in_turn + asker);

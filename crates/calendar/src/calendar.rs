@@ -4,7 +4,7 @@
 //! resources out of order. A "next free at" clock would let one far-future reservation block every
 //! younger, earlier one; a calendar fills the gaps.
 //!
-//! Every calendar has a *floor*: the earliest time anybody may still ask for. Slots behind it are
+//! Every calendar has a *floor*: the earliest time that may still be requested. Slots before it are
 //! forgotten, so a calendar is a ring of constant size.
 
 use std::ops::Range;
@@ -18,12 +18,14 @@ const WORDS: usize = 256;
 pub const SPAN: u64 = WORDS as u64 * 64;
 
 /// One reservation per slot and cycle.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Calendar {
     /// Bit set: cycle reserved. Bit `c % 64` of word `c / 64 % WORDS`.
+    #[serde(with = "crate::array")]
     words: Box<[u64; WORDS]>,
     /// Cycles before this are forgotten; a multiple of 64.
     floor: Cycle,
-    /// Cycles that are all reserved, if they are not forgotten: a search that meets them goes on behind them.
+    /// Cycles that are all reserved, unless they are forgotten: a search that reaches them continues after them.
     full: Range<Cycle>,
 }
 
@@ -34,7 +36,7 @@ impl Default for Calendar {
 }
 
 impl Calendar {
-    /// Nothing before `now` will be asked for any more.
+    /// No request before `now` follows.
     #[inline(always)]
     pub fn advance(&mut self, now: Cycle) {
         if now >= self.floor + 64 {
@@ -56,7 +58,7 @@ impl Calendar {
         self.floor += steps * 64;
     }
 
-    /// What is reserved is reserved so many cycles later instead.
+    /// Moves all reservations `cycles` later.
     pub fn fast_forward(&mut self, cycles: Cycle) {
         self.floor = shift_words(&mut self.words[..], self.floor, cycles, shift_word);
         self.full = self.full.start + cycles..self.full.end + cycles;
@@ -68,7 +70,7 @@ impl Calendar {
         self.floor + SPAN
     }
 
-    /// Whether the ring has cycle `t`: it is neither forgotten nor beyond.
+    /// Whether cycle `t` is in the ring: neither forgotten nor beyond its end.
     #[inline(always)]
     fn has(&self, t: Cycle) -> bool {
         t.wrapping_sub(self.floor) < SPAN
@@ -155,7 +157,7 @@ impl Calendar {
     }
 
     /// Cycle `t` is free again.
-    pub fn give_back(&mut self, t: Cycle) {
+    pub fn release(&mut self, t: Cycle) {
         if self.has(t) {
             self.words[index(t)] &= !(1 << (t % 64));
             self.full = 0..0;
@@ -169,9 +171,9 @@ impl Calendar {
         !self.has(t) || self.words[index(t)] >> (t % 64) & 1 == 0
     }
 
-    /// Reserves `n` cycles for a work that starts at or after `t`, and returns its start: the first free cycle. Where a
-    /// reservation made before is in the way, the rest follows behind it: who starts first keeps the resource, and
-    /// whoever is pushed back by that was granted already. What is used in all stays right.
+    /// Reserves `n` cycles for an operation that starts at or after `t`, and returns its start: the first free cycle.
+    /// Where an earlier reservation is in the way, the rest follows after it. The operation that starts first should
+    /// keep the resource, but the other one has its grant already; the total use is right.
     #[inline(always)]
     pub fn book_cycles(&mut self, t: Cycle, n: u64) -> Cycle {
         let start = self.book(t);
@@ -183,8 +185,8 @@ impl Calendar {
     }
 }
 
-/// Moves a ring of words of 64 cycles each, forgotten before `floor`, by `cycles`; `shift` is [`shift_word`] for such words.
-/// Returns the new floor.
+/// Moves a ring of words of 64 cycles each, which begins at `floor`, by `cycles`; `shift` is [`shift_word`] for such
+/// words. Returns the new floor.
 pub fn shift_words<W: Default>(
     ring: &mut [W],
     floor: Cycle,
@@ -202,7 +204,7 @@ pub fn shift_words<W: Default>(
     floor
 }
 
-/// Moves the bits of a word by `bits`, 1 to 63: takes in what `carry` has and leaves what goes beyond there.
+/// Shifts a word by `bits`, 1 to 63: shifts `carry` in, and leaves the bits shifted out in it.
 pub fn shift_word(word: &mut u64, bits: u32, carry: &mut u64) {
     let beyond = *word >> (64 - bits);
     *word = *word << bits | *carry;
@@ -215,7 +217,8 @@ fn index(t: Cycle) -> usize {
     (t / 64) as usize % WORDS
 }
 
-/// A bus that carries one line every so many cycles; the period may be a fraction.
+/// A bus that carries one line per period; the period may be a fraction of a cycle.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct LineBus {
     slots: Calendar,
     /// Cycles for each line, times 256.
@@ -236,7 +239,7 @@ impl LineBus {
     fn slot(&self, t: Cycle) -> u64 {
         ((u128::from(t * 256) * u128::from(self.reciprocal)) >> 64) as u64
     }
-    /// Nothing before `now` will be asked for any more.
+    /// No request before `now` follows.
     #[inline(always)]
     pub fn advance(&mut self, now: Cycle) {
         self.slots.advance(self.slot(now));
@@ -248,8 +251,8 @@ impl LineBus {
         let slot = self.slots.book(self.slot(t));
         t.max(self.start(slot))
     }
-    /// Reserves `n` slots (at least one), each the first free one behind the one before, the first at or after `t`; returns
-    /// when that starts, and when the last one ends.
+    /// Reserves `n` slots (at least one) in order, each the first free one, the first at or after `t`. Returns when the
+    /// first starts, and when the last ends.
     #[inline(always)]
     pub fn book_slots(&mut self, t: Cycle, n: u64) -> (Cycle, Cycle) {
         let slot = self.slot(t);
@@ -257,11 +260,11 @@ impl LineBus {
             let first = t.max(self.start(slot));
             return (first, first + n * self.period());
         }
-        self.book_slots_apart(t, n)
+        self.book_scattered_slots(t, n)
     }
     /// The same, when the slots from `t` on are not all free.
     #[inline(never)]
-    fn book_slots_apart(&mut self, t: Cycle, n: u64) -> (Cycle, Cycle) {
+    fn book_scattered_slots(&mut self, t: Cycle, n: u64) -> (Cycle, Cycle) {
         let mut slot = self.slots.book(self.slot(t));
         let first = t.max(self.start(slot));
         let mut end = first + self.period();
@@ -315,7 +318,7 @@ mod tests {
     fn a_cycle_that_was_given_back_can_be_booked_even_where_all_were_known_to_be_taken() {
         let mut c = Calendar::default();
         (0..200).for_each(|_| _ = c.book(0));
-        c.give_back(130);
+        c.release(130);
         assert!(c.is_free(130) && !c.is_free(129));
         assert_eq!([c.book(0), c.book(0)], [130, 200]);
     }

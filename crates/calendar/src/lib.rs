@@ -1,7 +1,8 @@
 //! Simulated time: reservations of resources, accepted out of time order.
 //!
-//! Depends on `std` only.
+//! The state of every resource can be cloned and serialised: it is part of a snapshot of the machine.
 
+pub mod array;
 pub mod buffer_pool;
 pub mod calendar;
 

@@ -375,12 +375,28 @@ pub const WRITES_TO_CMG: [Signal; 4] =
 pub const READS_FROM_MEMORY: [Signal; 4] =
     [Signal::ReadMemCmg0, Signal::ReadMemCmg1, Signal::ReadMemCmg2, Signal::ReadMemCmg3];
 
-/// What counts lines that come from the L2 cache of each CMG of the machine to another one. The machine has no such events.
+/// What counts lines that come from the L2 cache of each CMG of the machine to another one. The machine has no such
+/// events.
 pub const READS_FROM_L2: [Signal; 4] = [Signal::ReadL2Cmg0, Signal::ReadL2Cmg1, Signal::ReadL2Cmg2, Signal::ReadL2Cmg3];
 
 /// A count for every [`Signal`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+#[serde(try_from = "Vec<u64>", into = "Vec<u64>")]
 pub struct Signals([u64; Signal::COUNT]);
+
+impl From<Signals> for Vec<u64> {
+    fn from(signals: Signals) -> Vec<u64> {
+        signals.0.into()
+    }
+}
+
+impl TryFrom<Vec<u64>> for Signals {
+    type Error = &'static str;
+
+    fn try_from(counts: Vec<u64>) -> Result<Signals, &'static str> {
+        counts.try_into().map(Signals).map_err(|_| "there is not one count for each signal")
+    }
+}
 
 impl Default for Signals {
     fn default() -> Signals {
@@ -417,8 +433,8 @@ impl Signals {
         }
         out
     }
-    /// These counts come up to `later` ones of the same counters. Returns what was missing; a count that is ahead of its
-    /// later one stays.
+    /// These counts come up to `later` ones of the same counters. Returns what was missing; a count that is ahead of
+    /// its later one stays.
     pub fn advance(&mut self, later: &Signals) -> Signals {
         let mut missing = Signals::default();
         for (m, (a, b)) in missing.0.iter_mut().zip(self.0.iter_mut().zip(&later.0)) {

@@ -8,7 +8,7 @@ use crate::{Signal, Signals};
 macro_rules! stalls {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $title:literal, $short:literal, [$($signal:ident),*];)+) => {
         /// Why no instruction commits in a cycle (microarchitecture manual 14.4, tables 14-6 and 14-7).
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
         #[repr(u8)]
         pub enum Stall {
             $($(#[$doc])* $variant,)+
@@ -35,7 +35,7 @@ macro_rules! stalls {
             pub const fn short(self) -> &'static str {
                 match self { $(Stall::$variant => $short,)+ }
             }
-            /// The events that count it, besides that of cycles without commit.
+            /// The events that count it, in addition to that of cycles without commit.
             #[must_use]
             pub const fn events(self) -> &'static [Signal] {
                 match self { $(Stall::$variant => &[$(Signal::$signal),*],)+ }
@@ -59,8 +59,8 @@ stalls! {
     VectorL2 = "ld_comp_wait_l1_miss_fl", "FP load L2 wait", "FP L2", [LdCompWait, LdCompWaitL1Miss];
     /// … is known to have missed the L2 cache.
     VectorMemory = "ld_comp_wait_l2_miss_fl", "FP load memory wait", "FP memory", [LdCompWait, LdCompWaitL2Miss];
-    /// The oldest operation, a base instruction's memory access, is complete but for a hardware prefetch that follows it
-    /// and for which no prefetch port is free.
+    /// The oldest operation, a base instruction's memory access, is complete but for a hardware prefetch that follows
+    /// it and for which no prefetch port is free.
     BasePrefetchPort = "LD_COMP_WAIT_PFP_BUSY_EX", "Prefetch port busy, hardware prefetch", "int PFP",
         [LdCompWait, LdCompWaitEx, LdCompWaitPfpBusy, LdCompWaitPfpBusyEx];
     /// The same of a SIMD&FP or SVE instruction's memory access.
@@ -73,7 +73,8 @@ stalls! {
     BaseOperation = "ex_comp_wait", "Integer operation wait", "int op", [EuCompWait];
     /// The oldest operation, of a SIMD&FP or SVE instruction, is not complete.
     VectorOperation = "FL_COMP_WAIT", "FP operation wait", "FP op", [EuCompWait, FlCompWait];
-    /// The oldest operation hands a scatter's data over to store ports and is not complete: no cause that the machine counts.
+    /// The oldest operation hands a scatter's data over to store ports and is not complete: no cause that the machine
+    /// counts.
     StoreData = "scatter_data_wait", "Scatter data wait", "scatter data", [];
     /// The oldest operation is an unresolved branch.
     Branch = "BR_COMP_WAIT", "Branch wait", "branch", [BrCompWait];
@@ -83,8 +84,9 @@ stalls! {
     StorePort = "ROB_EMPTY_STQ_BUSY", "Store port busy", "store port", [RobEmpty, RobEmptyStqBusy];
     /// Nothing is in flight, because the core sleeps.
     Asleep = "WFE_WFI_CYCLE", "Barrier wait", "asleep", [RobEmpty, WfeWfiCycle];
-    /// The kernel works for the program: system calls, and taking and giving back pages. Its instructions are not simulated, so
-    /// that nothing is in flight; its time is that of the machine's description (tables `assumptions` and `page_costs`).
+    /// The kernel works for the program: system calls, and taking and giving back pages. Its instructions are not
+    /// simulated, so that nothing is in flight; its time is that of the machine's description (tables `assumptions` and
+    /// `page_costs`).
     Kernel = "KERNEL_CYCLES", "Kernel", "kernel", [RobEmpty, KernelCycles];
     /// Micro-operations commit, but none completes an instruction.
     UopOnly = "UOP_ONLY_COMMIT", "Micro-operations commit", "uops only", [UopOnlyCommit];

@@ -13,13 +13,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub use fxscope_analyze as analyze;
 pub use fxscope_calendar as calendar;
 pub use fxscope_counts as counts;
 pub use fxscope_host as host;
 pub use fxscope_hostinfo as hostinfo;
 pub use fxscope_import as import;
 pub use fxscope_jitter as jitter;
+pub use fxscope_lab as lab;
 pub use fxscope_latency as latency;
 pub use fxscope_linux as linux;
 pub use fxscope_machine as machine;
@@ -30,9 +30,6 @@ pub use fxscope_report as report;
 pub use fxscope_sim as sim;
 pub use fxscope_tlbsweep as tlbsweep;
 pub use fxscope_validate as validate;
-
-pub mod advise;
-pub mod risks;
 
 pub use fxscope_session::{
     Barrier, CacheLevel, CallPages, Control, DEFAULT_MACHINE, Error, Follow, HostAccess, Identity, MAX_PROGRAM_BYTES,

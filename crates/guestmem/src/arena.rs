@@ -1,7 +1,7 @@
 //! Guest pages: one large anonymous mapping, reserved but not committed by the host, for all address spaces of
 //! a run. A page's number in it times [`PAGE`] is its physical address.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use memmap2::{MmapMut, MmapOptions};
 
@@ -56,11 +56,13 @@ impl Arena {
         Ok(Arena { bytes, free, sharers, ..*self })
     }
 
-    /// The pages that have been handed out and are not all zeros, with their places.
+    /// The pages in use that are not all zeros, with their places.
     fn contents(&self) -> impl Iterator<Item = (usize, &[u8])> {
+        let free: HashSet<u32> = self.free.iter().copied().collect();
         let pages = self.bytes[..self.used as usize * PAGE as usize].chunks(PAGE as usize);
-        let places = (0..).step_by(PAGE as usize);
-        places.zip(pages).filter(|(_, page)| bytemuck::cast_slice::<u8, u64>(page).iter().any(|&word| word != 0))
+        let in_use = (0..).zip(pages).filter(move |(number, _)| !free.contains(number));
+        let written = in_use.filter(|(_, page)| bytemuck::cast_slice::<u8, u64>(page).iter().any(|&word| word != 0));
+        written.map(|(number, page)| (number as usize * PAGE as usize, page))
     }
 
     /// How many bytes of the limit something else than pages uses.
@@ -87,6 +89,11 @@ impl Arena {
     /// An address space has tables of `bytes` bytes less.
     pub(super) fn release_tables(&mut self, bytes: u64) {
         self.tables = self.tables.saturating_sub(bytes);
+    }
+
+    /// Pages handed out so far, including those that have been given back.
+    pub(super) fn used(&self) -> u32 {
+        self.used
     }
 
     /// Bytes that may still be used.

@@ -121,12 +121,18 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// A copy of all of it.
+    /// A copy of all pages and address spaces.
     ///
     /// # Errors
     /// When the host refuses to reserve that much address space.
     pub fn try_clone(&self) -> std::io::Result<Memory> {
         Ok(Memory { arena: self.arena.try_clone()?, tlb: Tlb::default(), spaces: self.spaces.clone() })
+    }
+
+    /// Whether every page of every address space is one that the memory has. Memory from a damaged snapshot may have others.
+    #[must_use]
+    pub fn is_consistent(&self) -> bool {
+        self.spaces.are_within(self.arena.used())
     }
 
     /// Memory with one address space, active and empty, that may hold up to `limit` bytes of backed pages.

@@ -1,4 +1,4 @@
-//! How much of the memory there is has been used.
+//! How much of the memory is in use.
 
 use super::{Memory, Region};
 
@@ -9,7 +9,7 @@ impl Memory {
         self.arena.used_bytes()
     }
 
-    /// Says how many bytes of the limit are used for something else than pages: these are then not there for them.
+    /// Sets how many bytes of the limit are used for something other than pages. They are not available for pages.
     pub fn set_elsewhere(&mut self, bytes: u64) {
         self.arena.set_elsewhere(bytes);
     }
@@ -20,7 +20,7 @@ impl Memory {
         self.arena.elsewhere()
     }
 
-    /// Says how many bytes of the limit whoever runs the program holds on its behalf: these are not there for pages either.
+    /// Sets how many bytes of the limit the simulator holds on the program's behalf. They are not available for pages.
     pub fn set_reserved(&mut self, bytes: u64) {
         self.arena.set_reserved(bytes);
     }

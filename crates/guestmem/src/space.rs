@@ -266,6 +266,13 @@ impl Spaces {
         Spaces { list: vec![Some(Space::new())], active: 0 }
     }
 
+    /// Whether the active address space exists and no address space has another page than the first `pages` of the arena.
+    pub(super) fn are_within(&self, pages: u32) -> bool {
+        let entries = self.list.iter().flatten().flat_map(|space| space.leaves.iter().flatten());
+        let within = entries.flat_map(|leaf| leaf.iter()).all(|&entry| entry <= pages);
+        within && self.list.get(self.active as usize).is_some_and(Option::is_some)
+    }
+
     #[inline(always)]
     pub(super) fn active(&self) -> &Space {
         self.list[self.active as usize].as_ref().expect("the active address space exists")
@@ -423,6 +430,28 @@ mod tests {
         assert_eq!(mem.backed_bytes(), 2 * PAGE);
         assert_eq!(mem.add_space(), child);
         assert_eq!(mem.load::<u32>(PRIVATE), Ok(2));
+    }
+
+    #[test]
+    fn a_copy_and_what_comes_back_from_bytes_have_the_same_contents_and_are_separate() {
+        let (mut mem, parent, child) = forked();
+        let bytes = postcard::to_stdvec(&mem).expect("serialised");
+        // Pages that are not zero: one, of which the child has the same. The shared one has been backed and not written.
+        assert!((PAGE as usize..2 * PAGE as usize).contains(&bytes.len()), "{} bytes", bytes.len());
+        let restored: Memory = postcard::from_bytes(&bytes).expect("deserialised");
+        assert!(restored.is_consistent());
+        let copy = mem.try_clone().expect("reserve");
+        mem.store(SHARED, 9u32).unwrap();
+        for mut other in [restored, copy] {
+            assert_eq!((other.active(), other.backed_bytes(), other.room_bytes()), (parent, 2 * PAGE, 14 * PAGE));
+            other.store(SHARED, 3u32).unwrap();
+            other.activate(child);
+            assert_eq!((other.load::<u32>(PRIVATE), other.load::<u32>(SHARED)), (Ok(1), Ok(3)));
+            other.store(PRIVATE, 4u32).unwrap();
+            other.activate(parent);
+            assert_eq!(other.load::<u32>(PRIVATE), Ok(1));
+        }
+        assert_eq!(mem.load::<u32>(SHARED), Ok(9));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Places that somebody waits for to change.
+//! Watchpoints: addresses whose stores are recorded.
 
 use std::ops::Range;
 

@@ -3,7 +3,7 @@
 use crate::{ClassId, Classes, MemOp, Reg, RegList};
 
 /// How an instruction changes the flow of control.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
 pub enum Branch {
     /// Not a branch.
     #[default]

@@ -16,7 +16,7 @@
 //! has it, restricted to the lowest bit of each element.
 
 /// What happens at the addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum Access {
     /// Demand read.
     Load,
@@ -33,7 +33,7 @@ pub enum Access {
 }
 
 /// How addresses are formed, and so which words are in the dynamic stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum Shape {
     /// One run of consecutive bytes, none masked: scalar, pair, SIMD&FP, SVE LDR/STR.
     Single,
@@ -44,7 +44,7 @@ pub enum Shape {
 }
 
 /// The static description of a memory access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct MemOp {
     /// What happens.
     pub access: Access,

@@ -1,7 +1,7 @@
 //! Instructions that worked on some elements only.
 
 /// An instruction of a block whose governing predicate left out elements when the block ran.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Partial {
     /// Which instruction of the block.
     pub inst: u8,
@@ -12,7 +12,7 @@ pub struct Partial {
 }
 
 /// An instruction of a block that met subnormal numbers when the block ran.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Subnormal {
     /// Which instruction of the block.
     pub inst: u8,

@@ -1,4 +1,4 @@
-//! A guest: programs in execution with all that belongs to them.
+//! A guest: running programs and everything that belongs to them.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -27,8 +27,8 @@ use crate::thread::Thread;
 /// What one step of a program did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A block ran. Its dynamic stream is in [`Guest::cpu`]`.stream()` and the address where execution
-    /// goes on in `.pc`, until the next step. System calls and faults take effect in the next step.
+    /// A block ran. Until the next step, its dynamic stream is in [`Guest::cpu`]`.stream()` and the address of the next
+    /// instruction in `.pc`. System calls and faults take effect in the next step.
     Ran {
         /// The block; see [`Guest::block`].
         block: BlockId,
@@ -40,22 +40,22 @@ pub enum Step {
         /// Simulated time in ns.
         until_ns: u64,
     },
-    /// The next block synchronises with other threads, and the driver wants to know before ([`Guest::hold`]).
+    /// The next block synchronises with other threads, and the driver asked to be told first ([`Guest::hold`]).
     Synchronises,
-    /// No thread is ready on the CPU in place ([`Guest::spread`]).
+    /// No thread is ready on the active CPU ([`Guest::spread`]).
     Idle,
-    /// Another thread goes on, perhaps of another process: [`Guest::cpu`], [`Guest::thread`] and
-    /// [`Guest::memory`] are now of that one, and so are the numbers of blocks.
+    /// Another thread is the running one, perhaps of another process: [`Guest::cpu`], [`Guest::thread`],
+    /// [`Guest::memory`] and the block numbers are now those of that thread.
     Switched,
-    /// Every thread waits for files of the host. Whoever drives the run may stop it, or step again.
+    /// Every thread waits for files of the host. The driver may stop the run or step again.
     Waiting,
-    /// Code has changed: all block numbers so far are void.
+    /// Code has changed: all block numbers so far are invalid.
     CodeChanged,
     /// The program has ended; see [`Guest::end`].
     Ended,
 }
 
-/// Simulated time per instruction in ns when nothing models time.
+/// Simulated time per instruction in ns in functional runs.
 pub const FUNCTIONAL_NS: u64 = 1;
 
 /// The program's process number: the same on every run.
@@ -77,11 +77,11 @@ pub struct Guest {
     most_decoded: usize,
     /// Instructions completed so far, by all threads.
     pub(crate) instructions: u64,
-    /// From this number of instructions on, something must be looked at before the next block; 0: now.
+    /// From this number of instructions on, [`Guest::attend`] is due before the next block; 0: now.
     pub(crate) deadline: u64,
     /// The number of instructions at which the running thread's turn is over.
     pub(crate) quantum_end: u64,
-    /// The running thread does not synchronise with others before the driver has had another look.
+    /// A step stops before a block that synchronises with other threads.
     pub(crate) held: bool,
     /// The number of the thread that the driver knows to be running.
     pub(crate) announced: u32,
@@ -160,8 +160,7 @@ impl Guest {
         }
     }
 
-    /// Executes one block, after dealing with what the block before it left: a system call, a fault, a
-    /// signal.
+    /// Executes one block, after handling what the previous block left: a system call, a fault, a signal.
     #[inline(always)]
     pub fn step(&mut self) -> Step {
         if self.instructions >= self.deadline
@@ -230,7 +229,7 @@ impl Guest {
         self.note_touched();
     }
 
-    /// Takes over what the running thread has touched.
+    /// Records the pages that the running thread has touched.
     pub(crate) fn note_touched(&mut self) {
         if self.memory.has_fresh() {
             self.kernel().note_touched();
@@ -347,7 +346,7 @@ impl Guest {
         self.step()
     }
 
-    /// Deals with what stopped the last block.
+    /// Handles what stopped the last block.
     pub(crate) fn handle(&mut self, trap: Trap) {
         self.kernel().handle(trap);
         self.admit_started();
@@ -362,7 +361,7 @@ impl Guest {
         }
     }
 
-    /// What has happened to the running thread: signals, the end of its wait.
+    /// Delivers signals to the running thread and ends its wait if it is over.
     pub(crate) fn settle(&mut self) {
         let in_vfork = matches!(self.thread().blocked, Some(Blocked { wait: Wait::Child { vfork: Some(_) }, .. }));
         if in_vfork {
@@ -389,7 +388,7 @@ impl Guest {
     /// Makes the system call that the running thread is blocked in again.
     fn call_again(&mut self) {
         let Some(blocked) = self.thread_mut().blocked.take() else { return };
-        self.system.cpus.stir();
+        self.system.cpus.invalidate();
         self.thread_mut().resumed = Some(Resumed { until_ns: blocked.until_ns, progress: blocked.progress });
         syscalls::call(&mut self.kernel());
         self.admit_started();
@@ -412,7 +411,7 @@ impl Guest {
 const EVENT_STREAM_NS: u64 = 100_000;
 
 impl Kernel<'_> {
-    /// Deals with what stopped the last block of the thread.
+    /// Handles what stopped the last block of the thread.
     fn handle(&mut self, trap: Trap) {
         let pc = self.thread.cpu.pc;
         let info = match trap {

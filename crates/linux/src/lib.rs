@@ -1,12 +1,13 @@
 //! Runs AArch64 Linux programs: loads ELF files, answers system calls, delivers signals.
 //!
-//! * [`elf`] checks and maps a program; [`symbols`] names its functions.
-//! * [`guest`] starts it and executes it block by block. A driver calls [`Guest::step`], looks at what
-//!   ran, and keeps the time: [`Guest::set_now_ns`]. Everything a program can learn about time follows from that.
-//! * [`syscalls`] is the table of system calls; the handlers stand beside it, by subject.
-//! * [`signal`] has dispositions, frames and delivery.
-//! * [`kernel`] is what the threads of a process share, [`thread`] what each has for itself; `scheduler` says which
-//!   of them runs, and `cpus` on which CPU.
+//! * [`guest`]: the processes and threads of a run, executed block by block. A driver calls [`Guest::step`], looks at what
+//!   ran, and keeps the time with [`Guest::set_now_ns`]. Everything a program can learn about time follows from that.
+//! * `system` is what all processes share, `process` what the threads of one share, [`thread`] what each has to itself.
+//! * `kernel`: what system calls, faults and signals act on: a thread, its process and the rest, borrowed separately.
+//! * `abi`, `mm`, `fs`, `sched`, `ipc`, [`signal`]: the subsystems of the kernel.
+//! * [`syscalls`]: the table of system calls, with a file of handlers for each subject. They use the subsystems; no
+//!   subsystem uses them.
+//! * `snapshot`: guests as bytes.
 //!
 //! Invariants: the same program, input, files and seed give the same execution. Programs reach host memory
 //! only through `fxscope_guestmem::Memory`. A bad pointer in a system call is `EFAULT` to the program.
@@ -25,11 +26,11 @@ pub mod platform;
 mod process;
 mod processes;
 mod random;
-pub mod rounds;
 mod sched;
 mod setup;
 pub mod signal;
 mod snapshot;
+mod spin;
 mod start_error;
 pub mod symbols;
 pub mod syscalls;

@@ -1,4 +1,4 @@
-//! What the modelled machine tells a program about itself.
+//! The machine as programs see it.
 
 use fxscope_aarch64::cpu::IdRegisters;
 use fxscope_aarch64::hpc::HpcExtension;

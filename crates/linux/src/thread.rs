@@ -181,7 +181,7 @@ impl Thread {
         }
     }
 
-    /// A thread that waits for an event with a monitor armed gets one when somebody has written there. Its address space
+    /// A thread that waits for an event with a monitor armed gets one when its address has been written. Its address space
     /// must be active in `mem`.
     pub(crate) fn look_at_monitor(&mut self, mem: &mut Memory) {
         let Some(Blocked { wait: Wait::Event(Some(monitor)), .. }) = &self.blocked else { return };

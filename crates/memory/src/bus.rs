@@ -4,6 +4,7 @@ use fxscope_calendar::{Cycle, LineBus};
 use fxscope_machine::Spec;
 
 /// The bus as a calendar of short slots. A transfer takes several.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct CacheBus {
     slots: LineBus,
     /// Slots of a fill, a write-back and a clean-eviction notice.

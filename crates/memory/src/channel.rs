@@ -3,6 +3,7 @@
 use fxscope_calendar::{Cycle, LineBus};
 
 /// The channel of a memory.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Channel {
     slots: LineBus,
     /// Time of writes that is not booked as whole slots yet, in 1/256 slot.

@@ -1,11 +1,12 @@
 //! What the cores of a chip share: the L2 caches and memories of all CMGs, the ring between them, and who holds which
 //! line.
 //!
-//! One core runs at a time; the others have their snoops queued ([`crate::snoop_queue`]). Cores of other CMGs may run in
-//! other partitions ([`crate::partition`]). States follow the MESI protocol (manual 9.3) at two levels: an L1D line that is not
-//! marked shared is exclusive, and so is an L2 line. L2 is inclusive of the L1 caches above it. It knows which of them hold a line,
-//! whether one of them may write it ([`Line::OWNED`]), and whether memory holds an older copy ([`Line::DIRTY`], set by the
-//! first write in L1). The state here is always up to date; a core's private caches follow when it handles its snoops.
+//! One core runs at a time; the others have their snoops queued ([`crate::snoop_queue`]). Cores of other CMGs may run
+//! in other partitions ([`crate::partition`]). States follow the MESI protocol (manual 9.3) at two levels: an L1D line
+//! that is not marked shared is exclusive, and so is an L2 line. L2 is inclusive of the L1 caches above it. It knows
+//! which of them hold a line, whether one of them may write it ([`Line::OWNED`]), and whether memory holds an older
+//! copy ([`Line::DIRTY`], set by the first write in L1). The state here is always up to date; a core's private caches
+//! follow when it handles its snoops.
 
 mod coherence;
 
@@ -42,7 +43,7 @@ pub struct Answer {
 }
 
 /// A core of the chip.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct CoreId {
     /// Its CMG.
     pub cmg: usize,
@@ -110,12 +111,14 @@ pub struct Evicted {
 }
 
 /// What the cores share.
+#[derive(serde::Deserialize, serde::Serialize)]
 pub struct Chip {
     pub(crate) cmgs: Cmgs,
     pub(crate) ring: Ring,
     /// Physical memory. Partitions read it; only the whole chip changes it.
     pub(crate) frames: Arc<Frames>,
     /// Set when this is a partition of a chip.
+    #[serde(skip)]
     pub(crate) partition: Option<Box<PartitionCtx>>,
     /// More than one core has run.
     pub(crate) multicore: bool,
@@ -125,7 +128,7 @@ pub struct Chip {
 }
 
 /// The constants of a chip.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Shape {
     nodes: Nodes,
     line_shift: u32,
@@ -135,6 +138,26 @@ pub(crate) struct Shape {
     fill: Cycle,
     /// From a snoop reaching a core to L2 having the answer: without and with the line itself.
     snoop_answer: [Cycle; 2],
+}
+
+impl Clone for Chip {
+    /// A copy of a whole chip.
+    ///
+    /// # Panics
+    /// When this is a partition of a chip.
+    fn clone(&self) -> Chip {
+        assert!(self.partition.is_none(), "only a whole chip can be cloned");
+        let Chip { cmgs, ring, frames, partition: _, multicore, snoops, shape } = self;
+        Chip {
+            cmgs: cmgs.clone(),
+            ring: ring.clone(),
+            frames: Arc::clone(frames),
+            partition: None,
+            multicore: *multicore,
+            snoops: *snoops,
+            shape: *shape,
+        }
+    }
 }
 
 impl Chip {
@@ -194,7 +217,8 @@ impl Chip {
         self.snoops
     }
 
-    /// A core requests a line itself: queued invalidations of it are superseded by the answer. Returns whether there was one.
+    /// A core requests a line itself: queued invalidations of it are superseded by the answer. Returns whether there
+    /// was one.
     #[inline(always)]
     pub fn absorb_invalidations(&mut self, id: CoreId, line: u64) -> bool {
         self.cmgs[id.cmg].snoop_queues.absorb_invalidations(id.core, line)
@@ -213,7 +237,8 @@ impl Chip {
         &self.frames
     }
 
-    /// Physical memory, to be changed. Partitions that read it have given it back; a clone of the chip gets its own copy.
+    /// Physical memory, to be changed. Partitions that read it have given it back; a clone of the chip gets its own
+    /// copy.
     pub(crate) fn frames_mut(&mut self) -> &mut Frames {
         Arc::make_mut(&mut self.frames)
     }
@@ -246,8 +271,8 @@ impl Chip {
         }
     }
 
-    /// Reads a line for a core. Returns the answer, and the line evicted from the core's L2 if it is dirty or the core itself
-    /// may hold it; other cores are snooped.
+    /// Reads a line for a core. Returns the answer, and the line evicted from the core's L2 if it is dirty or the core
+    /// itself may hold it; other cores are snooped.
     #[inline(always)]
     pub fn read(&mut self, id: CoreId, request: Request, signals: &mut Signals) -> (Answer, Option<Evicted>) {
         if self.partition.is_some() && self.involves_other_cmgs(id, request.line, request.write) {
@@ -370,21 +395,23 @@ impl Chip {
         }
     }
 
-    /// L2 of `cmg` will soon be asked for `line`, which it does not have, and then for the line `step` after it (a hint for
-    /// simulator speed; no effect on timing).
+    /// L2 of `cmg` will soon be asked for `line`, which it does not have, and then for the line `step` after it (a hint
+    /// for simulator speed; no effect on timing).
     #[inline(always)]
     pub fn expect(&self, cmg: usize, line: u64, step: i64) {
         self.cmgs[cmg].expect(line, step);
     }
 
-    /// Where L2 of `cmg` probably has `line`, which was requested lately (a hint for simulator speed; no effect on timing).
+    /// Where L2 of `cmg` probably has `line`, which was requested lately (a hint for simulator speed; no effect on
+    /// timing).
     #[inline(always)]
     #[must_use]
     pub fn remembered(&self, cmg: usize, line: u64) -> Slot {
         self.cmgs[cmg].remembered(line)
     }
 
-    /// The line at `slot` of L2 of `cmg` will soon be evicted or written (a hint for simulator speed; no effect on timing).
+    /// The line at `slot` of L2 of `cmg` will soon be evicted or written (a hint for simulator speed; no effect on
+    /// timing).
     #[inline(always)]
     pub fn expect_at(&self, cmg: usize, slot: Slot) {
         self.cmgs[cmg].expect_at(slot);
@@ -422,8 +449,8 @@ impl Chip {
         });
     }
 
-    /// Updates the state of a line. L2 does not have it if another CMG has just taken it and the core has not handled the
-    /// snoop yet.
+    /// Updates the state of a line. L2 does not have it if another CMG has just taken it and the core has not handled
+    /// the snoop yet.
     #[inline(always)]
     fn update(&mut self, id: CoreId, held: Held, change: impl FnOnce(&mut Line, &mut Holders)) {
         let cmg = &mut self.cmgs[id.cmg];

@@ -14,7 +14,7 @@ use crate::snoop_queue::SnoopQueues;
 use crate::tags::{Line, Slot, Tags, Victim};
 
 /// The L1 caches of a CMG that hold a line, a bit for each core. Small, since L2 keeps one for each of its lines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Holders {
     /// Cores whose L1D has it.
     pub data: u32,
@@ -60,6 +60,7 @@ impl Holders {
 pub type Evicted = (Victim, Holders);
 
 /// L2 cache, its banks and buffers, and the memory channel of one CMG.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Cmg {
     tags: Tags<RECENT>,
     /// Sector limits.
@@ -217,8 +218,8 @@ impl Cmg {
         self.hit[core]
     }
 
-    /// A request of core number `core` finds no free move-in buffer from `t` to `end`. The first such request of a core is
-    /// sent again whenever the core learns of its refusal. Returns how often it passed the pipeline again.
+    /// A request of core number `core` finds no free move-in buffer from `t` to `end`. The first such request of a core
+    /// is sent again whenever the core learns of its refusal. Returns how often it passed the pipeline again.
     #[inline(never)]
     pub fn refuse(&mut self, core: usize, t: Cycle, end: Cycle) -> u64 {
         let from = t.max(self.refused[core]);
@@ -230,8 +231,8 @@ impl Cmg {
         times
     }
 
-    /// Reads a line from memory, or from the memory-side cache, requested at `t`. Returns when it is ready to be sent to core
-    /// number `core`.
+    /// Reads a line from memory, or from the memory-side cache, requested at `t`. Returns when it is ready to be sent
+    /// to core number `core`.
     #[inline(always)]
     pub fn read_memory(&mut self, core: usize, line: u64, demand: bool, t: Cycle, signals: &mut Signals) -> Cycle {
         match self.side_cache {
@@ -359,7 +360,8 @@ impl Cmg {
         let alone = request.write || (request.holder == Holder::Data && free);
         answer.shared = !alone;
         if alone {
-            // Nobody else gets the line before the core has it. Write permission without data is used in the next cycle.
+            // Nobody else gets the line before the core has it. Write permission without data is used in the next
+            // cycle.
             if answer.missed.is_none() {
                 let sooner = if holders.data & me.data == 0 { 0 } else { fill - 1 };
                 state.take(Line::FROM_MEMORY);
@@ -403,7 +405,8 @@ impl Cmg {
         self.find(line).map(|slot| self.tags.line(slot).sector())
     }
 
-    /// `line` will soon be inserted, and the line `step` after it next (a hint for simulator speed; no effect on timing).
+    /// `line` will soon be inserted, and the line `step` after it next (a hint for simulator speed; no effect on
+    /// timing).
     #[inline(always)]
     pub fn expect(&self, line: u64, step: i64) {
         let set = self.set_of(line);

@@ -1,8 +1,9 @@
-//! Physical memory: which page frame, and so which memory node, a page of a program has.
+//! Physical memory: the page frame, and so the memory node, of each page.
 //!
-//! A page gets its frame when it is translated for the first time, on the node its range asks for, and keeps it until
-//! the range is unmapped or the system moves the page. Frames of a node are handed out from its first address on; those smaller than a chunk
-//! come from chunks, so that small pages leave no holes between large ones. Translation tables come from the other end.
+//! A page gets its frame at its first translation, on the node that its range names, and keeps it until the range is
+//! unmapped or the system moves the page. Frames of a node are allocated from its first address up. Small frames come
+//! from chunks, so that small pages leave no holes between large ones. Translation tables are allocated from the last
+//! address down.
 
 use std::collections::BTreeMap;
 
@@ -11,40 +12,40 @@ use fxscope_machine::Spec;
 use crate::tables::VIRTUAL_BITS;
 
 /// Where the pages of a range are put. Nodes are counted from 0, as CMGs are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Deserialize, serde::Serialize)]
 pub enum Placement {
     /// On the node of the core that touches them first.
     #[default]
     FirstTouch,
     /// On this node.
     Node(u8),
-    /// Page by page in turn on the nodes whose bits are set.
+    /// Page by page, round-robin on the nodes whose bits are set.
     Interleave(u64),
 }
 
 /// A range of an address space with one page size and one placement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct PageRange {
     /// First address.
     pub start: u64,
-    /// Address behind the last byte.
+    /// One past the last address.
     pub end: u64,
     /// Log2 of the page size.
     pub shift: u32,
     /// Nodes of its pages.
     pub placement: Placement,
-    /// Grows whenever the system moves pages of it to another node: they get new frames.
+    /// How often the system has moved pages of it to another node: moved pages get new frames.
     pub moved: u32,
 }
 
-/// Smaller frames are cut from chunks of this size, log2 bytes: 2 MiB.
+/// Log2 bytes of the chunks from which smaller frames are allocated: 2 MiB.
 const CHUNK_SHIFT: u32 = 21;
 
 /// The bits of a virtual address without the number of its address space.
 const VIRTUAL: u64 = (1 << VIRTUAL_BITS) - 1;
 
 /// The frame of a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Frame {
     /// Log2 of its size.
     pub shift: u32,
@@ -55,21 +56,21 @@ pub struct Frame {
 }
 
 /// The memory of one node.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
 struct Node {
-    /// Bytes handed out, from the first address on.
+    /// Bytes allocated, from the first address up.
     used: u64,
-    /// PartitionResult of the chunk that small frames come from.
+    /// The free part of the current chunk.
     chunk: std::ops::Range<u64>,
-    /// Frames given back, by size.
+    /// Freed frames, by size.
     free: BTreeMap<u32, Vec<u64>>,
-    /// Bytes of translation tables and of what is left out to align them, from the last address down.
+    /// Bytes of translation tables, with their alignment gaps, from the last address down.
     tables: u64,
 }
 
-/// Which physical addresses belong to which node. Nodes begin at multiples of a power of two, so that a shift finds the
-/// node of an address whatever size nodes have.
-#[derive(Clone, Copy, Debug, Default)]
+/// The node of each physical address. Nodes begin at multiples of a power of two, so that a shift finds the node of an
+/// address whatever the size of nodes is.
+#[derive(Clone, Copy, Debug, Default, serde::Deserialize, serde::Serialize)]
 pub struct Nodes {
     /// Log2 of the distance between the first addresses of nodes.
     shift: u32,
@@ -97,14 +98,14 @@ impl Nodes {
 }
 
 /// The page frames of all nodes.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
 pub struct Frames {
     nodes: Box<[Node]>,
     node_bytes: u64,
     addresses: Nodes,
     /// Frames by virtual page: its first address with the number of its address space above it.
     pages: BTreeMap<u64, Frame>,
-    /// Physical addresses of translation tables by [`crate::tables::Way::name`].
+    /// Physical addresses of translation tables by [`crate::tables::Path::name`].
     tables: BTreeMap<u64, u64>,
 }
 
@@ -121,7 +122,7 @@ impl Frames {
         }
     }
 
-    /// Which addresses are whose.
+    /// The node of each address.
     #[must_use]
     pub fn nodes(&self) -> Nodes {
         self.addresses
@@ -133,14 +134,14 @@ impl Frames {
         self.addresses.of(physical)
     }
 
-    /// The physical address of the page at `page`, which lies in `range`, if it has a frame that is up to date.
+    /// The physical address of the page at `page` in `range`, if it has a current frame.
     #[must_use]
     pub fn known(&self, page: u64, range: PageRange) -> Option<u64> {
         let frame = self.pages.get(&key(page, range.shift))?;
         (frame.moved >= range.moved).then_some(frame.physical)
     }
 
-    /// The physical address of the page at `page`, which lies in `range` and a core of node `local` translates.
+    /// The physical address of the page at `page` in `range`, which a core of node `local` translates.
     pub fn frame(&mut self, page: u64, range: PageRange, local: usize) -> u64 {
         let PageRange { shift, placement, moved, .. } = range;
         if let Some(physical) = self.known(page, range) {
@@ -165,12 +166,12 @@ impl Frames {
         self.pages.contains_key(&key(page, shift))
     }
 
-    /// A free frame on `node`, or, when that is full, on the next one that has room.
+    /// A free frame on `node`, or on the next node with room when that is full.
     fn take(&mut self, node: usize, shift: u32) -> u64 {
         let nodes = self.nodes.len();
         let with_room =
             (0..nodes).map(|i| (node + i) % nodes).find(|&n| self.nodes[n].has_room(shift, self.node_bytes));
-        // A program larger than the machine's memory: the last node goes on.
+        // A program larger than the machine's memory: the last node continues beyond its end.
         let node = with_room.unwrap_or(nodes - 1);
         self.addresses.first(node) + self.nodes[node].take(shift)
     }
@@ -181,14 +182,14 @@ impl Frames {
         self.tables.get(&name).copied()
     }
 
-    /// The physical address of the translation table `name` of `bytes` bytes, a power of two. It lies on the node of the
-    /// core that needs it first, and stays there: tables outlive the pages they lead to.
+    /// The physical address of the translation table `name` of `bytes` bytes, a power of two. It lies on the node of
+    /// the core that needs it first, and stays there: tables outlive the pages they lead to.
     pub fn table(&mut self, name: u64, bytes: u64, local: usize) -> u64 {
         let (nodes, node_bytes, addresses) = (&mut self.nodes, self.node_bytes, self.addresses);
         *self.tables.entry(name).or_insert_with(|| addresses.first(local) + nodes[local].take_table(bytes, node_bytes))
     }
 
-    /// `start..end`, which belongs to one address space, is unmapped: the pages that lie in it as a whole are free.
+    /// `start..end` of one address space is unmapped: frees the frames of pages that are completely in it.
     pub fn release(&mut self, start: u64, end: u64) {
         let whole = |(&key, frame): (&u64, &Frame)| (page(key) + (1 << frame.shift) <= end).then_some(key);
         let gone: Vec<u64> = self.pages.range(start..end).filter_map(whole).collect();
@@ -211,11 +212,11 @@ impl Frames {
     }
 }
 
-/// Bits that log2 of a page's size has.
+/// Bits of the log2 of a page's size.
 const SHIFT_BITS: u64 = 0x3f;
 
-/// Pages of several sizes may begin at one address, where segments share a large page: the lowest bits, which are 0 in a
-/// page's address, tell them apart.
+/// Pages of several sizes may begin at one address, where segments share a large page: the lowest bits, which are 0 in
+/// a page's address, distinguish them.
 fn key(page: u64, shift: u32) -> u64 {
     page | u64::from(shift)
 }
@@ -224,7 +225,7 @@ fn page(key: u64) -> u64 {
     key & !SHIFT_BITS
 }
 
-/// The node that is next for page number `page` among those of `mask`.
+/// The node of page number `page` among those of `mask`.
 fn in_turn(mask: u64, page: u64) -> Option<usize> {
     let among = u64::from(mask.count_ones());
     let skipped = page.checked_rem(among)?;
@@ -242,7 +243,7 @@ impl Node {
 
     /// Offset of a table of `bytes` bytes in the node's memory.
     fn take_table(&mut self, bytes: u64, node_bytes: u64) -> u64 {
-        // When tables have taken a whole node, they start again at its end.
+        // When tables fill a whole node, they start again at its end.
         let end = if self.tables + 2 * bytes > node_bytes { node_bytes } else { node_bytes - self.tables };
         let offset = (end - bytes) & !(bytes - 1);
         self.tables = node_bytes - offset;

@@ -1,10 +1,11 @@
 //! Timing of the memory hierarchy: caches, translation, prefetch, buses and local memory.
 //!
-//! No data, no I/O: only who waits for what, and until when. Times are absolute cycles. A request may be made for an earlier
-//! time than the one before it, since all shared resources are calendars.
+//! No data, no I/O: only who waits for what, and until when. Times are absolute cycles. A request may be made for an
+//! earlier time than the one before it, since all shared resources are calendars.
 //!
-//! * [`tags`]: tag arrays. [`pipes`]: the load/store pipes. [`tlb`], [`tables`]: translation. [`frames`]: physical memory and
-//!   page placement. [`pointer`]: tagged addresses. [`prefetch`]: the stream prefetcher. [`sectors`]: the sector cache.
+//! * [`tags`]: tag arrays. [`pipes`]: the load/store pipes. [`tlb`], [`tables`]: translation. [`frames`]: physical
+//!   memory and page placement. [`pointer`]: tagged addresses. [`prefetch`]: the stream prefetcher. [`sectors`]: the
+//!   sector cache.
 //! * [`cmg`]: L2 and memory of one CMG. [`ring`]: between CMGs. [`chip`]: what cores share, and coherence.
 //!   [`snoop_queue`]: snoops of cores that are not running. [`partition`]: a chip on several host threads.
 //! * [`hierarchy`]: the memory hierarchy as one core sees it.

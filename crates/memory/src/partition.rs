@@ -1,10 +1,11 @@
 //! A chip partitioned over several host threads.
 //!
-//! Most requests of a core concern its own CMG alone. So a chip can be partitioned: each partition has some CMGs, whose cores
-//! run as they do with the whole chip. A request that involves another CMG (a line of another CMG's memory, a line that
-//! several CMGs hold, a page that gets its frame) blocks until every partition has blocked, synced or finished. Blocked
-//! partitions then run one at a time, in the order of their CMGs, with the whole chip, and all continue in parallel.
-//! Results do not depend on host thread timing: the same partitions doing the same work give the same results.
+//! Most requests of a core concern its own CMG alone. So a chip can be partitioned: each partition has some CMGs, whose
+//! cores run as they do with the whole chip. A request that involves another CMG (a line of another CMG's memory, a
+//! line that several CMGs hold, a page that gets its frame) blocks until every partition has blocked, synced or
+//! finished. Blocked partitions then run one at a time, in the order of their CMGs, with the whole chip, and all
+//! continue in parallel. Results do not depend on host thread timing: the same partitions doing the same work give the
+//! same results.
 
 use std::num::NonZero;
 use std::ops::{Index, IndexMut, Range};
@@ -19,7 +20,7 @@ use crate::frames::Frames;
 use crate::ring::Ring;
 
 /// The CMGs of a chip, or those of a partition, by their numbers.
-#[derive(Default)]
+#[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Cmgs {
     list: Vec<Cmg>,
     first: usize,
@@ -151,8 +152,8 @@ impl Chip {
         result
     }
 
-    /// A partition waits until every other one has synced, too, has blocked, or has finished, and all blocked ones have been
-    /// served. The more often partitions sync, the sooner blocked ones are served.
+    /// A partition waits until every other one has synced, too, has blocked, or has finished, and all blocked ones have
+    /// been served. The more often partitions sync, the sooner blocked ones are served.
     pub fn sync(&mut self) {
         let Some(ctx) = self.partition.take() else { return };
         self.frames = Arc::default();

@@ -1,13 +1,14 @@
 //! The two load/store pipes of a core as a calendar.
 //!
-//! Rules (microarchitecture manual 7.2, 7.6): a cycle takes two loads, or one write of store data (ST2) on pipe 1. Only the tag
-//! access (ST0) of an eligible store may run on pipe 0 in the same cycle as a write. Moving a line in or out takes both pipes.
+//! Rules (microarchitecture manual 7.2, 7.6): a cycle takes two loads, or one write of store data (ST2) on pipe 1. Only
+//! the tag access (ST0) of an eligible store may run on pipe 0 in the same cycle as a write. Moving a line in or out
+//! takes both pipes.
 
 use fxscope_calendar::calendar::{shift_word, shift_words};
 use fxscope_calendar::{Cycle, SPAN};
 
 /// The reservations of 64 cycles, a bit for each cycle.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, serde::Deserialize, serde::Serialize)]
 struct Taken {
     pipe0: u64,
     pipe1: u64,
@@ -45,8 +46,8 @@ impl Taken {
         }
     }
 
-    /// Takes the cycle of `bit`. Returns the pipe: of two free ones the address pipe's own (`own`: all bits set for pipe 1);
-    /// pipe 1 for a flow that takes both.
+    /// Takes the cycle of `bit`. Returns the pipe: of two free ones the address pipe's own (`own`: all bits set for
+    /// pipe 1); pipe 1 for a flow that takes both.
     #[inline(always)]
     fn take(&mut self, kind: Kind, bit: u64, own: u64) -> usize {
         match kind {
@@ -132,7 +133,9 @@ fn periods(cycles: Cycle, period: Cycle) -> u64 {
 const WORDS: usize = SPAN as usize / 64;
 
 /// The calendar of both pipes.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct LoadStorePipes {
+    #[serde(with = "fxscope_calendar::array")]
     taken: Box<[Taken; WORDS]>,
     /// Cycles before this are forgotten; a multiple of 64.
     floor: Cycle,
@@ -181,8 +184,8 @@ impl LoadStorePipes {
         self.past = std::array::from_fn(|pipe| self.past[pipe] + more[pipe]);
     }
 
-    /// Moves all reservations `cycles` later. Replayed flows are counted first, at their old place: which cycles of their word
-    /// they take is not known.
+    /// Moves all reservations `cycles` later. Replayed flows are counted first, at their old place: which cycles of
+    /// their word they take is not known.
     pub fn fast_forward(&mut self, cycles: Cycle) {
         for taken in &mut self.taken[..] {
             let replayed = taken.replayed();
@@ -226,8 +229,8 @@ impl LoadStorePipes {
         t
     }
 
-    /// Sets whether the next addresses come from EAGB or from EAGA. Each sends accesses to its own pipe if that is free (manual
-    /// 7.2.1, figure 2-6).
+    /// Sets whether the next addresses come from EAGB or from EAGA. Each sends accesses to its own pipe if that is free
+    /// (manual 7.2.1, figure 2-6).
     #[inline(always)]
     pub fn from_eagb(&mut self, eagb: bool) {
         self.own = u64::from(eagb).wrapping_neg();
@@ -239,9 +242,9 @@ impl LoadStorePipes {
         self.book(t, Kind::Load)
     }
 
-    /// An access replays its flow every `period` cycles after `t`, until one runs at or after `end`; earlier ones are cancelled.
-    /// Cancelled flows take cycles that nothing else has reserved: they are counted, and block nothing. Returns when the
-    /// successful one is sent.
+    /// An access replays its flow every `period` cycles after `t`, until one runs at or after `end`; earlier ones are
+    /// cancelled. Cancelled flows take cycles that nothing else has reserved: they are counted, and block nothing.
+    /// Returns when the successful one is sent.
     pub fn replay(&mut self, t: Cycle, end: Cycle, period: Cycle) -> Cycle {
         let counted = end.min(self.floor + SPAN);
         let mut next = t + period;
@@ -254,8 +257,9 @@ impl LoadStorePipes {
         if next < end { next + periods(end - next, period) * period } else { next }
     }
 
-    /// The access whose flow was reserved last, in cycle `t`. Returns whether it ends in the stages of a long access: when it
-    /// is one, or when a long one that began `ahead` cycles earlier in the same pipe would end in the same cycle (manual 2.9).
+    /// The access whose flow was reserved last, in cycle `t`. Returns whether it ends in the stages of a long access:
+    /// when it is one, or when a long one that began `ahead` cycles earlier in the same pipe would end in the same
+    /// cycle (manual 2.9).
     #[inline(always)]
     pub fn ends_long(&mut self, t: Cycle, long: bool, ahead: Cycle) -> bool {
         let place = |t: Cycle| (t / 64) as usize % WORDS;
@@ -304,12 +308,12 @@ impl LoadStorePipes {
                 return t + n - 1;
             }
         }
-        self.both_apart(t, n)
+        self.both_scattered(t, n)
     }
 
     /// The same, when the first free cycle does not begin `n` consecutive ones.
     #[inline(never)]
-    fn both_apart(&mut self, t: Cycle, n: u64) -> Cycle {
+    fn both_scattered(&mut self, t: Cycle, n: u64) -> Cycle {
         let mut last = t;
         for _ in 0..n {
             last = self.book(last, Kind::Both);

@@ -5,8 +5,8 @@ use crate::sectors::{SECTORS, Sector};
 /// Bits of a pointer that are its address.
 pub(crate) const ADDRESS: u64 = (1 << 56) - 1;
 
-/// A data pointer: its address, what bits 63:60 (`pf_func`) request of the prefetcher, and the sector in bits 57:56 (A64FX
-/// specification, HPC extension 1.1).
+/// A data pointer: its address, what bits 63:60 (`pf_func`) request of the prefetcher, and the sector in bits 57:56
+/// (A64FX specification, HPC extension 1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pointer {
     /// Address without the tag.
@@ -38,8 +38,8 @@ impl Pointer {
     }
 }
 
-/// `pf_func`: which hardware prefetches an access may trigger, and whether a prefetch instruction is weak. It is the upper
-/// half of the pointer's tag; the whole tag is stored, so that one shift splits a pointer.
+/// `pf_func`: which hardware prefetches an access may trigger, and whether a prefetch instruction is weak. It is the
+/// upper half of the pointer's tag; the whole tag is stored, so that one shift splits a pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steering(u8);
 

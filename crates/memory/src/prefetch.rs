@@ -1,8 +1,8 @@
 //! The hardware prefetcher of a core: its queue in stream detect mode and in prefetch injection mode.
 //!
-//! Stream detect: a miss on line A registers A+1 and A−1 as expected. A demand access to one of them fixes the direction
-//! and asks for nothing yet. From the next one on each asks for the lines ahead: a few for each hit while the distance
-//! grows to its maximum, then one (microarchitecture manual 11.5.2, figure 11-2). L1 requests start with the second hit.
+//! Stream detect: a miss on line A registers A+1 and A−1 as expected. A demand access to one of them fixes the
+//! direction and requests nothing yet. Each further one requests lines ahead: a few per hit while the distance grows to
+//! its maximum, then one (microarchitecture manual 11.5.2, figure 11-2). L1 requests start with the second hit.
 //!
 //! Injection: an access through a pointer that names injection registers prefetches at their distances: whenever it
 //! comes, or, in PFQ_ALLOCATE mode, when it comes where a miss before and the offset of the registers let it be
@@ -14,27 +14,27 @@ use fxscope_counts::Signal;
 use fxscope_machine::spec::Prefetch as PrefetchSpec;
 
 use crate::pointer::{ADDRESS, Steering};
-use control::{Control, Injection, InjectionLevel, Registers, Reliableness};
+use control::{Control, Injection, InjectionLevel, Parameters, Registers, Reliableness};
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, serde::Deserialize, serde::Serialize)]
 struct Stream {
-    /// The line expected next; while the direction is open, also `next - 2` is.
+    /// The line that is expected next; while the direction is open, `next - 2` is expected, too.
     next: u64,
     /// +1, −1, or 0 while open.
     step: i64,
-    /// Next line to ask for, into L1 and into L2. Of an injected stream `ask_l1` is the predicted address.
+    /// The next line to request, into L1 and into L2. For an injected stream, `ask_l1` is the predicted address.
     ask_l1: u64,
     ask_l2: u64,
-    /// Hits that asked for lines so far.
+    /// Hits that have requested lines.
     hits: u32,
-    /// L2 prefetches in a row that found their line in L2.
+    /// Consecutive L2 prefetches that found their line in L2.
     l2_hits: u32,
-    /// The accesses that continue it.
+    /// The accesses that can continue it.
     of: Of,
 }
 
 /// The accesses that a queue entry is compared with.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 enum Of {
     /// Those that name no injection registers.
     Detected,
@@ -63,7 +63,7 @@ pub struct Run {
     pub reliableness: Reliableness,
 }
 
-/// What made the prefetcher ask.
+/// The mode of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Stream detect mode.
@@ -75,7 +75,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The counters of its requests for L1 and for L2.
+    /// The counters of its requests into L1 and into L2.
     #[must_use]
     pub fn counters(self) -> (Signal, Signal) {
         match self {
@@ -95,9 +95,9 @@ pub struct Requests {
     pub l2: Run,
     /// From one line to the next, +1 or −1.
     pub step: i64,
-    /// What asks.
+    /// The mode.
     pub mode: Mode,
-    /// The queue entry, if one asks.
+    /// The queue entry that requests, if one does.
     pub entry: Option<usize>,
 }
 
@@ -105,15 +105,17 @@ pub struct Requests {
 const HINTS: usize = 64;
 
 /// The prefetch queue of a core.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Prefetcher {
     queue: Box<[Stream]>,
     /// Next entry to replace (FIFO).
     fifo: usize,
-    /// For each `line % HINTS`, the entry that last came to expect such a line.
+    /// For each `line % HINTS`, the entry that expected such a line last.
+    #[serde(with = "fxscope_calendar::array")]
     hints: [u8; HINTS],
     control: Control,
     line_shift: u32,
-    spec: PrefetchSpec,
+    parameters: Parameters,
 }
 
 impl Prefetcher {
@@ -124,15 +126,15 @@ impl Prefetcher {
             queue: vec![IDLE; spec.queue as usize].into(),
             fifo: 0,
             hints: [0; HINTS],
-            control: Control::new(&Registers::default(), spec),
+            control: Control::new(&Registers::default(), &spec.into()),
             line_shift,
-            spec: spec.clone(),
+            parameters: spec.into(),
         }
     }
 
-    /// The registers hold this now. Streams go on with what is set.
+    /// Sets the registers. Streams continue with the new settings.
     pub fn set_registers(&mut self, registers: &Registers) {
-        self.control = Control::new(registers, &self.spec);
+        self.control = Control::new(registers, &self.parameters);
     }
 
     /// How it prefetches.
@@ -141,8 +143,7 @@ impl Prefetcher {
         &self.control
     }
 
-    /// Whether it is to be told of every access through such a pointer, not only of misses and of first uses of
-    /// prefetched lines.
+    /// Whether it observes every access through such a pointer, not only misses and first hits of prefetched lines.
     #[inline(always)]
     #[must_use]
     pub fn watches(&self, steering: Steering) -> bool {
@@ -160,7 +161,7 @@ impl Prefetcher {
         self.queue.iter().position(|s| s.of == of && s.expects(line))
     }
 
-    /// A demand access to `addr`, which `missed` L1 or did not: what to prefetch now. A miss that no entry expects
+    /// The prefetches that a demand access to `addr` triggers, which `missed` L1 or hit. A miss that no entry expects
     /// may start a stream.
     #[inline(always)]
     pub fn access(&mut self, addr: u64, missed: bool, steering: Steering) -> Option<Requests> {
@@ -189,7 +190,7 @@ impl Prefetcher {
         }
     }
 
-    /// Stream detect mode: an access came to `line`, one of the two that `entry` expects, and tells the direction.
+    /// Stream detect mode: an access to `line`, one of the two that `entry` expects, fixes the direction.
     fn direct(&mut self, entry: usize, line: u64) {
         let s = &mut self.queue[entry];
         s.step = if s.next == line { 1 } else { -1 };
@@ -199,14 +200,14 @@ impl Prefetcher {
         self.hints[s.next as usize % HINTS] = entry as u8;
     }
 
-    /// Stream detect mode: an access came to `line`, which `entry`, whose direction is known, expects.
+    /// Stream detect mode: an access to `line`, which `entry`, whose direction is known, expects.
     #[inline(always)]
     fn follow(&mut self, entry: usize, line: u64, (l1_lines, l2_lines): (u32, u32)) -> Requests {
         let s = &mut self.queue[entry];
         s.hits += 1;
         s.next = line.wrapping_add_signed(s.step);
-        let (step, ramp) = (s.step, self.spec.ramp_lines);
-        let adapted = self.spec.l2_stop_hits > 0 && s.l2_hits >= self.spec.l2_stop_hits;
+        let (step, ramp) = (s.step, self.parameters.ramp_lines);
+        let adapted = self.parameters.l2_stop_hits > 0 && s.l2_hits >= self.parameters.l2_stop_hits;
         let none = (line, 0);
         let l2 = if l2_lines > 0 && !adapted { run(&mut s.ask_l2, line, step, ramp, l2_lines) } else { none };
         let l1 = if l1_lines > 0 && s.hits > 1 { run(&mut s.ask_l1, line, step, ramp, l1_lines) } else { none };
@@ -221,7 +222,7 @@ impl Prefetcher {
         }
     }
 
-    /// Injection mode, by the registers number `n`.
+    /// Injection mode, by register pair `n`.
     #[inline(never)]
     fn inject(&mut self, addr: u64, missed: bool, n: usize) -> Option<Requests> {
         let injection = self.control.injection[n];
@@ -243,8 +244,8 @@ impl Prefetcher {
         Some(Requests { l1, l2, step: 1, mode, entry })
     }
 
-    /// The entry that predicted an access to `addr` through the injection registers number `n`; it predicts the next
-    /// one now. Without such an entry, a miss gets one.
+    /// The entry that predicted an access to `addr` through register pair `n`; it predicts the next one now. Without
+    /// such an entry, a miss allocates one.
     fn predicted(&mut self, addr: u64, missed: bool, n: usize, injection: &Injection) -> Option<usize> {
         let of = Of::Injected(n as u8);
         if let Some(entry) = self.expecting(addr >> self.line_shift, of) {
@@ -258,7 +259,7 @@ impl Prefetcher {
         None
     }
 
-    /// An injected stream's entry predicts the address an offset behind `from`.
+    /// The entry of an injected stream predicts the address one offset after `from`.
     fn predict(&mut self, entry: usize, from: u64, injection: &Injection) {
         let s = &mut self.queue[entry];
         s.ask_l1 = from.wrapping_add_signed(injection.offset) & ADDRESS;
@@ -271,12 +272,12 @@ impl Prefetcher {
         (addr.wrapping_add_signed(distance) & ADDRESS) >> self.line_shift
     }
 
-    /// Whether an entry asks for no more lines in L2.
+    /// Whether an entry has stopped requesting lines into L2.
     fn adapted(&self, entry: usize) -> bool {
-        self.spec.l2_stop_hits > 0 && self.queue[entry].l2_hits >= self.spec.l2_stop_hits
+        self.parameters.l2_stop_hits > 0 && self.queue[entry].l2_hits >= self.parameters.l2_stop_hits
     }
 
-    /// Stream detect mode: a miss on `line`, which no entry expects, starts a stream unless one leads there.
+    /// Stream detect mode: a miss on `line`, which no entry expects, starts a stream unless one leads there already.
     fn detect(&mut self, line: u64) {
         let leads_there = |s: &Stream| s.of == Of::Detected && s.next == line + 1 && s.step >= 0;
         if !self.queue.iter().any(leads_there) {
@@ -293,14 +294,14 @@ impl Prefetcher {
         entry
     }
 
-    /// An L2 prefetch of a stream found its line in L2, or did not. After enough of the former in a row the
-    /// stream asks for no more lines in L2 (manual 11.5.4).
+    /// An L2 prefetch of a stream hit or missed in L2. After enough consecutive hits the stream requests no more lines
+    /// into L2 (manual 11.5.4).
     pub fn l2_answered(&mut self, entry: usize, hit: bool) {
         let s = &mut self.queue[entry];
         s.l2_hits = if hit { s.l2_hits.saturating_add(1) } else { 0 };
     }
 
-    /// An L1 prefetch of a stream missed L2: L2 prefetching is worth while again.
+    /// An L1 prefetch of a stream missed L2: the stream requests lines into L2 again.
     pub fn l1_missed_l2(&mut self, entry: usize) {
         self.queue[entry].l2_hits = 0;
     }
@@ -311,9 +312,9 @@ impl Prefetcher {
     }
 }
 
-/// The lines to ask for on a hit at `line`: from `ask`, at most `ramp`, none farther than `reach` lines.
+/// The lines to request on a hit at `line`: from `ask`, at most `ramp`, none farther than `reach` lines.
 fn run(ask: &mut u64, line: u64, step: i64, ramp: u32, reach: u32) -> (u64, u32) {
-    // A stream that was outrun starts again at the access.
+    // A stream that the accesses have overtaken restarts at the access.
     let ahead = ask.wrapping_sub(line) as i64 * step;
     let first = if ahead < 0 { line } else { *ask };
     let room = i64::from(reach) - ahead.max(0) + 1;

@@ -6,7 +6,7 @@ use fxscope_calendar::{Cycle, LineBus};
 use fxscope_machine::Spec;
 
 /// The ring: a link each way between neighbours, and each CMG's port.
-#[derive(Default)]
+#[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
 pub struct Ring {
     /// `links[i]` connects stop `i` of the ring and the next one.
     links: Box<[TwoWay]>,
@@ -18,6 +18,7 @@ pub struct Ring {
 }
 
 /// A link between two neighbours.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 struct TwoWay {
     up: LineBus,
     down: LineBus,
@@ -58,8 +59,8 @@ impl Ring {
         if 2 * up <= n { (from, up, true) } else { (to, n - up, false) }
     }
 
-    /// The CMG farthest from `from` (the first of several), and the cycles of a message there and back; `None` when there is
-    /// only one CMG.
+    /// The CMG farthest from `from` (the first of several), and the cycles of a message there and back; `None` when
+    /// there is only one CMG.
     #[must_use]
     pub fn farthest(&self, from: usize) -> Option<(usize, Cycle)> {
         let others = (0..self.stops.len()).filter(|&cmg| cmg != from);
@@ -73,7 +74,8 @@ impl Ring {
         self.route(from, to).1 as Cycle * self.hop
     }
 
-    /// Transfers a line that is ready at `t` from one CMG to another. Returns when it has arrived; within a CMG that is `t`.
+    /// Transfers a line that is ready at `t` from one CMG to another. Returns when it has arrived; within a CMG that is
+    /// `t`.
     pub fn transfer(&mut self, from: usize, to: usize, t: Cycle) -> Cycle {
         if from == to {
             return t;
@@ -135,7 +137,8 @@ mod tests {
         let mut ring = Ring::new(&spec);
         let each = u64::from(spec.l2.line_bytes / spec.ring.bytes_per_cycle);
         let (hop, t) = (spec.ring.hop, 1_024);
-        // To opposite CMGs: from 0 by way of 1, and from 2 by way of 0. Both take the link from 0 to 1, at the same time.
+        // To opposite CMGs: from 0 by way of 1, and from 2 by way of 0. Both take the link from 0 to 1, at the same
+        // time.
         assert_eq!(ring.transfer(0, 3, t), t + 2 * hop);
         assert_eq!(ring.transfer(2, 1, t - hop), t + each + hop);
         assert_eq!(ring.transfer(1, 0, t), t + hop, "the other way");

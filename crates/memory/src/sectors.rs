@@ -1,7 +1,7 @@
-//! The sector cache: which sector an access belongs to, and which sectors give up a line for it.
+//! The sector cache: the sector of an access, and the sectors that give up a line for it.
 //!
-//! A sector is a number that each line carries. A limit says how many lines of a set a sector should have at most; it
-//! is kept to when a line is replaced, never by throwing lines out, and a line is found whatever its sector is
+//! A sector is a number that each line carries. A limit is the most lines of a set that a sector should have. It is
+//! applied when a line is replaced, never by evicting lines, and a line is found whatever its sector is
 //! (microarchitecture manual 12.2; A64FX specification, HPC extension 1.2).
 
 use std::ops::Range;
@@ -12,11 +12,11 @@ pub const SECTORS: usize = 4;
 /// The number of a sector, below [`SECTORS`].
 pub type Sector = u8;
 
-/// More ways than any cache has.
+/// More ways than any cache has: no limit.
 const NO_LIMIT: u8 = u8::MAX;
 
 /// Most lines of each sector in a set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Limits([u8; SECTORS]);
 
 impl Limits {
@@ -34,16 +34,16 @@ impl Limits {
         self
     }
 
-    /// Those limits if any of them can be reached in a cache of so many `ways`.
+    /// These limits, if any of them can be reached in a cache with `ways` ways.
     #[must_use]
     pub fn within(self, ways: usize) -> Option<Limits> {
         self.0.iter().any(|&most| usize::from(most) < ways).then_some(self)
     }
 
-    /// The sectors, as a mask, of which one gives up its oldest line for a fill into `sector` when the sectors have
-    /// `held` lines of a full set. A sector that has all it may have replaces its own (manual, figure 12-3). One that
-    /// has less takes from those that have too much (figure 12-2), or else from those that have all they may have: as
-    /// long as a sector has less, its lines stay.
+    /// The sectors, as a mask, one of which gives up its oldest line for a fill into `sector` when the sectors have
+    /// `held` lines of a full set. A sector at its limit replaces its own lines (manual, figure 12-3). One below its
+    /// limit takes lines from sectors above theirs (figure 12-2), or else from sectors at theirs: the lines of a sector
+    /// below its limit stay.
     #[inline(always)]
     #[must_use]
     pub fn giving(self, held: [u8; SECTORS], sector: Sector) -> u8 {
@@ -78,7 +78,7 @@ pub struct Joins {
 }
 
 /// How the accesses of a core get their sectors: by bits 57:56 of the pointer, or by where the data are.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Assignment {
     /// The bits of a pointer's sector that count: all, or none when tags of pointers do not choose sectors.
     tag_mask: Sector,
@@ -88,7 +88,7 @@ pub struct Assignment {
     group: Sector,
     /// A line found by an access of another sector moves to it.
     moves: bool,
-    /// Data that have a sector wherever they are accessed from, lowest address first.
+    /// Address ranges with a fixed sector, lowest address first.
     data: Box<[(Range<u64>, Sector)]>,
 }
 

@@ -1,7 +1,7 @@
 //! A memory-side cache in front of the main memory of a CMG: direct-mapped, of whole lines, with its own memory.
 //!
-//! Tags are stored with the lines, so every lookup reads a line: a miss occupies the channel as a hit does and reads the victim,
-//! too. The line that main memory sends then occupies the channel again to be written.
+//! Tags are stored with the lines, so every lookup reads a line: a miss occupies the channel as a hit does and reads
+//! the victim, too. The line that main memory sends then occupies the channel again to be written.
 
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals};
@@ -10,6 +10,7 @@ use fxscope_machine::Spec;
 use crate::channel::{Channel, Rate};
 
 /// The memory-side cache of one CMG.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct SideCache {
     /// For each place, one plus the tag of its line, and [`DIRTY`]; 0 when it is empty.
     tags: Box<[u32]>,
@@ -39,8 +40,8 @@ pub(crate) enum Found {
 }
 
 impl SideCache {
-    /// An empty cache; `None` for a machine without one. `hit`: for each core, cycles from the grant of a request to the line
-    /// being ready to send.
+    /// An empty cache; `None` for a machine without one. `hit`: for each core, cycles from the grant of a request to
+    /// the line being ready to send.
     pub(crate) fn new(spec: &Spec, hit: Box<[Cycle]>) -> Option<SideCache> {
         let cache = &spec.memory_side_cache;
         let lines = cache.bytes / u64::from(spec.l2.line_bytes);

@@ -1,16 +1,19 @@
 //! Counting snoop filter: lines of this CMG's memory that the L2 caches of other CMGs may hold.
 
-/// Counts lines of a CMG's memory that L2 caches of other CMGs hold, by the low bits of their line numbers, so that streams do
-/// not share counters. Most lines are held nowhere else, and the filter shows it without a snoop of the other CMGs.
+/// Counts lines of a CMG's memory that L2 caches of other CMGs hold, by the low bits of their line numbers, so that
+/// streams do not share counters. Most lines are held nowhere else, and the filter shows it without a snoop of the
+/// other CMGs.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct SnoopFilter {
+    #[serde(with = "fxscope_calendar::array")]
     counts: Box<[u16; SnoopFilter::COUNTS]>,
     /// The sum of all counters.
     lines: u32,
 }
 
 impl SnoopFilter {
-    /// Twice as many as an L2 cache has lines. A counter never comes near its limit: lines that share a counter also share a
-    /// few sets of each L2 cache.
+    /// Twice as many as an L2 cache has lines. A counter never comes near its limit: lines that share a counter also
+    /// share a few sets of each L2 cache.
     const COUNTS: usize = 1 << 16;
 
     /// Whether another CMG may hold `line`. `false` is certain.

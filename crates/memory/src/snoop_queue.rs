@@ -6,7 +6,7 @@
 use fxscope_calendar::Cycle;
 
 /// What another cache's request does to a line that this core holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum SnoopKind {
     /// The core gives the line up.
     Invalidate,
@@ -15,7 +15,7 @@ pub enum SnoopKind {
 }
 
 /// A snoop of a line that a core holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Snoop {
     /// The line.
     pub line: u64,
@@ -26,6 +26,7 @@ pub struct Snoop {
 }
 
 /// The snoop queues of a CMG's cores, and how far ahead each core is known to send no requests.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct SnoopQueues {
     /// For each core, in the order in which they were sent.
     queues: Box<[Vec<Snoop>]>,
@@ -61,8 +62,8 @@ impl SnoopQueues {
         }
     }
 
-    /// A core requests `line` itself: queued invalidations of it are superseded by the answer and removed. Returns whether
-    /// there was one.
+    /// A core requests `line` itself: queued invalidations of it are superseded by the answer and removed. Returns
+    /// whether there was one.
     #[inline(always)]
     pub fn absorb_invalidations(&mut self, core: usize, line: u64) -> bool {
         self.pending > 0 && self.absorb_some(core, line)

@@ -1,4 +1,4 @@
-//! Translation tables: which descriptors lead to a page, and the cache of those that lead to further tables.
+//! Translation tables: the descriptors that lead to a page, and the cache of those that point to further tables.
 //!
 //! Tables of one granule are as large as the granule. A leaf descriptor stands for one granule or, levels higher, for a
 //! block; a group of neighbouring leaf descriptors that are marked contiguous stands for one larger page.
@@ -10,7 +10,7 @@ use fxscope_machine::spec::Tlb as TlbSpec;
 pub const VIRTUAL_BITS: u32 = 48;
 
 /// Tables of one granule.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Deserialize, serde::Serialize)]
 struct Granule {
     /// Log2 bytes.
     shift: u32,
@@ -30,9 +30,9 @@ impl Granule {
     }
 }
 
-/// The tables that lead to a page, by level: from [`Way::top`] down to [`Way::leaf`].
+/// The path of tables to a page, by level: from [`Path::top`] down to [`Path::leaf`].
 #[derive(Clone, Copy, Debug)]
-pub struct Way {
+pub struct Path {
     addr: u64,
     granule: Granule,
     /// Which granule.
@@ -40,13 +40,13 @@ pub struct Way {
     leaf: u32,
 }
 
-impl Way {
-    /// Level of the table that a register points to.
+impl Path {
+    /// The level of the table that a register points to.
     #[must_use]
     pub fn top(&self) -> u32 {
         self.granule.top()
     }
-    /// Level of the page's own descriptor.
+    /// The level of the page's own descriptor.
     #[must_use]
     pub fn leaf(&self) -> u32 {
         self.leaf
@@ -56,13 +56,13 @@ impl Way {
     pub fn table_bytes(&self) -> u64 {
         1 << self.granule.shift
     }
-    /// What identifies the table of a level among all tables of all address spaces; never 0.
+    /// The identity of the table of a level among all tables of all address spaces; never 0.
     #[must_use]
     pub fn name(&self, level: u32) -> u64 {
         let covered = self.granule.span(level + 1).min(VIRTUAL_BITS);
         self.addr >> covered << covered | self.number << 8 | u64::from(level + 1)
     }
-    /// Where the descriptor lies in the table of a level, bytes from its start.
+    /// The offset of the descriptor in the table of a level, bytes.
     #[must_use]
     pub fn offset(&self, level: u32) -> u64 {
         let covered = self.granule.span(level + 1).min(VIRTUAL_BITS);
@@ -72,19 +72,21 @@ impl Way {
 }
 
 /// A table descriptor in the cache.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, serde::Deserialize, serde::Serialize)]
 struct Cached {
-    /// [`Way::name`] of the table it leads to, or 0.
+    /// [`Path::name`] of the table it leads to, or 0.
     name: u64,
     /// Physical address of that table.
     base: u64,
 }
 
 /// Shapes of tables, and the translation table cache.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Tables {
     granules: Box<[Granule]>,
-    /// By log2 of a page's size, where its descriptors are.
-    leaves: [Leaf; 64],
+    /// By log2 of a page's size, the granule and the level of its descriptor.
+    #[serde(with = "fxscope_calendar::array")]
+    leaves: [(usize, u32); 64],
     /// The most recently used first.
     cache: Box<[Cached]>,
 }
@@ -100,33 +102,35 @@ impl Tables {
         Tables {
             granules: spec.granules.iter().map(granule).collect(),
             // No page has a size without a place in the tables: they count as single pages.
-            leaves: std::array::from_fn(|shift| spec.leaf(1 << shift).unwrap_or(Leaf { granule: 0, level: 0 })),
+            leaves: std::array::from_fn(|shift| {
+                spec.leaf(1 << shift).map_or((0, 0), |Leaf { granule, level }| (granule, level))
+            }),
             cache: vec![Cached::default(); spec.table_cache as usize].into(),
         }
     }
 
-    /// The way to the page of `1 << shift` bytes at `addr`, which has the number of its address space above its virtual
-    /// bits.
+    /// The path to the page of `1 << shift` bytes at `addr`, which has the number of its address space above its
+    /// virtual bits.
     #[must_use]
-    pub fn way(&self, addr: u64, shift: u32) -> Way {
-        let Leaf { granule, level } = self.leaves[shift as usize];
-        Way { addr, granule: self.granules[granule], number: granule as u64, leaf: level }
+    pub fn path(&self, addr: u64, shift: u32) -> Path {
+        let (granule, level) = self.leaves[shift as usize];
+        Path { addr, granule: self.granules[granule], number: granule as u64, leaf: level }
     }
 
-    /// The lowest table of the way that a cached descriptor leads to: its level and physical address.
-    pub fn cached(&mut self, way: &Way) -> Option<(u32, u64)> {
-        (way.leaf()..way.top()).find_map(|level| {
-            let name = way.name(level);
+    /// The lowest table of the path that a cached descriptor points to: its level and physical address.
+    pub fn cached(&mut self, path: &Path) -> Option<(u32, u64)> {
+        (path.leaf()..path.top()).find_map(|level| {
+            let name = path.name(level);
             let i = self.cache.iter().position(|entry| entry.name == name)?;
             self.cache[..=i].rotate_right(1);
             Some((level, self.cache[0].base))
         })
     }
 
-    /// A descriptor was read that leads to the table of a level, which is at `base`.
-    pub fn remember(&mut self, way: &Way, level: u32, base: u64) {
+    /// Caches a descriptor that was read: it points to the table of a level, which is at `base`.
+    pub fn remember(&mut self, path: &Path, level: u32, base: u64) {
         self.cache.rotate_right(1);
-        self.cache[0] = Cached { name: way.name(level), base };
+        self.cache[0] = Cached { name: path.name(level), base };
     }
 }
 
@@ -140,8 +144,8 @@ mod tests {
 
     /// Offsets of the descriptors that are read for a page, from the top down.
     fn offsets(addr: u64, shift: u32) -> Vec<u64> {
-        let way = tables().way(addr, shift);
-        (way.leaf()..=way.top()).rev().map(|level| way.offset(level) / 8).collect()
+        let path = tables().path(addr, shift);
+        (path.leaf()..=path.top()).rev().map(|level| path.offset(level) / 8).collect()
     }
 
     #[test]
@@ -179,8 +183,8 @@ mod tests {
         let mut names: Vec<u64> = Vec::new();
         for space in [1, 2] {
             for (addr, shift) in [(0, 16), (1 << 29, 16), (0, 12), (1 << 21, 12)] {
-                let way = tables.way(space << VIRTUAL_BITS | addr, shift);
-                names.extend((way.leaf()..=way.top()).map(|level| way.name(level)));
+                let path = tables.path(space << VIRTUAL_BITS | addr, shift);
+                names.extend((path.leaf()..=path.top()).map(|level| path.name(level)));
             }
         }
         names.sort_unstable();
@@ -192,29 +196,29 @@ mod tests {
     #[test]
     fn the_cache_keeps_the_sixteen_most_recently_used_descriptors() {
         let mut tables = tables();
-        let way = |n: u64| tables_way(n);
-        (1..=16).for_each(|n| tables.remember(&way(n), 0, 100 * n));
-        assert_eq!(tables.cached(&way(1)), Some((0, 100)), "and used now");
-        tables.remember(&way(17), 0, 1_700);
-        assert_eq!(tables.cached(&way(2)), None, "the least recently used has left");
-        assert_eq!(tables.cached(&way(1)), Some((0, 100)));
-        assert_eq!(tables.cached(&way(17)), Some((0, 1_700)));
+        let path = |n: u64| path_to_table(n);
+        (1..=16).for_each(|n| tables.remember(&path(n), 0, 100 * n));
+        assert_eq!(tables.cached(&path(1)), Some((0, 100)), "and used now");
+        tables.remember(&path(17), 0, 1_700);
+        assert_eq!(tables.cached(&path(2)), None, "the least recently used has left");
+        assert_eq!(tables.cached(&path(1)), Some((0, 100)));
+        assert_eq!(tables.cached(&path(17)), Some((0, 1_700)));
     }
 
-    /// The way to a page of the `n`th table of single pages.
-    fn tables_way(n: u64) -> Way {
-        tables().way(n << 29, 16)
+    /// The path to a page of the `n`th table of single pages.
+    fn path_to_table(n: u64) -> Path {
+        tables().path(n << 29, 16)
     }
 
     #[test]
     fn the_lowest_table_that_is_known_is_where_a_walk_begins() {
         let mut tables = tables();
-        let way = tables.way(7 << 16, 16);
-        tables.remember(&way, 1, 0x10_0000);
-        assert_eq!(tables.cached(&way), Some((1, 0x10_0000)));
-        tables.remember(&way, 0, 0x20_0000);
-        assert_eq!(tables.cached(&way), Some((0, 0x20_0000)));
-        let block = tables.way(7 << 29, 29);
+        let path = tables.path(7 << 16, 16);
+        tables.remember(&path, 1, 0x10_0000);
+        assert_eq!(tables.cached(&path), Some((1, 0x10_0000)));
+        tables.remember(&path, 0, 0x20_0000);
+        assert_eq!(tables.cached(&path), Some((0, 0x20_0000)));
+        let block = tables.path(7 << 29, 29);
         assert_eq!(tables.cached(&block), Some((1, 0x10_0000)), "the same table, from which blocks come, too");
     }
 }

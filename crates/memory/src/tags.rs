@@ -6,45 +6,46 @@ use fxscope_machine::spec;
 
 use crate::sectors::{Joins, Limits, SECTORS, Sector};
 
-/// What a cache knows of a line it holds: when its data is (or will be) there, and flags above that time. In one
-/// word, since the states of a big cache do not fit the host's own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The state of a line in a cache: when its data arrives, and flags above that time. One word, since the states of a
+/// large cache do not fit into the host's caches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Line(u64);
 
 impl Line {
-    /// It differs from the next level; of L2, the copy in L1 may be the one that does.
+    /// It differs from the next level; in L2, the copy in L1 may be the one that does.
     pub const DIRTY: u64 = 1 << 63;
-    /// It was brought by a prefetch and no demand access has used it yet.
+    /// It was prefetched, and no demand access has used it yet.
     pub const PREFETCHED: u64 = 1 << 62;
-    /// Its data come from memory, not from the L2 cache (meaningful while it is on its way).
+    /// Its data comes from memory, not from the L2 cache (meaningful while it is in flight).
     pub const FROM_MEMORY: u64 = 1 << 61;
-    /// Others may hold it too: of L1, other cores; of L2, other CMGs. A write must ask first.
+    /// Others may hold it, too: in L1, other cores; in L2, other CMGs. A write must request ownership first.
     pub const SHARED: u64 = 1 << 60;
-    /// In L1: what is on its way is the right to write it. Its data are there earlier, or already.
+    /// In L1: write permission is in flight. The data arrives earlier, or is present.
     pub const ASKED: u64 = 1 << 58;
-    /// In L2: the one core that holds it may write without asking.
+    /// In L2: the one core that holds it may write without a request.
     pub const OWNED: u64 = 1 << 59;
     /// Its sector.
     const SECTOR_AT: u32 = 56;
     const SECTOR: u64 = (SECTORS as u64 - 1) << Line::SECTOR_AT;
-    /// Bits of the time (hours of simulated time), and of how long before it the line was known to miss the next level.
+    /// Bits of the time (hours of simulated time). Above it: how long before that time the line was known to miss the
+    /// next level.
     const TIME_BITS: u32 = 44;
     const TIME: u64 = (1 << Line::TIME_BITS) - 1;
     const LONGEST: u64 = (1 << (Line::SECTOR_AT - Line::TIME_BITS)) - 1;
 
-    /// A line whose data is there at `ready`.
+    /// A line whose data arrives at `ready`.
     #[inline(always)]
     #[must_use]
     pub fn arriving(ready: Cycle) -> Line {
         Line(ready & Line::TIME)
     }
-    /// A line from memory whose data is there at `ready`, known at `missed` to be in no cache.
+    /// A line from memory whose data arrives at `ready`, known at `missed` to be in no cache.
     #[must_use]
     pub fn arriving_from_memory(ready: Cycle, missed: Cycle) -> Line {
         let wait = ready.saturating_sub(missed).min(Line::LONGEST);
         Line(ready & Line::TIME | wait << Line::TIME_BITS | Line::FROM_MEMORY)
     }
-    /// When it was known to be in no cache, for a line that is on its way.
+    /// When it was known to be in no cache, for a line in flight.
     #[must_use]
     pub fn missed(self) -> Option<Cycle> {
         let wait = self.0 >> Line::TIME_BITS & Line::LONGEST;
@@ -86,41 +87,41 @@ impl Line {
     pub fn in_sector(self, sector: Sector) -> Line {
         Line(self.0 & !Line::SECTOR | u64::from(sector) << Line::SECTOR_AT)
     }
-    /// An access that joins a sector has found it.
+    /// An access of a sector hits it.
     #[inline(always)]
     pub fn join(&mut self, joins: Joins) {
         if joins.moves {
             *self = self.in_sector(joins.sector);
         }
     }
-    /// When its data is (or will be) there.
+    /// When its data arrives, or has arrived.
     #[inline(always)]
     #[must_use]
     pub fn ready(self) -> Cycle {
         self.0 & Line::TIME
     }
-    /// It may be written at `ready`. Its data are there as before.
+    /// It may be written at `ready`. When it can be read does not change.
     pub fn ask(&mut self, ready: Cycle) {
         let wait = ready.saturating_sub(self.ready()).min(Line::LONGEST);
         self.0 &= !(Line::TIME | Line::LONGEST << Line::TIME_BITS | Line::FROM_MEMORY);
         self.0 |= ready & Line::TIME | wait << Line::TIME_BITS | Line::ASKED;
     }
-    /// When it can be read: of a line whose right to be written is on its way, earlier than it is ready.
+    /// When it can be read: while write permission is in flight, earlier than it is ready.
     #[inline(always)]
     #[must_use]
     pub fn readable(self) -> Cycle {
         let wait = self.0 >> Line::TIME_BITS & Line::LONGEST;
         self.ready() - if self.has(Line::ASKED) { wait } else { 0 }
     }
-    /// Its data is there at `ready`, and not before.
+    /// Sets when its data arrives.
     #[inline(always)]
     pub fn set_ready(&mut self, ready: Cycle) {
         self.0 = self.0 & !Line::TIME | ready & Line::TIME;
     }
 }
 
-/// A place for a line.
-#[derive(Clone, Copy)]
+/// A slot for a line.
+#[derive(Clone, Copy, serde::Deserialize, serde::Serialize)]
 struct Place {
     /// Line number, or [`EMPTY`].
     tag: u64,
@@ -128,30 +129,30 @@ struct Place {
 }
 
 impl Place {
-    /// Whether its line, if it has one, is there at `now`.
+    /// Whether it is empty or its line has arrived at `now`.
     #[inline(always)]
     fn has_arrived(&self, now: Cycle) -> bool {
         self.line.ready() <= now || self.tag == EMPTY
     }
 }
 
-/// Most ways a set can have: their order of use is kept in numbers of four bits in one word.
+/// Most ways of a set: their order of use is kept in four bits each in one word.
 const MAX_WAYS: usize = spec::MAX_WAYS as usize;
 
-/// What is looked at first in a set: all that a search usually reads besides one full tag.
-#[derive(Clone, Copy)]
+/// The summary of a set: all that a search usually reads, except one full tag.
+#[derive(Clone, Copy, serde::Deserialize, serde::Serialize)]
 struct Set {
-    /// A byte of each line's hash.
+    /// A byte of the hash of each line.
     hashes: [u8; MAX_WAYS],
-    /// Ways by use, the latest in the lowest four bits.
+    /// Ways by recency of use, the most recent in the lowest four bits.
     order: u64,
 }
 
-/// The order of use in the beginning: way 0 is the latest.
+/// The initial order of use: way 0 is the most recent.
 const FIRST_ORDER: u64 = 0xfedc_ba98_7654_3210;
 
 impl Set {
-    /// `way` is the one used latest.
+    /// `way` becomes the most recently used.
     #[inline(always)]
     fn touch(&mut self, way: usize) {
         let way = way as u64;
@@ -160,17 +161,17 @@ impl Set {
         }
     }
 
-    /// The way used `place` ways ago is the one used latest.
+    /// The way at `place` in the order becomes the most recently used.
     #[inline(always)]
     fn bring_forward(&mut self, place: u32) {
         let at = 4 * place;
-        // That way and those used later.
+        // That way and the more recent ones.
         let changed = (16_u64 << at).wrapping_sub(1);
         let order = self.order << 4 | self.order >> at & 15;
         self.order ^= (self.order ^ order) & changed;
     }
 
-    /// `way` is the first to be replaced of `ways`.
+    /// `way` becomes the first of `ways` to be replaced.
     fn make_last(&mut self, way: usize, ways: usize) {
         let at = 4 * self.place_of(way as u64);
         let end = 4 * (ways as u32 - 1);
@@ -180,7 +181,7 @@ impl Set {
         self.order = beyond | (way as u64) << end | older | younger;
     }
 
-    /// How many ways were used later than `way`.
+    /// The number of ways that were used more recently than `way`.
     #[inline(always)]
     fn place_of(&self, way: u64) -> u32 {
         const EACH: u64 = 0x1111_1111_1111_1111;
@@ -189,14 +190,13 @@ impl Set {
         (differs.wrapping_sub(EACH) & !differs & (EACH << 3)).trailing_zeros() / 4
     }
 
-    /// The way used `place` ways ago.
+    /// The way at `place` in the order of use.
     #[inline(always)]
     fn way_at(&self, place: u32) -> usize {
         (self.order >> (4 * place) & 15) as usize
     }
 
-    /// Ways whose lines have this hash, and now and then one too many: bit 7 of byte `b` for way `b`, bit 3 for way
-    /// `b + 8`.
+    /// Ways whose lines have this hash, and rarely one too many: bit 7 of byte `b` for way `b`, bit 3 for way `b + 8`.
     #[inline(always)]
     fn with_hash(&self, hash: u64) -> u64 {
         const EACH: u64 = 0x0101_0101_0101_0101;
@@ -209,18 +209,20 @@ impl Set {
     }
 }
 
-/// Tags and line states of one cache. Lines are named by their line number (address / line size). `RECENT` places of lines
-/// found lately are remembered, a power of two.
+/// Tags and line states of one cache. Lines are named by their line number (address / line size). The slots of `RECENT`
+/// lines that were found lately (a power of two) are remembered.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Tags<const RECENT: usize = 256> {
     ways: usize,
-    /// Places of set `s` start at `s << way_bits`.
+    /// Slots of set `s` start at `s << way_bits`.
     way_bits: u32,
     sets: Box<[Set]>,
     places: Box<[Place]>,
-    /// Limits of sectors, if any can be reached.
+    /// Sector limits, if any can be reached.
     limits: Option<Limits>,
-    /// Places of lines found lately, by a hash of the line number: the place in the bits of `place_mask`, more of the hash
-    /// in those above.
+    /// Slots of lines that were found lately, by a hash of the line number: the slot in the bits of `place_mask`, more
+    /// of the hash above.
+    #[serde(with = "fxscope_calendar::array")]
     recent: [u32; RECENT],
     place_mask: u32,
 }
@@ -228,8 +230,8 @@ pub struct Tags<const RECENT: usize = 256> {
 /// No line has this number.
 const EMPTY: u64 = u64::MAX;
 
-/// Where a line stands in the array.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The slot of a line in the array.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Slot(usize);
 
 impl Slot {
@@ -241,12 +243,12 @@ impl Slot {
     }
 }
 
-/// A line that had to leave.
+/// An evicted line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Victim {
     /// Its line number.
     pub line: u64,
-    /// What was known of it.
+    /// Its state.
     pub state: Line,
 }
 
@@ -292,21 +294,21 @@ impl<const RECENT: usize> Tags<RECENT> {
         }
     }
 
-    /// From now on replacement keeps to these limits of sectors. Lines stay where they are.
+    /// Sets the sector limits for replacement. Lines stay where they are.
     pub fn limit(&mut self, limits: Limits) {
         self.limits = limits.within(self.ways);
     }
 
-    /// Number of places for lines.
+    /// The number of slots.
     #[must_use]
     pub fn places(&self) -> usize {
         self.places.len()
     }
 
-    /// Neighbouring lines that a big table remembers side by side, so that streams find few of the host's lines in it.
+    /// Neighbouring lines that a large table keeps together, so that a stream touches few lines of the host in it.
     const TOGETHER: usize = if RECENT > 1024 { 16 } else { 1 };
 
-    /// Where the place of a line is remembered, and what of its hash is remembered with it.
+    /// Where the slot of a line is remembered, and the part of its hash that is kept with it.
     #[inline(always)]
     fn hint(line: u64) -> (usize, u32) {
         let rows = RECENT / Self::TOGETHER;
@@ -315,15 +317,15 @@ impl<const RECENT: usize> Tags<RECENT> {
         (row * Self::TOGETHER + line as usize % Self::TOGETHER, hash as u32)
     }
 
-    /// As [`Tags::find`], for a cache that is asked for the same lines again and again.
+    /// As [`Tags::find`], for a cache that is accessed with the same lines again and again.
     #[inline(always)]
     pub fn find_again(&mut self, set: usize, line: u64) -> Option<Slot> {
         let slot = self.remembered(line);
         if self.is_at(slot, line) { Some(slot) } else { self.search(set, line) }
     }
 
-    /// The same for a big cache, which is asked for lines that it does not have as well: where a place is remembered for
-    /// another line, the host does not fetch what is known of that.
+    /// The same for a large cache, which often misses: where the remembered slot belongs to another line, the host does
+    /// not fetch its state.
     #[inline(always)]
     pub fn find_if_known(&mut self, set: usize, line: u64) -> Option<Slot> {
         let (hint, hash) = Self::hint(line);
@@ -338,7 +340,7 @@ impl<const RECENT: usize> Tags<RECENT> {
         Some(found)
     }
 
-    /// [`Tags::find_again`] will be asked for `line` soon: the host fetches what is remembered of it. Returns its place.
+    /// [`Tags::find_again`] will soon be called for `line`: the host prefetches what it needs. Returns the slot.
     #[inline(always)]
     pub fn expect_again(&self, line: u64) -> Slot {
         let slot = self.remembered(line);
@@ -347,7 +349,7 @@ impl<const RECENT: usize> Tags<RECENT> {
         slot
     }
 
-    /// Where [`Tags::find_again`] looks for `line` first: right after it was found or remembered, its place.
+    /// Where [`Tags::find_again`] looks for `line` first: its slot, right after it was found or remembered.
     #[inline(always)]
     #[must_use]
     pub fn remembered(&self, line: u64) -> Slot {
@@ -361,20 +363,20 @@ impl<const RECENT: usize> Tags<RECENT> {
         self.places[slot.0].tag == line
     }
 
-    /// The host fetches what is known of `slot`.
+    /// The host prefetches the state of `slot`.
     #[inline(always)]
     pub fn expect_at(&self, slot: Slot) {
         fetch_early(&self.places, slot.0);
     }
 
-    /// The slot of which a line of `set` is likely to leave next.
+    /// The slot of `set` that will probably be replaced next.
     #[inline(always)]
     #[must_use]
     pub fn last(&self, set: usize) -> Slot {
         Slot((set << self.way_bits) + self.sets[set].way_at(self.ways as u32 - 1))
     }
 
-    /// `line` will be looked for at `slot` first.
+    /// [`Tags::find_again`] will look for `line` at `slot` first.
     #[inline(always)]
     pub fn remember(&mut self, line: u64, slot: Slot) {
         let (hint, hash) = Self::hint(line);
@@ -424,8 +426,8 @@ impl<const RECENT: usize> Tags<RECENT> {
         &mut self.places[slot.0].line
     }
 
-    /// Puts `line` into `set` in place of an empty or the least recently used line that has arrived by `now`, of
-    /// the sector that has to give one up if sectors have limits.
+    /// Inserts `line` into `set`, in an empty slot or in place of the least recently used line that has arrived by
+    /// `now`; with sector limits, of the sector that must give up a line.
     #[inline(always)]
     pub fn insert(&mut self, set: usize, line: u64, state: Line, now: Cycle) -> (Slot, Option<Victim>) {
         let base = set << self.way_bits;
@@ -445,9 +447,9 @@ impl<const RECENT: usize> Tags<RECENT> {
         (Slot(place), victim)
     }
 
-    /// `set` will be written soon, and `next` after it: the host fetches what will be replaced, and what is looked at
-    /// first. Its caches do not hold all tags of a big cache, and waiting for them is the longest part of an insertion.
-    /// Returns the place that is likely to be taken.
+    /// A line will soon be inserted into `set`, and one into `next` after it: the host prefetches the victim and the
+    /// summary of the set. Its caches do not hold all tags of a large cache, and waiting for them is the longest part
+    /// of an insertion. Returns the slot that will probably be taken.
     #[inline(always)]
     pub fn expect(&self, set: usize, next: usize) -> Slot {
         fetch_early(&self.sets, next);
@@ -456,8 +458,8 @@ impl<const RECENT: usize> Tags<RECENT> {
         last
     }
 
-    /// How many ways were used later than the one to be replaced. Lines still on their way are replaced only when all
-    /// are: their fill is under way.
+    /// The place in the order of use of the way to be replaced. Lines in flight are replaced only when all are: their
+    /// fill is under way.
     #[cold]
     #[inline(never)]
     fn victim(&self, set: usize, sector: Sector, now: Cycle) -> u32 {
@@ -470,8 +472,8 @@ impl<const RECENT: usize> Tags<RECENT> {
         (0..=last).rev().find(arrived).unwrap_or(last)
     }
 
-    /// The same for a line of `sector`. The least recently used line of the sectors that have to give one up is
-    /// replaced, and of these lines one that is still on its way only when all are.
+    /// The same for a line of `sector`. The least recently used line of the sectors that must give one up is replaced,
+    /// and a line in flight only when all of them are.
     fn victim_within(&self, limits: Limits, set: usize, sector: Sector, now: Cycle) -> u32 {
         let last = self.ways as u32 - 1;
         let places = &self.places[set << self.way_bits..][..self.ways];
@@ -485,12 +487,12 @@ impl<const RECENT: usize> Tags<RECENT> {
         let giving = limits.giving(held, sector);
         let line = |age: u32| places[self.sets[set].way_at(age)].line;
         let mut candidates = (0..=last).rev().filter(|&age| giving >> line(age).sector() & 1 == 1);
-        let oldest = candidates.next().expect("a sector that has to give up a line has one");
+        let oldest = candidates.next().expect("a sector that must give up a line has one");
         let arrived = |&age: &u32| line(age).ready() <= now;
         if arrived(&oldest) { oldest } else { candidates.find(arrived).unwrap_or(oldest) }
     }
 
-    /// Removes a line; returns its state.
+    /// Removes a line. Returns its state.
     pub fn remove(&mut self, set: usize, line: u64) -> Option<Line> {
         let slot = self.find(set, line)?;
         self.places[slot.0].tag = EMPTY;

@@ -1,5 +1,5 @@
-//! Translation look-aside buffers: a small fully associative first level, and a set-associative one behind it as second
-//! level, or large_page it for the pages of some sizes.
+//! Translation look-aside buffers: a small fully associative first level, and a set-associative TLB, which is either
+//! the second level or a separate TLB for certain page sizes.
 
 mod large_page;
 
@@ -8,18 +8,18 @@ use fxscope_machine::spec::Tlb as TlbSpec;
 
 use large_page::LargePageTlb;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, serde::Deserialize, serde::Serialize)]
 struct Entry {
     /// First address of the page.
     base: u64,
     /// Address bits that select the page.
     mask: u64,
-    /// When the translation is there, and to where.
+    /// When the translation is available, and its result.
     hit: Hit,
 }
 
 impl Entry {
-    /// Whether it is the page of `addr`.
+    /// Whether it translates `addr`.
     #[inline(always)]
     fn has(&self, addr: u64) -> bool {
         addr & self.mask == self.base
@@ -27,41 +27,42 @@ impl Entry {
 }
 
 /// A translation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Hit {
-    /// When it is there.
+    /// When it is available.
     pub ready: Cycle,
-    /// What added to the address gives the physical one.
+    /// The physical address minus the virtual one.
     pub offset: u64,
 }
 
 const NONE: Entry = Entry { base: 1, mask: 0, hit: Hit { ready: 0, offset: 0 } };
 
 /// A page in the second level.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, serde::Deserialize, serde::Serialize)]
 struct Page {
-    /// Its first address with its size in the low bits, or 0.
+    /// Its first address, with its size in the low bits, or 0.
     tag: u64,
     offset: u64,
 }
 
-/// Number of remembered first-level hits; each address picks one by its page.
+/// Number of remembered first-level hits. Each address selects one by its page.
 const RECENT: usize = 16;
 
 /// The TLBs of one side (data or instructions) of a core.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Tlb {
-    /// First level; by recency of use, most recent first, if that decides what is replaced.
+    /// The first level; with LRU replacement, most recently used first.
     l1: Box<[Entry]>,
-    /// The least recently used entry of the first level is replaced.
+    /// The first level replaces the least recently used entry.
     lru: bool,
     /// Next first-level entry to replace (FIFO).
     fifo: usize,
-    /// Where recent hits stand, by low bits of the numbers of 64 KiB and 2 MiB pages: arrays lie at round distances. With
-    /// LRU all of them stand first: a hit there changes no order.
+    /// The places of recent hits, by low bits of the numbers of 64 KiB and 2 MiB pages, since arrays lie at round
+    /// distances. With LRU all of them are the first place: a hit there does not change the order.
     recent: [u8; RECENT],
-    /// The set-associative TLB, where it stands large_page.
+    /// The set-associative TLB, where it is a separate one.
     large_page: Option<LargePageTlb>,
-    /// Second level, where it stands behind; `l2_ways` for each set, most recent first.
+    /// The second level, where there is one; `ways` entries for each set, most recently used first.
     l2: Box<[Page]>,
     ways: usize,
     hit_cycles: Cycle,
@@ -83,7 +84,7 @@ impl Tlb {
         }
     }
 
-    /// The translation of `addr`, if the first level, or the TLB large_page it, has it or waits for it.
+    /// The translation of `addr`, if the first level, or the separate TLB, has it or waits for it.
     #[inline(always)]
     pub fn hit(&mut self, addr: u64) -> Option<Hit> {
         let hint = (addr >> 16 ^ addr >> 21) as usize % RECENT;
@@ -111,15 +112,15 @@ impl Tlb {
         if self.lru || self.large_page.is_some() { self.look_through(addr) } else { self.hit(addr) }
     }
 
-    /// The same, where what is replaced hangs on use.
+    /// Same, for replacement policies that depend on use.
     #[inline(never)]
     fn look_through(&self, addr: u64) -> Option<Hit> {
         let large_page = self.large_page.as_ref().and_then(|large_page| large_page.peek(addr));
         large_page.or_else(|| self.l1.iter().find(|e| e.has(addr)).map(|e| e.hit))
     }
 
-    /// Whether either level has the page of `addr`, of size `1 << shift`, at `t`, when a walk may still be under way for
-    /// it; nothing changes.
+    /// Whether either level has the page of `addr`, of size `1 << shift`, at `t`. A walk for it may be in progress.
+    /// Does not count as a use.
     pub fn holds(&mut self, addr: u64, shift: u32, t: Cycle) -> bool {
         if let Some(hit) = self.peek(addr) {
             return hit.ready <= t + self.hit_cycles;
@@ -137,7 +138,7 @@ impl Tlb {
     /// When it is known that the second level does not have it either.
     pub fn second_level(&mut self, addr: u64, shift: u32, t: Cycle) -> Result<Hit, Cycle> {
         if self.large_page.is_some() {
-            // Both were asked at once.
+            // Both TLBs were accessed at once.
             return Err(t);
         }
         let known = t + self.hit_cycles;
@@ -150,7 +151,7 @@ impl Tlb {
         Ok(hit)
     }
 
-    /// A walk has found the page of `addr`: its frame is at `frame`, as is known at `ready`.
+    /// Inserts the page of `addr`, whose walk found its frame at `frame` and ends at `ready`.
     pub fn insert(&mut self, addr: u64, shift: u32, frame: u64, ready: Cycle) -> Hit {
         let offset = frame.wrapping_sub(addr >> shift << shift);
         let hit = Hit { ready, offset };
@@ -199,7 +200,7 @@ impl Tlb {
     }
 }
 
-/// Puts an entry before those of a list by recency of use: in place of one that is free, or else of the last.
+/// Inserts an entry as the most recently used of a list, in place of a free one or the last.
 fn take_in(list: &mut [Entry], entry: Entry) {
     let free = list.iter().position(|e| e.mask == 0).unwrap_or(list.len() - 1);
     list[..=free].rotate_right(1);

@@ -43,7 +43,7 @@ impl Pipeline {
         Executed { started, complete, misses: answer.misses }
     }
 
-    /// The flow behind the access of an atomic load, which makes the result; returns when that is there.
+    /// The flow after the access of an atomic load, which makes the result. Returns when that is available.
     #[cold]
     #[inline(never)]
     fn behind_access(&mut self, uop: &BoundUop, data: Cycle, own: &mut Profile) -> Cycle {
@@ -55,8 +55,8 @@ impl Pipeline {
         done
     }
 
-    /// A load went ahead of an older store to the same place. When that store commits, at `flush`, everything younger is
-    /// dropped and fetched again (manual 4.6, 7.5).
+    /// A load went ahead of an older store to the same bytes. When that store commits, at `flush`, everything younger
+    /// is flushed and fetched again (manual 4.6, 7.5).
     #[cold]
     #[inline(never)]
     fn load_again(&mut self, uop: &BoundUop, stream: &[u64], flush: Cycle, chip: &mut Chip) -> Response {
@@ -80,7 +80,7 @@ impl Pipeline {
         if self.memory.pipes.ends_long(t, long, self.long_more) && !long { self.long_more } else { 0 }
     }
 
-    /// A store up to its access to the tags and its data; it writes when it has committed.
+    /// A store up to its tag access and its data. It writes after it has committed.
     #[inline(always)]
     pub(crate) fn store(
         &mut self,
@@ -102,14 +102,14 @@ impl Pipeline {
         self.count_request();
         let to_commit = u64::from(uop.to_commit) + self.lengthened_access(uop, at);
         self.lsu.fetch_ports_taken(uop.fetch_ports, at + to_commit);
-        // Data and address meet in the stages X and A of figure 2-6; FLA has two stages more before X than it draws.
+        // Data and address meet in stages X and A of figure 2-6; FLA has two more stages before X than drawn there.
         let mut misses = Misses::NONE;
         let both = if uop.data_forwarded_after.is_some() { at } else { at.max(data) };
         let complete = self.with_prefetches(both + to_commit, &mut misses);
         Executed { started, complete, misses }
     }
 
-    /// Address generation of a memory access; returns when it goes to the load/store pipes.
+    /// Address generation of a memory access. Returns when the access goes to the load/store pipes.
     #[inline(always)]
     pub(crate) fn address(
         &mut self,
@@ -129,7 +129,8 @@ impl Pipeline {
         }
         // Addresses made by other pipes first (gathers and scatters, transfers).
         let pipe = pick(first.pipes, station);
-        // What a scatter writes goes to another flow (table 16-3): its addresses, and the ports they take, do not wait for it.
+        // The data of a scatter belong to another flow (table 16-3): its addresses and their ports do not wait for
+        // them.
         let data = if uop.action == Action::Store { 0 } else { self.operands(&uop.srcs, pipe) };
         let ready = self.operands(&uop.addr_srcs, pipe).max(data);
         let earliest = ready.max(d + self.stage_of_pipe[pipe]).max(port_free);
@@ -141,13 +142,13 @@ impl Pipeline {
             let start = self.book(flow, pick(flow.pipes, station), t, own);
             t = if std::ptr::eq(flow, &uop.flows[last]) { start } else { start + u64::from(flow.latency) };
         }
-        // They come through both address pipes.
+        // Addresses come through both address pipes.
         self.memory.pipes.from_eagb(false);
         t
     }
 
-    /// The first flow of a gather or scatter hands on what comes from general registers. It keeps EXA from others but is none
-    /// of its operations: programs with gathers count fewer of those than they have gathers.
+    /// The first flow of a gather or scatter forwards the base address from general registers. It occupies EXA but does
+    /// not count as an operation: measured programs with gathers count fewer EXA operations than gathers.
     pub(crate) fn forwards_base(&mut self, first: &BoundFlow, own: &mut Profile) {
         if first.pipes == Pipes::EXA {
             self.base_forwards += u64::from(first.busy);
@@ -187,7 +188,7 @@ impl Pipeline {
         if use_a { self.book(flow, EAGA, a, own) } else { self.book(flow, EAGB, b, own) }
     }
 
-    /// The data flow of a store, through RSE0; returns when the data are there.
+    /// The data flow of a store, through RSE0. Returns when the data are available.
     #[inline(always)]
     pub(crate) fn store_data(&mut self, uop: &BoundUop, d: Cycle, own: &mut Profile) -> Cycle {
         let flow = &uop.flows[1];
@@ -201,7 +202,7 @@ impl Pipeline {
         at
     }
 
-    /// A prefetch instruction: its flows, and what it has to wait for.
+    /// A prefetch instruction: its flows, and what it waits for.
     pub(crate) fn prefetch(
         &mut self,
         uop: &BoundUop,
@@ -220,7 +221,7 @@ impl Pipeline {
         Executed { started, complete, misses: answer.misses }
     }
 
-    /// When an access that is otherwise complete at `complete` is so with the hardware prefetches that follow it: they
+    /// When an access that is otherwise complete at `complete` may commit: the hardware prefetches that it triggered
     /// must have their ports.
     #[inline(always)]
     fn with_prefetches(&self, complete: Cycle, misses: &mut Misses) -> Cycle {

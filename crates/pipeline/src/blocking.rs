@@ -1,8 +1,8 @@
-//! Operations that keep others like them out of their pipe until they end (manual 6.3: operation blocking).
+//! Operations that block their pipe for others like them until they end (manual 6.3: operation blocking).
 //!
-//! Of those that wait for a pipe the oldest that is ready starts when the one before it ends. A younger one that is ready
-//! while all older ones wait for operands starts before them. It is visited after them, when they have been given their
-//! starts already: those that it is in the way of are moved behind it, and what followed from them is put right.
+//! When one ends, the oldest one that is ready starts. A younger one that is ready while all older ones wait for
+//! operands starts before them. It is visited after them, when their starts are booked already: those that it delays
+//! are moved after it, and what followed from them is corrected.
 
 use fxscope_calendar::{Calendar, Cycle};
 
@@ -12,13 +12,13 @@ use crate::core::Pipeline;
 use crate::dispatch::{Dispatch, Station};
 use crate::execute::{Begun, port};
 
-/// Operations of one pipe that are kept in view: more than wait in a station.
+/// Operations of one pipe that are tracked: more than wait in a station.
 const WAITING: usize = 24;
 
-/// A blocking operation that has been given its start.
-#[derive(Clone, Copy)]
+/// A blocking operation with its start.
+#[derive(Clone, Copy, serde::Deserialize, serde::Serialize)]
 struct Blocker {
-    /// When its operands are there.
+    /// When its operands are available.
     ready: Cycle,
     /// When it starts.
     start: Cycle,
@@ -28,7 +28,7 @@ struct Blocker {
     register: u8,
     /// From its end to its commit.
     to_commit: Cycle,
-    /// Its station, and how long before its start it leaves that.
+    /// Its station, and how long before its start it releases its entry.
     station: Station,
     released: Cycle,
     /// Its place among the groups of the commit stack.
@@ -41,23 +41,24 @@ impl Blocker {
         self.start + self.cycles
     }
 
-    /// It was to start at `before`, but an operation that was dispatched just now is in its way, or no longer: puts right
-    /// what followed from that. Returns when the other one is done at the earliest, as it commits behind this one.
+    /// Its start has moved from `before`, because of an operation that was just dispatched: corrects what followed from
+    /// it. Returns the earliest completion of the other one, which commits after this one.
     fn moved(&self, before: Cycle, value: &mut Value, own: usize, dispatch: &mut Dispatch) -> Cycle {
         let (end, was) = (self.end(), before + self.cycles);
-        // Unless the register has another value meanwhile.
+        // Unless the register has been overwritten.
         if value.at(own) == was {
             value.there = value.there + end - was;
         }
         let release = |start: Cycle| start.saturating_sub(self.released);
         dispatch.move_release(self.station, release(before), release(self.start));
-        if end > was { end + dispatch.commits_later(self.group, end + self.to_commit) } else { 0 }
+        if end > was { end + dispatch.delay_commits(self.group, end + self.to_commit) } else { 0 }
     }
 }
 
 /// The blocking operations of one pipe.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Blockers {
-    /// Those that others may still overtake, in program order.
+    /// Those that younger ones may still overtake, in program order.
     waiting: [Blocker; WAITING],
     count: usize,
     /// When all others have ended.
@@ -81,8 +82,8 @@ impl Default for Blockers {
 }
 
 impl Blockers {
-    /// Gives `new`, which is younger than all before, its start, in a free cycle of `port`. `moved` is told of those that
-    /// start at other times because of it, and when they were to.
+    /// Books a start for `new`, the youngest operation, in a free cycle of `port`. `moved` is called for each operation
+    /// whose start moves because of it, with the old start.
     fn enter(
         &mut self,
         dispatched: Cycle,
@@ -100,7 +101,7 @@ impl Blockers {
             let w = &mut self.waiting[next];
             let from = w.ready.max(free);
             let before = w.start;
-            // Its own cycle is not free, so it stays there unless there is an earlier one.
+            // Its own cycle is not free, so it keeps it unless an earlier one is free.
             if from > before || port.first_free(from) < before {
                 w.start = port.book(from);
                 if next != place {
@@ -112,7 +113,8 @@ impl Blockers {
         self.waiting[place].start
     }
 
-    /// The operation at `place` and, as bits, those that do not start before it is ready; and when all others have ended.
+    /// The operation at `place` and, as bits, those that do not start before it is ready; and when all others have
+    /// ended.
     fn behind(&self, place: usize) -> (u32, Cycle) {
         let ready = self.waiting[place].ready;
         let (mut open, mut free) = (1 << place, self.free);
@@ -126,15 +128,16 @@ impl Blockers {
         (open, free)
     }
 
-    /// Who starts next when the pipe is free from `free` on: of those in `open` the oldest that is ready then, or is
-    /// ready first.
+    /// The one that starts next when the pipe is free at `free`: the oldest of `open` that is ready then, or the first
+    /// to be ready.
     fn next(&self, open: u32, free: Cycle) -> Option<usize> {
         let those = || (0..self.count).filter(|i| open >> i & 1 == 1);
         let first = those().map(|i| self.waiting[i].ready).min()?;
         those().find(|&i| self.waiting[i].ready <= first.max(free))
     }
 
-    /// Those that have started when the youngest is dispatched cannot be overtaken; nor can, for want of room, the first.
+    /// Drops those that have started when the youngest is dispatched, since they cannot be overtaken, and the first
+    /// when there is no room.
     fn forget(&mut self, dispatched: Cycle) {
         let full = self.count == WAITING;
         let mut kept = 0;

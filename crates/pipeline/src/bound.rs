@@ -1,4 +1,4 @@
-//! Instructions joined with a machine's recipes, as the hot path reads them.
+//! Instructions bound to a machine: joined with its recipes, as the hot path reads them.
 
 use fxscope_counts::{Signals, Stall, Stalls};
 use fxscope_isa::{Access, Branch, MemOp, Reg};
@@ -8,7 +8,7 @@ use fxscope_machine::recipe::{MAX_FLOWS, MAX_UOPS};
 pub use crate::bypass::{PIPE_NAMES, PIPES};
 use crate::lsu::rules::Writing;
 
-/// Index of the register that is always ready.
+/// The register that is always ready.
 pub const READY: u8 = Reg::COUNT as u8;
 /// First of the registers that carry results between the micro-operations of one instruction.
 pub const TEMP: u8 = READY + 1;
@@ -19,14 +19,14 @@ pub const REGS: usize = TEMP as usize + TEMPS;
 // Their numbers are bytes: a table of 256 needs no check.
 const _: () = assert!(REGS <= 1 << u8::BITS);
 
-/// What a micro-operation does besides passing through pipes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a micro-operation does in addition to passing through pipes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum Action {
     /// Nothing: it takes a commit stack entry only.
     None,
-    /// Computes.
+    /// Computes a result.
     Compute,
-    /// Hands data over to the ports of a store whose addresses another micro-operation makes (scatters).
+    /// Makes the data of a store whose addresses another micro-operation makes (scatters).
     StoreData,
     /// Reads memory.
     Load,
@@ -45,7 +45,7 @@ pub enum Action {
 }
 
 /// Which stations may take a micro-operation (manual 5.2, table 5-2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum Attribute {
     /// None needed.
     None,
@@ -63,11 +63,11 @@ pub enum Attribute {
     Rsbr,
 }
 
-/// Who made a value, as far as bypasses care.
+/// The producer of a value, as far as bypasses distinguish it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Producer {
-    /// Nobody in flight, or a vector result for a vector consumer.
+    /// No producer in flight, or a vector result for a vector consumer.
     Plain,
     /// Flags from an integer operation on EXB (see `Flags`).
     FlagsExb,
@@ -101,10 +101,16 @@ pub const PRODUCERS: usize = 13;
 /// In place of a [`Producer`]: the pipe that makes the result decides.
 pub const BY_PIPE: u8 = PRODUCERS as u8;
 
+/// How a set of pipes is serialised.
+#[derive(serde::Deserialize, serde::Serialize)]
+#[serde(remote = "Pipes")]
+struct PipeBits(u8);
+
 /// One pass through a pipe.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, serde::Deserialize, serde::Serialize)]
 pub struct BoundFlow {
     /// Pipes it may use, or uses all of.
+    #[serde(with = "PipeBits")]
     pub pipes: Pipes,
     /// It uses all of them at once.
     pub all: bool,
@@ -114,8 +120,8 @@ pub struct BoundFlow {
     pub busy: u16,
 }
 
-/// An operand that not the first flow of a micro-operation needs, but a later one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// An operand that a later flow of a micro-operation needs, not the first one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Late {
     /// The operand; [`READY`] when there is none.
     pub src: u8,
@@ -133,9 +139,9 @@ impl Late {
 /// Longest run of sequential flows in one micro-operation.
 pub const FLOWS: usize = MAX_FLOWS;
 
-/// What is remembered of an operation of the vector pipes when it has been visited, as its result may have to give way
-/// to that of a younger one; together, since they are read and written as one.
-#[derive(Clone, Copy, Debug)]
+/// What is kept of an operation of the vector pipes after its visit, since its result may have to give way to that of a
+/// younger one. Kept together, since it is read and written as a whole.
+#[derive(Clone, Copy, Debug, serde::Deserialize, serde::Serialize)]
 #[repr(align(8))]
 pub struct Brief {
     /// Operands of an operation of one flow for one cycle, which may start at another time; otherwise [`READY`].
@@ -156,7 +162,7 @@ impl Brief {
 }
 
 /// A micro-operation as the hot path sees it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Deserialize, serde::Serialize)]
 pub struct BoundUop {
     /// What it does.
     pub action: Action,
@@ -164,7 +170,7 @@ pub struct BoundUop {
     pub attribute: Attribute,
     /// Number of sequential flows; of a memory access, up to the access.
     pub nflows: u8,
-    /// A load that has one more flow behind its access: the result comes from there.
+    /// A load with one more flow after its access, which makes the result.
     pub continues: bool,
     /// The flows; for a store, flow 0 is the address, flow 1 the data.
     pub flows: [BoundFlow; FLOWS],
@@ -176,7 +182,7 @@ pub struct BoundUop {
     pub addr_srcs: [u8; 4],
     /// Results; unused ones are [`READY`].
     pub dsts: [u8; 3],
-    /// How each result bypasses; [`BY_PIPE`] for integer results, which bypass by the pipe that makes them.
+    /// How each result bypasses; [`BY_PIPE`] for integer results, which bypass according to the pipe that makes them.
     pub producers: [u8; 3],
     /// Result to commit.
     pub to_commit: u8,
@@ -184,9 +190,9 @@ pub struct BoundUop {
     pub judgement: u8,
     /// Rename registers taken, one for each non-zero entry: 1 general purpose, 2 vector, 3 predicate.
     pub renames: [u8; 4],
-    /// What is remembered of it in the vector pipes.
+    /// What the vector pipes keep of it.
     pub brief: Brief,
-    /// Keeps other blocking operations of its pipe away.
+    /// Blocks its pipe for other blocking operations.
     pub exclusive: bool,
     /// One flow, for one cycle, through one pipe.
     pub simple: bool,
@@ -194,7 +200,7 @@ pub struct BoundUop {
     pub together: bool,
     /// A store whose data pass a pipe of RSE0: flow 1.
     pub data_flow: bool,
-    /// A store whose data another micro-operation hands over: so many cycles after they are there.
+    /// For a store whose data another micro-operation makes: cycles from the data to the store.
     pub data_forwarded_after: Option<u8>,
     /// First micro-operation of its instruction must open a dispatch group; or each is a group of its own.
     pub opens_group: bool,
@@ -216,7 +222,7 @@ pub struct BoundUop {
     pub store_ports: u8,
     /// What its instruction takes of a read of the instruction buffer, if it is the first of it.
     pub read_share: u32,
-    /// It takes a temporary operand register.
+    /// It takes a temporary operand register (TOR).
     pub takes_tor: bool,
     /// The first of its instruction, which, or a MOVPRFX packed with it, is the first in its fetch block.
     pub opens_block: bool,
@@ -224,11 +230,11 @@ pub struct BoundUop {
     pub crosses_block: bool,
     /// It branches: the last of its block.
     pub branches: bool,
-    /// What it counts as when it commits (see [`crate::commit::counts`]).
+    /// What it counts as at its commit (see [`crate::commit::counts`]).
     pub counts: u32,
     /// It passes a floating-point pipe; for memory accesses, it moves vectors or predicates (loads: vectors).
     pub vector: bool,
-    /// What is waited for while it is the oldest one and not complete.
+    /// The cause of a stall while it is the oldest micro-operation and not complete.
     pub wait: Stall,
     /// Index of its instruction in the block.
     pub inst: u8,
@@ -278,7 +284,7 @@ pub fn chain_bit(register: u8) -> u64 {
 }
 
 /// What the timing model needs of a memory access beyond its micro-operations.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Deserialize, serde::Serialize)]
 pub struct BoundAccess {
     /// The static access.
     pub op: MemOp,
@@ -315,8 +321,8 @@ impl BoundAccess {
     };
 }
 
-/// What is known of an instruction from its executions. Everything is summed up. What each execution changes is together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The profile of an instruction: sums over its executions. Fields that each execution changes are adjacent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[repr(C)]
 pub struct Profile {
     /// Cycles between its commits and the commit before each.
@@ -330,17 +336,17 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Adds what is known from other executions.
+    /// Adds the profile of other executions.
     pub fn add(&mut self, other: &Profile) {
         self.add_times(other, 1);
     }
 
-    /// Adds what is known from executions of which there were so `many` alike.
+    /// Adds the profile of `many` identical executions.
     pub fn add_times(&mut self, other: &Profile, many: u64) {
         self.combine(other, |sum, n| *sum += n * many);
     }
 
-    /// Takes away what was known before.
+    /// Subtracts an earlier profile.
     pub fn subtract(&mut self, before: &Profile) {
         self.combine(before, |sum, n| *sum -= n);
     }
@@ -353,7 +359,8 @@ impl Profile {
     }
 }
 
-/// A basic block, resolved.
+/// A basic block, bound to a machine.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct BoundBlock {
     /// Address of the first instruction.
     pub start: u64,
@@ -367,21 +374,21 @@ pub struct BoundBlock {
     pub branch: Branch,
     /// Timing classes without a row: their instructions were given a plain integer operation's cost.
     pub unknown: Box<[usize]>,
-    /// What is known of each instruction from its executions.
+    /// The profile of each instruction.
     pub profile: Box<[Profile]>,
-    /// Where the code is from, as whoever runs the block numbers it.
+    /// The number of the code's origin, given by the driver of the core.
     pub origin: u32,
-    /// A place that the program has marked may be at its end or behind it, as far as whoever runs the block knows.
+    /// A region marker may be at its last instruction or at the next one, set by the driver of the core.
     pub marked: bool,
-    /// Times the whole block was executed.
+    /// How often the whole block was executed.
     pub executions: u64,
     /// The block ends with a system call or another trap on purpose.
     pub enters_kernel: bool,
-    /// It may write registers that control the processor, or leave that to the kernel.
+    /// It may write control registers of the processor, or call the kernel, which may.
     pub controls: bool,
     /// It reads what time it is.
     pub reads_time: bool,
-    /// What each instruction adds to the instruction mix, and all together.
+    /// The instruction mix of each instruction, and of the block.
     pub(crate) inst_mix: Box<[Signals]>,
     pub(crate) mix: Signals,
     /// Executions that were cut short, by instructions completed.
@@ -389,7 +396,7 @@ pub struct BoundBlock {
 }
 
 impl BoundBlock {
-    /// The first `executed` instructions ran once more.
+    /// Counts an execution of the first `executed` instructions.
     #[inline(always)]
     pub fn count(&mut self, executed: usize) {
         if executed == self.uop_end.len() {
@@ -407,15 +414,15 @@ impl BoundBlock {
         }
     }
 
-    /// Cycles that instruction `inst` has taken for `why`, with no micro-operation of it to charge them to at its commit.
+    /// Charges cycles to instruction `inst` that no commit of a micro-operation accounts for.
     pub fn charge(&mut self, inst: u8, why: Stall, cycles: u64) {
         let profile = &mut self.profile[usize::from(inst)];
         profile.cycles += cycles;
         profile.stalls[why as usize] += cycles;
     }
 
-    /// Flows of instruction `inst` that do floating-point arithmetic: those that take longest among its flows in FLA and FLB;
-    /// the others move elements. Each repetition of a flow counts.
+    /// Flows of instruction `inst` that do floating-point arithmetic: those that take longest among its flows in FLA
+    /// and FLB; the others move elements. Each repetition of a flow counts.
     pub(crate) fn arithmetic_flows(&self, inst: u8) -> u32 {
         let flows =
             self.uops.iter().filter(|uop| uop.inst == inst).flat_map(|uop| &uop.flows[..usize::from(uop.nflows)]);

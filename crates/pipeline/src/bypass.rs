@@ -1,4 +1,4 @@
-//! Bypasses: what a result costs on its way from one pipe to another (manual 2.7, table 2-4).
+//! Bypasses: extra cycles of a result on its way from one pipe to another (manual 2.7, table 2-4).
 
 use fxscope_calendar::Cycle;
 use fxscope_machine::Spec;
@@ -20,8 +20,8 @@ pub(crate) const PRX: usize = 6;
 /// Extra cycles by consuming pipe.
 type ByPipe = [u16; PIPES];
 
-/// A register's value: when it is there, and how many cycles later it has reached each pipe.
-#[derive(Clone, Copy, Debug, Default)]
+/// A register's value: when it is available, and how many cycles later in each pipe.
+#[derive(Clone, Copy, Debug, Default, serde::Deserialize, serde::Serialize)]
 #[repr(align(32))]
 pub(crate) struct Value {
     pub there: Cycle,
@@ -29,19 +29,20 @@ pub(crate) struct Value {
 }
 
 impl Value {
-    /// When it has reached `pipe`.
+    /// When it is available in `pipe`.
     #[inline(always)]
     pub(crate) fn at(&self, pipe: usize) -> Cycle {
         self.there + Cycle::from(self.later[pipe])
     }
 
-    /// When it has reached one of the pipes.
+    /// When it is available in the first of the pipes.
     pub(crate) fn earliest(&self) -> Cycle {
         self.there + Cycle::from(self.later.iter().min().copied().unwrap_or(0))
     }
 }
 
-/// Extra cycles of results, by their kind ([`BY_PIPE`] included), the pipe that makes them, and the one that needs them.
+/// Extra cycles of results, by kind ([`BY_PIPE`] included), producing pipe and consuming pipe.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Bypasses([[ByPipe; PIPES]; PRODUCERS + 1]);
 
 impl Producer {
@@ -59,7 +60,7 @@ impl Producer {
 }
 
 impl Bypasses {
-    /// Those of a machine.
+    /// The bypasses of a machine.
     pub(crate) fn new(spec: &Spec) -> Bypasses {
         let table = by_producer(spec);
         let row = |producer, pipe| table[row_of(producer, pipe)];
@@ -77,7 +78,7 @@ impl Bypasses {
 fn by_producer(spec: &Spec) -> [ByPipe; PRODUCERS] {
     let b = &spec.bypass;
     let mut table = [[0; PIPES]; PRODUCERS];
-    // Rows of the description name kinds of consumers; this says which pipe is of which kind.
+    // Rows of the description name kinds of consumers. This is the kind of each pipe.
     let kinds = [0, 0, 1, 1, 2, 2, 3, 4];
     let rows = [
         (Producer::Flags, &b.flags),
@@ -104,12 +105,12 @@ fn by_producer(spec: &Spec) -> [ByPipe; PRODUCERS] {
     table
 }
 
-/// A machine's description has no cycles that do not fit.
+/// Numbers in a machine's description fit.
 fn cycles(n: Cycle) -> u16 {
     u16::try_from(n).unwrap_or(u16::MAX)
 }
 
-/// Which row of [`by_producer`] a result has, by its kind and the pipe that makes it.
+/// The row of [`by_producer`] for a result, by its kind and the pipe that makes it.
 fn row_of(producer: u8, pipe: usize) -> usize {
     if producer == BY_PIPE {
         Producer::integer(pipe) as usize

@@ -1,4 +1,4 @@
-//! Commit: in order, some a cycle, one group a cycle; and the account of cycles without commit.
+//! Commit: in order, several micro-operations and one group per cycle; and the accounting of cycles without commit.
 
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals, Stall, Stalls};
@@ -7,36 +7,38 @@ use fxscope_memory::Misses;
 use crate::bind::{Action, BoundUop, Profile};
 
 /// The commit clock.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Commit {
     /// Cycle of the last commit.
     now: Cycle,
-    /// What committed in that cycle, as [`counts`] has it.
+    /// The commits of that cycle, in the form of [`counts`].
     counted: u32,
     /// The instruction whose micro-operation committed first in that cycle, by its place in its block.
     first: u8,
     /// A taken branch committed in that cycle: nothing may join it.
     closed: bool,
     width: u32,
-    /// Decoding stood still until then for want of a store port.
+    /// Until when decoding waited for a store port.
     pub store_port_full_until: Cycle,
     /// Cycles without commit, by cause.
     pub stalls: Stalls,
 }
 
-/// What is needed to commit a micro-operation.
+/// A completed micro-operation, as commit sees it.
 #[derive(Clone, Copy)]
 pub struct Completion<'a> {
     /// When it was dispatched.
     pub dispatched: Cycle,
     /// First cycle in which it may commit.
     pub complete: Cycle,
-    /// When its memory access was known to miss: where it was written, since copying it at once holds up the host.
+    /// When its memory access was known to miss. A reference, since copying it right after it was written stalls the
+    /// host.
     pub misses: &'a Misses,
     /// It opens a new group.
     pub opens_group: bool,
 }
 
-/// What a micro-operation counts as when it commits: itself, an instruction that does work, a MOVPRFX, a byte each.
+/// What a micro-operation counts as at its commit: itself, an effective instruction, a MOVPRFX, a byte each.
 #[must_use]
 pub const fn counts(last: bool, movprfx: bool) -> u32 {
     match (last, movprfx) {
@@ -99,7 +101,7 @@ impl Commit {
         self.closed = true;
     }
 
-    /// Counts the cycle that is over by what committed in it. Returns false when that was no whole instruction.
+    /// Counts the last cycle by its commits. Returns false when no whole instruction committed in it.
     #[inline(always)]
     fn close_cycle(&mut self, signals: &mut Signals) -> bool {
         const BY_COUNT: [Signal; 4] = [Signal::Commit1, Signal::Commit2, Signal::Commit3, Signal::Commit4];
@@ -112,7 +114,7 @@ impl Commit {
         true
     }
 
-    /// What the cycle that is over, in which no instruction was completed, counts as.
+    /// What the last cycle counts as, in which no instruction was completed.
     fn incomplete(&mut self) -> Option<Stall> {
         let what = if self.counted >> 16 > 0 { Stall::Movprfx } else { Stall::UopOnly };
         // Before the first commit there is no cycle to count.
@@ -121,13 +123,13 @@ impl Commit {
         counts.then_some(what)
     }
 
-    /// The cycle that is over when `uop` commits completed no instruction: it belongs to the one whose micro-operation
-    /// committed first in it, which is that of `uop`, or a MOVPRFX before it.
+    /// The last cycle before the commit of `uop` completed no instruction: it is charged to the instruction whose
+    /// micro-operation committed first in it, which is that of `uop` or a MOVPRFX before it.
     #[cold]
     #[inline(never)]
     fn charge_incomplete(&mut self, uop: &BoundUop, profiles: &mut [Profile]) {
         let Some(what) = self.incomplete() else { return };
-        // A MOVPRFX may be in the block before, whose profile is not at hand.
+        // A MOVPRFX may be in the previous block, whose profile is not available here.
         self.charge(what, 1, &mut profiles[usize::from(self.first.min(uop.inst))]);
     }
 
@@ -159,13 +161,13 @@ impl Commit {
         self.charge(memory, to - l2_missed, profile);
     }
 
-    /// Everything is as it is now, so many cycles later, which have been accounted for.
+    /// Moves the state `cycles` later. These cycles are accounted for already.
     pub fn fast_forward(&mut self, cycles: Cycle) {
         self.now += cycles;
         self.store_port_full_until += cycles;
     }
 
-    /// Nothing executes before `t`, because of `why`.
+    /// Nothing executes before `t`, for the cause `why`.
     pub fn idle_until(&mut self, t: Cycle, why: Stall, signals: &mut Signals) {
         if t > self.now + 1 {
             self.finish(signals);
@@ -176,7 +178,7 @@ impl Commit {
         }
     }
 
-    /// Ends the account: the cycle of the last commit is counted.
+    /// Ends the accounting: the cycle of the last commit is counted.
     pub fn finish(&mut self, signals: &mut Signals) {
         if !self.close_cycle(signals)
             && let Some(what) = self.incomplete()
@@ -186,7 +188,7 @@ impl Commit {
     }
 }
 
-/// What the cycles count as in which only a prefetch port is missing.
+/// The stall cause of cycles in which only a prefetch port is missing.
 fn port_stall(uop: &BoundUop) -> Stall {
     match (uop.action, uop.wait) {
         (Action::Prefetch, _) => Stall::SoftwarePrefetchPort,

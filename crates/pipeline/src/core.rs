@@ -1,4 +1,4 @@
-//! The pipeline: all stages of a core, and the way of a micro-operation through them.
+//! The pipeline: all stages of a core, and the path of a micro-operation through them.
 
 use fxscope_calendar::{Calendar, Cycle};
 use fxscope_counts::{Signal, Signals, Stall};
@@ -18,6 +18,7 @@ use crate::uop_probe::{StageTimes, UopProbe};
 use crate::writeback::Results;
 
 /// One core.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Pipeline {
     pub(crate) front: Frontend,
     predictor: Predictor,
@@ -27,7 +28,8 @@ pub struct Pipeline {
     /// Private caches and translation of this core.
     pub memory: CoreMemory,
     pub(crate) signals: Signals,
-    /// When each register's value is there.
+    /// When the value of each register is available.
+    #[serde(with = "fxscope_calendar::array")]
     pub(crate) values: Box<[Value; 256]>,
     /// Cycles in which each pipe starts an operation. PRX shares EXA's issue port and so its calendar.
     pub(crate) pipes: [Calendar; PIPES],
@@ -41,22 +43,22 @@ pub struct Pipeline {
     pub(crate) bypasses: Box<Bypasses>,
     /// Operations started, by pipe.
     pub(crate) started: [u64; PIPES],
-    /// Of those in EXA, flows that hand on base addresses, which are not counted.
+    /// Flows in EXA that forward base addresses, which are not counted as operations.
     pub(crate) base_forwards: u64,
     pub(crate) stage_of_pipe: [Cycle; PIPES],
-    /// Cycles before the start of a flow in which it gives back its station entry: by pipe, and for memory accesses.
+    /// Cycles before the start of a flow at which it releases its station entry: by pipe, and for memory accesses.
     pub(crate) released: [Cycle; PIPES],
     pub(crate) address_released: Cycle,
     pub(crate) branch_stage: Cycle,
     pub(crate) branch_after_execute: Cycle,
     mispredict_extra: Cycle,
-    /// All ones when nobody is told of floating-point exceptions, otherwise 0.
+    /// All ones when floating-point exceptions are not trapped, otherwise 0.
     pub(crate) judgement_skipped: u8,
-    /// Cycles that a flow takes longer that meets a subnormal number.
+    /// Extra cycles of a flow that meets a subnormal number.
     denormal: Cycle,
     /// Cycles from fetch to decode.
     pub(crate) refetch: Cycle,
-    /// Calendars are told of time in steps of this many cycles.
+    /// When calendars advance next.
     next_advance: Cycle,
 }
 
@@ -71,7 +73,7 @@ const PIPE_SIGNALS: [Option<Signal>; PIPES] = [
     None,
 ];
 
-/// Cycles between two times that calendars forget the past: few of their span.
+/// Cycles between two advances of the calendars: a small part of their span.
 const ADVANCE: Cycle = fxscope_calendar::SPAN / 32;
 
 impl Pipeline {
@@ -119,14 +121,14 @@ impl Pipeline {
 
     /// The core begins to run on `chip`, or on its partition of it.
     pub fn resume(&mut self, chip: &mut Chip) {
-        // What the program reads from now on is what other cores have written: it must get their lines, even where the snoop
-        // of this core's copy would arrive a little later.
+        // What the program reads from now on is what other cores have written: it must get their lines, even where the
+        // snoop of this core's copy would arrive a little later.
         self.memory.with(chip).resume(NEVER, &mut self.signals);
     }
 
     /// The core stops running. `resumes`: it will run again without being woken.
     pub fn suspend(&mut self, chip: &mut Chip, resumes: bool) {
-        let from = if resumes { self.dispatch.asks_from() } else { NEVER };
+        let from = if resumes { self.dispatch.lookahead() } else { NEVER };
         self.memory.with(chip).suspend(from);
     }
 
@@ -168,7 +170,7 @@ impl Pipeline {
         }
     }
 
-    /// One micro-operation through all stages; returns when its first flow was issued and when it committed.
+    /// Takes one micro-operation through all stages. Returns when its first flow was issued and when it committed.
     #[inline(always)]
     fn uop<W: UopProbe>(
         &mut self,
@@ -211,7 +213,7 @@ impl Pipeline {
             self.dispatch.hold_until(committed + 1);
         }
         if uop.branches {
-            // A call has its return address later than its branch is resolved.
+            // The return address of a call is available later than its branch is resolved.
             let call = outcome.kind == Branch::Call;
             let found = if call { dispatched + self.branch_stage } else { done.complete };
             self.branch(outcome, found, committed);
@@ -240,7 +242,7 @@ impl Pipeline {
         (done.started, committed)
     }
 
-    /// A branch has executed, so that the right path can be fetched from `found` on: learn, and steer the front end.
+    /// A branch is resolved at `found`: trains the predictors, and steers the front end.
     #[inline(always)]
     fn branch(&mut self, o: &Outcome, found: Cycle, committed: Cycle) {
         let taken = o.taken();
@@ -274,14 +276,12 @@ impl Pipeline {
         }
     }
 
-    /// From here on the program runs with floating-point exceptions judged before commit, or in the No Exception mode
-    /// that leaves this out (manual 4.5.1).
+    /// Sets whether floating-point exceptions are judged before commit, or not, in No Exception mode (manual 4.5.1).
     pub fn judge_exceptions(&mut self, judge: bool) {
         self.judgement_skipped = if judge { 0 } else { u8::MAX };
     }
 
-    /// Instructions of `block`, which has just run, met these `subnormals`. Each flow that did is done by itself, and nothing
-    /// else meanwhile (manual 6.5.3).
+    /// Instructions of `block`, which has just run, met `subnormals`. Each such flow executes alone (manual 6.5.3).
     #[cold]
     pub fn subnormals(&mut self, block: &mut BoundBlock, subnormals: &[Subnormal]) {
         let mut all = 0;
@@ -296,12 +296,12 @@ impl Pipeline {
         self.dispatch.hold_until(until);
     }
 
-    /// The thread spends `cycles` in the kernel: everything in flight commits first.
+    /// The thread spends `cycles` in the kernel. Everything in flight commits first.
     pub fn pause(&mut self, cycles: Cycle) {
         self.idle(cycles, Stall::Kernel);
     }
 
-    /// The core sleeps for `cycles`: everything in flight commits first.
+    /// The core sleeps for `cycles`. Everything in flight commits first.
     pub fn sleep(&mut self, cycles: Cycle) {
         self.idle(cycles, Stall::Asleep);
     }
@@ -313,7 +313,7 @@ impl Pipeline {
         self.front.redirect(until);
     }
 
-    /// Everything counted so far. The cycle of the last commit is not over and not counted yet.
+    /// All counts so far. The cycle of the last commit is not over, and not counted yet.
     #[must_use]
     pub fn counters(&self) -> Signals {
         let mut signals = self.signals.clone();

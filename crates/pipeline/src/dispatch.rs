@@ -1,7 +1,7 @@
 //! Dispatch: commit stack groups, rename registers, reservation stations.
 //!
-//! Dispatch is in order, so its time is a clock. Stations free their entries out of order: their
-//! occupancy is counted through releases by cycle.
+//! Dispatch is in order, so its time is a clock. Stations release their entries out of order: their
+//! occupancy follows from releases by cycle.
 
 mod releases;
 
@@ -12,7 +12,7 @@ use crate::bind::{Attribute, BoundUop};
 use releases::Releases;
 
 /// A reservation station.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[repr(u8)]
 pub enum Station {
     /// EXA, FLA, PRX.
@@ -30,12 +30,13 @@ pub enum Station {
 /// Number of stations.
 const STATIONS: usize = 5;
 
-/// Small numbers side by side, a byte each.
+/// Packs small numbers, a byte each.
 fn packed(numbers: [u32; STATIONS]) -> u64 {
     numbers.iter().enumerate().map(|(i, &n)| u64::from(n.min(255)) << (8 * i)).sum()
 }
 
-/// Release times of the last uses of a resource that is given back in order.
+/// Release times of the last uses of a resource that is released in order.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 struct Ring {
     times: Box<[Cycle]>,
     next: usize,
@@ -50,33 +51,33 @@ impl Ring {
     fn free_at(&self) -> Cycle {
         self.times[self.next]
     }
-    /// Takes the next entry, to be given back at a time not yet known; returns its place.
+    /// Takes the next entry, whose release time is not known yet. Returns its place.
     #[inline(always)]
     fn open(&mut self) -> usize {
         let place = self.next;
         self.next = if place + 1 == self.times.len() { 0 } else { place + 1 };
         place
     }
-    /// How many places there are from `from` to `to`.
+    /// The number of places from `from` to `to`.
     fn distance(&self, from: usize, to: usize) -> usize {
         if to < from { to + self.times.len() - from } else { to - from }
     }
-    /// When the entry so many places before `place` is given back.
+    /// When the entry `many` places before `place` is released.
     fn before(&self, place: usize, many: usize) -> Cycle {
         self.times[self.distance(many, place)]
     }
-    /// How many entries are given back after `t`: the last ones.
+    /// The number of entries that are released after `t`: the last ones.
     fn after(&self, t: Cycle) -> usize {
         (1..=self.times.len()).take_while(|&many| self.before(self.next, many) > t).count()
     }
-    /// The `many` entries before `place` are given back from `t` on at the earliest, some a cycle.
+    /// The `many` entries before `place` are released no earlier than `t`, `a_cycle` per cycle.
     fn delay(&mut self, place: usize, many: usize, t: Cycle, a_cycle: u32) {
         for (cycles, back) in (0..many).map(|i| (i as u64 / u64::from(a_cycle), many - i)) {
             let entry = self.distance(back, place);
             self.times[entry] = self.times[entry].max(t + cycles);
         }
     }
-    /// Takes the next entry; it is given back at `until`.
+    /// Takes the next entry until `until`.
     #[inline(always)]
     fn take(&mut self, until: Cycle) {
         let place = self.open();
@@ -85,10 +86,11 @@ impl Ring {
 }
 
 /// The temporary operand registers (TOR): they carry a program counter to the pipe that needs it (manual 5.2, 5.4).
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 struct TemporaryOperandRegisters {
     /// When each is free.
     free: Box<[Cycle]>,
-    /// The one to be taken or taken last, and when.
+    /// The one that was taken last, and when.
     last: usize,
     taken: Cycle,
 }
@@ -98,7 +100,7 @@ impl TemporaryOperandRegisters {
         TemporaryOperandRegisters { free: vec![0; n as usize].into(), last: 0, taken: 0 }
     }
 
-    /// When one can be taken from `t` on, one a cycle.
+    /// When one can be taken at or after `t`; one per cycle.
     #[cold]
     #[inline(never)]
     fn take(&mut self, t: Cycle) -> Cycle {
@@ -116,6 +118,7 @@ impl TemporaryOperandRegisters {
 }
 
 /// The state of dispatch.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Dispatch {
     /// Cycle of the last dispatch.
     now: Cycle,
@@ -141,7 +144,7 @@ pub struct Dispatch {
     /// Entries released after `now`, a byte for each station.
     releases: Releases,
     threshold: u32,
-    /// RSE0 and RSE1 are full with fewer free entries: each takes so many operations a cycle.
+    /// RSE0 and RSE1 count as full with fewer free entries: the operations that each accepts per cycle.
     room: u32,
     /// Results of the last micro-operation that may start a dependency group, as bits, and its station.
     chain: (u64, Station),
@@ -187,21 +190,21 @@ impl Dispatch {
         self.now
     }
 
-    /// When the next instructions are read from the instruction buffer at the earliest: the stages up to decode hold what
-    /// follows the open group, so reading is one group ahead of it at most.
+    /// When the next instructions are read from the instruction buffer at the earliest: the stages up to decode hold
+    /// what follows the open group, so reading is one group ahead of it at most.
     #[inline(always)]
     #[must_use]
     pub fn reads_from(&self) -> Cycle {
         self.before + 1
     }
 
-    /// Nothing that is not dispatched yet asks for anything before this.
+    /// Nothing that is not dispatched yet sends a request before this.
     #[must_use]
-    pub fn asks_from(&self) -> Cycle {
+    pub fn lookahead(&self) -> Cycle {
         self.reads_from().max(self.not_before)
     }
 
-    /// Everything is as it is now, so many cycles later.
+    /// Moves the state `cycles` later.
     pub fn fast_forward(&mut self, cycles: Cycle) {
         self.releases.fast_forward(cycles);
         self.now += cycles;
@@ -213,7 +216,7 @@ impl Dispatch {
         rings.chain([&mut self.tor.free]).flatten().for_each(|t| *t += cycles);
     }
 
-    /// Nothing dispatches before `t` from here on.
+    /// Nothing more is dispatched before `t`.
     pub fn hold_until(&mut self, t: Cycle) {
         self.not_before = self.not_before.max(t);
         self.in_group = self.width;
@@ -253,14 +256,14 @@ impl Dispatch {
         (self.now, station, opens)
     }
 
-    /// The operation dispatched last has taken its temporary operand register's content at `t`.
+    /// The operation that was dispatched last reads its temporary operand register at `t`, which frees it.
     #[cold]
     #[inline(never)]
     pub fn free_tor(&mut self, t: Cycle) {
         self.tor.free(self.now, t);
     }
 
-    /// Time goes on to `t`: entries released until then are free.
+    /// Time advances to `t`: entries released until then are free.
     #[inline(always)]
     fn advance(&mut self, t: Cycle) {
         if t == self.now {
@@ -272,7 +275,7 @@ impl Dispatch {
         self.now = t;
     }
 
-    /// Chooses a station with room, waiting for one if need be.
+    /// Chooses a station with a free entry; waits for one if there is none.
     #[inline(always)]
     fn place(&mut self, uop: &BoundUop) -> Station {
         if uop.attribute == Attribute::None {
@@ -291,23 +294,23 @@ impl Dispatch {
             if self.takes(uop, wanted) {
                 return wanted;
             }
-            self.stand_still();
+            self.skip_to_release();
         }
     }
 
-    /// In a new cycle there was no room: nothing changes until the cycle before the one in which an entry is released.
+    /// There was no room in a new cycle: skips to the cycle before the next release.
     #[inline(always)]
-    fn stand_still(&mut self) {
+    fn skip_to_release(&mut self) {
         self.now = self.releases.next(self.now) - 1;
     }
 
-    /// Takes what entries an operation needs, one of `station` first, if all of them are to be had.
+    /// Takes the entries that an operation needs, one of them in `station`, if all are available.
     #[inline(always)]
     fn takes(&mut self, uop: &BoundUop, station: Station) -> bool {
         if uop.data_flow { self.enter_with_data(station) } else { self.enter(station) }
     }
 
-    /// Takes an entry of a station if there is one and the station takes another write this cycle.
+    /// Takes an entry of a station if one is free and the station accepts another write in this cycle.
     #[inline(always)]
     fn enter(&mut self, station: Station) -> bool {
         let one = 1 << (8 * station as u64);
@@ -372,9 +375,10 @@ impl Dispatch {
         }
     }
 
-    /// Even slots to the first, odd slots to the second, unless only one has `room` entries free. The manual's condition 5 speaks
-    /// of "some free entries"; for RSE0 and RSE1 room for all operations that a cycle may bring is what counts of measured Triad
-    /// tell, in which FLA is busy 58.6 % of the time and FLB 34.4: 59.5 and 34.6 % so, 67.7 and 25.6 % if an entry were room.
+    /// Even slots go to the first station, odd slots to the second, unless only one has `room` free entries. Condition
+    /// 5 of the manual is "some free entries". For RSE0 and RSE1 it is taken to be room for all operations of a cycle,
+    /// which fits measured counts of Triad (FLA busy 58.6 % of the time, FLB 34.4 %): the model has 59.5 and 34.6 % so,
+    /// and 67.7 and 25.6 % with one entry.
     #[inline(always)]
     fn by_slot(&self, even: Station, odd: Station, room: u32) -> Station {
         match (self.free(even) >= room, self.free(odd) >= room) {
@@ -404,36 +408,37 @@ impl Dispatch {
         }
     }
 
-    /// Nothing joins the open group: a predicted-taken branch is its last member.
+    /// Closes the open group: a predicted-taken branch is its last member.
     #[inline(always)]
     pub fn close_group(&mut self) {
         self.in_group = self.width;
     }
 
-    /// The station's entry is free again at `t`.
+    /// Releases an entry of a station at `t`.
     #[inline(always)]
     pub fn release(&mut self, station: Station, t: Cycle) {
         self.releases.add(self.now, t.max(self.now + 1), 1 << (8 * station as u64));
     }
 
-    /// An entry that was to be released at `before` is released `after` that.
+    /// Moves the release of an entry from `before` to `after`.
     pub fn move_release(&mut self, station: Station, before: Cycle, after: Cycle) {
         if self.releases.take_back(self.now, before, 1 << (8 * station as u64)) {
             self.release(station, after);
         }
     }
 
-    /// The place of the open group on the commit stack: that of the micro-operation that was dispatched last.
+    /// The place of the open group on the commit stack: the group of the micro-operation that was dispatched last.
     #[inline(always)]
     pub(crate) fn open_group(&self) -> u16 {
         self.open_group as u16
     }
 
-    /// A micro-operation of the group at place `group` commits no earlier than `t`, and those behind it follow, a group a
-    /// cycle. Returns how many cycles after it the one that was dispatched last commits at the earliest.
-    pub(crate) fn commits_later(&mut self, group: u16, t: Cycle) -> Cycle {
+    /// A micro-operation of the group at place `group` commits no earlier than `t`, and those behind it follow, a group
+    /// a cycle. Returns how many cycles after it the one that was dispatched last commits at the earliest.
+    pub(crate) fn delay_commits(&mut self, group: u16, t: Cycle) -> Cycle {
         let group = usize::from(group);
-        // The last commit of the group before: registers given back later are those of this group and of what is behind it.
+        // The last commit of the previous group: registers that are released later belong to this group and younger
+        // ones.
         let before = self.groups.before(group, 1).saturating_sub(1);
         for ring in &mut self.renames[1..] {
             let many = ring.after(before + self.rename_release);

@@ -9,11 +9,11 @@ use crate::bypass::{EAGA, EAGB, EXA, FLA, FLB, PIPES, PRX};
 use crate::core::{Executed, Pipeline};
 use crate::dispatch::Station;
 
-/// A first flow that has its pipe.
+/// A first flow with its pipe.
 pub(crate) struct Begun {
     pub pipe: usize,
     pub start: Cycle,
-    /// When this one is done at the earliest, since older ones that must wait because of it commit before it.
+    /// Its earliest completion, since older ones that it delays commit before it.
     pub pushed: Cycle,
 }
 
@@ -57,7 +57,8 @@ impl Pipeline {
                 by(started, done - 1 + self.branch_after_execute)
             }
             Action::BranchDirect => {
-                // The branch itself is resolved a stage earlier than one on flags; a call also makes its return address.
+                // The branch itself is resolved a stage earlier than one on flags; a call also makes its return
+                // address.
                 let resolved = d + self.branch_stage - 1;
                 if uop.flows[0].pipes.meets(Pipes::EAGB) {
                     let (started, done) = self.compute(uop, d, station, own);
@@ -75,7 +76,8 @@ impl Pipeline {
         }
     }
 
-    /// Passes the flows of a computing micro-operation; returns when the first starts and when the result is there.
+    /// Executes the flows of a computing micro-operation. Returns when the first starts and when the result is
+    /// available.
     #[inline(always)]
     pub(crate) fn compute(&mut self, uop: &BoundUop, d: Cycle, station: Station, own: &mut Profile) -> (Cycle, Cycle) {
         if uop.simple {
@@ -100,8 +102,8 @@ impl Pipeline {
         self.compute_slow(uop, d, station, own)
     }
 
-    /// Books the address pipe that is free first from `t` on, once `srcs` are there: of two the one beside `station`, though
-    /// either station feeds both.
+    /// Books the address pipe that is free first at or after `t`, once `srcs` are available; of two free ones the own
+    /// pipe of `station`, though either station feeds both.
     #[inline(always)]
     pub(crate) fn either_address_pipe(&mut self, station: Station, srcs: &[u8], t: Cycle) -> (usize, Cycle) {
         let (own, other) = if station == Station::Rsa1 { (EAGB, EAGA) } else { (EAGA, EAGB) };
@@ -144,15 +146,15 @@ impl Pipeline {
         (started, complete.max(pushed))
     }
 
-    /// When the flow that needs the late operand may start, less the cycles until it does.
+    /// When the first flow may start so that the late operand is available for its flow.
     #[inline(always)]
     fn late_operand(&self, uop: &BoundUop, station: Station) -> Cycle {
         let pipe = pick(uop.flows[usize::from(uop.late.flow)].pipes, station);
         self.operands(&[uop.late.src], pipe).saturating_sub(uop.late.after.into())
     }
 
-    /// The first flow waits for operands. Flows follow each other: the
-    /// operand of a later one is there when that starts.
+    /// The first flow waits for the operands. Flows follow each other: the operand of a later one is available when
+    /// that starts.
     #[inline(always)]
     pub(crate) fn first_flow(
         &mut self,
@@ -166,7 +168,7 @@ impl Pipeline {
         let late = self.late_operand(uop, station);
         let mut earliest = (d + self.stage_of_pipe[pipe]).max(self.operands(&uop.srcs, pipe)).max(late);
         if pipe == EAGA && flow.pipes.meets(Pipes::EAGB) && !flow.all {
-            // Either address pipe will do: the one that is free first.
+            // Either address pipe: the one that is free first.
             let other = (d + self.stage_of_pipe[EAGB]).max(self.operands(&uop.srcs, EAGB)).max(late);
             if self.pipes[EAGB].first_free(other) < self.pipes[EAGA].first_free(earliest) {
                 (pipe, earliest) = (EAGB, other);
@@ -238,7 +240,7 @@ impl Pipeline {
         t
     }
 
-    /// Results are there at `t`, made by `pipe`.
+    /// The results are available at `t`, made by `pipe`.
     #[inline(always)]
     pub(crate) fn result(&mut self, uop: &BoundUop, t: Cycle, pipe: usize) {
         for (&dst, &producer) in uop.dsts.iter().zip(&uop.producers) {

@@ -1,9 +1,9 @@
-//! Leaps: a loop that repeats itself exactly goes on for many rounds at once.
+//! Fast-forwards N identical iterations of a loop.
 //!
-//! Whoever drives the core has seen that each round of a loop takes the same time and counts the same. Then the state of
-//! the core after a number of rounds more is that of now at a later time, and what it counts is a multiple of what one
-//! round counts. What is in flight and matters to what comes next is taken along; stores, misses and divisions, which such
-//! loops do not have, are over by then.
+//! The caller has observed that each iteration of a loop takes the same time and counts the same. Then the state of the
+//! core after more iterations is the current state at a later time, and the counts are a multiple of those of one
+//! iteration. What is in flight and affects later operations moves along. Stores, misses and divisions, which such
+//! loops do not have, are complete by then.
 
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals, Stalls};
@@ -12,7 +12,7 @@ use crate::bind::{BoundBlock, Profile};
 use crate::bypass::PIPES;
 use crate::core::Pipeline;
 
-/// What a core has counted, as it is kept: see [`Pipeline::counters`] for what follows from it.
+/// The raw counts of a core, from which [`Pipeline::counters`] follow.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Tally {
     signals: Signals,
@@ -22,7 +22,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// What has been counted since `earlier`, a former state of the same core.
+    /// The counts since `earlier`, an earlier state of the same core.
     #[must_use]
     pub fn since(&self, earlier: &Tally) -> Tally {
         Tally {
@@ -33,7 +33,7 @@ impl Tally {
         }
     }
 
-    /// Whether nothing was asked of what cores share, nor counted for what others have asked.
+    /// Whether there was no request to shared resources, and no count caused by other cores.
     #[must_use]
     pub fn is_private(&self) -> bool {
         const SHARED: [Signal; 9] = [
@@ -51,7 +51,7 @@ impl Tally {
     }
 }
 
-/// What has been counted for the instructions of a block.
+/// The counts of a block's instructions.
 #[derive(Clone)]
 pub struct BlockTally {
     executions: u64,
@@ -59,7 +59,7 @@ pub struct BlockTally {
 }
 
 impl BlockTally {
-    /// What has been counted since `earlier`, a former state of the same block.
+    /// The counts since `earlier`, an earlier state of the same block.
     #[must_use]
     pub fn since(&self, earlier: &BlockTally) -> BlockTally {
         let mut profile = self.profile.clone();
@@ -69,18 +69,18 @@ impl BlockTally {
 }
 
 impl BoundBlock {
-    /// What has been counted for its instructions so far.
+    /// The counts of its instructions so far.
     #[must_use]
     pub fn tally(&self) -> BlockTally {
         BlockTally { executions: self.executions, profile: self.profile.clone() }
     }
 
-    /// Adds what the executions of `tally` contribute to the instruction mix.
+    /// Adds the instruction mix of the executions in `tally`.
     pub fn add_mix_of(&self, tally: &BlockTally, signals: &mut Signals) {
         signals.add_times(&self.mix, tally.executions);
     }
 
-    /// What `each` says was counted once more, so many times.
+    /// Adds the counts `each`, `times` times.
     pub fn fast_forward(&mut self, each: &BlockTally, times: u64) {
         self.executions += each.executions * times;
         self.profile.iter_mut().zip(&each.profile).for_each(|(sum, each)| sum.add_times(each, times));
@@ -88,7 +88,7 @@ impl BoundBlock {
 }
 
 impl Pipeline {
-    /// What has been counted so far.
+    /// The counts so far.
     #[must_use]
     pub fn tally(&self) -> Tally {
         Tally {
@@ -99,7 +99,7 @@ impl Pipeline {
         }
     }
 
-    /// `times` times `cycles` pass, in each of which what `each` says is counted; then everything is as it is now.
+    /// `cycles` cycles with the counts `each` pass, `times` times. Then the state is the current one, later.
     pub fn fast_forward(&mut self, cycles: Cycle, each: &Tally, times: u64) {
         self.signals.add_times(&each.signals, times);
         let add = |sums: &mut [u64], each: &[u64]| sums.iter_mut().zip(each).for_each(|(sum, n)| *sum += n * times);

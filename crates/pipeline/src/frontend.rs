@@ -1,7 +1,7 @@
 //! Fetch: when instructions reach decode.
 //!
-//! One aligned block is fetched a cycle into a buffer of a few blocks; how long the
-//! target of a taken branch takes depends on who predicted it (manual 3.1–3.4).
+//! One aligned block is fetched per cycle into a buffer of a few blocks. The delay to the target of a taken branch
+//! depends on the predictor that predicted it (manual 3.1–3.4).
 
 use fxscope_calendar::Cycle;
 use fxscope_counts::Signals;
@@ -11,10 +11,11 @@ use fxscope_memory::Hierarchy;
 use crate::bind::BoundUop;
 use crate::predecode::Predecode;
 
-/// Blocks the buffer between fetch and decode can hold at most.
+/// Most blocks of the buffer between fetch and decode.
 const BUFFER: usize = 64;
 
 /// The front end of a core.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Frontend {
     /// When the current block was fetched.
     fetched: Cycle,
@@ -26,6 +27,7 @@ pub struct Frontend {
     buffered: bool,
     predecode: Predecode,
     /// When the last instruction of each of the last blocks was read from the buffer.
+    #[serde(with = "fxscope_calendar::array")]
     left: [Cycle; BUFFER],
     blocks: usize,
     capacity: usize,
@@ -51,8 +53,8 @@ impl Frontend {
         }
     }
 
-    /// When a micro-operation of the instruction at `addr` can be decoded; instructions are read from the buffer for it
-    /// `not_before` a time.
+    /// When a micro-operation of the instruction at `addr` can be decoded. A new read of the buffer is not made before
+    /// `not_before`.
     #[inline(always)]
     pub fn supply(
         &mut self,
@@ -88,22 +90,22 @@ impl Frontend {
         self.fetched
     }
 
-    /// The buffer supplies the loop that runs, or does not.
+    /// Sets whether the buffer supplies the running loop.
     #[inline(always)]
     pub fn supply_from_buffer(&mut self, buffered: bool) {
         self.buffered = buffered;
     }
 
-    /// A correctly predicted taken branch: its target is fetched `after` cycles behind its own block.
+    /// A correctly predicted taken branch: its target is fetched `after` cycles after its own block.
     #[inline(always)]
     pub fn taken(&mut self, after: Cycle) {
         self.restart = true;
-        // The block behind the branch was to be fetched the cycle after it.
+        // The block after the branch would have been fetched in the next cycle.
         self.fetched += after - 1;
         self.predecode.end_read();
     }
 
-    /// Everything is as it is now, so many cycles later.
+    /// Moves the state `cycles` later.
     pub fn fast_forward(&mut self, cycles: Cycle) {
         self.fetched += cycles;
         self.decodable += cycles;
@@ -111,12 +113,12 @@ impl Frontend {
         self.left.iter_mut().for_each(|t| *t += cycles);
     }
 
-    /// Fetch starts over: the right path is fetched from `t` on.
+    /// Fetch restarts: the correct path is fetched from `t` on.
     pub fn redirect(&mut self, t: Cycle) {
         self.restart = true;
         self.fetched = self.fetched.max(t.saturating_sub(1));
         self.predecode.end_read();
-        // What was in the buffer is dropped.
+        // The buffer is flushed.
         self.left = [0; BUFFER];
     }
 }

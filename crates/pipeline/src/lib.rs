@@ -9,7 +9,7 @@
 //! Every call takes and returns cycles. What is truly in order (dispatch, commit) is a clock; what is not
 //! (pipes, stations, buffers) is a calendar, so a young operation may use a slot before an older one that waits.
 //!
-//! Nothing here sees values, names or instruction encodings: [`resolve`] joins a decoded instruction with
+//! Nothing here sees values, names or instruction encodings: [`bind`] joins a decoded instruction with
 //! the machine's recipe once, and the hot path works on flat records.
 
 mod access;

@@ -16,20 +16,21 @@ use fxscope_memory::{Hierarchy, LoadStorePipes, Pointer, Response, Wants};
 use crate::bind::BoundUop;
 use ports::Ports;
 use rules::whole_groups;
-use store_queue::{Meeting, Read, Span, Store, StoreQueue};
+use store_queue::{Lookup, Read, Span, Store, StoreQueue};
 use write_buffer::WriteBuffer;
 
 /// Load/store queues of a core.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Lsu {
     store_queue: StoreQueue,
     fetch_ports: Ports,
     store_ports: Ports,
     write_buffer: WriteBuffer,
-    /// Flows of the store whose commit comes next.
+    /// The flows of the store that commits next.
     pending_flows: usize,
-    /// When the data of the store at hand are at its ports.
+    /// When the data of the store that commits next are at its ports.
     pending_data: Cycle,
-    /// When the store commits that the last load went ahead of by mistake; 0 if it did not.
+    /// When the store commits that the last load wrongly went ahead of; 0 if it did not.
     too_early: Cycle,
     /// Log2 of the bytes one flow reads, and of those of a line.
     flow_shift: u8,
@@ -90,7 +91,7 @@ impl Lsu {
         free + self.port_stages
     }
 
-    /// Ports are as they are now, so many cycles later; no store is in flight.
+    /// Moves the state `cycles` later. No store is in flight.
     pub fn fast_forward(&mut self, cycles: Cycle) {
         self.fetch_ports.fast_forward(cycles);
         self.store_ports.fast_forward(cycles);
@@ -102,14 +103,14 @@ impl Lsu {
         self.fetch_ports.take(n, t);
     }
 
-    /// A load that has store ports (a gather) commits at `t`: it gives them back as stores do.
+    /// A load with store ports (a gather) commits at `t` and releases them as stores do.
     pub fn commit_load(&mut self, uop: &BoundUop, t: Cycle) {
         self.store_ports.take(uop.store_ports, t + self.store_write);
     }
 
     // ---- loads --------------------------------------------------------------------------------
 
-    /// A load whose address flow was issued at `t`. The answer's time is that of the flow that found its data.
+    /// A load whose address flow was issued at `t`. The time of the response is that of the flow that found its data.
     #[inline(always)]
     pub fn load(
         &mut self,
@@ -131,8 +132,8 @@ impl Lsu {
         }
     }
 
-    /// A prefetch instruction whose address flow was issued at `t`. The answer's time is that of its last flow, or later
-    /// when that had to wait for what it needs.
+    /// A prefetch instruction whose address flow was issued at `t`. The time of the response is that of its last flow,
+    /// or later when that had to wait for a resource.
     #[cold]
     #[inline(never)]
     pub fn prefetch(
@@ -152,7 +153,7 @@ impl Lsu {
         }
     }
 
-    /// When the store commits that the last load went ahead of by mistake, if it did: the pipeline is flushed then.
+    /// When the store commits that the last load wrongly went ahead of, if it did: the pipeline is flushed then.
     #[inline(always)]
     pub fn take_violation(&mut self) -> Option<Cycle> {
         match self.too_early {
@@ -179,7 +180,7 @@ impl Lsu {
         if bytes.crosses(self.line_shift) {
             answer = answer.and(second_line(pointer, bytes, at, wants, memory, signals));
         }
-        if self.store_queue.may_meet(checked, at) {
+        if self.store_queue.may_conflict(checked, at) {
             let read = Read { bytes, checked, forward: flow.forward };
             at = self.past_stores(&read, wants.replay_period, at, answer.at, memory, signals);
         }
@@ -188,8 +189,8 @@ impl Lsu {
         answer
     }
 
-    /// A load's flow ran at `at`, and its line is there at `line`: when a flow of it, sent again every `again` cycles at
-    /// most, has passed the older stores.
+    /// A load's flow ran at `at`, and its line arrives at `line`. Returns when a flow of it, replayed every
+    /// `replay_period` cycles or later, has passed the older stores.
     #[cold]
     #[inline(never)]
     fn past_stores(
@@ -202,13 +203,13 @@ impl Lsu {
         signals: &mut Signals,
     ) -> Cycle {
         loop {
-            match self.store_queue.meet(read, at) {
-                Meeting::Passed => return at,
-                Meeting::TooEarly(committed) => {
+            match self.store_queue.look_up(read, at) {
+                Lookup::Passed => return at,
+                Lookup::TooEarly(committed) => {
                     self.too_early = self.too_early.max(committed);
                     return at;
                 }
-                Meeting::Cancelled(store_line) => {
+                Lookup::Cancelled(store_line) => {
                     signals.add(Signal::L1PipeAbortStldIntlk, 1);
                     at = memory.core.pipes.load((at + replay_period).max(store_line).max(line));
                 }
@@ -216,7 +217,7 @@ impl Lsu {
         }
     }
 
-    /// Cycles from a flow to the next one that the same fetch port sends: the first has to end.
+    /// Cycles from a flow to its replay by the same fetch port: the first one must end.
     #[inline(always)]
     fn flow_after_flow(&self, uop: &BoundUop) -> Cycle {
         u64::from(uop.to_commit) + self.resubmit
@@ -241,7 +242,7 @@ impl Lsu {
         self.pending_data = data;
         match mem.op.shape {
             Shape::Indexed => self.scatter(uop, words, t, data, memory, signals),
-            // Without active elements there is nothing to write, and nothing to wait for (manual 7.5.2).
+            // Without active elements nothing is written or waited for (manual 7.5.2).
             Shape::Masked if words[1] == 0 => {
                 let t = memory.inactive(words[0].into(), t, signals);
                 memory.core.pipes.store_access(t, mem.eligible)
@@ -272,7 +273,7 @@ impl Lsu {
         let place = memory.translate(pointer, t, signals);
         let known = place.ready;
         let tags = memory.core.pipes.store_access(known, eligible);
-        // It has read the tags, which is all it does.
+        // It only reads the tags.
         let wants = Wants { write: true, replay_period: 0 };
         let mut line = memory.access(&place, tags, wants, signals).at;
         if bytes.crosses(self.line_shift) {
@@ -293,8 +294,8 @@ impl Lsu {
         tags
     }
 
-    /// A store commits at `t`: it moves to the write buffer and from there into the cache. What another micro-operation hands
-    /// over moves when that commits.
+    /// A store commits at `t`: it moves to the write buffer and from there into the cache. Data that another
+    /// micro-operation makes move when that one commits.
     #[inline(always)]
     pub fn commit_store(&mut self, uop: &BoundUop, t: Cycle, pipes: &mut LoadStorePipes) {
         let t = t.max(self.pending_data + u64::from(uop.to_commit));
@@ -304,12 +305,12 @@ impl Lsu {
         for flow in 0..self.pending_flows {
             let store = self.store_queue.next();
             // Each port's data move; a structure has one for several flows.
-            moved = if flow < usize::from(uop.store_ports) { self.write_buffer.turn(t) } else { moved };
+            moved = if flow < usize::from(uop.store_ports) { self.write_buffer.move_in(t) } else { moved };
             let written = self.write_buffer.write(store.bytes, uop.mem.writing, moved, store.line, pipes);
             store.committed = t;
             store.writes = written.first;
             store.done = written.last + u64::from(uop.to_commit);
-            // Store ports are given back in W5.
+            // Store ports are released in W5.
             given_back = given_back.max(written.entered).max(moved + self.store_write);
             if ports > 1 {
                 self.store_ports.take(1, given_back);
@@ -320,7 +321,8 @@ impl Lsu {
         self.store_ports.take(ports, given_back);
     }
 
-    /// A `DC ZVA` commits at `t`: it moves to the write buffer as a store does, and stays there until L2 has zeroed the line.
+    /// A `DC ZVA` commits at `t`: it moves to the write buffer like a store, and stays there until L2 has zeroed the
+    /// line.
     #[cold]
     #[inline(never)]
     pub fn commit_zero(

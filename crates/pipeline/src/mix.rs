@@ -1,9 +1,9 @@
-//! What one execution of an instruction adds to the instruction mix.
+//! The instruction mix of one execution of an instruction.
 
 use fxscope_counts::{Signal, Signals};
 use fxscope_isa::{Access, Branch, Class, FpOp, InstKind, MemOp, RegClass, Shape, StaticInst};
 
-/// What counts instructions of a class, whatever else they are.
+/// The counters of instruction classes.
 const BY_CLASS: [(Class, Signal); 19] = [
     (Class::FloatingPoint, Signal::FpSpec),
     (Class::Estimate, Signal::FpRecpeSpec),
@@ -56,8 +56,8 @@ fn count_kind(kind: InstKind, uops: u64, mix: &mut Signals) {
         }
         InstKind::MovPrfx => {
             mix.add(Signal::SveMovprfxSpec, 1);
-            // One that is packed has no micro-operation of its own, but counts as one all the same: measured programs have as
-            // many micro-operations as instructions of one each and MOVPRFX.
+            // A packed one has no micro-operation of its own but counts as one: measured programs have as many
+            // micro-operations as instructions of one each, MOVPRFX included.
             mix.add(Signal::SveMovprfxUSpec, u64::from(uops > 0));
             mix.add(Signal::Uop, u64::from(uops == 0));
         }
@@ -69,7 +69,7 @@ fn count_kind(kind: InstKind, uops: u64, mix: &mut Signals) {
 fn count_access(info: &StaticInst, op: &MemOp, mix: &mut Signals) {
     match op.access {
         Access::Load => count_load(info, op, mix),
-        // One that may fail writes memory all the same, and reads nothing for the program.
+        // A store that may fail counts as a write, and not as a read.
         Access::Store => count_store(info, op, mix),
         Access::Atomic if info.classes.has(Class::Exclusive) => count_store(info, op, mix),
         Access::Atomic => {
@@ -116,13 +116,13 @@ fn count_store(info: &StaticInst, op: &MemOp, mix: &mut Signals) {
     mix.add(Signal::SveStScatterSpec, u64::from(op.shape == Shape::Indexed));
 }
 
-/// Whether what it loads or stores is in vector or predicate registers.
+/// Whether it loads or stores vector or predicate registers.
 fn of_vectors(info: &StaticInst) -> bool {
     let vector = |class| matches!(class, RegClass::Vector | RegClass::Predicate);
     info.srcs.iter().chain(info.dsts.iter()).any(|reg| vector(reg.class()))
 }
 
-/// Prefetch instructions, also those whose operation the processor does not have.
+/// Prefetch instructions, with those whose operation the processor does not implement.
 fn count_prefetch(info: &StaticInst, mix: &mut Signals) {
     if !info.classes.has(Class::Prefetch) {
         return;

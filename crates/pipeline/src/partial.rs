@@ -1,8 +1,8 @@
-//! Counts of active elements: how far operations and memory accesses fall short of working on all elements.
+//! Counts of inactive elements of operations and memory accesses.
 //!
 //! A pipe counts 16 for an operation on all elements, and the share of it for another one (A64FX PMU events 1.3,
-//! `FLA_VAL_PRD_CNT` and the like). What is missing is counted: nearly always nothing. Only blocks whose predicates left out
-//! elements are run by [`Pipeline::run_partly`], which looks at which pipes their instructions take.
+//! `FLA_VAL_PRD_CNT` and the like). The missing part is counted, which is nearly always 0. Only blocks with inactive
+//! elements are run by [`Pipeline::run_partly`], which observes the pipes of their instructions.
 
 use fxscope_counts::{Signal, Signals};
 use fxscope_isa::Partial;
@@ -20,7 +20,7 @@ const WHOLE: u64 = 16;
 const MISSING_IN_LOAD_STORE_PIPE: [Signal; 2] = [Signal::L1Pipe0Inactive, Signal::L1Pipe1Inactive];
 
 impl Pipeline {
-    /// As [`Pipeline::run_probed`], for a block some of whose instructions worked on a part of their elements.
+    /// As [`Pipeline::run_probed`], for a block in which some instructions worked on a part of their elements.
     #[inline(never)]
     pub fn run_partly<W: UopProbe>(
         &mut self,
@@ -41,7 +41,7 @@ impl Pipeline {
         for (partial, before) in partials.iter().zip(before) {
             let now = operates(block, partial);
             let missing = |pipe: usize| (now[pipe] - before[pipe]) * partial.missing(WHOLE);
-            // Data of plain stores count nothing at all, whatever is active.
+            // The data flow of a plain store counts nothing, whatever is active.
             if !block.moves_store_data(partial.inst) {
                 self.signals.add(Signal::FlaInactive, missing(FLA));
                 self.signals.add(Signal::FlbInactive, missing(FLB));
@@ -83,9 +83,9 @@ fn store_data_in_fla(uop: &BoundUop) -> bool {
     uop.data_flow && uop.vector && uop.flows[1].pipes.within(fxscope_machine::Pipes::FLA)
 }
 
-/// Adds what the micro-operations of an instruction always lack of all elements: the flow of a store's data through FLA
-/// has no predicate. So measured counts have it: a triad whose vectors are full counts 16 for each FMA and nothing for the
-/// data of each store.
+/// Adds the elements that the micro-operations of an instruction never have: the flow of a store's data through FLA has
+/// no predicate. By measured counts, a triad with full vectors counts 16 for each FMA and nothing for the data of each
+/// store.
 pub(crate) fn count_store_data(uops: &[BoundUop], mix: &mut Signals) {
     let flows = uops.iter().filter(|uop| store_data_in_fla(uop)).map(|uop| u64::from(uop.flows[1].busy));
     mix.add(Signal::FlaInactive, flows.sum::<u64>() * WHOLE);

@@ -1,12 +1,12 @@
-//! Pre-decode: how many instructions are read from the instruction buffer in a cycle (manual 4.3 and 4.4, stage PD1).
+//! Pre-decode: reads of the instruction buffer, several instructions per cycle (manual 4.3 and 4.4, stage PD1).
 
 use fxscope_calendar::Cycle;
 use fxscope_machine::spec::Frontend;
 
 use crate::bind::BoundUop;
 
-/// What an instruction takes of a read: instructions, MOVPRFX pairs and instructions after packing, a byte each. A pair
-/// counts with its second instruction.
+/// The share of a read that an instruction takes: instructions, MOVPRFX pairs and instructions after packing, a byte
+/// each. A pair counts with its second instruction.
 #[must_use]
 pub const fn share(packed: bool) -> u32 {
     if packed { 0x01_01_02 } else { 0x01_00_01 }
@@ -15,7 +15,8 @@ pub const fn share(packed: bool) -> u32 {
 /// The highest bit of each count: it is set when the count exceeds its limit.
 const OVER: u32 = 0x80_80_80;
 
-/// The reads of stage PD1. Times are those at which the instructions of a read reach stage D if nothing is in their way.
+/// The reads of stage PD1. Times are those at which the instructions of a read reach stage D without stalls.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Predecode {
     /// The last read.
     at: Cycle,
@@ -39,8 +40,9 @@ impl Predecode {
         self.at
     }
 
-    /// Reads the instruction of `uop`, which is in the buffer from `arrived` on, with the instructions before it if they
-    /// leave room; a read of its own is made `not_before` a time. Further micro-operations come with their instruction.
+    /// Reads the instruction of `uop`, which is in the buffer from `arrived` on, with the previous instructions if
+    /// there is room; otherwise in a new read, not before `not_before`. Further micro-operations come with their
+    /// instruction.
     #[inline(always)]
     pub fn read(&mut self, uop: &BoundUop, arrived: Cycle, not_before: Cycle) -> Cycle {
         self.taken += uop.read_share;
@@ -51,12 +53,12 @@ impl Predecode {
         self.at
     }
 
-    /// Everything is as it is now, so many cycles later.
+    /// Moves the state `cycles` later.
     pub fn fast_forward(&mut self, cycles: Cycle) {
         self.at += cycles;
     }
 
-    /// Nothing joins the last read: its last instruction is a branch that leads elsewhere.
+    /// Ends the last read: its last instruction is a taken branch.
     #[inline(always)]
     pub fn end_read(&mut self) {
         self.taken = OVER;

@@ -1,4 +1,4 @@
-//! Branch prediction (manual 3.2 and 3.3): the predictors together.
+//! Branch prediction (manual 3.2 and 3.3): all predictors.
 //!
 //! Undocumented details (history length, hashing, thresholds, when entries are made) are parameters marked assumed in
 //! the machine's description, or choices (docs/model/limits.md#prediction).
@@ -24,35 +24,36 @@ use small_taken_chain::SmallTakenChain;
 /// How a branch was predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prediction {
-    /// The right instruction was fetched behind it.
+    /// The prediction was right.
     pub right: bool,
     /// Cycles from the fetch of the branch to that of its target, if it was predicted taken.
     pub target_after: Cycle,
-    /// The instruction buffer has what comes next: nothing is fetched.
+    /// The instruction buffer supplies the next instructions: nothing is fetched.
     pub buffered: bool,
 }
 
-/// What a branch did.
+/// An executed branch.
 #[derive(Clone, Copy, Debug)]
 pub struct Branched {
-    /// What it is.
+    /// Its kind.
     pub kind: Branch,
-    /// Where it is.
+    /// Its address.
     pub pc: u64,
     /// Whether it was taken.
     pub taken: bool,
-    /// Where the program went on.
+    /// The next address.
     pub next: u64,
 }
 
 /// The predictors of a core.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Predictor {
     short_loop: ShortLoop,
     chain: SmallTakenChain,
     loops: LoopPredictor,
-    weights: Perceptron,
-    targets: Btb,
-    returns: ReturnStack,
+    perceptron: Perceptron,
+    btb: Btb,
+    ras: ReturnStack,
     /// Directions of the last conditional branches, the newest in bit 0 (GHR).
     history: u64,
     taken_cycles: Cycle,
@@ -67,20 +68,20 @@ impl Predictor {
             short_loop: ShortLoop::new(spec),
             chain: SmallTakenChain::new(spec),
             loops: LoopPredictor::new(spec),
-            weights: Perceptron::new(spec),
-            targets: Btb::new(spec),
-            returns: ReturnStack::new(spec),
+            perceptron: Perceptron::new(spec),
+            btb: Btb::new(spec),
+            ras: ReturnStack::new(spec),
             history: 0,
             taken_cycles: spec.taken_branch_cycles,
             return_cycles: spec.return_stack_cycles,
         }
     }
 
-    /// Predicts a branch, learns what it did, and says how the prediction went.
+    /// Predicts a branch, trains the predictors with its outcome, and returns whether the prediction was right.
     ///
-    /// A loop that the instruction buffer supplies goes on as before. Of the predictors, the small taken-chain
-    /// predictor comes first (manual table 3-2): it predicts a branch of its chain taken even where the loop table
-    /// knows better. The others learn all the same.
+    /// A loop that the instruction buffer supplies continues as before. Of the predictors, the small taken-chain
+    /// predictor comes first (manual table 3-2): it predicts a branch of its chain taken even where the loop predictor
+    /// would be right. The others are trained, too.
     pub fn branch(&mut self, b: Branched) -> Prediction {
         let supplied = self.short_loop.predict(b.pc);
         let chained = self.chain.predict(b.pc);
@@ -106,13 +107,13 @@ impl Predictor {
         Prediction { right, target_after, buffered: self.short_loop.supplies() }
     }
 
-    /// A conditional branch, for which `first` says whether a predictor of higher rank was right. The loop table comes
-    /// before the weights. A branch that the target buffer does not know cannot be predicted taken. Weights learn from
-    /// predictions that were theirs; the loop table counts whatever was mispredicted.
+    /// A conditional branch. `first`: whether a predictor of higher priority was right. The loop predictor has priority
+    /// over the perceptron. A branch that is not in the BTB cannot be predicted taken. The perceptron is trained on its
+    /// own predictions; the loop predictor counts every mispredicted branch.
     #[inline(always)]
     fn conditional(&mut self, b: Branched, first: Option<bool>) -> bool {
-        let noted = self.targets.find(b.pc);
-        let row = self.weights.row(b.pc);
+        let noted = self.btb.find(b.pc);
+        let row = self.perceptron.row(b.pc);
         let entry = self.loops.find(b.pc);
         let counted = entry.and_then(|entry| self.loops.predict(entry));
         let right = match (first, noted, counted) {
@@ -127,56 +128,56 @@ impl Predictor {
             None => {}
         }
         if noted.is_none() {
-            self.targets.enter(b.pc, u64::from(b.taken));
+            self.btb.enter(b.pc, u64::from(b.taken));
         }
-        self.weights.pass(row, b.taken);
+        self.perceptron.pass(row, b.taken);
         self.history = self.history << 1 | u64::from(b.taken);
         right
     }
 
-    /// The weights predict whether a branch of `row` goes the way noted for it, as it did if it `agreed`, and learn when
-    /// they are wrong.
+    /// The perceptron predicts whether a branch of `row` goes in its noted direction, as it did if it `agreed`, and is
+    /// trained when it was wrong.
     #[inline(always)]
     fn weighed(&mut self, row: usize, agreed: bool) -> bool {
-        let right = self.weights.predict(row) == agreed;
+        let right = self.perceptron.predict(row) == agreed;
         if !right {
-            self.weights.correct(row, agreed, self.history);
+            self.perceptron.correct(row, agreed, self.history);
         }
         right
     }
 
-    /// A direct branch or call: its target comes from the target buffer too.
+    /// A direct branch or call: its target comes from the BTB, too.
     fn direct(&mut self, b: Branched) -> bool {
         if b.kind == Branch::Call {
-            self.returns.push(b.pc + 4);
+            self.ras.push(b.pc + 4);
         }
-        let known = self.targets.find(b.pc).is_some();
+        let known = self.btb.find(b.pc).is_some();
         if !known {
-            self.targets.enter(b.pc, 1);
+            self.btb.enter(b.pc, 1);
         }
         known
     }
 
-    /// An indirect branch or call: the target that followed the same history, or else the last one.
+    /// An indirect branch or call: the target after the same history, or else the last one.
     fn indirect(&mut self, b: Branched) -> bool {
         if b.kind == Branch::IndirectCall {
-            self.returns.push(b.pc + 4);
+            self.ras.push(b.pc + 4);
         }
-        let rehashed = self.targets.find_rehashed(b.pc, self.history);
-        let last = self.targets.find(b.pc);
+        let rehashed = self.btb.find_rehashed(b.pc, self.history);
+        let last = self.btb.find(b.pc);
         if rehashed.is_some() || last.is_some_and(|target| target != b.next) {
-            self.targets.enter_rehashed(b.pc, self.history, b.next);
+            self.btb.enter_rehashed(b.pc, self.history, b.next);
         }
-        self.targets.enter(b.pc, b.next);
-        self.targets.pass(b.next);
+        self.btb.enter(b.pc, b.next);
+        self.btb.pass(b.next);
         rehashed.or(last) == Some(b.next)
     }
 
-    /// A return: the return stack comes before the target buffer, and is faster.
+    /// A return: the return stack has priority over the BTB, and is faster.
     fn returned(&mut self, b: Branched) -> (bool, Cycle) {
-        let last = self.targets.find(b.pc);
-        self.targets.enter(b.pc, b.next);
-        match self.returns.pop() {
+        let last = self.btb.find(b.pc);
+        self.btb.enter(b.pc, b.next);
+        match self.ras.pop() {
             Some(target) => (target == b.next, self.return_cycles),
             None => (last == Some(b.next), self.taken_cycles),
         }
@@ -216,7 +217,7 @@ pub(crate) mod tests {
     }
 
     fn predictor() -> Predictor {
-        // Without chains and short loops: the other predictors are to be seen.
+        // Without chains and short loops, to test the other predictors.
         Predictor::new(&FrontendSpec { small_taken_targets: 0, short_loop_threshold: 1_000_000, ..spec() })
     }
 

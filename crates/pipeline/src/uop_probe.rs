@@ -1,4 +1,4 @@
-//! Watching micro-operations on their way, for traces. Watching nothing costs nothing.
+//! Per-uop stage times, for traces. Without a probe they cost nothing.
 
 use fxscope_calendar::Cycle;
 use fxscope_counts::Signal;
@@ -10,10 +10,10 @@ use crate::bypass::PIPES;
 use crate::core::Pipeline;
 use crate::dispatch::Station;
 
-/// What counts requests of each load/store pipe.
+/// The counters of requests of each load/store pipe.
 pub(crate) const REQUESTS: [Signal; 2] = [Signal::L1Pipe0Comp, Signal::L1Pipe1Comp];
 
-/// When a micro-operation passed the stages of the pipeline, cycles.
+/// When a micro-operation passed each stage of the pipeline, cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StageTimes {
     /// When its fetch block came from the L1I cache.
@@ -30,25 +30,25 @@ pub struct StageTimes {
     pub load_store_pipe: usize,
     /// When its first flow began to execute (stage X or A); its dispatch for one without flows.
     pub started: Cycle,
-    /// When the last of its results could first be used; none for one without results.
+    /// When the last of its results could first be used; `None` without results.
     pub result: Option<Cycle>,
-    /// The first cycle in which it might commit (stage C).
+    /// The first cycle in which it could commit (stage C).
     pub complete: Cycle,
     /// When it committed.
     pub committed: Cycle,
-    /// How far its memory access had to go.
+    /// The level that served its memory access.
     pub level: Level,
 }
 
-/// Somebody who is told of each micro-operation, in program order.
+/// Is called for each micro-operation, in program order.
 pub trait UopProbe {
-    /// Whether there is anything to tell: decided at compile time, so that the hot path has no test.
+    /// Whether the probe does anything: decided at compile time, so that the hot path has no test.
     const ACTIVE: bool;
     /// `uop`, of the instruction at `pc`, has passed.
     fn passed(&mut self, uop: &BoundUop, pc: u64, times: &StageTimes);
 }
 
-/// Nobody watches.
+/// No probe.
 impl UopProbe for () {
     const ACTIVE: bool = false;
     fn passed(&mut self, _: &BoundUop, _: u64, _: &StageTimes) {}

@@ -1,8 +1,8 @@
-//! Results that leave the vector pipes: where two would leave one pipe together, one comes later (manual 2.9).
+//! Write-back of the vector pipes: where two results would leave a pipe in the same cycle, one is delayed (manual 2.9).
 //!
-//! The operation that began last gives way. That can be an elder one, which was visited, and its result given out, before
-//! the younger one that is in its way. It is put right then, with the operations of the vector pipes that were to start
-//! with its result, and with what commits behind it.
+//! The operation that began last yields. That can be an older one, which was visited, and whose result was used, before
+//! the younger one that collides with it. It is corrected then, with the operations of the vector pipes that started
+//! with its result, and with the commits after it.
 
 use fxscope_calendar::{Calendar, Cycle};
 
@@ -11,13 +11,13 @@ use crate::bypass::FLA;
 use crate::core::Pipeline;
 use crate::dispatch::Station;
 
-/// Operations that are kept in view, the last ones: more than the stations of both pipes hold, and the bits of a word.
+/// The number of last operations that are kept: more than the stations of both pipes hold, and the bits of a word.
 const KEPT: usize = 64;
-/// Cycles whose results a pipe remembers. Who left in a cycle says itself whether it was that one.
+/// Cycles whose results a pipe remembers, modulo this number. The operation itself knows its cycle.
 const RING: usize = 1 << 12;
 
-/// An operation of FLA or FLB that has been given its times.
-#[derive(Clone, Copy)]
+/// An operation of FLA or FLB that has been visited.
+#[derive(Clone, Copy, serde::Deserialize, serde::Serialize)]
 struct Kept {
     brief: Brief,
     /// The start of its last flow, which makes the result.
@@ -36,22 +36,26 @@ impl Kept {
 }
 
 /// The results of one pipe by the cycle in which they leave it.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 struct Leaving {
-    /// Cycles in which one leaves.
+    /// Cycles in which a result leaves.
     taken: Calendar,
-    /// Whose it is, of those that are kept.
+    /// The operation that it belongs to, by its place among those that are kept.
+    #[serde(with = "fxscope_calendar::array")]
     whose: Box<[u8; RING]>,
 }
 
 /// The results that leave FLA and FLB.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Results {
     pipes: [Leaving; 2],
-    /// Latencies that change, in ascending order: each to one behind it (manual table 2-7).
+    /// Latencies that can be lengthened, in ascending order: each to a later one (manual table 2-7).
     latencies: [Cycle; 3],
+    #[serde(with = "fxscope_calendar::array")]
     kept: Box<[Kept; KEPT]>,
-    /// Where the next operation is kept, and so the place of the oldest.
+    /// The place of the next operation, which is that of the oldest.
     next: usize,
-    /// As bits: those of `kept` that must give way.
+    /// The operations of `kept` that must yield, as bits.
     displaced: u64,
 }
 
@@ -62,38 +66,38 @@ impl Results {
         Results { pipes: [pipe(), pipe()], latencies, kept: Box::new([Kept::NOBODY; KEPT]), next: 0, displaced: 0 }
     }
 
-    /// No result leaves before `now` any more.
+    /// No result leaves before `now`.
     pub(crate) fn advance(&mut self, now: Cycle) {
         for pipe in &mut self.pipes {
             pipe.taken.advance(now);
         }
     }
 
-    /// Whose result leaves `pipe` at `at`, of those that are kept. One that is not began long ago.
+    /// The kept operation whose result leaves `pipe` at `at`. One that is not kept began long ago.
     fn at(&self, pipe: usize, at: Cycle) -> Option<usize> {
         let n = usize::from(self.pipes[pipe - FLA].whose[at as usize % RING]);
         let it = &self.kept[n];
         (it.done == at && usize::from(it.pipe) == pipe).then_some(n)
     }
 
-    /// Operation `n` would meet one that began before it if its result left at `at`.
-    fn gives_way(&self, n: usize, at: Cycle) -> bool {
+    /// Whether the result of operation `n` would collide at `at` with that of an operation that began before it.
+    fn must_yield(&self, n: usize, at: Cycle) -> bool {
         let this = &self.kept[n];
         let pipe = usize::from(this.pipe);
         let taken = !self.pipes[pipe - FLA].taken.is_free(at);
         taken && self.at(pipe, at).is_none_or(|other| self.kept[other].start < this.start)
     }
 
-    /// The result of operation `n` leaves as soon as none of an operation that began before it does so. Whoever began
-    /// later and leaves then is displaced.
+    /// The result of operation `n` leaves as soon as it does not collide with that of an operation that began before
+    /// it. A result of an operation that began later is displaced.
     fn place(&mut self, n: usize) {
         let Kept { brief, start, done, pipe, .. } = self.kept[n];
         let (basic, pipe) = (Cycle::from(brief.latency), usize::from(pipe));
-        // Its old place is not in its way.
+        // Its old cycle is free for it.
         self.take_back(n);
         let latency = match self.latencies.iter().position(|&l| l == basic) {
             Some(first) => {
-                let free = self.latencies[first..].iter().find(|&&l| !self.gives_way(n, start + l));
+                let free = self.latencies[first..].iter().find(|&&l| !self.must_yield(n, start + l));
                 *free.unwrap_or(&self.latencies[self.latencies.len() - 1])
             }
             None => done - start,
@@ -109,11 +113,11 @@ impl Results {
         self.pipes[pipe - FLA].whose[done as usize % RING] = n as u8;
     }
 
-    /// The result of operation `n` does not leave when it was to.
+    /// The result of operation `n` does not leave in its cycle after all.
     fn take_back(&mut self, n: usize) {
         let Kept { done, pipe, .. } = self.kept[n];
         if self.at(usize::from(pipe), done) == Some(n) {
-            self.pipes[usize::from(pipe) - FLA].taken.give_back(done);
+            self.pipes[usize::from(pipe) - FLA].taken.release(done);
         }
         self.kept[n].done = 0;
     }
@@ -129,8 +133,8 @@ impl Results {
 }
 
 impl Pipeline {
-    /// The last flow of `uop`, which began at `start`, would give its result at `done`. Returns when it does, and what
-    /// counts as that for its commit.
+    /// The last flow of `uop`, which began at `start`, would give its result at `done`. Returns when it does, and the
+    /// time that counts for its commit.
     #[inline(always)]
     pub(crate) fn leave(
         &mut self,
@@ -154,7 +158,7 @@ impl Pipeline {
         (done, done)
     }
 
-    /// Another result leaves the pipe when that of `n`, the youngest operation, would.
+    /// Another result leaves the pipe in the cycle of that of `n`, the youngest operation.
     #[cold]
     #[inline(never)]
     fn meet(&mut self, n: usize) -> (Cycle, Cycle) {
@@ -164,24 +168,24 @@ impl Pipeline {
             let was = self.results.kept[other].done;
             self.results.place(other);
             if other != n {
-                committed = committed.max(self.comes_later(other, was));
+                committed = committed.max(self.delay_result(other, was));
             }
         }
         let Kept { brief, done, .. } = self.results.kept[n];
         (done, done.max(committed.saturating_sub(self.to_commit(&brief))))
     }
 
-    /// The result of operation `n`, which was to leave at `was`, leaves at another time: what followed from that is put
-    /// right. Returns when the youngest operation commits at the earliest, as it does so behind this one.
-    fn comes_later(&mut self, n: usize, was: Cycle) -> Cycle {
+    /// The result of operation `n` leaves at another time than `was`: corrects what followed from it. Returns the
+    /// earliest commit of the youngest operation, which commits after this one.
+    fn delay_result(&mut self, n: usize, was: Cycle) -> Cycle {
         let Kept { brief, done, group, .. } = self.results.kept[n];
         let complete = done + self.to_commit(&brief);
-        let mut committed = complete + self.dispatch.commits_later(group, complete);
+        let mut committed = complete + self.dispatch.delay_commits(group, complete);
         if brief.register == READY {
             return committed;
         }
         let value = &mut self.values[usize::from(brief.register)];
-        // Unless the register has another value meanwhile.
+        // Unless the register has been overwritten.
         if value.at(FLA) == was {
             value.there = value.there + done - was;
         }
@@ -191,7 +195,7 @@ impl Pipeline {
             let r = &self.results.kept[reader];
             let (reads, overwrites) = (r.brief.operands.contains(&brief.register), r.brief.register == brief.register);
             if reads && (was..done).contains(&r.start) {
-                committed = committed.max(self.starts_later(reader, done));
+                committed = committed.max(self.delay_start(reader, done));
             }
             if overwrites {
                 break;
@@ -201,11 +205,11 @@ impl Pipeline {
         committed
     }
 
-    /// Operation `n` starts from `t` on, where its operand is there. Returns as `comes_later` does.
-    fn starts_later(&mut self, n: usize, t: Cycle) -> Cycle {
+    /// Operation `n` starts at or after `t`, when its operand is available. Returns as `delay_result` does.
+    fn delay_start(&mut self, n: usize, t: Cycle) -> Cycle {
         let Kept { brief, start, done, pipe, station, .. } = self.results.kept[n];
         let pipe = usize::from(pipe);
-        self.pipes[pipe].give_back(start);
+        self.pipes[pipe].release(start);
         let again = self.pipes[pipe].book(t);
         let released = self.released[pipe];
         self.dispatch.move_release(station, start.saturating_sub(released), again.saturating_sub(released));
@@ -213,7 +217,7 @@ impl Pipeline {
         self.results.kept[n].start = again;
         self.results.kept[n].done = again + Cycle::from(brief.latency);
         self.results.place(n);
-        self.comes_later(n, done)
+        self.delay_result(n, done)
     }
 
     /// Cycles from the result of an operation to its commit.

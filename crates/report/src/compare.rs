@@ -1,6 +1,8 @@
 //! A report that compares runs side by side.
 
-use fxscope_analyze::{Comparison, Quantity, Spread};
+mod analysis;
+
+pub use analysis::{Comparison, Kind, Quantity, Spread, Subject, compare};
 
 use crate::document::{Bar, Body, Family, Line, RegionReport, Report, Row, Section, Stack, StackPart, Value};
 use crate::sections::{plain, stack::family};

@@ -1,5 +1,6 @@
 //! A report independent of its output format.
 
+mod build;
 mod chart;
 mod grid;
 mod plot;

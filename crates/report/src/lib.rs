@@ -10,6 +10,7 @@ mod evaluate;
 mod options;
 pub mod render;
 mod sections;
+pub mod sheet;
 pub mod validation;
 
 pub use options::{By, Level, Options};

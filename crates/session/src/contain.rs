@@ -1,4 +1,4 @@
-//! The barrier that the host's kernel puts around a run besides the checks of `fxscope_linux`: Landlock, which takes from the
+//! The barrier that the host's kernel puts around a run in addition to the checks of `fxscope_linux`: Landlock, which takes from the
 //! thread that simulates, for good, what the program may not touch.
 //!
 //! Landlock and `no_new_privs` hold for one thread and those that it starts. A run therefore has a thread of its own, and
@@ -26,7 +26,7 @@ const STACK: usize = 8 << 20;
 const DEVICES: [&str; 3] = ["/dev/null", "/dev/zero", "/dev/full"];
 const TERMINAL: &str = "/dev/tty";
 
-/// What keeps a program from the host besides fxscope's own checks.
+/// What keeps a program from the host in addition to fxscope's own checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Barrier {
     /// Landlock of this version, and what it leaves to the program.

@@ -7,7 +7,7 @@ use std::io::{Read as _, Seek as _};
 pub(crate) struct HostView {
     /// CPUs that this process may use.
     pub cpus: u32,
-    /// `/proc/self/status`, which says anew what is so whenever it is read from its beginning.
+    /// `/proc/self/status`, which shows the current values whenever it is read from its beginning.
     status: Option<File>,
 }
 

@@ -1,4 +1,4 @@
-//! What tells one scenario's results from another's.
+//! What distinguishes one scenario's results from another's.
 
 use std::fmt;
 

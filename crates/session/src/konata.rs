@@ -35,7 +35,7 @@ use crate::pipes;
 /// A command of the log and when it is due: by cycle, then by row, then in the order of its row.
 type Due = Reverse<(Cycle, u64, u32, String)>;
 
-/// Writes the trace of a run as it goes on.
+/// Writes the trace of a run while it runs.
 pub struct Konata<W> {
     out: W,
     /// The first thing that went wrong; nothing is written afterwards.

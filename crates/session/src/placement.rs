@@ -152,7 +152,7 @@ impl Placement {
         Ok(cmgs)
     }
 
-    /// On which nodes the program's memory is to be.
+    /// The nodes that the program's memory comes from.
     pub(crate) fn policy(&self, spec: &Spec) -> Result<MemoryPolicy, Error> {
         let t = &spec.topology;
         let machine: Vec<u32> = (t.first_node..t.first_node + t.cmgs).collect();

@@ -137,7 +137,7 @@ impl Session {
         Ok(())
     }
 
-    /// From now on mappings of at least so many bytes are noted with the calls that make them.
+    /// From now on mappings of at least `least` bytes are noted with the calls that make them.
     pub fn note_mappings(&mut self, least: u64) {
         self.simulation.process_mut().note_mappings(least);
     }

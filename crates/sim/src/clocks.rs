@@ -1,25 +1,26 @@
-//! The clocks of all CPUs, and which of them is furthest behind.
+//! The clocks of all CPUs, and which of them is lowest.
 
 use std::ops::Index;
 
 use fxscope_calendar::Cycle;
 use fxscope_memory::NEVER;
 
-/// When each CPU goes on; [`NEVER`]: it has nothing to do.
+/// When each CPU runs next; [`NEVER`]: it has nothing to do.
 ///
-/// Who is behind is found as in a knock-out: of two neighbours the one that is behind goes on. When a clock changes, only
-/// the matches on its way are held anew.
+/// A tournament tree finds the lowest clock: of two neighbours the lower one advances. When a clock changes, only the
+/// matches on its path are played again.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Clocks {
-    /// A power of two of them, at least two; those that no CPU has stand still.
+    /// A power of two of them, at least two. Those beyond the CPUs are [`NEVER`].
     clocks: Box<[Cycle]>,
-    /// Who has won: of match 1, the final, whoever is furthest behind; of match `n`, one of those of `2 n` and `2 n + 1`. Behind
-    /// the matches come the CPUs themselves.
+    /// The winner of each match: match 1 is the final; match `n` is between the winners of `2 n` and `2 n + 1`. The
+    /// CPUs themselves follow the matches.
     winners: Box<[usize]>,
     cpus: usize,
 }
 
 impl Clocks {
-    /// Nobody has anything to do.
+    /// No CPU has anything to do.
     pub(crate) fn new(cpus: usize) -> Clocks {
         let places = cpus.next_power_of_two().max(2);
         let first_of = |place: usize| (0..).map(|n| place << n).find(|&p| p >= places).map_or(0, |p| p - places);
@@ -27,7 +28,7 @@ impl Clocks {
         Clocks { clocks: vec![NEVER; places].into(), winners, cpus }
     }
 
-    /// The CPU with this number goes on at `clock`.
+    /// CPU number `cpu` runs next at `clock`.
     pub(crate) fn set(&mut self, cpu: usize, clock: Cycle) {
         self.clocks[cpu] = clock;
         let mut at = (self.clocks.len() + cpu) / 2;
@@ -38,11 +39,11 @@ impl Clocks {
         }
     }
 
-    /// The CPU that is furthest behind, of several the one with the lowest number, and the clock of the next one.
+    /// The CPU with the lowest clock (of several, the lowest number), and the second lowest clock.
     pub(crate) fn first_two(&self) -> Option<(usize, Cycle)> {
         let first = self.winners[1];
         let (mut second, mut at) = (NEVER, self.clocks.len() + first);
-        // The next one has lost against the first, in one of its matches.
+        // The second one lost a match against the first.
         while at > 1 {
             second = second.min(self.clocks[self.winners[at ^ 1]]);
             at /= 2;

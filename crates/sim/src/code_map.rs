@@ -1,49 +1,51 @@
-//! Which files and functions code is from. Noted when a block first runs: processes, and what is mapped in them, come
+//! Code map: the file and function of each block. Recorded when a block first runs, since processes and mappings come
 //! and go.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use fxscope_linux::Guest;
 
-/// A function that code is from.
+/// A function, by its place in [`CodeMap::names`].
 type FunctionId = u32;
 
-/// Where the code of a block is from.
+/// The origin of a block's code.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Origin {
-    /// The file it was mapped from, by its place in [`CodeMap::files`].
+    /// The file, by its place in [`CodeMap::files`].
     pub file: Option<u32>,
-    /// Offset in that file of the first instruction; its address when there is no file.
+    /// The offset of the first instruction in the file, or its address.
     pub place: u64,
-    /// Parts of the block in one function each, in order; what is before and between them is in none.
+    /// The parts of the block that are in one function each, in order. Instructions outside of them are in no function.
     functions: Box<[Part]>,
 }
 
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 struct Part {
-    /// The first instruction, and the one behind the last.
+    /// The first instruction, and one past the last.
     from: usize,
     to: usize,
     function: FunctionId,
-    /// Distance of the first instruction from the function's start, bytes.
+    /// The offset of the first instruction in the function, bytes.
     offset: u64,
 }
 
-/// What is known about the origin of code.
-#[derive(Default)]
+/// The origins of all blocks.
+#[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
 pub(crate) struct CodeMap {
     list: Vec<Origin>,
-    /// Paths of files as programs see them.
+    /// Paths of files, as programs see them.
     files: Vec<Vec<u8>>,
     names: Vec<Box<str>>,
-    by_name: HashMap<Box<str>, FunctionId>,
+    by_name: BTreeMap<Box<str>, FunctionId>,
 }
 
 impl CodeMap {
-    /// Those of a run of `process`, whose own file is the first.
+    /// An empty map for a run of `process`, whose program is the first file.
     pub(crate) fn new(process: &Guest) -> CodeMap {
         CodeMap { files: vec![process.program_file().to_vec()], ..CodeMap::default() }
     }
 
-    /// Notes where `count` instructions from `start` on are from; returns the number by which to ask for it.
+    /// Records the origin of `count` instructions at `start`. Returns its number.
     pub(crate) fn note(&mut self, process: &Guest, start: u64, count: usize) -> u32 {
         let (file, place) = match process.file_at(start) {
             Some((path, offset)) => (Some(self.file(path)), offset),
@@ -92,18 +94,18 @@ impl CodeMap {
         id
     }
 
-    /// The origin with a number.
+    /// Origin number `number`.
     pub(crate) fn get(&self, number: u32) -> &Origin {
         &self.list[number as usize]
     }
 
-    /// The function of instruction `i` of a block, and the instruction's distance from its start.
+    /// The function of instruction `i` of a block, and the instruction's offset in it.
     pub(crate) fn function(&self, origin: &Origin, i: usize) -> Option<(&str, u64)> {
         let part = origin.functions.iter().find(|part| (part.from..part.to).contains(&i))?;
         Some((&self.names[part.function as usize], part.offset + 4 * (i - part.from) as u64))
     }
 
-    /// The files, the program's own first.
+    /// All files, the program first.
     pub(crate) fn files(&self) -> &[Vec<u8>] {
         &self.files
     }

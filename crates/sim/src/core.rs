@@ -1,4 +1,4 @@
-//! One core of a run: its pipeline, and what it knows of the code and the pages of the processes that run there.
+//! One core of a run: its pipeline, and the code and pages of the processes that run on it.
 
 use std::collections::BTreeMap;
 
@@ -21,41 +21,43 @@ use crate::sectors::{self, SectorData, SectorWays};
 use crate::spin_skip::Spin;
 
 /// A core that threads run on.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Core {
     pub(crate) pipeline: Pipeline,
-    /// The blocks of the process that runs.
+    /// The blocks of the current process.
     pub(crate) blocks: Vec<Option<BoundBlock>>,
-    /// Its number.
+    /// The number of the current process.
     pid: u32,
-    /// That process runs untimed.
+    /// The current process is not timed.
     pub(crate) untimed: bool,
-    /// Instructions of untimed processes whose time has not passed yet.
+    /// Instructions of untimed processes that have not taken their time yet.
     pub(crate) untimed_instructions: u64,
-    /// The blocks of other processes, by their numbers.
+    /// The blocks of other processes, by process number.
     others: BTreeMap<u32, Vec<Option<BoundBlock>>>,
-    /// Blocks of code that has changed since.
+    /// Blocks of code that has changed.
     retired: Vec<BoundBlock>,
-    /// The last block called the kernel, which answers before the next one.
+    /// The last block called the kernel, which serves the call before the next block.
     pub(crate) called_kernel: bool,
-    /// Version of the pages that the model knows.
+    /// The version of the page ranges that the model has.
     pages_of: u64,
-    /// The ways of sectors that the caches know.
+    /// The sector ways that the caches have.
     sector_ways: SectorWays,
     ns_per_cycle_32: u64,
-    /// Where regions begin and end in the process that runs.
+    /// Where regions begin and end in the current process.
     pub(crate) markers: Markers,
-    /// Whether it waits in a loop.
+    /// Whether the thread spins.
     pub(crate) spin: Spin,
-    /// The thread that runs, or sleeps, here, whose counts these are.
+    /// The thread whose counts these are: it runs or sleeps here.
     pub(crate) thread: Option<u32>,
-    /// The counters when it came.
+    /// The counters when the thread came.
     since: Signals,
-    /// Blocks that its thread has executed before their time.
+    /// Blocks that the thread has run ahead.
     pub(crate) ahead: RunAhead,
 }
 
 impl Core {
-    /// A core that has not run the current process yet. It reads the program's control registers when its first thread comes.
+    /// A core that has not run the current process yet. It reads the program's control registers when its first thread
+    /// comes.
     pub(crate) fn new(mut pipeline: Pipeline, process: &Guest, options: &Options, data: &SectorData) -> Core {
         pipeline.memory.assign_sectors(sectors::assignment(&options.spec));
         let mut core = Core {
@@ -80,7 +82,7 @@ impl Core {
         core
     }
 
-    /// Gives data sectors of the caches, whatever pointers say.
+    /// Assigns data to cache sectors by address.
     pub(crate) fn assign_sectors(&mut self, data: &SectorData) {
         if !data.is_empty() {
             let sectors = self.pipeline.memory.sectors().clone().with_data(data.clone());
@@ -106,7 +108,7 @@ impl Core {
         }
     }
 
-    /// The thread in place goes on here, perhaps of another process than the last one.
+    /// The current thread runs here now, perhaps one of another process than before.
     pub(crate) fn switched(&mut self, process: &Guest, follow: Follow, chip: &mut Chip) {
         let pid = process.pid();
         if pid != self.pid {
@@ -125,8 +127,8 @@ impl Core {
         }
     }
 
-    /// The core learns what the program that runs has set: whether it wants floating-point exceptions judged, how to
-    /// prefetch, and the ways of sectors.
+    /// Reads the control registers of the current thread: trapped floating-point exceptions, prefetch control, sector
+    /// ways.
     pub(crate) fn read_controls(&mut self, process: &Guest, chip: &mut Chip) {
         let cpu = process.cpu();
         self.pipeline.judge_exceptions(cpu.fp.judges_exceptions());
@@ -138,7 +140,7 @@ impl Core {
         self.sector_ways.learn(&cpu.hpc, &mut self.pipeline.memory.with(chip));
     }
 
-    /// The model learns of changes to the address space, of which `known` has the last state that a core has asked for.
+    /// The model learns of changes to the address space. `known` has the last state that a core has asked for.
     #[inline(always)]
     pub(crate) fn learn_pages(&mut self, process: &Guest, known: &mut KnownPages, spec: &Spec, chip: &mut Chip) {
         let version = process.pages_version();
@@ -148,7 +150,7 @@ impl Core {
         }
     }
 
-    /// The kernel has taken pages for the program, or taken them back.
+    /// The kernel has mapped or unmapped pages for the program.
     #[cold]
     pub(crate) fn pages_worked(&mut self, work: MemoryWork, spec: &Spec) {
         if !self.untimed {
@@ -156,14 +158,14 @@ impl Core {
         }
     }
 
-    /// The time of untimed instructions passes: for the timed core it is time spent waiting.
+    /// The time of untimed instructions passes: for the timed core it is sleep.
     #[cold]
     pub(crate) fn pass_untimed(&mut self) {
         let ns = std::mem::take(&mut self.untimed_instructions) * FUNCTIONAL_NS;
         self.pipeline.sleep(self.cycle_at(ns));
     }
 
-    /// The code of process `pid` has changed; so may the program in place have, which is `process`.
+    /// The code of the current process has changed.
     #[cold]
     pub(crate) fn forget_blocks(&mut self, process: &Guest) {
         let pid = process.pid();
@@ -180,7 +182,7 @@ impl Core {
         self.retired.iter().chain(self.others.values().chain([&self.blocks]).flatten().flatten())
     }
 
-    /// Counted events, and those that follow from how often each block ran.
+    /// The counted events, and those that follow from the executions of each block.
     fn counters(&self) -> Signals {
         let mut signals = self.pipeline.counters();
         for block in self.all_blocks() {
@@ -189,7 +191,7 @@ impl Core {
         signals
     }
 
-    /// What has been counted since the thread here came; if it waits in a loop, up to `now`.
+    /// The counts since the thread came; for a spinning one, up to `now`.
     pub(crate) fn counted_by(&self, now: Cycle) -> Signals {
         let mut counters = self.counters();
         if let Spin::Spins(summary) = &self.spin {
@@ -199,7 +201,7 @@ impl Core {
         counters.since(&self.since)
     }
 
-    /// Counting begins for another thread, or for none. Returns the one before and its counts.
+    /// Counting begins for another thread, or for none. Returns the previous one with its counts.
     pub(crate) fn count_for(&mut self, thread: Option<u32>) -> Option<(u32, Signals)> {
         let now = self.counters();
         let counted = now.since(&self.since);
@@ -207,33 +209,34 @@ impl Core {
         std::mem::replace(&mut self.thread, thread).map(|before| (before, counted))
     }
 
-    /// Joins a block that has just run for the first time with the machine's recipes.
+    /// Binds a block that has just run for the first time to the machine.
     #[cold]
-    pub(crate) fn resolve(&mut self, process: &Guest, id: BlockId, spec: &Spec, known: &mut Known) {
+    pub(crate) fn bind(&mut self, process: &Guest, id: BlockId, spec: &Spec, known: &mut Known) {
         let index = id.0 as usize;
         if self.blocks.len() <= index {
             self.blocks.resize_with(index + 1, || None);
         }
         let block = process.block(id);
-        let mut resolved = bind_block(block.start, &block.infos, spec);
+        let mut bound = bind_block(block.start, &block.infos, spec);
         let last = block.start + 4 * (block.infos.len() as u64 - 1);
-        resolved.marked = self.markers.may_meet(resolved.branch, last);
-        resolved.origin = known.code_map.note(process, block.start, block.infos.len());
-        for &i in &resolved.unknown {
+        bound.marked = self.markers.may_meet(bound.branch, last);
+        bound.origin = known.code_map.note(process, block.start, block.infos.len());
+        for &i in &bound.unknown {
             let name = block.infos[i].class.name();
-            match known.unknown.iter_mut().find(|(n, _)| *n == name) {
+            match known.unknown.iter_mut().find(|(n, _)| n == name) {
                 Some((_, count)) => *count += 1,
-                None => known.unknown.push((name, 1)),
+                None => known.unknown.push((name.to_owned(), 1)),
             }
         }
-        self.blocks[index] = Some(resolved);
+        self.blocks[index] = Some(bound);
     }
 }
 
-/// What is known of code, whichever core runs it.
+/// What is known of code on any core.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Known {
-    /// Where the code of all blocks is from.
+    /// The files and functions of all blocks.
     pub(crate) code_map: CodeMap,
-    /// Timing classes without a row, with the number of instructions that have them.
-    pub(crate) unknown: Vec<(&'static str, usize)>,
+    /// Timing classes without a row, with their number of instructions.
+    pub(crate) unknown: Vec<(String, usize)>,
 }

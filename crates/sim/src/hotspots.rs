@@ -10,21 +10,22 @@ use crate::code_map::CodeMap;
 /// One instruction's share of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HotSpot {
-    /// The file it is from, by its place in [`crate::Outcome::files`]; none for code that is from no file.
+    /// The file that it is from, by its place in [`crate::Outcome::files`]; `None` for code that is from no file.
     pub file: Option<u32>,
-    /// Its offset in that file; its address when there is none.
+    /// Its offset in that file, or its address.
     pub place: u64,
-    /// Its address in the process that executed it first.
+    /// Its address in a process that executed it.
     pub address: u64,
-    /// The function it belongs to, and its distance from the function's start in bytes.
+    /// Its function, and its offset in the function, bytes.
     pub function: Option<(String, u64)>,
     /// Times it was executed.
     pub executions: u64,
-    /// What is known from its executions.
+    /// The profile of its executions.
     pub profile: Profile,
 }
 
-/// The hot spots of all blocks, by file and place; code decoded twice, or executed by several processes, counts once.
+/// The hot spots of all blocks, by file and place. Code that was decoded twice, or executed by several processes, is
+/// one hot spot.
 pub(crate) fn hot_spots<'a>(blocks: impl Iterator<Item = &'a BoundBlock>, code_map: &CodeMap) -> Vec<HotSpot> {
     let mut by_place: BTreeMap<(Option<u32>, u64), HotSpot> = BTreeMap::new();
     for block in blocks {

@@ -1,8 +1,8 @@
-//! What all threads count together in intervals of simulated time.
+//! Counts of all threads by intervals of simulated time.
 //!
-//! An interval has what was counted up to the first moment at which every core had reached its end; none is further than a turn
-//! then. Where all of them sleep or wait in loops past several ends, one interval takes the place of those; so it does where nothing
-//! was counted, as outside of a region that alone is counted.
+//! An interval has the counts up to the first moment at which every core has reached its end; no core is more than a
+//! quantum past it then. Several intervals are merged into one where all cores sleep or spin past their ends, and where
+//! nothing is counted, as outside of a region that alone is counted.
 
 use fxscope_calendar::Cycle;
 use fxscope_counts::Signals;
@@ -10,37 +10,39 @@ use fxscope_memory::NEVER;
 
 use crate::run::Options;
 
-/// Intervals that a run has at most; the last one lasts to its end.
+/// Most intervals of a run. The last one lasts to the end.
 pub const MOST_INTERVALS: usize = 100_000;
 
-/// What was counted in an interval.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An interval with its counts.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Interval {
-    /// When it ended, simulated ns; it began where the one before it ended.
+    /// When it ended, simulated ns. It began where the previous one ended.
     pub end_ns: u64,
     /// The counts.
     pub signals: Signals,
 }
 
 /// The intervals of a run.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Intervals {
     length_ns: u64,
     core_hz: u64,
-    /// Lengths after which the next one ends.
+    /// The number of lengths after which the next one ends.
     next: u64,
-    /// The cycle in which that is; [`NEVER`] without intervals, or when there are to be no more.
+    /// The cycle in which the next one ends; [`NEVER`] without intervals, or when there are no more.
     due: Cycle,
-    /// All that they have counted.
-    told: Signals,
+    /// The counts of all intervals so far.
+    counted: Signals,
     ended: Vec<Interval>,
 }
 
 impl Intervals {
-    /// None yet.
+    /// No interval has ended.
     pub(crate) fn new(options: &Options) -> Intervals {
         let length_ns = options.interval_ns.unwrap_or(0);
         let core_hz = options.spec.clock.core_hz;
-        let none = Intervals { length_ns, core_hz, next: 1, due: NEVER, told: Signals::default(), ended: Vec::new() };
+        let none =
+            Intervals { length_ns, core_hz, next: 1, due: NEVER, counted: Signals::default(), ended: Vec::new() };
         match length_ns {
             0 => none,
             _ => Intervals { due: none.end(1), ..none },
@@ -53,24 +55,24 @@ impl Intervals {
         self.due
     }
 
-    /// The last end that is not behind `now`.
+    /// The last end at or before `now`.
     pub(crate) fn last_end(&self, now: Cycle) -> Cycle {
         self.end(self.lengths_by(now))
     }
 
-    /// The first cycle at which so many lengths have passed.
+    /// The first cycle at which `lengths` lengths have passed.
     fn end(&self, lengths: u64) -> Cycle {
         let ns = u128::from(lengths) * u128::from(self.length_ns);
         (ns * u128::from(self.core_hz)).div_ceil(1_000_000_000) as Cycle
     }
 
-    /// How many lengths have passed by `now`.
+    /// The number of lengths that have passed by `now`.
     fn lengths_by(&self, now: Cycle) -> u64 {
         let ns = u128::from(now) * 1_000_000_000 / u128::from(self.core_hz);
         (ns / u128::from(self.length_ns)) as u64
     }
 
-    /// All cores have reached `now`, an end, and counted this since the run began.
+    /// All cores have reached `now`, an end. `counted` are the counts since the run began.
     pub(crate) fn take(&mut self, now: Cycle, counted: &Signals) {
         let lengths = self.lengths_by(now);
         self.push(lengths * self.length_ns, counted);
@@ -78,12 +80,12 @@ impl Intervals {
         self.due = if self.ended.len() + 1 < MOST_INTERVALS { self.end(self.next) } else { NEVER };
     }
 
-    /// The run is over at `now_ns`, having counted this. Returns its intervals.
+    /// The run ended at `now_ns` with the counts `counted`. Returns its intervals.
     pub(crate) fn finish(&mut self, now_ns: u64, counted: &Signals) -> Vec<Interval> {
         if self.length_ns > 0 {
             match self.ended.last_mut() {
-                // What ended with the last interval is counted now.
-                Some(last) if last.end_ns >= now_ns => last.signals.merge(&self.told.advance(counted)),
+                // Counts that came after the end of the last interval belong to it.
+                Some(last) if last.end_ns >= now_ns => last.signals.merge(&self.counted.advance(counted)),
                 _ => self.push(now_ns, counted),
             }
         }
@@ -91,7 +93,7 @@ impl Intervals {
     }
 
     fn push(&mut self, end_ns: u64, counted: &Signals) {
-        let signals = self.told.advance(counted);
+        let signals = self.counted.advance(counted);
         match self.ended.last_mut() {
             Some(last) if last.signals == signals && signals == Signals::default() => last.end_ns = end_ns,
             _ => self.ended.push(Interval { end_ns, signals }),

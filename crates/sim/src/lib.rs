@@ -14,6 +14,7 @@ pub mod region;
 pub mod run;
 mod run_ahead;
 mod sectors;
+pub mod snapshot;
 mod spin_skip;
 mod timing;
 pub mod trace;

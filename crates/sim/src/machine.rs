@@ -6,6 +6,7 @@ use fxscope_memory::Chip;
 use crate::core::Core;
 
 /// A chip and its cores. Each core borrows the chip while it runs.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Machine {
     pub(crate) chip: Chip,
     /// By number of the CPU; `None` until a thread runs on it.
@@ -66,8 +67,8 @@ impl Machine {
         self.core().pipeline.now()
     }
 
-    /// CPU number `index` becomes the active one; `new` makes its core if there is none yet. `resumes`: the core that was active
-    /// will run again without being woken.
+    /// CPU number `index` becomes the active one; `new` makes its core if there is none yet. `resumes`: the core that
+    /// was active will run again without being woken.
     pub(crate) fn activate(&mut self, index: usize, resumes: bool, new: impl FnOnce() -> Core) {
         if index == self.active {
             return;
@@ -78,8 +79,8 @@ impl Machine {
         self.cores[index].get_or_insert_with(|| Box::new(new())).pipeline.resume(&mut self.chip);
     }
 
-    /// Each core that is not active and for which `wanted` holds runs for as long as `work` takes. The active core's place is
-    /// kept. `resumes`: as for [`Machine::activate`], for all cores concerned.
+    /// Each core that is not active and for which `wanted` holds runs for as long as `work` takes. The active core's
+    /// place is kept. `resumes`: as for [`Machine::activate`], for all cores concerned.
     pub(crate) fn for_others(
         &mut self,
         resumes: bool,

@@ -1,47 +1,43 @@
-//! Where programs say that a part of them begins or ends: calls that they have for other tools already, recognised by the
-//! names of the functions, and the marks of `include/fxscope.h`.
+//! Region markers: where programs mark the beginning and the end of a region, by calls for other tools, which are
+//! recognised by function name, or by the probes of `include/fxscope.h`.
 
 use fxscope_isa::Branch;
 use fxscope_linux::Guest;
 
-/// Longest name read from the program, bytes.
+/// Longest region name, bytes.
 const NAME_BYTES: u64 = 256;
-/// The name of a region that the program gives none.
+/// The name of a region without one.
 const UNNAMED: &str = "region";
-/// Whose probes are markers.
+/// The providers of probes that mark regions.
 const BEGIN_PROBE: &str = "fxscope_begin";
 const END_PROBE: &str = "fxscope_end";
 
-/// Which end of a region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The beginning or the end of a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub(crate) enum Edge {
     Begin,
     End,
 }
 
-/// How the program names the region; arguments are counted from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How the program names the region. Arguments are counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 enum Naming {
-    /// By argument 0, a text that a zero ends.
+    /// By argument 0, a zero-terminated string.
     C,
-    /// By that and a number, argument 1.
+    /// By argument 0 and a number, argument 1.
     CNumber,
-    /// By argument 0, a text whose length this argument has, spaces at its end left out.
-    Fortran {
-        length: u8,
-    },
-    /// By that and a number that argument 1 points to.
-    FortranNumber {
-        length: u8,
-    },
-    /// By nothing: it is the one that began last, or is called so.
-    Fixed(&'static str),
+    /// By argument 0, a string whose length is argument `length`, without trailing spaces.
+    Fortran { length: u8 },
+    /// By the same and a number that argument 1 points to.
+    FortranNumber { length: u8 },
+    /// By nothing: it is called `fipp`.
+    Fipp,
+    /// By nothing: it is the one that began last.
     Last,
 }
 
-/// The functions that programs call at the edges of regions: fxscope's own, those of Fujitsu's profilers (fapp; fipp and
-/// that of the K computer), PAPI's high-level regions, LIKWID's marker API. Fortran's names are those that
-/// GNU's compiler makes of them.
+/// The functions that mark regions: fxscope's own, those of Fujitsu's profilers (fapp, fipp, and that of the K
+/// computer), PAPI's high-level regions, LIKWID's marker API. Fortran names are mangled as by GNU Fortran.
 const CALLS: &[(&str, Edge, Naming)] = &[
     ("fxscope_roi_begin", Edge::Begin, Naming::C),
     ("fxscope_roi_end", Edge::End, Naming::Last),
@@ -51,10 +47,10 @@ const CALLS: &[(&str, Edge, Naming)] = &[
     ("fapp_stop", Edge::End, Naming::CNumber),
     ("fapp_start_", Edge::Begin, Naming::FortranNumber { length: 3 }),
     ("fapp_stop_", Edge::End, Naming::FortranNumber { length: 3 }),
-    ("fipp_start", Edge::Begin, Naming::Fixed("fipp")),
-    ("fipp_stop", Edge::End, Naming::Fixed("fipp")),
-    ("fipp_start_", Edge::Begin, Naming::Fixed("fipp")),
-    ("fipp_stop_", Edge::End, Naming::Fixed("fipp")),
+    ("fipp_start", Edge::Begin, Naming::Fipp),
+    ("fipp_stop", Edge::End, Naming::Fipp),
+    ("fipp_start_", Edge::Begin, Naming::Fipp),
+    ("fipp_stop_", Edge::End, Naming::Fipp),
     ("start_collection", Edge::Begin, Naming::C),
     ("stop_collection", Edge::End, Naming::C),
     ("start_collection_", Edge::Begin, Naming::Fortran { length: 1 }),
@@ -69,26 +65,26 @@ const CALLS: &[(&str, Edge, Naming)] = &[
     ("likwid_markerstopregion_", Edge::End, Naming::Fortran { length: 1 }),
 ];
 
-/// What is marked at an address.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A marker at an address.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 enum Marker {
-    /// A function begins, called with the name.
+    /// The entry of a function that is called with the name.
     Call(Edge, Naming),
-    /// A probe, whose name is that of the region.
+    /// A probe with the name of the region.
     Probe(Edge, Box<str>),
 }
 
-/// The marks of the program that runs.
-#[derive(Default)]
+/// The markers of the current program.
+#[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Markers {
     /// By ascending address.
     at: Vec<(u64, Marker)>,
-    /// Version of the names that they are from.
+    /// The version of the symbols that they are from.
     version: u64,
 }
 
 impl Markers {
-    /// Those of the program that runs and the libraries it has so far.
+    /// The markers of the current program and the libraries that it has loaded.
     pub(crate) fn of(process: &Guest) -> Markers {
         let symbols = process.running_symbols();
         let call = |(name, address): (&str, u64)| {
@@ -109,7 +105,7 @@ impl Markers {
         Markers { at, version: symbols.version() }
     }
 
-    /// Learns the marks of libraries that have come since.
+    /// Adds the markers of libraries that were loaded since.
     #[inline(always)]
     pub(crate) fn learn(&mut self, process: &Guest) {
         if process.running_symbols().version() != self.version {
@@ -122,19 +118,19 @@ impl Markers {
         Some(&self.at[i].1)
     }
 
-    /// Whether a block may reach a mark: it calls or jumps, or a probe ends it.
+    /// Whether a block may reach a marker: it calls or jumps, or a probe ends it.
     pub(crate) fn may_meet(&self, branch: Branch, last: u64) -> bool {
         let calls = matches!(branch, Branch::Direct | Branch::Call | Branch::Indirect | Branch::IndirectCall);
         calls || matches!(self.find(last), Some(Marker::Probe(..)))
     }
 
-    /// Whether something is marked at a block's last instruction, `last`, or behind it at `next`.
+    /// Whether a marker is at a block's last instruction, `last`, or at the next one, `next`.
     pub(crate) fn is_met(&self, last: u64, next: u64) -> bool {
         self.find(last).is_some() || self.find(next).is_some()
     }
 
-    /// What is marked at the block's last instruction, `last`, or where the program is now: which edge, and the name of
-    /// the region if the program gives one.
+    /// The marker at the block's last instruction, `last`, or at the program counter: its edge, and the name of the
+    /// region if the program gives one.
     pub(crate) fn met(&self, last: u64, process: &mut Guest) -> Option<(Edge, Option<String>)> {
         if let Some(Marker::Probe(edge, name)) = self.find(last) {
             return Some((*edge, Some(name.to_string())));
@@ -146,12 +142,12 @@ impl Markers {
     }
 }
 
-/// The name of the region that the arguments of the function called have.
+/// The name of the region in the arguments of the called function.
 fn name(naming: Naming, process: &mut Guest) -> Option<String> {
     let [text, number] = [0, 1].map(|argument| process.cpu().x(argument));
     match naming {
         Naming::Last => None,
-        Naming::Fixed(name) => Some(name.to_owned()),
+        Naming::Fipp => Some("fipp".to_owned()),
         Naming::C => Some(read(process, text, NAME_BYTES)),
         // The number is an int.
         Naming::CNumber => Some(format!("{}, {}", read(process, text, NAME_BYTES), number as i32)),
@@ -164,13 +160,13 @@ fn name(naming: Naming, process: &mut Guest) -> Option<String> {
     }
 }
 
-/// The text at an address, as long as argument number `length` says.
+/// The string at an address, whose length is argument number `length`.
 fn fortran(process: &mut Guest, text: u64, length: u8) -> String {
     let length = process.cpu().x(length).min(NAME_BYTES);
     read(process, text, length)
 }
 
-/// The text at an address, up to a zero or `length` bytes, without spaces at its end.
+/// The string at an address, up to a zero or `length` bytes, without trailing spaces.
 fn read(process: &mut Guest, text: u64, length: u64) -> String {
     let bytes: Vec<u8> =
         (0..length).map_while(|i| process.read_byte(text.wrapping_add(i)).filter(|&b| b != 0)).collect();

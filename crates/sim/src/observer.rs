@@ -9,8 +9,8 @@ use crate::trace::Trace;
 
 /// A block that was executed and timed.
 pub struct BlockEvent<'a> {
-    /// The guest. Its current thread executed the block, and its dynamic stream is that of the block. A system call at the
-    /// end of the block has not been served yet.
+    /// The guest. Its current thread executed the block, and its dynamic stream is that of the block. A system call at
+    /// the end of the block has not been served yet.
     pub process: &'a mut Guest,
     /// The core that timed it.
     pub pipeline: &'a mut Pipeline,

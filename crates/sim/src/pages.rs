@@ -1,5 +1,5 @@
-//! Pages: from the machine's description to the system's view of them, from there to the timing model, and what the
-//! system's work on them costs.
+//! Pages: from the machine's description to the kernel's view, from there to the timing model, and the cost of the
+//! kernel's work on them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use fxscope_linux::pages::{self, MemoryWork, PageSizes, PageView};
 use fxscope_machine::{Spec, spec};
 use fxscope_memory::{Hierarchy, PageRange, Placement};
 
-/// The page sizes that a machine gives; those of the segments that `settings` name hold whatever the environment of a
-/// program says.
+/// The page sizes of a machine. Sizes of segments that `settings` names hold whatever the environment of a program
+/// says.
 #[must_use]
 pub fn page_sizes(sizes: &spec::Pages, settings: &[(String, String)]) -> PageSizes {
     let segments = spec::Pages::SEGMENTS.iter().filter_map(|(name, bytes)| Some((named(name)?, bytes(sizes))));
@@ -30,8 +30,7 @@ fn named(name: &str) -> Option<Segment> {
     Segment::ALL.into_iter().find(|segment| segment.name() == name)
 }
 
-/// Pages of the whole address space of the process that runs, lowest address first. The model counts nodes from
-/// `first_node` on.
+/// The pages of the current process, lowest address first. The model numbers nodes from `first_node`.
 #[must_use]
 pub(crate) fn page_ranges(process: &Guest, first_node: u32) -> Vec<PageRange> {
     let placement = |placement| match placement {
@@ -49,21 +48,23 @@ pub(crate) fn page_ranges(process: &Guest, first_node: u32) -> Vec<PageRange> {
     process.page_spans().into_iter().map(range).collect()
 }
 
-/// The pages of each process as they were when a core last asked: all cores ask for the same soon after a change.
-#[derive(Default)]
+/// The pages of each process when a core last asked. All cores ask for the same ones soon after a change.
+#[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
 pub(crate) struct KnownPages(BTreeMap<u32, Known>);
 
 /// The pages of one process.
-#[derive(Default)]
+#[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
 struct Known {
-    /// As they are now, for those who have asked: threads elsewhere or with other policies may come to other pages.
+    /// The current pages for each view that was asked for: threads on other nodes or with other policies may see other
+    /// placements.
+    #[serde(skip)]
     views: Vec<(PageView, Arc<[PageRange]>)>,
-    /// As they were told last.
+    /// The pages that the model was told last.
     told: Arc<[PageRange]>,
 }
 
 impl Known {
-    /// The pages as the thread that runs comes to them. Lists that are equal are one and the same.
+    /// The pages in the view of the current thread. Equal lists are shared.
     fn ranges(&mut self, process: &Guest, first_node: u32) -> Arc<[PageRange]> {
         let view = process.page_view();
         if let Some((_, ranges)) = self.views.iter().find(|(known, _)| *known == view) {
@@ -79,8 +80,8 @@ impl Known {
 }
 
 impl KnownPages {
-    /// The pages of the process that runs, for the core with `memory`. The first core to ask after a change says what has
-    /// become free.
+    /// Tells the core with `memory` the pages of the current process. The first core to ask after a change frees the
+    /// frames of pages that are gone.
     #[cold]
     pub(crate) fn tell(&mut self, process: &Guest, spec: &Spec, memory: &mut Hierarchy<'_>) {
         let pid = process.pid();
@@ -94,7 +95,7 @@ impl KnownPages {
     }
 }
 
-/// Core cycles that the system's work on pages takes.
+/// Core cycles of the kernel's work on pages.
 pub(crate) fn cycles(work: MemoryWork, spec: &Spec) -> Cycle {
     const NS_PER_SECOND: u128 = 1_000_000_000;
     let costs = &spec.page_costs;

@@ -1,14 +1,14 @@
-//! CMGs side by side, on several threads of the host.
+//! Quantum-parallel simulation: CMGs on several host threads.
 //!
-//! Where threads tell each other nothing for a while, a stretch of time is simulated in two steps. First the threads
-//! execute what they are likely to execute in it, one core after the other: blocks that only compute and access memory,
-//! up to the first one that synchronises, calls the kernel or controls the processor. Then the cores of each CMG have the
-//! time of these blocks, taking turns as ever, beside those of other CMGs ([`fxscope_memory::partition`]). Whatever must not
-//! be executed before its time is left to a turn of its own ([`crate::timing`]), when all others have come as far.
+//! While threads do not synchronise, an epoch of simulated time runs in two steps. First the threads run ahead, one
+//! core after the other: they execute the blocks that will probably fall into the epoch, up to the first one that
+//! synchronises, calls the kernel or controls the processor. Then these blocks are timed: the cores of each partition
+//! of the chip in quanta, as ever, and the partitions in parallel ([`fxscope_memory::partition`]). A block that must
+//! not execute early waits for a quantum of its own ([`crate::timing`]), when all other cores have come as far.
 //!
-//! So results hang neither on the host's threads nor on its load. They differ a little from those of snoop_queue: what threads
-//! without synchronisation see of each other's plain accesses is up to a stretch older or newer, and of requests of two
-//! CMGs to the same line, memory or link that come in one stretch the order may be another one.
+//! Results depend neither on the host's threads nor on its load. They differ slightly from those of sequential quanta:
+//! unsynchronised threads see plain accesses of each other up to an epoch early or late, and requests of two CMGs to
+//! the same line, memory or link within an epoch may be served in another order.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -27,34 +27,34 @@ use crate::spin_skip::Spin;
 use crate::timing::{Driver, Quantum, Timing};
 use crate::trace::Trace;
 
-/// Instructions that a stretch is to have, all cores together. A host thread simulates ten in a microsecond, and wakes
-/// another one in some tens of them.
+/// Instructions that an epoch should have, all cores together. A host thread simulates ten in a microsecond; waking
+/// another one takes tens of microseconds.
 const INSTRUCTIONS: u64 = 60_000;
-/// Quanta of a stretch, at least and at most.
+/// Fewest and most quanta of an epoch.
 const QUANTA: RangeInclusive<Cycle> = 5..=40;
-/// Steps of a stretch: after each a part lets others have what they wait for.
+/// Steps of an epoch. Partitions sync after each.
 const STEPS: Cycle = 8;
-/// Instructions for each time that parts wait for each other, and for the stretch, below which one host thread is as fast.
-const WORTH_IT: u64 = 500;
-/// Cycles until the next stretch after one that was not worth it, and after the last of many in a row.
+/// Instructions per wait of a partition, and per epoch, below which one host thread is as fast.
+const PAYS: u64 = 500;
+/// Cycles until the next epoch after one that did not pay, and the most after many such epochs in a row.
 pub(crate) const BACKOFF: RangeInclusive<Cycle> = 3_000..=1_000_000;
-/// Blocks between two looks at what the kernel has done about pages.
+/// Blocks between two checks of the kernel's work on pages.
 const LOOK_BLOCKS: u64 = 8;
 
-/// Threads of the host that simulate a chip together.
+/// Host threads that simulate a chip together.
 pub struct HostThreads {
-    /// The CMGs of each.
+    /// The CMGs of each thread's partition.
     parts: Vec<Range<usize>>,
     cores_per_cmg: usize,
-    /// All but the first one.
+    /// All threads but the first.
     threads: ThreadPool,
 }
 
 impl HostThreads {
-    /// So many for the cores of a machine, each for those of some CMGs: as many as there are CMGs at most.
+    /// `threads` host threads, at most one for each CMG.
     ///
     /// # Errors
-    /// When the host does not give them.
+    /// When the host cannot start them.
     pub fn new(threads: usize, topology: &Topology) -> std::io::Result<HostThreads> {
         let cmgs = topology.cmgs as usize;
         let parts = threads.clamp(1, cmgs);
@@ -67,14 +67,13 @@ impl HostThreads {
         })
     }
 
-    /// Which of them has CPU number `index`.
+    /// The partition of CPU number `index`.
     fn part_of(&self, index: usize) -> usize {
         let cmg = index / self.cores_per_cmg;
         self.parts.partition_point(|cmgs| cmgs.end <= cmg)
     }
 
-    /// The cores of each part go on with their CMGs of `chip` until the ends of `steps`. Returns the chip, and how often a
-    /// part had to wait for all others meanwhile.
+    /// The cores of each partition run until the ends of `steps`. Returns how often a partition blocked.
     fn run(
         &self,
         chip: &mut Chip,
@@ -99,19 +98,19 @@ impl HostThreads {
     }
 }
 
-/// A core of a stretch.
+/// A core in an epoch.
 struct Runner<'a> {
     /// Number of its CPU.
     index: usize,
     core: &'a mut Core,
-    /// Its clock at the beginning, and its instructions ahead.
+    /// Its clock at the beginning, and the instructions that it has run ahead.
     began: Cycle,
     ahead: u64,
 }
 
 impl Driver<'_> {
-    /// The cores of several CMGs go on side by side from `turn` on, if there is more than one that can. `None`: there is
-    /// not, the turn is to be taken; `Some(Some)`: the run is over.
+    /// Runs an epoch from `quantum` on, if cores of several partitions can take part. `None`: they cannot, and the
+    /// quantum is to be run; `Some(Some)`: the run is over.
     #[inline(always)]
     pub(crate) fn run_parallel<T: Trace>(
         &mut self,
@@ -128,12 +127,12 @@ impl Driver<'_> {
             return None;
         }
         let end = self.epoch_end(from);
-        if !self.is_worth_it(quantum.index, end) {
+        if !self.may_pay(quantum.index, end) {
             return None;
         }
         let others = (0..self.timing.machine.cores.len()).filter(|&index| index != quantum.index);
         for index in [quantum.index].into_iter().chain(others) {
-            if !self.timing.may_go_ahead(index, end) {
+            if !self.timing.may_run_ahead(index, end) {
                 continue;
             }
             if let Some(finish) = self.execute_ahead(index, end, blocks) {
@@ -150,30 +149,30 @@ impl Driver<'_> {
         Some(None)
     }
 
-    /// The end of a stretch from `from` on: no interval of counts ends in it, and no time limit expires.
+    /// The end of an epoch that begins at `from`. No interval of counts ends and no time limit expires within it.
     fn epoch_end(&self, from: Cycle) -> Cycle {
         let due = self.process.next_due_ns().map_or(NEVER, |ns| self.timing.machine.core().cycle_at(ns));
         let runs = self.timing.clocks.iter().enumerate().filter(|&(_, clock)| clock != NEVER);
         let paces = runs.filter_map(|(index, _)| Some(self.timing.machine.get(index)?.ahead.pace()));
         let cycles = RunAhead::cycles_of(INSTRUCTIONS, paces.sum());
-        // One behind others that were not worth it is a try.
+        // After epochs that did not pay, a short one is a trial.
         let most = if self.timing.backoff > *BACKOFF.start() { *QUANTA.start() } else { *QUANTA.end() };
         let quanta = cycles.div_ceil(self.options.quantum).clamp(*QUANTA.start(), most);
         (from + quanta * self.options.quantum).min(self.timing.intervals.due()).min(due)
     }
 
-    /// Whether the core furthest behind and one of another CMG can go on by `end`.
-    fn is_worth_it(&self, first: usize, end: Cycle) -> bool {
+    /// Whether the core with the lowest clock and one of another partition can run until `end`.
+    fn may_pay(&self, first: usize, end: Cycle) -> bool {
         let t = &*self.timing;
         let Some(host) = &self.options.host_threads else { return false };
-        let runs = |index: usize| t.may_go_ahead(index, end);
+        let runs = |index: usize| t.may_run_ahead(index, end);
         t.spinning.is_empty()
             && self.process.is_alone()
             && runs(first)
             && (0..t.machine.cores.len()).any(|index| host.part_of(index) != host.part_of(first) && runs(index))
     }
 
-    /// The thread of CPU number `index` executes what it is likely to execute until `end`. `Some`: the run is over.
+    /// The thread of CPU number `index` runs ahead to about `end`. `Some`: the run is over.
     fn execute_ahead(&mut self, index: usize, end: Cycle, blocks: &mut u64) -> Option<Finish> {
         self.enter(index);
         self.process.hold(true);
@@ -209,7 +208,7 @@ impl Driver<'_> {
         None
     }
 
-    /// The thread in place executes its next block, unless that has to wait for its time.
+    /// The current thread executes its next block, unless the block must not execute early.
     #[inline(always)]
     fn execute_block(&mut self) -> bool {
         if self.process.has_trap() {
@@ -218,7 +217,7 @@ impl Driver<'_> {
         let Some(id) = self.process.next_block() else { return false };
         let (core, index) = (self.timing.machine.core_mut(), id.0 as usize);
         if core.blocks.get(index).is_none_or(Option::is_none) {
-            core.resolve(self.process, id, &self.options.spec, &mut self.timing.known);
+            core.bind(self.process, id, &self.options.spec, &mut self.timing.known);
         }
         if core.blocks[index].as_ref().is_none_or(|block| block.controls || block.marked || block.reads_time) {
             return false;
@@ -228,7 +227,7 @@ impl Driver<'_> {
         true
     }
 
-    /// What the kernel has done about pages takes its time behind the last block.
+    /// The kernel's work on pages takes its time after the last block.
     fn look_at_pages(&mut self, now_ns: u64) {
         self.process.set_now_ns(now_ns);
         if let Some(work) = self.process.take_memory_work() {
@@ -236,7 +235,7 @@ impl Driver<'_> {
         }
     }
 
-    /// The time from `from` to `end` comes of what was executed ahead, part by part side by side.
+    /// Times the blocks that were run ahead, from `from` to `end`, partitions in parallel.
     fn time_epoch(&mut self, from: Cycle, end: Cycle) {
         let Some(host) = &self.options.host_threads else { return };
         let t = &mut *self.timing;
@@ -258,7 +257,7 @@ impl Driver<'_> {
         let (core, chip) = t.machine.running();
         core.pipeline.resume(chip);
         t.parallel_instructions += instructions;
-        if instructions < (waits + 1) * WORTH_IT {
+        if instructions < (waits + 1) * PAYS {
             t.alone_until = end + t.backoff;
             t.backoff = (2 * t.backoff).min(*BACKOFF.end());
         } else {
@@ -268,8 +267,8 @@ impl Driver<'_> {
 }
 
 impl Timing {
-    /// Whether the thread of CPU number `index` may execute blocks ahead for the time until `end`.
-    fn may_go_ahead(&self, index: usize, end: Cycle) -> bool {
+    /// Whether the thread of CPU number `index` may run ahead for the time until `end`.
+    fn may_run_ahead(&self, index: usize, end: Cycle) -> bool {
         let free = |core: &Core| {
             !core.ahead.stuck && !core.untimed && !core.called_kernel && matches!(core.spin, Spin::Runs(_))
         };
@@ -309,8 +308,8 @@ fn run_partition(
     partition.finish()
 }
 
-/// Cores, the first of which is active, run in quanta until each has reached `end` or has no block left that it ran ahead.
-/// Returns which one is active then.
+/// Cores, the first of which is active, run in quanta until each has reached `end` or has no block left that it ran
+/// ahead. Returns which one is active then.
 fn run_cores(cores: &mut [Runner], chip: &mut Chip, end: Cycle, quantum: Cycle) -> usize {
     let mut active = 0;
     loop {

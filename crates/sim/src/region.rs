@@ -1,8 +1,8 @@
-//! Named parts of a run, marked by the program, and what was counted in them for each thread.
+//! Regions: named parts of a run that the program marks, with the counts of each thread.
 //!
-//! A region that the first thread of a process enters is one of the whole process: every thread counts, from its beginning to
-//! its end. A region that other threads enter, too, is each thread's own, as programs do that mark regions inside of
-//! parallel code: then each thread counts between its own markers.
+//! A region that only the first thread of a process enters belongs to the whole process: every thread counts from its
+//! beginning to its end. A region that other threads enter, too (one in parallel code), belongs to each thread: each
+//! counts between its own markers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,57 +11,58 @@ use fxscope_counts::Signals;
 /// The region every run has.
 pub const ALL: &str = "all";
 
-/// What was counted while a thread had a core.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The counts of a thread.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Counted {
-    /// The core it ran on last, as the machine numbers it.
+    /// The CPU on which it ran last, as the machine numbers it.
     pub cpu: u32,
     /// The counts.
     pub signals: Signals,
 }
 
-/// The counts of all threads, by their numbers: 0 for the program's first one, then in the order of their start.
+/// The counts of all threads by number: 0 is the program's first thread, others follow in the order of their start.
 pub type Totals = BTreeMap<u32, Counted>;
 
-/// What was counted in a named part of a run.
+/// A region with its counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
     /// Its name.
     pub name: String,
-    /// Times it was entered.
+    /// How often it was entered.
     pub calls: u64,
-    /// What was counted inside, all calls together.
+    /// The counts inside, all calls together.
     pub threads: Totals,
-    /// What the start of threads inside took; `None`: none was started there, or the region is each thread's own.
+    /// The cost of starting threads inside; `None`: none was started, or the region belongs to each thread.
     pub starts: Option<ThreadStarts>,
 }
 
-/// Threads whose `clone` and first instruction both lie in a region that is one of the whole process. Times are sums over
-/// the calls in which threads were started, ns of simulated time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Threads whose `clone` and first instruction are both in a region of the whole process. Times are sums over the calls
+/// in which threads were started, ns of simulated time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct ThreadStarts {
-    /// How many threads.
+    /// The number of threads.
     pub threads: u64,
     /// Calls in which threads were started.
     pub calls: u64,
-    /// From the beginning of a call to the first instruction of the last thread started in it.
+    /// From the beginning of a call to the first instruction of the last thread that was started in it.
     pub until_ns: u64,
-    /// The part of this from the first `clone` on.
+    /// The part of it from the first `clone` on.
     pub creating_ns: u64,
-    /// What all calls took, those without such threads too.
+    /// The time of all calls, with or without such threads.
     pub region_ns: u64,
 }
 
-/// A region whose marks do not come in pairs: mostly a name that is spelled in two ways, or marks of two threads.
+/// A region with unpaired markers: mostly a name that is spelled in two ways, or markers of two threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unpaired {
-    /// One of this name was never left: it counts up to the end of the run.
+    /// A region of this name was never left: it counts up to the end of the run.
     NeverLeft(String),
-    /// A thread left one of this name so many times without having entered it; that counts nothing.
+    /// A thread left a region of this name so many times without having entered it, which has no effect.
     NeverEntered(String, u64),
 }
 
 /// A region that a thread is in.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 struct Open {
     thread: u32,
     first: bool,
@@ -69,47 +70,49 @@ struct Open {
     start: Totals,
     /// When it was entered, ns of simulated time.
     start_ns: u64,
-    /// Times it was entered once more inside: a library's function may call another one that marks the same.
+    /// How often it was entered again inside: a library function may call another one that marks the same region.
     again: u32,
-    /// Threads of the process that were started inside.
+    /// The threads of the process that were started inside.
     starting: Option<Starting>,
 }
 
-/// Threads that are started in a region that is open.
+/// Threads that were started in an open region.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 struct Starting {
     threads: u64,
-    /// When the first of them was created, and the last first instruction of one, ns of simulated time.
+    /// When the first of them was created, and when the last one executed its first instruction, ns of simulated time.
     first_created_ns: u64,
     last_began_ns: u64,
 }
 
-/// Spans of one name that are over.
+/// The finished calls of a region.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 struct Done {
     name: String,
-    /// Times the first thread of a process was in it, and what all threads counted meanwhile.
+    /// Calls by the first thread of a process, and the counts of all threads meanwhile.
     calls: u64,
     all: Totals,
-    /// Times each thread was in it, and what it counted itself.
+    /// Calls by each thread, and its own counts.
     own_calls: BTreeMap<u32, u64>,
     own: Totals,
-    /// The first thread's time in it, and the threads started meanwhile.
+    /// The first thread's time in it, and the threads that were started meanwhile.
     starts: ThreadStarts,
-    /// Threads other than the first ones have been in it.
+    /// Threads other than the first one have been in it.
     shared: bool,
 }
 
-/// Regions while a program runs.
-#[derive(Default)]
+/// The regions of a run.
+#[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
 pub struct Regions {
     done: Vec<Done>,
     open: Vec<Open>,
-    /// Names that threads left without having entered, and how often.
+    /// Names of regions that threads left without having entered them, and how often.
     never_entered: BTreeMap<String, u64>,
-    /// Threads that have executed an instruction, but the program's first one.
+    /// Threads, other than the program's first, that have executed an instruction.
     began: BTreeSet<u32>,
 }
 
-/// The counters at a time.
+/// The counters at a point in time.
 pub struct Snapshot {
     /// The counts of all threads.
     pub totals: Totals,
@@ -142,7 +145,7 @@ impl ThreadStarts {
     fn add_call(&mut self, start_ns: u64, end_ns: u64, starting: Option<&Starting>) {
         self.region_ns += end_ns.saturating_sub(start_ns);
         if let Some(Starting { threads, first_created_ns, last_began_ns }) = starting {
-            // A thread may begin on a core that is some cycles ahead of the one that ends the region.
+            // A thread may begin on a core that is a few cycles ahead of the one that ends the region.
             let last = (*last_began_ns).min(end_ns);
             self.threads += threads;
             self.calls += 1;
@@ -165,8 +168,8 @@ impl Regions {
         }
     }
 
-    /// `thread` of the process whose first thread is `leader` is about to execute an instruction at `now_ns`. If it is its
-    /// first one, the regions that its `clone` at `created_ns` lies in contain its start.
+    /// `thread` of the process whose first thread is `leader` is about to execute an instruction at `now_ns`. If it is
+    /// its first one, the regions that its `clone` at `created_ns` lies in contain its start.
     pub fn runs(&mut self, thread: u32, leader: u32, created_ns: u64, now_ns: u64) {
         if thread == leader || !self.began.insert(thread) {
             return;
@@ -184,8 +187,8 @@ impl Regions {
         }
     }
 
-    /// A thread leaves the region called `name` that it entered last, or the last one of all. One that was never entered
-    /// counts nothing.
+    /// A thread leaves the region called `name` that it entered last, or the last one of all. One that was never
+    /// entered counts nothing.
     pub fn end(&mut self, thread: u32, name: Option<&str>, now: &Snapshot) {
         let left = |open: &Open| open.thread == thread && name.is_none_or(|name| open.name == name);
         let Some(last) = self.open.iter().rposition(left) else {
@@ -224,8 +227,8 @@ impl Regions {
         }
     }
 
-    /// What all threads have counted in regions of this name by `now`, whose counts may be some cycles behind those with which a
-    /// thread has entered one.
+    /// What all threads have counted in regions of this name by `now`, whose counts may be some cycles behind those
+    /// with which a thread has entered one.
     pub(crate) fn so_far(&self, name: &str, now: &Totals) -> Signals {
         let done = self.done.iter().find(|done| done.name == name);
         let open = || self.open.iter().filter(|open| open.name == name);

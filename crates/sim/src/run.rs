@@ -20,15 +20,15 @@ use crate::sectors;
 use crate::timing::{Driver, Timing};
 use crate::trace::{Trace, Window};
 
-/// Cycles that a core runs on beyond the one that is furthest behind, unless told otherwise. Long enough that going from
-/// core to core costs little; what threads tell each other by is in the order of time whatever it is.
+/// Default quantum: cycles that a core may run ahead of the next lowest clock. Long enough that switching cores costs
+/// little; synchronising operations are in simulated-time order whatever it is.
 pub const QUANTUM: Cycle = 100;
 
-/// What a run is to give.
+/// What a run models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// Results and instruction counts only; time is one nanosecond for each instruction.
+    /// Results and instruction counts only; each instruction takes one nanosecond.
     Functional,
     /// The full model.
     Timing,
@@ -40,17 +40,17 @@ pub enum Mode {
 pub enum Follow {
     /// All, together.
     All,
-    /// The first one. The others run untimed: each instruction of theirs takes as long as in functional mode.
+    /// The first one. The others are not timed: their instructions take as long as in functional mode.
     First,
 }
 
-/// How threads that wait in loops are simulated.
+/// How spin loops are simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SpinLoops {
-    /// Rounds that repeat themselves exactly are counted together.
+    /// Identical iterations are skipped and counted together.
     Fast,
-    /// Round by round.
+    /// Each iteration is simulated.
     Exact,
 }
 
@@ -60,23 +60,23 @@ pub struct Options {
     pub spec: Arc<Spec>,
     /// What to model.
     pub mode: Mode,
-    /// Stop after this many instructions (a block is not cut short).
+    /// Stop after this many instructions, at the end of a block.
     pub max_instructions: Option<u64>,
-    /// Cycles that a core runs on beyond the one that is furthest behind ([`QUANTUM`]).
+    /// Cycles that a core may run ahead of the next lowest clock ([`QUANTUM`]).
     pub quantum: Cycle,
-    /// Threads of the host that simulate CMGs side by side in timing mode; `None`: one simulates all cores.
+    /// Host threads that simulate CMGs in parallel in timing mode; `None`: one simulates all cores.
     pub host_threads: Option<HostThreads>,
     /// Which processes take part in timing mode.
     pub follow: Follow,
-    /// How threads that wait in loops are simulated in timing mode.
+    /// How spin loops are simulated in timing mode.
     pub spin: SpinLoops,
-    /// Count by intervals of so many ns, too, in timing mode.
+    /// Count by intervals of this many ns, too, in timing mode.
     pub interval_ns: Option<u64>,
-    /// Count by intervals what happens in the region of this name only.
+    /// Count by intervals in the region of this name only.
     pub interval_region: Option<String>,
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// Instructions executed.
@@ -87,59 +87,59 @@ pub struct Progress {
     pub now_ns: u64,
 }
 
-/// What whoever watches a run wants.
+/// What the watcher of a run answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// Go on.
+    /// Continue.
     Continue,
-    /// Stop now; what has been simulated is reported.
+    /// Stop now. The part that was simulated is reported.
     Stop,
 }
 
-/// Why a run is over.
+/// Why a run ended.
 #[derive(Clone, Debug)]
 pub enum Finish {
     /// The program ended.
     Ended(End),
     /// The instruction limit was reached.
     Limit,
-    /// Whoever watches stopped it.
+    /// The watcher stopped it.
     Stopped,
 }
 
-/// What a run gave.
+/// The outcome of a run.
 pub struct Outcome {
-    /// Why it is over.
+    /// Why it ended.
     pub finish: Finish,
     /// Simulated time, ns.
     pub now_ns: u64,
     /// Regions, the whole run first.
     pub regions: Vec<Region>,
-    /// Intervals of time, in their order, if they were asked for.
+    /// Intervals of time in order, if they were requested.
     pub intervals: Vec<Interval>,
-    /// Marks of regions that lack the other end.
+    /// Unpaired region markers.
     pub unpaired: Vec<Unpaired>,
     /// Instructions by file and place with their cycles (timing mode).
     pub hot: Vec<HotSpot>,
-    /// Paths, as programs see them, of the files that code was mapped from, the program's own first (timing mode).
+    /// Paths of the files that code was mapped from, as programs see them, the program first (timing mode).
     pub files: Vec<Vec<u8>>,
     /// The pages that the program had, by segment, size and node.
     pub pages: Vec<PageUse>,
-    /// Instructions that were simulated while others were on other threads of the host ([`Options::host_threads`]).
+    /// Instructions that were timed in parallel epochs ([`Options::host_threads`]).
     pub parallel_instructions: u64,
-    /// Timing classes the machine has no row for, with the number of static instructions that use each.
-    pub unknown_classes: Vec<(&'static str, usize)>,
+    /// Timing classes without a row in the machine's description, with their number of static instructions.
+    pub unknown_classes: Vec<(String, usize)>,
 }
 
 /// A program on a modelled machine.
 pub struct Simulation {
     process: Guest,
     options: Options,
-    timing: Option<Timing>,
-    regions: Regions,
+    pub(crate) timing: Option<Timing>,
+    pub(crate) regions: Regions,
 }
 
-/// The machine as Linux shows it to a program.
+/// The machine as Linux presents it to a program.
 #[must_use]
 pub fn platform(spec: &Spec, memory_bytes: u64) -> Platform {
     let (id, t) = (&spec.identity, &spec.topology);
@@ -181,7 +181,7 @@ pub fn platform(spec: &Spec, memory_bytes: u64) -> Platform {
     }
 }
 
-/// The caches that a program finds described: sizes as the machine has them, whatever sectors leave a program.
+/// The caches that Linux describes to a program: their sizes do not depend on sectors.
 fn caches(spec: &Spec) -> Vec<Cache> {
     let cache = |level, kind, cache: &fxscope_machine::spec::Cache| Cache {
         level,
@@ -208,30 +208,30 @@ impl Simulation {
         Simulation { process, options, timing, regions: Regions::default() }
     }
 
-    /// Gives data sectors of the caches, whatever pointers say. Without timing it has no effect.
+    /// Assigns data to cache sectors by address. Without timing it has no effect.
     pub fn assign_sectors(&mut self, data: Vec<(Range<u64>, u8)>) {
         if let Some(timing) = &mut self.timing {
             timing.assign_sectors(data);
         }
     }
 
-    /// The program.
+    /// The guest.
     #[must_use]
     pub fn process(&self) -> &Guest {
         &self.process
     }
 
-    /// The process, to say before it runs what it gets.
+    /// The guest, to be set up before it runs.
     pub fn process_mut(&mut self) -> &mut Guest {
         &mut self.process
     }
 
-    /// Lets `watch` know of what programs do at the host's terminal.
+    /// Reports to `watch` what programs do at the host's terminal.
     pub fn watch_terminal(&mut self, watch: TerminalWatch) {
         self.process.watch_terminal(watch);
     }
 
-    /// Runs to the end, asking `watch` now and then whether to go on.
+    /// Runs to the end. `watch` is called from time to time and may stop the run.
     pub fn run(&mut self, watch: &mut dyn FnMut(Progress) -> Control) -> Outcome {
         self.run_with(watch, &mut ())
     }
@@ -241,7 +241,7 @@ impl Simulation {
         self.run_with(watch, window)
     }
 
-    /// The same, telling `observer` of all blocks that are timed.
+    /// The same, with `observer` called for each timed block.
     pub fn run_observed<O: BlockObserver>(
         &mut self,
         watch: &mut dyn FnMut(Progress) -> Control,
@@ -251,13 +251,33 @@ impl Simulation {
     }
 
     fn run_with(&mut self, watch: &mut dyn FnMut(Progress) -> Control, trace: &mut impl Trace) -> Outcome {
-        let (finish, totals) = match &mut self.timing {
-            None => (self.run_functional(watch), self.nominal_totals()),
-            Some(timing) => {
-                let (process, options, regions) = (&mut self.process, &self.options, &mut self.regions);
-                let mut driver = Driver { process, options, regions, timing };
-                (driver.run(watch, trace), driver.finish())
-            }
+        let finish = self.advance_with(watch, trace);
+        self.conclude(finish)
+    }
+
+    /// Runs to the end, or until `watch` stops it. It can be called again.
+    pub fn advance(&mut self, watch: &mut dyn FnMut(Progress) -> Control) -> Finish {
+        self.advance_with(watch, &mut ())
+    }
+
+    fn advance_with(&mut self, watch: &mut dyn FnMut(Progress) -> Control, trace: &mut impl Trace) -> Finish {
+        match self.driver() {
+            None => self.run_functional(watch),
+            Some(mut driver) => driver.run(watch, trace),
+        }
+    }
+
+    /// What drives the run, in timing mode.
+    pub(crate) fn driver(&mut self) -> Option<Driver<'_>> {
+        let timing = self.timing.as_mut()?;
+        Some(Driver { process: &mut self.process, options: &self.options, regions: &mut self.regions, timing })
+    }
+
+    /// Ends the run, which is over for the reason `finish`. Returns what it gave.
+    pub fn conclude(&mut self, finish: Finish) -> Outcome {
+        let totals = match self.driver() {
+            None => self.nominal_totals(),
+            Some(mut driver) => driver.finish(),
         };
         let now_ns = self.process.now_ns();
         let in_region = self.options.interval_region.as_ref().map(|name| self.regions.so_far(name, &totals));
@@ -297,7 +317,7 @@ impl Simulation {
         }
     }
 
-    /// What functional mode counts, all threads together.
+    /// The counts of functional mode, all threads together.
     fn nominal_totals(&self) -> Totals {
         let mut signals = Signals::default();
         let instructions = self.process.instructions();

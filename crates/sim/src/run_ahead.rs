@@ -1,4 +1,4 @@
-//! Blocks that a thread has executed before their time: what the timing model needs of them, until their time comes.
+//! Functional run-ahead: a queue of blocks that a thread has executed and that are not timed yet.
 
 use std::collections::VecDeque;
 
@@ -11,33 +11,35 @@ use fxscope_memory::{Chip, NEVER};
 use crate::core::Core;
 use crate::timing::{Driver, Timing};
 
-/// A block that was executed.
+/// A block that was executed and is not timed yet.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 struct Executed {
-    block: BlockId,
-    /// Instructions of it that completed, words that they left in the dynamic stream, and what comes behind it.
+    block: usize,
+    /// Its instructions that completed, the words that they left in the dynamic stream, and the next address.
     instructions: usize,
     words: usize,
     next_pc: u64,
     partials: Box<[Partial]>,
-    /// Instructions of it that met subnormal numbers.
+    /// Its instructions that met subnormal numbers.
     subnormals: Box<[Subnormal]>,
-    /// Cycles of the kernel's work on pages behind it.
+    /// Cycles of the kernel's work on pages after it.
     pause: Cycle,
 }
 
-/// The blocks that the thread of a core has executed before their time.
+/// The blocks that the thread of a core has run ahead.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct RunAhead {
     blocks: VecDeque<Executed>,
-    /// Their words, from `first` on.
+    /// The words of all blocks, from `first` on.
     words: Vec<u64>,
     first: usize,
-    /// Their instructions.
+    /// The instructions of all blocks.
     instructions: u64,
-    /// Simulated time at which the thread went on executing, ns, if it has not been on its CPU since.
+    /// Simulated time at which the thread began to run ahead, ns, if it has not been active since.
     since_ns: Option<u64>,
-    /// The next block must not be executed before its time, or cannot be.
+    /// The next block must not, or cannot, execute early.
     pub(crate) stuck: bool,
-    /// Instructions in [`RunAhead::PACE_CYCLES`] cycles lately.
+    /// Recent instructions per [`RunAhead::PACE_CYCLES`] cycles.
     pace: u64,
 }
 
@@ -62,51 +64,51 @@ impl RunAhead {
         self.blocks.is_empty()
     }
 
-    /// The thread goes on executing at `now_ns`.
+    /// The thread begins to run ahead at `now_ns`.
     pub(crate) fn begin(&mut self, now_ns: u64) {
         self.since_ns = Some(now_ns);
         self.words.drain(..std::mem::take(&mut self.first));
     }
 
-    /// Since when the thread has been running, if it has executed blocks since it was on its CPU last.
+    /// Since when the thread has run ahead, if it has not been active since.
     pub(crate) fn take_since(&mut self) -> Option<u64> {
         self.since_ns.take()
     }
 
-    /// Whether its instructions are likely to take `cycles` cycles, and some more.
+    /// Whether its instructions probably last for `cycles` cycles and a margin.
     pub(crate) fn lasts(&self, cycles: Cycle) -> bool {
         self.instructions * RunAhead::PACE_CYCLES > cycles * self.pace * 5 / 4
     }
 
-    /// So many cycles have been so many instructions' time.
+    /// `instructions` instructions took `cycles` cycles.
     pub(crate) fn keep_pace(&mut self, cycles: Cycle, instructions: u64) {
         if cycles > 0 && instructions > 0 {
             self.pace = (instructions * RunAhead::PACE_CYCLES / cycles).max(1);
         }
     }
 
-    /// How fast its instructions come; a measure for [`RunAhead::cycles_of`] only.
+    /// The recent rate of its instructions, for [`RunAhead::cycles_of`].
     pub(crate) fn pace(&self) -> u64 {
         self.pace
     }
 
-    /// Cycles that so many instructions of cores take whose paces make `paces` together.
+    /// Cycles that `instructions` instructions take on cores whose paces add up to `paces`.
     pub(crate) fn cycles_of(instructions: u64, paces: u64) -> Cycle {
         instructions * RunAhead::PACE_CYCLES / paces.max(1)
     }
 
-    /// Instructions whose time has not come.
+    /// Instructions that are not timed yet.
     pub(crate) fn instructions(&self) -> u64 {
         self.instructions
     }
 
-    /// The thread in place has executed `instructions` instructions of `block`.
+    /// The current thread has executed `instructions` instructions of `block`.
     pub(crate) fn push(&mut self, block: BlockId, instructions: usize, process: &Guest) {
         let cpu = process.cpu();
         self.words.extend(cpu.stream());
         self.instructions += instructions as u64;
         self.blocks.push_back(Executed {
-            block,
+            block: block.0 as usize,
             instructions,
             words: cpu.stream().len(),
             next_pc: cpu.pc,
@@ -116,7 +118,7 @@ impl RunAhead {
         });
     }
 
-    /// The kernel has worked for `cycles` cycles behind the last block.
+    /// The kernel has worked for `cycles` cycles after the last block.
     pub(crate) fn pause(&mut self, cycles: Cycle) {
         if let Some(last) = self.blocks.back_mut() {
             last.pause += cycles;
@@ -125,7 +127,7 @@ impl RunAhead {
 }
 
 impl Core {
-    /// The time of the first block comes that was executed ahead, if there is one.
+    /// Times the first block of the queue, if there is one.
     #[inline(always)]
     pub(crate) fn run_ahead(&mut self, chip: &mut Chip) -> bool {
         let ahead = &mut self.ahead;
@@ -133,7 +135,7 @@ impl Core {
         let words = &ahead.words[ahead.first..ahead.first + executed.words];
         ahead.first += executed.words;
         ahead.instructions -= executed.instructions as u64;
-        let block = self.blocks[executed.block.0 as usize].as_mut().expect("resolved when it was executed");
+        let block = self.blocks[executed.block].as_mut().expect("bound when it was executed");
         let (instructions, next_pc) = (executed.instructions, executed.next_pc);
         if executed.partials.is_empty() {
             self.pipeline.run(block, instructions, words, next_pc, chip);
@@ -150,7 +152,7 @@ impl Core {
         true
     }
 
-    /// The time of blocks comes that were executed ahead, until `end`. Returns whether that was all of them.
+    /// Times blocks of the queue until `end`. Returns whether the queue is empty.
     pub(crate) fn catch_up_to(&mut self, end: Cycle, chip: &mut Chip) -> bool {
         while self.pipeline.now() < end {
             if !self.run_ahead(chip) {
@@ -160,14 +162,14 @@ impl Core {
         self.ahead.is_empty()
     }
 
-    /// The time of all blocks comes that were executed ahead.
+    /// Times all blocks of the queue.
     pub(crate) fn catch_up(&mut self, chip: &mut Chip) {
         while self.run_ahead(chip) {}
     }
 }
 
 impl Driver<'_> {
-    /// The time of all blocks comes that threads have executed ahead.
+    /// Times all blocks of all queues.
     pub(crate) fn catch_up_all(&mut self) {
         let Timing { machine, clocks, .. } = &mut *self.timing;
         let (core, chip) = machine.running();

@@ -1,4 +1,4 @@
-//! The sector cache of a run: what the kernel sets up, and what the program writes to its registers.
+//! The sector cache of a run: its setup by the kernel, and the registers that the program writes.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use fxscope_machine::Spec;
 use fxscope_memory::Hierarchy;
 use fxscope_memory::sectors::{Assignment, SECTORS};
 
-/// Data of the program with their sectors, whatever pointers say.
+/// Address ranges of the program with their sectors; they override the tags of pointers.
 pub(crate) type SectorData = Vec<(Range<u64>, u8)>;
 
 /// The registers of the HPC extension as the kernel leaves them to the first program.
@@ -23,14 +23,14 @@ pub(crate) fn registers(spec: &Spec) -> HpcExtension {
     registers
 }
 
-/// The ways of sectors that a core's caches know.
-#[derive(Default)]
+/// The sector ways that a core's caches have.
+#[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
 pub(crate) struct SectorWays {
     l1: Option<[u8; SECTORS]>,
     l2: Option<[u8; 2]>,
 }
 
-/// How the accesses of a core get their sectors, as the kernel sets it up.
+/// How accesses get their sectors, as the kernel sets it up.
 pub(crate) fn assignment(spec: &Spec) -> Assignment {
     let s = &spec.sector_cache;
     if !s.enabled {

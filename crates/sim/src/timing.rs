@@ -1,9 +1,9 @@
-//! A run with time: every CPU has its core, and the core whose clock is behind goes on.
+//! Timed run: one core per CPU; the core with the lowest clock runs next.
 //!
-//! A core runs for a quantum: until its clock is a quantum ahead of the one that is furthest behind. What threads tell each
-//! other by (atomic and ordered accesses, barriers, events, system calls) is done in the order of time: a core that is
-//! ahead ends its turn in front of it. Everything else of a turn is seen by the others at most a quantum too early, and
-//! their requests to what cores share meet in its calendars, whoever makes them first.
+//! A core runs for a quantum: until its clock is a quantum ahead of the next lowest one. Synchronising operations
+//! (atomic and ordered accesses, barriers, events, system calls) execute in simulated-time order: a core that is ahead
+//! ends its quantum before one. Other cores see everything else at most a quantum too early, and requests to shared
+//! resources meet in their calendars, whichever core makes them first.
 
 use fxscope_aarch64::block::MAX_BLOCK;
 use fxscope_calendar::Cycle;
@@ -28,43 +28,44 @@ use crate::spin_skip::Spin;
 use crate::spin_skip::Spinning;
 use crate::trace::Trace;
 
-/// Blocks between two looks at the limit and at whoever watches.
+/// Blocks between two checks of the limit and calls of the watcher.
 const WATCH_BLOCKS: u64 = 1 << 16;
-/// Blocks between two updates of the program's clock.
+/// Blocks between two updates of the guest's clock.
 const CLOCK_BLOCKS: u64 = 8;
-/// Cycles from an event to the first one of the thread that waited for it: one as times are rounded down to cycles, one as a
-/// core sleeps until the cycle before.
+/// Cycles from an event to the first cycle of a thread that waited for it: one because times are rounded down to
+/// cycles, one because a core sleeps until the cycle before.
 const EVENT_CYCLES: Cycle = 2;
 
-/// Blocks for which a core may be ahead to end what is between a load-exclusive and its store.
+/// Blocks for which a core may exceed its quantum between a load-exclusive and its store.
 const EXCLUSIVE_BLOCKS: u32 = 16;
 
-/// The cores of a run.
+/// The timing state of a run.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Timing {
     /// The chip and the cores.
     pub(crate) machine: Machine,
-    /// When each CPU goes on; [`NEVER`]: it has no thread that is ready.
+    /// When each CPU runs next; [`NEVER`]: it has no ready thread.
     pub(crate) clocks: Clocks,
-    /// Cores whose threads wait in loops; their clocks say until when.
+    /// Spinning cores; their clocks say until when they are known to spin.
     pub(crate) spinning: Vec<Spinning>,
-    /// The state of the process's CPUs that `clocks` follow.
+    /// The version of the guest's CPU states that `clocks` reflect.
     pub(crate) changes: u64,
-    /// What threads have counted on cores that others have now, or nobody.
+    /// Counts of threads from cores on which they no longer run.
     totals: Totals,
     pub(crate) known: Known,
     pages: KnownPages,
     sectors: SectorData,
     pub(crate) intervals: Intervals,
-    /// Up to this time CMGs are not simulated side by side.
+    /// Up to this time no epoch runs on several host threads.
     pub(crate) alone_until: Cycle,
-    /// Cycles that they are not the next time that this is not worth it.
+    /// Cycles without epochs after the next one that does not pay.
     pub(crate) backoff: Cycle,
-    /// Instructions that were simulated side by side.
+    /// Instructions that were timed in parallel epochs.
     pub(crate) parallel_instructions: u64,
 }
 
 impl Timing {
-    /// The cores of a run of `process`: that of its first thread.
+    /// The state before a run of `process`: only the core of its first thread exists.
     pub(crate) fn new(process: &mut Guest, options: &Options) -> Timing {
         process.spread();
         let cpus: Vec<u32> = process.cpus().map(|state| state.place.cpu).collect();
@@ -88,7 +89,7 @@ impl Timing {
         }
     }
 
-    /// Gives data sectors of the caches, whatever pointers say.
+    /// Assigns data to cache sectors by address.
     pub(crate) fn assign_sectors(&mut self, data: SectorData) {
         self.machine.iter_mut().for_each(|core| core.assign_sectors(&data));
         self.sectors = data;
@@ -99,39 +100,39 @@ impl Timing {
         self.machine.now()
     }
 
-    /// Instructions by file and place, of all cores.
+    /// Instructions of all cores by file and place.
     pub(crate) fn hot_spots(&self) -> Vec<HotSpot> {
         hot_spots(self.machine.iter().flat_map(Core::all_blocks), &self.known.code_map)
     }
 
-    /// The intervals of a run that is over at `now_ns`, with what they are to have counted in all.
+    /// The intervals of a run that ended at `now_ns`; `counted` is the sum of their counts.
     pub(crate) fn intervals(&mut self, now_ns: u64, counted: &Signals) -> Vec<Interval> {
         self.intervals.finish(now_ns, counted)
     }
 
-    /// Files that code was mapped from.
+    /// The files that code was mapped from.
     pub(crate) fn files(&self) -> Vec<Vec<u8>> {
         self.known.code_map.files().to_vec()
     }
 
     /// Timing classes that the machine has no row for.
-    pub(crate) fn unknown_classes(&self) -> Vec<(&'static str, usize)> {
+    pub(crate) fn unknown_classes(&self) -> Vec<(String, usize)> {
         self.known.unknown.clone()
     }
 }
 
-/// A turn of a core.
+/// A quantum of a core.
 #[derive(Clone, Copy)]
 pub(crate) struct Quantum {
-    /// Which one's.
+    /// The number of its CPU.
     pub(crate) index: usize,
-    /// The clock of the core that is behind all others. Up to there nothing that others do can come before.
+    /// The clock of the next lowest core. Up to there nothing that other cores do can come earlier.
     in_order: Cycle,
-    /// When the turn is over.
+    /// When the quantum ends.
     end: Cycle,
 }
 
-/// What drives a run.
+/// Drives a run.
 pub(crate) struct Driver<'a> {
     pub(crate) process: &'a mut Guest,
     pub(crate) options: &'a Options,
@@ -173,8 +174,7 @@ impl Driver<'_> {
         }
     }
 
-    /// How many blocks can run until the limit or whoever watches must be looked at: each has at most [`MAX_BLOCK`]
-    /// instructions.
+    /// Blocks that can run until the limit or the watcher must be checked: each has at most [`MAX_BLOCK`] instructions.
     fn blocks_left(&self) -> u64 {
         let left =
             self.options.max_instructions.map_or(u64::MAX, |max| max.saturating_sub(self.process.instructions()));
@@ -194,9 +194,9 @@ impl Driver<'_> {
         (watch(progress) == Control::Stop).then_some(Finish::Stopped)
     }
 
-    // ---- whose turn it is ---------------------------------------------------------------------
+    // ---- scheduling ---------------------------------------------------------------------------
 
-    /// CPUs whose threads have all begun to wait have no turns; those that have got one that is ready have.
+    /// CPUs without a ready thread leave the schedule; those that got one enter it.
     fn follow_cpus(&mut self) {
         if self.process.cpu_changes() == self.timing.changes {
             return;
@@ -224,13 +224,13 @@ impl Driver<'_> {
         }
     }
 
-    /// The turn of the core that is furthest behind.
+    /// The quantum of the core with the lowest clock.
     fn next_quantum(&self) -> Option<Quantum> {
         let (index, second) = self.timing.clocks.first_two()?;
         Some(Quantum { index, in_order: second, end: second.saturating_add(self.options.quantum) })
     }
 
-    /// The CPU with this number goes on.
+    /// CPU number `index` becomes the active one.
     pub(crate) fn enter(&mut self, index: usize) {
         let (process, options) = (&*self.process, self.options);
         let Timing { machine, clocks, sectors, .. } = &mut *self.timing;
@@ -249,11 +249,11 @@ impl Driver<'_> {
         self.process.hold(false);
         let (core, chip) = machine.running();
         core.switched(self.process, self.options.follow, chip);
-        self.come();
+        self.count_current_thread();
         self.set_clock();
     }
 
-    /// Nobody is ready: time passes until somebody is.
+    /// No thread is ready: time passes until one is.
     fn nobody_ready(&mut self, blocks: &mut u64) -> Option<Finish> {
         match self.process.wait() {
             Step::Ended => return Some(self.ended()),
@@ -270,9 +270,9 @@ impl Driver<'_> {
         self.process.end().map_or(Finish::Stopped, |end| Finish::Ended(end.clone()))
     }
 
-    // ---- a turn -------------------------------------------------------------------------------
+    // ---- a quantum ----------------------------------------------------------------------------
 
-    /// The core in place runs until its turn is over, or no block is left. `Some`: so is the run.
+    /// The active core runs until its quantum ends, or no block is left. `Some`: the run is over.
     fn run_quantum<T: Trace>(&mut self, quantum: Quantum, blocks: &mut u64, trace: &mut T) -> Option<Finish> {
         let (core, chip) = self.timing.machine.running();
         core.ahead.stuck = false;
@@ -315,7 +315,7 @@ impl Driver<'_> {
             }
             let now = self.timing.now();
             if now > quantum.in_order {
-                // A line that several cores write goes from one to the other in the order of time, too.
+                // A line that several cores write moves between them in simulated-time order, too.
                 let contends = self.timing.machine.chip.snoops() != snoops;
                 let over = now >= quantum.end || contends || self.process.has_trap();
                 if over && !(self.process.in_exclusive() && patience > 0) {
@@ -338,7 +338,7 @@ impl Driver<'_> {
         None
     }
 
-    /// A block ran: its time.
+    /// Times a block that ran.
     #[inline(always)]
     fn ran(&mut self, index: usize, id: fxscope_aarch64::BlockId, executed: usize, trace: &mut impl Trace) {
         let core = self.timing.machine.core_mut();
@@ -351,9 +351,9 @@ impl Driver<'_> {
         }
         let (core, chip) = self.timing.machine.running();
         if core.blocks.get(index).is_none_or(Option::is_none) {
-            core.resolve(self.process, id, &self.options.spec, &mut self.timing.known);
+            core.bind(self.process, id, &self.options.spec, &mut self.timing.known);
         }
-        let block = core.blocks[index].as_mut().expect("just resolved");
+        let block = core.blocks[index].as_mut().expect("just bound");
         trace.run(&mut core.pipeline, chip, block, executed, self.process);
         let subnormals = self.process.cpu().subnormals();
         if !subnormals.is_empty() {
@@ -372,7 +372,7 @@ impl Driver<'_> {
         }
     }
 
-    /// The program may have written a register that controls the processor, or has called the kernel.
+    /// The program may have written a control register of the processor, or has called the kernel.
     #[cold]
     fn controlled(&mut self, enters_kernel: bool) {
         if enters_kernel {
@@ -383,16 +383,16 @@ impl Driver<'_> {
         }
     }
 
-    /// Another thread goes on, after the kernel has switched to it.
+    /// The kernel has switched to another thread.
     #[cold]
     pub(crate) fn switched(&mut self) {
         let (core, chip) = self.timing.machine.running();
         core.switched(self.process, self.options.follow, chip);
-        self.come();
+        self.count_current_thread();
         self.in_kernel();
     }
 
-    /// The program made a system call, or may have.
+    /// The program has, or may have, made a system call.
     #[cold]
     fn in_kernel(&mut self) {
         let (core, chip) = self.timing.machine.running();
@@ -403,7 +403,7 @@ impl Driver<'_> {
         self.set_clock();
     }
 
-    /// The first block behind a system call ran: what the call has done about pages comes before it.
+    /// The first block after a system call ran: the page changes of the call come before it.
     #[cold]
     fn back_from_kernel(&mut self) {
         self.timing.machine.core_mut().called_kernel = false;
@@ -411,7 +411,7 @@ impl Driver<'_> {
         self.review_spinning();
     }
 
-    /// The program's clock follows the core's; the model learns of changes to the address space.
+    /// The guest's clock follows the core's, and the model learns of changes to the address space.
     #[inline(always)]
     fn set_clock(&mut self) {
         let (core, chip) = self.timing.machine.running();
@@ -425,7 +425,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Code has changed; so may the program have.
+    /// Code has changed, and the program may have, too.
     #[cold]
     pub(crate) fn forget_blocks(&mut self) {
         self.stop_all_spinning();
@@ -435,21 +435,21 @@ impl Driver<'_> {
         }
     }
 
-    // ---- what is counted ----------------------------------------------------------------------
+    // ---- counts -------------------------------------------------------------------------------
 
-    /// The number of the thread in place in the record.
+    /// The number of the current thread in the record.
     fn thread_number(&self) -> u32 {
         self.process.thread().tid - fxscope_linux::guest::PID
     }
 
-    /// Counts are those of the thread in place from now on.
-    fn come(&mut self) {
+    /// From now on counts are those of the current thread.
+    fn count_current_thread(&mut self) {
         let thread = (!self.timing.machine.core_mut().untimed).then(|| self.thread_number());
         if self.timing.machine.core().thread == thread {
             return;
         }
         self.catch_up_all();
-        // It may have been on another core before.
+        // The thread may have run on another core before.
         let active = self.timing.machine.active;
         for index in (0..self.timing.machine.cores.len()).filter(|&index| index != active) {
             let core = self.timing.machine.get_mut(index).filter(|core| core.thread == thread);
@@ -463,7 +463,7 @@ impl Driver<'_> {
             let created_ns = self.process.thread().created_ns();
             self.regions.runs(thread, leader, created_ns, self.timing.machine.core().now_ns());
         }
-        // Registers that control the processor are the thread's.
+        // Control registers belong to the thread.
         let (core, chip) = self.timing.machine.running();
         core.read_controls(self.process, chip);
     }
@@ -478,7 +478,7 @@ impl Driver<'_> {
         self.process.cpus().nth(index).map_or(0, |state| state.place.cpu)
     }
 
-    /// The program may have marked a region, at the instruction at `last` or by the call that it has just made.
+    /// The program may have marked a region, by the instruction at `last` or by the call that it has just made.
     #[inline(never)]
     fn marked(&mut self, last: u64) {
         let Some((edge, name)) = self.timing.machine.core().markers.met(last, self.process) else { return };
@@ -490,7 +490,7 @@ impl Driver<'_> {
         }
     }
 
-    /// All counters as they stand, cores that sleep having slept up to now.
+    /// All counters now, with the time that sleeping cores have slept.
     fn totals(&mut self) -> Totals {
         let now = self.timing.now();
         let mut totals = self.timing.totals.clone();
@@ -510,7 +510,7 @@ impl Driver<'_> {
         totals
     }
 
-    /// No core stands before `now` any more: intervals that end by then are over.
+    /// All cores have reached `now`: intervals that end by then are over.
     #[inline(always)]
     fn reach(&mut self, now: Cycle) {
         if now >= self.timing.intervals.due() {
@@ -523,7 +523,7 @@ impl Driver<'_> {
         let (first, last) = (self.timing.intervals.due(), self.timing.intervals.last_end(now));
         self.end_interval(first);
         if first < last {
-            // Whoever has slept has done so since the first of them, or before.
+            // A core that sleeps has slept since the first of them at least.
             self.end_interval(last);
         }
     }
@@ -537,7 +537,7 @@ impl Driver<'_> {
         self.timing.intervals.take(end, &counted);
     }
 
-    /// What all threads have counted, those that sleep or wait in loops up to `now`.
+    /// The counts of all threads, of sleeping and spinning ones up to `now`.
     fn counted_by(&mut self, now: Cycle) -> Totals {
         let mut totals = self.timing.totals.clone();
         for index in 0..self.timing.machine.cores.len() {
@@ -555,7 +555,7 @@ impl Driver<'_> {
         totals
     }
 
-    /// The run is over: everything in flight ends, and all cores with it. Returns all counters.
+    /// Ends the run: everything in flight completes. Returns all counters.
     pub(crate) fn finish(&mut self) -> Totals {
         self.stop_all_spinning();
         self.catch_up_all();

@@ -1,4 +1,4 @@
-//! Traces: a window of executed instructions whose micro-operations somebody is told of.
+//! Traces: the micro-operations of a window of executed instructions.
 
 use fxscope_linux::Guest;
 use fxscope_linux::symbols::{Place, Symbols};
@@ -7,31 +7,31 @@ use fxscope_pipeline::bind::BoundUop;
 use fxscope_pipeline::uop_probe::{StageTimes, UopProbe};
 use fxscope_pipeline::{BoundBlock, Pipeline};
 
-/// A micro-operation that has passed the pipeline.
+/// A micro-operation that has passed through the pipeline.
 pub struct Traced<'a> {
-    /// Number of its instruction among those executed and timed, from 0 on.
+    /// The number of its instruction among those that were executed and timed, from 0.
     pub instruction: u64,
     /// Address of its instruction.
     pub pc: u64,
-    /// The instruction itself; none when the program may execute it but not read it.
+    /// The instruction word; `None` when the program may execute it but not read it.
     pub word: Option<u32>,
-    /// The function it is in.
+    /// Its function.
     pub place: Option<Place<'a>>,
-    /// Number of the thread that executed it.
+    /// The number of the thread that executed it.
     pub thread: u32,
-    /// Which micro-operation of its instruction it is, from 0 on.
+    /// Which micro-operation of its instruction it is, from 0.
     pub part: u32,
     /// Number of the instruction's micro-operations.
     pub parts: u32,
-    /// What it is.
+    /// The micro-operation.
     pub uop: &'a BoundUop,
-    /// When it passed the stages.
+    /// When it passed each stage.
     pub times: &'a StageTimes,
 }
 
-/// Somebody who takes a trace.
+/// Takes a trace.
 pub trait Tracer {
-    /// Micro-operations in program order.
+    /// Called for each micro-operation, in program order.
     fn passed(&mut self, traced: &Traced<'_>);
 }
 
@@ -44,7 +44,7 @@ pub struct Window<'t> {
 }
 
 impl<'t> Window<'t> {
-    /// Tells `tracer` of `instructions` instructions behind the first `from` that are executed and timed.
+    /// Traces `instructions` instructions after the first `from` that are executed and timed.
     pub fn new(from: u64, instructions: u64, tracer: &'t mut dyn Tracer) -> Window<'t> {
         Window { from, end: from.saturating_add(instructions), executed: 0, tracer }
     }
@@ -67,7 +67,7 @@ impl<'t> Window<'t> {
         };
         let words = (0..executed).map(&mut word).collect();
         let cpu = process.cpu();
-        let mut watcher = Watcher {
+        let mut probe = BlockProbe {
             first: self.executed,
             start: block.start,
             words,
@@ -77,16 +77,16 @@ impl<'t> Window<'t> {
             symbols: process.running_symbols(),
             window: self,
         };
-        pipeline.run_partly(block, executed, (cpu.stream(), cpu.partials()), cpu.pc, &mut watcher, chip);
+        pipeline.run_partly(block, executed, (cpu.stream(), cpu.partials()), cpu.pc, &mut probe, chip);
     }
 }
 
 /// How the pipeline is run.
 pub(crate) trait Trace {
-    /// Rounds of loops may be counted together: nobody wants to be told of each instruction.
+    /// Iterations of spin loops may be skipped: nobody observes each instruction.
     const FAST: bool;
 
-    /// Blocks may be executed before their time comes: nobody looks at the program when they have had it.
+    /// Threads may run ahead: nobody observes the guest when a block is timed.
     const AHEAD: bool = false;
 
     /// Runs the first `executed` instructions of `block`, which `process` has executed.
@@ -144,21 +144,21 @@ impl Trace for Window<'_> {
     }
 }
 
-/// Passes on what the pipeline tells of one block.
-struct Watcher<'a, 't> {
+/// Passes the micro-operations of one block on to a tracer.
+struct BlockProbe<'a, 't> {
     window: &'a mut Window<'t>,
-    /// Number of the block's first instruction, and its address.
+    /// The number of the block's first instruction, and its address.
     first: u64,
     start: u64,
     words: Vec<Option<u32>>,
     uop_end: Box<[u32]>,
-    /// Micro-operations of the block that have passed.
+    /// The number of the block's micro-operations so far.
     passed: u32,
     thread: u32,
     symbols: &'a Symbols,
 }
 
-impl UopProbe for Watcher<'_, '_> {
+impl UopProbe for BlockProbe<'_, '_> {
     const ACTIVE: bool = true;
 
     fn passed(&mut self, uop: &BoundUop, pc: u64, times: &StageTimes) {

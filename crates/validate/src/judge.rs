@@ -10,7 +10,7 @@ use crate::{Counts, Results, Row, Suite};
 /// Points by which a row may be worse than when its error was accepted.
 pub const SLACK: f64 = 1.0;
 
-/// Errors, in percent or points, whose shares a summary tells.
+/// Errors, in percent or points, whose shares a summary shows.
 pub const NEAR: [f64; 2] = [5.0, 10.0];
 
 /// Two tables that state one measurement differ by their rounding; relative to the value that is at most this.

@@ -9,7 +9,8 @@
 use std::path::{Path, PathBuf};
 
 use fxscope_machine::spec::Tables;
-use fxscope_validate::{Cache, Execution, Suite, execute, judge};
+use fxscope_validate::{Simulator, Suite, judge};
+use rayon::prelude::*;
 
 /// Simulations at most, besides those at both ends.
 const TRIES: u32 = 10;
@@ -134,14 +135,9 @@ impl Search<'_> {
         for run in suite.runs.values_mut() {
             run.options += &format!(" --set {}={value}", self.fit.key);
         }
-        let execution = Execution {
-            simulator: self.fxscope.clone(),
-            programs: self.programs.clone(),
-            cache: Cache::new(None, &self.fxscope)?,
-            jobs: std::thread::available_parallelism().map_or(1, usize::from),
-            stopped: || false,
-        };
-        let results = execute(&suite, &execution, &|_| {})?;
+        let simulator = Simulator { program: self.fxscope.clone(), kernels: self.programs.clone() };
+        let counts = |run: &fxscope_validate::Run| (run.run.clone(), simulator.counts(run, &|| false));
+        let results = suite.needed().into_par_iter().map(counts).collect();
         let errors = judge(&suite, &results)
             .into_iter()
             .map(|outcome| outcome.judgement.map(|j| j.error))

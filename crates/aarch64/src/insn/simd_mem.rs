@@ -159,7 +159,7 @@ const LD_REPLICATE: Classes = classes!("LD", "R");
 
 // ---- decoding -----------------------------------------------------------------------------------
 
-/// What all forms have in common: the base, its update, and the memory access of `regs` registers,
+/// The part that all forms share: the base, its update, and the memory access of `regs` registers,
 /// `bytes` in all, with elements of log2 size `size`.
 fn access(w: u32, c: &Ctx, classes: &Classes, exec: Exec, regs: u32, bytes: u32, size: u32) -> Decoded {
     let (post, load, rm, rn) = (bits(w, 23, 1) == 1, is_load(w), bits(w, 16, 5), bits(w, 5, 5));

@@ -5,13 +5,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use fxscope::Wanted;
+use fxscope::lab::Runner;
 use fxscope::machine::Spec;
-use fxscope::record::{self, Finish, Run};
+use fxscope::record::{Finish, Run};
 use fxscope::report::annotate::{document, json};
 use fxscope::report::render::terminal;
 
-use super::foreground::simulate;
+use super::console::Console;
 use super::output::{Target, program_streams};
+use super::recorded::run_of;
 use super::scenario::ScenarioArgs;
 use super::{Failure, Outcome, print, say, style};
 
@@ -77,7 +79,7 @@ pub(super) fn annotate(args: &Args) -> Outcome {
             let prepared = args.scenario.scenario(&args.command)?.prepare()?;
             let spec = prepared.spec().as_ref().clone();
             let stdio = program_streams(json_target.as_ref())?;
-            let run = prepared.contained(stdio, |session| simulate(session, false, None))??;
+            let run = Runner::new(None, &Console::catching_signals(false)?).run(prepared, stdio)?;
             (run, spec)
         }
     };
@@ -89,7 +91,7 @@ pub(super) fn annotate(args: &Args) -> Outcome {
         names => Wanted::Named(names.to_vec()),
     };
     let annotation = fxscope::annotate(&run, args.program.as_deref(), &spec, &wanted)?;
-    // A file that the user names is to be used.
+    // A file that the user names must be usable.
     if args.program.is_some() && annotation.code.is_none() {
         return Err(annotation.notes.concat().into());
     }
@@ -102,17 +104,7 @@ pub(super) fn annotate(args: &Args) -> Outcome {
 
 /// A run from a record file, and the machine it ran on.
 fn recorded(args: &Args, path: &Path) -> Result<(Run, Spec), Failure> {
-    let mut runs = record::load(path)?;
-    let count = runs.len();
-    let number = args.run.map_or(count, |n| n as usize);
-    if number == 0 || number > count {
-        return Err(format!(
-            "{}: there is no run {number}, it holds {count}; add one with fxscope run -o {0}",
-            path.display()
-        )
-        .into());
-    }
-    let run = runs.swap_remove(number - 1);
+    let (_, run) = run_of(path, args.run)?;
     let machine = args.scenario.machine.as_deref();
     let hint = if machine.is_some() { "" } else { "; --machine PATH names its description" };
     let spec = fxscope::spec_of(&run, machine).map_err(|e| format!("the machine of the run: {e}{hint}"))?;

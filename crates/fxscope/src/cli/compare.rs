@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use fxscope::analyze::{Comparison, Subject, compare};
+use fxscope::lab;
 use fxscope::record::{self, Run};
-use fxscope::report::compare::report;
+use fxscope::report::compare::{Comparison, report};
 use fxscope::report::render::{comparison, html, terminal};
 
 use super::output::Target;
@@ -48,20 +48,7 @@ pub(super) fn compare_files(args: &Args) -> Outcome {
     if let Some(path) = args.files.iter().zip(&files).find(|(_, (_, runs))| runs.is_empty()).map(|(path, _)| path) {
         return Err(format!("{}: holds no run; add one with fxscope run -o FILE.fxr", path.display()).into());
     }
-    if args.region.len() > 1 && args.region.len() != files.len() {
-        let (regions, files) = (args.region.len(), files.len());
-        return Err(
-            format!("--region is given {regions} times for {files} files: once for all, or once for each").into()
-        );
-    }
-    let (mut subjects, mut regions) = (Vec::new(), Vec::new());
-    for (i, (label, runs)) in files.iter().enumerate() {
-        let of_file = Subject::of_file(label, runs);
-        let region = args.region.get(i).or(args.region.first());
-        regions.extend(region.iter().flat_map(|region| of_file.iter().map(|_| region.as_str())));
-        subjects.extend(of_file);
-    }
-    target.write_bytes(&rendered(args, &compare(&subjects, &regions)?))?;
+    target.write_bytes(&rendered(args, &lab::compare(&files, &args.region)?))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -37,7 +37,7 @@ pub(super) fn taken_off(command: &[OsString]) -> Result<Option<(Vec<OsString>, S
     }
 }
 
-/// Tells what of the settings is to be told.
+/// Reports the settings that need a word: distances that were rounded, and the register with --verbose.
 pub(super) fn tell(settings: &Settings) {
     settings.notes.iter().for_each(|note| say(note));
     if settings.verbose {

@@ -5,8 +5,7 @@ use std::process::ExitCode;
 
 use fxscope::host::text::printable;
 use fxscope::import::{Machine, Source, fapp, likwid, papi, perf};
-use fxscope::latency::inputs::pmus;
-use fxscope::pmu::Pmu;
+use fxscope::lab::collect::machine;
 use fxscope::record::{self, Run};
 use fxscope::report::render::terminal;
 
@@ -97,19 +96,6 @@ fn runs(args: &Args, paths: &[PathBuf], machine: &Machine) -> Result<Vec<Run>, F
 fn name(path: &Path) -> String {
     let name = if path.is_dir() { path.file_name() } else { path.file_stem() };
     name.map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
-}
-
-/// What importers know of a machine.
-pub(super) fn machine(name: &str) -> Result<Machine, Failure> {
-    let is_built_in = fxscope::machine::names().any(|machine| machine == name);
-    if !is_built_in && pmus().iter().any(|pmu| pmu.machines.iter().any(|machine| machine == name)) {
-        // No machine of the model: events keep perf's names, and time is in nanoseconds.
-        let constants = [("timer_hz".to_owned(), 1e9)].into();
-        return Ok(Machine { name: name.to_owned(), path: None, pmu: Pmu::default(), constants });
-    }
-    let spec = fxscope::machine::load(name, &[])?;
-    let constants = fxscope::machine_constants(&spec);
-    Ok(Machine { name: spec.name, path: spec.path, pmu: spec.pmu, constants })
 }
 
 /// Adds runs to a record file, and shows them.

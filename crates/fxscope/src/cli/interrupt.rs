@@ -10,13 +10,13 @@ use signal_hook::iterator::Signals;
 use super::Failure;
 use super::progress::ProgressLine;
 
-/// Set by the first signal: whatever goes on ends, and what it has found is kept.
+/// Set by the first signal: the command ends and keeps what it has found.
 pub(super) static STOP: AtomicBool = AtomicBool::new(false);
 /// The first signal; 0 before one has come.
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
 /// Whether results are being written, which takes a moment and is not to be cut short.
 static SAVING: AtomicBool = AtomicBool::new(false);
-/// The progress line of what goes on, which must not stay behind.
+/// The current progress line, which must not stay behind.
 static LINE: Mutex<Option<ProgressLine>> = Mutex::new(None);
 /// Signals that follow the first one within this time are the same event: closing a terminal sends SIGHUP from the kernel and
 /// from the shell, timeout(1) sends SIGTERM to the process and to its group.
@@ -39,11 +39,10 @@ pub(super) fn catch() -> Result<(), Failure> {
     failure.map_or(Ok(()), |e| Err(format!("signals such as Ctrl-C cannot be caught: {e}").into()))
 }
 
-/// The same while `line` shows how far a run is. Results of one before are written.
-pub(super) fn catch_for(line: &ProgressLine) -> Result<(), Failure> {
+/// From now on `line` shows how far a run is. Results of the run before are written.
+pub(super) fn watch_over(line: &ProgressLine) {
     SAVING.store(false, Ordering::Relaxed);
     *LINE.lock().unwrap_or_else(PoisonError::into_inner) = Some(line.clone());
-    catch()
 }
 
 /// From now on results are written: further signals wait for that.
@@ -70,7 +69,7 @@ pub(super) fn name() -> &'static str {
     }
 }
 
-/// Has writes beyond the limit of the size of files (`ulimit -f`) fail, which is told, where SIGXFSZ would end fxscope and lose
+/// Has writes beyond the limit of the size of files (`ulimit -f`) fail with a message, where SIGXFSZ would end fxscope and lose
 /// its results.
 pub(super) fn survive_file_size_limit() {
     // Where it cannot be caught the system's own ending remains.

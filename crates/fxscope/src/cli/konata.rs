@@ -56,7 +56,7 @@ impl TraceTarget {
         }))
     }
 
-    /// What is to be traced.
+    /// The window to trace.
     pub(super) fn window(&mut self) -> Window<'_> {
         Window::new(self.from, self.instructions, &mut self.konata)
     }

@@ -3,8 +3,8 @@
 mod annotate;
 mod collect;
 mod compare;
+mod console;
 mod events;
-mod foreground;
 mod hwpf;
 mod import;
 mod interrupt;
@@ -15,6 +15,7 @@ mod machine;
 mod output;
 mod pages;
 mod progress;
+mod recorded;
 mod report;
 mod run;
 mod scenario;
@@ -28,7 +29,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use fxscope::host::text::{printable, printable_lines};
+use fxscope::lab;
 use fxscope::linux::StartError;
+use fxscope::record::Finish;
 use fxscope::report::render::terminal::Style;
 
 /// Exit status when fxscope itself could not do what it was asked for.
@@ -81,15 +84,27 @@ impl<E: std::fmt::Display + 'static> From<E> for Failure {
     }
 }
 
-/// The exit status that goes with an error: that of shells for a program that cannot start.
+/// The exit status that goes with an error.
 fn status_of(error: &dyn Any) -> u8 {
-    match error.downcast_ref::<fxscope::Error>() {
-        Some(fxscope::Error::Start(StartError::Read { source, .. })) if source.kind() == ErrorKind::NotFound => {
-            NOT_FOUND
+    if let Some(error) = error.downcast_ref::<fxscope::Error>() {
+        return start_status(error);
+    }
+    match error.downcast_ref::<lab::Error>() {
+        Some(lab::Error::Scenario(error)) => start_status(error),
+        Some(lab::Error::Stopped | lab::Error::Ended { finish: Finish::Stopped, .. }) => interrupt::status(),
+        // Statuses have eight bits.
+        Some(lab::Error::Ended { finish, .. }) => finish.exit_code().map_or(FAILED, |code| code as u8),
+        Some(lab::Error::Question(_) | lab::Error::Host(_)) | None => FAILED,
+    }
+}
+
+/// The exit status for a program that cannot start: that of shells.
+fn start_status(error: &fxscope::Error) -> u8 {
+    match error {
+        fxscope::Error::Start(StartError::Read { source, .. }) if source.kind() == ErrorKind::NotFound => NOT_FOUND,
+        fxscope::Error::Start(StartError::Read { .. } | StartError::Elf { .. } | StartError::Interpreter { .. }) => {
+            CANNOT_RUN
         }
-        Some(fxscope::Error::Start(
-            StartError::Read { .. } | StartError::Elf { .. } | StartError::Interpreter { .. },
-        )) => CANNOT_RUN,
         _ => FAILED,
     }
 }

@@ -92,3 +92,10 @@ pub(super) fn folder(path: &Path) -> &Path {
 pub(super) fn failure(path: &Path, error: &std::io::Error) -> Failure {
     format!("{}: {}", path.display(), write_error(error)).into()
 }
+
+/// The folder for files of a command that can be made again (XDG Base Directory specification).
+pub(super) fn default_cache(command: &str) -> Option<PathBuf> {
+    let of = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache")))?;
+    Some(base.join("fxscope").join(command))
+}

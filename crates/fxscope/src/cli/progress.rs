@@ -8,7 +8,7 @@ use fxscope::Progress;
 use fxscope::report::render::quantity::quantity;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A bar on standard error that shows how many of so many runs are done.
+/// A bar on standard error that shows how many runs of a batch are done.
 pub(super) fn bar(runs: u64) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(runs), ProgressDrawTarget::stderr());
     let template = "{bar:40} {pos} of {len} runs, {elapsed}  {msg}";
@@ -16,10 +16,18 @@ pub(super) fn bar(runs: u64) -> ProgressBar {
     bar
 }
 
-/// How long a run goes on, and the program leaves the terminal alone, before the line is there.
+/// A bar on standard error that shows how many seconds of a measurement are over.
+pub(super) fn seconds_bar(whole: Duration) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(whole.as_secs().max(1)), ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("{bar:40} {pos} of {len} s");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar
+}
+
+/// How long a run must last, and the program leave the terminal alone, before the line appears.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A line on standard error, redrawn while a run goes on; silent when that is no terminal. It makes way for the program
+/// A line on standard error, redrawn during a run; silent when that is no terminal. It makes way for the program
 /// when that uses the terminal, too: it is never there while the program writes or reads, nor behind an unfinished
 /// line of the program's. Clones are the same line.
 #[derive(Clone)]

@@ -137,7 +137,7 @@ fn documents(args: &Args, runs: &[Run]) -> Result<Vec<Document>, Failure> {
     })
 }
 
-/// The documents, if there are any; what they are about is told if there are none.
+/// The documents, or an error that names what is missing when there are none.
 fn some(documents: Vec<Document>, about: &str) -> Result<Vec<Document>, Failure> {
     if documents.is_empty() {
         return Err(format!("the files know no {about}; add a run with fxscope run -o FILE.fxr").into());

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use fxscope::Mode;
+use fxscope::lab::simulate;
 use fxscope::record::{self, Finish, Run};
 use fxscope::report::render::{json, terminal};
 
-use super::foreground::simulate;
+use super::console::Console;
 use super::interrupt;
 use super::konata::{TraceArgs, TraceTarget};
 use super::output::{self, Target};
@@ -70,7 +71,7 @@ pub(super) fn run(args: &Args) -> Outcome {
     scenario.options.mode = args.mode;
     let scenario = scenario.with_intervals(args.interval, args.interval_region.as_deref());
     let prepared = scenario.prepare()?;
-    // What cannot be written is told now and not after an hour.
+    // What cannot be written fails now and not after an hour.
     let record_target = args.output.as_deref().map(record::Target::check).transpose()?;
     let json_target = args.json.as_deref().map(Target::check).transpose()?;
     if args.interval.is_some() && args.mode == Mode::Functional {
@@ -78,11 +79,15 @@ pub(super) fn run(args: &Args) -> Outcome {
     }
     let mut trace = TraceTarget::check(&args.trace, args.mode)?;
     let stdio = output::program_streams(json_target.as_ref())?;
+    let console = Console::catching_signals(args.quiet)?;
     let (run, barrier) = prepared.contained(stdio, |session| {
         let barrier = session.barrier().clone();
-        (simulate(session, args.quiet, trace.as_mut().map(TraceTarget::window).as_mut()), barrier)
+        let run = simulate(&console, session, |session, watch| match &mut trace {
+            Some(trace) => session.run_traced(watch, &mut trace.window()),
+            None => session.run(watch),
+        });
+        (run, barrier)
     })?;
-    let run = run?;
     if let Some(name) = args.interval_region.as_deref().filter(|name| run.region(name).is_none()) {
         say(&format!(
             "--interval-region: the program has marked no region '{name}', so that its intervals have counted nothing"
@@ -109,7 +114,7 @@ fn status(finish: &Finish) -> ExitCode {
     }
 }
 
-/// Tells what must be told, and the summary unless it is not wanted.
+/// Reports how the run ended, and prints the summary unless it is not wanted.
 fn show(args: &Args, run: &Run) {
     match &run.finish {
         Finish::Killed { message, .. } => say(&format!("the program was {message}")),

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use fxscope::linux::ClockSource;
 use fxscope::linux::hwpfctl::Settings;
 use fxscope::record::Run;
@@ -153,6 +153,15 @@ impl ScenarioArgs {
 pub(super) fn choice<T: Copy + Send + Sync>(values: &'static [(&'static str, T)]) -> impl TypedValueParser<Value = T> {
     let value = |name: String| values.iter().find(|(known, _)| *known == name).map(|&(_, value)| value);
     PossibleValuesParser::new(values.iter().map(|(name, _)| *name)).try_map(move |name| value(name).ok_or("unknown"))
+}
+
+/// The same of `values` that have a line of help each.
+pub(super) fn described_choice<T: Copy + Send + Sync>(
+    values: &'static [(&'static str, T, &'static str)],
+) -> impl TypedValueParser<Value = T> {
+    let value = |name: String| values.iter().find(|(known, ..)| *known == name).map(|&(_, value, _)| value);
+    let shown = values.iter().map(|(name, _, help)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(shown).try_map(move |name| value(name).ok_or("unknown"))
 }
 
 /// Something that `--allow` gives.

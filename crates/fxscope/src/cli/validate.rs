@@ -4,13 +4,14 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use fxscope::lab::{self, Cache, Runner};
 use fxscope::report::render::{html, terminal};
 use fxscope::report::validation;
-use fxscope::validate::{self, Cache, Execution, Outcome as RowOutcome, Suite};
+use fxscope::validate::{self, Outcome as RowOutcome, Simulator, Suite};
 
+use super::console::Console;
 use super::interrupt;
-use super::output::Target;
-use super::progress::bar;
+use super::output::{Target, default_cache};
 use super::{Failure, Outcome, style};
 
 /// Hold the model against measured results: run the program of every row, compare with what the machine took.
@@ -92,33 +93,18 @@ fn hint(folder: &Path) -> &'static str {
 
 /// Makes the runs of a suite, with a bar that shows how many are done.
 fn run(args: &Args, suite: &Suite) -> Result<validate::Results, Failure> {
-    let simulator = std::env::current_exe().map_err(|e| format!("fxscope does not find its own executable: {e}"))?;
+    let program = std::env::current_exe().map_err(|e| format!("fxscope does not find its own executable: {e}"))?;
     let folder = if args.no_cache { None } else { args.cache.clone().or_else(|| default_cache("validate")) };
-    let cache = Cache::new(folder.as_deref(), &simulator)?;
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = args.jobs.map_or(cores, usize::from);
+    let cache = Cache::new(folder.as_deref(), &program)?;
     let beside = args.folder.parent().unwrap_or(Path::new(""));
-    interrupt::catch()?;
-    let stopped = || interrupt::received().is_some();
-    let execution = Execution { simulator, programs: beside.join("kernels/prebuilt"), cache, jobs, stopped };
-
-    let bar = bar(suite.needed().len() as u64);
-    let done = |name: &str| {
-        bar.set_message(name.to_owned());
-        bar.inc(1);
-    };
-    let results = validate::execute(suite, &execution, &done);
-    bar.finish_and_clear();
-    if stopped() {
-        let message = format!("{} ended the validation; runs that were done are kept", interrupt::name());
-        return Err(Failure { status: interrupt::status(), message });
+    let simulator = Simulator { program, kernels: beside.join("kernels/prebuilt") };
+    let console = Console::catching_signals(false)?;
+    let runner = Runner::new(args.jobs.map(usize::from), &console);
+    match lab::validate::execute(suite, &simulator, &cache, runner) {
+        Err(lab::Error::Stopped) => {
+            let message = format!("{} ended the validation; runs that were done are kept", interrupt::name());
+            Err(Failure { status: interrupt::status(), message })
+        }
+        results => Ok(results?),
     }
-    Ok(results?)
-}
-
-/// The folder for files of a command that can be made again (XDG Base Directory specification).
-pub(super) fn default_cache(command: &str) -> Option<PathBuf> {
-    let of = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache")))?;
-    Some(base.join("fxscope").join(command))
 }

@@ -18,6 +18,7 @@ mod jitter_scale;
 mod kernel_time;
 mod knl;
 mod konata;
+mod laboratories;
 mod latency;
 mod machine_keys;
 mod machine_rows;

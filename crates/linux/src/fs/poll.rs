@@ -10,7 +10,7 @@ use crate::kernel::Kernel;
 use crate::sched::wait::Wait;
 use crate::thread::Thread;
 
-/// Longest wait in the host before whoever watches the run is asked again whether to go on.
+/// Longest wait on the host before the driver is asked again whether to continue.
 pub(crate) const SLICE_NS: u64 = 100_000_000;
 
 /// A descriptor and what it is waited for.

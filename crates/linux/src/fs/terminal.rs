@@ -6,7 +6,7 @@ use rustix::fd::BorrowedFd;
 
 use crate::guest::Guest;
 
-/// Whoever else writes to the terminal. Called whenever a program is about to write there or to wait for input, and
+/// Observer of the terminal, which writes to it as well. Called whenever a program is about to write there or to wait for input, and
 /// when it has read; with whether the cursor is at the beginning of a line afterwards.
 pub type TerminalWatch = Box<dyn FnMut(bool)>;
 

@@ -1,4 +1,4 @@
-//! Registers that the cores of a CMG have in common: the one behind the window to the ways of L2's sectors, and the blades
+//! Registers that the cores of a CMG share: the one behind the window to the ways of L2's sectors, and the blades
 //! of the hardware barrier.
 //!
 //! Of the first, each thread has a copy in its registers while it runs. The copy is left behind for the others of its CMG when the
@@ -12,7 +12,7 @@ use crate::ipc::barrier::Barriers;
 use crate::system::System;
 use crate::thread::Thread;
 
-/// What cores have in common.
+/// Registers that cores share.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct SharedRegisters {
     /// Ways of L2's sectors as threads have left them, by memory node, of the nodes that threads have run on.

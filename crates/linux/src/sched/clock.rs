@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClockSource {
-    /// Simulated time, which whoever drives the run sets: the same on every run.
+    /// Simulated time, which the driver of the run sets: the same on every run.
     #[default]
     Simulated,
     /// The host's time. Runs do not repeat exactly, and sleeping takes as long as it says.

@@ -183,7 +183,7 @@ impl Guest {
         if self.system.next_event_ns > self.system.now_ns {
             return;
         }
-        self.system.cpus.stir();
+        self.system.cpus.invalidate();
         self.kernel().expire_timers();
     }
 

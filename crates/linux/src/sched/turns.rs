@@ -1,6 +1,6 @@
-//! Which thread runs. All threads of all processes of a run take turns on one host thread. In functional runs it is
-//! round robin, each for [`QUANTUM`] instructions or until it waits, yields or ends; with time, `cpus` chooses among the
-//! threads of a CPU. Nothing about it depends on the host, so that a run can be repeated exactly.
+//! Which thread runs. One host thread runs all guest threads. In functional runs they take turns, each for [`QUANTUM`]
+//! instructions or until it waits, yields or ends; in timed runs, `cpus` chooses among the threads of a CPU. Nothing depends
+//! on the host, so that a run can be repeated exactly.
 
 use std::ops::Range;
 
@@ -13,8 +13,8 @@ use crate::sched::wait::{Blocked, FOR_EVER, Wait};
 use crate::table::Id;
 use crate::thread::Thread;
 
-/// Instructions a thread runs before others that can run have their turn. Long enough that switching costs
-/// nothing that could be measured, short enough that a thread that spins does not hold up the others for long.
+/// Instructions that a thread runs before other ready threads in functional runs: enough to make the cost of switches
+/// negligible, and few enough that a spinning thread does not delay the others for long.
 pub const QUANTUM: u64 = 1 << 14;
 
 impl Thread {
@@ -28,17 +28,18 @@ impl Thread {
         self.blocked.as_ref().is_some_and(|blocked| blocked.wait == *wait)
     }
 
-    /// Whether it has something to do, or at least to look at.
+    /// Whether it can run, or must be examined.
     pub(crate) fn has_work(&self, now_ns: u64) -> bool {
         self.blocked.as_ref().is_none_or(|b| self.poked || b.until_ns <= now_ns)
     }
 
-    /// Whether it waits for descriptors, or something else of the host's.
+    /// Whether it waits for descriptors or for something else on the host.
     pub(crate) fn waits_for_files(&self) -> bool {
         matches!(self.blocked, Some(Blocked { wait: Wait::Files(_) | Wait::Attempt(_), .. }))
     }
 
-    /// The times of `times`, around `now_ns`, at which it has work if it has some now, as long as nothing is done to it.
+    /// The part of `times`, around `now_ns`, for which [`Thread::has_work`] returns what it returns now, unless something is
+    /// done to the thread.
     pub(crate) fn stays_so(&self, now_ns: u64, times: Range<u64>) -> Range<u64> {
         match &self.blocked {
             // What its monitor watches may change at any time.
@@ -51,8 +52,8 @@ impl Thread {
 }
 
 impl Guest {
-    /// Deals with what the last block left and with what has come since, and chooses the thread to go on with.
-    /// `None`: run its next block.
+    /// Handles what the last block left and what has happened since, and chooses the thread to run. `None`: run its next
+    /// block.
     #[cold]
     #[inline(never)]
     pub(crate) fn attend(&mut self) -> Option<Step> {
@@ -65,7 +66,7 @@ impl Guest {
         self.account();
         self.note_touched();
         if let Some(trap) = self.thread_mut().trap.take() {
-            self.system.cpus.stir();
+            self.system.cpus.invalidate();
             self.handle(trap);
         }
         self.expire_timers();
@@ -86,7 +87,7 @@ impl Guest {
         None
     }
 
-    /// Adds the time since the last look to the running thread.
+    /// Charges the time since it was last called to the running thread.
     pub(crate) fn account(&mut self) {
         let ran = self.system.running_ns();
         let thread = &mut self.threads[self.running];
@@ -102,7 +103,7 @@ impl Guest {
     fn choose(&mut self) -> Option<Step> {
         loop {
             if let Some(end) = self.process_mut().end.take() {
-                self.system.cpus.stir();
+                self.system.cpus.invalidate();
                 match self.end_process(end) {
                     Some(step) => return Some(step),
                     None => continue,
@@ -114,7 +115,7 @@ impl Guest {
                     continue;
                 }
             }
-            let turn = if self.system.cpus.on() { self.choose_here() } else { self.choose_any() };
+            let turn = if self.system.cpus.are_separate() { self.choose_on_active() } else { self.choose_any() };
             match turn {
                 Some(Turn::GoOn) => return None,
                 Some(Turn::Stop(step)) => return Some(step),
@@ -193,7 +194,7 @@ impl Guest {
         self.memory.activate(self.space().id);
     }
 
-    /// Nobody can run: until when, or that it is for ever.
+    /// No thread can run: what the driver must do.
     pub(crate) fn idle(&mut self) -> Step {
         let until_ns = self.next_event();
         let left_ns = until_ns.saturating_sub(self.system.now_ns);
@@ -250,7 +251,7 @@ impl Guest {
             let later = later.filter(|&ns| ns > now_ns);
             self.system.next_event_ns = later.chain([self.next_timer(true)]).min().unwrap_or(FOR_EVER);
         }
-        let alone = self.system.cpus.on() || self.threads.len() == 1;
+        let alone = self.system.cpus.are_separate() || self.threads.len() == 1;
         self.deadline = if alone { u64::MAX } else { self.quantum_end };
     }
 }

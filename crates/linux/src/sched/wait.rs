@@ -21,7 +21,7 @@ pub(crate) const FOR_EVER: u64 = u64::MAX;
 /// What a thread waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Wait {
-    /// A wake-up of the futex, with a bit in common.
+    /// A wake-up of the futex whose bits overlap `bitset`.
     Futex {
         /// The futex.
         key: Key,

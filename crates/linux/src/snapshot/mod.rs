@@ -322,6 +322,9 @@ impl Guest {
         type Rest = (Table<AddressSpace>, Table<Thread>, System, State);
         let rest: Rest = postcard::from_bytes(rest).map_err(|_| SnapshotError::Damaged)?;
         let (mut spaces, mut threads, mut system, mut state) = rest;
+        if !memory.is_consistent() {
+            return Err(SnapshotError::Damaged);
+        }
         let budget = system.budget.clone();
         system.names_charge = Rc::new(budget.charge(state.names_bytes));
         for (id, bytes) in state.thread_bytes {
@@ -360,6 +363,9 @@ impl Guest {
         };
         let processes = state.processes.try_map(|process| restorer.process(process))?;
         let mut memory = restorer.memory;
+        if threads.values().any(|thread| processes.get(thread.process).is_none()) {
+            return Err(SnapshotError::Damaged);
+        }
         let running = threads.get(state.running).ok_or(SnapshotError::Damaged)?;
         let space = processes.get(running.process).and_then(|process| spaces.get(process.space));
         memory.activate(space.ok_or(SnapshotError::Damaged)?.id);

@@ -182,7 +182,7 @@ fn hwpfctl(k: &mut Kernel<'_>, mut args: &[Vec<u8>], env: Words) -> Result {
     fail(k, status, &format!("cannot execute {}: {what}", String::from_utf8_lossy(program)))
 }
 
-/// Sets the register of the thread's core, and tells what is to be told.
+/// Sets the register of the thread's core and reports what the options ask for.
 fn set_prefetch(k: &mut Kernel<'_>, settings: &hwpfctl::Settings) {
     for note in &settings.notes {
         tell(k, STDERR, &format!("hwpfctl: {note}\n"));

@@ -78,7 +78,7 @@ fn touch_code(k: &mut Kernel<'_>, start: u64, end: u64) {
     k.process.code_changed |= k.mem.regions_within(start, end).any(|r| r.prot.exec);
 }
 
-/// What a new mapping is to be besides its region.
+/// Properties of a new mapping in addition to its region.
 #[derive(Default)]
 struct Asked {
     /// Pages of its own, and whether they are taken when they are touched.
@@ -114,7 +114,7 @@ impl Asked {
     }
 }
 
-/// What a region is to be with so many bytes: as it was, where that is known.
+/// Properties of a region that grows to `len` bytes: those that it has, if they are known.
 fn grown(k: &mut Kernel<'_>, region: &Region, len: u64) -> std::result::Result<Asked, Errno> {
     let (pages, site) = k.spaces[k.process.space].pages.asked_at(region.start);
     if pages.is_some() || site.is_some() { Ok(Asked { pages, site }) } else { Asked::of(k, region.segment, len, 0) }

@@ -36,7 +36,7 @@ fn read_mask(k: &mut Kernel<'_>, mask: u64, bits: u64) -> std::result::Result<No
         let set = if counted < 64 { set & ((1 << counted) - 1) } else { set };
         match word {
             0 => nodes = set,
-            // No machine has so many.
+            // No machine has nodes beyond the first word.
             _ if set != 0 => return Err(Errno::INVAL),
             _ => {}
         }

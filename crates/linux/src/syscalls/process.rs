@@ -238,7 +238,7 @@ pub(super) fn getcpu(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(0)
 }
 
-/// `membarrier`: nobody else to wait for. The commands are those of Linux 4.16 without registration of cores.
+/// `membarrier`: no other thread runs at the same time, so there is nothing to wait for. The commands are those of Linux 4.16 without registration of cores.
 pub(super) fn membarrier(_: &mut Kernel<'_>, a: &Args) -> Result {
     const QUERY: u64 = 0;
     const SUPPORTED: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4;

@@ -293,7 +293,7 @@ pub(super) struct Received {
     from: Option<SocketAddrAny>,
 }
 
-/// Receives into the pieces: what there is, or all that fits if the flags want that. `None`: the thread waits.
+/// Receives into the pieces what is available or, with `MSG_WAITALL`, all that fits. `None`: the thread waits.
 pub(super) fn receive(k: &mut Kernel<'_>, fd: i32, pieces: &[Piece], flags: RecvFlags) -> Outcome<Option<Received>> {
     check_writable(k, pieces)?;
     let is_stream = sockopt::socket_type(k.process.files.host(fd)?)? == SocketType::STREAM;

@@ -106,7 +106,7 @@ fn start(k: &mut Kernel<'_>, request: Request) -> Result {
     Ok(tid.into())
 }
 
-/// `fork` and `vfork`. Memory in common without waiting for the child is not there: nothing uses it today.
+/// `fork` and `vfork`. A child that shares memory while its parent runs is not supported: nothing uses it today.
 fn start_process(k: &mut Kernel<'_>, request: Request) -> Result {
     let waits = request.flags & flag::VFORK != 0;
     let shares = request.flags & flag::VM != 0;

@@ -27,7 +27,7 @@ fn us_to_ns(time: Time) -> Result {
     Time { fraction: time.fraction.checked_mul(1000).ok_or(Errno::INVAL)?, ..time }.to_ns()
 }
 
-/// Arms or disarms a timer: what matters then is that nobody sleeps beyond it.
+/// Arms or disarms a timer. No thread may sleep past it.
 fn set(k: &mut Kernel<'_>, timer: &mut Timer, at_ns: u64, interval_ns: u64) {
     (timer.at_ns, timer.interval_ns, timer.overrun) = (at_ns, interval_ns, 0);
     // Found out at the next look at all timers.

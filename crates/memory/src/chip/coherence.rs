@@ -26,8 +26,8 @@ fn snoop_of(write: bool) -> SnoopKind {
 }
 
 impl Chip {
-    /// Snoops the other holders of a line for a request of this core, whose cache is `me`. The answer waits until they have
-    /// given up what they must.
+    /// Snoops the other holders of a line for a request of this core, whose cache is `me`. The answer waits until they
+    /// have given up what they must.
     #[cold]
     #[inline(never)]
     pub(super) fn snoop_holders(
@@ -119,8 +119,8 @@ impl Chip {
         Some(SnoopAnswer { dirty, settled, ready })
     }
 
-    /// Reads a line over the ring, from the CMG that holds it or from the memory of its home CMG. Returns when it is ready
-    /// to be sent to the core, and whether others keep a copy.
+    /// Reads a line over the ring, from the CMG that holds it or from the memory of its home CMG. Returns when it is
+    /// ready to be sent to the core, and whether others keep a copy.
     #[cold]
     #[inline(never)]
     pub(super) fn read_remote(

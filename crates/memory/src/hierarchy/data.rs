@@ -20,7 +20,8 @@ pub struct Wants {
 }
 
 impl Hierarchy<'_> {
-    /// A demand access whose flow ran at `t`. Returns when the line's data can be used, and which level served the access.
+    /// A demand access whose flow ran at `t`. Returns when the line's data can be used, and which level served the
+    /// access.
     #[inline(always)]
     pub fn access(&mut self, place: &Located, t: Cycle, wants: Wants, signals: &mut Signals) -> Response {
         let write = wants.write;
@@ -77,8 +78,8 @@ impl Hierarchy<'_> {
     }
 
     /// Requests write permission for a shared line: other holders are invalidated first. The request takes an MSHR as a
-    /// refill does, but transfers no data if this core still holds the line. Returns when the line can be written, and whether
-    /// it was refilled.
+    /// refill does, but transfers no data if this core still holds the line. Returns when the line can be written, and
+    /// whether it was refilled.
     fn upgrade(&mut self, slot: Slot, line: u64, t: Cycle, signals: &mut Signals) -> (Cycle, bool) {
         let lost = self.absorb_invalidations(line);
         signals.add(Signal::L1dCacheRefill, u64::from(lost));
@@ -97,8 +98,8 @@ impl Hierarchy<'_> {
         (ready, lost)
     }
 
-    /// A pending invalidation of a line reaches this core before the answer to a request that it sends now: it loses its own
-    /// copies. Returns whether there was one.
+    /// A pending invalidation of a line reaches this core before the answer to a request that it sends now: it loses
+    /// its own copies. Returns whether there was one.
     #[inline(always)]
     fn absorb_invalidations(&mut self, line: u64) -> bool {
         let invalidated = self.chip.absorb_invalidations(self.core.id, line);
@@ -213,8 +214,8 @@ impl Hierarchy<'_> {
         }
     }
 
-    /// `DC ZVA` on the line of `pointer`, executed at `t`: L2 makes a line of zeros without reading memory. A copy in L1D
-    /// leaves first. Returns when the core learns that it is done.
+    /// `DC ZVA` on the line of `pointer`, executed at `t`: L2 makes a line of zeros without reading memory. A copy in
+    /// L1D leaves first. Returns when the core learns that it is done.
     pub fn zero_line(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Cycle {
         let place = self.translate(pointer, t, signals);
         let line = place.physical >> self.core.line_shift;
@@ -257,8 +258,8 @@ impl CoreMemory {
         addr >> self.line_shift
     }
 
-    /// An access at `t` to a line that another access has requested. Its flow is replayed until the line arrives, like one
-    /// that waits for a store. (The access that requested the line is sent when it arrives; manual 7.2.)
+    /// An access at `t` to a line that another access has requested. Its flow is replayed until the line arrives, like
+    /// one that waits for a store. (The access that requested the line is sent when it arrives; manual 7.2.)
     #[inline(never)]
     fn hit_in_flight(&mut self, line: Line, t: Cycle, wants: Wants) -> Response {
         let mut response = self.wait_for(line, t, wants.write);
@@ -286,8 +287,8 @@ impl CoreMemory {
         self.sectors.of(pointer.sector(), pointer.addr >> self.line_shift << self.line_shift)
     }
 
-    /// A dirty line leaves L1D at `t` for a write-back buffer, and from there for L2. Returns when it is in the buffer, and
-    /// when it reaches L2.
+    /// A dirty line leaves L1D at `t` for a write-back buffer, and from there for L2. Returns when it is in the buffer,
+    /// and when it reaches L2.
     fn write_back(&mut self, t: Cycle, signals: &mut Signals) -> (Cycle, Cycle) {
         signals.add(Signal::L1dCacheWb, 1);
         let buffer = self.writeback_buffers.first_free(t);
@@ -318,7 +319,9 @@ impl CoreMemory {
     }
 }
 
-/// The lines that L2 was told to zero last. An L1D miss on one of them is sent to L2 when the core knows that L2 has zeroed it.
+/// The lines that L2 was told to zero last. An L1D miss on one of them is sent to L2 when the core knows that L2 has
+/// zeroed it.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(super) struct ZeroedLines {
     lines: Box<[(u64, Cycle)]>,
     next: usize,
@@ -327,8 +330,8 @@ pub(super) struct ZeroedLines {
 }
 
 impl ZeroedLines {
-    /// For a core with `write_buffer` write buffer entries, each of which waits for one line. As many lines that have left
-    /// the buffer are remembered, since loads may execute earlier than that.
+    /// For a core with `write_buffer` write buffer entries, each of which waits for one line. As many lines that have
+    /// left the buffer are remembered, since loads may execute earlier than that.
     pub(super) fn new(write_buffer: u32) -> ZeroedLines {
         ZeroedLines { lines: vec![(0, 0); 2 * write_buffer as usize].into(), next: 0, until: 0 }
     }

@@ -13,8 +13,8 @@ impl Hierarchy<'_> {
         if self.core.inactive_lookup { self.look_up_inactive(pointer, t, signals) } else { t }
     }
 
-    /// A present page is translated as for any access. An absent one gets no frame, and no TLB remembers that it is absent:
-    /// the next access looks it up again.
+    /// A present page is translated as for any access. An absent one gets no frame, and no TLB remembers that it is
+    /// absent: the next access looks it up again.
     #[cold]
     #[inline(never)]
     fn look_up_inactive(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Cycle {

@@ -133,8 +133,8 @@ impl Response {
     }
 }
 
-/// The memory hierarchy as a running core sees it: its private structures, and the chip that it shares with the other cores.
-/// Borrowed for as long as the core runs.
+/// The memory hierarchy as a running core sees it: its private structures, and the chip that it shares with the other
+/// cores. Borrowed for as long as the core runs.
 pub struct Hierarchy<'a> {
     /// The private structures of the core.
     pub core: &'a mut CoreMemory,
@@ -143,6 +143,7 @@ pub struct Hierarchy<'a> {
 }
 
 /// The private memory structures of a core: L1 caches, translation, prefetcher.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct CoreMemory {
     /// The load/store pipes.
     pub pipes: LoadStorePipes,
@@ -278,8 +279,8 @@ impl Hierarchy<'_> {
         self.chip.advance(now);
     }
 
-    /// Limits the ways of the sectors of L1D, and of the two sectors of L2 that the core uses; `None`: no limits. Cores of
-    /// a CMG that use the same two sectors share their limits.
+    /// Limits the ways of the sectors of L1D, and of the two sectors of L2 that the core uses; `None`: no limits. Cores
+    /// of a CMG that use the same two sectors share their limits.
     pub fn limit_sectors(&mut self, l1: Option<[u8; SECTORS]>, l2: Option<[u8; 2]>) {
         self.core.moves |= self.core.sectors.moves() && (l1.is_some() || l2.is_some());
         self.core.l1d.limit(l1.map_or_else(Limits::default, Limits::new));

@@ -1,7 +1,7 @@
 //! Prefetches by the hardware, which follow streams of accesses, and by instructions.
 //!
-//! A prefetch into L2 needs a prefetch port until L2 has accepted it; one into L1D needs an MSHR. When none is free, a strong
-//! prefetch waits and keeps its cause from committing; a weak one is dropped (manual 11.3, 14.4).
+//! A prefetch into L2 needs a prefetch port until L2 has accepted it; one into L1D needs an MSHR. When none is free, a
+//! strong prefetch waits and keeps its cause from committing; a weak one is dropped (manual 11.3, 14.4).
 
 use fxscope_calendar::Cycle;
 use fxscope_counts::Signals;
@@ -98,11 +98,12 @@ impl Hierarchy<'_> {
         Some(Taken { at, hit: !state.has(Line::FROM_MEMORY) })
     }
 
-    /// A prefetch instruction into the cache of `level` (1 or 2) for `bytes` bytes at `pointer`, whose address was issued at
-    /// `t`: one flow, for one line or two. The response says when it is done and what it waited for, which is never data.
+    /// A prefetch instruction into the cache of `level` (1 or 2) for `bytes` bytes at `pointer`, whose address was
+    /// issued at `t`: one flow, for one line or two. The response says when it is done and what it waited for, which is
+    /// never data.
     ///
-    /// When the TLBs miss, a weak prefetch is dropped and a strong one starts a table walk (A64FX specification, HPC extension
-    /// 1.3.1), unless the page does not exist.
+    /// When the TLBs miss, a weak prefetch is dropped and a strong one starts a table walk (A64FX specification, HPC
+    /// extension 1.3.1), unless the page does not exist.
     pub fn prefetch_instruction(
         &mut self,
         pointer: Pointer,

@@ -57,7 +57,8 @@ impl Hierarchy<'_> {
         Located { ready: hit.ready, pointer, physical: addr.wrapping_add(hit.offset) }
     }
 
-    /// Translates the address of an instruction for a fetch at `t`. Returns when that is done, and the physical address.
+    /// Translates the address of an instruction for a fetch at `t`. Returns when that is done, and the physical
+    /// address.
     pub(super) fn translate_code(&mut self, virtual_addr: u64, t: Cycle, signals: &mut Signals) -> (Cycle, u64) {
         let addr = self.core.in_space(virtual_addr);
         if let Some(hit) = self.core.code_tlb.hit(addr) {
@@ -148,9 +149,9 @@ impl CoreMemory {
         self.data_tlb.holds(addr, shift, t)
     }
 
-    /// The physical line of a virtual one if the first-level TLB has its page at `t`, without counting as a use. Otherwise a
-    /// hardware prefetch stops (manual 11.3, which does not name the level): measured copies of 8 to 32 MiB in 64 KiB pages,
-    /// whose translations the second level holds, are slower than copies without first-level misses.
+    /// The physical line of a virtual one if the first-level TLB has its page at `t`, without counting as a use.
+    /// Otherwise a hardware prefetch stops (manual 11.3, which does not name the level): measured copies of 8 to 32 MiB
+    /// in 64 KiB pages, whose translations the second level holds, are slower than copies without first-level misses.
     #[inline(always)]
     pub(super) fn translated(&mut self, line: u64, t: Cycle) -> Option<u64> {
         let addr = line << self.line_shift;
@@ -166,8 +167,8 @@ impl CoreMemory {
 }
 
 impl Chip {
-    /// Address space number `space` had the pages `before` and now has `pages`: frees the frames of the pages that are gone.
-    /// One core does this for all.
+    /// Address space number `space` had the pages `before` and now has `pages`: frees the frames of the pages that are
+    /// gone. One core does this for all.
     pub fn release_pages(&mut self, space: u16, before: &[PageRange], pages: &[PageRange]) {
         let space = u64::from(space) << VIRTUAL_BITS;
         for gone in unmapped(before, pages) {

@@ -8,8 +8,9 @@ use crate::chip::{Holder, Request};
 use crate::frames::PageRange;
 
 impl Hierarchy<'_> {
-    /// Walks the tables for `addr`, whose TLB miss is known at `t`. Returns the physical address of its frame and when it is
-    /// known. The walk begins at the lowest table whose descriptor is cached; the address of the top table is in a register.
+    /// Walks the tables for `addr`, whose TLB miss is known at `t`. Returns the physical address of its frame and when
+    /// it is known. The walk begins at the lowest table whose descriptor is cached; the address of the top table is in
+    /// a register.
     #[cold]
     #[inline(never)]
     pub(super) fn walk(&mut self, addr: u64, range: PageRange, t: Cycle, signals: &mut Signals) -> (u64, Cycle) {
@@ -17,8 +18,8 @@ impl Hierarchy<'_> {
         (self.frame_of(addr, range), end)
     }
 
-    /// Reads the tables down to the descriptor of the page of `addr`, which may be absent. Takes a trap instead on machines
-    /// where software walks the tables. Returns when the descriptor is known.
+    /// Reads the tables down to the descriptor of the page of `addr`, which may be absent. Takes a trap instead on
+    /// machines where software walks the tables. Returns when the descriptor is known.
     pub(super) fn read_tables(&mut self, addr: u64, range: PageRange, t: Cycle, signals: &mut Signals) -> Cycle {
         if self.core.miss_trap > 0 {
             let handler = self.core.walkers.first_free(t);
@@ -26,30 +27,30 @@ impl Hierarchy<'_> {
             self.core.walkers.hold(handler, handler.at, end);
             return end;
         }
-        let way = self.core.tables.way(self.core.in_space(addr), range.shift);
+        let path = self.core.tables.path(self.core.in_space(addr), range.shift);
         let local = self.core.id.cmg;
         let walker = self.core.walkers.first_free(t);
-        let (mut level, mut table) = match self.core.tables.cached(&way) {
+        let (mut level, mut table) = match self.core.tables.cached(&path) {
             Some(lowest) => lowest,
-            None => (way.top(), self.chip.table(way.name(way.top()), way.table_bytes(), local)),
+            None => (path.top(), self.chip.table(path.name(path.top()), path.table_bytes(), local)),
         };
         let mut now = walker.at;
         loop {
-            now = self.read_descriptor(table + way.offset(level), now, signals);
-            if level == way.leaf() {
+            now = self.read_descriptor(table + path.offset(level), now, signals);
+            if level == path.leaf() {
                 break;
             }
             level -= 1;
-            table = self.chip.table(way.name(level), way.table_bytes(), local);
-            self.core.tables.remember(&way, level, table);
+            table = self.chip.table(path.name(level), path.table_bytes(), local);
+            self.core.tables.remember(&path, level, table);
         }
         let end = now + self.core.walk_extra;
         self.core.walkers.hold(walker, walker.at, end);
         end
     }
 
-    /// The walker reads the descriptor at `physical` from L2 at `t`. Returns when it has it: after the time of a line fill, but
-    /// without occupying the bus for a whole line.
+    /// The walker reads the descriptor at `physical` from L2 at `t`. Returns when it has it: after the time of a line
+    /// fill, but without occupying the bus for a whole line.
     fn read_descriptor(&mut self, physical: u64, t: Cycle, signals: &mut Signals) -> Cycle {
         let asked = self.core.requests.book(t);
         let line = self.core.line_of(physical);

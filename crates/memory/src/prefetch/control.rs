@@ -1,4 +1,4 @@
-//! What a program sets of the hardware prefetcher: distances, levels, reliableness, injection.
+//! The program's control of the hardware prefetcher: distances, levels, reliableness, injection.
 //!
 //! Source: A64FX specification, HPC extension 1.3; microarchitecture manual 11.3 and 11.5.
 
@@ -8,6 +8,39 @@ use crate::pointer::Steering;
 
 /// Number of register pairs for prefetch injection.
 pub const INJECTIONS: usize = 8;
+
+/// What the machine sets of the prefetcher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+pub struct Parameters {
+    /// Whether the hardware prefetches into L1, and into L2.
+    pub l1: bool,
+    /// See `l1`.
+    pub l2: bool,
+    /// Distances of stream detect mode that hold unless registers say otherwise, lines.
+    pub l1_lines: u32,
+    /// See `l1_lines`.
+    pub l2_lines: u32,
+    /// Most lines that one hit requests.
+    pub ramp_lines: u32,
+    /// L2 prefetches in a row that find their line in L2 before a stream stops them; 0: never.
+    pub l2_stop_hits: u32,
+    /// Whether tags of pointers steer the prefetcher.
+    pub tagged_pointers: bool,
+}
+
+impl From<&PrefetchSpec> for Parameters {
+    fn from(spec: &PrefetchSpec) -> Parameters {
+        Parameters {
+            l1: spec.l1,
+            l2: spec.l2,
+            l1_lines: spec.l1_lines,
+            l2_lines: spec.l2_lines,
+            ramp_lines: spec.ramp_lines,
+            l2_stop_hits: spec.l2_stop_hits,
+            tagged_pointers: spec.tagged_pointers,
+        }
+    }
+}
 
 /// The registers that control prefetching of one core, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,8 +53,8 @@ pub struct Registers {
     pub injection_distance: [u64; INJECTIONS],
 }
 
-/// What becomes of a prefetch when a resource is short (manual 11.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What happens to a prefetch when a resource is busy (manual 11.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum Reliableness {
     /// It waits for the resource.
     Strong,
@@ -37,7 +70,7 @@ impl Reliableness {
 }
 
 /// Stream detect mode at one cache level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct StreamLevel {
     /// Largest distance, lines; 0: no prefetches into this level.
     pub lines: u32,
@@ -46,7 +79,7 @@ pub struct StreamLevel {
 }
 
 /// Prefetch injection at one cache level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct InjectionLevel {
     /// Distance, bytes; 0: no prefetches into this level.
     pub distance: i64,
@@ -55,7 +88,7 @@ pub struct InjectionLevel {
 }
 
 /// One pair of injection registers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Injection {
     /// `V`: without it accesses by this number cause no prefetches.
     pub valid: bool,
@@ -72,7 +105,7 @@ pub struct Injection {
 }
 
 /// How a core prefetches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Control {
     /// Stream detect mode, L1.
     pub l1: StreamLevel,
@@ -80,7 +113,7 @@ pub struct Control {
     pub l2: StreamLevel,
     /// Injection mode, by number.
     pub injection: [Injection; INJECTIONS],
-    /// Whether tags of pointers steer.
+    /// Whether tags of pointers steer the prefetcher.
     tagged: bool,
 }
 
@@ -100,9 +133,9 @@ const fn signed_field(word: u64, high: u32, low: u32) -> i64 {
 }
 
 impl Control {
-    /// What `registers` set on the machine of `spec`, whose defaults hold where they set nothing.
+    /// The control by `registers`; the machine's defaults, `spec`, hold where they set nothing.
     #[must_use]
-    pub fn new(registers: &Registers, spec: &PrefetchSpec) -> Control {
+    pub fn new(registers: &Registers, spec: &Parameters) -> Control {
         let word = if bit(registers.stream_detect, 63) { registers.stream_detect } else { 0 };
         let level = |on: bool, disabled: u32, weak: u32, set: u64, default: u32| StreamLevel {
             lines: match set as u32 {
@@ -140,7 +173,7 @@ impl Control {
         (lines(self.l1, steering.l1()), lines(self.l2, steering.l2()))
     }
 
-    /// What becomes of a prefetch instruction through a pointer when a resource is short.
+    /// What happens to a prefetch instruction through a pointer when a resource is busy.
     #[must_use]
     pub fn software(&self, steering: Steering) -> Reliableness {
         match self.injection_of(steering) {
@@ -152,7 +185,7 @@ impl Control {
 }
 
 impl Injection {
-    fn new(ctrl: u64, distance: u64, spec: &PrefetchSpec) -> Injection {
+    fn new(ctrl: u64, distance: u64, spec: &Parameters) -> Injection {
         let level = |on: bool, weak: u32, (high, low): (u32, u32)| InjectionLevel {
             distance: if on { 4 * signed_field(distance, high, low) } else { 0 },
             reliableness: Reliableness::weak_if(bit(ctrl, weak)),
@@ -176,8 +209,12 @@ mod tests {
 
     const V: u64 = 1 << 63;
 
+    fn parameters() -> Parameters {
+        Parameters::from(&spec(6, 40))
+    }
+
     fn stream(word: u64) -> Control {
-        Control::new(&Registers { stream_detect: word, ..Registers::default() }, &spec(6, 40))
+        Control::new(&Registers { stream_detect: word, ..Registers::default() }, &parameters())
     }
 
     fn lines(word: u64) -> (u32, u32) {
@@ -215,7 +252,7 @@ mod tests {
     #[test]
     fn injection_distances_and_offsets_are_signed_bytes_up_to_16_mib() {
         const MIB: i64 = 1 << 20;
-        let injection = |ctrl: u64, distance: u64| Injection::new(ctrl, distance, &spec(6, 40));
+        let injection = |ctrl: u64, distance: u64| Injection::new(ctrl, distance, &parameters());
         let i = injection(V | 1 << 60 | 512, 1024 << 32 | 10_240);
         assert_eq!((i.valid, i.allocate, i.offset, i.l1.distance, i.l2.distance), (true, true, 512, 1024, 10_240));
         let lowest = injection(1 << 24, 1 << 56 | 1 << 24);
@@ -230,12 +267,12 @@ mod tests {
         let mut registers = Registers::default();
         registers.injection_ctrl[3] = V | 1 << 58;
         registers.injection_ctrl[4] = 1 << 58; // not valid
-        let tagged = Control::new(&registers, &spec(6, 40));
+        let tagged = Control::new(&registers, &parameters());
         let by = |control: Control, pf_func: u64| control.software(Pointer::from(pf_func << 60).steering);
         use Reliableness::{Strong, Weak};
         assert_eq!([0, 1, 6, 7].map(|f| by(tagged, f)), [Strong, Weak, Strong, Weak]);
         assert_eq!([8, 11, 12].map(|f| by(tagged, f)), [Strong, Weak, Strong]);
-        let untagged = Control::new(&registers, &PrefetchSpec { tagged_pointers: false, ..spec(6, 40) });
+        let untagged = Control::new(&registers, &Parameters { tagged_pointers: false, ..parameters() });
         assert_eq!([1, 11].map(|f| by(untagged, f)), [Strong, Strong]);
     }
 }

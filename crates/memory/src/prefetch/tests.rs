@@ -1,4 +1,4 @@
-//! Which lines the prefetcher asks for.
+//! Which lines the prefetcher requests.
 
 use super::*;
 use crate::pointer::Pointer;

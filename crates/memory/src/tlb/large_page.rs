@@ -1,10 +1,11 @@
-//! A set-associative TLB large_page the fully associative one.
+//! A separate set-associative TLB for certain page sizes, mostly large ones.
 
 use fxscope_machine::spec::Tlb as TlbSpec;
 
 use super::{Entry, Hit, NONE, take_in};
 
-/// It alone has the pages of some sizes; its sets replace the least recently used page.
+/// Holds certain page sizes exclusively. Each set replaces the least recently used page.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(super) struct LargePageTlb {
     /// `ways` for each set, most recent first.
     entries: Box<[Entry]>,
@@ -31,7 +32,7 @@ impl LargePageTlb {
         (addr >> shift) as usize % (self.entries.len() / self.ways) * self.ways
     }
 
-    /// Where the page of `addr` is: the first way of its set, and its way.
+    /// The place of the page of `addr`: the first way of its set, and its way.
     fn find(&self, addr: u64) -> Option<(usize, usize)> {
         self.shifts.iter().find_map(|&shift| {
             let set = self.set(addr, shift);

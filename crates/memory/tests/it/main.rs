@@ -1,4 +1,5 @@
 //! The integration tests of `fxscope-memory`, as one program: it links once.
 
+mod snapshot;
 mod stepped;
 mod timing;

@@ -1,4 +1,4 @@
-//! What an operation is charged as while it is waited for.
+//! The stall cause of a micro-operation while it is the oldest one.
 
 use fxscope_counts::Stall;
 use fxscope_isa::{InstKind, Reg, RegClass, StaticInst};
@@ -6,10 +6,10 @@ use fxscope_machine::Spec;
 
 use crate::bound::{Action, BoundUop};
 
-/// What is waited for while the micro-operation `r` of an instruction is the oldest one and not complete.
+/// The stall cause while the micro-operation `r` of an instruction is the oldest one and not complete.
 ///
-/// Operations of the shortest latency that vector pipes have (selections, estimates, comparisons, integers) are no
-/// floating-point operations to `FL_COMP_WAIT`: in a measured program, dtrn3, whose chain ends with two selections,
+/// Operations with the shortest latency of the vector pipes (selections, estimates, comparisons, integers) do not count
+/// as floating-point operations for `FL_COMP_WAIT`: in a measured program, dtrn3, whose chain ends with two selections,
 /// `EU_COMP_WAIT` counts three cycles more for each.
 pub(super) fn wait(r: &BoundUop, info: &StaticInst, spec: &Spec) -> Stall {
     let short = u64::from(r.latency_of_flows()) <= spec.stages.lengthened_vector[0];
@@ -23,7 +23,7 @@ pub(super) fn wait(r: &BoundUop, info: &StaticInst, spec: &Spec) -> Stall {
     }
 }
 
-/// Whether it is a base instruction, as cycle accounting has it: neither SIMD&FP nor SVE (manual table 14-6).
+/// Whether it is a base instruction in cycle accounting: neither SIMD&FP nor SVE (manual table 14-6).
 fn is_base(info: &StaticInst) -> bool {
     let vector = |r: Reg| matches!(r.class(), RegClass::Vector | RegClass::Predicate);
     match info.kind {

@@ -13,10 +13,10 @@ const EX: Pipes = Pipes::EXA.or(Pipes::EXB);
 pub(super) const EAG: Pipes = Pipes::EAGA.or(Pipes::EAGB);
 
 impl BoundUop {
-    /// Its way through the pipes.
+    /// Sets its flows through the pipes.
     pub(super) fn flows_from(&mut self, uop: &Uop, info: &StaticInst, spec: &Spec) {
         let point = u64::from(spec.assumptions.divide_point);
-        // A fixed bypass delays the flow behind it.
+        // A fixed bypass delays the next flow.
         let bypass = |i: usize| uop.flows.get(i + 1).map_or(0, |next| u64::from(next.wait));
         let latency = |(i, f): (usize, &Flow)| {
             u64::from(f.latency) + u64::from(f.latency_max - f.latency) * point / 100 + bypass(i)
@@ -24,14 +24,14 @@ impl BoundUop {
         let latencies = || uop.flows.iter().enumerate().map(latency);
         self.action = if uop.flows.is_empty() { Action::None } else { Action::Compute };
         if uop.blocking == Blocking::Pipe && !uop.flows.is_empty() {
-            // The flows follow each other in one pipe, which takes nothing else until they are through.
+            // The flows follow each other in one pipe, which accepts nothing else until they are complete.
             let total: u64 = latencies().sum();
             self.nflows = 1;
             self.flows[0] =
                 BoundFlow { pipes: uop.flows[0].pipes, all: false, latency: total as u16, busy: total as u16 };
         } else if uop.flows.len() == 2 && uop.flows[1].independent && info.mem.is_none() && info.branch == Branch::None
         {
-            // Two pipes work on it at the same time (a vector compare, say).
+            // Two pipes work on it at the same time (a vector compare, for example).
             let pipes = uop.flows[0].pipes.or(uop.flows[1].pipes);
             let longest = latencies().max().unwrap_or(0);
             self.nflows = 1;
@@ -47,7 +47,7 @@ impl BoundUop {
         self.together = self.issued_together(spec);
         if let Some(late) = uop.depends.iter().find(|d| d.flow > 0) {
             let after: u64 = latencies().take(late.flow as usize).sum();
-            // Flows in one pipe that block it are one.
+            // Flows that block one pipe are a single flow.
             let flow = late.flow.min(u32::from(self.nflows.max(1)) - 1) as u8;
             self.late = Late { flow, after: after.min(u8::MAX.into()) as u8, ..Late::NONE };
         }
@@ -55,8 +55,8 @@ impl BoundUop {
         self.vector = self.flows[..usize::from(self.nflows)].iter().any(|f| f.pipes.meets(FL));
     }
 
-    /// Whether the first two flows share an issue port and are as far apart as the stages of their pipes: the latencies of
-    /// WHILE, 1 in EXA and 3 in PRX, leave no cycle between the two (manual figures 2-2 and 2-4, table 16-3).
+    /// Whether the first two flows share an issue port and are as far apart as the stages of their pipes: the latencies
+    /// of WHILE, 1 in EXA and 3 in PRX, leave no cycle between the two (manual figures 2-2 and 2-4, table 16-3).
     fn issued_together(&self, spec: &Spec) -> bool {
         let behind = spec.stages.predicate.saturating_sub(spec.stages.integer);
         let [first, second, ..] = &self.flows;
@@ -85,7 +85,7 @@ impl BoundUop {
         cycles.min(u8::MAX.into()) as u8
     }
 
-    /// What follows from the rest.
+    /// Sets the fields that follow from others.
     pub(super) fn finish(&mut self) {
         self.chains =
             self.action == Action::Compute && !self.vector && matches!(self.attribute, Attribute::Rsx | Attribute::Rse);
@@ -127,7 +127,7 @@ impl BoundUop {
                 }
             }
             Action::BranchDirect | Action::BranchOnFlags | Action::BranchExecuted => s.commit_branch,
-            // Data of vectors, from the stage in which a store's data flow hands them over.
+            // Vector data, from the stage in which a store's data flow delivers them.
             Action::StoreData => s.commit_long,
             Action::None => 1,
             // The transfer of a general register has nothing to judge (manual figure 6-3).

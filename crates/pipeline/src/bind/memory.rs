@@ -1,4 +1,4 @@
-//! Which micro-operations access memory, and how.
+//! The micro-operations that access memory.
 
 use fxscope_isa::{Access, MemOp, RegClass, StaticInst};
 use fxscope_machine::{Recipe, Spec, Uop};
@@ -9,14 +9,14 @@ use crate::bound::{Action, Attribute, BoundFlow, BoundUop};
 
 /// The micro-operations of a row that access memory, in order, when the instruction is `info`.
 ///
-/// Every access passes an address pipe. So do operations on addresses, which a row has beside its accesses: one that a
-/// later access waits for, and the update of the base register, which comes last.
+/// Every access passes through an address pipe. So do other operations on addresses: one that a later access waits for,
+/// and the update of the base register, which comes last.
 pub(super) fn accesses(info: &StaticInst, uops: &[Uop]) -> Vec<usize> {
     if info.mem.is_none() {
         return Vec::new();
     }
     let on_address_pipe: Vec<usize> = (0..uops.len()).filter(|&k| addresses(&uops[k])).collect();
-    // A micro-operation that does more than pass the address pipe moves data; others beside it only make addresses.
+    // A micro-operation with more than an address flow moves data; others only make addresses.
     let moving: Vec<usize> = on_address_pipe.iter().copied().filter(|&k| uops[k].flows.len() > 1).collect();
     if !moving.is_empty() {
         return moving;
@@ -33,19 +33,19 @@ pub(super) fn accesses(info: &StaticInst, uops: &[Uop]) -> Vec<usize> {
     accesses
 }
 
-/// Whether an instruction accesses memory and its row has nothing that could: no flow of it passes an address pipe.
+/// Whether an instruction accesses memory but no flow of its row passes through an address pipe.
 #[must_use]
 pub fn lacks_access(info: &StaticInst, recipe: &Recipe) -> bool {
     info.mem.is_some() && accesses(info, &recipe.uops).is_empty()
 }
 
-/// Whether one of its flows passes an address pipe.
+/// Whether one of its flows passes through an address pipe.
 fn addresses(uop: &Uop) -> bool {
     uop.flows.iter().any(|flow| flow.pipes.within(EAG))
 }
 
 impl BoundUop {
-    /// Makes it the part number `part`, of `parts`, of the memory access `op`.
+    /// Makes it part number `part`, of `parts`, of the memory access `op`.
     pub(super) fn memory(&mut self, part: usize, parts: usize, op: &MemOp, info: &StaticInst, spec: &Spec) {
         add_all(&mut self.addr_srcs, &info.addr_srcs);
         self.part = part as u8;
@@ -82,7 +82,7 @@ impl BoundUop {
         self.load_latency = if latency > 0 { latency } else { spec.load_store.load_integer as u16 } as u8;
     }
 
-    /// Of a store's flows the address comes first, in whatever order its row has them.
+    /// Puts the address flow of a store first, whatever the order in its row.
     fn address_first(&mut self) {
         let address = |flow: &BoundFlow| flow.pipes.meets(EAG) && !flow.all;
         if self.nflows == 2 && !address(&self.flows[0]) && address(&self.flows[1]) {

@@ -1,4 +1,4 @@
-//! Joins decoded instructions with the machine's recipes: once for each static instruction.
+//! Binds decoded instructions to a machine: joins them with its recipes, once for each static instruction.
 
 mod accounting;
 mod flows;
@@ -24,7 +24,7 @@ use crate::mix::count_mix;
 use crate::partial::count_store_data;
 use crate::predecode::share;
 
-/// Resolves a block of decoded instructions for `spec`.
+/// Binds a block of decoded instructions to the machine `spec`.
 #[must_use]
 pub fn bind_block(start: u64, infos: &[StaticInst], spec: &Spec) -> BoundBlock {
     let mut uops = Vec::new();
@@ -49,7 +49,7 @@ pub fn bind_block(start: u64, infos: &[StaticInst], spec: &Spec) -> BoundBlock {
         let info = packed.as_ref().unwrap_or(info);
         let packs = |next: &StaticInst| spec.recipes.get(next.class).is_some_and(|r| r.movprfx_packable);
         if info.kind == InstKind::MovPrfx && infos.get(i + 1).is_some_and(packs) {
-            // It becomes one micro-operation with the instruction behind it (manual 4.3).
+            // It is packed with the next instruction into one micro-operation (manual 4.3).
             prefix = Some(&infos[i]);
         } else if let Some(merge) = merge {
             bind_inst(i as u8, info, &with_merge(recipe, merge, spec), spec, &mut uops);
@@ -92,7 +92,7 @@ pub fn bind_block(start: u64, infos: &[StaticInst], spec: &Spec) -> BoundBlock {
     }
 }
 
-/// Tells each micro-operation of its instruction's memory access and where its words are.
+/// Sets the memory access of each micro-operation, and where its words are.
 fn place_words(uops: &mut [BoundUop], mem: &[Option<BoundAccess>]) {
     let starts: Vec<u16> = mem
         .iter()
@@ -106,7 +106,7 @@ fn place_words(uops: &mut [BoundUop], mem: &[Option<BoundAccess>]) {
 
 /// Marks the micro-operations with which a fetch block begins.
 fn place_in_blocks(uops: &mut [BoundUop], start: u64, fetch_bytes: u64) {
-    // The instruction behind the last one that has micro-operations: instructions from there on come together.
+    // One past the last instruction with micro-operations: instructions from there on are read together.
     let mut from = 0;
     for uop in uops {
         let inst = u64::from(uop.inst);
@@ -154,8 +154,8 @@ fn bind_inst(index: u8, info: &StaticInst, recipe: &Recipe, spec: &Spec, out: &m
     decode_together(&mut out[first..], info, recipe);
 }
 
-/// Moves a micro-operation that reads a register before the one of its instruction that writes it, unless it waits for
-/// that: a register has one value at a time here.
+/// Moves a micro-operation that reads a register before the one of its instruction that writes it, unless it depends on
+/// that one: a register has one value at a time here.
 fn readers_first(uops: &mut [BoundUop]) {
     for i in 0..uops.len() {
         let reads = |j: usize, regs: &[u8]| {
@@ -171,7 +171,7 @@ fn readers_first(uops: &mut [BoundUop]) {
     }
 }
 
-/// How the micro-operations of one instruction are decoded: which are first and last, and who may be beside them.
+/// How the micro-operations of an instruction are grouped: which are first and last, and what may share their group.
 fn decode_together(uops: &mut [BoundUop], info: &StaticInst, recipe: &Recipe) {
     let count = uops.len();
     // A gather or scatter is decoded alone (manual 7.8.2).

@@ -6,13 +6,13 @@ use fxscope_machine::Pipes;
 use super::flows::FL;
 use crate::bound::{Action, BY_PIPE, BoundUop, Producer, READY, TEMP, TEMPS};
 
-/// The register that carries the result of an instruction's micro-operation number `uop` to others of it.
+/// The register that carries the result of micro-operation number `uop` to others of the same instruction.
 pub(super) fn temp(uop: usize) -> u8 {
     TEMP + (uop % TEMPS) as u8
 }
 
-/// Adds `reg` to a list of operands. Lists are as long as the most demanding instruction; operands
-/// beyond that would only be ready earlier than others of the same instruction in practice.
+/// Adds `reg` to a list of operands. Lists are long enough for all instructions but a few, whose further operands are
+/// ready earlier than the others in practice.
 pub(super) fn push(list: &mut [u8], reg: u8) {
     if list.contains(&reg) {
         return;
@@ -37,7 +37,7 @@ pub(super) fn add_all(list: &mut [u8], regs: &RegList) {
 }
 
 impl BoundUop {
-    /// It makes the value of `reg`, which is renamed for it.
+    /// It writes `reg`, which is renamed.
     pub(super) fn gives(&mut self, reg: Reg) {
         push(&mut self.dsts, reg.0);
         match reg.class() {
@@ -76,14 +76,14 @@ impl BoundUop {
         self.action == Action::Load && !self.continues
     }
 
-    /// Who makes its result, as far as bypasses care.
+    /// The producer of its result, as far as bypasses distinguish it.
     pub(super) fn result_producer(&self, info: &StaticInst) -> Producer {
         let predicate = info.dsts.iter().any(|r| r.class() == RegClass::Predicate);
         let used = |p: Pipes| self.flows[..usize::from(self.nflows)].iter().any(|f| f.pipes.meets(p));
         match () {
             () if predicate && self.action == Action::Load => Producer::PredicateLoad,
             () if predicate && used(FL) => Producer::Compare,
-            // Of flows one after the other, the last makes the result.
+            // The last of several flows makes the result.
             () if self.flows[usize::from(self.nflows.max(1)) - 1].pipes.meets(Pipes::PRX) => Producer::Predicate,
             () => Producer::Plain,
         }

@@ -1,10 +1,10 @@
-//! MOVPRFX: packed with the instruction behind it (manual 4.3, 6.5.1).
+//! MOVPRFX: packing with the next instruction (manual 4.3, 6.5.1).
 
 use fxscope_isa::{RegClass, RegList, StaticInst};
 use fxscope_machine::{Dependence, Recipe, Spec, Uop};
 
-/// An instruction packed with the MOVPRFX before it: it reads what the MOVPRFX reads in place of the register moved.
-/// What a merging one keeps of that register is left to the operation at the end, if there is one (`extra`).
+/// An instruction packed with the MOVPRFX before it: it reads the source of the MOVPRFX instead of the moved register.
+/// If there is an operation at the end (`extra`), that one merges.
 pub(super) fn behind_prefix(info: &StaticInst, prefix: &StaticInst, extra: bool) -> StaticInst {
     let mut packed = *info;
     packed.srcs = RegList::EMPTY;

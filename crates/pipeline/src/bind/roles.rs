@@ -1,8 +1,8 @@
-//! What each micro-operation of an instruction has to do with its operands and results.
+//! The operands and results of each micro-operation of an instruction.
 //!
-//! A row prints which micro-operation waits for which other one, not which register each reads. That follows from the
-//! kinds of micro-operations: those that wait for no other one read the operands, the accumulator goes to the one that
-//! adds to it, addresses and data of a memory access to the pipes that handle them.
+//! A row lists the dependences between micro-operations, not the registers that each reads. These follow from the kinds
+//! of micro-operations: those that depend on no other one read the operands; the one that accumulates reads the
+//! accumulator; the pipes of a memory access read its addresses and data.
 
 use fxscope_isa::{Access, MemOp, Reg, RegClass, Shape, StaticInst};
 use fxscope_machine::{Pipes, Recipe, Uop};
@@ -18,7 +18,7 @@ pub(super) struct Roles<'a> {
     uops: &'a [Uop],
     /// Those that access memory.
     accesses: Vec<usize>,
-    /// The one that moves the base register on.
+    /// The one that updates the base register.
     update: Option<usize>,
     /// Those that read the accumulator, when others do not.
     accumulate: Vec<usize>,
@@ -45,14 +45,14 @@ impl<'a> Roles<'a> {
         self.accesses.iter().position(|&access| access == k)
     }
 
-    /// Whether micro-operation `k` hands data over to a scatter's store ports, whose addresses the one before it makes (manual
-    /// 7.8.2, figure 7-7).
+    /// Whether micro-operation `k` makes the data of a scatter, whose addresses the previous one makes (manual 7.8.2,
+    /// figure 7-7).
     pub(super) fn makes_store_data(&self, k: usize) -> bool {
         let scatters = |op: MemOp| op.shape == Shape::Indexed && op.access == Access::Store;
         self.part(k).is_none() && self.info.mem.is_some_and(scatters)
     }
 
-    /// Gives micro-operation `k` its operands; an access has those of its own already.
+    /// Sets the operands of micro-operation `k`. Those of an access are set already.
     pub(super) fn operands(&self, k: usize, r: &mut BoundUop) {
         self.wait_for_others(k, r);
         if self.part(k).is_some() {
@@ -71,7 +71,7 @@ impl<'a> Roles<'a> {
         }
     }
 
-    /// Gives micro-operation `k` its results.
+    /// Sets the results of micro-operation `k`.
     pub(super) fn results(&self, k: usize, r: &mut BoundUop) {
         let needs = |later: usize| self.uops[later].depends.iter().any(|d| later - d.places as usize == k);
         if (k + 1..self.uops.len()).any(|later| needs(later) || self.inserted(later) == Some(k)) {
@@ -130,7 +130,7 @@ impl<'a> Roles<'a> {
         }
     }
 
-    /// Operands of an address or data micro-operation beside the accesses of an instruction.
+    /// Operands of an address or data micro-operation that is not an access itself.
     fn beside_access(&self, k: usize, r: &mut BoundUop) {
         let pipes = self.uops[k].flows.first().map_or(Pipes::default(), |f| f.pipes);
         let makes_nothing = self.uops[k].flows.iter().all(|f| f.latency == 0);
@@ -142,7 +142,7 @@ impl<'a> Roles<'a> {
         }
     }
 
-    /// An operation on addresses needs the registers they are formed from.
+    /// An operation on addresses reads the registers that they are formed from.
     fn addresses(&self, r: &mut BoundUop) {
         self.info.addr_srcs.iter().filter(|reg| reg.class() != RegClass::Predicate).for_each(|reg| {
             push(&mut r.srcs, reg.0);
@@ -150,8 +150,8 @@ impl<'a> Roles<'a> {
         });
     }
 
-    /// The access whose element micro-operation `k` puts into a register. Rows of such loads print no dependence, but
-    /// there is nothing else that it could work on.
+    /// The access whose element micro-operation `k` inserts into a register. Rows of such loads list no dependence, but
+    /// there is no other possible source.
     fn inserted(&self, k: usize) -> Option<usize> {
         let access = k.checked_sub(1).filter(|before| self.accesses.contains(before))?;
         let loads = self.info.mem.is_some_and(|op| op.access == Access::Load);
@@ -204,7 +204,7 @@ impl<'a> Roles<'a> {
         if depends.len() < 2 { Vec::new() } else { before.collect() }
     }
 
-    /// Whether there is an operand of the kind that micro-operation `k` reads besides the accumulator.
+    /// Whether there is an operand, other than the accumulator, of the kind that micro-operation `k` reads.
     fn has_operand_besides(&self, k: usize) -> bool {
         let pipes = self.uops[k].flows.first().map_or(Pipes::default(), |f| f.pipes);
         let class = match () {
@@ -215,7 +215,7 @@ impl<'a> Roles<'a> {
         self.besides_accumulator().any(|reg| reg.class() == class)
     }
 
-    /// The operands, the accumulator left out once: it may be another operand too.
+    /// The operands without one occurrence of the accumulator, which may be another operand, too.
     fn besides_accumulator(&self) -> impl Iterator<Item = Reg> + '_ {
         let place = self.info.srcs.iter().position(|reg| Some(reg) == self.info.accumulator);
         self.info.srcs.iter().enumerate().filter(move |&(i, _)| Some(i) != place).map(|(_, reg)| reg)

@@ -2,16 +2,18 @@
 
 use fxscope_calendar::Cycle;
 
-/// Cycles whose releases are counted one by one: more than most operations wait, and little for the host's caches.
+/// Cycles with a counter of their own: more than most operations wait, and few for the host's caches.
 const NEAR: usize = 1024;
 
-/// Entries that are released after the cycle that dispatch has come to, `now`; numbers of a byte for each station.
+/// Entries that are released after `now`, the current cycle of dispatch; a byte for each station.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Releases {
-    /// Released at each of the next cycles.
+    /// Entries released in each of the next cycles.
+    #[serde(with = "fxscope_calendar::array")]
     near: Box<[u64; NEAR]>,
-    /// Released later when they were added.
+    /// Entries that were released later than that when they were added.
     far: Vec<(Cycle, u64)>,
-    /// The first cycle of those.
+    /// The first cycle of `far`.
     far_from: Cycle,
 }
 
@@ -32,7 +34,7 @@ impl Releases {
         }
     }
 
-    // There are no more of them than stations have entries.
+    // At most as many as stations have entries.
     #[cold]
     #[inline(never)]
     fn add_far(&mut self, t: Cycle, entries: u64) {
@@ -40,7 +42,7 @@ impl Releases {
         self.far_from = self.far_from.min(t);
     }
 
-    /// One of the entries that are released at `t`, where `one` counts them, is not. Returns whether there was one.
+    /// Takes back the release of one entry at `t`; `one` is the unit of its station. Returns whether there was one.
     #[cold]
     #[inline(never)]
     pub fn take_back(&mut self, now: Cycle, t: Cycle, one: u64) -> bool {
@@ -57,17 +59,17 @@ impl Releases {
         there
     }
 
-    /// What was to be released is released so many cycles later.
+    /// Moves all releases `cycles` later.
     pub fn fast_forward(&mut self, cycles: Cycle) {
         self.near.rotate_right(cycles as usize % NEAR);
         self.far.iter_mut().for_each(|(at, _)| *at += cycles);
         self.far_from = self.far_from.saturating_add(cycles);
     }
 
-    /// Time goes on from `now` to `t`, which is later; returns what has been released until then.
+    /// Time advances from `now` to `t`. Returns what is released until then.
     #[inline(always)]
     pub fn pass(&mut self, now: Cycle, t: Cycle) -> u64 {
-        // Mostly by one cycle, for which the host need not begin to count.
+        // Mostly by one cycle, for which no loop is needed.
         let mut released = self.take(now + 1);
         if t > now + 1 {
             for cycle in now + 2..t.min(now + NEAR as u64) + 1 {
@@ -112,7 +114,7 @@ impl Releases {
     }
 }
 
-/// Cycles that are looked at together.
+/// Cycles that are searched together.
 const CHUNK: usize = 8;
 
 #[inline(always)]

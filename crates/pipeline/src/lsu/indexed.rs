@@ -10,9 +10,9 @@ use crate::bind::BoundUop;
 
 impl Lsu {
     /// Gather: pairs of elements, one flow for a pair within a block, two otherwise (manual 7.8.2). Address generation
-    /// takes several cycles, which write a share of the pairs each. A pair without active elements has a flow all the same
-    /// if its cycle writes an address that is needed: so counts of `GATHER_0FLOW` and `GATHER_1FLOW` of measured programs
-    /// say, exactly.
+    /// takes several cycles, each of which writes a share of the pairs. A pair without active elements still has a flow
+    /// if its cycle writes an address that is needed: this reproduces measured counts of `GATHER_0FLOW` and
+    /// `GATHER_1FLOW` exactly.
     #[cold]
     #[inline(never)]
     pub(super) fn gather(
@@ -173,7 +173,8 @@ impl Lsu {
         last
     }
 
-    /// When the next flow of one register of structures is ready, behind one that was ready at `ready` and ran at `at`. An access with a port for each flow makes an address a cycle; another one sends its flows one by one.
+    /// When the next flow of one register of structures is ready, behind one that was ready at `ready` and ran at `at`.
+    /// An access with a port for each flow makes an address a cycle; another one sends its flows one by one.
     fn next_flow(&self, uop: &BoundUop, ready: Cycle, at: Cycle) -> Cycle {
         if uop.fetch_ports > 1 { ready + 1 } else { at + self.flow_after_flow(uop) }
     }
@@ -210,7 +211,7 @@ fn address_cycle(uop: &BoundUop, place: usize, places: usize) -> Cycle {
     (place * cycles / places) as Cycle
 }
 
-/// Whether an address of an active element is made in the same cycle as those of `pair`, which has none.
+/// Whether an address of an active element is generated in the same cycle as those of `pair`, which has none.
 fn made_with_active(uop: &BoundUop, mask: u64, pair: usize, pairs: usize, step: usize) -> bool {
     let cycle = address_cycle(uop, pair, pairs);
     let active = |other: usize| mask >> (2 * other * step) & (1 | 1 << step) != 0;

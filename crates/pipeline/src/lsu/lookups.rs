@@ -1,4 +1,4 @@
-//! With which addresses accesses look up the data TLB: what their flows do, without their time.
+//! Lists the addresses that each access looks up in the data TLB, without timing.
 
 use fxscope_isa::{Access, Shape};
 use fxscope_memory::Pointer;
@@ -10,11 +10,11 @@ use crate::bind::{Action, BoundBlock, BoundUop};
 use crate::core::Pipeline;
 
 impl Pipeline {
-    /// Appends to `addresses`, without the tags of their pointers, those with which the first `executed` instructions of
-    /// `block`, which has just run and left `stream`, have looked up the data TLB, in their order.
+    /// Appends to `addresses` the addresses, without pointer tags, with which the first `executed` instructions of
+    /// `block` have looked up the data TLB, in order. The block has just run and left `stream`.
     ///
-    /// Loads that went ahead of a store by mistake look up a second time what is not repeated here, and of prefetch
-    /// instructions weak ones are left out: whether they do depends on what the TLB holds.
+    /// The second lookup of loads that wrongly went ahead of a store is not repeated here. Weak prefetch instructions
+    /// are left out: whether they look up depends on the contents of the TLB.
     pub fn data_lookups(&mut self, block: &BoundBlock, executed: usize, stream: &[u64], addresses: &mut Vec<u64>) {
         let end = executed.checked_sub(1).map_or(0, |last| block.uop_end[last] as usize);
         for uop in &block.uops[..end] {
@@ -33,7 +33,7 @@ impl Pipeline {
         }
     }
 
-    /// Of prefetched addresses, from the place `first` on, those stay that are translated whatever the TLB holds.
+    /// Of the prefetched addresses from place `first` on, keeps those that are translated whatever the TLB holds.
     fn keep_strong(&mut self, first: usize, addresses: &mut Vec<u64>) {
         let mut kept = first;
         for i in first..addresses.len() {
@@ -69,7 +69,7 @@ impl Lsu {
         }
     }
 
-    /// One flow: the line it begins in, and the one behind it if it reaches into that.
+    /// One flow: the line in which it begins, and the next one if it extends into it.
     fn flow(&self, pointer: u64, bytes: Span, out: &mut Vec<u64>) {
         out.push(pointer);
         if bytes.crosses(self.line_shift) {

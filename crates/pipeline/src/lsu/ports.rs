@@ -2,12 +2,13 @@
 
 use fxscope_calendar::Cycle;
 
-/// Ports that are taken and given back in program order.
+/// Ports that are taken and released in program order.
 ///
-/// A virtual port is taken at dispatch. The real ports are a window over the virtual ones: what issues needs a port less
-/// than a window's length behind the oldest one in use.
+/// A virtual port is taken at dispatch. The real ports are a window over the virtual ones: what issues needs a port
+/// less than a window's length behind the oldest one in use.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Ports {
-    /// When each of the last virtual ports is given back; a power of two of them, to be found with a mask.
+    /// When each of the last virtual ports is released; a power of two of them, to be indexed with a mask.
     times: Box<[Cycle]>,
     next: usize,
     real: usize,
@@ -24,7 +25,7 @@ impl Ports {
         Ports { times: vec![0; of.next_power_of_two()].into(), next: 0, real, of, last: 0 }
     }
 
-    /// When the next `n` accesses (at least one) may issue: the real ports of those before are given back in order.
+    /// When the next `n` accesses (at least one) may issue: the real ports of earlier ones are released in order.
     #[inline(always)]
     #[must_use]
     pub fn real_free(&self, n: u8) -> Cycle {
@@ -38,20 +39,20 @@ impl Ports {
         self.port_before(self.of, n)
     }
 
-    /// When the last of `n` new ports finds the one `window` places before it given back.
+    /// When the port `window` places before the last of `n` new ports is released.
     #[inline(always)]
     fn port_before(&self, window: usize, n: u8) -> Cycle {
         let ahead = usize::from(n.max(1) - 1).min(window - 1);
         self.times[(self.next + ahead).wrapping_sub(window) & (self.times.len() - 1)]
     }
 
-    /// Everything is as it is now, so many cycles later.
+    /// Moves the state `cycles` later.
     pub fn fast_forward(&mut self, cycles: Cycle) {
         self.last += cycles;
         self.times.iter_mut().for_each(|t| *t += cycles);
     }
 
-    /// Takes `n` ports, to be given back at `until` or when the one before is.
+    /// Takes `n` ports. They are released at `until`, or later with the port before them.
     #[inline(always)]
     pub fn take(&mut self, n: u8, until: Cycle) {
         self.last = self.last.max(until);

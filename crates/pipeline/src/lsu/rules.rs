@@ -1,34 +1,34 @@
-//! What of a memory access depends on the instruction alone (manual tables 7-2 to 7-6): decided once.
+//! Properties of a memory access that depend on the instruction alone (manual tables 7-2 to 7-6): set once.
 
 use fxscope_isa::{MemOp, RegClass, Shape, StaticInst};
 use fxscope_machine::Spec;
 
 use crate::bound::BoundAccess;
 
-/// How a store passes the write buffer (manual table 7-2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a store passes through the write buffer (manual table 7-2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Writing {
     /// Log2 of the bytes of the aligned blocks its data are split into.
     pub shift: u8,
-    /// Its data may join those of the store before.
+    /// Its data may merge with those of the previous store.
     pub merges: bool,
-    /// Its writes count in both load/store pipes: those of vector registers, as counts of measured loops have it.
+    /// Its writes count in both load/store pipes: those of vector registers do, by measured counts of loops.
     pub wide: bool,
 }
 
-/// Mark of predicates in forwarding classes.
+/// Flag of predicates in forwarding classes.
 const PREDICATE: u8 = 0x80;
 
-/// Whether a store of one forwarding class may forward to a load of another (manual table 7-3). Class 0 forwards to
-/// nobody; 1 to 8 are scalar accesses of so many bytes, which reach their own size and smaller ones; the others are whole
-/// registers, which reach their like only.
+/// Whether a store of one forwarding class may forward to a load of another (manual table 7-3). Class 0 does not
+/// forward; 1 to 8 are scalar accesses of this many bytes, which forward to the same size and smaller ones; the others
+/// are whole registers, which forward to their own class only.
 #[inline(always)]
 #[must_use]
 pub fn forwards(store: u8, load: u8) -> bool {
     load != 0 && (load == store || (load <= store && store <= 8))
 }
 
-/// Joins an access with the machine's rules.
+/// Binds an access to the machine's rules.
 #[must_use]
 pub fn bind_access(op: &MemOp, info: &StaticInst, spec: &Spec) -> BoundAccess {
     let vector_bytes = spec.clock.vector_bits as usize / 8;
@@ -60,7 +60,7 @@ pub fn bind_access(op: &MemOp, info: &StaticInst, spec: &Spec) -> BoundAccess {
     }
 }
 
-/// What the manual's tables tell apart.
+/// The properties that the manual's tables distinguish.
 struct Kind {
     /// Its register is a vector, a predicate.
     vector: bool,
@@ -84,7 +84,8 @@ impl Kind {
         }
     }
 
-    /// A store whose tag access may run beside a store write, if its address and active elements allow (table 7-5).
+    /// A store whose tag access may share a cycle with a store write, if its address and active elements allow (table
+    /// 7-5).
     fn eligible(&self, op: &MemOp) -> bool {
         match op.shape {
             Shape::Single => !self.interleaved && op.bytes / u16::from(op.regs.max(1)) >= 8,

@@ -1,4 +1,4 @@
-//! What older stores do to a load: forwarding, interlocks and ordering violations (manual 7.5).
+//! The store queue: store-to-load forwarding, interlocks and ordering violations (manual 7.5).
 
 use std::ops::Range;
 
@@ -7,13 +7,13 @@ use fxscope_machine::spec::LoadStore;
 
 use super::rules::forwards;
 
-/// Stores remembered: all that can be in the store ports and the write buffer.
+/// Stores in the queue: all that can be in the store ports and the write buffer.
 const REMEMBERED: usize = 64;
-/// Bytes of the blocks by which stores are looked up first, as a power of two.
+/// Log2 bytes of the blocks by which stores are looked up first.
 const BLOCK_SHIFT: u8 = 6;
 
 /// Bytes `[start, end)`, at least one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Span {
     /// First byte.
     pub start: u64,
@@ -57,8 +57,8 @@ impl Span {
     }
 }
 
-/// A store that younger loads may run into.
-#[derive(Clone, Copy, Default)]
+/// A store that younger loads may depend on.
+#[derive(Clone, Copy, Default, serde::Deserialize, serde::Serialize)]
 pub struct Store {
     /// Its bytes, and the bytes dependency detection takes it to write.
     pub bytes: Span,
@@ -68,9 +68,9 @@ pub struct Store {
     pub known: Cycle,
     /// When its access to the tags (ST0) ran.
     pub tags: Cycle,
-    /// When its line arrives; 0 if it was there.
+    /// When its line arrives; 0 if it hit.
     pub line: Cycle,
-    /// From when on flows of loads find its data and have them forwarded.
+    /// From when on loads find its data and have them forwarded.
     pub found: Cycle,
     /// When it committed.
     pub committed: Cycle,
@@ -93,44 +93,46 @@ pub struct Read {
     pub forward: u8,
 }
 
-/// What a read that runs at a given time meets.
+/// The outcome of a lookup for a read at a given time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Meeting {
-    /// No older store is in the way, or the one that is hands its data over in time.
+pub enum Lookup {
+    /// No older store conflicts, or the one that does forwards its data in time.
     Passed,
-    /// The flow is cancelled. It is of no use to send it again before this time.
+    /// The flow is cancelled. A replay before this time would be cancelled, too.
     Cancelled(Cycle),
-    /// It went ahead of a store whose address was not known, which commits at this time.
+    /// An ordering violation: it went ahead of a store whose address was not known, which commits at this time.
     TooEarly(Cycle),
 }
 
-/// What is known of the stores into a block.
-#[derive(Clone, Copy, Default)]
+/// The stores into a block.
+#[derive(Clone, Copy, Default, serde::Deserialize, serde::Serialize)]
 struct Block {
-    /// When the last of them is done.
+    /// When the last of them completes.
     done: Cycle,
-    /// Which of the remembered stores they are, a bit for the place of each.
+    /// Their places in the queue, a bit for each.
     stores: u64,
 }
 
-// A word has a bit for each store that is remembered.
+// A word has a bit for each place in the queue.
 const _: () = assert!(REMEMBERED == u64::BITS as usize);
 
-/// The last stores, oldest first.
+/// The last stores in program order.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct StoreQueue {
+    #[serde(with = "fxscope_calendar::array")]
     stores: Box<[Store; REMEMBERED]>,
     count: usize,
     /// Blocks by the compared part of their addresses.
     blocks: Box<[Block]>,
-    /// The compared bits of addresses where whole ones are not at hand, and the log2 of what they span.
+    /// The address bits that are compared when the whole address is not known, and the log2 of their span.
     partial: u64,
     partial_shift: u8,
-    /// Cycles after which a flow in the pipes has its whole physical address.
+    /// Cycles after which a flow in the pipes knows its whole physical address.
     partial_stages: Cycle,
 }
 
 impl StoreQueue {
-    /// No stores.
+    /// An empty queue.
     #[must_use]
     pub fn new(spec: &LoadStore) -> StoreQueue {
         let partial_bits = spec.partial_address_bits;
@@ -145,8 +147,8 @@ impl StoreQueue {
         }
     }
 
-    /// The flow of a store that will be [done](StoreQueue::done) after `others` that are not either takes the place of
-    /// the oldest store.
+    /// A store's flow takes the place of the oldest store. It will be [complete](StoreQueue::done) after `others` that
+    /// are not complete either.
     #[inline(always)]
     pub fn begin(&mut self, others: usize, store: Store) {
         let place = (self.count + others) % REMEMBERED;
@@ -157,13 +159,13 @@ impl StoreQueue {
         self.stores[place] = store;
     }
 
-    /// The first store that is not done yet.
+    /// The first store that is not complete.
     #[inline(always)]
     pub fn next(&mut self) -> &mut Store {
         &mut self.stores[self.count % REMEMBERED]
     }
 
-    /// All is known now of the first store that was not done, which is younger than all before.
+    /// The first store that was not complete is: it is younger than all complete ones.
     #[inline(always)]
     pub fn done(&mut self) {
         let place = self.count % REMEMBERED;
@@ -177,25 +179,25 @@ impl StoreQueue {
         self.count += 1;
     }
 
-    /// Where a block stands.
+    /// The index of a block.
     #[inline(always)]
     fn place_of(&self, block: u64) -> usize {
         block as usize & (self.partial >> BLOCK_SHIFT) as usize
     }
 
-    /// Whether a store that is not done at `t` may meet these bytes; `false` is certain.
+    /// Whether a store that is not complete at `t` may overlap these bytes. `false` is certain.
     #[inline(always)]
     #[must_use]
-    pub fn may_meet(&self, checked: Span, t: Cycle) -> bool {
+    pub fn may_conflict(&self, checked: Span, t: Cycle) -> bool {
         let busy = |block: u64| self.blocks[self.place_of(block)].done > t;
         let mut blocks = checked.blocks(BLOCK_SHIFT);
         busy(blocks.start) || (blocks.start + 1 < blocks.end && blocks.any(busy))
     }
 
-    /// What `read` meets when its flow runs at `t`: the youngest store in its way decides.
+    /// Looks up `read`, whose flow runs at `t`. The youngest conflicting store decides.
     #[inline(always)]
     #[must_use]
-    pub fn meet(&self, read: &Read, t: Cycle) -> Meeting {
+    pub fn look_up(&self, read: &Read, t: Cycle) -> Lookup {
         let blocks = read.checked.blocks(BLOCK_SHIFT);
         let stores = blocks.fold(0, |stores, block| stores | self.blocks[self.place_of(block)].stores);
         // The youngest in the highest bit.
@@ -205,34 +207,34 @@ impl StoreQueue {
             let back = stores.leading_zeros();
             stores ^= 1 << 63 >> back;
             let store = &self.stores[youngest.wrapping_sub(back as usize) % REMEMBERED];
-            if store.done <= t || !self.meets_partly(read.checked, store.checked) {
+            if store.done <= t || !self.overlaps_partly(read.checked, store.checked) {
                 continue;
             }
             let meets = read.checked.meets(store.checked);
             if store.known > t {
                 if meets {
-                    return Meeting::TooEarly(store.committed);
+                    return Lookup::TooEarly(store.committed);
                 }
             } else if meets && forwards(store.forward, read.forward) && store.bytes.holds(read.bytes) {
-                // A flow that comes before the data is cancelled too, and knows of no time at which to come again.
-                return if store.found <= t { Meeting::Passed } else { Meeting::Cancelled(0) };
-            } else if meets || self.seems_to_meet(read, store, t) {
-                return Meeting::Cancelled(store.line);
+                // A flow that comes before the data is cancelled, too, and does not know when they come.
+                return if store.found <= t { Lookup::Passed } else { Lookup::Cancelled(0) };
+            } else if meets || self.seems_to_overlap(read, store, t) {
+                return Lookup::Cancelled(store.line);
             }
         }
-        Meeting::Passed
+        Lookup::Passed
     }
 
-    /// Whether bytes meet others when only the compared parts of their addresses are looked at.
+    /// Whether two spans overlap in the compared address bits.
     #[inline(always)]
-    fn meets_partly(&self, a: Span, b: Span) -> bool {
+    fn overlaps_partly(&self, a: Span, b: Span) -> bool {
         let within = |start: u64, other: Span| start.wrapping_sub(other.start) & self.partial < other.end - other.start;
         within(a.start, b) | within(b.start, a)
     }
 
-    /// Whether nothing but the compared part of its address, which meets, is known of a store: for a read across a page,
+    /// Whether a store that overlaps in the compared address bits must be taken to overlap: for a read across a page,
     /// and for stores whose flow is young in the pipes or that wait for their line (manual 7.5.2).
-    fn seems_to_meet(&self, read: &Read, store: &Store, t: Cycle) -> bool {
+    fn seems_to_overlap(&self, read: &Read, store: &Store, t: Cycle) -> bool {
         let in_pipes = |from: Cycle| from <= t && t < from + self.partial_stages;
         read.bytes.crosses(self.partial_shift) || in_pipes(store.tags) || in_pipes(store.writes) || t < store.line
     }

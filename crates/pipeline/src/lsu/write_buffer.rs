@@ -8,6 +8,7 @@ use super::rules::Writing;
 use super::store_queue::Span;
 
 /// Entries with data of committed stores.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct WriteBuffer {
     entries: BufferPool,
     /// The youngest entry: its aligned block, the block's size, and when it is written.
@@ -15,7 +16,7 @@ pub struct WriteBuffer {
     /// When the last of all data that has come here is written.
     last: Cycle,
     store_write: Cycle,
-    /// The cycle in which a store moved here last, and how many have in that cycle, of so many that may.
+    /// The cycle in which a store moved here last, the number of stores in that cycle, and the most.
     moved: (Cycle, u32),
     moves: u32,
 }
@@ -45,8 +46,8 @@ impl WriteBuffer {
         }
     }
 
-    /// Bytes of a store that moves to the buffer at `moved` go through it, and are written once their line is there at
-    /// `line`. They are split at the blocks of `writing`, and join the youngest entry if it holds their block and is not
+    /// A store moves to the buffer at `moved`, and its bytes are written once their line has arrived at `line`. They
+    /// are split into the blocks of `writing`, and merge with the youngest entry if it holds the same block and is not
     /// written yet.
     #[inline(always)]
     pub fn write(
@@ -80,9 +81,9 @@ impl WriteBuffer {
         written
     }
 
-    /// When the data of a store that committed at `t` move from its port: they do so in order, some a cycle.
+    /// When the data of a store that committed at `t` move from its port: in order, several per cycle.
     #[inline(always)]
-    pub fn turn(&mut self, t: Cycle) -> Cycle {
+    pub fn move_in(&mut self, t: Cycle) -> Cycle {
         let (last, many) = self.moved;
         self.moved = match t > last {
             true => (t, 1),
@@ -92,8 +93,8 @@ impl WriteBuffer {
         self.moved.0
     }
 
-    /// A `DC ZVA` that committed at `t` goes through the buffer and follows all older stores; `sent` sends it to L2 and tells
-    /// when that has zeroed the line. Returns when it left the store port.
+    /// A `DC ZVA` that committed at `t` passes through the buffer after all older stores. `sent` sends it to L2 and
+    /// returns when L2 has zeroed the line. Returns when it left the store port.
     pub fn zero(&mut self, t: Cycle, sent: impl FnOnce(Cycle) -> Cycle) -> Cycle {
         let entry = self.entries.first_free(t);
         let zeroed = sent(entry.at.max(t + self.store_write).max(self.last + 1));
@@ -107,11 +108,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stores_move_in_order_and_so_many_a_cycle() {
+    fn stores_move_in_order_and_at_most_the_given_number_per_cycle() {
         let mut spec = fxscope_machine::load("a64fx", &[]).expect("built in");
         spec.tables.load_store.write_buffer_moves = 2;
         let mut buffer = WriteBuffer::new(&spec.load_store);
-        let moved = [10, 10, 10, 10, 10, 20, 15, 15].map(|committed| buffer.turn(committed));
+        let moved = [10, 10, 10, 10, 10, 20, 15, 15].map(|committed| buffer.move_in(committed));
         assert_eq!(moved, [10, 10, 11, 11, 12, 20, 20, 21]);
     }
 }

@@ -1,23 +1,24 @@
-//! The branch target buffer (BTB, manual 3.2.4): which branches there are, and where they lead.
+//! The branch target buffer (BTB, manual 3.2.4): known branches and their targets.
 
 use fxscope_machine::spec::Frontend;
 
 /// A branch; its address has two free bits.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, serde::Deserialize, serde::Serialize)]
 struct Entry {
     /// Address of the branch, with [`REHASHED`] for an entry found by history.
     tag: u64,
-    /// Where it leads, or for conditional branches the way noted for it.
+    /// Its target, or the noted direction of a conditional branch.
     value: u64,
 }
 
-/// Marks the tag of an entry that stands where address and history lead.
+/// Marks the tag of an entry that is indexed by address and history.
 const REHASHED: u64 = 1;
 
 /// A set-associative buffer with the least recently used entry replaced.
 ///
-/// Each branch has one entry under its address. An indirect branch that leads elsewhere than the last time gets more,
-/// each where its address together with the histories of directions and targets leads (rehash).
+/// Each branch has one entry under its address. An indirect branch whose target changes gets more entries, each indexed
+/// by its address and the histories of directions and targets (rehash).
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Btb {
     /// `ways` for each set, most recent first.
     entries: Box<[Entry]>,
@@ -25,7 +26,7 @@ pub struct Btb {
     set_mask: usize,
     /// Hash of the last targets of indirect branches (THR).
     history: u64,
-    /// Bits by which it moves on with each target.
+    /// Bits by which it shifts with each target.
     step: u32,
     /// Bits that select a set.
     index_bits: u32,
@@ -50,13 +51,13 @@ impl Btb {
         }
     }
 
-    /// What is known of the branch at `pc`.
+    /// The entry of the branch at `pc`.
     #[inline(always)]
     pub fn find(&mut self, pc: u64) -> Option<u64> {
         self.look_up(pc >> 2, pc)
     }
 
-    /// Where the indirect branch at `pc` leads with these directions of the last branches, the newest in bit 0.
+    /// The target of the indirect branch at `pc` for these directions of the last branches, the newest in bit 0.
     pub fn find_rehashed(&mut self, pc: u64, directions: u64) -> Option<u64> {
         self.look_up(self.rehash(pc, directions), pc | REHASHED)
     }
@@ -81,7 +82,7 @@ impl Btb {
         pc >> 2 ^ self.history ^ (directions & self.directions)
     }
 
-    /// The first way of the set that `index` leads to.
+    /// The first way of the set of `index`.
     #[inline(always)]
     fn set(&self, index: u64) -> usize {
         (index as usize & self.set_mask) * self.ways
@@ -128,7 +129,7 @@ mod tests {
         let mut targets = Btb::new(&spec());
         (0..ways).for_each(|i| targets.enter(64 + i * round(), i));
         assert!((0..ways).all(|i| targets.find(64 + i * round()) == Some(i)));
-        // Branches of other sets are not in their way.
+        // Branches of other sets do not replace them.
         targets.enter(68, 9);
         assert!((0..ways).all(|i| targets.find(64 + i * round()) == Some(i)));
     }

@@ -2,18 +2,19 @@
 
 use fxscope_machine::spec::Frontend;
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, serde::Deserialize, serde::Serialize)]
 struct Count {
-    /// Times in a row the branch went its usual way, now and in the last complete round.
+    /// Consecutive times in the usual direction, now and in the last complete round.
     run: u32,
     last_run: u32,
-    /// The usual way.
+    /// The usual direction.
     direction: bool,
-    /// Complete rounds in a row of equal length.
+    /// Consecutive complete rounds of equal length.
     confidence: u32,
 }
 
-/// A few counting entries; a branch gets one when it was mispredicted, in place of the oldest.
+/// A few counting entries. A mispredicted branch gets one, in place of the oldest.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct LoopPredictor {
     /// Address of the branch of each entry.
     branches: Box<[u64]>,
@@ -40,7 +41,7 @@ impl LoopPredictor {
         self.branches.iter().position(|&b| b == pc)
     }
 
-    /// Whether the branch of `entry` is taken, once it has been the same number of times in some rounds.
+    /// The direction of the branch of `entry`, once enough rounds had the same length.
     #[inline(always)]
     pub fn predict(&self, entry: usize) -> Option<bool> {
         let count = &self.counts[entry];
@@ -58,7 +59,7 @@ impl LoopPredictor {
                 count.confidence = 0;
             }
         } else if count.run == 0 {
-            // The other way twice running: that is the usual way.
+            // The other direction twice in a row: that is the usual one.
             *count = Count { direction: taken, run: 2, ..Count::default() };
         } else {
             count.confidence = if count.run == count.last_run { count.confidence + 1 } else { 0 };

@@ -7,20 +7,23 @@ const MOST: usize = 64;
 
 /// Weights by branch and distance.
 ///
-/// Each conditional branch on the path adds the weight it has for its distance, with the sign of the way it went, as it
-/// executes; the sum, with the branch's own weight, says whether the branch goes the way noted for it (agree
-/// prediction). So a prediction reads one weight, and the sums of the branches to come are kept.
+/// Each conditional branch on the path, as it executes, adds its weight for the distance, with the sign of its
+/// direction. The sum with the branch's own weight predicts whether the branch goes in its noted direction (agree
+/// prediction). So a prediction reads one weight, and the sums for future branches are kept.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Perceptron {
-    /// For each row the own weight and those for each distance.
+    /// For each row, its own weight and those for each distance.
     weights: Box<[i8]>,
     row_mask: usize,
     /// Weights of a row.
     width: usize,
     /// Largest weight; the smallest is one more below zero.
     largest: i8,
-    /// Sums of what the path has added for the branches to come, the next one first.
+    /// The sums for future branches, the next one first.
+    #[serde(with = "fxscope_calendar::array")]
     sums: [i16; MOST],
     /// Rows of the last branches, newest last, and where the next goes.
+    #[serde(with = "fxscope_calendar::array")]
     path: [u32; MOST],
     at: usize,
 }
@@ -47,14 +50,14 @@ impl Perceptron {
         (pc >> 2) as usize & self.row_mask
     }
 
-    /// Whether a branch of `row` that comes next goes the way noted for it.
+    /// Whether the next branch, of `row`, is predicted to go in its noted direction.
     #[inline(always)]
     pub fn predict(&self, row: usize) -> bool {
         i16::from(self.weights[row * self.width]) + self.sums[0] >= 0
     }
 
-    /// The prediction was wrong: a branch of `row` went the way noted for it, or did not. `history` has the
-    /// directions of the branches before, the newest in bit 0.
+    /// Trains after a misprediction: a branch of `row` `agreed` with its noted direction, or did not. `history` has the
+    /// directions of earlier branches, the newest in bit 0.
     #[cold]
     #[inline(never)]
     pub fn correct(&mut self, row: usize, agreed: bool, history: u64) {
@@ -70,7 +73,7 @@ impl Perceptron {
         *weight = (*weight + if up { 1 } else { -1 }).clamp(!self.largest, self.largest);
     }
 
-    /// A branch of `row` has gone one way: it joins the path.
+    /// A branch of `row` has executed: it joins the path.
     #[inline(always)]
     pub fn pass(&mut self, row: usize, taken: bool) {
         let start = row * self.width;

@@ -2,7 +2,8 @@
 
 use fxscope_machine::spec::Frontend;
 
-/// The addresses behind the last calls. Deeper calls take the places of the outermost ones.
+/// The return addresses of the last calls. Deeper calls overwrite the outermost ones.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct ReturnStack {
     /// Return addresses; 0 where there is none.
     stack: Box<[u64]>,
@@ -22,7 +23,7 @@ impl ReturnStack {
         self.top = if self.top + 1 == self.stack.len() { 0 } else { self.top + 1 };
     }
 
-    /// Where a return leads, if the call is still known.
+    /// The target of a return, if its call is still known.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<u64> {
         self.top = self.top.checked_sub(1).unwrap_or(self.stack.len() - 1);
@@ -41,7 +42,7 @@ mod tests {
         let depth = u64::from(spec().return_stack);
         let mut returns = ReturnStack::new(&spec());
         (1..=depth + 1).for_each(|i| returns.push(4 * i));
-        // The outermost call has lost its place.
+        // The outermost call was overwritten.
         assert!((2..=depth + 1).rev().all(|i| returns.pop() == Some(4 * i)));
         assert_eq!(returns.pop(), None);
     }

@@ -2,25 +2,27 @@
 
 use fxscope_machine::spec::Frontend;
 
-/// Branches of a loop at most, besides the one that closes it: their directions are bits of a word.
+/// Most branches of a loop, without the one that closes it: their directions are bits of a word.
 const MOST: u32 = 64;
 
-/// A loop that lies between two addresses, closed by a branch back, and the directions of the branches in it.
+/// A loop between two addresses that ends with a backward branch, and the directions of the branches in it.
 ///
-/// While the buffer supplies the loop nothing is fetched and so nothing is predicted: each branch is taken to go the
-/// way it went in the rounds before. The end of such a loop is therefore found by executing its branch. (Measured
-/// counts agree: inner loops of more than the buffer's instructions end without mispredictions after 37 and 54 rounds,
-/// shorter loops do not.)
+/// While the buffer supplies the loop, nothing is fetched and so nothing is predicted: each branch is assumed to go as
+/// in the previous iterations. The end of such a loop is therefore a misprediction. (Measured counts agree: inner loops
+/// with more instructions than the buffer holds end without mispredictions after 37 and 54 iterations; shorter loops do
+/// not.)
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct ShortLoop {
     /// Target of the closing branch, and the distance from there to the closing branch.
     head: u64,
     length: u64,
-    /// Directions of the branches of a round, first branch in bit 0; how many; and those of the round under way.
+    /// The directions of the branches of an iteration, first branch in bit 0; their number; and those of the current
+    /// iteration.
     directions: u64,
     branches: u32,
     seen: u64,
     at: u32,
-    /// Rounds in a row with these directions.
+    /// Consecutive iterations with these directions.
     rounds: u32,
     threshold: u32,
     /// Log2 of the bytes of a fetch block, and blocks of the buffer.
@@ -51,7 +53,7 @@ impl ShortLoop {
         self.rounds >= self.threshold
     }
 
-    /// Whether the branch at `pc` is taken, as far as the buffer is concerned; nothing when it does not supply the loop.
+    /// The direction of the branch at `pc` when the buffer supplies the loop.
     #[inline(always)]
     pub fn predict(&self, pc: u64) -> Option<bool> {
         self.supplies().then(|| pc == self.head + self.length || self.directions >> self.at & 1 == 1)
@@ -70,7 +72,7 @@ impl ShortLoop {
         }
     }
 
-    /// A round is over.
+    /// An iteration has ended.
     #[inline(always)]
     fn end_round(&mut self) {
         if self.at != self.branches || self.seen != self.directions {
@@ -92,7 +94,7 @@ impl ShortLoop {
         }
     }
 
-    /// The loop is left; a branch back may close another one.
+    /// The loop has ended. A backward branch may close another one.
     #[cold]
     #[inline(never)]
     fn leave(&mut self, pc: u64, taken: bool, target: u64) {

@@ -2,11 +2,11 @@
 
 use fxscope_machine::spec::Frontend;
 
-/// Taken branches the predictor can hold at most, whatever the machine.
+/// Most taken branches that the predictor can hold, whatever the machine.
 pub const MOST: usize = 8;
 
-/// A taken branch: its address and where it leads.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// A taken branch: its address and its target.
+#[derive(Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 struct Step {
     from: u64,
     to: u64,
@@ -17,14 +17,15 @@ const NOWHERE: Step = Step { from: u64::MAX, to: u64::MAX };
 
 /// One chain of taken branches that leads back to its beginning.
 ///
-/// It knows nothing of branches that are not taken, so within the chain it says nothing about them. A chain stays
-/// known when a prediction was wrong, and is followed again from the branch at which the program comes back to it;
-/// another one takes its place when it has repeated often enough.
+/// It has no entries for branches that are not taken, and does not predict them. A chain stays after a misprediction,
+/// and is followed again from the branch at which the program returns to it. Another one replaces it when it has
+/// repeated often enough.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct SmallTakenChain {
     /// The chain, `length` steps long.
     steps: [Step; MOST],
     length: usize,
-    /// The step that comes next; none when the program has left the chain.
+    /// The next step; `None` when the program has left the chain.
     next: Option<usize>,
     /// The last taken branches outside the chain, newest first, and for each period how often they have repeated.
     recent: [Step; MOST],
@@ -47,7 +48,7 @@ impl SmallTakenChain {
         }
     }
 
-    /// Where the branch at `pc` leads, if the chain has it next or the program comes back to the chain there.
+    /// The target of the branch at `pc`, if it is the next of the chain or the program returns to the chain there.
     #[inline(always)]
     pub fn predict(&self, pc: u64) -> Option<u64> {
         match self.next {
@@ -74,7 +75,7 @@ impl SmallTakenChain {
         }
     }
 
-    /// The step behind `step`.
+    /// The step after `step`.
     #[inline(always)]
     fn behind(&self, step: usize) -> usize {
         if step + 1 == self.length { 0 } else { step + 1 }
@@ -97,8 +98,8 @@ impl SmallTakenChain {
         }
     }
 
-    /// Counts how long taken branches have repeated with each period; returns the shortest that has done so
-    /// often enough.
+    /// Counts the repetitions of taken branches with each period. Returns the shortest period that has repeated often
+    /// enough.
     fn repeating(&mut self, step: Step) -> Option<usize> {
         let mut found = None;
         for period in (0..self.targets).rev() {

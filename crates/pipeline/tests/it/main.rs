@@ -2,5 +2,6 @@
 
 mod common;
 mod rows;
+mod snapshot;
 mod stepped;
 mod timing;

@@ -1,9 +1,9 @@
 //! Comparisons in machine-readable formats, complete.
 
-use fxscope_analyze::{Comparison, Kind, Quantity, Spread};
 use serde_json::{Value, json};
 
 use super::csv;
+use crate::compare::{Comparison, Kind, Quantity, Spread};
 
 /// The columns of the CSV, in order.
 pub const COLUMNS: [&str; 13] = [

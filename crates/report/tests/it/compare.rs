@@ -4,9 +4,8 @@ use crate::common;
 
 use std::collections::BTreeMap;
 
-use fxscope_analyze::{Comparison, Subject, compare};
 use fxscope_record::ALL;
-use fxscope_report::compare::report;
+use fxscope_report::compare::{Comparison, Subject, compare, report};
 use fxscope_report::document::{Body, Line, Value};
 use fxscope_report::render::{comparison, html, terminal};
 

@@ -1,5 +1,6 @@
 //! The integration tests of `fxscope-report`, as one program: it links once.
 
+mod analysis;
 mod annotate;
 mod browser;
 mod charts;

@@ -1,15 +1,16 @@
 //! Detects spin loops whose iterations are identical.
 //!
 //! A core whose quanta end at the same few places again and again may be in a small loop. It is then watched block by
-//! block. A loop that only loads, computes with general registers and branches, and whose iterations take the same path,
-//! read the same addresses and change registers by the same amounts, repeats until somebody writes one of these addresses or
-//! a counter runs out. Once the timing of its iterations repeats as well, it need not be simulated until then.
+//! block. A loop that only loads, computes with general registers and branches, and whose iterations take the same
+//! path, read the same addresses and change registers by the same amounts, repeats until somebody writes one of these
+//! addresses or a counter runs out. Once the timing of its iterations repeats as well, it need not be simulated until
+//! then.
 
 use fxscope_aarch64::block::{Block, BlockId};
 use fxscope_aarch64::cpu::Cpu;
+use fxscope_aarch64::spin::{Iteration, REGISTERS};
 use fxscope_calendar::Cycle;
 use fxscope_isa::{Access, InstKind, Reg, RegClass, Shape, StaticInst};
-use fxscope_linux::rounds::{REGISTERS, Round};
 use fxscope_pipeline::{BoundBlock, Pipeline};
 
 use super::summary::{Counts, SpinSummary};
@@ -30,12 +31,15 @@ const PERIOD: usize = 8;
 const PATIENCE: usize = 400;
 
 /// Whether a core's thread spins.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) enum Spin {
     /// It runs; nothing suspicious is known.
     Runs(Places),
-    /// Its iterations are being compared.
+    /// Its iterations are being compared. Not while a snapshot is taken.
+    #[serde(skip)]
     Watched(Box<Iterations>),
-    /// It spins, and is not simulated.
+    /// It spins, and is not simulated. Not while a snapshot is taken.
+    #[serde(skip)]
     Spins(Box<SpinSummary>),
 }
 
@@ -63,7 +67,7 @@ impl Spin {
 }
 
 /// Where the last quanta ended.
-#[derive(Default)]
+#[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Places {
     last: [u64; PLACES],
     next: usize,
@@ -93,11 +97,12 @@ impl Places {
 }
 
 /// Iterations of a loop that are being compared.
+#[derive(Clone)]
 pub(crate) struct Iterations {
     /// Where each iteration begins.
     head: u64,
     /// The first iteration; the others must match it.
-    first: Round,
+    first: Iteration,
     /// Blocks and stream words of the current iteration so far.
     blocks: usize,
     words: usize,
@@ -125,7 +130,7 @@ impl Iterations {
     fn new(cpu: &Cpu, now: Cycle) -> Iterations {
         Iterations {
             head: cpu.pc,
-            first: Round::new(cpu.nzcv),
+            first: Iteration::new(cpu.nzcv),
             blocks: 0,
             words: 0,
             registers: std::array::from_fn(|i| cpu.x[i]),

@@ -1,8 +1,8 @@
 //! Spinning cores are not scheduled until a watched address changes.
 //!
-//! A spinning core ([`Spin::Spins`]) stands at the beginning of an iteration. What it would have done up to a later time is
-//! known, and is added at once when somebody writes an address that its loop reads, when a counter in a register runs
-//! out, when its thread is disturbed otherwise, and at the latest after [`REACH`] cycles.
+//! A spinning core ([`Spin::Spins`]) stands at the beginning of an iteration. What it would have done up to a later
+//! time is known, and is added at once when somebody writes an address that its loop reads, when a counter in a
+//! register runs out, when its thread is disturbed otherwise, and at the latest after [`REACH`] cycles.
 
 use std::ops::Range;
 
@@ -17,6 +17,7 @@ use crate::timing::Driver;
 const REACH: Cycle = 1 << 16;
 
 /// A spinning core.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Spinning {
     index: usize,
     thread: u32,
@@ -88,7 +89,8 @@ impl Driver<'_> {
         let Spin::Spins(summary) = &mut core.spin else { return };
         let most = REACH / summary.cycles();
         let look = summary.iterations_to_follow(most);
-        let iterations = if undisturbed { self.process.rounds_ahead(thread, &mut summary.iteration, look) } else { 0 };
+        let iterations =
+            if undisturbed { self.process.iterations_ahead(thread, &mut summary.iteration, look) } else { 0 };
         summary.left = (iterations / summary.iterations).min(most);
         match self.spins_until(index) {
             Some(until) => self.timing.clocks.set(index, until),
@@ -125,7 +127,7 @@ impl Driver<'_> {
         summary.fast_forward(periods, &mut core.pipeline, &mut core.blocks);
         let ns = core.now_ns() - began_ns;
         let Spin::Spins(summary) = &core.spin else { return };
-        self.process.skip_rounds(thread, &summary.iteration, periods * summary.iterations, ns);
+        self.process.skip_iterations(thread, &summary.iteration, periods * summary.iterations, ns);
     }
 
     /// Spinning core number `entry` is simulated again.
@@ -167,6 +169,13 @@ impl Driver<'_> {
                 }
             }
         }
+    }
+
+    /// Every core is caught up and simulated, and none is watched: nothing is known of loops. Spinning cores that go on
+    /// to spin are found anew.
+    pub(crate) fn forget_loops(&mut self) {
+        self.stop_all_spinning();
+        self.timing.machine.iter_mut().for_each(|core| core.spin = Spin::default());
     }
 
     /// Every spinning core is caught up and simulated again.

@@ -4,7 +4,7 @@
 //! * [`summary`]: what an iteration counts, so that any number of them can be added at once.
 //! * [`fast_forward`]: takes spinning cores out of the schedule until a watched address changes, and catches them up.
 //!
-//! The functional side (registers after N iterations) is `fxscope_linux::rounds`, the timing side
+//! The functional side (registers after N iterations) is `fxscope_aarch64::spin`, the timing side
 //! `fxscope_pipeline::fast_forward`.
 
 mod detect;

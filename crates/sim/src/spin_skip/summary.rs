@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use fxscope_aarch64::block::BlockId;
+use fxscope_aarch64::spin::Iteration;
 use fxscope_calendar::Cycle;
 use fxscope_counts::Signals;
-use fxscope_linux::rounds::Round;
 use fxscope_pipeline::{BlockTally, BoundBlock, Pipeline, Tally};
 
 /// Most address ranges that a loop may read.
@@ -14,6 +14,7 @@ const RANGES: usize = 16;
 const FIRST_LOOK: u64 = 32;
 
 /// What a core had counted at a time.
+#[derive(Clone)]
 pub(super) struct Counts {
     now: Cycle,
     counters: Signals,
@@ -23,6 +24,7 @@ pub(super) struct Counts {
 }
 
 /// What one period counts, or several.
+#[derive(Clone)]
 pub(super) struct PeriodCounts {
     pub(super) cycles: Cycle,
     counters: Signals,
@@ -31,7 +33,7 @@ pub(super) struct PeriodCounts {
 }
 
 impl Counts {
-    pub(super) fn of(iteration: &Round, pipeline: &Pipeline, blocks: &[Option<BoundBlock>]) -> Counts {
+    pub(super) fn of(iteration: &Iteration, pipeline: &Pipeline, blocks: &[Option<BoundBlock>]) -> Counts {
         let mut ids: Vec<BlockId> = iteration.path.iter().map(|part| part.id).collect();
         ids.sort_unstable_by_key(|id| id.0);
         ids.dedup();
@@ -58,8 +60,9 @@ impl Counts {
 }
 
 /// A thread that spins, at the beginning of an iteration.
+#[derive(Clone)]
 pub(crate) struct SpinSummary {
-    pub(crate) iteration: Round,
+    pub(crate) iteration: Iteration,
     /// Iterations of a period.
     pub(crate) iterations: u64,
     /// What one period counts, and what several do: which pipe an operation takes repeats later than the timing does.
@@ -72,7 +75,7 @@ pub(crate) struct SpinSummary {
 }
 
 impl SpinSummary {
-    pub(super) fn new(iteration: &Round, iterations: u64, one: PeriodCounts, several: PeriodCounts) -> SpinSummary {
+    pub(super) fn new(iteration: &Iteration, iterations: u64, one: PeriodCounts, several: PeriodCounts) -> SpinSummary {
         SpinSummary { iteration: iteration.clone(), iterations, one, several, left: 0, ahead: FIRST_LOOK }
     }
 

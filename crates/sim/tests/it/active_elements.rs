@@ -1,7 +1,7 @@
 //! Counts of active elements: from the values of predicates to what the pipes count.
 //!
-//! A pipe counts 16 for an operation or request whose elements are all active, and their share for another one (A64FX PMU
-//! events 1.3). Expectations are sums of that over the instructions of each program.
+//! A pipe counts 16 for an operation or request whose elements are all active, and their share for another one (A64FX
+//! PMU events 1.3). Expectations are sums of that over the instructions of each program.
 
 use fxscope_aarch64::{Blocks, Cpu};
 use fxscope_counts::{Signal, Signals};

@@ -5,3 +5,4 @@ mod active_elements;
 mod instruction_mix;
 mod parallel;
 mod platform;
+mod snapshot;

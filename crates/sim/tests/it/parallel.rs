@@ -12,6 +12,11 @@ use fxscope_sim::{
 
 /// A run of Triad's threads with these arguments on so many threads of the host.
 fn triad(arguments: &str, host_threads: usize) -> Outcome {
+    run_of_triad(arguments, host_threads).run(&mut |_| Control::Continue)
+}
+
+/// The same, before it runs.
+pub(crate) fn run_of_triad(arguments: &str, host_threads: usize) -> Simulation {
     let spec = Arc::new(fxscope_machine::load("a64fx", &[]).expect("built in"));
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels/prebuilt/triad-threads.elf");
     let mut setup = Setup::new(machine(&spec), "triad").expect("descriptors");
@@ -33,7 +38,7 @@ fn triad(arguments: &str, host_threads: usize) -> Outcome {
         interval_ns: None,
         interval_region: None,
     };
-    Simulation::new(process, options).run(&mut |_| Control::Continue)
+    Simulation::new(process, options)
 }
 
 fn machine(spec: &Spec) -> fxscope_linux::Platform {

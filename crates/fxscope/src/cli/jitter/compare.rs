@@ -1,17 +1,11 @@
 //! `fxscope jitter compare`: what can be done against noise, side by side.
 
-use fxscope::jitter::measures::{Measure, Options as Settings};
-use fxscope::report::document::{Curve, Plot};
+use fxscope::jitter::measures::Options as Settings;
+use fxscope::lab::jitter;
 
 use super::super::{Failure, Outcome};
-use super::setup::{Options, Plan, nodes, shortened, spared};
-use super::sheet::{Cell, Form, Sheet, Table};
-
-/// Loss to noise below which nothing needs to be done.
-const SMALL: f64 = 0.01;
-
-/// Loss of efficiency that no chance explains.
-const CLEAR: f64 = 0.01;
+use super::form::Form;
+use super::setup::Options;
 
 /// Compare what can be done against noise: a core or hardware threads for the system, lighter daemons, noise aligned in time,
 /// a larger grain, fewer collectives.
@@ -40,27 +34,11 @@ pub struct Args {
     form: Form,
 }
 
-/// A measure with its efficiency at each size; none where it cannot be had.
-struct Row {
-    measure: Measure,
-    efficiency: Vec<f64>,
-    noise: Vec<f64>,
-    /// The sizes at which detours that change nothing were not drawn.
-    spared: Vec<u32>,
-    refused: Option<&'static str>,
-}
-
 /// Simulates all measures at all sizes.
 pub(super) fn compare(args: &Args) -> Outcome {
     let target = args.form.target()?;
-    let plan = args.options.plan()?;
     let settings = settings(args)?;
-    let mut ran = Vec::new();
-    let mut rows = Vec::new();
-    for measure in Measure::ALL {
-        rows.push(row(measure, args, &plan, &settings, &mut ran)?);
-    }
-    sheet(args, &plan, &settings, &rows, &ran).write(&args.form, target)
+    args.form.write(&jitter::compare(&args.options.asked(), &settings)?, target)
 }
 
 fn settings(args: &Args) -> Result<Settings, Failure> {
@@ -79,126 +57,4 @@ fn settings(args: &Args) -> Result<Settings, Failure> {
         grain: args.larger_grain,
         collectives: args.collective_every,
     })
-}
-
-fn row(
-    measure: Measure,
-    args: &Args,
-    plan: &Plan,
-    settings: &Settings,
-    ran: &mut Vec<(u32, u64)>,
-) -> Result<Row, Failure> {
-    let mut row = Row { measure, efficiency: Vec::new(), noise: Vec::new(), spared: Vec::new(), refused: None };
-    for &nodes in &args.options.nodes {
-        let setup = plan.setup(nodes);
-        row.refused = measure.refused(&plan.model, &setup);
-        if row.refused.is_some() {
-            break;
-        }
-        let (model, changed) = measure.apply(&plan.model, &setup, settings, &plan.network);
-        let (changed, outcome) = plan.run(&model, &changed)?;
-        // Work is that of all cores of a node, whoever does it.
-        let cores = f64::from(changed.cores) / f64::from(setup.cores);
-        row.efficiency.push(outcome.efficiency() * cores);
-        row.noise.push(outcome.noise());
-        row.spared.extend(changed.needed(&model).map(|_| nodes));
-        ran.push((nodes, changed.phases));
-    }
-    Ok(row)
-}
-
-fn sheet(args: &Args, plan: &Plan, settings: &Settings, rows: &[Row], ran: &[(u32, u64)]) -> Sheet {
-    let names: Vec<String> = args.options.nodes.iter().map(|&n| nodes(n)).collect();
-    let headings: Vec<&str> = std::iter::once("measure").chain(names.iter().map(String::as_str)).collect();
-    let table = |title: &str, of: &dyn Fn(&Row) -> &[f64]| {
-        let mut table = Table::new(title, &headings);
-        for row in rows.iter().filter(|row| row.refused.is_none()) {
-            table.rows.push((row.measure.name().to_owned(), of(row).iter().map(|&e| Cell::share(e)).collect()));
-        }
-        table
-    };
-    let able = || rows.iter().filter(|row| row.refused.is_none());
-    let mut meaning: Vec<String> =
-        able().skip(1).map(|row| format!("{}: {}.", row.measure.name(), row.measure.words(settings))).collect();
-    let without = rows.iter().filter_map(|row| Some(format!("{}: left out, {}.", row.measure.name(), row.refused?)));
-    meaning.extend(without);
-    let fewest = ran.iter().map(|&(nodes, _)| nodes).collect::<std::collections::BTreeSet<_>>();
-    let fewest: Vec<(u32, u64)> =
-        fewest.into_iter().map(|n| (n, ran.iter().filter(|r| r.0 == n).map(|r| r.1).min().unwrap_or(0))).collect();
-    let some: std::collections::BTreeSet<u32> = rows.iter().flat_map(|row| row.spared.iter().copied()).collect();
-    meaning.extend(spared(&some.into_iter().collect::<Vec<_>>()));
-    meaning.extend(shortened(&fewest, plan.setup(1).phases));
-    let curve = |row: &Row| {
-        let points = args.options.nodes.iter().zip(&row.efficiency).map(|(&n, &e)| (f64::from(n), e * 100.0)).collect();
-        Curve { label: row.measure.name().to_owned(), points }
-    };
-    let plot = Plot {
-        title: "Efficiency by size and measure".to_owned(),
-        across: "nodes".to_owned(),
-        logarithmic: true,
-        up: "efficiency, %".to_owned(),
-        logarithmic_up: false,
-        curves: able().map(curve).collect(),
-    };
-    Sheet {
-        title: format!("{} under {}: what can be done", plan.words(), plan.model.name),
-        tables: vec![
-            table("Efficiency", &|row| &row.efficiency),
-            table("Share of the time lost to noise", &|row| &row.noise),
-        ],
-        notes: vec![("Measures", meaning), ("Advice", recommend(&args.options.nodes, rows))],
-        plots: vec![plot],
-        bars: Vec::new(),
-    }
-}
-
-/// What the numbers say, at the largest size.
-fn recommend(sizes: &[u32], rows: &[Row]) -> Vec<String> {
-    let Some((last, &most)) = sizes.iter().enumerate().max_by_key(|(_, n)| **n) else { return Vec::new() };
-    let share = |value: f64| Cell::share(value).text;
-    let now = &rows[0];
-    let mut out = vec![format!("On {} noise takes {} of the time.", nodes(most), share(now.noise[last]))];
-    if now.noise[last] < SMALL {
-        out.push("That is less than 1 %: nothing needs to be done.".to_owned());
-        return out;
-    }
-    // More work for each phase is another program; it stands by itself.
-    let mut able: Vec<&Row> =
-        rows[1..].iter().filter(|r| r.refused.is_none() && r.measure != Measure::LargerGrain).collect();
-    able.sort_by(|a, b| b.efficiency[last].total_cmp(&a.efficiency[last]));
-    let gain = |row: &Row| row.efficiency[last] - now.efficiency[last];
-    match able.first() {
-        Some(best) if gain(best) > 0.0 => {
-            let from = share(now.efficiency[last]);
-            out.push(format!(
-                "Best there: {}, efficiency {} for {from}.",
-                best.measure.name(),
-                share(best.efficiency[last])
-            ));
-            let near = able[1..].iter().filter(|row| gain(row) > 0.9 * gain(best)).map(|row| row.measure.name());
-            let near: Vec<_> = near.collect();
-            if !near.is_empty() {
-                out.push(format!("Nearly as good: {}.", near.join(", ")));
-            }
-        }
-        _ => out.push("No measure but more work for each phase helps there.".to_owned()),
-    }
-    for row in able.iter().filter(|row| gain(row) <= 0.0) {
-        let (here, there) = (share(row.efficiency[last]), share(now.efficiency[last]));
-        out.push(format!("Not worth it: {}, efficiency {here} for {there}.", row.measure.name()));
-    }
-    out.extend(able.iter().filter(|row| gain(row) > 0.0).filter_map(|row| pays(sizes, now, row)));
-    if let Some(grain) = rows.iter().find(|row| row.measure == Measure::LargerGrain && row.refused.is_none()) {
-        out.push(format!("With a larger grain it would be {}.", share(grain.efficiency[last])));
-    }
-    out
-}
-
-/// From how many nodes on a measure pays that does not on fewer.
-fn pays(sizes: &[u32], now: &Row, row: &Row) -> Option<String> {
-    let mut order: Vec<usize> = (0..sizes.len()).collect();
-    order.sort_by_key(|&i| sizes[i]);
-    let loses = order.iter().rev().find(|&&i| row.efficiency[i] < now.efficiency[i] - CLEAR)?;
-    let first = order.iter().find(|&&i| sizes[i] > sizes[*loses])?;
-    Some(format!("It pays on {}, not on {}: {}.", nodes(sizes[*first]), sizes[*loses], row.measure.name()))
 }

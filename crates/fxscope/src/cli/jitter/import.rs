@@ -3,11 +3,12 @@
 use std::io::BufWriter;
 use std::path::PathBuf;
 
+use fxscope::lab::jitter;
 use fxscope::osnoise::import::{self, Source};
 
 use super::super::Outcome;
 use super::super::output::{failure, replaceable};
-use super::trace;
+use super::form::show;
 
 /// Make a trace of what another program has measured, and show it.
 #[derive(clap::Args)]
@@ -70,6 +71,6 @@ pub(super) fn import(args: &Args) -> Outcome {
     let imported = import::read(format, &sources, args.hz)?;
     let written = output.replace(|file| imported.write(BufWriter::new(file)).map(drop));
     written.map_err(|e| failure(output.path(), &e))?;
-    let view = trace::look(output.path())?;
-    trace::sheet(&view, &args.output.display().to_string()).show()
+    let view = jitter::look(output.path())?;
+    show(&jitter::trace_sheet(&view, &args.output.display().to_string()))
 }

@@ -1,14 +1,10 @@
 //! `fxscope jitter linpack`: how fast LINPACK runs by its size, with the share of noise apart.
 
-use fxscope::jitter::linpack::{Estimate, Machine, Problem, Run, Size, memory};
-use fxscope::jitter::model;
-use fxscope::report::document::{Curve, Plot};
+use fxscope::jitter::linpack::memory;
+use fxscope::lab::jitter;
 
-use super::super::{Failure, Outcome};
-use super::sheet::{Cell, Form, Sheet, Table};
-
-/// Points of the curve of efficiency by size.
-const POINTS: i32 = 8;
+use super::super::Outcome;
+use super::form::Form;
 
 /// Estimate the efficiency of LINPACK by its size: DGEMM, panels, communication, and what noise adds.
 ///
@@ -43,127 +39,14 @@ pub struct Args {
 /// Estimates all runs.
 pub(super) fn linpack(args: &Args) -> Outcome {
     let target = args.form.target()?;
-    let machine = Machine::load(&args.machine)?;
-    let noise = args.model.as_deref().map_or_else(|| machine.noise_model(), model::load)?;
-    let runs = runs(args, &machine)?;
-    let mut shown = Vec::new();
-    for run in runs {
-        let (problem, size) = machine.problem(&run, args.seed)?;
-        shown.push(Shown { run, size, estimate: machine.estimate(problem, &noise, args.seed)? });
-    }
-    let last = shown.iter().map(|one| one.estimate).max_by(|a, b| a.problem.n.total_cmp(&b.problem.n));
-    let mut curve = Vec::new();
-    if let Some(last) = last {
-        for i in (0..POINTS).rev() {
-            let problem = Problem { n: last.problem.n / 2f64.powf(f64::from(i) / 2.0), ..last.problem };
-            if machine.check(problem).is_ok() {
-                curve.push(machine.estimate(problem, &noise, args.seed)?);
-            }
-        }
-    }
-    sheet(&machine, &noise.title, &shown, &curve).write(&args.form, target)
-}
-
-fn runs(args: &Args, machine: &Machine) -> Result<Vec<Run>, Failure> {
-    if args.nodes.is_empty() {
-        if machine.runs.is_empty() {
-            return Err(format!("{} has no runs to show; give --nodes", args.machine).into());
-        }
-        return Ok(machine.runs.clone());
-    }
-    let run = |&nodes: &u32| {
-        let memory = Some(format!("{}KiB", args.memory >> 10));
-        Run { nodes, memory, fill: args.fill, n: args.n, solve: false, published: None, row: String::new() }
+    let options = jitter::LinpackOptions {
+        machine: args.machine.clone(),
+        nodes: args.nodes.clone(),
+        memory: args.memory,
+        fill: args.fill,
+        n: args.n,
+        model: args.model.clone(),
+        seed: args.seed,
     };
-    Ok(args.nodes.iter().map(run).collect())
-}
-
-/// A run to show.
-struct Shown {
-    run: Run,
-    size: Size,
-    estimate: Estimate,
-}
-
-fn efficiencies(shown: &[Shown]) -> Table {
-    let headings = ["nodes", "N", "N is", "of memory", "hours", "efficiency", "published", "off by"];
-    let mut table = Table::new("Efficiency", &headings);
-    for Shown { run, size, estimate: e } in shown {
-        let memory = run.memory.as_deref().and_then(|text| memory(text).ok());
-        let published = run.published.map_or(Cell::none(), |p| Cell::number(p, 2));
-        // What is solved for agrees by itself.
-        let off = run.published.filter(|_| *size != Size::Solved).map_or(Cell::none(), |p| {
-            let points = e.efficiency * 100.0 - p;
-            // Not -0.00.
-            let points = if points.abs() < 0.005 { 0.0 } else { points };
-            Cell { value: serde_json::json!(points), text: format!("{points:+.2}") }
-        });
-        let cells = vec![
-            Cell::number(e.problem.n, 0),
-            Cell::word(size.word()),
-            memory.map_or(Cell::none(), |bytes| Cell::share(e.problem.fill(bytes))),
-            Cell::number(e.seconds / 3600.0, 2),
-            Cell::share(e.efficiency),
-            published,
-            off,
-        ];
-        table.rows.push((e.problem.nodes.to_string(), cells));
-    }
-    table
-}
-
-fn shares(shown: &[Shown]) -> Table {
-    let mut table =
-        Table::new("What takes the rest of the time", &["nodes", "N", "DGEMM", "panels", "network", "noise"]);
-    for Shown { estimate: e, .. } in shown {
-        let mut cells = vec![Cell::number(e.problem.n, 0)];
-        cells.extend([e.dgemm, e.panel, e.communication, e.noise].map(Cell::share));
-        table.rows.push((e.problem.nodes.to_string(), cells));
-    }
-    table
-}
-
-fn sheet(machine: &Machine, noise: &str, shown: &[Shown], curve: &[Estimate]) -> Sheet {
-    let line = |label: &str, of: &dyn Fn(&Estimate) -> f64| {
-        let points = curve.iter().map(|e| (e.problem.n, of(e) * 100.0)).collect();
-        Curve { label: label.to_owned(), points }
-    };
-    let nodes = curve.first().map_or(0, |e| e.problem.nodes);
-    let plots = vec![
-        Plot {
-            title: format!("Efficiency by N on {nodes} nodes"),
-            across: "N".to_owned(),
-            logarithmic: true,
-            up: "efficiency, %".to_owned(),
-            logarithmic_up: false,
-            curves: vec![line("efficiency", &|e| e.efficiency)],
-        },
-        Plot {
-            title: format!("What takes the rest on {nodes} nodes"),
-            across: "N".to_owned(),
-            logarithmic: true,
-            up: "share of the time, %".to_owned(),
-            logarithmic_up: false,
-            curves: vec![
-                line("DGEMM below peak", &|e| e.dgemm),
-                line("panels", &|e| e.panel),
-                line("network", &|e| e.communication),
-                line("noise", &|e| e.noise),
-            ],
-        },
-    ];
-    let rows = shown.iter().map(|one| &one.run.row).filter(|row| !row.is_empty());
-    let published: Vec<String> = rows.cloned().collect();
-    let mut notes =
-        vec![format!("Noise: {noise}."), format!("Machine ({}): {}.", machine.evidence.word(), machine.source)];
-    notes.extend((!published.is_empty()).then(|| format!("Published: {}.", published.join(", "))));
-    let solved = shown.iter().any(|one| one.size == Size::Solved);
-    notes.extend(solved.then(|| "What is solved for is the N that gives the published efficiency.".to_owned()));
-    Sheet {
-        title: format!("LINPACK on {}", machine.title),
-        tables: vec![efficiencies(shown), shares(shown)],
-        notes: vec![("Assumed", notes)],
-        plots,
-        bars: Vec::new(),
-    }
+    args.form.write(&jitter::linpack(&options)?, target)
 }

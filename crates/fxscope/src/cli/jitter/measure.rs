@@ -1,23 +1,19 @@
 //! `fxscope jitter measure`: the noise of this host, and what it comes from.
 
-use std::cell::{Cell, RefCell};
-use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use fxscope::host::OutputFile;
-use fxscope::hostinfo::cpus::{self, Host};
+use fxscope::hostinfo::cpus;
 use fxscope::jitter::Time;
-use fxscope::osnoise::cause::{self, Naming, Tracer};
-use fxscope::osnoise::measure::{self, Plan, Watch, native};
-use fxscope::osnoise::trace::{Method, Reader};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use fxscope::lab::jitter;
+use fxscope::osnoise::measure::Plan;
+use fxscope::osnoise::trace::Method;
 
+use super::super::console::Console;
 use super::super::interrupt::{self, STOP};
-use super::super::output::{failure, folder, replaceable};
-use super::super::{Failure, Outcome, say};
-use super::trace;
+use super::super::output::replaceable;
+use super::super::{Failure, Outcome};
+use super::form::show;
 
 /// Measure the noise of this host: what its system takes from the cores, when, for how long, and for what.
 ///
@@ -100,20 +96,10 @@ pub(super) fn measure(args: &Args) -> Outcome {
     let Some(place) = replaceable(&args.output)? else {
         return Err(format!("{}: is no file; a trace needs one", args.output.display()).into());
     };
-    let host = Host::read(Path::new("/"));
-    let cores = measure::cores(&plan.cores, &native::allowed()?, &host)?;
-    let output = place.path();
-    let scratch = tempfile::Builder::new().prefix(".fxscope-").tempdir_in(folder(output));
-    let scratch = scratch.map_err(|e| failure(output, &e))?;
-    let (tracer, reasons) = match args.causes {
-        Causes::Auto => cause::start(Path::new("/"), &args.perf, &cores, &scratch.path().join("events")),
-        Causes::None => (None, vec!["detours have no names as --causes none asks for it".to_owned()]),
-    };
-    announce(&plan, &cores, tracer.as_ref());
-    let measured = record(&plan, output);
-    name(tracer, &reasons, &host, &place, measured)?;
-    let view = trace::look(output)?;
-    trace::sheet(&view, &args.output.display().to_string()).show()
+    let perf = (args.causes == Causes::Auto).then_some(args.perf.as_path());
+    interrupt::catch()?;
+    let view = jitter::measure(&plan, perf, &place, &STOP, &Console::new(false))?;
+    show(&jitter::trace_sheet(&view, &args.output.display().to_string()))
 }
 
 fn plan(args: &Args) -> Result<Plan, Failure> {
@@ -143,108 +129,4 @@ fn plan(args: &Args) -> Result<Plan, Failure> {
         priority: args.rt,
         system_clock: args.clock == Clock::System,
     })
-}
-
-/// Says what happens now.
-fn announce(plan: &Plan, cores: &[u32], tracer: Option<&Tracer>) {
-    let named = tracer.map_or("nothing that names detours".to_owned(), |tracer| tracer.what().to_owned());
-    let (method, time) = (plan.method.name(), Time(plan.duration.as_nanos() as f64));
-    say(&format!("measuring core {} for {time} by {method}, with {named}", cpus::format_list(cores)));
-}
-
-/// Measures into the file, which has all up to the last second if this is cut off.
-fn record(plan: &Plan, output: &Path) -> Result<(), Failure> {
-    interrupt::catch()?;
-    let bar = ProgressBar::with_draw_target(Some(plan.duration.as_secs().max(1)), ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template("{bar:40} {pos} of {len} s");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    // It is drawn when the trace is written, not by a thread of its own.
-    let told = Cell::new(0);
-    let progress = |ns: u64| {
-        let seconds = ns / 1_000_000_000;
-        if told.replace(seconds) != seconds {
-            bar.set_position(seconds);
-        }
-    };
-    let file = RefCell::new(Late { path: output.to_owned(), file: None });
-    let done = measure::run(plan, &mut *file.borrow_mut(), Watch { stop: &STOP, progress: &progress });
-    bar.finish_and_clear();
-    done?;
-    Ok(())
-}
-
-/// A file that is made when there is something to write: what stood there before is lost with the measurement's begin only.
-struct Late {
-    path: PathBuf,
-    file: Option<BufWriter<File>>,
-}
-
-impl Write for Late {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            none => none.insert(BufWriter::new(File::create(&self.path)?)),
-        };
-        file.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.as_mut().map_or(Ok(()), Write::flush)
-    }
-}
-
-/// Stops the tracer, and names the detours of the trace by what it told.
-fn name(
-    tracer: Option<Tracer>,
-    reasons: &[String],
-    host: &Host,
-    place: &OutputFile,
-    measured: Result<(), Failure>,
-) -> Result<(), Failure> {
-    let output = place.path();
-    let complete = tracer.as_ref().is_some_and(Tracer::complete);
-    let mut what = tracer.as_ref().map(Tracer::what);
-    // It is stopped in any case.
-    let text = tracer.map(Tracer::stop);
-    measured?;
-    let mut said = reasons.to_vec();
-    let text = match text {
-        Some(Ok(text)) => text,
-        Some(Err(why)) => {
-            said.push(why);
-            what = None;
-            Box::new(io::empty()) as Box<dyn io::BufRead>
-        }
-        None => Box::new(io::empty()),
-    };
-    let lost = Cell::new(0);
-    let notes = || {
-        let mut notes = said.clone();
-        notes.extend(what.map(|what| format!("detours are named by {what}")));
-        let lost = lost.get();
-        notes.extend(
-            (lost > 0).then(|| format!("the tracer lost {lost} events: detours of theirs have wrong names or none")),
-        );
-        notes
-    };
-    let trace = reader(output)?;
-    let recognised = cause::recognise(reader(output)?, host.realtime_limit);
-    let recognised = recognised.map_err(|e| format!("{}: {e}", output.display()))?;
-    let naming = Naming {
-        start: trace.header().monotonic_start,
-        complete,
-        virtual_machine: host.virtual_machine == Some(true),
-        recognised: &recognised,
-    };
-    let named = place.replace(|file| {
-        let named = cause::name(trace, cause::events(text, &lost), naming, BufWriter::new(file), &notes);
-        named.map(drop).map_err(io::Error::other)
-    });
-    named.map_err(|e| format!("{}: {e}", output.display()).into())
-}
-
-/// The trace that was measured.
-fn reader(output: &Path) -> Result<Reader<BufReader<File>>, Failure> {
-    let file = File::open(output).map_err(|e| format!("{}: cannot be read ({e})", output.display()))?;
-    Ok(Reader::new(BufReader::new(file)).map_err(|e| format!("{}: {e}", output.display()))?)
 }

@@ -2,14 +2,13 @@
 
 mod compare;
 mod fit;
+mod form;
 mod import;
 mod linpack;
 mod measure;
 mod models;
 mod setup;
-mod sheet;
 mod simulate;
-mod trace;
 
 use super::Outcome;
 

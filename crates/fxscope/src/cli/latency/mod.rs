@@ -1,15 +1,11 @@
 //! `fxscope latency`: what slower memory does to a program, one file for each thing to do.
 
-mod case;
 mod check;
 mod collect;
 mod methods;
-mod plan;
 mod predict;
-mod show;
-mod trial;
 
-use fxscope::latency::LATENCIES;
+use fxscope::lab::latency::{LATENCY_RANGE_NS, Question};
 
 use super::Outcome;
 
@@ -48,13 +44,13 @@ struct Asked {
 }
 
 impl Asked {
-    fn latencies(&self) -> Vec<f64> {
-        if self.latencies.is_empty() { LATENCIES.to_vec() } else { self.latencies.clone() }
+    fn question(&self) -> Question {
+        Question { latencies: self.latencies.clone(), region: self.region.clone(), threads: self.threads }
     }
 }
 
 fn nanoseconds(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number| (1.0..=100_000.0).contains(number));
+    let number = text.parse().ok().filter(|number| LATENCY_RANGE_NS.contains(number));
     number.ok_or_else(|| "give nanoseconds from 1 to 100000".to_owned())
 }
 

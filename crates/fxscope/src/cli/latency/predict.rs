@@ -1,18 +1,20 @@
 //! `fxscope latency predict`: slowdowns from counts of one run.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use fxscope::record::{self, Finish, Run};
+use fxscope::lab::Runner;
+use fxscope::lab::latency::Case;
+use fxscope::record::{Finish, Run};
 use fxscope::report::render::{html, terminal};
 
-use super::super::foreground::simulate;
+use super::super::console::Console;
 use super::super::output::{Target, program_streams};
+use super::super::recorded::run_of;
 use super::super::scenario::{ScenarioArgs, interval_ns};
 use super::super::{Failure, Outcome, say, style};
-use super::case::Case;
-use super::{Asked, nanoseconds, show};
+use super::{Asked, nanoseconds};
 
 /// Predict how much longer a program takes with slower memory, by every method that its counts allow.
 ///
@@ -69,10 +71,11 @@ enum Format {
 pub(super) fn predict(args: &Args) -> Outcome {
     let target = Target::check(&args.output)?;
     let run = match &args.file {
-        Some(path) => recorded(path, args.run)?,
+        Some(path) => run_of(path, args.run)?.1,
         None => simulated(args, Some(&target).filter(|_| args.format != Format::Terminal))?,
     };
-    let mut case = Case::of(&run, &args.asked, args.base_ns, None)?;
+    let question = args.asked.question();
+    let mut case = Case::of(&run, &question, args.base_ns, None)?;
     if let (Some(path), Some(ns)) = (&args.second, args.second_ns) {
         let added_ns = ns - case.system.base_ns;
         if added_ns <= 0.0 {
@@ -82,10 +85,10 @@ pub(super) fn predict(args: &Args) -> Outcome {
             )
             .into());
         }
-        case = case.with_second(&recorded(path, None)?, &args.asked, added_ns)?;
+        case = case.with_second(&run_of(path, None)?.1, &question, added_ns)?;
     }
-    let prediction = fxscope::latency::predict(&case.program(), &args.asked.latencies());
-    let document = show::prediction(&case, &prediction);
+    let forecast = case.predict(&question);
+    let document = forecast.document();
     match args.format {
         Format::Terminal => {
             let mut style = style(&std::io::stdout());
@@ -93,22 +96,11 @@ pub(super) fn predict(args: &Args) -> Outcome {
             target.write_bytes(terminal::render(&[document], style).as_bytes())?;
         }
         Format::Html => {
-            target.write_bytes(html::experiment(&document, &show::plots(&prediction, None)).as_bytes())?;
+            target.write_bytes(html::experiment(&document, &forecast.plots()).as_bytes())?;
         }
-        Format::Json => target.write(&show::prediction_json(&case, &prediction))?,
+        Format::Json => target.write(&forecast.json())?,
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// A run of a record file.
-fn recorded(path: &Path, number: Option<u32>) -> Result<Run, Failure> {
-    let mut runs = record::load(path)?;
-    let count = runs.len();
-    let number = number.map_or(count, |n| n as usize);
-    if number == 0 || number > count {
-        return Err(format!("{}: there is no run {number}, it holds {count}", path.display()).into());
-    }
-    Ok(runs.swap_remove(number - 1))
 }
 
 /// The run of the program that is named; `target` is where results for programs go.
@@ -116,7 +108,7 @@ fn simulated(args: &Args, target: Option<&Target>) -> Result<Run, Failure> {
     let scenario = args.scenario.scenario(&args.command)?;
     let scenario = scenario.with_intervals(Some(args.interval), args.asked.region.as_deref());
     let stdio = program_streams(target)?;
-    let run = scenario.prepare()?.contained(stdio, |session| simulate(session, false, None))??;
+    let run = Runner::new(None, &Console::catching_signals(false)?).run(scenario.prepare()?, stdio)?;
     match &run.finish {
         Finish::Exited(0) => {}
         Finish::Exited(status) => say(&format!("the program ended with status {status}")),

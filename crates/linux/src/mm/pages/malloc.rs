@@ -143,7 +143,7 @@ mod tests {
         entries.iter().map(|entry| entry.as_bytes().to_vec()).collect()
     }
 
-    /// The entries that a program gets besides its own.
+    /// The entries that are added to those of a program.
     fn added(environment: &[&str]) -> Vec<String> {
         let all = translated(words(environment), &[]);
         assert_eq!(all[..environment.len()], words(environment), "its own stay");

@@ -3,7 +3,7 @@
 //! `fxscope_guestmem::Memory` backs what a program touches in units of its own and knows nothing of this. Here is what
 //! the modelled system would do: [`Plan`] says which page size each segment has and which segments are *prepaged*,
 //! taken as a whole when they are mapped; all others are taken page by page when they are touched first. Which pages
-//! are resident, and where, follows from that, from the memory policies, and from what `Memory` tells about first touches.
+//! are resident, and where, follows from that, from the memory policies, and from the first touches that `Memory` records.
 
 mod library;
 mod malloc;
@@ -99,7 +99,7 @@ pub struct PageSpan {
     pub moved: u32,
 }
 
-/// What the system has done about pages, for whoever charges time for it.
+/// Work of the system on pages, which costs time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct MemoryWork {
     /// Pages taken because they were touched.
@@ -162,7 +162,7 @@ struct Resident {
     segment: Segment,
     shift: u32,
     placement: Placement,
-    /// They were placed by other means than a first touch, which whoever models them could not know.
+    /// They were not placed by a first touch, so the memory model cannot know where they are.
     placed: bool,
     /// The number of the last move that they took part in, counted from 1; 0: none.
     moved: u32,

@@ -13,7 +13,7 @@ use super::Pages;
 /// What pages a mapping is to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum MappingPages {
-    /// Pages of so many bytes, a power of two.
+    /// Pages of this many bytes, a power of two.
     Size(u64),
     /// Transparent huge pages where they fit, normal ones elsewhere, all on demand.
     Transparent,

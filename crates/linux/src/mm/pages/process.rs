@@ -1,4 +1,4 @@
-//! What a driver of a program learns about its pages.
+//! What the driver of a run can ask about pages.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ pub enum Backing {
 }
 
 impl Guest {
-    /// The address space of the process that runs as pages, lowest address first, as they are for its thread.
+    /// The pages of the running process, lowest address first, as its running thread comes to them.
     #[must_use]
     pub fn page_spans(&self) -> Vec<PageSpan> {
         self.space().pages.spans(&self.memory, self.system.toucher(self.thread()))
@@ -43,7 +43,7 @@ impl Guest {
         }
     }
 
-    /// Bytes of the pages that a segment of the process that runs has, besides transparent huge ones.
+    /// Bytes of the pages of a segment of the running process, except transparent huge pages.
     #[must_use]
     pub fn page_bytes(&self, segment: Segment) -> u64 {
         self.space().pages.page_bytes(segment)
@@ -62,7 +62,7 @@ impl Guest {
         self.memory.generation() + self.space().pages.version()
     }
 
-    /// What was done about pages since the last call, if anything.
+    /// The work on pages since the last call, if there was any.
     #[inline(always)]
     pub fn take_memory_work(&mut self) -> Option<MemoryWork> {
         {
@@ -80,7 +80,7 @@ impl Guest {
         add_up(all)
     }
 
-    /// From now on private mappings of at least so many bytes are noted with the calls that make them.
+    /// From now on private mappings of at least `least` bytes are recorded with the calls that make them.
     pub fn note_mappings(&mut self, least: u64) {
         self.space_mut().pages.sites.noted_from = Some(least);
     }

@@ -13,7 +13,7 @@ const FRAMES: usize = 64;
 const FP: u8 = 29;
 const LR: u8 = 30;
 
-/// Functions that map memory for those who call them, besides names that the C standard keeps for its libraries (with
+/// Functions that map memory for their callers, in addition to names that the C standard keeps for its libraries (with
 /// an underscore in front) and C++'s `operator new`.
 const ALLOCATORS: &[&str] = &[
     "aligned_alloc",
@@ -109,7 +109,7 @@ pub struct SitePages {
     pub pages: MappingPages,
 }
 
-/// The calls that have mapped memory, as far as somebody asks.
+/// The calls that have mapped memory, as far as they are recorded.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct Sites {
     /// Bytes from which on mappings are noted with their calls.

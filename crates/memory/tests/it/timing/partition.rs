@@ -51,7 +51,8 @@ impl Cores {
         results
     }
 
-    /// Each core does what `work` says, on the threads of these parts. Returns how often one waited for the whole chip, too.
+    /// Each core does what `work` says, on the threads of these parts. Returns how often one waited for the whole chip,
+    /// too.
     fn in_parallel<T: Send>(
         &mut self,
         parts: &[Range<usize>],

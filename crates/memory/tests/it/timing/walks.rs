@@ -81,7 +81,8 @@ fn a_table_descriptor_that_left_the_cache_is_read_again() {
     let spec = machine();
     let mut core = core(&spec, 16);
     let reach = 1 << 29;
-    // The descriptor of the second level's table is used each time and stays; those of fifteen last tables do beside it.
+    // The descriptor of the second level's table is used each time and stays; those of fifteen last tables do beside
+    // it.
     for table in 0..=15 {
         translate(&mut core, table * reach, 10_000 * (table + 1));
     }

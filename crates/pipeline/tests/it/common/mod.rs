@@ -343,6 +343,14 @@ impl Block {
         let last = insts.last().map(|inst| inst.info);
         Block { bound, stream: insts.iter().flat_map(|i| i.words.clone()).collect(), last }
     }
+    /// The block as the core has it.
+    pub fn bound(&self) -> &BoundBlock {
+        &self.bound
+    }
+    /// The words that it leaves in the dynamic stream.
+    pub fn stream(&self) -> &[u64] {
+        &self.stream
+    }
     pub fn uops(&self) -> &[fxscope_pipeline::bind::BoundUop] {
         &self.bound.uops
     }

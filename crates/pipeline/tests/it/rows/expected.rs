@@ -106,18 +106,18 @@ impl Row<'_> {
         done.into_iter().map(|(end, _)| end).max().unwrap_or(0) + self.later_flows(spec)
     }
 
-    /// Cycles until the last flow of a register of structures of words: each begins some cycles behind the end of the one
-    /// before, and a row's latency is that of the first (manual 7.8.1).
+    /// Cycles until the last flow of a register of structures of words: each begins some cycles behind the end of the
+    /// one before, and a row's latency is that of the first (manual 7.8.1).
     fn later_flows(&self, spec: &Spec) -> u64 {
         let words = |m: &MemOp| m.access == Access::Load && m.shape == Shape::Masked && m.structure && m.mem_esize >= 4;
         let flows = self.mem().filter(words).map_or(1, |m| Self::structure_flows(&m).0);
         (flows - 1) * (spec.stages.commit_long + spec.load_store.resubmit)
     }
 
-    /// The integer pipe near the station of micro-operation `k`, when copies always stand in the same slots of their groups: even
-    /// slots go to RSE0, odd ones to RSE1 (manual 5.2, table 5-5). Each of a sequential row stands in slot 0, a row of
-    /// three or more begins there (4.4), and rows of two follow each other. Vector operations wait longer, so that a full
-    /// station sends them to the other one.
+    /// The integer pipe near the station of micro-operation `k`, when copies always stand in the same slots of their
+    /// groups: even slots go to RSE0, odd ones to RSE1 (manual 5.2, table 5-5). Each of a sequential row stands in slot
+    /// 0, a row of three or more begins there (4.4), and rows of two follow each other. Vector operations wait longer,
+    /// so that a full station sends them to the other one.
     fn near(&self, k: usize, pipes: Pipes) -> Pipes {
         let even = match self.recipe.uops.len() {
             _ if self.recipe.sequential => true,
@@ -134,7 +134,8 @@ impl Row<'_> {
     }
 
     /// For every set of pipes, the cycles of what passes no other pipe, shared by them. PRX has EXA's issue port
-    /// (manual 6.2), which two flows take once if they leave together. `P` takes a pipe, `E` its blocking unit, until the operation ends (6.3).
+    /// (manual 6.2), which two flows take once if they leave together. `P` takes a pipe, `E` its blocking unit, until
+    /// the operation ends (6.3).
     fn pipe_bound(&self, spec: &Spec) -> u64 {
         let mut slots: Vec<(u8, u64)> = Vec::new();
         let mut units: Vec<(u8, u64)> = Vec::new();
@@ -180,9 +181,9 @@ impl Row<'_> {
         groups.max(shared(&writes) / u64::from(spec.stations.writes_per_cycle))
     }
 
-    /// Flows that each of its accessing micro-operations sends to the load/store pipes for one register of structures, and
-    /// how many writes its data make: elements of 4 and 8 bytes divide the whole range at blocks of 128 bytes, smaller
-    /// ones send four flows, whose data join in blocks of 64 bytes (manual 7.8.1, table 7-2).
+    /// Flows that each of its accessing micro-operations sends to the load/store pipes for one register of structures,
+    /// and how many writes its data make: elements of 4 and 8 bytes divide the whole range at blocks of 128 bytes,
+    /// smaller ones send four flows, whose data join in blocks of 64 bytes (manual 7.8.1, table 7-2).
     fn structure_flows(mem: &MemOp) -> (u64, u64) {
         let bytes = u64::from(mem.bytes);
         if mem.mem_esize < 4 { (4, bytes.div_ceil(64)) } else { (bytes.div_ceil(128), bytes.div_ceil(128)) }

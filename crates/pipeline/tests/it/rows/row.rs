@@ -89,7 +89,8 @@ impl Row<'_> {
     }
 
     /// The micro-operations that number `k` waits for, with the flow that does. The manual prints no dependence where a
-    /// vector micro-operation follows the load of one element: it puts that into the register, and could do nothing else.
+    /// vector micro-operation follows the load of one element: it puts that into the register, and could do nothing
+    /// else.
     pub fn depends(&self, k: usize) -> Vec<(usize, usize)> {
         let uop = &self.recipe.uops[k];
         let inserts = uop.flows.iter().any(|f| f.pipes.meets(FL)) && self.class.contains("LD");

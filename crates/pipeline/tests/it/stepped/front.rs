@@ -9,8 +9,8 @@ use fxscope_machine::Spec;
 
 use crate::stepped::parts::Step;
 
-/// A block as it is fetched: the number of micro-operations whose instructions have arrived with it, and the cycles from
-/// its fetch to the next one's.
+/// A block as it is fetched: the number of micro-operations whose instructions have arrived with it, and the cycles
+/// from its fetch to the next one's.
 struct Fetch {
     end: usize,
     to_next: Cycle,

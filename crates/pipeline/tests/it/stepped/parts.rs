@@ -68,8 +68,8 @@ impl Bytes {
         self.from < other.to && other.from < self.to
     }
 
-    /// A load of `load` may take the data of a store of these (manual table 7-3): parts of up to eight bytes, or the same
-    /// whole register.
+    /// A load of `load` may take the data of a store of these (manual table 7-3): parts of up to eight bytes, or the
+    /// same whole register.
     pub fn hand_over(self, load: Bytes) -> bool {
         let within = self.from <= load.from && load.to <= self.to;
         let same = self.from == load.from && self.to == load.to;
@@ -147,10 +147,11 @@ pub struct Step {
     pub uop: BoundUop,
     /// Address of its instruction.
     pub addr: u64,
-    /// Instructions that are read from the buffer with it: none for a further micro-operation, two behind a MOVPRFX that
-    /// is packed with it.
+    /// Instructions that are read from the buffer with it: none for a further micro-operation, two behind a MOVPRFX
+    /// that is packed with it.
     pub insts: u64,
-    /// The block of memory that an entry of the write buffer has for it and others, if it writes; none for whole vectors.
+    /// The block of memory that an entry of the write buffer has for it and others, if it writes; none for whole
+    /// vectors.
     pub block: Option<u64>,
     pub bytes: Bytes,
     pub eligible: bool,

@@ -72,8 +72,8 @@ impl Mix {
         }
     }
 
-    /// An access to one of a few places. Loads meet stores there that hand over their data and others, but do not go ahead
-    /// of them: addresses are always known, and what EAGA alone stores only it loads.
+    /// An access to one of a few places. Loads meet stores there that hand over their data and others, but do not go
+    /// ahead of them: addresses are always known, and what EAGA alone stores only it loads.
     fn shared_access(&self, r: &mut Random) -> Inst {
         let (v, a) = (r.reg(self.vectors), r.reg(self.integers));
         let (any, eaga) = (SHARED + r.below(4) * 64, SHARED + (4 + r.below(4)) * 64);
@@ -210,8 +210,8 @@ fn all_steps(blocks: &[(Block, bool)], rig: &Rig) -> Vec<Step> {
     blocks.iter().flat_map(|(block, taken)| steps(block, taken.then_some(target_after), &rig.spec)).collect()
 }
 
-/// A stream with so many of a hundred accesses to places that loads and stores share: cycles of both models, and flows of
-/// loads that each has cancelled. `None` if a load goes ahead of a store to the same place.
+/// A stream with so many of a hundred accesses to places that loads and stores share: cycles of both models, and flows
+/// of loads that each has cancelled. `None` if a load goes ahead of a store to the same place.
 fn both(seed: u64, shared: u64) -> Option<(Both, [u64; 2])> {
     // Every second one so much later that a model which takes the time of general registers for vectors is found out.
     let mut rig = rig_forwarding_vectors_later(if seed.is_multiple_of(2) { 40 } else { 0 });

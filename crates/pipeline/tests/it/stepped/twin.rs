@@ -82,8 +82,8 @@ pub fn cycles(spec: &Spec, steps: &[Step]) -> Cycle {
     run(spec, steps).expect("a program whose loads do not go ahead of stores to the same place").0
 }
 
-/// The same, and how many flows of loads were cancelled because they met stores; `None` if a load went ahead of a store to
-/// the same place, which this core does not take back.
+/// The same, and how many flows of loads were cancelled because they met stores; `None` if a load went ahead of a store
+/// to the same place, which this core does not take back.
 pub fn run(spec: &Spec, steps: &[Step]) -> Option<(Cycle, u64)> {
     let mut twin = Twin::new(spec);
     let mut front = Front::new(spec, steps);

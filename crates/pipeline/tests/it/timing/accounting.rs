@@ -346,8 +346,8 @@ fn addresses_of_a_scatter_commit_before_its_data_which_are_waited_for_by_no_caus
     let program: Vec<_> = late.into_iter().chain([scatter]).collect();
     let mut rig = Rig::cached(machine());
     let (cycles, counts) = rig.count(&program);
-    // Data pass EXA, a bypass and FLA (table 16-3), as addresses have done before, and commit as those of stores do; the
-    // second half follows in the next cycle. The last addition commits when it has been judged.
+    // Data pass EXA, a bypass and FLA (table 16-3), as addresses have done before, and commit as those of stores do;
+    // the second half follows in the next cycle. The last addition commits when it has been judged.
     let stages = &rig.spec.stages;
     let first_half = 1 + 3 + stages.commit_long - stages.commit_vector;
     assert_eq!(cycles, alone + first_half + 1);

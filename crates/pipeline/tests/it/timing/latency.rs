@@ -311,8 +311,8 @@ fn compare_and_swap_gives_its_result_behind_the_access() {
         rig.warm([DATA]);
         rig.time(&vec![swap.clone(); swaps])
     };
-    // 5;1: the access and a cycle in EXA. From there to the address pipes; there the row's first micro-operation, which the
-    // first slot gives to RSA0, takes EAGA, which the access needs too, for a cycle.
+    // 5;1: the access and a cycle in EXA. From there to the address pipes; there the row's first micro-operation, which
+    // the first slot gives to RSA0, takes EAGA, which the access needs too, for a cycle.
     let bypass = machine().bypass.integer_other_pipe;
     assert_eq!(time(2) - time(1), 5 + 1 + bypass + 1);
 }
@@ -367,8 +367,8 @@ fn a_vector_result_with_two_others_in_its_way_takes_the_longest_latency() {
 #[test]
 fn a_vector_result_that_gives_way_to_a_younger_operation_begun_before_it_takes_along_what_waits_for_it() {
     let (mut rig, s) = rig();
-    // All in FLA: the second waits for the first and would be done after 9 + 4 cycles; so would the last one, which starts
-    // four cycles after the first.
+    // All in FLA: the second waits for the first and would be done after 9 + 4 cycles; so would the last one, which
+    // starts four cycles after the first.
     let mut waiting_for_it = |waiting: &[Inst]| {
         let mut program = vec![fadd(1, 2), nop(), vector_and(3, 1)];
         program.extend_from_slice(waiting);

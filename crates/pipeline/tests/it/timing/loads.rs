@@ -78,8 +78,8 @@ fn loads_behind_a_scatter_do_not_wait_for_what_it_writes() {
     assert!(all < scattered + 5 * 15, "{all} after {scattered}");
 }
 
-/// Cycles from the ports of a gather of 8-byte elements to its commit: base and address computation (EXA, FLA), two cycles
-/// of both address pipes, and the flow.
+/// Cycles from the ports of a gather of 8-byte elements to its commit: base and address computation (EXA, FLA), two
+/// cycles of both address pipes, and the flow.
 fn from_ports(spec: &fxscope_machine::Spec) -> u64 {
     spec.load_store.port_stages + 1 + 3 + 4 + 1 + spec.stages.commit_long
 }

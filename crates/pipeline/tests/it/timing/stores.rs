@@ -96,8 +96,8 @@ fn flows(counts: &Counts) -> u64 {
     counts.get(Signal::L1Pipe0Val) + counts.get(Signal::L1Pipe1Val)
 }
 
-/// Writes of `stores` (one access each), which count in so many `pipes`, into a line that is not there yet: what can join
-/// has joined, and no access is beside a write.
+/// Writes of `stores` (one access each), which count in so many `pipes`, into a line that is not there yet: what can
+/// join has joined, and no access is beside a write.
 fn writes_into_missing_line(stores: &[Inst], pipes: u64) -> u64 {
     let mut rig = Rig::cached(machine());
     let (_, counts) = rig.count(stores);
@@ -137,8 +137,8 @@ fn zero(base: u8, addr: u64) -> Inst {
     op("base:SYS").based(&[x(base)]).access(Access::ZeroLine, LINE as u16, addr)
 }
 
-/// Cycles of `rounds` times four lines of L1D, each zeroed and written in four stores, in an order given by two numbers for
-/// each instruction: which line, and which store of it; the zeroing comes as store 0.
+/// Cycles of `rounds` times four lines of L1D, each zeroed and written in four stores, in an order given by two numbers
+/// for each instruction: which line, and which store of it; the zeroing comes as store 0.
 fn zeroed_lines(rounds: u64, order: &[(u64, u64)]) -> u64 {
     let instruction = |&(line, store): &(u64, u64)| match store {
         0 => zero(1, DATA + line * LINE),

@@ -115,8 +115,8 @@ fn a_full_station_stops_dispatch() {
 fn a_vector_operation_gives_its_station_entry_back_before_it_starts() {
     let mut rig = rig();
     let s = rig.spec.clone();
-    // Twenty operations fill RSE0 and wait for a division. What follows, a chain in another pipe of that station, begins
-    // with the entry that the first of them leaves.
+    // Twenty operations fill RSE0 and wait for a division. What follows, a chain in another pipe of that station,
+    // begins with the entry that the first of them leaves.
     let mut program = vec![op("sve:FDIV [T=S]").reads(&[z(2)]).writes(&[z(1)])];
     program.extend(vec![vector_and(5, 1); 20]);
     program.push(ptrue(1));
@@ -129,8 +129,8 @@ fn a_vector_operation_gives_its_station_entry_back_before_it_starts() {
 fn a_load_gives_its_station_entry_back_when_its_address_is_made() {
     let mut rig = rig();
     let s = rig.spec.clone();
-    // Twenty loads fill RSA0 and RSA1 and wait for multiplications. One more has the entry that the first of them leaves,
-    // and what is decoded with it begins then.
+    // Twenty loads fill RSA0 and RSA1 and wait for multiplications. One more has the entry that the first of them
+    // leaves, and what is decoded with it begins then.
     let mut program = vec![mul(1, 1); 16];
     program.extend(vec![ldr(5, 1, DATA + 64 * LINE); 20 + 1]);
     program.push(ptrue(1));

@@ -147,7 +147,8 @@ impl Twin {
         self.at(t, Event::WriteMemory { line });
     }
 
-    /// A line goes from one of the two CMGs to the other from `t` on; when it is there. Both ports take it, and all others.
+    /// A line goes from one of the two CMGs to the other from `t` on; when it is there. Both ports take it, and all
+    /// others.
     pub(super) fn cross(&mut self, t: Cycle) -> Cycle {
         let start = self.ports_free.max(t as f64);
         self.ports_free = start + self.n.port;

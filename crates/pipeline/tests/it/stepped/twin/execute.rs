@@ -63,8 +63,8 @@ impl Twin<'_> {
         [s.integer, s.integer, s.address, s.address, s.vector, s.vector, s.predicate, s.integer][pipe]
     }
 
-    /// Whether flow `number` leaves the station in the cycle of the flow before it: EXA and PRX have one issue port, and
-    /// a flow of PRX starts a stage later than one of EXA that was issued with it.
+    /// Whether flow `number` leaves the station in the cycle of the flow before it: EXA and PRX have one issue port,
+    /// and a flow of PRX starts a stage later than one of EXA that was issued with it.
     fn leaves_with_the_one_before(&self, uop: &BoundUop, number: usize) -> bool {
         let Some(before) = number.checked_sub(1).map(|i| &uop.flows[i]) else { return false };
         before.pipes == Pipes::EXA

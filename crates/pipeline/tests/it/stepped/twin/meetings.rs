@@ -34,8 +34,8 @@ impl Twin<'_> {
         self.stores.retain(|s| s.written.is_none_or(|t| t + s.flow > now));
     }
 
-    /// What a flow of this load does when it meets older stores in this cycle: the youngest of them has it come again, unless
-    /// that has its data and may hand them over.
+    /// What a flow of this load does when it meets older stores in this cycle: the youngest of them has it come again,
+    /// unless that has its data and may hand them over.
     pub(super) fn meets(&self, load: &Entry) -> Meets {
         let older = self.stores.iter().filter(|s| s.number < load.number && s.bytes.meets(load.bytes));
         let Some(store) = older.max_by_key(|s| s.number) else { return Meets::Nothing };

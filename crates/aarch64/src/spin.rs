@@ -1,0 +1,322 @@
+//! Spin loops: for how many iterations a loop that only reads memory, computes with general registers and branches goes the
+//! same way, and what the registers are after any number of them.
+
+use fxscope_guestmem::Memory;
+use fxscope_isa::{Reg, StaticInst};
+
+use crate::block::{Block, BlockId};
+use crate::cpu::{Cpu, Nzcv};
+use crate::table::Inst;
+
+/// General registers, stack pointer included.
+pub const REGISTERS: usize = 32;
+
+/// An iteration of a loop that loads, computes with general registers and branches, and does nothing else.
+#[derive(Clone)]
+pub struct Iteration {
+    /// The blocks that it executes completely, in order.
+    pub path: Vec<Part>,
+    /// Its dynamic stream.
+    pub words: Vec<u64>,
+    /// What it adds to each general register; 0 for a register that it overwrites ([`Iteration::sets`]).
+    pub steps: [u64; REGISTERS],
+    /// The condition flags at its start and end, if it reads them before it writes them.
+    pub flags: Nzcv,
+    /// Registers that it reads before it writes them, and registers that it writes first, one bit each.
+    needed: u128,
+    set: u128,
+    /// The results and the updated base addresses of its loads, in order.
+    loaded: Vec<u64>,
+}
+
+/// A block of an iteration. It outlives the cache of decoded blocks.
+#[derive(Clone)]
+pub struct Part {
+    /// Its number while the thread is in the loop.
+    pub id: BlockId,
+    start: u64,
+    end: u64,
+    insts: Box<[Inst]>,
+    infos: Box<[StaticInst]>,
+}
+
+impl Iteration {
+    /// An empty iteration that starts with these condition flags.
+    #[must_use]
+    pub fn new(flags: Nzcv) -> Iteration {
+        let (path, words, loaded) = (Vec::new(), Vec::new(), Vec::new());
+        Iteration { path, words, steps: [0; REGISTERS], flags, needed: 0, set: 0, loaded }
+    }
+
+    /// Appends `block`, which leaves `words` in the stream.
+    pub fn push(&mut self, id: BlockId, block: &Block, words: &[u64]) {
+        let (insts, infos) = (block.insts.clone(), block.infos.clone());
+        for info in &infos {
+            self.needed |= numbers(sources(info)) & !self.set;
+            self.set |= numbers(results(info)) & !self.needed;
+        }
+        self.path.push(Part { id, start: block.start, end: block.end, insts, infos });
+        self.words.extend(words);
+    }
+
+    /// Whether it writes a register before it reads it, so that the value at its start does not matter.
+    #[must_use]
+    pub fn sets(&self, reg: Reg) -> bool {
+        self.set >> reg.0 & 1 == 1
+    }
+
+    /// Its instructions, in order.
+    pub fn infos(&self) -> impl Iterator<Item = &StaticInst> {
+        self.path.iter().flat_map(|part| &part.infos)
+    }
+
+    /// Executes it with `execute`, which returns whether to go on. Returns whether the path was taken to its end.
+    #[inline(always)]
+    fn run(&self, cpu: &mut Cpu, mut execute: impl FnMut(&mut Cpu, &Inst, &StaticInst) -> bool) -> bool {
+        let head = cpu.pc;
+        for part in &self.path {
+            if cpu.pc != part.start {
+                return false;
+            }
+            for (inst, info) in part.insts.iter().zip(&part.infos) {
+                cpu.pc = part.end;
+                cpu.clear_stream();
+                if !execute(cpu, inst, info) {
+                    return false;
+                }
+            }
+        }
+        cpu.pc == head
+    }
+
+    /// How many of the next iterations of `cpu` are certain to repeat this one as long as nobody writes what it reads; 0 if
+    /// nothing can be said. Where the registers alone do not show it, up to `limit` iterations are executed. `cpu` is left as
+    /// it was.
+    pub fn repetitions(&mut self, cpu: &mut Cpu, mem: &mut Memory, limit: u64) -> u64 {
+        let now = (cpu.x, cpu.pc, cpu.nzcv);
+        let mut repetitions = self.predict(cpu, mem);
+        if repetitions == 0 {
+            (cpu.x, cpu.pc, cpu.nzcv) = now;
+            repetitions = self.follow(cpu, mem, limit);
+        }
+        (cpu.x, cpu.pc, cpu.nzcv) = now;
+        repetitions
+    }
+
+    /// A lower bound of the repetitions from one iteration: registers that change are only counted and compared with values
+    /// that do not, so the path is the same until a difference changes its sign. 0: no bound. Records what the loads return.
+    fn predict(&mut self, cpu: &mut Cpu, mem: &mut Memory) -> u64 {
+        let (mut bound, mut loaded) = (u64::MAX, Vec::new());
+        let whole = self.run(cpu, |cpu, inst, info| {
+            bound = bound.min(same_way(cpu, inst, info, &self.steps));
+            let goes_on = (inst.exec)(cpu, mem, inst).is_ok();
+            if info.mem.is_some() {
+                loaded.extend(results(info).map(|reg| cpu.x[usize::from(reg.0)]));
+            }
+            goes_on
+        });
+        self.loaded = loaded;
+        if whole { bound } else { 0 }
+    }
+
+    /// How many iterations, `limit` at most, repeat this one, by executing them.
+    fn follow(&self, cpu: &mut Cpu, mem: &mut Memory, limit: u64) -> u64 {
+        (0..limit).take_while(|_| self.is_repeated(cpu, mem)).count() as u64
+    }
+
+    /// Executes an iteration. Whether it takes the same path, reads the same values and changes what it needs by the same amounts.
+    fn is_repeated(&self, cpu: &mut Cpu, mem: &mut Memory) -> bool {
+        let before = cpu.x;
+        let (mut words, mut loaded) = (&self.words[..], &self.loaded[..]);
+        let whole = self.run(cpu, |cpu, inst, info| {
+            if (inst.exec)(cpu, mem, inst).is_err() {
+                return false;
+            }
+            if info.mem.is_none() {
+                return true;
+            }
+            let rest = (
+                words.strip_prefix(cpu.stream()),
+                results(info).try_fold(loaded, |values, reg| values.strip_prefix(&[cpu.x[usize::from(reg.0)]])),
+            );
+            let (Some(more_words), Some(more_loaded)) = rest else { return false };
+            (words, loaded) = (more_words, more_loaded);
+            true
+        });
+        let mut steps = self.steps.iter().enumerate();
+        let stepped = |(i, step): (usize, &u64)| self.set >> i & 1 == 1 || cpu.x[i] == before[i].wrapping_add(*step);
+        whole && (self.sets(Reg::NZCV) || cpu.nzcv == self.flags) && steps.all(stepped)
+    }
+
+    /// Advances `cpu` by `count` iterations that repeat this one, even if memory has changed since.
+    pub fn skip(&self, cpu: &mut Cpu, mem: &mut Memory, count: u64) {
+        let Some(before_last) = count.checked_sub(1) else { return };
+        for (x, step) in cpu.x.iter_mut().zip(&self.steps) {
+            *x = x.wrapping_add(step.wrapping_mul(before_last));
+        }
+        // The last iteration sets the registers that it overwrites. Its loads return what they returned before; nothing else
+        // reads memory.
+        let mut loaded = self.loaded.iter();
+        self.run(cpu, |cpu, inst, info| {
+            if info.mem.is_some() {
+                results(info).zip(&mut loaded).for_each(|(reg, value)| cpu.x[usize::from(reg.0)] = *value);
+                return true;
+            }
+            (inst.exec)(cpu, mem, inst).is_ok()
+        });
+    }
+}
+
+/// The registers that an instruction reads.
+fn sources(info: &StaticInst) -> impl Iterator<Item = Reg> {
+    info.srcs.iter().chain(info.addr_srcs.iter())
+}
+
+/// The registers that an instruction writes.
+fn results(info: &StaticInst) -> impl Iterator<Item = Reg> {
+    info.dsts.iter().chain(info.writeback)
+}
+
+/// A bit for the number of each register.
+fn numbers(regs: impl Iterator<Item = Reg>) -> u128 {
+    regs.fold(0, |all, reg| all | 1 << reg.0)
+}
+
+/// For how many iterations an instruction cannot change the path, given that registers change by `steps` each time.
+fn same_way(cpu: &Cpu, inst: &Inst, info: &StaticInst, steps: &[u64; REGISTERS]) -> u64 {
+    let step = |reg: Reg| steps.get(usize::from(reg.0)).copied().unwrap_or(0);
+    let results = || results(info).filter(|reg| usize::from(reg.0) < REGISTERS);
+    let mut moving = sources(info).filter(|&reg| step(reg) != 0);
+    let Some(source) = moving.next() else {
+        return if results().all(|reg| step(reg) == 0) { u64::MAX } else { 0 };
+    };
+    if moving.next().is_some() || results().any(|reg| reg != source) {
+        return 0;
+    }
+    let value = cpu.x[usize::from(source.0)];
+    let compares = results().next().is_none();
+    let other = match info.class.name() {
+        "base:ADD (immediate)" | "base:SUB (immediate)" | "base:CBZ" | "base:CBNZ" => 0,
+        "base:ADDS (immediate)" => (inst.imm as u64).wrapping_neg(),
+        "base:SUBS (immediate)" => inst.imm as u64,
+        "base:SUBS (shifted register) [amount 0]" if compares => {
+            cpu.x(if inst.rn == source.0 { inst.rm } else { inst.rn })
+        }
+        _ => return 0,
+    };
+    iterations_with_sign(value, step(source)).min(iterations_with_sign(value.wrapping_sub(other), step(source)))
+}
+
+/// For how many iterations, starting with the next one, a number is not zero and keeps its sign, both as a 32-bit and as a
+/// 64-bit number, if it is `value` in the next iteration and grows by `step` each time.
+fn iterations_with_sign(value: u64, step: u64) -> u64 {
+    const HALF: u64 = 1 << 31;
+    let at = value % HALF;
+    let by = (step as i64).unsigned_abs();
+    let room = if (step as i64) < 0 { at.saturating_sub(1) } else { HALF - 1 - at };
+    if at == 0 || by == 0 { 0 } else { room / by + 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use fxscope_guestmem::{Prot, Segment};
+
+    use crate::table::{Ctx, decode};
+
+    use super::*;
+
+    const HEAD: u64 = 0x10000;
+    const WORD: u64 = 0x20000;
+
+    /// Two blocks that wait until the word at X20 is W21, except in every 10,000th iteration, counted in W19, as GCC writes
+    /// it: LDAR W1, [X20]; MUL W0, W19, W22; ADD W19, W19, #1; CMP W21, W1; B.EQ; ROR W0, W0, #4; CMP W0, W23; B.HI.
+    const LOOP: [&[u32]; 2] =
+        [&[0x88df_fe81, 0x1b16_7e60, 0x1100_0673, 0x6b01_02bf, 0x5400_0220], &[0x1380_1000, 0x6b17_001f, 0x54ff_ff28]];
+
+    /// An iteration of [`LOOP`], a thread before the one with number `polls`, and the memory that it polls.
+    fn waiting(polls: u64) -> (Iteration, Cpu, Memory) {
+        let mut mem = Memory::new(1 << 20).expect("reserve");
+        mem.map(WORD, 0x10000, Prot::RW, Segment::Data).expect("map");
+        let mut cpu = Cpu::new(64);
+        (cpu.x[19], cpu.x[20], cpu.x[21]) = (polls, WORD, 1);
+        (cpu.x[22], cpu.x[23], cpu.pc) = (0x3afb_7e91, 0x6_8db8, HEAD);
+        let before = (cpu.x, cpu.nzcv);
+        let mut iteration = Iteration::new(cpu.nzcv);
+        for (i, words) in LOOP.into_iter().enumerate() {
+            let at = |n: usize| Ctx { pc: cpu.pc + 4 * n as u64, vl: cpu.vl };
+            let decoded: Vec<_> = words.iter().enumerate().map(|(n, &w)| decode(w, &at(n)).expect("decodes")).collect();
+            let (insts, infos) = decoded.iter().map(|d| (d.inst, d.info)).unzip();
+            let block = Block::new(cpu.pc, insts, infos, cpu.vl);
+            cpu.clear_stream();
+            assert_eq!(block.run(&mut cpu, &mut mem).trap, None);
+            iteration.push(BlockId(i as u32), &block, cpu.stream());
+        }
+        assert_eq!(cpu.pc, HEAD);
+        (cpu.x, cpu.nzcv) = before;
+        iteration.steps[19] = 1;
+        (iteration, cpu, mem)
+    }
+
+    #[test]
+    fn registers_that_an_iteration_writes_before_it_reads_them_are_set() {
+        let (iteration, ..) = waiting(1);
+        let set: Vec<u8> = (0..=Reg::NZCV.0).filter(|&n| iteration.sets(Reg(n))).collect();
+        assert_eq!(set, [0, 1, Reg::NZCV.0]);
+    }
+
+    #[test]
+    fn iterations_that_test_their_number_for_a_multiple_are_followed_up_to_the_one_that_takes_another_path() {
+        let (mut iteration, mut cpu, mut mem) = waiting(9_001);
+        let now = (cpu.x, cpu.pc);
+        assert_eq!(iteration.predict(&mut cpu, &mut mem), 0, "nothing is known without following them");
+        (cpu.x, cpu.pc) = now;
+        assert_eq!(iteration.follow(&mut cpu, &mut mem, 500), 500);
+        (cpu.x, cpu.pc) = now;
+        assert_eq!(iteration.follow(&mut cpu, &mut mem, 100_000), 999);
+    }
+
+    #[test]
+    fn iterations_are_not_followed_once_they_read_something_else() {
+        let (mut iteration, mut cpu, mut mem) = waiting(1);
+        let now = (cpu.x, cpu.pc);
+        iteration.predict(&mut cpu, &mut mem);
+        (cpu.x, cpu.pc) = now;
+        // Another value, which does not change the path.
+        mem.write(WORD, &[7]).expect("mapped");
+        assert_eq!(iteration.follow(&mut cpu, &mut mem, 10), 0);
+    }
+
+    #[test]
+    fn skipped_iterations_leave_the_registers_that_they_would_have_left() {
+        let (mut iteration, mut cpu, mut mem) = waiting(1);
+        let now = (cpu.x, cpu.pc, cpu.nzcv);
+        iteration.predict(&mut cpu, &mut mem);
+        (cpu.x, cpu.pc, cpu.nzcv) = now;
+        assert_eq!(iteration.follow(&mut cpu, &mut mem, 777), 777);
+        let expected = (cpu.x, cpu.pc, cpu.nzcv);
+        (cpu.x, cpu.pc, cpu.nzcv) = now;
+        // What it waits for has come meanwhile.
+        mem.write(WORD, &[1]).expect("mapped");
+        iteration.skip(&mut cpu, &mut mem, 777);
+        assert_eq!((cpu.x, cpu.pc, cpu.nzcv), expected);
+    }
+
+    #[test]
+    fn a_number_that_counts_down_keeps_its_sign_until_it_would_be_zero() {
+        assert_eq!(iterations_with_sign(5, 1_u64.wrapping_neg()), 5);
+        assert_eq!(iterations_with_sign(5, 2_u64.wrapping_neg()), 3);
+        assert_eq!(iterations_with_sign(0, 1), 0);
+    }
+
+    #[test]
+    fn a_number_that_counts_up_from_below_zero_keeps_its_sign_until_it_would_be_zero() {
+        assert_eq!(iterations_with_sign(3_u64.wrapping_neg(), 1), 3);
+        assert_eq!(iterations_with_sign(3_u64.wrapping_neg(), 2), 2);
+    }
+
+    #[test]
+    fn a_number_keeps_its_sign_as_one_of_32_bits() {
+        assert_eq!(iterations_with_sign((1 << 31) - 2, 1), 2);
+        assert_eq!(iterations_with_sign((1 << 32) - 2, 1), 2);
+    }
+}

@@ -1,0 +1,120 @@
+//! `fxscope pages advise`: which page sizes a program is best given.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use fxscope::lab::pages;
+use fxscope::record::{self, Origin, Run};
+use fxscope::report::render::terminal;
+use fxscope::{MAX_PROGRAM_BYTES, Scenario};
+
+use super::super::console::Console;
+use super::super::output::{Target, program_streams};
+use super::super::recorded::run_of;
+use super::super::scenario::{self, ScenarioArgs};
+use super::super::{Failure, Outcome, print, say, style};
+
+/// Find the page sizes that a program runs best with, and what sets them.
+///
+/// The program runs once as it would under `fxscope run` with the same options, while TLB misses of every assignment of page
+/// sizes to its segments are counted from that one stream of accesses. The best assignments are then simulated, each in a
+/// run of its own, whose output goes nowhere: the program must be able to run again. It has standard input only when that is
+/// a file, and reads it anew each time.
+///
+/// Exit status: 0 with an advice, also that to leave it; otherwise as for `fxscope run`.
+#[derive(clap::Args)]
+#[command(
+    override_usage = "fxscope pages advise [OPTIONS] -- PROGRAM [ARGS]...\n       fxscope pages advise [OPTIONS] FILE.fxr"
+)]
+pub struct Args {
+    /// Record file, as `fxscope run -o` writes it: the program that it names runs again, with the settings and variables
+    /// recorded. Options that records do not keep, such as --cpus and --membind, can be given again.
+    #[arg(value_name = "FILE.fxr", required_unless_present = "command", conflicts_with = "command")]
+    file: Option<PathBuf>,
+    /// Which run of the file, counted from 1; without it, the last.
+    #[arg(long, value_name = "N", requires = "file", value_parser = clap::value_parser!(u32).range(1..))]
+    run: Option<u32>,
+    /// Page sizes to ask about, besides those that the program starts with; without it, the normal and the large pages of
+    /// the machine's system.
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = scenario::size)]
+    sizes: Vec<u64>,
+    /// How many of the best assignments are simulated.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
+    simulate: u32,
+    /// Advise to leave it when less than this share of the time is gained, percent.
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
+    least: f64,
+    /// Write everything as JSON to this file, which is replaced as a whole, or to standard output (-) in place of the text.
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<PathBuf>,
+    /// Do not say which run is simulated.
+    #[arg(long, short)]
+    quiet: bool,
+    #[command(flatten)]
+    scenario: ScenarioArgs,
+    /// The program (AArch64 Linux) and its arguments.
+    #[arg(last = true, value_name = "PROGRAM [ARGS]")]
+    command: Vec<OsString>,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| (0.0..=100.0).contains(number));
+    number.ok_or_else(|| "give a number from 0 to 100".to_owned())
+}
+
+/// Finds the page sizes and prints the advice.
+pub(super) fn advise(args: &Args) -> Outcome {
+    let target = args.json.as_deref().map(Target::check).transpose()?;
+    let scenario = match &args.file {
+        Some(path) => recorded(args, path)?,
+        None => args.scenario.scenario(&args.command)?,
+    };
+    let options = pages::advise::Options {
+        sizes: args.sizes.clone(),
+        simulate: args.simulate as usize,
+        least_gain: args.least / 100.0,
+    };
+    let stdio = program_streams(target.as_ref())?;
+    let advice = pages::advise(&scenario, &options, stdio, &Console::catching_signals(args.quiet)?)?;
+    let instead = matches!(target, Some(Target::StandardOutput));
+    if let Some(target) = target {
+        target.write(&advice.json())?;
+    }
+    if !instead {
+        print(terminal::render(&[advice.document()], style(&std::io::stdout())))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How to run again what a record holds.
+fn recorded(args: &Args, path: &Path) -> Result<Scenario, Failure> {
+    let (number, run) = run_of(path, args.run)?;
+    let shown = path.display();
+    let instead = "name it instead: fxscope pages advise -- PROGRAM [ARGS]";
+    if let Origin::Imported { format, .. } = &run.origin {
+        return Err(
+            format!("{shown}: run {number} was measured ({format}) and cannot be repeated here; {instead}").into()
+        );
+    }
+    if run.program().is_empty() {
+        return Err(format!("{shown}: run {number} does not name its program; {instead}").into());
+    }
+    if !Path::new(run.program()).exists() {
+        let program = run.program();
+        return Err(format!(
+            "{shown}: the program of run {number}, {program}, is not there; go to the folder that it was run from, or {instead}"
+        )
+        .into());
+    }
+    changed(&run).iter().for_each(|message| say(message));
+    Ok(args.scenario.repeating(&run))
+}
+
+/// Says so when the program is not the one that was recorded.
+fn changed(run: &Run) -> Option<String> {
+    let recorded = run.files.first().filter(|file| !file.digest.is_empty())?;
+    let now = fxscope::host::read(Path::new(run.program()), MAX_PROGRAM_BYTES).ok()?;
+    (record::digest(&now) != recorded.digest)
+        .then(|| format!("{} has changed since it was recorded; the advice is about what it is now", run.program()))
+}

@@ -1,0 +1,99 @@
+//! Programs under perf.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use fxscope_host::{Helper, Signal};
+use fxscope_jitter::Time;
+
+use crate::{Error, Progress};
+
+/// Largest output of perf, bytes.
+pub(super) const MAX_OUTPUT_BYTES: u64 = 1 << 30;
+/// How often a run under perf is looked at.
+const LOOK: Duration = Duration::from_millis(500);
+/// How long perf may take to start the program.
+const START: Duration = Duration::from_secs(30);
+/// How long perf has to end when it is asked to.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Runs a program under perf, for at most as long as `limit` says. When one of both fails, the message says `when`, and what to do
+/// `instead`.
+pub(super) fn run_under(
+    mut perf: Command,
+    program: &[OsString],
+    limit: Option<Time>,
+    when: &str,
+    instead: &str,
+    progress: &dyn Progress,
+) -> Result<(), Error> {
+    perf.arg("--").args(program);
+    let name = Path::new(perf.get_program()).display().to_string();
+    let mut helper = Helper::start(perf).map_err(|e| {
+        format!("cannot start {name}: {e}; install it (Debian: apt-get install linux-perf) or name it with --perf")
+    })?;
+    let status = supervise(&mut helper, &name, limit, progress)?;
+    if status.success() {
+        return Ok(());
+    }
+    let why = match status.code() {
+        Some(code) => format!("ended with status {code}"),
+        None => "was ended by a signal".to_owned(),
+    };
+    let hint = permission_hint();
+    Err(format!("perf, or the program under it, {why}{when}; nothing is recorded{hint}{instead}").into())
+}
+
+/// Waits for perf, unless a signal comes, it starts no program, or it takes too long.
+fn supervise(perf: &mut Helper, name: &str, limit: Option<Time>, progress: &dyn Progress) -> Result<ExitStatus, Error> {
+    let (begin, mut busy) = (Instant::now(), Instant::now());
+    loop {
+        if let Some(status) = perf.ended_within(LOOK)? {
+            return Ok(status);
+        }
+        if progress.stop_requested() {
+            perf.signal(Signal::TERM);
+            perf.wait(GRACE)?;
+            return Err(Error::Stopped);
+        }
+        if has_children(perf.id()) {
+            busy = Instant::now();
+        }
+        if busy.elapsed() > START {
+            let seconds = START.as_secs();
+            return Err(format!(
+                "{name} has run no program for {seconds} s, and was ended; nothing is recorded. It is not perf, or hangs: name \
+                 another one with --perf"
+            )
+            .into());
+        }
+        if limit.is_some_and(|limit| begin.elapsed() > Duration::from_nanos(limit.ns())) {
+            let limit = limit.map_or(String::new(), |limit| limit.to_string());
+            return Err(format!(
+                "perf and the program under it did not end within {limit} (--timeout), and were ended; nothing is recorded"
+            )
+            .into());
+        }
+    }
+}
+
+/// Whether a process has children, as far as the kernel shows (proc_tid_children(5)).
+fn has_children(process: u32) -> bool {
+    let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
+    // Kernels without this file (CONFIG_PROC_CHILDREN) tell nothing.
+    children.map_or(true, |children| !children.trim().is_empty())
+}
+
+/// What the system allows, if that may be what is missing.
+fn permission_hint() -> String {
+    let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok();
+    match paranoid.as_deref().map(str::trim).and_then(|text| text.parse::<i32>().ok()) {
+        Some(level) if level > 0 => format!(
+            " (/proc/sys/kernel/perf_event_paranoid is {level}: programs of your own can be counted up to 2, with --user, \
+             CPUs with --cpus up to 0; its administrator can set it)"
+        ),
+        _ => String::new(),
+    }
+}

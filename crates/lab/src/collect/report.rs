@@ -1,0 +1,173 @@
+//! The counts of the report, from the machine itself, through perf.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use fxscope_import::{Machine, Source, perf};
+use fxscope_jitter::Time;
+use fxscope_pmu::groups::Group;
+use fxscope_record::Run;
+
+use super::machine;
+use super::perf::{MAX_OUTPUT_BYTES, run_under};
+use crate::{Error, Progress};
+
+/// What is counted for the report.
+#[derive(Clone, Debug)]
+pub struct ReportCounts {
+    /// How much the report has: the level of the groups of events, 1 to 4.
+    pub level: u8,
+    /// Measure everything this many times.
+    pub repeat: u32,
+    /// CPUs to count, whatever runs there, as perf's `-C` takes them; `None`: all threads of the program together.
+    pub cpus: Option<String>,
+    /// Count user code only.
+    pub user: bool,
+    /// Keep perf's own output in this folder.
+    pub keep: Option<PathBuf>,
+    /// The machine whose events are counted, by name or path.
+    pub machine: String,
+    /// The perf to use.
+    pub perf: PathBuf,
+    /// Give up a run of the program that takes longer than this.
+    pub timeout: Option<Time>,
+    /// Count although this computer's processor is another one.
+    pub any_processor: bool,
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+}
+
+/// Ratio of two runs' times from which on they do not fit together.
+const AGREE: f64 = 0.05;
+
+/// Counts what the report needs on this machine, through perf, in as many runs of the program as that takes.
+///
+/// # Errors
+/// When the processor is another one, perf or the program fails, or perf could count nothing.
+pub fn report_counts(args: &ReportCounts, progress: &dyn Progress) -> Result<Vec<Run>, Error> {
+    let machine = machine(&args.machine)?;
+    if !args.any_processor {
+        check_processor(&args.machine)?;
+    }
+    let wanted: Vec<&Group> =
+        machine.pmu.groups.iter().filter(|group| u32::from(group.level) <= u32::from(args.level)).collect();
+    if wanted.is_empty() {
+        return Err(format!(
+            "the machine '{}' has no groups of events for such a report; its groups.csv says which events are counted together",
+            machine.name
+        )
+        .into());
+    }
+    let scratch = tempfile::tempdir().map_err(|e| format!("cannot make a temporary folder: {e}"))?;
+    let folder = args.keep.as_deref().unwrap_or(scratch.path());
+    std::fs::create_dir_all(folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
+    let mut runs = Vec::new();
+    for repeat in 1..=args.repeat {
+        let mut outputs = Vec::new();
+        for (i, group) in wanted.iter().enumerate() {
+            let name = format!("perf-{repeat}-{:02}.csv", group.number);
+            let file = folder.join(&name);
+            let begin = Instant::now();
+            run_once(args, &machine, group, &file, progress)?;
+            let number = (repeat as usize - 1) * wanted.len() + i + 1;
+            let (all, seconds) = (wanted.len() * args.repeat as usize, begin.elapsed().as_secs_f64());
+            progress.message(&format!("run {number} of {all}: {seconds:.1} s"));
+            let bytes = fxscope_host::read(&file, MAX_OUTPUT_BYTES).map_err(|e| format!("perf left no counts: {e}"))?;
+            check_output(&machine, Source { name: &name, bytes: &bytes })?;
+            outputs.push((name, bytes));
+        }
+        runs.extend(imported(args, &machine, &outputs, progress)?);
+    }
+    Ok(runs)
+}
+
+/// Refuses what perf could not count, before the program runs again for the next group.
+fn check_output(machine: &Machine, source: Source<'_>) -> Result<(), Error> {
+    perf::read(&[source], machine, &perf::Options::default()).map(drop).map_err(|e| {
+        format!(
+            "{e}; nothing is recorded. A virtual machine, or a kernel without a driver for the processor's counters, offers none \
+             (perf stat -e r11 true tells); --keep FOLDER keeps what perf wrote"
+        )
+        .into()
+    })
+}
+
+/// What perf has written in the runs of one measurement.
+fn imported(
+    args: &ReportCounts,
+    machine: &Machine,
+    outputs: &[(String, Vec<u8>)],
+    progress: &dyn Progress,
+) -> Result<Vec<Run>, Error> {
+    let sources: Vec<Source<'_>> = outputs.iter().map(|(name, bytes)| Source { name, bytes }).collect();
+    let command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let mut runs =
+        perf::read(&sources, machine, &perf::Options { command, scaled: false }).map_err(|e| e.to_string())?;
+    for run in &mut runs {
+        let apart = disagreeing(run);
+        for note in &apart {
+            progress.message(note);
+        }
+        run.notes.extend(apart);
+    }
+    Ok(runs)
+}
+
+/// A sentence for each pass whose time is not that of the first.
+fn disagreeing(run: &Run) -> Vec<String> {
+    let Some(region) = run.regions.first() else { return Vec::new() };
+    let time = |pass: usize| {
+        let counts = region.passes.get(pass)?;
+        let ticks = (0..region.threads.len()).filter_map(|thread| counts.get(thread, "CNTVCT"));
+        ticks.max().map(|ticks| ticks as f64)
+    };
+    let Some(first) = time(0).filter(|&t| t > 0.0) else { return Vec::new() };
+    let apart = |(pass, name): (usize, &String)| {
+        let ratio = time(pass)? / first;
+        ((ratio - 1.0).abs() > AGREE).then(|| {
+            format!("{name} took {ratio:.2} times as long as {}: their counts do not fit together", run.passes[0])
+        })
+    };
+    run.passes.iter().enumerate().skip(1).filter_map(apart).collect()
+}
+
+/// Runs the program once under perf, which counts one group's events.
+fn run_once(
+    args: &ReportCounts,
+    machine: &Machine,
+    group: &Group,
+    file: &Path,
+    progress: &dyn Progress,
+) -> Result<(), Error> {
+    let modifier = if args.user { ":u" } else { "" };
+    let number = |name: &str| machine.pmu.events.named(name).and_then(|event| event.number);
+    let raw = |name: &str| number(name).map(|number| format!("r{number:04x}{modifier}"));
+    let events: Option<Vec<String>> = group.events.iter().map(String::as_str).chain(["CPU_CYCLES"]).map(raw).collect();
+    let events = events.ok_or_else(|| format!("group {} has an event without a number", group.number))?;
+    let mut perf = Command::new(&args.perf);
+    perf.args(["stat", "-x", ",", "-o"]).arg(file).args(["-e", &events.join(","), "-e", "duration_time"]);
+    if let Some(cpus) = &args.cpus {
+        perf.args(["-a", "-A", "-C", cpus]);
+    }
+    run_under(perf, &args.command, args.timeout, &format!(" when group {} was counted", group.number), "", progress)
+}
+
+/// Refuses to count another processor's events. Linux shows the maker and the part of the register that names it (MIDR_EL1).
+fn check_processor(machine: &str) -> Result<(), Error> {
+    let midr = fxscope_machine::load(machine, &[])?.identity.midr;
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let value = |key: &str| {
+        let line = text.lines().find(|line| line.starts_with(key))?;
+        u64::from_str_radix(line.split_once(':')?.1.trim().strip_prefix("0x")?, 16).ok()
+    };
+    if value("CPU implementer") == Some(midr >> 24 & 0xff) && value("CPU part") == Some(midr >> 4 & 0xfff) {
+        return Ok(());
+    }
+    Err(format!(
+        "this computer's processor is no {machine}, whose events would be counted: run fxscope collect there (one binary is \
+         all it needs), or simulate with fxscope run; --any-processor counts all the same"
+    )
+    .into())
+}

@@ -1,0 +1,32 @@
+//! Runs beside each other: what differs, and whether that is more than noise.
+
+use fxscope_record::Run;
+use fxscope_report::compare::{self, Comparison, Subject};
+
+use crate::Error;
+
+/// Compares the runs of files with those of the first. Runs of a file that were made alike are repetitions; different runs of
+/// one file are compared with each other. `files` are labels and runs; `regions` names the region of all, or one for each
+/// file; when it is empty, whole runs are compared, and measurements of a single region by that.
+///
+/// # Errors
+/// When a file has no run, or a run has not the region.
+pub fn compare(files: &[(String, Vec<Run>)], regions: &[String]) -> Result<Comparison, Error> {
+    if let Some((label, _)) = files.iter().find(|(_, runs)| runs.is_empty()) {
+        return Err(format!("{label}: holds no run; add one with fxscope run -o FILE.fxr").into());
+    }
+    if regions.len() > 1 && regions.len() != files.len() {
+        let (regions, files) = (regions.len(), files.len());
+        return Err(
+            format!("--region is given {regions} times for {files} files: once for all, or once for each").into()
+        );
+    }
+    let (mut subjects, mut wanted) = (Vec::new(), Vec::new());
+    for (i, (label, runs)) in files.iter().enumerate() {
+        let of_file = Subject::of_file(label, runs);
+        let region = regions.get(i).or(regions.first());
+        wanted.extend(region.iter().flat_map(|region| of_file.iter().map(|_| region.as_str())));
+        subjects.extend(of_file);
+    }
+    Ok(compare::compare(&subjects, &wanted)?)
+}

@@ -1,0 +1,47 @@
+//! Why a laboratory has no answer.
+
+use fxscope_machine::LoadError;
+use fxscope_record::Finish;
+
+/// Why a laboratory has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The scenario cannot run.
+    #[error(transparent)]
+    Scenario(#[from] fxscope_session::Error),
+    /// The question cannot be answered; the message says what to ask instead, or what is missing.
+    #[error("{0}")]
+    Question(String),
+    /// The program has not come to an end that gives an answer.
+    #[error("{message}")]
+    Ended {
+        /// How it ended.
+        finish: Finish,
+        /// What that means here.
+        message: String,
+    },
+    /// [`crate::Progress::stop_requested`] has ended it. What was finished by then is in the cache.
+    #[error("stopped before the end")]
+    Stopped,
+    /// The host failed.
+    #[error(transparent)]
+    Host(#[from] std::io::Error),
+}
+
+impl From<LoadError> for Error {
+    fn from(error: LoadError) -> Error {
+        Error::Scenario(error.into())
+    }
+}
+
+impl From<String> for Error {
+    fn from(message: String) -> Error {
+        Error::Question(message)
+    }
+}
+
+impl From<&str> for Error {
+    fn from(message: &str) -> Error {
+        Error::Question(message.to_owned())
+    }
+}

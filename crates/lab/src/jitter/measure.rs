@@ -1,0 +1,142 @@
+//! The noise of this host, and what it comes from.
+
+use std::cell::{Cell, RefCell};
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use fxscope_host::OutputFile;
+use fxscope_hostinfo::cpus::{self, Host};
+use fxscope_jitter::Time;
+use fxscope_osnoise::cause::{self, Naming, Tracer};
+use fxscope_osnoise::measure::{self, Plan, Watch, native};
+use fxscope_osnoise::trace::Reader;
+use fxscope_osnoise::view::View;
+
+use super::trace;
+use crate::{Error, Progress};
+
+/// Measures the noise of this host into a trace: on each core a thread that is bound to it runs a loop whose time is known.
+/// Then names the detours, as far as the kernel permits to know what they were. `perf` is the perf program that knows of
+/// context switches where the kernel's tracers cannot be had; without it no detour is named. `stop` ends it early.
+///
+/// # Errors
+/// When cores, clock or files cannot be used as asked.
+pub fn measure(
+    plan: &Plan,
+    perf: Option<&Path>,
+    place: &OutputFile,
+    stop: &AtomicBool,
+    progress: &dyn Progress,
+) -> Result<View, Error> {
+    let host = Host::read(Path::new("/"));
+    let cores = measure::cores(&plan.cores, &native::allowed()?, &host).map_err(|e| e.to_string())?;
+    let output = place.path();
+    let folder = output.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let scratch = tempfile::Builder::new().prefix(".fxscope-").tempdir_in(folder);
+    let scratch = scratch.map_err(|e| format!("{}: {}", output.display(), fxscope_host::write_error(&e)))?;
+    let (tracer, reasons) = match perf {
+        Some(perf) => cause::start(Path::new("/"), perf, &cores, &scratch.path().join("events")),
+        None => (None, vec!["detours have no names as --causes none asks for it".to_owned()]),
+    };
+    announce(plan, &cores, tracer.as_ref(), progress);
+    let measured = record(plan, output, stop, progress);
+    name(tracer, &reasons, &host, place, measured)?;
+    trace::look(output)
+}
+
+/// Says what happens now.
+fn announce(plan: &Plan, cores: &[u32], tracer: Option<&Tracer>, progress: &dyn Progress) {
+    let named = tracer.map_or("nothing that names detours".to_owned(), |tracer| tracer.what().to_owned());
+    let (method, time) = (plan.method.name(), Time(plan.duration.as_nanos() as f64));
+    progress.message(&format!("measuring core {} for {time} by {method}, with {named}", cpus::format_list(cores)));
+}
+
+/// Measures into the file, which has all up to the last second if this is cut off.
+fn record(plan: &Plan, output: &Path, stop: &AtomicBool, progress: &dyn Progress) -> Result<(), Error> {
+    let file = RefCell::new(Late { path: output.to_owned(), file: None });
+    let whole = plan.duration;
+    let elapsed = |ns: u64| progress.measured(Duration::from_nanos(ns), whole);
+    let done = measure::run(plan, &mut *file.borrow_mut(), Watch { stop, progress: &elapsed });
+    progress.measurement_ended();
+    done.map_err(|e| e.to_string())?;
+    Ok(())
+}
+
+/// A file that is made when there is something to write: what stood there before is lost with the measurement's begin only.
+struct Late {
+    path: PathBuf,
+    file: Option<BufWriter<File>>,
+}
+
+impl Write for Late {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(BufWriter::new(File::create(&self.path)?)),
+        };
+        file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.as_mut().map_or(Ok(()), Write::flush)
+    }
+}
+
+/// Stops the tracer, and names the detours of the trace by what it told.
+fn name(
+    tracer: Option<Tracer>,
+    reasons: &[String],
+    host: &Host,
+    place: &OutputFile,
+    measured: Result<(), Error>,
+) -> Result<(), Error> {
+    let output = place.path();
+    let complete = tracer.as_ref().is_some_and(Tracer::complete);
+    let mut what = tracer.as_ref().map(Tracer::what);
+    // It is stopped in any case.
+    let text = tracer.map(Tracer::stop);
+    measured?;
+    let mut said = reasons.to_vec();
+    let text = match text {
+        Some(Ok(text)) => text,
+        Some(Err(why)) => {
+            said.push(why);
+            what = None;
+            Box::new(io::empty()) as Box<dyn io::BufRead>
+        }
+        None => Box::new(io::empty()),
+    };
+    let lost = Cell::new(0);
+    let notes = || {
+        let mut notes = said.clone();
+        notes.extend(what.map(|what| format!("detours are named by {what}")));
+        let lost = lost.get();
+        notes.extend(
+            (lost > 0).then(|| format!("the tracer lost {lost} events: detours of theirs have wrong names or none")),
+        );
+        notes
+    };
+    let trace = reader(output)?;
+    let recognised = cause::recognise(reader(output)?, host.realtime_limit);
+    let recognised = recognised.map_err(|e| format!("{}: {e}", output.display()))?;
+    let naming = Naming {
+        start: trace.header().monotonic_start,
+        complete,
+        virtual_machine: host.virtual_machine == Some(true),
+        recognised: &recognised,
+    };
+    let named = place.replace(|file| {
+        let named = cause::name(trace, cause::events(text, &lost), naming, BufWriter::new(file), &notes);
+        named.map(drop).map_err(io::Error::other)
+    });
+    named.map_err(|e| format!("{}: {e}", output.display()).into())
+}
+
+/// The trace that was measured.
+fn reader(output: &Path) -> Result<Reader<BufReader<File>>, Error> {
+    let file = File::open(output).map_err(|e| format!("{}: cannot be read ({e})", output.display()))?;
+    Ok(Reader::new(BufReader::new(file)).map_err(|e| format!("{}: {e}", output.display()))?)
+}

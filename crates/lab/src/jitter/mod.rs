@@ -1,0 +1,20 @@
+//! What the operating system takes from programs: measured on this host, modelled, and at scale.
+
+mod cells;
+mod compare;
+mod fit;
+mod linpack;
+mod measure;
+mod models;
+mod plan;
+mod simulate;
+mod trace;
+
+pub use compare::compare;
+pub use fit::{Fitted, fit};
+pub use linpack::{LinpackOptions, linpack};
+pub use measure::measure;
+pub use models::{profiles, show};
+pub use plan::Options;
+pub use simulate::simulate;
+pub use trace::{look, sheet as trace_sheet};

@@ -1,0 +1,149 @@
+//! Phases under noise at several sizes.
+
+use fxscope_jitter::closed;
+use fxscope_jitter::scale::{Meet, Outcome, Setup};
+use fxscope_report::document::{Curve, Plot};
+use fxscope_report::sheet::{Cell, Sheet, Table};
+
+use super::cells;
+use super::plan::{Options, Plan, nodes, shortened, spared};
+use crate::Error;
+
+/// One size.
+struct Size {
+    nodes: u32,
+    setup: Setup,
+    outcome: Outcome,
+}
+
+/// Simulates a program of phases under noise at all sizes, from one node up to a whole machine.
+///
+/// Each core works for the grain, then the cores meet; a detour holds up its core, and with it all that wait.
+///
+/// # Errors
+/// When the model or the network cannot be loaded, or a size cannot be simulated.
+pub fn simulate(options: &Options) -> Result<Sheet, Error> {
+    let plan = options.plan()?;
+    let mut sizes = Vec::new();
+    for &nodes in &options.nodes {
+        let (setup, outcome) = plan.run(&plan.model, &plan.setup(nodes))?;
+        sizes.push(Size { nodes, setup, outcome });
+    }
+    Ok(sheet(&plan, &sizes))
+}
+
+fn sheet(plan: &Plan, sizes: &[Size]) -> Sheet {
+    let ran: Vec<(u32, u64)> = sizes.iter().map(|size| (size.nodes, size.setup.phases)).collect();
+    let asked = plan.setup(1).phases;
+    let mut tables = vec![table(plan, sizes), phases(sizes)];
+    tables.extend((!plan.model.sources.is_empty()).then(|| causes(plan, sizes)));
+    let mut notes = vec![format!("Noise: {}.", plan.model.title), format!("Network: {}.", plan.network.title)];
+    let some = sizes.iter().filter(|size| size.setup.needed(&plan.model).is_some());
+    notes.extend(spared(&some.map(|size| size.nodes).collect::<Vec<_>>()));
+    notes.extend(shortened(&ran, asked));
+    Sheet {
+        title: format!("{} under {}", plan.words(), plan.model.name),
+        tables,
+        notes: vec![("Assumed", notes)],
+        plots: plots(sizes),
+        bars: Vec::new(),
+    }
+}
+
+fn table(plan: &Plan, sizes: &[Size]) -> Table {
+    let headings =
+        ["nodes", "cores", "meeting", "efficiency", "slowdown", "95 % bounds", "noise", "phase loss", "expected"];
+    let mut table = Table::new("By size", headings.iter().copied());
+    for size in sizes {
+        let (setup, outcome) = (&size.setup, &size.outcome);
+        let bounds = outcome.sure.map_or(Cell::none(), |sure| {
+            let [low, high] = [sure.low, sure.high].map(Cell::factor);
+            Cell::new([sure.low, sure.high], format!("{} to {}", low.text(), high.text()))
+        });
+        let loss = (outcome.time.saturating_sub(outcome.quiet)) as f64 / setup.phases as f64;
+        let cells = vec![
+            Cell::number(f64::from(size.nodes) * f64::from(setup.cores), 0),
+            cells::time(meeting(setup)),
+            Cell::share(outcome.efficiency()),
+            Cell::factor(outcome.slowdown()),
+            bounds,
+            Cell::share(outcome.noise()),
+            cells::about(loss),
+            closed_form(plan, setup).map_or(Cell::none(), cells::about),
+        ];
+        table.rows.push((size.nodes.to_string(), cells));
+    }
+    table
+}
+
+/// What meeting takes without noise, ns.
+fn meeting(setup: &Setup) -> f64 {
+    match setup.meet {
+        Meet::All { cost } | Meet::Neighbours { cost, .. } | Meet::Panel { cost, .. } | Meet::Some { cost, .. } => {
+            cost as f64
+        }
+    }
+}
+
+/// What a phase is expected to lose, where that is known.
+fn closed_form(plan: &Plan, setup: &Setup) -> Option<f64> {
+    let applies = matches!(setup.meet, Meet::All { .. }) && setup.imbalance == 0.0;
+    let expected = closed::expected(&plan.model, setup.nodes, setup.cores, setup.grain as f64);
+    (applies && expected.seldom).then_some(expected.delay)
+}
+
+fn phases(sizes: &[Size]) -> Table {
+    let mut table = Table::new("Time of a phase", ["nodes", "half", "90 %", "99 %", "99.9 %", "longest", "phases"]);
+    for size in sizes {
+        let quantile = |q: f64| cells::time(size.outcome.quantile(q) as f64);
+        let mut cells: Vec<Cell> = [0.5, 0.9, 0.99, 0.999, 1.0].map(quantile).to_vec();
+        cells.push(Cell::number(size.setup.phases as f64, 0));
+        table.rows.push((size.nodes.to_string(), cells));
+    }
+    table
+}
+
+fn causes(plan: &Plan, sizes: &[Size]) -> Table {
+    let names: Vec<String> = sizes.iter().map(|size| nodes(size.nodes)).collect();
+    let headings: Vec<&str> = std::iter::once("cause").chain(names.iter().map(String::as_str)).collect();
+    let mut table = Table::new("Share of the time lost to each cause", headings.iter().copied());
+    for (i, source) in plan.model.sources.iter().enumerate() {
+        let cells = sizes.iter().map(|size| Cell::share(size.outcome.lost[i] / size.outcome.time as f64)).collect();
+        table.rows.push((source.cause.clone(), cells));
+    }
+    table
+}
+
+fn plots(sizes: &[Size]) -> Vec<Plot> {
+    let curve = |label: &str, of: &dyn Fn(&Size) -> f64| {
+        let points = sizes.iter().map(|size| (f64::from(size.nodes), of(size))).collect();
+        Curve { label: label.to_owned(), points }
+    };
+    let efficiency = Plot {
+        title: "Efficiency by size".to_owned(),
+        across: "nodes".to_owned(),
+        logarithmic: true,
+        up: "share of the time, %".to_owned(),
+        logarithmic_up: false,
+        curves: vec![
+            curve("work", &|size| size.outcome.efficiency() * 100.0),
+            curve("lost to noise", &|size| size.outcome.noise() * 100.0),
+        ],
+    };
+    let times = |size: &Size| {
+        let point = |i: u32| {
+            let share = f64::from(i) / 100.0;
+            (size.outcome.quantile(share) as f64 / 1e3, share * 100.0)
+        };
+        Curve { label: nodes(size.nodes), points: (0..=100).map(point).collect() }
+    };
+    let phases = Plot {
+        title: "Phases that end within a time".to_owned(),
+        across: "time of a phase, us".to_owned(),
+        logarithmic: true,
+        up: "share of phases, %".to_owned(),
+        logarithmic_up: false,
+        curves: sizes.iter().map(times).collect(),
+    };
+    vec![efficiency, phases]
+}

@@ -1,0 +1,156 @@
+//! Sets of programs to check, read from files.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use fxscope_session::Scenario;
+use serde::Deserialize;
+
+use super::samples::Subject;
+use super::{LATENCY_RANGE_NS, Question};
+use crate::Error;
+
+/// The file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    /// Where programs are, from the file's own folder.
+    #[serde(default)]
+    programs: String,
+    /// Options of every run, as for `fxscope run`.
+    #[serde(default)]
+    options: String,
+    /// Latencies that are asked about, nanoseconds.
+    #[serde(default)]
+    latencies: Vec<f64>,
+    /// Length of the intervals of normal runs.
+    #[serde(default = "usual_interval")]
+    interval: String,
+    program: Vec<Entry>,
+}
+
+/// A program, or several that differ in words.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: String,
+    /// The program and its arguments.
+    run: String,
+    /// Further options of its runs.
+    #[serde(default)]
+    options: String,
+    #[serde(default)]
+    region: Option<String>,
+    /// Whether coefficients are fitted to it.
+    #[serde(default)]
+    fit: bool,
+    /// The exit status with which it says that what it is asked cannot be done.
+    #[serde(default)]
+    refuses: Option<i32>,
+    /// Words in braces, and what stands for them: a program for each combination.
+    #[serde(default)]
+    each: BTreeMap<String, Vec<String>>,
+}
+
+fn usual_interval() -> String {
+    "100us".to_owned()
+}
+
+/// How the texts of a file are read that are options of the command line.
+pub trait Syntax {
+    /// The scenario that runs a command with options of `fxscope run`.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    fn scenario(&self, options: &[&str], command: &[OsString]) -> Result<Scenario, String>;
+
+    /// A length of simulated time, such as 100us, in nanoseconds.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn interval_ns(&self, text: &str) -> Result<u64, String>;
+}
+
+/// Largest file of programs, bytes.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// The programs of files, which must not have the same name.
+///
+/// # Errors
+/// When a file cannot be read, or what is wrong in it.
+pub fn read(paths: &[PathBuf], asked: &Question, syntax: &dyn Syntax) -> Result<Vec<Subject>, Error> {
+    let mut subjects = Vec::new();
+    for path in paths {
+        add(path, asked, syntax, &mut subjects)?;
+    }
+    Ok(subjects)
+}
+
+/// Adds the programs of a file.
+fn add(path: &Path, asked: &Question, syntax: &dyn Syntax, subjects: &mut Vec<Subject>) -> Result<(), Error> {
+    let shown = path.display();
+    let text = fxscope_host::read_text(path, MOST_BYTES).map_err(|e| e.to_string())?;
+    let file: File = toml::from_str(&text).map_err(|e| format!("{shown}: {e}"))?;
+    let mut asked = asked.clone();
+    if asked.latencies.is_empty() {
+        asked.latencies.clone_from(&file.latencies);
+    }
+    let wrong = |name: &str, what: &str| format!("{shown}: {name}: {what}");
+    if let Some(ns) = asked.latencies.iter().find(|ns| !LATENCY_RANGE_NS.contains(ns)) {
+        return Err(wrong("latencies", &format!("{ns} is no latency from 1 to 100000 ns")).into());
+    }
+    let interval_ns = syntax.interval_ns(&file.interval).map_err(|e| wrong("interval", &e))?;
+    let folder = path.parent().unwrap_or(Path::new("")).join(&file.programs);
+    let before = subjects.len();
+    for entry in &file.program {
+        for words in combinations(&entry.each) {
+            let filled = |text: &str| {
+                words.iter().fold(text.to_owned(), |text, (key, value)| text.replace(&format!("{{{key}}}"), value))
+            };
+            let name = filled(&entry.name);
+            let options = filled(&format!("{} {}", file.options, entry.options));
+            let options: Vec<&str> = options.split_whitespace().collect();
+            let run = filled(&entry.run);
+            let mut command: Vec<OsString> = run.split_whitespace().map(OsString::from).collect();
+            let program = command.first_mut().ok_or_else(|| wrong(&name, "run names no program"))?;
+            *program = folder.join(&*program).into_os_string();
+            if subjects.iter().any(|subject| subject.name == name) {
+                return Err(wrong(&name, "a second program has this name").into());
+            }
+            let asked = Question { region: asked.region.clone().or_else(|| entry.region.clone()), ..asked.clone() };
+            let (fit, refuses) = (entry.fit, entry.refuses);
+            let scenario = syntax.scenario(&options, &command).map_err(|e| wrong(&name, &e))?;
+            subjects.push(Subject { name, fit, scenario, asked, interval_ns, refuses });
+        }
+    }
+    if subjects.len() == before {
+        return Err(format!("{shown}: has no program").into());
+    }
+    Ok(())
+}
+
+/// All choices of one value for each key.
+fn combinations(each: &BTreeMap<String, Vec<String>>) -> Vec<Vec<(&str, &str)>> {
+    let mut all: Vec<Vec<(&str, &str)>> = vec![Vec::new()];
+    for (key, values) in each {
+        let with = |words: &Vec<_>, value| [&words[..], &[(key.as_str(), value)]].concat();
+        all = all.iter().flat_map(|words| values.iter().map(move |value| with(words, value.as_str()))).collect();
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_in_braces_are_combined_with_each_other() {
+        let of = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect();
+        let each = BTreeMap::from([("a".to_owned(), of(&["1", "2"])), ("b".to_owned(), of(&["x", "y", "z"]))]);
+        let all = combinations(&each);
+        assert_eq!(all.len(), 6);
+        assert_eq!(all[1], [("a", "1"), ("b", "y")]);
+        assert_eq!(combinations(&BTreeMap::new()), [Vec::new()]);
+    }
+}

@@ -1,0 +1,238 @@
+//! Simulations of a program with memory of several latencies, on all of the host's cores; what they counted is kept.
+
+use fxscope_latency::check::Sample;
+use fxscope_latency::{Counts, Second, System};
+use fxscope_record::Finish;
+use fxscope_session::{RemoteNode, Scenario};
+
+use super::{Case, Question};
+use crate::{Cache, Capture, CapturedRun, Error, Runner};
+
+/// A program to be checked.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// Its name.
+    pub name: String,
+    /// Whether coefficients may be fitted to it.
+    pub fit: bool,
+    /// How it runs with normal memory.
+    pub scenario: Scenario,
+    /// What is asked about it.
+    pub asked: Question,
+    /// Length of the intervals of its normal run, nanoseconds.
+    pub interval_ns: u64,
+    /// The exit status with which it says that what it is asked cannot be done; none when it has no such.
+    pub refuses: Option<i32>,
+}
+
+/// Why there is no sample of a subject.
+#[derive(Clone, Debug)]
+pub enum NoSample {
+    /// The program says that it cannot do what it is asked, and why.
+    Refused(String),
+    /// It could not be simulated.
+    Failed(String),
+}
+
+impl From<String> for NoSample {
+    fn from(why: String) -> NoSample {
+        NoSample::Failed(why)
+    }
+}
+
+impl NoSample {
+    fn why(self) -> String {
+        let (NoSample::Refused(why) | NoSample::Failed(why)) = self;
+        why
+    }
+
+    /// The same with what was tried before it.
+    fn with(self, what: &str) -> NoSample {
+        match self {
+            NoSample::Failed(why) => NoSample::Failed(format!("{what}: {why}")),
+            refused @ NoSample::Refused(_) => refused,
+        }
+    }
+}
+
+impl From<Error> for NoSample {
+    fn from(error: Error) -> NoSample {
+        NoSample::Failed(error.to_string())
+    }
+}
+
+impl From<NoSample> for Error {
+    fn from(why: NoSample) -> Error {
+        Error::Question(why.why())
+    }
+}
+
+/// How simulations are made.
+pub(super) struct Simulations<'a> {
+    pub runner: Runner<'a>,
+    pub cache: &'a Cache,
+}
+
+/// What a run counted.
+#[derive(serde::Deserialize, serde::Serialize)]
+struct Measured {
+    counts: Counts,
+    intervals: Vec<Counts>,
+    no_intervals: String,
+}
+
+/// The memory of a trial.
+#[derive(Clone, Copy, PartialEq)]
+enum Memory {
+    /// The machine's own.
+    Normal,
+    /// That of this node, far from the program's cores, for methods that want a second run.
+    Remote(u32),
+    /// One of this latency, nanoseconds.
+    Slower(f64),
+}
+
+/// What a trial gave.
+type Outcome = (Memory, Result<Measured, NoSample>);
+
+/// A simulation of a subject.
+struct Trial<'a> {
+    subject: &'a Subject,
+    system: &'a System,
+    memory: Memory,
+}
+
+impl Simulations<'_> {
+    /// The samples of subjects, in their order; where one cannot be had, why.
+    pub fn samples(&self, subjects: &[Subject]) -> Result<Vec<Result<Sample, NoSample>>, Error> {
+        let systems: Vec<Result<System, String>> = subjects.iter().map(Subject::system).collect();
+        let of = |(subject, system): (&'_ Subject, &'_ Result<System, String>)| {
+            let system = system.as_ref().ok()?;
+            let slower = subject.asked.latencies().into_iter().filter(|&ns| ns >= system.base_ns);
+            let second = subject.remote(system).ok().map(|other| Memory::Remote(other.node));
+            Some(std::iter::once(Memory::Normal).chain(second).chain(slower.map(Memory::Slower)).collect::<Vec<_>>())
+        };
+        let wanted: Vec<Vec<Memory>> = subjects.iter().zip(&systems).map(|pair| of(pair).unwrap_or_default()).collect();
+        let trials: Vec<(usize, Trial<'_>)> = (0..subjects.len())
+            .flat_map(|i| wanted[i].iter().map(move |&memory| (i, memory)))
+            .filter_map(|(i, memory)| {
+                Some((i, Trial { subject: &subjects[i], system: systems[i].as_ref().ok()?, memory }))
+            })
+            .collect();
+        let name = |(_, trial): &(usize, Trial<'_>)| trial.subject.name.clone();
+        let each = |(i, trial): &(usize, Trial<'_>)| (*i, trial.memory, self.measured(trial));
+        let measured = self.runner.batch(&trials, name, each)?;
+
+        let mut of_subject: Vec<Vec<Outcome>> = subjects.iter().map(|_| Vec::new()).collect();
+        for (i, memory, result) in measured {
+            of_subject[i].push((memory, result));
+        }
+        let parts = subjects.iter().zip(systems).zip(of_subject);
+        Ok(parts.map(|((subject, system), measured)| sample(subject, system?, measured)).collect())
+    }
+
+    /// What a trial counts: kept, or counted now.
+    fn measured(&self, trial: &Trial<'_>) -> Result<Measured, NoSample> {
+        self.cache.get_or(|| trial.key(), || trial.measure(self.runner))
+    }
+}
+
+impl Subject {
+    /// The machine that it normally runs on.
+    fn system(&self) -> Result<System, String> {
+        let spec = self.scenario.spec().map_err(|e| e.to_string())?;
+        Ok(System::of(&spec))
+    }
+
+    /// The node whose memory a second run takes; or why there is none.
+    fn remote(&self, system: &System) -> Result<RemoteNode, String> {
+        system.remote_memory_tells()?;
+        self.scenario.farthest_node().map_err(|e| e.to_string())
+    }
+}
+
+impl Trial<'_> {
+    fn scenario(&self) -> Scenario {
+        let scenario = self.subject.scenario.clone();
+        match self.memory {
+            Memory::Normal => {
+                scenario.with_intervals(Some(self.subject.interval_ns), self.subject.asked.region.as_deref())
+            }
+            Memory::Remote(node) => scenario.with_memory_of(node),
+            // What the description adds to the latency is in the latency that is asked about.
+            Memory::Slower(ns) => scenario.with_added_ns(self.system.added_ns + ns - self.system.base_ns),
+        }
+    }
+
+    /// What its result depends on.
+    fn key(&self) -> Result<Vec<Vec<u8>>, NoSample> {
+        let scenario = self.scenario();
+        let identity = scenario.spec().and_then(|spec| scenario.identity(&spec)).map_err(Error::from)?;
+        let asked = format!("{:?}", (&self.subject.asked.region, self.subject.asked.threads));
+        Ok(vec![b"latency".to_vec(), identity.bytes().to_vec(), asked.into_bytes()])
+    }
+
+    fn measure(&self, runner: Runner<'_>) -> Result<Measured, NoSample> {
+        let made = runner.run_captured(&self.scenario(), Capture::Error)?;
+        ended(&made, self.subject.refuses)?;
+        let case = Case::of(&made.run, &self.subject.asked, None, Some(&made.spec))?;
+        let Case { taken, intervals, no_intervals, .. } = case;
+        Ok(Measured { counts: taken.counts, intervals, no_intervals })
+    }
+}
+
+/// Refuses a run that has not ended as it should: nothing can be said of its time.
+fn ended(made: &CapturedRun, refuses: Option<i32>) -> Result<(), NoSample> {
+    let finish = &made.run.finish;
+    if *finish == Finish::Exited(0) {
+        return Ok(());
+    }
+    let last = made.last_line.as_deref().unwrap_or("it said nothing");
+    if refuses.is_some_and(|status| *finish == Finish::Exited(status)) {
+        return Err(NoSample::Refused(last.to_owned()));
+    }
+    let how = match finish {
+        Finish::Exited(status) => format!("ended with status {status}"),
+        Finish::Killed { message, .. } => format!("was {message}"),
+        Finish::Failed(message) => format!("cannot go on: {message}"),
+        Finish::Limit | Finish::Stopped | Finish::Unknown => "did not end".to_owned(),
+    };
+    Err(format!("the program {how}: {last}").into())
+}
+
+/// A sample of what a subject's runs counted.
+fn sample(subject: &Subject, system: System, measured: Vec<Outcome>) -> Result<Sample, NoSample> {
+    let mut normal = None;
+    let mut remote = Err("it was not made".to_owned());
+    let mut seconds = Vec::new();
+    for (memory, result) in measured {
+        match memory {
+            Memory::Normal => normal = Some(result?),
+            // Predictions do without it.
+            Memory::Remote(node) => {
+                remote = result.map_err(|e| format!("with memory of node {node}: {}", e.why()));
+            }
+            Memory::Slower(ns) => {
+                seconds.push((ns, result.map_err(|e| e.with(&format!("with {ns} ns")))?.counts.seconds))
+            }
+        }
+    }
+    let Measured { counts, intervals, no_intervals } =
+        normal.ok_or_else(|| "its normal run was not made".to_owned())?;
+    let second = subject.remote(&system).and_then(|other| {
+        let second = Second::of(&counts, remote?.counts.seconds, other.added_ns * 1e-9, &system);
+        second.ok_or_else(|| "one of the two runs took no time".to_owned())
+    });
+    let second = second.map_err(|why| format!("there is no second run: {why}"));
+    let simulated = seconds.into_iter().map(|(ns, seconds)| (ns, seconds / counts.seconds)).collect();
+    Ok(Sample {
+        name: subject.name.clone(),
+        fit: subject.fit,
+        counts,
+        intervals,
+        no_intervals,
+        system,
+        second,
+        simulated,
+    })
+}

@@ -1,0 +1,558 @@
+//! What a run shows of its accesses: TLB misses of every assignment of pages, core by core.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use fxscope_guestmem::Segment;
+use fxscope_linux::Guest;
+use fxscope_linux::pages::{MappingPages, Site};
+use fxscope_machine::Spec;
+use fxscope_session::source_line;
+use fxscope_sim::{BlockEvent, BlockObserver};
+use fxscope_tlbsweep::{Access, Analysis, Answer, Counts, Design, Error, Question};
+
+use super::parts::{self, Assignment, CALLS, Group, Kinds, NUMBERS, PARTS, SHARED};
+use super::{Costs, part_of_call};
+
+/// Bits of a program's addresses; the number of its process stands above them.
+const ADDRESS_BITS: u32 = 48;
+/// Most lanes of each analysis of a core. Few programs have that many.
+const CLASSES: usize = 1024;
+/// Instructions further apart than this may lie in different pages of any size, log2 bytes.
+const CODE_SHIFT: u32 = 12;
+
+/// Sizes of the pages that a program starts with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Start {
+    groups: [u64; Group::ALL.len()],
+    shared: u64,
+}
+
+impl Start {
+    /// Those of a program whose segments have pages of the sizes that `bytes` says.
+    ///
+    /// # Errors
+    /// When segments that are taken together have different sizes: which.
+    pub fn new(bytes: impl Fn(Segment) -> u64) -> Result<Start, String> {
+        let mut groups = [0; Group::ALL.len()];
+        for (size, group) in groups.iter_mut().zip(Group::ALL) {
+            let segments = group.segments();
+            *size = bytes(segments[0]);
+            if let Some(other) = segments.iter().find(|&&segment| bytes(segment) != *size) {
+                let (first, other) = (segments[0].name(), other.name());
+                return Err(format!(
+                    "{first} and {other} have pages of different sizes, and they are taken together here; give them one size with \
+                     --pages {first}=SIZE,{other}=SIZE"
+                ));
+            }
+        }
+        Ok(Start { groups, shared: bytes(Segment::Shared) })
+    }
+
+    /// The sizes of the groups, in their order.
+    #[must_use]
+    pub fn groups(&self) -> &[u64] {
+        &self.groups
+    }
+}
+
+fn sorted(mut sizes: Vec<u64>) -> Vec<u64> {
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
+
+/// A call that maps large blocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    site: Site,
+    /// The host's path of the calling code's file.
+    path: Option<PathBuf>,
+    /// The part that its mappings are.
+    pub part: usize,
+    /// The most bytes of its mappings at a time.
+    pub bytes: u64,
+}
+
+impl Call {
+    /// Its source file, without folders, and line, where debug information has them.
+    #[must_use]
+    pub fn line(&self) -> Option<String> {
+        let ((_, place), path) = (self.site.file.as_ref()?, self.path.as_ref()?);
+        let (file, line) = source_line(path, *place)?;
+        let name = Path::new(&file).file_name().map_or(file.clone(), |name| name.to_string_lossy().into_owned());
+        Some(format!("{name}:{line}"))
+    }
+
+    /// Its function and, where debug information has it, its line.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        match (&self.site.function, self.line()) {
+            (Some((function, _)), Some(line)) => format!("{function} ({line})"),
+            (Some((function, _)), None) => function.clone(),
+            (None, Some(line)) => line,
+            (None, None) => format!("{:#x}", self.site.address),
+        }
+    }
+
+    /// Its place in the program, whatever else there is on its line.
+    #[must_use]
+    pub fn place(&self) -> String {
+        let function = self.site.function.as_ref();
+        function.map_or_else(|| format!("{:#x}", self.site.address), |(name, offset)| format!("{name}+{offset:#x}"))
+    }
+}
+
+/// A part of an address space.
+#[derive(Clone, Copy)]
+struct Mapped {
+    start: u64,
+    end: u64,
+    number: u8,
+}
+
+const NOWHERE: Mapped = Mapped { start: 0, end: 0, number: 0 };
+
+/// The address space of a process.
+struct Space {
+    pid: u32,
+    /// When `ranges` were read.
+    generation: u64,
+    /// By ascending address.
+    ranges: Vec<Mapped>,
+}
+
+/// What a core's TLBs miss: that of data, and that of instructions.
+struct Core {
+    cpu: u32,
+    data: Analysis,
+    code: Analysis,
+    /// The last instruction that was looked up.
+    instruction: u64,
+}
+
+/// Follows a run.
+pub struct Observer {
+    design: Design,
+    question: Question,
+    kinds: Kinds,
+    base: Assignment,
+    shared: usize,
+    spaces: Vec<Space>,
+    /// The place of the last process among them, and the range that it accessed last.
+    here: usize,
+    last: Mapped,
+    calls: Vec<Call>,
+    /// The most bytes of other mappings at a time.
+    others: u64,
+    /// Parts of which something lies where a transparent huge page fits.
+    huge: [bool; PARTS],
+    cores: Vec<Core>,
+    /// The addresses of one block.
+    addresses: Vec<u64>,
+}
+
+impl Observer {
+    /// For a program that starts with these pages, and further page sizes to ask about. The mappings of the calls `known`
+    /// are parts of their own; without any, those of the first calls that map large blocks are.
+    ///
+    /// # Errors
+    /// When the machine's TLBs or the sizes are outside what can be analysed.
+    pub fn new(spec: &Spec, start: &Start, asked: &[u64], known: Vec<Call>) -> Result<Observer, Error> {
+        let kinds = kinds(spec, start, asked);
+        let [normal, huge] = kinds.transparent;
+        let sizes = sorted(kinds.sizes.iter().copied().chain([start.shared, normal, huge]).collect());
+        let place = |bytes: u64| sizes.iter().position(|&size| size == bytes).unwrap_or(0);
+        let of_part = |part| start.groups[Group::of(part) as usize];
+        let base = Assignment(std::array::from_fn(|part| kinds.place(MappingPages::Size(of_part(part))).unwrap_or(0)));
+        let Costs { hit, walk } = Costs::of(spec);
+        let mut question = Question {
+            segments: NUMBERS,
+            allowed: allowed(&kinds, place, place(start.shared)),
+            max_classes: CLASSES,
+            keep: Vec::new(),
+            costs: [hit, walk],
+            sizes: sizes.clone(),
+        };
+        let shared = place(start.shared);
+        question.keep = kept(&base, &kinds).map(|one| by_number(&one, &kinds, &sizes, shared)).collect();
+        let design = Design::of(&spec.tlb);
+        // Fails now with what would be wrong when the first core runs.
+        Analysis::new(&design, &question)?;
+        Ok(Observer {
+            design,
+            question,
+            kinds,
+            base,
+            shared,
+            spaces: Vec::new(),
+            here: 0,
+            last: NOWHERE,
+            calls: known.into_iter().enumerate().map(|(i, call)| Call { part: part_of_call(i), ..call }).collect(),
+            others: 0,
+            huge: [false; PARTS],
+            cores: Vec::new(),
+            addresses: Vec::new(),
+        })
+    }
+
+    /// What has been found out.
+    #[must_use]
+    pub fn finish(self) -> Observation {
+        let Observer { question, kinds, base, shared, calls, others, huge, cores, .. } = self;
+        let missed = |core: Core| Missed { data: core.data.finish(), code: core.code.finish() };
+        let cores = cores.into_iter().map(missed).collect();
+        Observation { sizes: question.sizes, kinds, base, shared, calls, others, huge, cores }
+    }
+
+    /// Learns of the address space of the process in place.
+    fn follow(&mut self, process: &Guest) {
+        let (pid, generation) = (process.pid(), process.memory().generation());
+        if self.spaces.get(self.here).is_some_and(|space| space.pid == pid && space.generation == generation) {
+            return;
+        }
+        self.last = NOWHERE;
+        self.here = self.spaces.iter().position(|space| space.pid == pid).unwrap_or_else(|| {
+            self.spaces.push(Space { pid, generation: u64::MAX, ranges: Vec::new() });
+            self.spaces.len() - 1
+        });
+        if self.spaces[self.here].generation != generation {
+            self.read_ranges(process);
+        }
+    }
+
+    #[cold]
+    fn read_ranges(&mut self, process: &Guest) {
+        let calls: Vec<usize> = process.mapping_sites().iter().map(|site| self.call(process, site)).collect();
+        let mut ranges = Vec::new();
+        let (mut live, mut others) = (vec![0; self.calls.len()], 0);
+        for region in process.memory().regions() {
+            if region.segment != Segment::Mmap {
+                let part = Group::with(region.segment).map_or(SHARED, Group::part);
+                self.add(part, region.start..region.end, &mut ranges);
+                continue;
+            }
+            let mut at = region.start;
+            for (Range { start, end }, site) in process.mappings(region.start..region.end) {
+                self.add(Group::Mmap.part(), at..start, &mut ranges);
+                others += start - at;
+                let call = calls[site];
+                live[call] += end - start;
+                self.add(self.calls[call].part, start..end, &mut ranges);
+                at = end;
+            }
+            self.add(Group::Mmap.part(), at..region.end, &mut ranges);
+            others += region.end - at;
+        }
+        self.calls.iter_mut().zip(live).for_each(|(call, live)| call.bytes = call.bytes.max(live));
+        self.others = self.others.max(others);
+        let space = &mut self.spaces[self.here];
+        (space.ranges, space.generation) = (ranges, process.memory().generation());
+    }
+
+    /// Adds what a part has at some addresses: apart what lies in transparent huge pages, if it has them.
+    fn add(&mut self, part: usize, range: Range<u64>, ranges: &mut Vec<Mapped>) {
+        let [_, page] = self.kinds.transparent;
+        let (first, last) = (range.start.next_multiple_of(page), range.end / page * page);
+        let inner = parts::huge(part).filter(|_| first < last);
+        let pieces = match inner {
+            None => vec![(range, part)],
+            Some(huge) => {
+                self.huge[part] = true;
+                vec![(range.start..first, part), (first..last, huge), (last..range.end, part)]
+            }
+        };
+        let piece =
+            |(range, number): (Range<u64>, usize)| Mapped { start: range.start, end: range.end, number: number as u8 };
+        ranges.extend(pieces.into_iter().filter(|(range, _)| !range.is_empty()).map(piece));
+    }
+
+    /// The place of a call among all.
+    fn call(&mut self, process: &Guest, site: &Site) -> usize {
+        self.calls.iter().position(|known| known.site.is_at(site)).unwrap_or_else(|| {
+            let taken = self.calls.iter().filter(|call| call.part != Group::Mmap.part()).count();
+            // Only calls in the program's own file can be named in another run.
+            let part = if site.is_own { part_of_call(taken) } else { Group::Mmap.part() };
+            let path = site.file.as_ref().map(|(path, _)| process.host_path(path));
+            self.calls.push(Call { site: site.clone(), path, part, bytes: 0 });
+            self.calls.len() - 1
+        })
+    }
+
+    /// The number of what an address lies in.
+    fn look_up(&self, address: u64) -> Mapped {
+        let ranges = &self.spaces[self.here].ranges;
+        let found = ranges.get(ranges.partition_point(|range| range.end <= address));
+        found.copied().filter(|range| range.start <= address).unwrap_or(NOWHERE)
+    }
+
+    /// The number of the range that a datum lies in.
+    #[inline]
+    fn number_at(&mut self, address: u64) -> u8 {
+        if !(self.last.start <= address && address < self.last.end) {
+            self.last = self.look_up(address);
+        }
+        self.last.number
+    }
+
+    /// The place of the core with a number.
+    fn core(&mut self, cpu: u32) -> usize {
+        self.cores.iter().position(|core| core.cpu == cpu).unwrap_or_else(|| {
+            let analysis = || Analysis::new(&self.design, &self.question).expect("checked at the beginning");
+            self.cores.push(Core { cpu, data: analysis(), code: analysis(), instruction: u64::MAX });
+            self.cores.len() - 1
+        })
+    }
+
+    /// Instructions at these addresses are fetched.
+    fn fetch(&mut self, core: usize, instructions: [u64; 2]) {
+        let space = (self.here as u64) << ADDRESS_BITS;
+        for address in instructions {
+            let addr = address | space;
+            if addr >> CODE_SHIFT != self.cores[core].instruction >> CODE_SHIFT {
+                let segment = self.look_up(address).number;
+                let core = &mut self.cores[core];
+                core.instruction = addr;
+                core.code.access(Access { addr, segment });
+            }
+        }
+    }
+}
+
+impl BlockObserver for Observer {
+    /// They come to the pages of the round before.
+    const SKIPS_ITERATIONS: bool = true;
+
+    fn ran(&mut self, ran: &mut BlockEvent<'_>) {
+        let BlockEvent { process, pipeline, block, executed } = ran;
+        self.follow(process);
+        let core = self.core(process.cpu_number());
+        if let Some(last) = executed.checked_sub(1) {
+            self.fetch(core, [block.start, block.start + 4 * last as u64]);
+        }
+        let mut addresses = std::mem::take(&mut self.addresses);
+        addresses.clear();
+        pipeline.data_lookups(block, *executed, process.cpu().stream(), &mut addresses);
+        let space = (self.here as u64) << ADDRESS_BITS;
+        for &address in &addresses {
+            let segment = self.number_at(address);
+            self.cores[core].data.access(Access { addr: address | space, segment });
+        }
+        self.addresses = addresses;
+    }
+}
+
+/// The kinds of pages that are asked about, those that the program starts with among them.
+fn kinds(spec: &Spec, start: &Start, asked: &[u64]) -> Kinds {
+    let normal = spec.pages.normal;
+    let sizes = sorted(asked.iter().chain(&start.groups).copied().collect());
+    Kinds { sizes, transparent: [normal, spec.pages.transparent()] }
+}
+
+/// The sizes that each number may have, as masks over all.
+fn allowed(kinds: &Kinds, place: impl Fn(u64) -> usize, shared: usize) -> Vec<u8> {
+    let [normal, huge] = kinds.transparent.map(|bytes| 1u8 << place(bytes));
+    let asked = kinds.sizes.iter().fold(0, |mask, &bytes| mask | 1 << place(bytes));
+    let of = |number: usize| match parts::huge(number) {
+        _ if number == SHARED => 1 << shared,
+        _ if number > SHARED => asked | huge,
+        Some(_) => asked | normal,
+        None => asked,
+    };
+    (0..NUMBERS).map(of).collect()
+}
+
+/// Assignments whose misses are always all known: the program's own, one kind for all, and all that differ from one of
+/// these in one part.
+fn kept<'a>(base: &Assignment, kinds: &'a Kinds) -> impl Iterator<Item = Assignment> + 'a {
+    let uniform = (0..kinds.len()).map(|kind| Assignment(std::array::from_fn(|part| fitting(part, kind, kinds))));
+    let whole: Vec<Assignment> = std::iter::once(base.clone()).chain(uniform).collect();
+    let changed = |one: &Assignment| -> Vec<Assignment> {
+        let each = (0..PARTS).flat_map(|part| (0..kinds.len()).map(move |kind| (part, kind)));
+        let change = each.filter(|&(part, kind)| fitting(part, kind, kinds) == kind).map(|(part, kind)| {
+            let mut other = one.clone();
+            other.0[part] = kind;
+            other
+        });
+        change.collect()
+    };
+    let others: Vec<Assignment> = whole.iter().flat_map(changed).collect();
+    whole.into_iter().chain(others)
+}
+
+/// A kind for a part: one that has no transparent huge pages has normal ones, or else the smallest that are asked about.
+fn fitting(part: usize, kind: usize, kinds: &Kinds) -> usize {
+    if kind != kinds.thp() || parts::huge(part).is_some() {
+        return kind;
+    }
+    kinds.place(MappingPages::Size(kinds.transparent[0])).unwrap_or(0)
+}
+
+/// The sizes by the analysis's numbers.
+fn by_number(assignment: &Assignment, kinds: &Kinds, sizes: &[u64], shared: usize) -> Vec<usize> {
+    let place = |bytes: u64| sizes.iter().position(|&size| size == bytes).unwrap_or(0);
+    let of = |number: usize| match number {
+        SHARED => shared,
+        _ => match kinds.at(assignment.0[parts::part(number)]) {
+            MappingPages::Size(bytes) => place(bytes),
+            MappingPages::Transparent => place(kinds.transparent[usize::from(number > SHARED)]),
+        },
+    };
+    (0..NUMBERS).map(of).collect()
+}
+
+/// Misses under one assignment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Misses {
+    /// Of the first level for data, all cores together.
+    pub first: u64,
+    /// Table walks for data, all cores together.
+    pub walks: u64,
+    /// Of the first level for instructions, and table walks for them.
+    pub code: [u64; 2],
+    /// Cycles that all would take one after the other on the core that has most of them.
+    pub cycles: u64,
+}
+
+/// The misses of accesses to a part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartMisses {
+    /// What it is.
+    pub name: String,
+    /// Misses of the first level, and table walks.
+    pub first: u64,
+    /// See `first`.
+    pub walks: u64,
+}
+
+/// What a core's TLBs missed: that of data, and that of instructions.
+struct Missed {
+    data: Answer,
+    code: Answer,
+}
+
+/// What a run has told.
+pub struct Observation {
+    sizes: Vec<u64>,
+    kinds: Kinds,
+    base: Assignment,
+    shared: usize,
+    /// Calls that have mapped large blocks.
+    pub calls: Vec<Call>,
+    others: u64,
+    huge: [bool; PARTS],
+    cores: Vec<Missed>,
+}
+
+impl Observation {
+    /// Kinds of pages.
+    #[must_use]
+    pub fn kinds(&self) -> &Kinds {
+        &self.kinds
+    }
+
+    /// The assignment that the program ran with.
+    #[must_use]
+    pub fn base(&self) -> &Assignment {
+        &self.base
+    }
+
+    /// Whether something of a part lies where a transparent huge page fits.
+    #[must_use]
+    pub fn holds_huge(&self, part: usize) -> bool {
+        self.huge[part]
+    }
+
+    /// The call that a part is of.
+    #[must_use]
+    pub fn call(&self, part: usize) -> Option<&Call> {
+        self.calls.iter().find(|call| call.part == part && part != Group::Mmap.part())
+    }
+
+    /// The most bytes of mappings at a time: of the call of a part, or of those that are in no other.
+    #[must_use]
+    pub fn mapped(&self, part: usize) -> u64 {
+        if part == Group::Mmap.part() {
+            let calls = self.calls.iter().filter(|call| call.part == part).map(|call| call.bytes);
+            return calls.sum::<u64>() + self.others;
+        }
+        self.call(part).map_or(0, |call| call.bytes)
+    }
+
+    /// The calls that have mapped most, when others than those have parts of their own.
+    #[must_use]
+    pub fn larger_calls(&self) -> Option<Vec<Call>> {
+        let mut own: Vec<&Call> = self.calls.iter().filter(|call| call.site.is_own).collect();
+        own.sort_by_key(|call| std::cmp::Reverse(call.bytes));
+        let largest = &own[..own.len().min(CALLS)];
+        let all_have_parts = largest.iter().all(|call| call.part != Group::Mmap.part());
+        (!all_have_parts).then(|| largest.iter().map(|&call| Call { bytes: 0, ..call.clone() }).collect())
+    }
+
+    /// The assignment with these pages, in the order of parts; `None` when some were not asked about.
+    #[must_use]
+    pub fn assignment(&self, pages: &[MappingPages]) -> Option<Assignment> {
+        let mut places = [0; PARTS];
+        for (place, &pages) in places.iter_mut().zip(pages) {
+            *place = self.kinds.place(pages)?;
+        }
+        Some(Assignment(places))
+    }
+
+    /// The pages that a part has in an assignment.
+    #[must_use]
+    pub fn pages(&self, assignment: &Assignment, part: usize) -> MappingPages {
+        self.kinds.at(assignment.0[part])
+    }
+
+    fn counts(&self, assignment: &Assignment) -> impl Iterator<Item = Option<[Counts; 2]>> + '_ {
+        let numbers = by_number(assignment, &self.kinds, &self.sizes, self.shared);
+        let exact = move |answer: &Answer| answer.counts(&numbers).ok().filter(|counts| counts.exact);
+        self.cores.iter().map(move |core| Some([exact(&core.data)?, exact(&core.code)?]))
+    }
+
+    /// Misses under an assignment; `None` when they are not all known.
+    #[must_use]
+    pub fn misses(&self, assignment: &Assignment, costs: &Costs) -> Option<Misses> {
+        let sums = |counts: &Counts| [counts.first.iter().sum::<u64>(), counts.walks.iter().sum::<u64>()];
+        let mut all = Misses::default();
+        for counts in self.counts(assignment) {
+            let [data, code] = counts?.each_ref().map(sums);
+            all.first += data[0];
+            all.walks += data[1];
+            all.code = [all.code[0] + code[0], all.code[1] + code[1]];
+            all.cycles = all.cycles.max(costs.cycles(data[0] + code[0], data[1] + code[1]));
+        }
+        Some(all)
+    }
+
+    /// Misses of accesses to each part under an assignment, all cores together; parts without any are left out.
+    #[must_use]
+    pub fn by_part(&self, assignment: &Assignment) -> Vec<PartMisses> {
+        let mut data = [(0, 0); PARTS + 1];
+        let mut code = (0, 0);
+        for [of_data, of_code] in self.counts(assignment).flatten() {
+            for number in 0..NUMBERS {
+                let sum = &mut data[parts::part(number)];
+                *sum = (sum.0 + of_data.first[number], sum.1 + of_data.walks[number]);
+                code = (code.0 + of_code.first[number], code.1 + of_code.walks[number]);
+            }
+        }
+        let data = data.into_iter().enumerate().map(|(part, sum)| (self.name(part), sum));
+        let all = std::iter::once(("instructions".to_owned(), code)).chain(data);
+        let missing = all.filter(|(_, sum)| *sum != (0, 0));
+        missing.map(|(name, (first, walks))| PartMisses { name, first, walks }).collect()
+    }
+
+    /// What a part is called.
+    #[must_use]
+    pub fn name(&self, part: usize) -> String {
+        match (part, self.call(part)) {
+            (SHARED, _) => "shared memory".to_owned(),
+            (_, Some(call)) => format!("mmap by {}", call.describe()),
+            (0, _) => "text, files".to_owned(),
+            _ if Group::of(part) == Group::Mmap => "other mmap".to_owned(),
+            _ => Group::of(part).name().to_owned(),
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Page sizes: which are best for a program, what they do in known experiments, accesses that no page size helps, and pages
+//! of a Linux host.
+
+pub mod advise;
+pub mod experiment;
+pub mod host;
+pub mod risks;
+
+pub use advise::advise;
+pub use risks::risks;

@@ -1,0 +1,127 @@
+//! Runs of scenarios: one in the foreground, or several at a time out of sight.
+
+use std::fs::{File, OpenOptions};
+use std::sync::Arc;
+
+use fxscope_linux::Stdio;
+use fxscope_machine::Spec;
+use fxscope_record::Run;
+use fxscope_session::{Control, Prepared, Scenario, Session};
+use rayon::prelude::*;
+
+use crate::{Error, Progress};
+
+/// Makes the runs of all laboratories.
+#[derive(Clone, Copy)]
+pub struct Runner<'a> {
+    jobs: usize,
+    progress: &'a dyn Progress,
+}
+
+/// A run that was made out of sight.
+pub struct CapturedRun {
+    /// What it counted.
+    pub run: Run,
+    /// Its machine.
+    pub spec: Arc<Spec>,
+    /// The last line that the program wrote to what was captured; none when it wrote nothing.
+    pub last_line: Option<String>,
+}
+
+/// What is captured of a program that runs out of sight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Capture {
+    /// Standard output and standard error together.
+    OutputAndError,
+    /// Standard error; standard output is thrown away.
+    Error,
+}
+
+impl<'a> Runner<'a> {
+    /// A runner that makes `jobs` runs of a batch at a time; `None`: as many as the host has cores.
+    #[must_use]
+    pub fn new(jobs: Option<usize>, progress: &'a dyn Progress) -> Runner<'a> {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        Runner { jobs: jobs.unwrap_or_else(cores), progress }
+    }
+
+    /// Who learns how far it is.
+    #[must_use]
+    pub fn progress(&self) -> &'a dyn Progress {
+        self.progress
+    }
+
+    /// Makes a run in the foreground, with these standard streams; `None`: those of this process.
+    ///
+    /// # Errors
+    /// When the program cannot start.
+    pub fn run(&self, prepared: Prepared, stdio: Option<Stdio>) -> Result<Run, Error> {
+        let run =
+            prepared.contained(stdio, |session| simulate(self.progress, session, |session, watch| session.run(watch)));
+        Ok(run?)
+    }
+
+    /// Calls `each` for all `items`, several at a time, the first ones first; results are in the order of the items. `name`
+    /// is the name of an item for [`Progress`].
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] when that was asked for before all were done, and when the host has no threads.
+    pub fn batch<T: Sync, R: Send>(
+        &self,
+        items: &[T],
+        name: impl Fn(&T) -> String + Sync,
+        each: impl Fn(&T) -> R + Sync,
+    ) -> Result<Vec<R>, Error> {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(self.jobs).build().map_err(|e| e.to_string())?;
+        self.progress.batch_started(items.len());
+        let one = |item: &T| {
+            if self.progress.stop_requested() {
+                return None;
+            }
+            let name = name(item);
+            self.progress.run_started(&name);
+            let result = each(item);
+            self.progress.run_ended(&name);
+            Some(result)
+        };
+        // One by one from the head of the list, so that no thread has a share of its own that lasts longer than all others.
+        let results: Option<Vec<R>> = pool.install(|| items.par_iter().with_max_len(1).map(one).collect());
+        self.progress.batch_ended();
+        results.filter(|_| !self.progress.stop_requested()).ok_or(Error::Stopped)
+    }
+
+    /// Makes a run out of sight: without input, its output captured.
+    ///
+    /// # Errors
+    /// When the scenario cannot run.
+    pub fn run_captured(&self, scenario: &Scenario, capture: Capture) -> Result<CapturedRun, Error> {
+        let prepared = scenario.prepare()?;
+        let spec = Arc::clone(prepared.spec());
+        let captured = tempfile::NamedTempFile::new().map_err(|e| format!("no temporary file: {e}"))?;
+        let output = match capture {
+            Capture::OutputAndError => captured.reopen()?.into(),
+            Capture::Error => OpenOptions::new().write(true).open("/dev/null")?.into(),
+        };
+        let stdio = Stdio { input: File::open("/dev/null")?.into(), output, error: captured.reopen()?.into() };
+        let control = |_| if self.progress.stop_requested() { Control::Stop } else { Control::Continue };
+        let run = prepared.contained(Some(stdio), |session| session.run(&mut { control }))?;
+        let text = std::fs::read_to_string(captured.path()).unwrap_or_default();
+        Ok(CapturedRun { run, spec, last_line: text.lines().last().map(str::to_owned) })
+    }
+}
+
+/// Runs a session in the foreground with `run`, which is one of the ways to run a [`Session`].
+pub fn simulate(
+    progress: &dyn Progress,
+    mut session: Session,
+    run: impl FnOnce(Session, &mut dyn FnMut(fxscope_session::Progress) -> Control) -> Run,
+) -> Run {
+    progress.foreground_started(&mut session);
+    let mut watch = |how_far: fxscope_session::Progress| {
+        progress.foreground_at(&how_far);
+        if progress.stop_requested() { Control::Stop } else { Control::Continue }
+    };
+    let run = run(session, &mut watch);
+    progress.foreground_ended();
+    run
+}

@@ -1,0 +1,56 @@
+//! What slower memory does: a pointer chase, whose answer is arithmetic.
+
+use fxscope_lab::latency::{Case, CheckOptions, Question, Subject, check_one};
+use fxscope_lab::{Cache, Runner, Silent};
+
+use crate::common::{Witness, kernel, nowhere};
+
+fn subject() -> Subject {
+    Subject {
+        name: "chase".to_owned(),
+        fit: false,
+        scenario: kernel("chase", &["12582912", "2000", "warm"]),
+        asked: Question { latencies: vec![300.0], region: Some("chase".to_owned()), threads: None },
+        interval_ns: 100_000,
+        refuses: None,
+    }
+}
+
+/// Each access waits for the one before: the linear method is exact, and simulation agrees.
+#[test]
+fn a_chase_takes_longer_by_the_latency_of_each_access_and_is_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = || CheckOptions {
+        jobs: None,
+        cache: Cache::of_this_program(Some(folder.path())).expect("a cache"),
+        fit: false,
+    };
+    let witness = Witness::default();
+    let checked = check_one(&subject(), &options(), &witness).expect("it can be simulated");
+    let method = |id: &str| {
+        let methods = checked.json["methods"].as_array().expect("methods");
+        methods.iter().find(|method| method["id"] == id).expect("a method")["slowdowns"][0].as_f64().expect("a number")
+    };
+    let simulated = checked.json["simulated"][0].as_f64().expect("simulated");
+    assert!((method("0") / simulated - 1.0).abs() < 0.02, "{} and {simulated}", method("0"));
+    assert!((300.0 / checked.json["base_ns"].as_f64().expect("known") / simulated - 1.0).abs() < 0.05, "{simulated}");
+    // As it is, with memory of another node, and with slower memory.
+    assert_eq!(witness.announced.into_inner(), 3);
+    assert_eq!(std::fs::read_dir(folder.path()).expect("kept").count(), 3);
+    let again = check_one(&subject(), &options(), &Silent).expect("it is kept");
+    assert_eq!((again.json, again.document), (checked.json, checked.document));
+    assert_eq!(std::fs::read_dir(folder.path()).expect("kept").count(), 3, "nothing else was run");
+}
+
+#[test]
+fn a_forecast_is_made_from_a_run_alone() {
+    let Subject { scenario, asked, .. } = subject();
+    let scenario = scenario.with_intervals(Some(20_000), asked.region.as_deref());
+    let run = Runner::new(None, &Silent).run(scenario.prepare().expect("sound"), nowhere()).expect("it runs");
+    let forecast = Case::of(&run, &asked, None, None).expect("counted").predict(&asked);
+    assert_eq!(forecast.prediction.points.len(), 1);
+    assert_eq!(forecast.prediction.kind.word(), "dependent");
+    assert!(!forecast.case.intervals.is_empty());
+    let wrong = Question { region: Some("no".to_owned()), ..asked };
+    assert!(Case::of(&run, &wrong, None, None).is_err_and(|e| e.to_string().contains("it has all, chase")));
+}

@@ -1,0 +1,159 @@
+//! A guest that is kept and restored goes on as it would have gone on without that.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::Command;
+
+use fxscope_guestmem::PAGE;
+use fxscope_linux::{Access, Guest, Setup, SnapshotError, Stdio};
+
+use crate::common::{HOSTED, build, platform};
+
+/// Instructions after which guests are kept: before, among and after threads, child and signals.
+const STOPS: [u64; 5] = [1_000, 120_000, 700_000, 1_500_000, 3_000_000];
+
+/// More than the program runs.
+const ENOUGH: u64 = 300_000_000;
+
+/// Where a test that runs as another process finds the snapshot, and where it leaves what came of it.
+const SNAPSHOT: &str = "FXSCOPE_TEST_SNAPSHOT";
+
+/// Standard streams of which the output goes to `output`.
+fn streams(output: &Path) -> Stdio {
+    let null = || OwnedFd::from(File::options().read(true).write(true).open("/dev/null").expect("null device"));
+    let output = File::options().create(true).append(true).open(output).expect("output");
+    Stdio { input: null(), output: output.into(), error: null() }
+}
+
+/// A new run of the program, which reads `text`.
+fn start(text: &Path, output: &Path) -> Guest {
+    let program = build("snapshot.c", &[HOSTED, &["-pthread"]].concat());
+    let mut setup = Setup::new(platform(64), program.to_str().expect("UTF-8 path")).expect("setup");
+    setup.args.push(text.to_str().expect("UTF-8 path").into());
+    setup.stdio = streams(output);
+    setup.access = Access { read: None, write: Vec::new(), network: false };
+    Guest::open(&program, setup).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn run(guest: &mut Guest, instructions: u64) {
+    let stop = guest.instructions() + instructions;
+    while guest.end().is_none() && guest.instructions() < stop {
+        guest.run_functional(stop - guest.instructions());
+    }
+}
+
+/// Runs a guest to its end: how it ended, its instructions, the time, and a digest of its memory.
+fn outcome(mut guest: Guest) -> String {
+    run(&mut guest, ENOUGH);
+    let regions: Vec<_> = guest.memory().regions().copied().collect();
+    let mut digest = 0xcbf2_9ce4_8422_2325_u64;
+    for region in regions.iter().filter(|region| region.prot.read) {
+        for page in (region.start..region.end).step_by(PAGE as usize) {
+            if guest.memory().physical(page).is_some() {
+                let mut bytes = vec![0; PAGE as usize];
+                guest.memory_mut().read(page, &mut bytes).expect("readable");
+                let words = bytes.chunks(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")));
+                digest = words.fold(digest ^ page, |digest, word| (digest ^ word).wrapping_mul(0x0100_0000_01b3));
+            }
+        }
+    }
+    let end = guest.end().map_or_else(|| "still runs".to_owned(), ToString::to_string);
+    format!("{end}; {} instructions, {} ns, memory {digest:016x}\n", guest.instructions(), guest.now_ns())
+}
+
+fn text(path: &Path) -> String {
+    std::fs::read_to_string(path).expect("a file of the test")
+}
+
+/// A folder with the file that the program reads.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("temporary directory");
+    std::fs::write(folder.path().join("text"), "one two three").expect("write");
+    folder
+}
+
+#[test]
+fn a_restored_guest_goes_on_in_another_process_as_if_nothing_had_happened() {
+    if let Ok(files) = std::env::var(SNAPSHOT) {
+        return go_on(Path::new(&files));
+    }
+    for stop in STOPS {
+        let folder = folder();
+        let at = |name: &str| folder.path().join(name);
+        let mut whole = start(&at("text"), &at("whole"));
+        run(&mut whole, stop);
+        let whole = outcome(whole);
+        assert!(whole.starts_with("exited with status 3;"), "{whole}");
+        assert!(
+            text(&at("whole")).contains("one  two , child 17, sums 799980000 799980000 "),
+            "{}",
+            text(&at("whole"))
+        );
+
+        let mut first = start(&at("text"), &at("output"));
+        run(&mut first, stop);
+        std::fs::write(at("snapshot"), first.save().unwrap_or_else(|e| panic!("{e}"))).expect("write");
+        drop(first);
+        let name = "snapshot::a_restored_guest_goes_on_in_another_process_as_if_nothing_had_happened";
+        let mut other = Command::new(std::env::current_exe().expect("this program"));
+        let output = other.args([name, "--exact"]).env(SNAPSHOT, folder.path()).output().expect("start");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        assert_eq!(text(&at("outcome")), whole, "after {stop} instructions");
+        assert_eq!(text(&at("output")), text(&at("whole")), "after {stop} instructions");
+    }
+}
+
+/// The other process: restores the guest and leaves what came of it.
+fn go_on(folder: &Path) {
+    let mut bytes = Vec::new();
+    File::open(folder.join("snapshot")).and_then(|mut file| file.read_to_end(&mut bytes)).expect("snapshot");
+    let guest = Guest::restore(&bytes, &streams(&folder.join("output"))).unwrap_or_else(|e| panic!("{e}"));
+    let mut file = File::create(folder.join("outcome")).expect("create");
+    file.write_all(outcome(guest).as_bytes()).expect("write");
+}
+
+#[test]
+fn a_guest_and_its_clone_come_to_the_same_end() {
+    for stop in STOPS {
+        let folder = folder();
+        let at = |name: &str| folder.path().join(name);
+        let mut guest = start(&at("text"), &at("first"));
+        run(&mut guest, stop);
+        std::fs::copy(at("first"), at("second")).expect("copy");
+        let clone = guest.try_clone(&streams(&at("second"))).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(outcome(guest), outcome(clone), "after {stop} instructions");
+        assert_eq!(text(&at("first")), text(&at("second")), "after {stop} instructions");
+    }
+}
+
+#[test]
+fn a_file_that_has_changed_or_is_gone_is_named() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    let mut guest = start(&at("text"), &at("output"));
+    run(&mut guest, STOPS[2]);
+    let bytes = guest.save().unwrap_or_else(|e| panic!("{e}"));
+    let refused = || match Guest::restore(&bytes, &streams(&at("output"))) {
+        Err(error @ SnapshotError::File { .. }) => error.to_string(),
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("restored"),
+    };
+    std::fs::write(at("text"), "something else").expect("write");
+    assert_eq!(refused(), format!("{}: has changed since the snapshot", at("text").display()));
+    std::fs::remove_file(at("text")).expect("remove");
+    assert!(refused().contains("cannot be opened again: No such file"), "{}", refused());
+}
+
+#[test]
+fn bytes_that_are_no_snapshot_or_one_of_another_version_are_refused() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    let bytes = start(&at("text"), &at("output")).save().unwrap_or_else(|e| panic!("{e}"));
+    let streams = streams(&at("output"));
+    assert!(matches!(Guest::restore(&bytes[..bytes.len() / 2], &streams), Err(SnapshotError::Damaged)));
+    let other = [&[99], &bytes[1..]].concat();
+    assert!(matches!(Guest::restore(&other, &streams), Err(SnapshotError::Version { found: 99 })));
+    assert!(Guest::restore(&bytes, &streams).is_ok());
+}

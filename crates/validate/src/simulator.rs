@@ -1,0 +1,84 @@
+//! Runs of programs through `fxscope run`, each in a process of its own.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use fxscope_host::Helper;
+
+use crate::{Counts, Run};
+
+/// How often a run is looked at.
+const LOOK: Duration = Duration::from_millis(500);
+/// Largest program, bytes.
+const MAX_PROGRAM_BYTES: u64 = 4 << 30;
+
+/// By the name of a run: what it counted, or why it did not.
+pub type Results = BTreeMap<String, Result<Counts, String>>;
+
+/// Makes the runs of a suite. Each has a process of its own: what a program finds on its stack depends on the working folder
+/// and on its own path, and both belong to the process; options are those of the command line; and a run that takes more
+/// memory than the host has ends alone.
+#[derive(Clone, Debug)]
+pub struct Simulator {
+    /// The `fxscope` executable.
+    pub program: PathBuf,
+    /// The folder of the prebuilt kernels.
+    pub kernels: PathBuf,
+}
+
+impl Simulator {
+    /// Makes a run and returns what it counted. The run ends early when `stopped` says so.
+    ///
+    /// # Errors
+    /// When the program cannot be run, does not end well, or was stopped.
+    pub fn counts(&self, run: &Run, stopped: &dyn Fn() -> bool) -> Result<Counts, String> {
+        self.simulate(run, &self.kernel(run), stopped).map_err(|e| format!("run '{}': {e}", run.run))
+    }
+
+    /// Everything that a run's counts depend on, apart from the simulator.
+    ///
+    /// # Errors
+    /// When the program cannot be read.
+    pub fn key(&self, run: &Run) -> Result<Vec<Vec<u8>>, String> {
+        let program = fxscope_host::read(&self.kernel(run), MAX_PROGRAM_BYTES);
+        let program = program.map_err(|e| format!("run '{}': {e}", run.run))?;
+        Ok(vec![program, run.arguments.clone().into_bytes(), run.options.clone().into_bytes()])
+    }
+
+    fn kernel(&self, run: &Run) -> PathBuf {
+        self.kernels.join(format!("{}.elf", run.program))
+    }
+
+    fn simulate(&self, run: &Run, program: &Path, stopped: &dyn Fn() -> bool) -> Result<Counts, String> {
+        let json = tempfile::NamedTempFile::new().map_err(|e| format!("no temporary file: {e}"))?;
+        let mut command = Command::new(&self.program);
+        command.args(["run", "--quiet", "--json"]).arg(json.path()).args(run.options.split_whitespace());
+        // Neither the caller's environment nor the folder's name may decide where the program's stack ends.
+        command.env_clear().current_dir(&self.kernels);
+        command
+            .arg("--")
+            .arg(format!("./{}.elf", run.program))
+            .args(run.arguments.split_whitespace())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        let failed = |e| format!("{}: {e}", self.program.display());
+        let mut simulation = Helper::start_apart(command).map_err(failed)?;
+        let status = loop {
+            if stopped() {
+                return Err("was not made: a signal ended the validation".to_owned());
+            }
+            if let Some(status) = simulation.ended_within(LOOK).map_err(failed)? {
+                break status;
+            }
+        };
+        if !status.success() {
+            let said = simulation.last_words();
+            let last = said.lines().rfind(|line| !line.is_empty()).unwrap_or("it said nothing");
+            return Err(format!("{} ended with {status}: {last}", program.display()));
+        }
+        let text = std::fs::read_to_string(json.path()).map_err(|e| format!("{}: {e}", json.path().display()))?;
+        Counts::parse(&text)
+    }
+}
