@@ -118,8 +118,8 @@ pub(crate) fn answer_text(outcomes: &[Outcome]) -> String {
     let [near, far] = NEAR;
     format!(
         "The median error is {:.1} % of the measured value and the mean {:.1} %; {} of the figures are within {near} %, {} \
-         within {far} %. Run by run, the mean error is {:.1} %. That is for {} figures of {} runs; rows that were fitted \
-         ({fitted}) or state a figure again ({again}) are left out.",
+         within {far} %. Run by run, the mean error is {:.1} %. These are {} figures of {} runs; rows that were fitted \
+         ({fitted}) or repeat a figure ({again}) are left out.",
         relative.median,
         relative.mean,
         percent(relative.near[0], relative.number),

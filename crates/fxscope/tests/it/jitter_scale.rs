@@ -132,7 +132,7 @@ fn bad_arguments_are_refused_with_what_to_do() {
         (&["simulate", "--model", "fx1", "--imbalance=-1"], "imbalance"),
         (&["compare", "--model", "fx1", "--sibling-cost", "2"], "--sibling-cost 2"),
         (&["linpack", "--nodes", "512", "--fill", "1.5"], "share 1.5"),
-        (&["linpack", "--nodes", "512", "--memory", "lots"], "no amount of memory"),
+        (&["linpack", "--nodes", "512", "--memory", "lots"], "is not an amount of memory"),
         (&["linpack", "--nodes", "512", "--n", "100"], "the minimum is"),
         (&["linpack", "--machine", "fx2"], "known is fx1"),
         (&["show", "Cargo.toml"], "Cargo.toml"),

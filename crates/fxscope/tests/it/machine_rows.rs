@@ -19,6 +19,15 @@ const LOOP: u32 = 0xb5ff_fee1;
 /// Loads, each of which needs the one before.
 const LOADS: u64 = 8 * 1000;
 
+/// A machine with rows of its own.
+const ROWS_FROM_HERE: &str = r#"extends = "a64fx"
+
+[instructions]
+source = "chosen for this test"
+evidence = "assumed"
+would_close = "a loop of dependent loads on such a machine"
+"#;
+
 /// A machine in the folder `name`: A64FX with these pipes and this latency for loads of general registers.
 fn machine(folder: &Path, name: &str, pipes: &str, latency: &str) {
     let rows = format!(
@@ -26,7 +35,7 @@ fn machine(folder: &Path, name: &str, pipes: &str, latency: &str) {
          base:LDR (immediate) [Unsigned offset],,1,{pipes},{latency},,,1,\n"
     );
     fs::create_dir(folder.join(name)).expect("a new folder");
-    place(&folder.join(name), "machine.toml", b"extends = \"a64fx\"\n");
+    place(&folder.join(name), "machine.toml", ROWS_FROM_HERE.as_bytes());
     place(&folder.join(name), "instructions.csv", rows.as_bytes());
 }
 

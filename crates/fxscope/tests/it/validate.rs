@@ -121,7 +121,7 @@ fn the_answer_comes_first_and_names_what_it_leaves_out() {
     let (_, text) = validate(folder.path(), &[]);
     let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(joined.starts_with("The model against measured results Accuracy ") && joined.contains(answer), "{text}");
-    assert!(joined.contains("rows that were fitted (0) or state a figure again (0) are left out"), "{text}");
+    assert!(joined.contains("rows that were fitted (0) or repeat a figure (0) are left out"), "{text}");
     validate(folder.path(), &["--html", "page.html", "--markdown", "rows.md"]);
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).expect("a file");
     assert!(read("page.html").contains(answer) && read("rows.md").starts_with(answer));
