@@ -197,7 +197,15 @@ impl Guest {
             let start = self.instructions;
             let tick = stop.min(start + FUNCTIONAL_TICK);
             while self.instructions < tick {
-                match self.step() {
+                let step = if self.instructions >= self.deadline {
+                    self.step()
+                } else {
+                    match self.run_blocks(tick) {
+                        Ok(()) => continue,
+                        Err(trap) => self.no_code(trap),
+                    }
+                };
+                match step {
                     Step::Ran { .. } | Step::Switched | Step::CodeChanged | Step::Synchronises | Step::Idle => {}
                     Step::Sleep { until_ns } => self.set_now_ns(until_ns),
                     Step::Waiting => return None,
@@ -208,6 +216,23 @@ impl Guest {
             self.set_now_ns(self.system.now_ns.saturating_add(elapsed));
         }
         self.end.as_ref()
+    }
+
+    /// Executes blocks of the running thread until `stop` instructions are done in all or something must be handled first.
+    #[inline(always)]
+    fn run_blocks(&mut self, stop: u64) -> Result<(), Trap> {
+        let thread = &mut self.threads[self.running];
+        let blocks = &mut self.processes[thread.process].blocks;
+        while self.instructions < stop.min(self.deadline) {
+            let id = blocks.at(thread.cpu.pc, &mut self.memory)?;
+            let outcome = blocks.get(id).run(&mut thread.cpu, &mut self.memory);
+            self.instructions += outcome.executed as u64;
+            if outcome.trap.is_some() {
+                thread.trap = outcome.trap;
+                self.deadline = 0;
+            }
+        }
+        Ok(())
     }
 
     /// Sets the simulated time since the program's start. It must not go back. With the host's clock, that time

@@ -154,7 +154,7 @@ pub(crate) fn spreads(outcomes: &[Outcome]) -> Vec<(String, Spread, &'static str
 /// Errors by kind of figure.
 fn accuracy(outcomes: &[Outcome]) -> Section {
     let [near, far] = NEAR.map(|limit| format!("within {limit}"));
-    let headings = ["errors without sign", "number", "median", "mean", &near, &far].map(str::to_owned).to_vec();
+    let headings = ["absolute errors", "number", "median", "mean", &near, &far].map(str::to_owned).to_vec();
     let text = |text: String| Some(Value::Text(text));
     let row = |(label, spread, unit): (String, Spread, &str)| {
         let near = spread.near.map(|n| text(format!("{n} ({})", percent(n, spread.number))));

@@ -39,7 +39,7 @@ fn checked(k: &mut Kernel<'_>, address: u64, private: bool) -> std::result::Resu
         return Err(Errno::INVAL);
     }
     let word = user::read::<u32>(k.mem, address)?;
-    Ok((Key::of(&k.mem, k.process.pid, address, private), word))
+    Ok((Key::of(k.mem, k.process.pid, address, private), word))
 }
 
 /// The time limit in simulated ns since the start. Only `FUTEX_WAIT` gives a duration.

@@ -175,7 +175,7 @@ pub(super) fn brk(k: &mut Kernel<'_>, a: &Args) -> Result {
     if new_end > old_end {
         let too_much = new_end - k.spaces[k.process.space].heap_start > k.system.platform.memory_bytes;
         let more = Region { start: old_end, end: new_end, prot: Prot::RW, segment: Segment::Heap, shared: false };
-        if too_much || in_use(&k.mem, old_end, new_end) || map(k, more).is_err() {
+        if too_much || in_use(k.mem, old_end, new_end) || map(k, more).is_err() {
             return Ok(k.spaces[k.process.space].brk);
         }
     } else if new_end < old_end {
@@ -207,8 +207,8 @@ pub(super) fn mmap(k: &mut Kernel<'_>, a: &Args) -> Result {
     }
     let asked = Asked::of(k, purpose(bits, flags), len, flags)?;
     let align = k.spaces[k.process.space].pages.alignment(purpose(bits, flags), asked.own_pages(), len);
-    let start = place(&k.mem, hint, len, flags, align)?;
-    let segment = segment(&k.mem, start, bits, flags);
+    let start = place(k.mem, hint, len, flags, align)?;
+    let segment = segment(k.mem, start, bits, flags);
     let shared = flags & MAP_SHARED != 0;
     map_as(k, Region { start, end: start + len, prot: prot(bits), segment, shared }, &asked)?;
     if shared {
@@ -382,7 +382,7 @@ pub(super) fn mremap(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (start, old_end) = range(a[0], a[1]).map_err(|_| Errno::INVAL)?;
     let (_, new_end) = range(a[0], a[2])?;
     let region = *k.mem.region_at(start).ok_or(Errno::FAULT)?;
-    if !mapped(&k.mem, start, old_end) {
+    if !mapped(k.mem, start, old_end) {
         return Err(Errno::FAULT);
     }
     let (old_len, new_len) = (old_end - start, new_end - start);
@@ -398,7 +398,7 @@ pub(super) fn mremap(k: &mut Kernel<'_>, a: &Args) -> Result {
             }
             return Ok(start);
         }
-        if new_end <= MMAP_TOP && !in_use(&k.mem, old_end, new_end) {
+        if new_end <= MMAP_TOP && !in_use(k.mem, old_end, new_end) {
             map_as(k, Region { start: old_end, end: new_end, ..region }, &asked)?;
             return Ok(start);
         }
@@ -414,7 +414,7 @@ pub(super) fn mremap(k: &mut Kernel<'_>, a: &Args) -> Result {
         to
     } else {
         free_place(
-            &k.mem,
+            k.mem,
             new_len,
             k.spaces[k.process.space].pages.alignment(region.segment, asked.own_pages(), new_len),
         )
@@ -456,7 +456,7 @@ pub(super) fn madvise(k: &mut Kernel<'_>, a: &Args) -> Result {
         0..=4 | 8..=23 => {}
         _ => return Err(Errno::INVAL),
     }
-    if !mapped(&k.mem, start, end) {
+    if !mapped(k.mem, start, end) {
         return Err(Errno::NOMEM);
     }
     if a[2] == DONTNEED {
@@ -469,8 +469,8 @@ pub(super) fn madvise(k: &mut Kernel<'_>, a: &Args) -> Result {
         }
     }
     match a[2] {
-        HUGEPAGE => k.spaces[k.process.space].pages.advise_huge(&k.mem, start..end)?,
-        NOHUGEPAGE => k.spaces[k.process.space].pages.advise_no_huge(&k.mem, start..end)?,
+        HUGEPAGE => k.spaces[k.process.space].pages.advise_huge(k.mem, start..end)?,
+        NOHUGEPAGE => k.spaces[k.process.space].pages.advise_no_huge(k.mem, start..end)?,
         _ => {}
     }
     Ok(0)
@@ -486,13 +486,13 @@ pub(super) fn msync(k: &mut Kernel<'_>, a: &Args) -> Result {
     }
     let (start, end) = range(a[0], a[1])?;
     k.spaces[k.process.space].mapped.write_back(k.mem, start, end)?;
-    if mapped(&k.mem, start, end) { Ok(0) } else { Err(Errno::NOMEM) }
+    if mapped(k.mem, start, end) { Ok(0) } else { Err(Errno::NOMEM) }
 }
 
 /// `mlock` and its relatives: memory is always in memory.
 pub(super) fn mlock(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (start, end) = range(a[0] & !(PAGE - 1), a[1].saturating_add(a[0] % PAGE))?;
-    if mapped(&k.mem, start, end) { Ok(0) } else { Err(Errno::NOMEM) }
+    if mapped(k.mem, start, end) { Ok(0) } else { Err(Errno::NOMEM) }
 }
 
 /// `mlockall` and `munlockall`.
@@ -503,7 +503,7 @@ pub(super) fn mlockall(_: &mut Kernel<'_>, _: &Args) -> Result {
 /// `mincore`: every mapped page is resident.
 pub(super) fn mincore(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (start, end) = range(a[0], a[1])?;
-    if !mapped(&k.mem, start, end) {
+    if !mapped(k.mem, start, end) {
         return Err(Errno::NOMEM);
     }
     for page in 0..(end - start) / PAGE {

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use fxscope_linux::syscalls::TABLE;
 use fxscope_linux::{Access, Guest, Setup, Stdio};
 
+// The fuzz target includes this file without the other tests.
+#[allow(clippy::duplicate_mod)]
 #[path = "../common/platform.rs"]
 mod platform;
 

@@ -70,7 +70,7 @@ fn figures(outcomes: &[Outcome]) -> Markup {
     let failed = outcomes.iter().filter(|o| o.judgement.is_err()).count();
     let fact = |label: &str, value: String| html! { div { dt { (label) } dd { (value) } } };
     let [near, far] = NEAR.map(|limit| format!("within {limit}"));
-    let headings = ["errors without sign", "number", "median", "mean", &near, &far].map(|heading| (heading, false));
+    let headings = ["absolute errors", "number", "median", "mean", &near, &far].map(|heading| (heading, false));
     let body = html! {
         @for (label, spread, unit) in spreads(outcomes) {
             tr {
