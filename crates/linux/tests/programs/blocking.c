@@ -175,10 +175,11 @@ static void fifos(void)
 
     struct sigaction action = { .sa_handler = interrupted };
     sigaction(SIGALRM, &action, 0);
-    ualarm(20000, 0);
+    /* Repeated, since the first one may come before open() has begun to wait. */
+    ualarm(20000, 20000);
     report("interrupted reader", open("fifo", O_RDONLY));
-    ualarm(20000, 0);
     report("interrupted writer", open("fifo", O_WRONLY));
+    ualarm(0, 0);
     action.sa_flags = SA_RESTART;
     sigaction(SIGALRM, &action, 0);
     ualarm(10000, 0);
