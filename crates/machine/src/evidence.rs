@@ -6,6 +6,9 @@ use std::fmt::Write as _;
 use crate::schema::{Key, Table, Value, first_sentence};
 use crate::spec::{SCHEMA, Spec};
 
+/// Columns of the narrowest terminal.
+const COLUMNS: usize = 80;
+
 /// How well a value is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Evidence {
@@ -231,10 +234,16 @@ pub fn show_assumed(spec: &Spec) -> String {
         let evidence = entry.provenance.evidence.map_or("no evidence", Evidence::name);
         let unit = entry.key.unit.map_or(String::new(), |unit| format!(" {unit}"));
         let _ = writeln!(out, "\n{} = {}{unit} ({evidence})", entry.name(), entry.value);
-        let _ = writeln!(out, "  {}", first_sentence(entry.key.doc));
+        let _ = writeln!(out, "{}", wrapped("  ", "  ", first_sentence(entry.key.doc)));
         for (word, text) in entry.provenance.texts().into_iter().filter(|(_, text)| !text.is_empty()) {
-            let _ = writeln!(out, "  {:<12} {text}", format!("{}:", word.replace('_', " ")));
+            let label = format!("  {:<12} ", format!("{}:", word.replace('_', " ")));
+            let _ = writeln!(out, "{}", wrapped(&label, &" ".repeat(label.len()), text));
         }
     }
     out
+}
+
+/// `text` in lines that fit a terminal, the first one after `first`, the others after `others`.
+fn wrapped(first: &str, others: &str, text: &str) -> String {
+    textwrap::fill(text, textwrap::Options::new(COLUMNS).initial_indent(first).subsequent_indent(others))
 }

@@ -54,7 +54,8 @@ fn long_form(entry: &Entry) -> String {
 
 fn meaning(table: &Table, key: &Key) -> String {
     let doc = first_sentence(key.doc);
-    let unit = key.unit.map(|unit| format!("in {unit}"));
+    // Some meanings name the unit themselves, as messages quote the meaning alone.
+    let unit = key.unit.filter(|unit| !doc.ends_with(&format!(", {unit}"))).map(|unit| format!("in {unit}"));
     let parts =
         [Some(doc.to_owned()), unit, key.rule.words(), table.inert(key).map(|reason| format!("no effect: {reason}"))];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")

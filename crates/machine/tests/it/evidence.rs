@@ -63,6 +63,9 @@ fn what_rests_on_assumption_or_fit_is_listed_and_nothing_else() {
     for part in ["source:      access-0058", "why:         MM 7.4", "would close: stores of one byte"] {
         assert!(moves.contains(part), "{moves}");
     }
+    for line in text.lines() {
+        assert!(line.chars().count() <= 80, "wider than a terminal: {line}");
+    }
 }
 
 #[test]
@@ -71,6 +74,7 @@ fn a_value_and_its_evidence_are_shown_in_one_line_below_its_meaning() {
     let lines: Vec<&str> = text.lines().collect();
     let at = lines.iter().position(|line| line.starts_with("fetch_bytes = ")).unwrap();
     assert_eq!(lines[at - 1], "# Bytes of one aligned fetch block; in bytes; a power of two from 4 to 256");
+    assert!(lines.contains(&"# Vector length, bits; one of 128, 256, 512"), "a unit is named once");
     assert!(lines[at].starts_with("fetch_bytes = { value = 32, evidence = \"documented\", source = \"MM 2.1"));
 }
 
