@@ -20,7 +20,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("fxscope-record", &["host"]),
     ("fxscope-aarch64", &["guestmem", "isa"]),
     ("fxscope-machine", &["counts", "isa", "host"]),
-    ("fxscope-linux", &["host", "isa", "guestmem", "aarch64", "machine"]),
+    ("fxscope-linux", &["host", "guestmem", "aarch64"]),
     ("fxscope-memory", &["calendar", "counts", "hint", "machine"]),
     ("fxscope-hostinfo", &["host"]),
     ("fxscope-tlbsweep", &["machine"]),
