@@ -34,8 +34,8 @@ cargo:
 
 demo: cargo
 	.ci/need $(HOST_TOOLS)
-	cargo build --profile fast -p fxscope
-	kernels/demo.sh target/fast/fxscope
+	cargo build --profile demo -p fxscope
+	kernels/demo.sh target/demo/fxscope
 
 release: cargo
 	.ci/need $(HOST_TOOLS)
