@@ -123,6 +123,24 @@ fn the_thirteenth_miss_waits_for_a_miss_buffer() {
 }
 
 #[test]
+fn a_miss_buffer_is_held_until_the_line_s_victim_has_left() {
+    let mut spec = machine();
+    spec.tables.l1d.miss_buffers = 1;
+    spec.tables.load_store.move_out_dirty = 500;
+    let mut core = Core::new(&spec);
+    only_in_l2(&mut core, LINE, 100);
+    only_in_l2(&mut core, 0, 6_000);
+    // What has replaced line 0 in L1D is dirty from now on.
+    (1..5).for_each(|i| core.store(i * L1_SET, 12_000));
+    let t = core.now(20_000);
+    // The line comes long before both pipes have moved out its victim, one part of it a cycle.
+    let left = t + spec.load_store.move_out_dirty - 1;
+    assert_eq!(core.access(0, t, false).at, left);
+    let comes = spec.l2_timing.hit_nearest - spec.load_store.move_in - spec.load_store.load_integer;
+    assert_eq!(core.access(LINE, t, false).at, left + comes, "the only buffer is free when the victim has left");
+}
+
+#[test]
 fn lines_from_l2_come_over_the_bus_one_each_four_cycles() {
     let spec = machine();
     let period = u64::from(spec.l1d.line_bytes / spec.l2_timing.fill_bytes_per_cycle);

@@ -1,6 +1,6 @@
 //! L2 and the memory channel: the index of lines, banks, rates.
 
-use fxscope_memory::chip::{Answer, Holder, Request};
+use fxscope_memory::chip::{Answer, Evicted, Holder, Request};
 use fxscope_memory::hierarchy::Cause;
 use fxscope_memory::sectors::Joins;
 
@@ -217,4 +217,61 @@ fn slower_memory_adds_its_nanoseconds_to_every_read() {
     };
     // At 2 GHz a nanosecond is two cycles.
     assert_eq!(ready(100.0) - ready(0.0), 200);
+}
+
+/// Lines of the first set of L2, as many as it has ways, and one more.
+fn one_more_than_fit(spec: &Spec) -> Vec<u64> {
+    let ways = (spec.l2.ways - spec.l2.reserved_ways) as usize;
+    // Bits that the index leaves out: 19, 20 and everything above 36.
+    (0..=ways as u64).map(|i| i << 37 >> 8).collect()
+}
+
+/// Core 0 gets the first of `lines`, to write it or not, and so do other `readers`. Then core 0 reads the rest, which
+/// evicts the first. Returns what has left, and when L2 had detected the miss that replaced it.
+fn evicted_first(spec: &Spec, lines: &[u64], write: bool, readers: &[usize]) -> (Option<Evicted>, Cycle) {
+    let mut chip = Chip::new(spec);
+    let mut read = |core, line, at, write| {
+        let request = Request { line, at, cause: Cause::Demand, holder: Holder::Data, write, joins: Joins::default() };
+        chip.read(CoreId { cmg: 0, core }, request, &mut Signals::default()).1
+    };
+    let writer = if write { 1 } else { 0 };
+    assert_eq!(read(writer, lines[0], 0, write), None);
+    for &core in readers {
+        assert_eq!(read(core, lines[0], 10_000, false), None);
+    }
+    let times = (1..).map(|n| 20_000 + 1_000 * n);
+    let left: Vec<_> = lines[1..].iter().zip(times).map(|(&line, at)| (read(0, line, at, false), at)).collect();
+    let (&(left, at), before) = left.split_last().expect("some");
+    assert!(before.iter().all(|(left, _)| left.is_none()), "all others fit");
+    (left, at + spec.l2_timing.miss_detect)
+}
+
+#[test]
+fn a_line_that_another_core_may_have_written_leaves_l2_when_that_core_has_sent_it() {
+    let spec = machine();
+    let lines = one_more_than_fit(&spec);
+    let (t, ls) = (&spec.l2_timing, &spec.load_store);
+    let (left, missed) = evicted_first(&spec, &lines, true, &[]);
+    // To the core, out of its L1D, over its bus, and back.
+    let transfer = u64::from(spec.l1d.line_bytes / t.writeback_bytes_per_cycle);
+    let at = missed + t.request + ls.move_out_dirty + transfer + t.request;
+    assert_eq!(left, Some(Evicted { line: lines[0], dirty: true, code: false, at }));
+}
+
+#[test]
+fn a_line_that_other_cores_only_read_leaves_l2_when_they_have_given_it_up() {
+    let spec = machine();
+    let lines = one_more_than_fit(&spec);
+    let (t, ls) = (&spec.l2_timing, &spec.load_store);
+    let (left, missed) = evicted_first(&spec, &lines, false, &[1, 2]);
+    let at = missed + t.request + ls.move_out_clean + t.request;
+    assert_eq!(left, Some(Evicted { line: lines[0], dirty: false, code: false, at }));
+}
+
+#[test]
+fn a_line_that_no_other_core_holds_leaves_l2_when_the_miss_is_known() {
+    let spec = machine();
+    let lines = one_more_than_fit(&spec);
+    let (left, missed) = evicted_first(&spec, &lines, false, &[]);
+    assert_eq!(left, Some(Evicted { line: lines[0], dirty: false, code: false, at: missed }));
 }

@@ -1,85 +1,7 @@
 //! Several cores: who holds a line, what it costs to take it from them, and what is written back.
 
+use super::cores::{Cores, node};
 use super::*;
-
-/// Distance of the first addresses of two CMGs' memories.
-fn node(spec: &Spec) -> u64 {
-    spec.topology.node_bytes
-}
-
-/// Cores that share a chip; the one that is asked for runs.
-struct Cores {
-    spec: Spec,
-    cores: Vec<Core>,
-    running: usize,
-}
-
-impl Cores {
-    /// Cores at these positions of the chip, counted from 0 through all CMGs.
-    fn at(spec: Spec, positions: &[u32]) -> Cores {
-        let core = |(i, &position)| {
-            if i == 0 {
-                return Core::at(&spec, position);
-            }
-            Core::with(&spec, Memory::waiting(&spec, position))
-        };
-        let mut cores: Vec<Core> = positions.iter().enumerate().map(core).collect();
-        let (first, others) = cores.split_at_mut(1);
-        // Every core has its turn, so that it counts as one that will ask again.
-        for other in others {
-            other.memory.take_over(&mut first[0].memory, 0, 0, &mut Signals::default());
-            first[0].memory.take_over(&mut other.memory, 0, 0, &mut Signals::default());
-        }
-        Cores { spec, cores, running: 0 }
-    }
-    /// Two neighbours on CMG 0.
-    fn neighbours() -> Cores {
-        Cores::at(machine(), &[0, 1])
-    }
-    /// A core on CMG 0 and one on CMG 1, each the nearest to its L2.
-    fn on_two_cmgs() -> Cores {
-        let spec = machine();
-        let second = spec.topology.cores_per_cmg;
-        Cores::at(spec, &[0, second])
-    }
-    /// Core number `i` of these runs at `now`.
-    fn run(&mut self, i: usize, now: Cycle) -> &mut Core {
-        if i != self.running {
-            let [next, last] = self.cores.get_disjoint_mut([i, self.running]).expect("two cores");
-            next.memory.take_over(&mut last.memory, 0, now, &mut next.signals);
-            self.running = i;
-        }
-        let core = &mut self.cores[i];
-        core.memory.run().handle_snoops(now, &mut core.signals);
-        core
-    }
-    fn load(&mut self, i: usize, addr: u64, t: Cycle) -> (Cycle, Level) {
-        self.run(i, t).load(addr, t)
-    }
-    /// Cycles from a store's flow at `t` until its line can be written.
-    fn store(&mut self, i: usize, addr: u64, t: Cycle) -> Cycle {
-        self.run(i, t).access(addr, t, true).at - t
-    }
-    /// A count over all cores, when all have read their notices.
-    fn get(&mut self, signal: Signal) -> u64 {
-        (0..self.cores.len()).map(|i| self.run(i, Cycle::MAX).get(signal)).sum()
-    }
-    /// What a request costs on its way, and a line from L2 on its way to where a store can write it.
-    fn way(&self) -> (Cycle, Cycle) {
-        let t = &self.spec.l2_timing;
-        (t.request, t.request + u64::from(self.spec.l1d.line_bytes / t.fill_bytes_per_cycle))
-    }
-    /// From L2 to a core, which gives a line up, and back with the line (`true`) or without.
-    fn snoop(&self, line: bool) -> Cycle {
-        let (t, ls) = (&self.spec.l2_timing, &self.spec.load_store);
-        let transfer = u64::from(self.spec.l1d.line_bytes / t.writeback_bytes_per_cycle);
-        2 * t.request + if line { ls.move_out_dirty + transfer } else { ls.move_out_clean }
-    }
-    /// Load-to-use behind the time a line can be written: it moves in, and the load's flow runs again.
-    fn use_after(&self) -> Cycle {
-        self.spec.load_store.move_in + self.spec.load_store.load_integer
-    }
-}
 
 #[test]
 fn a_core_writes_a_line_that_it_alone_has_read_without_asking() {
@@ -256,6 +178,30 @@ fn changes_made_to_a_line_that_was_only_read_are_written_to_memory_too() {
     cores.store(0, 0, 2_000);
     fill_l2(&mut cores, 3_000);
     assert_eq!(cores.get(Signal::BusWriteTotalMem), 1);
+}
+
+#[test]
+fn memory_takes_a_line_that_another_core_has_changed_when_that_core_has_sent_it() {
+    let mut spec = small_l2();
+    // Nothing else takes the channel as long as this write.
+    spec.tables.memory.write_cost = 400.0;
+    let latency = |behind: i64| {
+        let mut cores = Cores::at(spec.clone(), &[0, 1]);
+        cores.store(0, 0, 1_000);
+        let mut t = 2_000;
+        while cores.cores[1].get(Signal::BusWriteTotalMem) == 0 {
+            t += 1_000;
+            cores.load(1, t / 1_000 * L1_SET, t);
+        }
+        // The load at `t` drove the line out when L2 had detected its miss, and core 0 answered.
+        let written = t + cores.snoop(true);
+        cores.load(0, LINE, written.saturating_add_signed(behind)).0
+    };
+    assert_eq!(latency(-4), spec.memory.latency_nearest, "before the write");
+    let bytes_per_cycle = spec.memory.peak_bytes_per_second as f64 / spec.clock.core_hz as f64;
+    let write = 400.0 * LINE as f64 / bytes_per_cycle / (spec.memory.read_efficiency / 100.0);
+    let waited = (latency(4) - spec.memory.latency_nearest) as f64;
+    assert!((write - 8.0..write).contains(&waited), "{waited} of {write}");
 }
 
 #[test]

@@ -5,6 +5,8 @@
 mod caches;
 mod chip;
 mod coherence;
+mod cores;
+mod in_flight;
 mod inactive;
 mod large_page;
 mod partition;

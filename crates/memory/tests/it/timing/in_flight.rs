@@ -1,0 +1,35 @@
+//! Lines in flight between the caches: what an access that finds one waits for, and as what its wait counts.
+
+use super::cores::Cores;
+use super::*;
+
+#[test]
+fn a_line_in_flight_from_another_core_is_no_l2_miss_for_those_who_find_it() {
+    let mut cores = Cores::at(machine(), &[0, 1, 2]);
+    cores.store(0, 0, 1_000);
+    let first = 2_000 + cores.load(1, 0, 2_000).0;
+    assert_eq!(cores.load(2, 0, 2_001), (first - 2_001, Level::L2), "L2 has it, and waits for core 0 only");
+}
+
+#[test]
+fn a_line_in_flight_from_memory_is_an_l2_miss_for_those_who_find_it_and_known_as_soon() {
+    let mut cores = Cores::neighbours();
+    cores.load(0, 0, 1_000);
+    let t = 1_020;
+    let misses = cores.run(1, t).access(0, t, false).misses;
+    let timing = &cores.spec.l2_timing;
+    assert_eq!(misses.level(), Level::Memory);
+    assert_eq!(misses.l2, t + timing.request + timing.miss_detect);
+}
+
+#[test]
+fn a_line_that_l2_is_zeroing_is_no_l2_miss_for_those_who_find_it() {
+    // The farthest core zeroes a line; the nearest one would have it sooner.
+    let mut cores = Cores::at(machine(), &[11, 0]);
+    let zero = cores.run(0, 1_000);
+    zero.memory.run().translate(0.into(), 0, &mut Signals::default());
+    let heard = zero.memory.run().zero_line(0.into(), 1_000, &mut zero.signals);
+    let (request, to_core) = cores.way();
+    let there = heard - request + (to_core - request) + cores.use_after();
+    assert_eq!(cores.load(1, 0, 1_001), (there - 1_001, Level::L2), "when L2 has it, not when the other core knows");
+}
