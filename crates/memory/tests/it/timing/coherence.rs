@@ -180,6 +180,28 @@ fn changes_made_to_a_line_that_was_only_read_are_written_to_memory_too() {
     assert_eq!(cores.get(Signal::BusWriteTotalMem), 1);
 }
 
+/// Core 1 reads lines of the set of line 0, which core 0 has written, until L2 gives line 0 up. Returns when it was
+/// asked for the line that took its place.
+fn drive_out(cores: &mut Cores) -> Cycle {
+    let mut t = 2_000;
+    while cores.cores[1].get(Signal::BusWriteTotalMem) == 0 {
+        t += 1_000;
+        cores.load(1, t / 1_000 * L1_SET, t);
+    }
+    t + cores.way().0
+}
+
+#[test]
+fn a_core_uses_its_copy_until_it_hears_that_the_line_has_left_l2() {
+    for (later, level) in [(0, Level::L1), (1, Level::Memory)] {
+        let mut cores = Cores::at(small_l2(), &[0, 1]);
+        cores.store(0, 0, 1_000);
+        let asked = drive_out(&mut cores);
+        let heard = asked + cores.spec.l2_timing.miss_detect + cores.way().0;
+        assert_eq!(cores.load(0, 0, heard - 1 + later).1, level);
+    }
+}
+
 #[test]
 fn memory_takes_a_line_that_another_core_has_changed_when_that_core_has_sent_it() {
     let mut spec = small_l2();
@@ -188,13 +210,8 @@ fn memory_takes_a_line_that_another_core_has_changed_when_that_core_has_sent_it(
     let latency = |behind: i64| {
         let mut cores = Cores::at(spec.clone(), &[0, 1]);
         cores.store(0, 0, 1_000);
-        let mut t = 2_000;
-        while cores.cores[1].get(Signal::BusWriteTotalMem) == 0 {
-            t += 1_000;
-            cores.load(1, t / 1_000 * L1_SET, t);
-        }
-        // The load at `t` drove the line out when L2 had detected its miss, and core 0 answered.
-        let written = t + cores.snoop(true);
+        // The write begins when L2 has detected the miss and core 0 has answered. The load asks memory at that time.
+        let written = drive_out(&mut cores) - cores.way().0 + cores.snoop(true);
         cores.load(0, LINE, written.saturating_add_signed(behind)).0
     };
     assert_eq!(latency(-4), spec.memory.latency_nearest, "before the write");
@@ -403,6 +420,33 @@ fn a_prefetched_line_is_exclusive_if_nobody_else_has_it_and_shared_otherwise() {
         cores.store(0, 0, 4_000);
         assert_eq!(cores.get(Signal::L2dCache), asked + asks);
     }
+}
+
+#[test]
+fn a_core_that_ran_alone_and_asked_again_for_a_line_it_had_dropped_loses_it_to_the_next_writer() {
+    let spec = machine();
+    let mut first = Core::at(&spec, 0);
+    for (n, line) in [0, 1, 2, 3, 4, 0].into_iter().enumerate() {
+        first.load(line * L1_SET, 1_000 * (1 + n as u64));
+    }
+    let mut second = Core::with(&spec, Memory::waiting(&spec, 1));
+    second.memory.take_over(&mut first.memory, 0, 20_000, &mut second.signals);
+    second.store(0, 20_000);
+    first.memory.take_over(&mut second.memory, 0, 30_000, &mut first.signals);
+    assert_eq!(first.load(0, 30_000).1, Level::L2);
+}
+
+#[test]
+fn lines_taken_from_other_cores_are_counted_one_for_each_core_that_gives_one_up() {
+    let mut cores = Cores::at(machine(), &[0, 1, 2]);
+    let mut snoops = |core: usize, write: bool, t| {
+        cores.run(core, t).access(0, t, write);
+        cores.cores[core].memory.chip().snoops()
+    };
+    assert_eq!(snoops(0, true, 1_000), 0, "nobody has it");
+    assert_eq!(snoops(1, false, 2_000), 1, "core 0 has changed it");
+    assert_eq!(snoops(2, false, 3_000), 1, "it is shared");
+    assert_eq!(snoops(2, true, 4_000), 3, "both others have it");
 }
 
 #[test]

@@ -38,15 +38,27 @@ impl Cores {
     }
     /// A core on CMG 0 and one on CMG 1, each the nearest to its L2.
     pub(super) fn on_two_cmgs() -> Cores {
-        let spec = machine();
+        Cores::on_two_cmgs_of(machine())
+    }
+    pub(super) fn on_two_cmgs_of(spec: Spec) -> Cores {
         let second = spec.topology.cores_per_cmg;
         Cores::at(spec, &[0, second])
     }
     /// Core number `i` of these runs at `now`.
     pub(super) fn run(&mut self, i: usize, now: Cycle) -> &mut Core {
+        self.run_after(i, now, 0)
+    }
+    /// Core number 0 of these runs at `now`, and none of the others sends a request before.
+    pub(super) fn all_at(&mut self, now: Cycle) -> &mut Core {
+        (0..self.cores.len()).rev().for_each(|i| _ = self.run_after(i, now, now));
+        self.cores[0].now(now);
+        &mut self.cores[0]
+    }
+    /// Core number `i` of these runs at `now`; the one that ran sends no request before `from`.
+    fn run_after(&mut self, i: usize, now: Cycle, from: Cycle) -> &mut Core {
         if i != self.running {
             let [next, last] = self.cores.get_disjoint_mut([i, self.running]).expect("two cores");
-            next.memory.take_over(&mut last.memory, 0, now, &mut next.signals);
+            next.memory.take_over(&mut last.memory, from, now, &mut next.signals);
             self.running = i;
         }
         let core = &mut self.cores[i];

@@ -33,3 +33,25 @@ fn a_line_that_l2_is_zeroing_is_no_l2_miss_for_those_who_find_it() {
     let there = heard - request + (to_core - request) + cores.use_after();
     assert_eq!(cores.load(1, 0, 1_001), (there - 1_001, Level::L2), "when L2 has it, not when the other core knows");
 }
+
+#[test]
+fn a_demand_access_that_finds_a_line_on_its_way_into_l2_by_a_prefetch_takes_the_prefetch_over_once() {
+    let swaps = |prefetched: bool, behind: Cycle| {
+        let mut cores = Cores::at(machine(), &[0, 1, 2]);
+        let t = 10_000;
+        if prefetched {
+            let core = cores.run(0, t);
+            core.memory.run().translate(0.into(), 0, &mut Signals::default());
+            core.memory.run().prefetch_instruction(0.into(), 1, 2, t, &mut core.signals);
+        } else {
+            cores.load(0, 0, t);
+        }
+        [1, 2].map(|core| {
+            cores.load(core, 0, t + behind);
+            cores.get(Signal::L2dSwapDm)
+        })
+    };
+    assert_eq!(swaps(true, 20), [1, 1], "on its way, for the first only");
+    assert_eq!(swaps(true, 5_000), [0, 0], "there");
+    assert_eq!(swaps(false, 20), [0, 0], "on its way by a demand access");
+}

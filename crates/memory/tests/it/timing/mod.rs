@@ -9,6 +9,7 @@ mod cores;
 mod in_flight;
 mod inactive;
 mod large_page;
+mod late;
 mod partition;
 mod prefetch;
 mod sectors;
