@@ -11,6 +11,7 @@ mod inactive;
 mod large_page;
 mod late;
 mod partition;
+mod pipes;
 mod prefetch;
 mod sectors;
 mod side_cache;
