@@ -73,18 +73,21 @@ fn a_load_of_a_line_that_another_access_asked_for_is_sent_again_until_it_is_ther
 
 #[test]
 fn a_request_that_l2_has_no_miss_buffer_for_passes_its_pipeline_again_until_it_has_one() {
-    let mut spec = machine();
-    let requests = |spec: &Spec| {
-        let mut core = Core::new(spec);
-        core.access(0, 1_000, false);
-        let there = core.access(LINE, 1_000, false).at;
-        (there, core.get(Signal::L2PipeVal))
-    };
-    let (at_once, passes) = requests(&spec);
-    spec.tables.l2.miss_buffers = 1;
-    let (later, more) = requests(&spec);
-    assert!(later > at_once);
-    assert_eq!(more - passes, (later - at_once).div_ceil(spec.l2_timing.request));
+    for lines in [2, 3] {
+        let mut spec = machine();
+        let requests = |spec: &Spec| {
+            let mut core = Core::new(spec);
+            let there: Vec<Cycle> = (0..lines).map(|i| core.access(i * LINE, 1_000, false).at).collect();
+            (there, core.get(Signal::L2PipeVal))
+        };
+        let (_, passes) = requests(&spec);
+        spec.tables.l2.miss_buffers = 1;
+        let (there, more) = requests(&spec);
+        // From the second request, a cycle behind the first, until the last one has its buffer. However many wait, one
+        // of them is sent again at a time.
+        let wait = there[lines as usize - 1] - there[0] - 1;
+        assert_eq!(more - passes, wait.div_ceil(spec.l2_timing.request), "{lines} lines");
+    }
 }
 
 #[test]

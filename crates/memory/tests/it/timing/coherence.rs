@@ -150,7 +150,7 @@ fn a_line_that_leaves_l2_leaves_the_data_caches_of_all_cores() {
 
 #[test]
 fn a_line_that_leaves_l2_leaves_the_instruction_caches_of_all_cores() {
-    let mut cores = Cores::at(small_l2(), &[0, 1]);
+    let mut cores = Cores::at(small_l2(), &[2, 5]);
     let fetch = |cores: &mut Cores, t| {
         let core = cores.run(0, t);
         core.memory.run().fetch(0, t, &mut core.signals)
@@ -393,7 +393,7 @@ fn the_port_of_a_cmg_carries_its_share_of_the_ring_s_width_whoever_asks() {
 
 #[test]
 fn a_store_to_code_takes_it_from_the_instruction_caches_of_all_cores() {
-    let mut cores = Cores::neighbours();
+    let mut cores = Cores::at(machine(), &[2, 5]);
     let fetch = |cores: &mut Cores, i, t| {
         let core = cores.run(i, t);
         core.memory.run().fetch(0, t, &mut core.signals)
@@ -447,6 +447,22 @@ fn lines_taken_from_other_cores_are_counted_one_for_each_core_that_gives_one_up(
     assert_eq!(snoops(1, false, 2_000), 1, "core 0 has changed it");
     assert_eq!(snoops(2, false, 3_000), 1, "it is shared");
     assert_eq!(snoops(2, true, 4_000), 3, "both others have it");
+}
+
+#[test]
+fn a_core_that_evicts_a_line_which_another_one_is_taking_does_not_end_that_one_s_ownership() {
+    let mut cores = Cores::at(machine(), &[0, 1, 2]);
+    for (n, line) in [1, 2, 3].into_iter().enumerate() {
+        cores.load(0, line * L1_SET, 1_000 * (1 + n as Cycle));
+    }
+    cores.store(0, 0, 5_000);
+    (1..4).for_each(|line| _ = cores.load(0, line * L1_SET, 7_000 + line));
+    // Line 0 leaves L1D next. Core 1 takes it, and core 0 evicts it before it hears of that.
+    cores.store(1, 0, 10_000);
+    cores.load(0, 4 * L1_SET, 10_001);
+    let (request, to_core) = cores.way();
+    let expected = request + cores.snoop(true) + to_core + cores.use_after();
+    assert_eq!(cores.load(2, 0, 15_000), (expected, Level::L2), "core 1 has it");
 }
 
 #[test]

@@ -55,3 +55,39 @@ fn a_demand_access_that_finds_a_line_on_its_way_into_l2_by_a_prefetch_takes_the_
     assert_eq!(swaps(true, 5_000), [0, 0], "there");
     assert_eq!(swaps(false, 20), [0, 0], "on its way by a demand access");
 }
+
+/// Cycles from a flow of the nearest core to its request at memory, and from there until its line can be written.
+fn ways_to_memory(spec: &Spec) -> (Cycle, Cycle) {
+    let there = spec.l2_timing.request + spec.l2_timing.miss_detect;
+    (there, spec.memory.latency_nearest - there - spec.load_store.move_in - spec.load_store.load_integer)
+}
+
+#[test]
+fn waits_for_lines_are_counted_from_the_buffer_or_the_request_to_the_line() {
+    use Signal::{L1MissWait, L2MissWait, L2MissWaitMainDm, MainMemoryReadWait};
+    let spec = machine();
+    let (there, back) = ways_to_memory(&spec);
+    let to_l2 = back - u64::from(spec.l1d.line_bytes / spec.l2_timing.fill_bytes_per_cycle);
+    let counts =
+        |core: &Core| [L1MissWait, L2MissWait, MainMemoryReadWait, L2MissWaitMainDm].map(|signal| core.get(signal));
+    let mut core = Core::new(&spec);
+    core.load(0, 10_000);
+    assert_eq!(counts(&core), [there + back, to_l2, to_l2, to_l2], "a load");
+    let mut core = Core::new(&spec);
+    core.memory.run().translate(0.into(), 0, &mut Signals::default());
+    core.memory.run().prefetch_instruction(0.into(), 1, 1, 10_000, &mut core.signals);
+    assert_eq!(counts(&core), [there + back, to_l2, to_l2, 0], "a prefetch");
+}
+
+#[test]
+fn a_core_takes_a_line_that_l2_had_from_another_one_when_it_has_come_and_not_before() {
+    let mut cores = Cores::neighbours();
+    for i in 0..5 {
+        cores.load(0, i * L1_SET, 1_000 + 1_000 * i);
+    }
+    let hit = cores.spec.l2_timing.hit_nearest - cores.use_after();
+    assert_eq!(cores.store(0, 0, 10_000), hit, "L2 alone has it");
+    let there = 10_000 + hit + cores.spec.load_store.move_in;
+    let (request, to_core) = cores.way();
+    assert_eq!(10_001 + cores.store(1, 64, 10_001), there + cores.snoop(true) - request + to_core);
+}

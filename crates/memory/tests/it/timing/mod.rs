@@ -13,6 +13,7 @@ mod late;
 mod partition;
 mod pipes;
 mod prefetch;
+mod ring;
 mod sectors;
 mod side_cache;
 mod translation;
