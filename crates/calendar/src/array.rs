@@ -33,7 +33,7 @@ impl<T, const N: usize> Array for Box<[T; N]> {
     }
 }
 
-/// Serialises the elements with their number.
+/// Serialises the elements, preceded by their number.
 ///
 /// # Errors
 /// When the serialiser fails.
@@ -47,7 +47,7 @@ where
 /// Reads the elements back.
 ///
 /// # Errors
-/// When the input is no such list, or has another length.
+/// When the input is not a list, or has a different length.
 pub fn deserialize<'de, A: Array, D: Deserializer<'de>>(deserializer: D) -> Result<A, D::Error>
 where
     A::Item: Deserialize<'de>,

@@ -97,7 +97,7 @@ fn flags(cpuinfo: &str) -> Option<Vec<&str>> {
     value(cpuinfo, "flags").map(|flags| flags.split_whitespace().collect())
 }
 
-/// Only x86 processors report it.
+/// Returns whether the host is a virtual machine; only x86 processors report it.
 fn virtual_machine(cpuinfo: &str) -> Option<bool> {
     flags(cpuinfo).map(|flags| flags.contains(&"hypervisor"))
 }

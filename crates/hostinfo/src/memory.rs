@@ -37,7 +37,7 @@ pub struct Process {
     pub notes: Vec<String>,
 }
 
-/// Texts about a process, as the kernel wrote them.
+/// Contents of the kernel's files about a process.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessTexts {
     /// `smaps`.

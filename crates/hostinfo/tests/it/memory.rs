@@ -122,7 +122,7 @@ fn memory_is_summed_by_segment() {
 }
 
 #[test]
-fn findings_tell_whether_large_pages_were_requested_and_obtained() {
+fn findings_show_whether_large_pages_were_requested_and_obtained() {
     let found = about_process(&host(), &process("asked"));
     assert!(has(&found, "anonymous: 300 MiB of 300 MiB (100 %) in transparent huge pages"), "{found:?}");
     let found = about_process(&host(), &process("not-asked"));
