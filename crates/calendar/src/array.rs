@@ -7,9 +7,9 @@ use serde::ser::{Serialize, Serializer};
 pub trait Array: Sized {
     /// The elements.
     type Item;
-    /// The elements in order.
+    /// Returns the elements in order.
     fn items(&self) -> &[Self::Item];
-    /// The array with these elements; `None` if there are too many or too few.
+    /// Returns the array with these elements; `None` if there are too many or too few.
     fn from_items(items: Vec<Self::Item>) -> Option<Self>;
 }
 

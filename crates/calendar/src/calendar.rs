@@ -70,7 +70,7 @@ impl Calendar {
         self.floor + SPAN
     }
 
-    /// Whether cycle `t` is in the ring: neither forgotten nor beyond its end.
+    /// Returns whether cycle `t` is in the ring: neither forgotten nor beyond its end.
     #[inline(always)]
     fn has(&self, t: Cycle) -> bool {
         t.wrapping_sub(self.floor) < SPAN

@@ -26,7 +26,7 @@ impl Default for Tlb {
 }
 
 impl Tlb {
-    /// The entry that would hold the translation of an address.
+    /// Returns the entry that would hold the translation of an address.
     #[inline(always)]
     pub(super) fn entry(&self, addr: u64) -> &Entry {
         &self.0[(addr >> PAGE_SHIFT) as usize & (ENTRIES - 1)]

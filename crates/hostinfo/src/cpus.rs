@@ -41,7 +41,7 @@ pub struct RealtimeLimit {
 }
 
 impl RealtimeLimit {
-    /// Time left to other threads in each period, ns.
+    /// Returns the time left to other threads in each period, ns.
     #[must_use]
     pub fn remainder(&self) -> u64 {
         self.period - self.runtime

@@ -95,7 +95,7 @@ impl Notes {
         if self.lines.len() < MOST_NOTES { self.lines.push(note) } else { self.more += 1 }
     }
 
-    /// The notes; only the first, if there are many.
+    /// Returns the notes; only the first, if there are many.
     #[must_use]
     pub fn into_lines(mut self) -> Vec<String> {
         if self.more > 0 {
@@ -105,7 +105,7 @@ impl Notes {
     }
 }
 
-/// The beginning of a text that cannot be parsed, safe to quote.
+/// Returns the beginning of a text that cannot be parsed, safe to quote.
 fn quoted(text: &str) -> String {
     let mut short: String = fxscope_host::text::printable(text).chars().take(40).collect();
     if text.chars().nth(40).is_some() {
