@@ -24,7 +24,7 @@ const STAT_BLOCK: u64 = 512;
 type Identity = (u64, u64);
 
 /// Calls `change` to write `bytes` bytes at `at`, or at the file's position. It is passed the number of bytes for which there is
-/// room, at least one if any are to be written; files outside the simulated memory always have room for all.
+/// room, at least one unless `bytes` is 0; files outside the simulated memory always have room for all.
 ///
 /// # Errors
 /// `ENOSPC` when there is no room; those of `change`, and the host's.
