@@ -109,12 +109,12 @@ impl Iteration {
     fn predict(&mut self, cpu: &mut Cpu, mem: &mut Memory) -> u64 {
         let (mut bound, mut loaded) = (u64::MAX, Vec::new());
         let whole = self.run(cpu, |cpu, inst, info| {
-            bound = bound.min(same_way(cpu, inst, info, &self.steps));
-            let goes_on = (inst.exec)(cpu, mem, inst).is_ok();
+            bound = bound.min(iterations_on_path(cpu, inst, info, &self.steps));
+            let continues = (inst.exec)(cpu, mem, inst).is_ok();
             if info.mem.is_some() {
                 loaded.extend(results(info).map(|reg| cpu.x[usize::from(reg.0)]));
             }
-            goes_on
+            continues
         });
         self.loaded = loaded;
         if whole { bound } else { 0 }
@@ -185,7 +185,7 @@ fn numbers(regs: impl Iterator<Item = Reg>) -> u128 {
 }
 
 /// Returns for how many iterations an instruction cannot change the path, if registers change by `steps` in each.
-fn same_way(cpu: &Cpu, inst: &Inst, info: &StaticInst, steps: &[u64; REGISTERS]) -> u64 {
+fn iterations_on_path(cpu: &Cpu, inst: &Inst, info: &StaticInst, steps: &[u64; REGISTERS]) -> u64 {
     let step = |reg: Reg| steps.get(usize::from(reg.0)).copied().unwrap_or(0);
     let results = || results(info).filter(|reg| usize::from(reg.0) < REGISTERS);
     let mut moving = sources(info).filter(|&reg| step(reg) != 0);

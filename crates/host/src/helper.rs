@@ -14,7 +14,7 @@ pub use rustix::process::Signal;
 use rustix::process::{Pid, PidfdFlags, kill_process};
 
 /// Maximum bytes kept of a helper's standard error; of more, the last are kept.
-const MOST: usize = 64 << 10;
+const MAX_KEPT: usize = 64 << 10;
 /// Polling interval of a waiting caller.
 const STEP: Duration = Duration::from_millis(10);
 /// How long a helper may take to exit after SIGTERM.
@@ -178,7 +178,7 @@ fn listen(mut stream: impl Read, said: &Mutex<VecDeque<u8>>) {
     while let Ok(count @ 1..) = stream.read(&mut buffer) {
         let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
         said.extend(&buffer[..count]);
-        let beyond = said.len().saturating_sub(MOST);
+        let beyond = said.len().saturating_sub(MAX_KEPT);
         said.drain(..beyond);
     }
 }
@@ -238,6 +238,6 @@ mod tests {
         let mut helper = shell("i=0; while [ $i -lt 40 ]; do printf '%65536s' x >&2; i=$((i+1)); done; echo end >&2");
         assert!(matches!(helper.wait(Duration::from_secs(60)).expect("waited for"), Ended::Itself(_)));
         let said = helper.last_words();
-        assert!(said.ends_with("xend\n") && said.len() == MOST, "{}", said.len());
+        assert!(said.ends_with("xend\n") && said.len() == MAX_KEPT, "{}", said.len());
     }
 }

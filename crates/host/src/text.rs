@@ -7,20 +7,20 @@ const REPLACEMENT: char = '\u{fffd}';
 
 /// Returns whether a character could mislead a terminal or its reader: control characters, which begin escape sequences, and
 /// those that change the direction of writing (Unicode Standard Annex 9).
-fn is_trick(c: char) -> bool {
+fn is_misleading(c: char) -> bool {
     c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Returns `text` on one line, without characters that could mislead a terminal or its reader.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
-    replaced(text, is_trick)
+    replaced(text, is_misleading)
 }
 
 /// The same for text of several lines; line breaks stay.
 #[must_use]
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
-    replaced(text, |c| is_trick(c) && c != '\n')
+    replaced(text, |c| is_misleading(c) && c != '\n')
 }
 
 fn replaced(text: &str, wrong: impl Fn(char) -> bool) -> Cow<'_, str> {

@@ -106,7 +106,7 @@ fn virtual_machine(cpuinfo: &str) -> Option<bool> {
 #[must_use]
 pub fn parse_list(text: &str) -> Option<Vec<u32>> {
     /// Linux supports at most 8192 cores.
-    const MOST: u32 = 1 << 16;
+    const MAX: u32 = 1 << 16;
     if text.is_empty() {
         return Some(Vec::new());
     }
@@ -114,7 +114,7 @@ pub fn parse_list(text: &str) -> Option<Vec<u32>> {
     for part in text.split(',') {
         let (from, to) = part.split_once('-').unwrap_or((part, part));
         let (from, to) = (from.trim().parse::<u32>().ok()?, to.trim().parse::<u32>().ok()?);
-        if from > to || to >= MOST {
+        if from > to || to >= MAX {
             return None;
         }
         cores.extend(from..=to);

@@ -80,7 +80,7 @@ impl Process {
 }
 
 /// Maximum number of notes kept for one kind of text.
-const MOST_NOTES: usize = 10;
+const MAX_NOTES: usize = 10;
 
 /// What was skipped, and why.
 #[derive(Clone, Debug, Default)]
@@ -92,7 +92,7 @@ pub struct Notes {
 impl Notes {
     /// Adds a note.
     pub fn add(&mut self, note: String) {
-        if self.lines.len() < MOST_NOTES { self.lines.push(note) } else { self.more += 1 }
+        if self.lines.len() < MAX_NOTES { self.lines.push(note) } else { self.more += 1 }
     }
 
     /// Returns the notes; only the first, if there are many.

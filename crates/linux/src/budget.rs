@@ -153,9 +153,9 @@ impl Kernel<'_> {
 
 /// Returns the maximum number of instructions kept decoded in a machine with this much memory: enough for any program that fits.
 pub(crate) fn most_decoded(memory_bytes: u64) -> usize {
-    const LEAST: u64 = 1 << 18;
-    const MOST: u64 = 1 << 24;
-    (memory_bytes / 2 / DECODED).clamp(LEAST, MOST) as usize
+    const MIN: u64 = 1 << 18;
+    const MAX: u64 = 1 << 24;
+    (memory_bytes / 2 / DECODED).clamp(MIN, MAX) as usize
 }
 
 /// Host descriptors that the simulator reserves for itself, for records and reports.

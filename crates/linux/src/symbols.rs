@@ -78,7 +78,7 @@ impl Symbols {
     /// address. A stripped file or a damaged table has none: names are a convenience, and the program runs without.
     pub(crate) fn parse(header: &elf::FileHeader64<Endianness>, file: Content<'_>, bias: u64) -> Symbols {
         let e = Endianness::Little;
-        file.names_follow();
+        file.limit_to_names();
         let Ok(sections) = header.sections(e, file) else { return Symbols::default() };
         let probes = probes(&sections, file, bias);
         Symbols { probes, ..Symbols::named(&sections, file, bias) }

@@ -72,14 +72,14 @@ impl<'a> Content<'a> {
     }
 
     /// Sets the read limit for headers.
-    pub(crate) fn headers_follow(self) {
+    pub(crate) fn limit_to_headers(self) {
         if let Content::File(file) = self {
             file.left.set(HEADER_BYTES);
         }
     }
 
     /// Sets the read limit for names, which may be larger than headers.
-    pub(crate) fn names_follow(self) {
+    pub(crate) fn limit_to_names(self) {
         if let Content::File(file) = self {
             file.left.set(file.name_bytes);
         }

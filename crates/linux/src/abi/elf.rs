@@ -336,7 +336,7 @@ fn page_up(address: u64) -> u64 {
 fn check_identification(file: Content<'_>) -> Result<(), ElfError> {
     /// Length of the ELF identification in bytes (`EI_NIDENT`).
     const IDENTIFICATION: u64 = 16;
-    file.headers_follow();
+    file.limit_to_headers();
     let identification = file.start(IDENTIFICATION);
     if !identification.starts_with(&elf::ELFMAG) {
         let start: Vec<String> = identification.iter().take(4).map(|b| format!("{b:02x}")).collect();

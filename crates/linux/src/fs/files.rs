@@ -107,7 +107,7 @@ pub struct Files {
     pub(crate) program: Rc<Program>,
     pub(crate) umask: Umask,
     /// One more than the highest host descriptor that may be used.
-    most: u64,
+    host_limit: u64,
     /// Device and inode numbers of the process's original standard streams.
     pub(crate) inherited: [(u64, u64); 3],
 }
@@ -132,7 +132,7 @@ impl Files {
             view,
             program: Rc::new(program),
             umask: Umask::of_host(),
-            most: budget::host_descriptors(),
+            host_limit: budget::host_descriptors(),
             inherited,
         })
     }
@@ -146,8 +146,8 @@ impl Files {
         umask: Umask,
         stdio: &Stdio,
     ) -> std::io::Result<Files> {
-        let (most, inherited) = (budget::host_descriptors(), identities(stdio)?);
-        Ok(Files { table, current, view, program, umask, most, inherited })
+        let (host_limit, inherited) = (budget::host_descriptors(), identities(stdio)?);
+        Ok(Files { table, current, view, program, umask, host_limit, inherited })
     }
 
     fn get(&self, fd: i32) -> Result<&Descriptor, Errno> {
@@ -256,7 +256,7 @@ impl Files {
 
     /// Checks that the simulator still has descriptors for itself if a program keeps this one.
     fn check_host(&self, host: &OwnedFd) -> Result<(), Errno> {
-        if (host.as_raw_fd() as u64) < self.most { Ok(()) } else { Err(Errno::MFILE) }
+        if (host.as_raw_fd() as u64) < self.host_limit { Ok(()) } else { Err(Errno::MFILE) }
     }
 
     /// Returns the host resources of a descriptor's open file.
@@ -313,8 +313,8 @@ impl Files {
         }
         let current = self.copy(&self.current)?;
         let (view, program) = (Rc::clone(&self.view), Rc::clone(&self.program));
-        let Files { umask, most, inherited, .. } = *self;
-        Ok(Files { table, current, view, program, umask, most, inherited })
+        let Files { umask, host_limit, inherited, .. } = *self;
+        Ok(Files { table, current, view, program, umask, host_limit, inherited })
     }
 
     /// Closes the descriptors with the close-on-exec flag.

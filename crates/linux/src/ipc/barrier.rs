@@ -272,14 +272,14 @@ impl Kernel<'_> {
             WindowAccess::Write { window, value } => {
                 let latency_ns = self.system.platform.barrier.map_or(0, |barrier| barrier.latency_ns);
                 barriers.write(cpu, window, value, now_ns, latency_ns)?;
-                self.tell_sleepers();
+                self.limit_event_waits();
                 Some(())
             }
         }
     }
 
     /// Limits the waits of threads in `WFE` to the next event that the hardware barrier sends to their CPU.
-    fn tell_sleepers(&mut self) {
+    fn limit_event_waits(&mut self) {
         let events = &self.system.shared_registers.barriers.events;
         for thread in self.other_threads.iter_mut() {
             let Some(&at_ns) = events.get(&thread.cpu_number()) else { continue };

@@ -307,7 +307,7 @@ impl Guest {
         let slice_over = yielded || now_ns >= cpus.slice_end_ns();
         if can_run && !slice_over {
             self.renew_slice(false);
-            return Some(Turn::GoOn);
+            return Some(Turn::Continue);
         }
         if can_run && let Some(queued) = &mut thread.queued {
             queued.turn = cpus.next_turn();
@@ -322,7 +322,7 @@ impl Guest {
             }
             None if can_run => {
                 self.renew_slice(true);
-                Some(Turn::GoOn)
+                Some(Turn::Continue)
             }
             None => Some(Turn::Stop(Step::Idle)),
         }
@@ -361,8 +361,8 @@ impl Guest {
     pub(crate) fn queue_ready(&mut self) {
         let now_ns = self.system.now_ns;
         let thread = &self.threads[self.running];
-        let goes_on = thread.can_run() && thread.queued.is_some();
-        if goes_on && self.system.cpus.unchanged.contains(&now_ns) && !self.system.cpus_stale {
+        let stays_queued = thread.can_run() && thread.queued.is_some();
+        if stays_queued && self.system.cpus.unchanged.contains(&now_ns) && !self.system.cpus_stale {
             return;
         }
         let process = thread.process;
@@ -374,7 +374,7 @@ impl Guest {
             if thread.process == process {
                 thread.look_at_monitor(&mut self.memory);
             }
-            unchanged = thread.stays_so(now_ns, unchanged);
+            unchanged = thread.unchanged_during(now_ns, unchanged);
             files |= thread.waits_for_files();
             let ready = !thread.ended && thread.has_work(now_ns);
             if !ready {
@@ -393,7 +393,7 @@ impl Guest {
             while let Some((id, cpu)) = self.overdue_move() {
                 self.pull(id, cpu);
             }
-            self.tell_driver();
+            self.update_driver_view();
         }
     }
 
@@ -458,7 +458,7 @@ impl Guest {
     }
 
     /// Updates the state of the CPUs that the driver sees.
-    fn tell_driver(&mut self) {
+    fn update_driver_view(&mut self) {
         let cpus = &mut self.system.cpus;
         for queue in &mut cpus.queues {
             queue.ready_ns = FOR_EVER;
@@ -492,7 +492,7 @@ impl Guest {
 /// What happens next on a CPU.
 pub(crate) enum Turn {
     /// The running thread continues.
-    GoOn,
+    Continue,
     /// The driver must do something.
     Stop(Step),
 }

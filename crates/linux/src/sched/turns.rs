@@ -40,7 +40,7 @@ impl Thread {
 
     /// Returns the part of `times`, around `now_ns`, for which [`Thread::has_work`] returns the same as now, unless the thread's
     /// state is changed.
-    pub(crate) fn stays_so(&self, now_ns: u64, times: Range<u64>) -> Range<u64> {
+    pub(crate) fn unchanged_during(&self, now_ns: u64, times: Range<u64>) -> Range<u64> {
         match &self.blocked {
             // The memory that its monitor watches may change at any time.
             Some(Blocked { wait: Wait::Event(Some(_)), .. }) if !self.ended => 0..0,
@@ -116,7 +116,7 @@ impl Guest {
             }
             let turn = if self.system.cpus.are_separate() { self.choose_on_active() } else { self.choose_any() };
             match turn {
-                Some(Turn::GoOn) => return None,
+                Some(Turn::Continue) => return None,
                 Some(Turn::Stop(step)) => return Some(step),
                 None => {}
             }
@@ -130,7 +130,7 @@ impl Guest {
         let can_run = thread.can_run();
         let quantum_over = instructions >= quantum_end || std::mem::take(&mut thread.yielded);
         if can_run && !quantum_over {
-            return Some(Turn::GoOn);
+            return Some(Turn::Continue);
         }
         let mut k = self.kernel();
         if k.files_are_waited_for() && poke_ready(&mut k, 0) && !can_run {
@@ -147,7 +147,7 @@ impl Guest {
             }
             None if can_run => {
                 self.quantum_end = self.instructions + QUANTUM;
-                Some(Turn::GoOn)
+                Some(Turn::Continue)
             }
             None => Some(Turn::Stop(self.idle())),
         }

@@ -151,7 +151,7 @@ fn hwpfctl(k: &mut Kernel<'_>, mut args: &[Vec<u8>], env: Words) -> Result {
         let (settings, command) = match hwpfctl::parse(args.get(1..).unwrap_or_default()) {
             Ok(Call::Set(settings, command)) => (settings, command),
             Ok(Call::Help) => {
-                tell(k, STDOUT, hwpfctl::HELP);
+                print(k, STDOUT, hwpfctl::HELP);
                 return end(k, 0);
             }
             Err(what) => return fail(k, 1, &what),
@@ -185,13 +185,13 @@ fn hwpfctl(k: &mut Kernel<'_>, mut args: &[Vec<u8>], env: Words) -> Result {
 /// Sets the register of the thread's core and prints what the options request.
 fn set_prefetch(k: &mut Kernel<'_>, settings: &hwpfctl::Settings) {
     for note in &settings.notes {
-        tell(k, STDERR, &format!("hwpfctl: {note}\n"));
+        print(k, STDERR, &format!("hwpfctl: {note}\n"));
     }
     let before = k.thread.cpu.hpc.stream_detect();
     k.thread.cpu.hpc.set_stream_detect(settings.stream_detect.into());
     if settings.verbose {
         let (before, now) = (hwpfctl::describe(before.into()), hwpfctl::describe(settings.stream_detect));
-        tell(k, STDOUT, &format!("hwpfctl: before: {before}\nhwpfctl: now:    {now}\n"));
+        print(k, STDOUT, &format!("hwpfctl: before: {before}\nhwpfctl: now:    {now}\n"));
     }
 }
 
@@ -213,7 +213,7 @@ fn candidates(program: &[u8], env: &[Vec<u8>]) -> Words {
 }
 
 /// Writes a text to an open file of the process. Errors are ignored.
-fn tell(k: &mut Kernel<'_>, fd: i32, text: &str) {
+fn print(k: &mut Kernel<'_>, fd: i32, text: &str) {
     if let Ok(file) = k.process.files.host(fd) {
         k.system.terminal.used(file, text.ends_with('\n'));
         let _ = rustix::io::write(file, text.as_bytes());
@@ -221,7 +221,7 @@ fn tell(k: &mut Kernel<'_>, fd: i32, text: &str) {
 }
 
 fn fail(k: &mut Kernel<'_>, status: i32, what: &str) -> Result {
-    tell(k, STDERR, &format!("hwpfctl: {what}\n"));
+    print(k, STDERR, &format!("hwpfctl: {what}\n"));
     end(k, status)
 }
 

@@ -80,23 +80,23 @@ fn touch_code(k: &mut Kernel<'_>, start: u64, end: u64) {
 
 /// Properties of a new mapping in addition to its region.
 #[derive(Default)]
-struct Asked {
+struct Requested {
     /// Its requested pages, and whether they are allocated on demand.
     pages: Option<(MappingPages, bool)>,
     /// The number of the call that makes it.
     site: Option<u32>,
 }
 
-impl Asked {
+impl Requested {
     /// Returns what a thread requests with `flags`, or a run for its calls.
-    fn of(k: &mut Kernel<'_>, segment: Segment, len: u64, flags: u64) -> std::result::Result<Asked, Errno> {
+    fn of(k: &mut Kernel<'_>, segment: Segment, len: u64, flags: u64) -> std::result::Result<Requested, Errno> {
         let huge = huge_page(k, flags)?.map(|bytes| (MappingPages::Size(bytes), true));
         if segment != Segment::Mmap || !k.spaces[k.process.space].pages.wants_site(len) {
-            return Ok(Asked { pages: huge, site: None });
+            return Ok(Requested { pages: huge, site: None });
         }
         let site = Site::calling(k);
         let (pages, site) = k.spaces[k.process.space].pages.site(site);
-        Ok(Asked { pages: pages.map(|pages| (pages, false)).or(huge), site: Some(site) })
+        Ok(Requested { pages: pages.map(|pages| (pages, false)).or(huge), site: Some(site) })
     }
 
     fn own_pages(&self) -> Option<MappingPages> {
@@ -115,9 +115,13 @@ impl Asked {
 }
 
 /// Returns the properties of a region that grows to `len` bytes: its present ones, if known.
-fn grown(k: &mut Kernel<'_>, region: &Region, len: u64) -> std::result::Result<Asked, Errno> {
-    let (pages, site) = k.spaces[k.process.space].pages.asked_at(region.start);
-    if pages.is_some() || site.is_some() { Ok(Asked { pages, site }) } else { Asked::of(k, region.segment, len, 0) }
+fn grown(k: &mut Kernel<'_>, region: &Region, len: u64) -> std::result::Result<Requested, Errno> {
+    let (pages, site) = k.spaces[k.process.space].pages.requested_at(region.start);
+    if pages.is_some() || site.is_some() {
+        Ok(Requested { pages, site })
+    } else {
+        Requested::of(k, region.segment, len, 0)
+    }
 }
 
 /// Returns the bytes of the pages that flags of `mmap` request, with the size's logarithm in their upper bits or, without it, the
@@ -137,9 +141,9 @@ fn huge_page(k: &Kernel<'_>, flags: u64) -> std::result::Result<Option<u64>, Err
 }
 
 /// Maps `region` for a thread, replacing what was there.
-fn map_as(k: &mut Kernel<'_>, region: Region, asked: &Asked) -> std::result::Result<(), Errno> {
+fn map_as(k: &mut Kernel<'_>, region: Region, requested: &Requested) -> std::result::Result<(), Errno> {
     replace(k, region)?;
-    asked.note(k, region.start..region.end);
+    requested.note(k, region.start..region.end);
     let who = k.toucher();
     k.spaces[k.process.space].pages.mapped(&region, who);
     Ok(())
@@ -147,7 +151,7 @@ fn map_as(k: &mut Kernel<'_>, region: Region, asked: &Asked) -> std::result::Res
 
 /// The same for a region with the default pages of its segment.
 fn map(k: &mut Kernel<'_>, region: Region) -> std::result::Result<(), Errno> {
-    map_as(k, region, &Asked::default())
+    map_as(k, region, &Requested::default())
 }
 
 /// Maps `region`, replacing what was there, without allocating pages.
@@ -205,12 +209,12 @@ pub(super) fn mmap(k: &mut Kernel<'_>, a: &Args) -> Result {
         offset.checked_add(len).filter(|&end| end <= i64::MAX as u64).ok_or(Errno::OVERFLOW)?;
         check_file(k, fd, bits, flags)?;
     }
-    let asked = Asked::of(k, purpose(bits, flags), len, flags)?;
-    let align = k.spaces[k.process.space].pages.alignment(purpose(bits, flags), asked.own_pages(), len);
+    let requested = Requested::of(k, purpose(bits, flags), len, flags)?;
+    let align = k.spaces[k.process.space].pages.alignment(purpose(bits, flags), requested.own_pages(), len);
     let start = place(k.mem, hint, len, flags, align)?;
     let segment = segment(k.mem, start, bits, flags);
     let shared = flags & MAP_SHARED != 0;
-    map_as(k, Region { start, end: start + len, prot: prot(bits), segment, shared }, &asked)?;
+    map_as(k, Region { start, end: start + len, prot: prot(bits), segment, shared }, &requested)?;
     if shared {
         k.mem.share(start, len).map_err(|_| Errno::NOMEM)?;
     }
@@ -390,7 +394,7 @@ pub(super) fn mremap(k: &mut Kernel<'_>, a: &Args) -> Result {
         return Err(Errno::NOMEM);
     }
     touch_code(k, start, old_end);
-    let asked = if new_len > old_len { grown(k, &region, new_len)? } else { Asked::default() };
+    let requested = if new_len > old_len { grown(k, &region, new_len)? } else { Requested::default() };
     if flags & FIXED == 0 {
         if new_len <= old_len {
             if new_len < old_len {
@@ -399,7 +403,7 @@ pub(super) fn mremap(k: &mut Kernel<'_>, a: &Args) -> Result {
             return Ok(start);
         }
         if new_end <= MMAP_TOP && !in_use(k.mem, old_end, new_end) {
-            map_as(k, Region { start: old_end, end: new_end, ..region }, &asked)?;
+            map_as(k, Region { start: old_end, end: new_end, ..region }, &requested)?;
             return Ok(start);
         }
         if flags & MAYMOVE == 0 {
@@ -416,7 +420,7 @@ pub(super) fn mremap(k: &mut Kernel<'_>, a: &Args) -> Result {
         free_place(
             k.mem,
             new_len,
-            k.spaces[k.process.space].pages.alignment(region.segment, asked.own_pages(), new_len),
+            k.spaces[k.process.space].pages.alignment(region.segment, requested.own_pages(), new_len),
         )
         .ok_or(Errno::NOMEM)?
     };
@@ -425,7 +429,7 @@ pub(super) fn mremap(k: &mut Kernel<'_>, a: &Args) -> Result {
     replace(k, moved)?;
     k.spaces[k.process.space].mapped.move_range(start, kept, to);
     k.spaces[k.process.space].pages.moved(start, kept, to);
-    asked.note(k, to + kept..to + new_len);
+    requested.note(k, to + kept..to + new_len);
     move_pages(k.mem, start, to, kept)?;
     let who = k.toucher();
     k.spaces[k.process.space].pages.mapped(&moved, who);

@@ -118,11 +118,11 @@ pub(super) fn get_mempolicy(k: &mut Kernel<'_>, a: &Args) -> Result {
             k.mem.region_at(address).ok_or(Errno::FAULT)?;
             let policy = k.spaces[k.process.space].pages.policy_at(address).unwrap_or_default();
             let value = if flags & NODE != 0 { touched_node(k, address)? } else { policy.word() };
-            (value, policy.told_nodes())
+            (value, policy.reported_nodes())
         }
         _ if address != 0 => return Err(Errno::INVAL),
-        NODE => (k.thread.policy.next_interleaved().ok_or(Errno::INVAL)?, k.thread.policy.told_nodes()),
-        _ => (k.thread.policy.word(), k.thread.policy.told_nodes()),
+        NODE => (k.thread.policy.next_interleaved().ok_or(Errno::INVAL)?, k.thread.policy.reported_nodes()),
+        _ => (k.thread.policy.word(), k.thread.policy.reported_nodes()),
     };
     user::write_if(k.mem, word, value)?;
     if mask != 0 {

@@ -19,7 +19,7 @@ use crate::sched::wait::{Blocked, FOR_EVER, Wait};
 use crate::signal::UNBLOCKABLE;
 
 /// Maximum number of events that one call may return.
-const MOST: u64 = 1 << 12;
+const MAX_EVENTS: u64 = 1 << 12;
 
 /// `struct pollfd`.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -214,7 +214,7 @@ fn epoll_wait(k: &mut Kernel<'_>, a: &Args, until_ns: u64) -> Result {
     let fd = a[0] as i32;
     let most = usize::try_from(a[2] as i32).ok().filter(|&n| n > 0).ok_or(Errno::INVAL)?;
     set_mask(k, a[4], a[5])?;
-    let mut buffer = vec![MaybeUninit::<epoll::Event>::uninit(); most.min(MOST as usize)];
+    let mut buffer = vec![MaybeUninit::<epoll::Event>::uninit(); most.min(MAX_EVENTS as usize)];
     let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
     let (events, _) = epoll::wait(k.process.files.host(fd)?, &mut buffer[..], Some(&now))?;
     let list: Vec<EpollEvent> =

@@ -288,9 +288,9 @@ fn set_vector_length(k: &mut Kernel<'_>, argument: u64) -> Result {
     const LENGTH: u64 = 0xffff;
     const SET_ON_EXEC: u64 = 1 << 18;
     /// `SVE_VL_MAX`: the maximum vector length that Linux supports, bytes.
-    const MOST: u64 = 8192;
+    const MAX: u64 = 8192;
     let (wanted, flags) = (argument & LENGTH, argument & !LENGTH);
-    if flags & !(SVE_VL_INHERIT | SET_ON_EXEC) != 0 || !(16..=MOST).contains(&wanted) || !wanted.is_multiple_of(16) {
+    if flags & !(SVE_VL_INHERIT | SET_ON_EXEC) != 0 || !(16..=MAX).contains(&wanted) || !wanted.is_multiple_of(16) {
         return Err(Errno::INVAL);
     }
     let possible = [64, 32, 16].into_iter().filter(|&vl| vl <= k.system.platform.vector_bytes);

@@ -240,7 +240,7 @@ pub(super) fn shutdown(k: &mut Kernel<'_>, a: &Args) -> Result {
 }
 
 /// Maximum bytes of a message: more than any host allows for its sockets.
-const MESSAGE_MOST: u64 = 64 << 20;
+const MAX_MESSAGE: u64 = 64 << 20;
 
 /// Returns whether a file is a socket.
 pub(super) fn is_socket(file: BorrowedFd<'_>) -> bool {
@@ -257,7 +257,7 @@ pub(super) fn send(
 ) -> Result {
     let is_stream = sockopt::socket_type(k.process.files.host(fd)?)? == SocketType::STREAM;
     let total: u64 = pieces.iter().map(|piece| piece.len).sum();
-    if !is_stream && total > MESSAGE_MOST {
+    if !is_stream && total > MAX_MESSAGE {
         return Err(Errno::MSGSIZE);
     }
     if to.is_some() {

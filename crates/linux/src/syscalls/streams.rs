@@ -22,7 +22,7 @@ use crate::sched::wait::{Blocked, FOR_EVER, Wait};
 const PORTION: usize = 4096;
 
 /// Maximum bytes that one call takes from a stream at a time.
-const MOST: u64 = CHUNK as u64;
+const MAX_READ: u64 = CHUNK as u64;
 
 /// Simulated time, in ns, until a call is repeated that the host refuses although it reports the descriptor as ready.
 const AGAIN_NS: u64 = 1_000_000;
@@ -78,7 +78,7 @@ pub(super) fn read(k: &mut Kernel<'_>, fd: i32, pieces: &[Piece]) -> Result {
     if total > 0 && !ready_or_block(k, fd, PollFlags::IN)? {
         return Ok(0);
     }
-    let mut buffer = vec![0; total.min(MOST) as usize];
+    let mut buffer = vec![0; total.min(MAX_READ) as usize];
     let got = match read_now(k.process.files.host(fd)?, &mut buffer) {
         // Another reader was faster.
         Err(Errno::AGAIN) => return wait(k, fd, PollFlags::IN, 0).map(|()| 0),
@@ -93,7 +93,7 @@ pub(super) fn read(k: &mut Kernel<'_>, fd: i32, pieces: &[Piece]) -> Result {
 pub(super) fn check_writable(k: &mut Kernel<'_>, pieces: &[Piece]) -> Outcome<()> {
     for piece in pieces {
         let touch = fxscope_guestmem::Touch::Write;
-        k.mem.check(piece.addr, piece.len.min(MOST), touch).map_err(|_| Errno::FAULT)?;
+        k.mem.check(piece.addr, piece.len.min(MAX_READ), touch).map_err(|_| Errno::FAULT)?;
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use crate::sched::wait::FOR_EVER;
 use crate::signal::{self, number::SIGALRM};
 
 /// Maximum number of timers of a process.
-const MOST: usize = 1 << 16;
+const MAX_TIMERS: usize = 1 << 16;
 
 /// `struct itimerspec`, and with microseconds `struct itimerval`.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -102,7 +102,7 @@ pub(super) fn timer_create(k: &mut Kernel<'_>, a: &Args) -> Result {
         _ => return Err(Errno::INVAL),
     };
     let free = k.process.timers.numbered.iter().position(Option::is_none).unwrap_or(k.process.timers.numbered.len());
-    if free == MOST {
+    if free == MAX_TIMERS {
         return Err(Errno::AGAIN);
     }
     k.afford(1 << 10).map_err(|_| Errno::AGAIN)?;

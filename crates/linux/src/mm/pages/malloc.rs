@@ -27,14 +27,14 @@ pub(super) struct Malloc {
     /// Bytes by which a heap grows (`XOS_MMM_L_HEAP_SIZE_MB`).
     heap_bytes: Option<u64>,
     /// Whether one of its variables is set.
-    asked_for: bool,
+    is_configured: bool,
 }
 
 impl Malloc {
     /// Reads the settings from the environment; adds to `notes` what cannot be done as the library does it.
     pub(super) fn of(environment: &[Vec<u8>], notes: &mut Vec<String>) -> Malloc {
-        let mut asked_for = false;
-        let mut value = |name: &str| variable(environment, name).inspect(|_| asked_for = true);
+        let mut is_configured = false;
+        let mut value = |name: &str| variable(environment, name).inspect(|_| is_configured = true);
         let keeps = value("ARENA_FREE").and_then(|v| word(&[("1", false), ("2", true)], "ARENA_FREE", &v, "1", notes));
         let locks = value("ARENA_LOCK_TYPE")
             .and_then(|v| word(&[("0", true), ("1", false)], "ARENA_LOCK_TYPE", &v, "1", notes));
@@ -61,13 +61,13 @@ impl Malloc {
             own_arenas,
             most_arenas: limit(most),
             heap_bytes: limit(heap).map(|mib| mib * MIB),
-            asked_for,
+            is_configured,
         }
     }
 
     /// Returns the C library's variables for this behaviour, with their values.
     fn variables(&self) -> Vec<((&'static str, &'static str), u64)> {
-        if !self.asked_for {
+        if !self.is_configured {
             return Vec::new();
         }
         let arenas = if self.own_arenas { self.most_arenas } else { Some(1) };

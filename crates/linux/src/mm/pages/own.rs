@@ -71,7 +71,7 @@ impl Pages {
 
     /// Returns the pages requested for the mapping at an address, whether they are on demand, and the number of the call that
     /// made it.
-    pub(crate) fn asked_at(&self, address: u64) -> (Option<(MappingPages, bool)>, Option<u32>) {
+    pub(crate) fn requested_at(&self, address: u64) -> (Option<(MappingPages, bool)>, Option<u32>) {
         let pages = self.own.at(address).map(|own| (MappingPages::Size(1 << own.shift), own.on_demand));
         (pages, self.sites.of.at(address))
     }

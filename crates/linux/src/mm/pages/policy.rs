@@ -124,7 +124,7 @@ impl Policy {
     }
 
     /// Returns the nodes for `get_mempolicy`.
-    pub(crate) fn told_nodes(self) -> NodeMask {
+    pub(crate) fn reported_nodes(self) -> NodeMask {
         if self.flags & (flag::RELATIVE | flag::STATIC) != 0 { self.given } else { self.nodes }
     }
 
@@ -285,8 +285,8 @@ mod tests {
         const RELATIVE: u64 = 0x4000;
         const STATIC: u64 = 0x8000;
         // Nonexistent nodes are ignored; at least one must be left.
-        assert_eq!(Policy::new(BIND, 0x18, MACHINE).map(Policy::told_nodes), Ok(0x10));
-        assert_eq!(Policy::new(BIND | STATIC, 0x18, MACHINE).map(Policy::told_nodes), Ok(0x18));
+        assert_eq!(Policy::new(BIND, 0x18, MACHINE).map(Policy::reported_nodes), Ok(0x10));
+        assert_eq!(Policy::new(BIND | STATIC, 0x18, MACHINE).map(Policy::reported_nodes), Ok(0x18));
         assert_eq!(Policy::new(BIND, 0x0f, MACHINE), Err(Errno::INVAL));
         assert_eq!(Policy::new(BIND, 0, MACHINE), Err(Errno::INVAL));
         assert_eq!(Policy::new(0, 0x10, MACHINE), Err(Errno::INVAL));

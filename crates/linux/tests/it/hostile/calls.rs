@@ -35,7 +35,7 @@ const PATH: u64 = 256;
 /// Bytes of the segment.
 const BYTES: u64 = 0x3_0000;
 /// Maximum number of calls in a program: as many as there is room for.
-const MOST: usize = 0xe000 / (29 * 4);
+const MAX_CALLS: usize = 0xe000 / (29 * 4);
 
 /// Memory of the machine in bytes.
 const MEMORY: u64 = 64 << 20;
@@ -116,7 +116,7 @@ fn load(register: u32, value: u64) -> [u32; 4] {
 fn program(calls: &[Call], folder: &Path) -> Vec<u8> {
     const SVC: u32 = 0xd400_0001;
     let mut code = Vec::new();
-    for call in calls.iter().take(MOST) {
+    for call in calls.iter().take(MAX_CALLS) {
         for (register, &value) in (0..).zip(&call.arguments) {
             code.extend(load(register, argument(value)));
         }
