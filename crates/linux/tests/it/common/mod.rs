@@ -167,7 +167,9 @@ fn compile(source: &str, flags: &[&str]) -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     // Test threads may build the same program: each builds to a separate file, then renames it.
     let own = target.with_extension(format!("{:?}", std::thread::current().id()).replace(['(', ')'], "-"));
+    // gfortran writes module files to the current folder.
     let output = Command::new(compiler)
+        .current_dir(env!("CARGO_TARGET_TMPDIR"))
         .arg("-mcpu=a64fx")
         .args(flags)
         .arg("-o")
