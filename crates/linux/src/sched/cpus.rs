@@ -260,10 +260,8 @@ impl Guest {
     /// Returns the block that the next step executes if nothing must be done first. `None`: code cannot be fetched there.
     #[inline(always)]
     pub fn next_block(&mut self) -> Option<BlockId> {
-        {
-            let thread = &self.threads[self.running];
-            self.processes[thread.process].blocks.at(thread.cpu.pc, &mut self.memory).ok()
-        }
+        let thread = &self.threads[self.running];
+        self.processes[thread.process].blocks.at(thread.cpu.pc, &mut self.memory).ok()
     }
 
     /// Returns whether there is only one process.
