@@ -168,9 +168,9 @@ impl Barriers {
     /// window. `EBUSY`: the window, or with -1 every window, is in use.
     pub(crate) fn assign(&mut self, owner: Owner, place: Place, number: u32, window: i8) -> Result<u8, Errno> {
         let name = (place.cmg, number);
-        let takes_part = self.owned(owner, name)?.member(place.cpu).is_some();
+        let participates = self.owned(owner, name)?.member(place.cpu).is_some();
         let windows = self.windows.entry(place.cpu).or_default();
-        if !takes_part || windows.contains(&Some(name)) {
+        if !participates || windows.contains(&Some(name)) {
             return Err(Errno::INVAL);
         }
         let window = match usize::try_from(window) {

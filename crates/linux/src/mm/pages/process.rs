@@ -65,10 +65,8 @@ impl Guest {
     /// Takes the work on pages since the last call, if there was any.
     #[inline(always)]
     pub fn take_memory_work(&mut self) -> Option<MemoryWork> {
-        {
-            let pages = &mut self.space_mut().pages;
-            pages.has_work().then(|| pages.take_work())
-        }
+        let pages = &mut self.space_mut().pages;
+        pages.has_work().then(|| pages.take_work())
     }
 
     /// Returns the maximum number of pages of each process, summed over all processes, by segment, size and node.
