@@ -91,7 +91,7 @@ impl Malloc {
         }
         let set = (!set.is_empty()).then(|| {
             let set = set.join(", ");
-            format!("To emulate the large-page library's malloc, the environment has {set} for GNU's C library.")
+            format!("To emulate the large-page library's malloc, GNU's C library gets {set} in the environment.")
         });
         set.into_iter().chain(kept).collect()
     }
@@ -181,8 +181,8 @@ mod tests {
         assert!(added(&own).is_empty());
         let environment = words(&own);
         let notes = Malloc::of(&environment, &mut Vec::new()).notes(&environment);
-        let tunables = "GLIBC_TUNABLES=a=1:glibc.malloc.mmap_threshold=9 holds, not 134217728.";
-        assert_eq!(notes, [tunables, "MALLOC_ARENA_MAX=4 holds, not 1."]);
+        let tunables = "GLIBC_TUNABLES=a=1:glibc.malloc.mmap_threshold=9 is used, not 134217728.";
+        assert_eq!(notes, [tunables, "MALLOC_ARENA_MAX=4 is used, not 1."]);
     }
 
     #[test]
