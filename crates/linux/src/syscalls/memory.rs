@@ -366,7 +366,8 @@ pub(super) fn mprotect(k: &mut Kernel<'_>, a: &Args) -> Result {
     if refused.is_some() { Err(Errno::ACCESS) } else { Ok(0) }
 }
 
-/// Allocates prepaged pages: C libraries reserve the stack of a thread, and heaps of threads other than the first, and then make them writable.
+/// Allocates prepaged pages: C libraries reserve the stack of a thread, and heaps of threads other than the first, and then make
+/// them writable.
 fn prepage_reserved(k: &mut Kernel<'_>, start: u64, end: u64) {
     let who = k.toucher();
     let reserved = |region: &&Region| matches!(region.segment, Segment::ThreadStack | Segment::Mmap);
