@@ -403,7 +403,7 @@ struct RecordLock {
     pad2: u32,
 }
 
-/// Locks on parts of files: no other process holds any, so each is granted. They do not exclude other programs on the host.
+/// Locks on parts of files: each is granted. They exclude neither other guest processes nor other programs on the host.
 fn lock(k: &mut Kernel<'_>, fd: i32, a: &Args) -> Result {
     const UNLOCKED: i16 = 2;
     k.process.files.host(fd)?;
