@@ -12,8 +12,8 @@ use crate::error::{LoadError, Place, nearest, suggest};
 use crate::layer::Layer;
 use crate::pmu::Pmu;
 use crate::recipe::Pipes;
-use crate::schema::Value;
 use crate::rows::{self, Rows};
+use crate::schema::Value;
 use crate::spec::{SCHEMA, Spec};
 use crate::{layer, settings};
 

@@ -443,7 +443,9 @@ mod tests {
         for table in SCHEMA {
             for option in table.keys.iter().filter_map(|key| key.option_of) {
                 let selector = table.find(option.selector).expect("a key of the same table");
-                let Kind::Choice(policies) = table.keys[selector].kind else { panic!("{} selects nothing", option.selector) };
+                let Kind::Choice(policies) = table.keys[selector].kind else {
+                    panic!("{} selects nothing", option.selector)
+                };
                 assert!(option.policies.iter().all(|policy| policies.contains(policy)), "{option} in {}", table.name);
             }
         }

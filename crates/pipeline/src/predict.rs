@@ -87,6 +87,7 @@ macro_rules! policies {
     ($($policy:ident = $module:ident::$name:ident,)+) => {
         /// The policy of a core.
         #[derive(Clone, serde::Deserialize, serde::Serialize)]
+        #[expect(clippy::large_enum_variant, reason = "each core has one, which the hot path uses without indirection")]
         enum Selected {
             $($policy($module::$name),)+
         }

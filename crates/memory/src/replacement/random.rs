@@ -27,7 +27,7 @@ impl Policy for Random {
 
     #[inline(always)]
     fn victim(word: u64, candidates: u32) -> usize {
-        let skipped = (word >> 32) * u64::from(candidates.count_ones()) >> 32;
+        let skipped = ((word >> 32) * u64::from(candidates.count_ones())) >> 32;
         let rest = (0..skipped).fold(candidates, |rest, _| rest & (rest - 1));
         rest.trailing_zeros() as usize
     }

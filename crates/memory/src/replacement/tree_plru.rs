@@ -17,7 +17,7 @@ impl Policy for TreePlru {
         0
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn used(word: &mut u64, way: usize) {
         let mut node = 1;
         for level in (0..LEVELS).rev() {
@@ -34,7 +34,7 @@ impl Policy for TreePlru {
 
     fn removed(_: &mut u64, _: usize, _: usize) {}
 
-    #[inline(always)]
+    #[inline(never)]
     fn victim(word: u64, candidates: u32) -> usize {
         let (mut node, mut way) = (1, 0);
         for level in (0..LEVELS).rev() {

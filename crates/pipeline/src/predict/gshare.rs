@@ -84,15 +84,8 @@ mod tests {
     fn a_counter_takes_two_exceptions_to_change_its_mind() {
         let mut gshare = gshare(1, 2);
         // Directions with the same history before them, and whether each is predicted.
-        let branches = [
-            (true, false),
-            (true, true),
-            (false, false),
-            (true, true),
-            (false, false),
-            (false, false),
-            (false, true),
-        ];
+        let branches =
+            [(true, false), (true, true), (false, false), (true, true), (false, false), (false, false), (false, true)];
         for (taken, right) in branches {
             let branch = Conditional { pc: 0, taken, noted: Some(true), history: 1, first: None };
             assert_eq!(gshare.branch(&branch), right);
