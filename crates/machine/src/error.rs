@@ -26,15 +26,31 @@ impl Place {
     pub fn line(source: &Arc<str>, line: usize) -> Place {
         Place { source: Arc::clone(source), at: Some((line, 0)) }
     }
+}
 
-    /// The place of byte `offset` of a file's `text`.
+/// The lines of a text. Every key of a machine has its place, so lines are counted once.
+pub struct Lines<'t> {
+    text: &'t [u8],
+    /// Offset of the first byte of each line.
+    starts: Vec<usize>,
+}
+
+impl<'t> Lines<'t> {
+    /// Finds the lines of `text`.
     #[must_use]
-    pub fn offset(source: &Arc<str>, text: &[u8], offset: usize) -> Place {
-        let before = &text[..offset.min(text.len())];
-        let start = before.iter().rposition(|&b| b == b'\n').map_or(0, |i| i + 1);
-        let line = 1 + before.iter().filter(|&&b| b == b'\n').count();
-        // Columns count characters: continuation bytes of UTF-8 are none.
-        let column = 1 + before[start..].iter().filter(|&&b| b & 0xc0 != 0x80).count();
+    pub fn of(text: &'t [u8]) -> Lines<'t> {
+        let after_breaks = text.iter().enumerate().filter(|&(_, &b)| b == b'\n').map(|(i, _)| i + 1);
+        Lines { text, starts: std::iter::once(0).chain(after_breaks).collect() }
+    }
+
+    /// Returns the place of byte `offset` of the text, which is that of `source`.
+    #[must_use]
+    pub fn place(&self, source: &Arc<str>, offset: usize) -> Place {
+        let offset = offset.min(self.text.len());
+        let line = self.starts.partition_point(|&start| start <= offset);
+        // Columns count characters: continuation bytes of UTF-8 are not counted.
+        let before = &self.text[self.starts[line - 1]..offset];
+        let column = 1 + before.iter().filter(|&&b| b & 0xc0 != 0x80).count();
         Place { source: Arc::clone(source), at: Some((line, column)) }
     }
 }
@@ -114,11 +130,13 @@ mod tests {
 
     #[test]
     fn places_count_lines_and_characters_from_one() {
-        let text = "a\nbé!c".as_bytes();
-        let file: Arc<str> = "f".into();
-        assert_eq!(Place::offset(&file, text, 0).to_string(), "f:1:1");
-        assert_eq!(Place::offset(&file, text, 5).to_string(), "f:2:3", "é has two bytes");
-        assert_eq!(Place::offset(&file, text, 99).to_string(), "f:2:5");
+        let lines = Lines::of("a\nbé!c".as_bytes());
+        let place = |offset| lines.place(&"f".into(), offset).to_string();
+        assert_eq!(place(0), "f:1:1");
+        assert_eq!(place(1), "f:1:2");
+        assert_eq!(place(2), "f:2:1");
+        assert_eq!(place(5), "f:2:3", "é has two bytes");
+        assert_eq!(place(99), "f:2:5");
     }
 
     #[test]

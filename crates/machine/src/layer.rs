@@ -6,7 +6,7 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::error::{LoadError, Place, nearest, suggest};
+use crate::error::{Lines, LoadError, Place, nearest, suggest};
 use crate::evidence::{Evidence, Provenance, WORDS};
 use crate::schema::{Key, Table, Value};
 use crate::spec::{SCHEMA, Tables};
@@ -128,7 +128,8 @@ pub type Base = (String, Place);
 /// # Errors
 /// The first mistake, with line and column.
 pub fn parse(text: &str, file: &Arc<str>) -> Result<(Layer, Option<Base>), LoadError> {
-    let at = |offset: usize| Place::offset(file, text.as_bytes(), offset);
+    let lines = Lines::of(text.as_bytes());
+    let at = |offset: usize| lines.place(file, offset);
     let document = DeTable::parse(text).map_err(|e| {
         let what = e.message().lines().collect::<Vec<_>>().join(", ");
         LoadError::bad(at(e.span().map_or(0, |s| s.start)), what, "correct the TOML there")

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use fxscope_host::Refusal;
 
 use crate::check::{Violation, check};
-use crate::error::{LoadError, Place, nearest, suggest};
+use crate::error::{Lines, LoadError, Place, nearest, suggest};
 use crate::layer::Layer;
 use crate::pmu::Pmu;
 use crate::recipe::Pipes;
@@ -378,7 +378,7 @@ fn read_text(path: &Path) -> Result<Text<'static>, LoadError> {
 
 fn utf8<'a>(bytes: &'a [u8], file: &Arc<str>) -> Result<&'a str, LoadError> {
     std::str::from_utf8(bytes).map_err(|e| {
-        let place = Place::offset(file, bytes, e.valid_up_to());
+        let place = Lines::of(bytes).place(file, e.valid_up_to());
         LoadError::bad(place, "this is not UTF-8 text", "save the file as UTF-8, or give another one")
     })
 }
