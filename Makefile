@@ -120,4 +120,4 @@ prose: cargo
 lint: cargo
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
-	cargo check --manifest-path fuzz/Cargo.toml --locked --target-dir target/fuzz
+	cargo check --manifest-path fuzz/Cargo.toml --locked --target-dir target

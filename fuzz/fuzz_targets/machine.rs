@@ -41,6 +41,7 @@ impl Setting {
             Kind::List(n) => format!("{:?}", vec![self.number & 0x1ff; n]),
             Kind::UpTo(n) => format!("{:?}", vec![self.number & 0x1ff; (self.number >> 9) as usize % (n + 1)]),
             Kind::Text => self.text.clone(),
+            Kind::Choice(names) => names[self.number as usize % names.len()].to_owned(),
         };
         (format!("{}.{}", table.name, key.name), value)
     }
