@@ -466,36 +466,4 @@ fn lines_of_sectors(places: &[Place]) -> [u8; SECTORS] {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_emptied_place_is_filled_before_anything_leaves() {
-        let mut t = Tags::<16>::new(2, 14);
-        (0..14).for_each(|line| assert_eq!(t.insert(1, line, Line::default(), 0).1, None));
-        assert!(t.remove(1, 5).is_some() && t.remove(1, 5).is_none());
-        assert_eq!(t.insert(1, 20, Line::arriving(9), 0).1, None);
-        assert_eq!(t.insert(1, 21, Line::default(), 0).1.map(|v| v.line), Some(0));
-        assert!((6..14).all(|line| t.find(1, line).is_some()) && t.find(0, 20).is_none());
-    }
-
-    #[test]
-    fn the_least_recently_used_line_leaves() {
-        let mut t = Tags::<16>::new(1, 2);
-        let (a, _) = t.insert(0, 10, Line::default(), 0);
-        t.insert(0, 11, Line::default().with(Line::DIRTY, true), 0);
-        t.touch(a);
-        let (_, victim) = t.insert(0, 12, Line::default(), 0);
-        assert!(victim.is_some_and(|v| v.line == 11 && v.dirty()));
-        assert!(t.find(0, 10).is_some() && t.find(0, 11).is_none());
-    }
-
-    #[test]
-    fn lines_on_their_way_stay_while_others_can_leave() {
-        let mut t = Tags::<16>::new(1, 2);
-        t.insert(0, 10, Line::arriving(100), 0);
-        t.insert(0, 11, Line::default(), 0);
-        let (_, victim) = t.insert(0, 12, Line::default(), 50);
-        assert_eq!(victim.map(|v| v.line), Some(11));
-    }
-}
+mod tests;

@@ -5,12 +5,17 @@
 mod caches;
 mod chip;
 mod coherence;
+mod cores;
+mod in_flight;
 mod inactive;
 mod large_page;
+mod late;
 mod partition;
+mod pipes;
 mod policies;
 mod prefetch;
 mod replacement;
+mod ring;
 mod sectors;
 mod side_cache;
 mod translation;
