@@ -1,4 +1,4 @@
-//! fxscope as a library: the crates it is made of, and a run from program to record.
+//! fxscope as a library: re-exports of its crates, and a run from program to record.
 //!
 //! ```no_run
 //! use std::sync::Arc;

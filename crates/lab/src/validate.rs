@@ -6,11 +6,11 @@ use fxscope_validate::{Counts, Results, Run, Simulator, Suite};
 
 use crate::{Cache, Error, Runner};
 
-/// Makes the runs that a suite's rows need, long ones first; what is in the cache is not run again. A run that fails is part
-/// of the results.
+/// Makes the runs that a suite's rows need, long ones first, unless they are in the cache. A run that fails is part of the
+/// results.
 ///
 /// # Errors
-/// [`Error::Stopped`], and when the host has no threads.
+/// [`Error::Stopped`], and if the host cannot start threads.
 pub fn execute(suite: &Suite, simulator: &Simulator, cache: &Cache, runner: Runner<'_>) -> Result<Results, Error> {
     let mut runs = suite.needed();
     runs.sort_by_key(|run| Reverse(run.suite));

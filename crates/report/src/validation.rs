@@ -11,7 +11,7 @@ const WORST: usize = 10;
 /// Maximum length of a row's name and description together, so that a line fits a terminal.
 const ROOM: usize = 50;
 
-pub(crate) const TITLE: &str = "The model against measured results";
+pub(crate) const TITLE: &str = "The model compared with measured results";
 
 /// The report of a validation: accuracy of the model, remarks about individual rows, and all rows.
 #[must_use]
@@ -213,14 +213,14 @@ fn worst(outcomes: &[Outcome]) -> Option<Section> {
     let mut all: Vec<_> = outcomes.iter().filter(|o| far_off(o)).collect();
     all.sort_by(|a, b| off(b).total_cmp(&off(a)));
     let lines = rows(all.into_iter().take(WORST));
-    let title = format!("Beyond their tolerance, the {WORST} furthest");
+    let title = format!("The {WORST} rows furthest beyond their tolerance");
     (!lines.is_empty()).then(|| Section { title, body: Body::Listing { headings: headings(), lines } })
 }
 
 fn notes(outcomes: &[Outcome]) -> Vec<String> {
     let mut notes = vec![
         "Errors are percent of the measured value; those of rows that are percentages stand in points (pt). Names in the last \
-         column are gaps: see validation/gaps.csv. fitted: the measured value has decided something of the model or of the kernel, or the row states \
+         column are gaps: see validation/gaps.csv. fitted: the measured value was used to fit the model or the kernel, or the row states \
          the same figure as one that has. again: the figure of a row above."
             .to_owned(),
     ];
@@ -241,11 +241,11 @@ pub(crate) fn unexpected(outcomes: &[Outcome]) -> Vec<String> {
                     row.row, row.error, j.error
                 ),
                 "closed" => format!(
-                    "{}: within its tolerance of {} now; take {} out of its line, and --accept.",
+                    "{}: within its tolerance of {} now; remove {} from its line, and use --accept.",
                     row.row, row.tolerance, row.gap
                 ),
                 _ => format!(
-                    "{}: {:+.1} is beyond its tolerance of {}, and no gap says why.",
+                    "{}: {:+.1} is beyond its tolerance of {}, and no gap explains it.",
                     row.row, j.error, row.tolerance
                 ),
             }),

@@ -69,7 +69,7 @@ fn wrong_options_are_refused_before_the_program_starts() {
     for (args, message) in [
         (["--hwpf", "--distL3 4", &program], "there is no option --distL3"),
         (["--hwpf", "4", &program], "'4' is no option"),
-        (["--", "hwpfctl", "--weakL1"], "no program given behind its options"),
+        (["--", "hwpfctl", "--weakL1"], "no program given after its options"),
     ] {
         let (out, told, status) = run(folder.path(), &args);
         assert!(out.is_empty() && status != 0 && told.contains(message), "{args:?}: {told}");

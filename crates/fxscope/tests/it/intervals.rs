@@ -168,5 +168,5 @@ fn lengths_of_intervals_that_make_no_sense_are_told() {
     }
     let functional = ["run", "--mode", "functional", "--interval", "1ms", "--", &kernel("steps.elf")];
     let text = output(folder.path(), &functional).stderr;
-    assert!(String::from_utf8_lossy(&text).contains("only --mode timing knows when"));
+    assert!(String::from_utf8_lossy(&text).contains("intervals need simulated time"));
 }

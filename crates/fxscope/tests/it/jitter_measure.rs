@@ -93,7 +93,7 @@ fn a_page_a_table_and_text_for_programs_hold_what_the_terminal_shows() {
         assert!((number(&core["noise"]) - 98.0 * 50e3 / 1e9).abs() < 1e-9, "{core}");
         assert!((number(&core["detours/s"]) - 98.0).abs() < 1e-9 && number(&core["mean"]) == 50e3, "{core}");
     }
-    let periods = &seen["tables"].as_array().expect("tables").iter().find(|table| table["title"] == "What comes back");
+    let periods = &seen["tables"].as_array().expect("tables").iter().find(|table| table["title"] == "Periodic detours");
     let period = number(&periods.expect("it is periodic")["rows"][0]["every"]);
     assert!((period / 1e7 - 1.0).abs() < 0.01, "{period}");
     let csv = String::from_utf8(jitter(&["show", &trace, "--format", "csv"]).stdout).expect("text");
@@ -138,8 +138,8 @@ fn impossible_measurements_are_refused_with_what_to_do() {
     let nowhere = path(&folder, "nowhere/t.fxn");
     for (arguments, why) in [
         (&["--cores", "60000"][..], "there is no core 60000 on this host; cores 0"),
-        (&["--cores", "two"], "is no list of cores; write it as 0-3,8"),
-        (&["--duration", "1us"], "10 ms is the least"),
+        (&["--cores", "two"], "is not a list of cores; write it as 0-3,8"),
+        (&["--duration", "1us"], "give at least 10 ms"),
         (&["--duration", "100ms", "--quantum", "10ns"], "a quantum of 10 ns is not possible"),
         (&["--rt", "0"], "0"),
     ] {

@@ -103,7 +103,7 @@ fn measures_are_compared_and_advice_names_the_best() {
         "{advice:?}"
     );
     let text = shown(&[&["compare", "--model", "mckernel"], &SMALL[..]].concat());
-    assert!(text.contains("nothing needs to be done") && text.contains("all noise is bound to its core"), "{text}");
+    assert!(text.contains("no remedy is needed") && text.contains("all noise is bound to its core"), "{text}");
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn linpack_shows_published_efficiencies_beside_its_own() {
     let sizes: Vec<&str> = rows.iter().filter_map(|row| row["N is"].as_str()).collect();
     assert_eq!(sizes, ["solved for", "solved for", "solved for", "published", "given"]);
     let page = shown(&["linpack", "--format", "html"]);
-    assert!(page.contains("<svg") && page.contains("What takes the rest on 3008 nodes"));
+    assert!(page.contains("<svg") && page.contains("Shares of the remaining time on 3008 nodes"));
     assert!(shown(&["linpack", "--nodes", "64", "--format", "csv"]).contains(",64,efficiency,0."));
 }
 

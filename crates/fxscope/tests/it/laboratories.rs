@@ -50,7 +50,7 @@ fn advice_on_pages() {
     let mut scenario = scenario("triad-mem.elf", &arguments);
     scenario.placement.pages.push(PageOption::parse("all=64KiB").expect("pages"));
     let options = pages::advise::Options { simulate: 1, ..pages::advise::Options::default() };
-    let advice = pages::advise(&scenario, &options, nowhere(), &Silent).expect("an advice");
+    let advice = pages::advise(&scenario, &options, nowhere(), &Silent).expect("advice");
     assert_eq!(advice.json(), printed(&[&command[..], &arguments].concat()));
 }
 

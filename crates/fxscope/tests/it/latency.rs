@@ -212,7 +212,7 @@ fn mistakes_in_a_plan_are_named_with_their_place() {
         ("program = []".to_owned(), "plan.toml: has no program"),
         (format!("{program}{program}"), "plan.toml: a: a second program has this name"),
         (format!("{program}options = '--hops 3'"), "plan.toml: a: error: unexpected argument '--hops'"),
-        (format!("latencies = [0.5]\n{program}"), "plan.toml: latencies: 0.5 is no latency from 1 to 100000 ns"),
+        (format!("latencies = [0.5]\n{program}"), "plan.toml: latencies: 0.5 is not a latency from 1 to 100000 ns"),
         (format!("interval = 'soon'\n{program}"), "plan.toml: interval: "),
         (format!("{program}hops = 3"), "unknown field `hops`"),
         ("[[program]]\nname = 'a'\nrun = ' '".to_owned(), "plan.toml: a: run names no program"),
@@ -330,7 +330,7 @@ fn what_perf_cannot_count_is_explained() {
     assert!(errors.contains("--own counts the program alone"), "{errors}");
     let ran = collect(folder.path(), "z80", &[], &[]);
     let errors = String::from_utf8_lossy(&ran.stderr);
-    assert!(errors.contains("no processor is called 'z80'; choose from a64fx, knl"), "{errors}");
+    assert!(errors.contains("unknown processor 'z80'; choose from a64fx, knl"), "{errors}");
     std::fs::remove_file(folder.path().join("calls")).expect("called");
     let ran = collect(folder.path(), "knl", &["--own", "-I", "100"], &[]);
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));

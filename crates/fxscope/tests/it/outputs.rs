@@ -102,7 +102,7 @@ fn the_barrier_of_the_hosts_kernel_is_told_when_asked_for() {
         let output = output(here.path(), &[&["run"], switches, &["--", program]].concat());
         assert_eq!(output.status.code(), Some(0));
         let error = String::from_utf8(output.stderr).expect("text");
-        error.lines().find(|line| line.contains("barrier of the host's kernel")).map(str::to_owned)
+        error.lines().find(|line| line.contains("protection by the host's kernel")).map(str::to_owned)
     };
     assert_eq!(told(&[]), None);
     let line = told(&["--verbose"]).expect("told");

@@ -118,7 +118,7 @@ fn a_record_is_read_without_the_machine_that_it_was_made_on() {
     fs::write(&file, SLOW.replace("425", "500")).expect("written");
     let changed = said(folder.path(), &["annotate", "slow.fxr"]);
     let note = changed.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(note.contains("The description of slow (") && note.contains("is not the one that the run was made with"));
+    assert!(note.contains("The description of slow (") && note.contains("has changed since the run"));
 
     fs::remove_file(&file).expect("removed");
     assert_eq!(before, (figures(folder.path(), "slow.fxr"), said(folder.path(), &["latency", "predict", "slow.fxr"])));

@@ -67,7 +67,7 @@ fn large_pages_are_advised_where_streams_cross_many_small_ones() {
     assert!(count(&best["predicted"], "walks").abs_diff(count(&best["simulated"], "walks")) <= 4, "{best}");
     let text = advice(&findings);
     assert!(text.contains("XOS_MMM_L_HPAGE_TYPE=hugetlbfs XOS_MMM_L_LPG_MODE=base+stack"), "{text}");
-    assert!(text.contains("The machine gives these pages without any variable or option."), "{text}");
+    assert!(text.contains("These pages are the machine's default, without any variable or option."), "{text}");
 }
 
 /// Two cores of two CMGs, whose arrays are all on the first one's node.
@@ -120,7 +120,7 @@ fn a_program_without_misses_is_best_left_as_it_is() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let findings = advise(folder.path(), &["--", &kernel("triad-l1.elf"), "n=2048", "passes=5"]);
     assert_eq!((&findings["best"], &findings["choices"]), (&Value::Null, &Value::Array(Vec::new())));
-    assert!(advice(&findings).starts_with("Leave it"), "{findings}");
+    assert!(advice(&findings).starts_with("Change nothing"), "{findings}");
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn transparent_huge_pages_are_asked_about_where_a_mapping_holds_one() {
         assert!(count(&first["predicted"], key).abs_diff(count(&first["simulated"], key)) <= 4, "{key}: {first}");
     }
     let small = advise(folder.path(), &["--", &kernel("triad-l1.elf"), "n=2048", "passes=5"]);
-    assert!(small["notes"].to_string().contains("nothing that the program maps holds one"), "{small}");
+    assert!(small["notes"].to_string().contains("no mapping of the program holds one"), "{small}");
 }
 
 #[test]
@@ -322,7 +322,7 @@ fn what_cannot_be_is_refused_with_what_can() {
     let (status, message) = refused(&["--sizes", "16GiB"]);
     assert!(status == 125 && message.contains("memory node of a64fx, which has 8GiB"), "{message}");
     let (status, message) = refused(&["--memory", "64GiB"]);
-    assert!(status == 125 && message.contains("ask for less"), "{message}");
+    assert!(status == 125 && message.contains("reduce --memory"), "{message}");
     let (status, message) = refused(&["--pages", "stack=64KiB"]);
     assert!(status == 125 && message.contains("--pages stack=SIZE,thread_stack=SIZE"), "{message}");
     let (status, message) = refused(&["--least", "200"]);

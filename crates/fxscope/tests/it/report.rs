@@ -90,5 +90,5 @@ fn one_run_alone_is_nothing_to_compare() {
     let folder = records();
     let (status, error) = failure(folder.path(), &["compare", "a.fxr"]);
     assert_eq!(status, 125);
-    assert!(error.contains("give two files or more"), "{error}");
+    assert!(error.contains("give at least two files"), "{error}");
 }

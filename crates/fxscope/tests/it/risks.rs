@@ -121,7 +121,7 @@ fn lines_are_named_edges_told_from_idle_accesses_and_first_fault_loads_left_out(
     assert_eq!(found["first_fault_accesses"], 1);
     let text = String::from_utf8(output(folder.path(), &["pages", "risks", "--", "./loop"]).stdout).expect("text");
     assert!(
-        text.contains("loop.c:6") && text.contains("with a loop for each") && text.contains("First-fault"),
+        text.contains("loop.c:6") && text.contains("with one loop per value") && text.contains("First-fault"),
         "{text}"
     );
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");

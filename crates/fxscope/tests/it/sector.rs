@@ -101,7 +101,7 @@ fn wrong_sectors_are_refused_with_what_is_allowed() {
         ("L2=15", "0 to 14 ways of L2: it has 16, of which 2 are kept for the assistant core of CMG0"),
         ("L1=5", "0 to 4 ways of L1"),
         ("L2=1:2:3", "give those of sector 1, or of 2 sectors"),
-        ("L2=many", "'many' are no ways"),
+        ("L2=many", "'many' is not a number of ways"),
         ("L3=1", "write L1=WAYS, L2=WAYS or assign=DATA"),
         ("assign4=b", "sectors are 0 to 3"),
         ("assign=d", "no variable d; its largest are c, a, b"),

@@ -157,7 +157,7 @@ fn limits_of_instructions_and_intervals_hold_side_by_side() {
     assert!((400_000..410_000).contains(&done), "{done}");
     let cut = run(folder.path(), "--host-threads 2 --interval 1us", &program, arguments);
     let notes = cut.json["notes"].to_string();
-    assert!(notes.contains("2 host threads: ") && notes.contains("side by side"), "{notes}");
+    assert!(notes.contains("2 host threads: ") && notes.contains("in parallel"), "{notes}");
     let series = cut.json["intervals"][0]["events"]["INST_RETIRED"].as_array().expect("a list of counts");
     assert!(series.len() > 3, "{} intervals", series.len());
     let sum: u64 = series.iter().map(|count| count.as_u64().expect("a count")).sum();

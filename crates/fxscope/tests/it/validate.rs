@@ -157,7 +157,7 @@ fn a_row_beyond_its_tolerance_needs_a_gap_and_one_within_has_none() {
     let counted = counted();
     let (status, text) = validate(folder(counted / 1.2, 5.0, 20.0, "").path(), &[]);
     assert_eq!(status, 1);
-    assert!(text.contains("no gap says why"), "{text}");
+    assert!(text.contains("no gap explains it"), "{text}");
     assert_eq!(validate(folder(counted / 1.2, 5.0, 20.0, "l1-loop").path(), &[]).0, 0);
     let (status, text) = validate(folder(counted, 5.0, 20.0, "l1-loop").path(), &[]);
     assert_eq!(status, 1);

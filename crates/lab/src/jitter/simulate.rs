@@ -9,7 +9,7 @@ use super::cells;
 use super::plan::{Options, Plan, nodes, shortened, spared};
 use crate::Error;
 
-/// One size.
+/// Results for one number of nodes.
 struct Size {
     nodes: u32,
     setup: Setup,
@@ -18,10 +18,10 @@ struct Size {
 
 /// Simulates a program of phases under noise at all sizes, from one node up to a whole machine.
 ///
-/// Each core works for the grain, then the cores meet; a detour holds up its core, and with it all that wait.
+/// Each core works for the grain, then all cores synchronise; a detour delays its core, and with it all that wait for it.
 ///
 /// # Errors
-/// When the model or the network cannot be loaded, or a size cannot be simulated.
+/// If the model or the network cannot be loaded, or a size cannot be simulated.
 pub fn simulate(options: &Options) -> Result<Sheet, Error> {
     let plan = options.plan()?;
     let mut sizes = Vec::new();
@@ -76,7 +76,7 @@ fn table(plan: &Plan, sizes: &[Size]) -> Table {
     table
 }
 
-/// What meeting takes without noise, ns.
+/// Returns the time of the synchronisation without noise, ns.
 fn meeting(setup: &Setup) -> f64 {
     match setup.meet {
         Meet::All { cost } | Meet::Neighbours { cost, .. } | Meet::Panel { cost, .. } | Meet::Some { cost, .. } => {
@@ -85,7 +85,7 @@ fn meeting(setup: &Setup) -> f64 {
     }
 }
 
-/// What a phase is expected to lose, where that is known.
+/// Returns the expected loss of a phase, where a closed form exists.
 fn closed_form(plan: &Plan, setup: &Setup) -> Option<f64> {
     let applies = matches!(setup.meet, Meet::All { .. }) && setup.imbalance == 0.0;
     let expected = closed::expected(&plan.model, setup.nodes, setup.cores, setup.grain as f64);

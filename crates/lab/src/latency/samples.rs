@@ -1,4 +1,4 @@
-//! Simulations of a program with memory of several latencies, on all of the host's cores; what they counted is kept.
+//! Simulations of a program with several memory latencies, on all of the host's cores, with a cache of their counts.
 
 use fxscope_latency::check::Sample;
 use fxscope_latency::{Counts, Second, System};
@@ -15,20 +15,20 @@ pub struct Subject {
     pub name: String,
     /// Whether coefficients may be fitted to it.
     pub fit: bool,
-    /// How it runs with normal memory.
+    /// Its scenario with normal memory.
     pub scenario: Scenario,
-    /// What is asked about it.
+    /// What to predict.
     pub asked: Question,
     /// Length of the intervals of its normal run, nanoseconds.
     pub interval_ns: u64,
-    /// The exit status with which it says that what it is asked cannot be done; none when it has no such.
+    /// Exit status with which the program says that it cannot run with these arguments.
     pub refuses: Option<i32>,
 }
 
 /// Why there is no sample of a subject.
 #[derive(Clone, Debug)]
 pub enum NoSample {
-    /// The program says that it cannot do what it is asked, and why.
+    /// The program says that it cannot run with these arguments, and why.
     Refused(String),
     /// It could not be simulated.
     Failed(String),
@@ -46,7 +46,7 @@ impl NoSample {
         why
     }
 
-    /// The same with what was tried before it.
+    /// Adds the trial in which it happened.
     fn with(self, what: &str) -> NoSample {
         match self {
             NoSample::Failed(why) => NoSample::Failed(format!("{what}: {why}")),
@@ -67,13 +67,13 @@ impl From<NoSample> for Error {
     }
 }
 
-/// How simulations are made.
+/// Runs simulations.
 pub(super) struct Simulations<'a> {
     pub runner: Runner<'a>,
     pub cache: &'a Cache,
 }
 
-/// What a run counted.
+/// The counts of a run.
 #[derive(serde::Deserialize, serde::Serialize)]
 struct Measured {
     counts: Counts,
@@ -86,13 +86,13 @@ struct Measured {
 enum Memory {
     /// The machine's own.
     Normal,
-    /// That of this node, far from the program's cores, for methods that want a second run.
+    /// That of this node, remote from the program's cores, for methods that use a second run.
     Remote(u32),
-    /// One of this latency, nanoseconds.
+    /// Memory of this latency, nanoseconds.
     Slower(f64),
 }
 
-/// What a trial gave.
+/// Result of a trial.
 type Outcome = (Memory, Result<Measured, NoSample>);
 
 /// A simulation of a subject.
@@ -103,7 +103,7 @@ struct Trial<'a> {
 }
 
 impl Simulations<'_> {
-    /// The samples of subjects, in their order; where one cannot be had, why.
+    /// Returns the samples of subjects, in their order, or the reason why there is none.
     pub fn samples(&self, subjects: &[Subject]) -> Result<Vec<Result<Sample, NoSample>>, Error> {
         let systems: Vec<Result<System, String>> = subjects.iter().map(Subject::system).collect();
         let of = |(subject, system): (&'_ Subject, &'_ Result<System, String>)| {
@@ -131,20 +131,20 @@ impl Simulations<'_> {
         Ok(parts.map(|((subject, system), measured)| sample(subject, system?, measured)).collect())
     }
 
-    /// What a trial counts: kept, or counted now.
+    /// Returns the counts of a trial, from the cache or from a run.
     fn measured(&self, trial: &Trial<'_>) -> Result<Measured, NoSample> {
         self.cache.get_or(|| trial.key(), || trial.measure(self.runner))
     }
 }
 
 impl Subject {
-    /// The machine that it normally runs on.
+    /// Returns the machine that it normally runs on.
     fn system(&self) -> Result<System, String> {
         let spec = self.scenario.spec().map_err(|e| e.to_string())?;
         Ok(System::of(&spec))
     }
 
-    /// The node whose memory a second run takes; or why there is none.
+    /// Returns the node whose memory a second run uses, or why there is none.
     fn remote(&self, system: &System) -> Result<RemoteNode, String> {
         system.remote_memory_tells()?;
         self.scenario.farthest_node().map_err(|e| e.to_string())
@@ -159,12 +159,12 @@ impl Trial<'_> {
                 scenario.with_intervals(Some(self.subject.interval_ns), self.subject.asked.region.as_deref())
             }
             Memory::Remote(node) => scenario.with_memory_of(node),
-            // What the description adds to the latency is in the latency that is asked about.
+            // The latency asked for includes what the description adds.
             Memory::Slower(ns) => scenario.with_added_ns(self.system.added_ns + ns - self.system.base_ns),
         }
     }
 
-    /// What its result depends on.
+    /// Returns everything that the result depends on.
     fn key(&self) -> Result<Vec<Vec<u8>>, NoSample> {
         let scenario = self.scenario();
         let identity = scenario.spec().and_then(|spec| scenario.identity(&spec)).map_err(Error::from)?;
@@ -181,7 +181,7 @@ impl Trial<'_> {
     }
 }
 
-/// Refuses a run that has not ended as it should: nothing can be said of its time.
+/// Fails if a run did not end normally: its time has no meaning.
 fn ended(made: &CapturedRun, refuses: Option<i32>) -> Result<(), NoSample> {
     let finish = &made.run.finish;
     if *finish == Finish::Exited(0) {
@@ -194,13 +194,13 @@ fn ended(made: &CapturedRun, refuses: Option<i32>) -> Result<(), NoSample> {
     let how = match finish {
         Finish::Exited(status) => format!("ended with status {status}"),
         Finish::Killed { message, .. } => format!("was {message}"),
-        Finish::Failed(message) => format!("cannot go on: {message}"),
+        Finish::Failed(message) => format!("cannot continue: {message}"),
         Finish::Limit | Finish::Stopped | Finish::Unknown => "did not end".to_owned(),
     };
     Err(format!("the program {how}: {last}").into())
 }
 
-/// A sample of what a subject's runs counted.
+/// Combines the trials of a subject to a sample.
 fn sample(subject: &Subject, system: System, measured: Vec<Outcome>) -> Result<Sample, NoSample> {
     let mut normal = None;
     let mut remote = Err("it was not made".to_owned());
@@ -208,7 +208,7 @@ fn sample(subject: &Subject, system: System, measured: Vec<Outcome>) -> Result<S
     for (memory, result) in measured {
         match memory {
             Memory::Normal => normal = Some(result?),
-            // Predictions do without it.
+            // Optional: predictions work without it.
             Memory::Remote(node) => {
                 remote = result.map_err(|e| format!("with memory of node {node}: {}", e.why()));
             }

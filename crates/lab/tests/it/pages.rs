@@ -21,7 +21,7 @@ fn one_pass_counts_for_the_pages_of_the_run_what_the_run_counts() {
     let scenario = with_pages(kernel("triad-mem", &["n=87360", "passes=2"]), "all=64KiB");
     let options = advise::Options { simulate: 1, ..advise::Options::default() };
     let witness = Witness::default();
-    let advice = pages::advise(&scenario, &options, nowhere(), &witness).expect("an advice");
+    let advice = pages::advise(&scenario, &options, nowhere(), &witness).expect("advice");
     let (predicted, simulated) = (advice.base.misses.expect("known"), advice.base.simulated.as_ref().expect("it ran"));
     assert_eq!((predicted.first, predicted.walks), (simulated.first, simulated.walks));
     assert_eq!(predicted.code, simulated.code);

@@ -1,4 +1,4 @@
-//! `fxscope latency predict`: slowdowns from counts of one run.
+//! `fxscope latency predict`: slowdowns from the counts of one run.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -18,8 +18,8 @@ use super::{Asked, nanoseconds};
 
 /// Predict how much longer a program takes with slower memory, by every method that its counts allow.
 ///
-/// The counts are those of a record, simulated (fxscope run -o) or measured (fxscope latency collect, fxscope import), or of a run that
-/// is simulated now. fxscope latency methods lists the methods with what they need.
+/// The counts come from a record, simulated (`fxscope run -o`) or measured (`fxscope latency collect`, `fxscope
+/// import`), or from a run that is simulated now. `fxscope latency methods` lists the methods and the events they need.
 #[derive(clap::Args)]
 #[command(
     override_usage = "fxscope latency predict [OPTIONS] FILE.fxr\n       fxscope latency predict [OPTIONS] -- PROGRAM [ARGS]..."
@@ -28,28 +28,28 @@ pub struct Args {
     /// Record file.
     #[arg(value_name = "FILE.fxr", required_unless_present = "command", conflicts_with = "command")]
     file: Option<PathBuf>,
-    /// Which run of the file, counted from 1; without it, the last.
+    /// Run of the file, counted from 1; default: the last.
     #[arg(long, value_name = "N", requires = "file", value_parser = clap::value_parser!(u32).range(1..))]
     run: Option<u32>,
     #[command(flatten)]
     asked: Asked,
-    /// The latency of the memory that the program ran with, nanoseconds. Without it, that of the machine's description.
+    /// Memory latency of the run, nanoseconds. Default: that of the machine's description.
     #[arg(long, value_name = "NS", value_parser = nanoseconds)]
     base_ns: Option<f64>,
-    /// Another run of the program, whose memory was somewhat slower, such as one with memory of another node (numactl --membind,
-    /// fxscope run --membind): method 6 says how much of that other methods have not told. The last run of this file.
+    /// Another run of the program with somewhat slower memory, such as that of another node (numactl --membind, fxscope
+    /// run --membind). Method 6 scales the difference between both runs. The last run of this file is used.
     #[arg(long, value_name = "FILE.fxr", requires = "second_ns")]
     second: Option<PathBuf>,
-    /// The latency of its memory, nanoseconds.
+    /// Memory latency of the second run, nanoseconds.
     #[arg(long, value_name = "NS", value_parser = nanoseconds, requires = "second")]
     second_ns: Option<f64>,
-    /// Length of intervals, of a run that is simulated now.
+    /// Length of intervals, for a run that is simulated now.
     #[arg(long, value_name = "TIME", default_value = "100us", value_parser = interval_ns)]
     interval: u64,
     /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     format: Format,
-    /// Write to this file, which is replaced as a whole, or to standard output (-).
+    /// Write to this file, which is replaced atomically, or to standard output (-).
     #[arg(short, value_name = "FILE|-", default_value = "-", hide_default_value = true)]
     output: PathBuf,
     #[command(flatten)]
@@ -103,7 +103,7 @@ pub(super) fn predict(args: &Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The run of the program that is named; `target` is where results for programs go.
+/// Runs the program that is named; `target` is where results for programs are written.
 fn simulated(args: &Args, target: Option<&Target>) -> Result<Run, Failure> {
     let scenario = args.scenario.scenario(&args.command)?;
     let scenario = scenario.with_intervals(Some(args.interval), args.asked.region.as_deref());
@@ -113,9 +113,9 @@ fn simulated(args: &Args, target: Option<&Target>) -> Result<Run, Failure> {
         Finish::Exited(0) => {}
         Finish::Exited(status) => say(&format!("the program ended with status {status}")),
         Finish::Killed { message, .. } => say(&format!("the program was {message}")),
-        Finish::Failed(message) => return Err(format!("the program cannot go on: {message}").into()),
+        Finish::Failed(message) => return Err(format!("the program cannot continue: {message}").into()),
         Finish::Limit | Finish::Stopped | Finish::Unknown => {
-            say("the program did not end; this is about what ran of it")
+            say("the program did not end; the prediction covers the part that ran")
         }
     }
     Ok(run)

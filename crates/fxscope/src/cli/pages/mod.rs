@@ -1,4 +1,4 @@
-//! `fxscope pages`: page sizes, one file for each thing to do.
+//! `fxscope pages`: page sizes, one file per command.
 
 mod advise;
 mod experiment;
@@ -7,7 +7,7 @@ mod risks;
 
 use super::Outcome;
 
-/// Look into page sizes and what they do.
+/// Inspect page sizes and their effect.
 #[derive(clap::Subcommand)]
 pub enum Command {
     Advise(advise::Args),
