@@ -345,7 +345,7 @@ impl Resolver<'_> {
         let instead_of = metric
             .instead_of
             .iter()
-            .map(|name| self.places.get(name).copied().ok_or_else(|| format!("no metric is called '{name}'")));
+            .map(|name| self.places.get(name).copied().ok_or_else(|| format!("unknown metric '{name}'")));
         let instead_of = instead_of.collect::<Result<_, _>>()?;
         Ok(Definition { formula, total: metric.total, whole: metric.whole, instead_of })
     }

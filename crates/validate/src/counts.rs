@@ -1,4 +1,4 @@
-//! What a run counted, as rows' formulas see it.
+//! Counts of a run, as used by rows' formulas.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::suite::BEFORE;
 
-/// What the last region of a run counted.
+/// Counts of the last region of a run.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 pub struct Counts {
-    /// Seconds of a cycle.
+    /// Seconds per cycle.
     period: f64,
     /// Events, metrics, and cycles and seconds of the slowest thread.
     values: BTreeMap<String, f64>,
@@ -19,10 +19,10 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Reads the output of `fxscope run --json`.
+    /// Parses the output of `fxscope run --json`.
     ///
     /// # Errors
-    /// When it has no region, or one without cycles.
+    /// If it has no region, or one without cycles.
     pub fn parse(json: &str) -> Result<Counts, String> {
         let run: Output = serde_json::from_str(json).map_err(|e| format!("its counts cannot be read: {e}"))?;
         let region = run.regions.into_iter().next_back().ok_or("it has no region")?;
@@ -37,7 +37,7 @@ impl Counts {
         Ok(Counts { period, values, threads })
     }
 
-    /// Those of one thread, as if it had run alone.
+    /// Returns the counts of one thread, as if it had run alone.
     fn of_thread(&self, events: &BTreeMap<String, f64>) -> Counts {
         let mut values = events.clone();
         let cycles = events.get("CPU_CYCLES").copied().unwrap_or(0.0);
@@ -47,7 +47,7 @@ impl Counts {
     }
 }
 
-/// The part of the output that matters here.
+/// The parts of the output used here.
 #[derive(Deserialize)]
 struct Output {
     simulated: Simulated,
@@ -72,7 +72,7 @@ struct Thread {
     events: BTreeMap<String, f64>,
 }
 
-/// What names mean in a row's formula.
+/// Values of names in a row's formula.
 pub(crate) struct Names<'a> {
     pub(crate) run: &'a Counts,
     pub(crate) before: Option<&'a Counts>,
@@ -94,7 +94,7 @@ impl Scope<String> for Names<'_> {
         match over {
             Over::First => each.next()?,
             Over::Most => each.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max),
-            // Which CMG a thread is on does not matter to any row.
+            // No row uses the CMG of a thread.
             Over::Cmg => None,
         }
     }

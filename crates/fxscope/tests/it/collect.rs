@@ -90,7 +90,7 @@ fn what_is_missing_is_told_and_nothing_is_recorded() {
     let folder = tempfile::tempdir().expect("temporary directory");
     let (status, error) = failure(folder.path(), &["collect", "-o", "run.fxr", "--", "true"]);
     assert_eq!(status, 125);
-    assert!(error.contains("this computer's processor is no a64fx"), "{error}");
+    assert!(error.contains("this computer's processor is not a64fx"), "{error}");
     let (_, error) = failure(folder.path(), &collect(&[], &["true"]));
     assert!(error.contains("cannot start ./perf") && error.contains("apt-get install linux-perf"), "{error}");
     perf(folder.path(), PERF);

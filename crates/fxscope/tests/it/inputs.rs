@@ -128,7 +128,7 @@ fn a_perf_that_sleeps_for_ever_does_not_keep_collect_from_ending() {
     script(folder.path(), "#!/bin/sh\nexec sleep 1000000\n");
     let args = ["collect", "--any-processor", "--perf", "./perf", "-o", "run.fxr", "--", "true"];
     let ended = ends(fxscope(folder.path(), &args));
-    assert!(error(&ended).contains("./perf has run no program for 30 s, and was ended"), "{ended:?}");
+    assert!(error(&ended).contains("./perf has started no program within 30 s and was stopped"), "{ended:?}");
     script(folder.path(), "#!/bin/sh\nsleep 1000000\n");
     let ended = ends(fxscope(folder.path(), &[&["collect", "--timeout", "1s"], &args[1..]].concat()));
     assert!(error(&ended).contains("did not end within 1 s (--timeout)"), "{ended:?}");

@@ -92,7 +92,7 @@ fn a_record_is_predicted_from_and_what_cannot_be_is_named() {
     assert_eq!(status, 125);
     assert!(error.contains("the run has no region 'no'; it has all, chase"), "{error}");
     let (_, error) = failure(folder.path(), &["latency", "predict", "run.fxr", "--run", "7"]);
-    assert!(error.contains("there is no run 7, it holds 1"), "{error}");
+    assert!(error.contains("there is no run 7, the file holds 1"), "{error}");
     let (status, error) = failure(folder.path(), &["latency", "predict", "run.fxr", "--latencies", "0"]);
     assert_eq!(status, 2);
     assert!(error.contains("nanoseconds"), "{error}");

@@ -305,7 +305,7 @@ fn a_record_whose_program_is_gone_says_so() {
     assert_eq!(status, 125);
     assert!(message.contains("gone.elf, is not there") && message.contains("-- PROGRAM [ARGS]"), "{message}");
     let (status, message) = failure(folder.path(), &["pages", "advise", "--run", "3", "r.fxr"]);
-    assert!(status == 125 && message.contains("there is no run 3, it holds 1"), "{message}");
+    assert!(status == 125 && message.contains("there is no run 3, the file holds 1"), "{message}");
 }
 
 #[test]

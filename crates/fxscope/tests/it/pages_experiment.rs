@@ -41,7 +41,7 @@ fn without_a_name_all_are_listed_and_an_unknown_one_is_answered_with_them() {
     );
     assert!(list.lines().all(|line| line.len() <= 100));
     let message = message(&["strides"]);
-    assert!(message.contains("no experiment 'strides'; choose from stride, draws"), "{message}");
+    assert!(message.contains("unknown experiment 'strides'; choose from stride, draws"), "{message}");
 }
 
 #[test]
@@ -79,10 +79,10 @@ fn sizes_and_memory_that_the_machine_lacks_are_named_with_what_it_has() {
     let one = message(&["steps", "--sizes", "4MiB"]);
     assert!(one.contains("give at least two"), "{one}");
     let node = message(&["cost", "--set", "topology.node_bytes=2GiB"]);
-    assert!(node.contains("11 segments takes 2816MiB of memory and k-computer has 2GiB; ask for less"), "{node}");
+    assert!(node.contains("11 segments takes 2816MiB of memory and k-computer has 2GiB; reduce it"), "{node}");
     for name in ["stride", "draws", "steps"] {
         let span = message(&[name, "--span", "17GiB"]);
-        assert!(span.contains("takes 17GiB of memory and k-computer has 16GiB; ask for less with --span"), "{span}");
+        assert!(span.contains("takes 17GiB of memory and k-computer has 16GiB; reduce it with --span"), "{span}");
     }
     let served = message(&["draws", "--set", "tlb.l2_beside=2MiB"]);
     assert!(served.contains("tlb.l2_beside is [2097152]; it must be of sizes that there are"), "{served}");

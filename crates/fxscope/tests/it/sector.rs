@@ -98,7 +98,7 @@ fn wrong_sectors_are_refused_with_what_is_allowed() {
         message
     };
     let cases = [
-        ("L2=15", "0 to 14 ways of L2: it has 16, of which 2 are kept for the assistant core of CMG0"),
+        ("L2=15", "0 to 14 ways of L2: it has 16, of which 2 are reserved for the assistant core of CMG0"),
         ("L1=5", "0 to 4 ways of L1"),
         ("L2=1:2:3", "give those of sector 1, or of 2 sectors"),
         ("L2=many", "'many' is not a number of ways"),

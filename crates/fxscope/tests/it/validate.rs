@@ -120,7 +120,7 @@ fn the_answer_comes_first_and_names_what_it_leaves_out() {
         "The median error is 4.0 % of the measured value and the mean 4.0 %; 100 % of the figures are within 5 %";
     let (_, text) = validate(folder.path(), &[]);
     let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(joined.starts_with("The model against measured results Accuracy ") && joined.contains(answer), "{text}");
+    assert!(joined.starts_with("The model compared with measured results Accuracy ") && joined.contains(answer), "{text}");
     assert!(joined.contains("rows that were fitted (0) or repeat a figure (0) are left out"), "{text}");
     validate(folder.path(), &["--html", "page.html", "--markdown", "rows.md"]);
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).expect("a file");
@@ -204,7 +204,7 @@ fn page(folder: &Path) -> String {
 #[test]
 fn the_page_has_a_title_of_its_own_charts_and_every_row() {
     let page = page(folder(counted(), 5.0, 0.0, "").path());
-    assert!(page.contains("<h1>The model against measured results</h1>"), "{page}");
+    assert!(page.contains("<h1>The model compared with measured results</h1>"), "{page}");
     assert!(page.contains("<strong>full</strong>: 2 measured figures"), "{page}");
     assert!(!page.contains("Region"), "no region of a run is shown");
     assert_eq!(page.matches("<svg viewBox=\"0 0 560").count(), 2, "measured and simulated, and errors by family");
@@ -268,7 +268,7 @@ fn a_suite_that_is_not_there_is_answered_with_those_that_are() {
     let folder = folder(counted(), 5.0, 0.0, "");
     let (status, error) = failure(folder.path(), &["validate", "everything"]);
     assert_eq!(status, 125);
-    assert!(error.contains("'everything' is no suite; there are quick, full, the families loops"), "{error}");
+    assert!(error.contains("unknown suite 'everything'; choose from quick, full, the families loops"), "{error}");
     let (status, error) = failure(folder.path(), &["validate", "--folder", "nowhere"]);
     assert_eq!(status, 125);
     assert!(error.contains("nowhere/runs.csv") && error.contains("--folder"), "{error}");

@@ -74,7 +74,7 @@ fn quoted(reader: &mut Reader, bytes: &[u8]) -> Result<(), Problem> {
             Ok(true) => {}
             Err(e) => {
                 let line = e.position().map(|position| position.line() as usize);
-                return Err(Problem::of(reader.file, line, format!("is no line of CSV ({e})")));
+                return Err(Problem::of(reader.file, line, format!("is not a line of CSV ({e})")));
             }
         }
         reader.line = record.position().map_or(0, |position| position.line() as usize);

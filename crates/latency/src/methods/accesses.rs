@@ -1,8 +1,8 @@
 //! Method 1: reads and writes counted at the memory controllers (CAS commands).
 //!
-//! slowdown = 1 + accesses / threads · a / T. As method 0, with what reaches memory whoever asked for it: prefetches of all
-//! levels, table walks and write-backs, whose latency nobody waits for. Needs counts of the controllers, which see all
-//! programs of the computer.
+//! slowdown = 1 + accesses / threads · a / T. Like method 0, for everything that reaches memory: including prefetches of all
+//! levels, table walks and write-backs, whose latency nothing waits for. Needs counts of the controllers, which include all
+//! programs on the computer.
 
 use super::{Gives, Method, Program, known, one_after_the_other};
 use crate::Quantity;

@@ -275,7 +275,7 @@ fn a_faster_memory_is_refused_and_the_other_latencies_are_not() {
     assert_eq!((slowdowns[0], slowdowns[1]), (None, Some(1.0)));
     assert_eq!(
         said.points[0].refusal().expect("refused"),
-        "100 ns is faster than the memory of the machine, by 75 ns: counts of a normal run tell nothing about it"
+        "100 ns is faster than the memory of the machine, by 75 ns: counts of a normal run do not predict it"
     );
     assert!(said.points[2].refusal().is_none());
 }
@@ -403,7 +403,7 @@ fn a_second_run_that_another_nodes_port_limits_says_nothing_about_latency() {
     assert_eq!(trusted(0.7).trust.map(|(method, _)| method.id), Some("6"));
     let limited = trusted(0.8);
     assert_eq!(limited.trust.map(|(method, _)| method.id), Some("5"));
-    assert!(refusal(&limited, "6").starts_with("the second run took 80 % of what memory of another node can deliver"));
+    assert!(refusal(&limited, "6").starts_with("the second run used 80 % of the bandwidth of another node's memory"));
     assert_eq!(Second::of(&first, 0.0, 64e-9, &system), None);
 }
 
@@ -417,7 +417,7 @@ fn a_second_run_of_a_program_that_zeroes_lines_says_nothing_about_latency() {
     assert_eq!(said(1e6).trust.map(|(method, _)| method.id), Some("6"));
     let zeroing = said(60e6);
     assert_eq!(zeroing.trust.map(|(method, _)| method.id), Some("5"));
-    assert!(refusal(&zeroing, "6").starts_with("the program zeroes lines, 30 for each 100"));
+    assert!(refusal(&zeroing, "6").starts_with("the program zeroes lines, 30 per 100"));
 }
 
 #[test]
