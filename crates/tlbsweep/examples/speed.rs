@@ -79,7 +79,7 @@ fn main() {
 }
 
 fn measure(name: &str, design: &Design, sizes: &[u64], max_classes: usize) {
-    println!("{name}, {max_classes} max_classes at most");
+    println!("{name}, at most {max_classes} classes");
     let word = std::env::args().nth(2).unwrap_or_default();
     for (what, step) in STREAMS.iter().filter(|(what, _)| what.contains(&word)) {
         let mut random = Random(88_172_645_463_325_252);
@@ -106,6 +106,6 @@ fn measure(name: &str, design: &Design, sizes: &[u64], max_classes: usize) {
         let rate = done as f64 / start.elapsed().as_secs_f64() / 1e6;
         let answer = analysis.finish();
         let exact = answer.assignments().filter(|a| answer.counts(a).is_ok_and(|counts| counts.exact)).count();
-        println!("  {rate:7.1} M/s  {:5} max_classes  {exact:6} assignments exact  {what}", answer.classes());
+        println!("  {rate:7.1} M/s  {:5} classes  {exact:6} assignments exact  {what}", answer.classes());
     }
 }

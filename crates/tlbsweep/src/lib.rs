@@ -35,7 +35,7 @@
 //!
 //! | Stream | A64FX | A64FX, from 64 KiB on | K |
 //! |---|---|---|---|
-//! | sweeps of three arrays split_l2 a frame, a table and code | 45 (424) | 415 (64) | 17 (380) |
+//! | sweeps of three arrays beside a frame, a table and code | 45 (424) | 415 (64) | 17 (380) |
 //! | blocks of 256 KiB in random order | 245 (16) | 546 (4) | 223 (48) |
 //! | one access in 100 anywhere in 256 MiB | 64 (25) | 110 (16) | 61 (32) |
 //! | a gather: an index, anywhere in 1 GiB, a result | 13 (120) | 19 (77) | 15 (64) |
@@ -190,10 +190,10 @@ pub enum Error {
         ways: usize,
     },
     /// The set-associative TLB holds a size that is not analysed.
-    #[error("the set-associative TLB serves pages of {0} bytes, which are not among the sizes asked about")]
+    #[error("the set-associative TLB serves pages of {0} bytes, which are not among the analysed sizes")]
     L2Only(u64),
     /// An assignment that does not fit the segments and sizes.
-    #[error("an assignment has the place of a page size for each segment; {0:?} does not fit")]
+    #[error("an assignment has the index of a page size for each segment; {0:?} does not fit")]
     Assignment(Vec<usize>),
     /// A segment without an allowed size.
     #[error("segment {0} is allowed none of the page sizes; allow at least one")]

@@ -75,7 +75,7 @@ pub fn name<R: Read, W: Write>(
     Ok(None)
 }
 
-/// Maximum time from a detour's start to the end of its cause, ns. Loops with a quantum tell in which piece of work or
+/// Maximum time from a detour's start to the end of its cause, ns. Loops with a quantum show in which piece of work or
 /// interval time was lost, but not where in it.
 fn reach(header: &Header, detour: Detour) -> u64 {
     match header.method {

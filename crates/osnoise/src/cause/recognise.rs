@@ -127,7 +127,7 @@ impl Folds {
     }
 
     fn tick(&self, duration: u64, header: &Header) -> Option<Tick> {
-        // Loops with a quantum tell only in which piece or interval time was lost.
+        // Loops with a quantum only show in which piece or interval time was lost.
         let spread = if header.method == Method::Spin { 0 } else { header.quantum };
         let found = |(bins, ticks): (&[u64; BINS], u64)| window(bins, period(ticks), duration, spread);
         self.0.iter().zip(TICKS_PER_SECOND).find_map(found)

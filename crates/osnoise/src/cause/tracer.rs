@@ -142,7 +142,7 @@ fn files(tracefs: &Path, cores: &[u32], spool: &Path) -> io::Result<Tracer> {
     }
 }
 
-/// Copies output until told to stop and no more arrives.
+/// Copies output until asked to stop and no more arrives.
 fn copy(mut from: File, mut to: File, stop: &AtomicBool) -> io::Result<()> {
     let mut buffer = vec![0; 1 << 16];
     loop {

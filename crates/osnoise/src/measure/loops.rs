@@ -99,7 +99,7 @@ fn elapsed(stats: &mut Stats, before: u64, now: u64) -> Option<u64> {
 }
 
 /// Reads the clock repeatedly. A gap longer than `threshold` is a detour; its length excludes the normal time of an
-/// iteration, which must be in `stats`, since two reads may be closer with_barriers than an iteration takes.
+/// iteration, which must be in `stats`, since two reads may be closer together than an iteration takes.
 pub fn spin(core: &mut impl Core, sink: &mut impl DetourSink, stats: &mut Stats, threshold: u64, until: Until<'_>) {
     let mut before = core.now();
     loop {
