@@ -1,4 +1,4 @@
-//! `fxscope jitter profiles`, `show`, `simulate`, `compare` and `linpack`: what they show and refuse.
+//! `fxscope jitter profiles`, `show`, `simulate`, `compare` and `linpack`: output and errors.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -58,7 +58,7 @@ fn a_simulation_is_the_same_each_time_and_fits_the_terminal() {
 }
 
 #[test]
-fn silence_loses_nothing_but_synchronisation() {
+fn without_noise_only_synchronisation_costs_time() {
     for sync in ["barrier", "allreduce", "halo", "linpack"] {
         let found = json(&[&["simulate", "--model", "silent", "--sync", sync], &SMALL[..]].concat());
         for row in found["tables"][0]["rows"].as_array().expect("rows") {
@@ -78,7 +78,7 @@ fn too_many_detours_mean_fewer_phases_or_a_message() {
 }
 
 #[test]
-fn detours_that_are_not_needed_do_not_count_and_are_spoken_of() {
+fn detours_that_need_not_be_drawn_do_not_count_and_are_mentioned() {
     let whole =
         ["simulate", "--model", "linux-250hz", "--nodes", "64,20000", "--phases", "60", "--most-detours", "1e7"];
     let text = shown(&whole);
@@ -89,7 +89,7 @@ fn detours_that_are_not_needed_do_not_count_and_are_spoken_of() {
 }
 
 #[test]
-fn measures_are_compared_and_advice_names_the_best() {
+fn remedies_are_compared_and_the_best_is_named() {
     let arguments = [&["compare", "--model", "linux-250hz"], &SMALL[..]].concat();
     let found = json(&arguments);
     let rows = found["tables"][0]["rows"].as_array().expect("rows");

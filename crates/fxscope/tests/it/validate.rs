@@ -1,4 +1,4 @@
-//! `fxscope validate`: measured rows against the model.
+//! `fxscope validate`: the model compared with measured rows.
 
 use crate::common;
 
@@ -13,7 +13,7 @@ const RUNS: &str = "run,program,arguments,options,suite\n\
     large,triad-l1,n=64 passes=4,,full\n";
 const GAPS: &str = "gap,status,what,would_close,note\nl1-loop,open,a loop is too slow,a count,\n";
 
-/// A folder of a program and rows; `instructions` is what one pass of its loop was measured to take.
+/// A folder with a program and rows; `instructions` is the measured number in one pass of its loop.
 fn folder(instructions: f64, tolerance: f64, error: f64, gap: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("temporary folder");
     let path = folder.path();
@@ -30,7 +30,7 @@ fn folder(instructions: f64, tolerance: f64, error: f64, gap: &str) -> tempfile:
     folder
 }
 
-/// Status, standard output.
+/// Returns status and standard output.
 fn validate(folder: &Path, more: &[&str]) -> (i32, String) {
     let args = [&["validate", "--folder", "validation", "--cache", "cache"], more].concat();
     let output = output(folder, &args);
@@ -44,7 +44,7 @@ fn json(folder: &Path, more: &[&str]) -> (i32, serde_json::Value) {
     (status, serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}")))
 }
 
-/// What one pass of the loop takes, counted by another command.
+/// Returns the count of one pass of the loop, from another command.
 fn counted() -> f64 {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = kernel("triad-l1.elf");
@@ -74,13 +74,13 @@ fn a_row_is_the_relative_difference_of_simulated_and_measured() {
     );
 }
 
-/// A row of the small run: name, formula, measured value and unit, what it has decided.
+/// A row of the small run: name, formula, measured value and unit, what it was fitted to.
 fn small(name: &str, formula: &str, measured: f64, unit: &str, fitted: &str) -> String {
     format!("{name},what,small,,{formula},{measured},{unit},90,0,l1-loop,{fitted},here\n")
 }
 
 #[test]
-fn the_headline_has_times_counts_and_shares_apart_and_each_figure_once() {
+fn the_headline_separates_times_counts_and_shares_and_counts_each_figure_once() {
     let folder = folder(counted(), 5.0, 0.0, "");
     let base = json(folder.path(), &[]).1["rows"][0]["simulated"].as_f64().expect("a count");
     let rows = [
@@ -172,7 +172,7 @@ fn counts_are_kept_until_something_changes() {
         fs::read_dir(folder.path().join("cache")).expect("a folder").count()
     };
     assert_eq!(kept(&[]), 1);
-    // With the program out of the way, only what was kept can answer; and it no longer is what was asked for.
+    // Without the program, only the cache can answer, for the unchanged question.
     assert_eq!(kept(&["full"]), 2);
     let runs = RUNS.replace("n=64 passes=1,,", "n=64 passes=1,--set memory.added_ns=1,");
     fs::write(folder.path().join("validation/runs.csv"), runs).expect("a file");
@@ -202,7 +202,7 @@ fn page(folder: &Path) -> String {
 }
 
 #[test]
-fn the_page_has_a_title_of_its_own_charts_and_every_row() {
+fn the_page_has_a_title_charts_and_every_row() {
     let page = page(folder(counted(), 5.0, 0.0, "").path());
     assert!(page.contains("<h1>The model compared with measured results</h1>"), "{page}");
     assert!(page.contains("<strong>full</strong>: 2 measured figures"), "{page}");
@@ -215,7 +215,7 @@ fn the_page_has_a_title_of_its_own_charts_and_every_row() {
 }
 
 #[test]
-fn the_page_asks_for_nothing_from_elsewhere() {
+fn the_page_is_self_contained() {
     let page = page(folder(counted(), 5.0, 0.0, "").path());
     for address in ["http:", "https:", "src=", "@import", "url("] {
         assert!(!page.contains(address), "{address}");
@@ -223,7 +223,7 @@ fn the_page_asks_for_nothing_from_elsewhere() {
 }
 
 #[test]
-fn the_page_says_which_rows_are_not_as_accepted_and_which_are_furthest_off() {
+fn the_page_shows_the_rows_that_are_not_as_accepted_and_the_worst_ones() {
     let page = page(folder(counted() / 1.2, 5.0, 10.0, "").path());
     assert!(page.contains("Not as accepted"), "{page}");
     assert!(page.contains("a-1: worse by more than 1 than accepted (+10.0, now +20.0)"), "{page}");
@@ -264,7 +264,7 @@ fn wrong_files_are_named_with_line_and_reason() {
 }
 
 #[test]
-fn a_suite_that_is_not_there_is_answered_with_those_that_are() {
+fn an_unknown_suite_is_refused_with_the_known_ones() {
     let folder = folder(counted(), 5.0, 0.0, "");
     let (status, error) = failure(folder.path(), &["validate", "everything"]);
     assert_eq!(status, 125);
