@@ -1,4 +1,4 @@
-//! What slower memory does: a pointer chase, whose answer is arithmetic.
+//! The effect of slower memory on a pointer chase, compared with arithmetic.
 
 use fxscope_lab::latency::{Case, CheckOptions, Question, Subject, check_one};
 use fxscope_lab::{Cache, Runner, Silent};
@@ -18,7 +18,7 @@ fn subject() -> Subject {
 
 /// Each access waits for the one before: the linear method is exact, and simulation agrees.
 #[test]
-fn a_chase_takes_longer_by_the_latency_of_each_access_and_is_kept() {
+fn a_chase_takes_longer_by_the_latency_of_each_access_and_is_cached() {
     let folder = tempfile::tempdir().expect("a folder");
     let options = || CheckOptions {
         jobs: None,
@@ -34,7 +34,7 @@ fn a_chase_takes_longer_by_the_latency_of_each_access_and_is_kept() {
     let simulated = checked.json["simulated"][0].as_f64().expect("simulated");
     assert!((method("0") / simulated - 1.0).abs() < 0.02, "{} and {simulated}", method("0"));
     assert!((300.0 / checked.json["base_ns"].as_f64().expect("known") / simulated - 1.0).abs() < 0.05, "{simulated}");
-    // As it is, with memory of another node, and with slower memory.
+    // With normal memory, with memory of another node, and with slower memory.
     assert_eq!(witness.announced.into_inner(), 3);
     assert_eq!(std::fs::read_dir(folder.path()).expect("kept").count(), 3);
     let again = check_one(&subject(), &options(), &Silent).expect("it is kept");

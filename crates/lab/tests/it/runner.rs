@@ -19,7 +19,7 @@ fn a_scenario_runs_in_the_foreground_and_its_record_names_it() {
 }
 
 #[test]
-fn results_of_a_batch_are_in_the_order_of_its_items_and_each_run_is_told() {
+fn results_of_a_batch_are_in_the_order_of_its_items_and_each_run_is_reported() {
     let witness = Witness::default();
     let runner = Runner::new(Some(2), &witness);
     let retired = |passes: &u32| {
@@ -36,7 +36,7 @@ fn results_of_a_batch_are_in_the_order_of_its_items_and_each_run_is_told() {
 }
 
 #[test]
-fn a_batch_that_is_to_stop_gives_nothing() {
+fn a_stopped_batch_gives_nothing() {
     let witness = Witness::default();
     witness.stop.store(true, Ordering::Relaxed);
     let none = Runner::new(None, &witness).batch(&[1, 2], ToString::to_string, |_| panic!("it runs all the same"));
@@ -46,7 +46,7 @@ fn a_batch_that_is_to_stop_gives_nothing() {
 }
 
 #[test]
-fn a_program_that_does_not_exist_is_an_error_of_its_start() {
+fn a_program_that_does_not_exist_is_a_start_error() {
     let missing = Runner::new(None, &Silent).run_captured(&kernel("no-such-kernel", &[]), Capture::Error);
     assert!(matches!(missing, Err(Error::Scenario(fxscope_session::Error::Start(_)))));
 }
