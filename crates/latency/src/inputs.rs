@@ -228,9 +228,9 @@ impl Pmu {
         };
         let any = pmus().iter().any(|pmu| named(&pmu));
         let candidates = pmus().iter().filter(|pmu| !any || named(pmu));
-        let tells = |pmu: &&'static Pmu| pmu.counts.iter().filter(|c| pmu.value(&c.1, totals).is_some()).count();
+        let known = |pmu: &&'static Pmu| pmu.counts.iter().filter(|c| pmu.value(&c.1, totals).is_some()).count();
         // The first of equals.
-        candidates.rev().max_by_key(tells).filter(|pmu| tells(pmu) > 0)
+        candidates.rev().max_by_key(known).filter(|pmu| known(pmu) > 0)
     }
 
     /// Computes counts from totals of events.

@@ -98,7 +98,7 @@ pub enum Error {
     /// It stands still or goes back.
     #[error(
         "the processor's counter went from {0} to {1} in a tenth of a second: it cannot be used here; \
-         --clock system reads the system's clock in its place"
+         --clock system reads the system's clock instead"
     )]
     Stuck(u64, u64),
 }

@@ -72,7 +72,7 @@ pub(crate) fn constant_values(values: &BTreeMap<String, f64>) -> Vec<Option<f64>
     CONSTANTS.iter().map(|(name, _)| values.get(*name).copied()).collect()
 }
 
-/// Variables available to formulas besides events and constants.
+/// Variables available to formulas in addition to events and constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Variable {
     /// Number of times the region was entered.
@@ -104,7 +104,7 @@ pub const CYCLES: &str = "CPU_CYCLES";
 pub const KERNEL: &str = "KERNEL_CYCLES";
 
 /// Counts that are not machine events.
-const COUNTED_BESIDES: &[&str] = &[TICKS, CALLS];
+const OTHER_COUNTS: &[&str] = &[TICKS, CALLS];
 
 /// The counts that every pass has, regardless of its events.
 pub const CLOCKS: [&str; 3] = [CALLS, TICKS, CYCLES];
@@ -384,7 +384,7 @@ impl Resolver<'_> {
             }
             None => (text, None),
         };
-        if !COUNTED_BESIDES.contains(&name) && !is_event(name) {
+        if !OTHER_COUNTS.contains(&name) && !is_event(name) {
             return Err(format!("no event, constant or metric is called '{name}'"));
         }
         let known = self.counts[first..].iter().position(|c| c.name == name && c.group == group);

@@ -60,7 +60,7 @@ fn last_interval(outcome: &Outcome) -> Option<String> {
     let seconds = from.end_ns as f64 / 1e9;
     Some(format!(
         "The last of {MOST_INTERVALS} intervals lasts from {seconds} s to the end of the run, since there are no more: a longer \
-         --interval tells all of it apart."
+         --interval separates all of it."
     ))
 }
 

@@ -107,7 +107,7 @@ fn missing_requirements_are_reported_and_nothing_is_recorded() {
     let before = runs();
     let (_, error) = failure(folder.path(), &collect(&[], &["true"]));
     assert!(error.contains("is not supported by this system's counters"), "{error}");
-    assert!(error.contains("perf stat -e r11 true tells"), "{error}");
+    assert!(error.contains("perf stat -e r11 true shows it"), "{error}");
     assert_eq!(runs(), before + 1, "the other ten groups are not tried");
     assert!(!folder.path().join("run.fxr").exists());
 }

@@ -343,7 +343,7 @@ fn the_document_has_the_table_of_the_methods() {
     let shown = output(root(), &["latency", "methods", "--markdown"]);
     let table = String::from_utf8(shown.stdout).expect("text");
     let document = std::fs::read_to_string(root().join("docs/latency-lab.md")).expect("there");
-    assert!(document.contains(&table), "write it anew with fxscope latency methods --markdown");
+    assert!(document.contains(&table), "out of date: run fxscope latency methods --markdown");
     let shown = output(root(), &["latency", "methods"]);
     let text = String::from_utf8(shown.stdout).expect("text");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");

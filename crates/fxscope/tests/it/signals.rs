@@ -106,7 +106,7 @@ fn a_hangup_that_nohup_has_ignored_stays_ignored() {
     runs(&mut child);
     kill("HUP", child.id());
     std::thread::sleep(Duration::from_millis(500));
-    assert!(child.try_wait().expect("waited for").is_none(), "it goes on");
+    assert!(child.try_wait().expect("waited for").is_none(), "it continues");
     kill("TERM", child.id());
     assert_eq!(ended(child).status.code(), Some(143));
 }

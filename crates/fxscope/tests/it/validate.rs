@@ -179,7 +179,7 @@ fn counts_are_kept_until_something_changes() {
     assert_eq!(kept(&[]), 3);
     let file = fs::read_dir(folder.path().join("cache")).expect("a folder").next().expect("a file").expect("an entry");
     fs::write(file.path(), "{").expect("a damaged file");
-    assert_eq!(kept(&["full"]), 3, "what is damaged is made anew");
+    assert_eq!(kept(&["full"]), 3, "a damaged result is computed again");
 }
 
 #[test]

@@ -148,7 +148,7 @@ fn offered(text: &str, pmu: &Pmu, progress: &dyn Progress) -> Result<String, Err
     if counted.into_iter().all(absent) {
         return Err(
             "perf could count none of the events; nothing is recorded. A virtual machine, or a kernel without a driver for the \
-             processor's counters, offers none (perf stat -e cycles true tells)"
+             processor's counters, offers none (perf stat -e cycles true shows it)"
                 .into(),
         );
     }

@@ -88,7 +88,7 @@ fn check_output(machine: &Machine, source: Source<'_>) -> Result<(), Error> {
     perf::read(&[source], machine, &perf::Options::default()).map(drop).map_err(|e| {
         format!(
             "{e}; nothing is recorded. A virtual machine, or a kernel without a driver for the processor's counters, offers none \
-             (perf stat -e r11 true tells); --keep FOLDER keeps what perf wrote"
+             (perf stat -e r11 true shows it); --keep FOLDER keeps what perf wrote"
         )
         .into()
     })
