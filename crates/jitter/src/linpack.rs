@@ -5,7 +5,7 @@
 //! nodes of a row; and row swaps with their broadcast, twice as much by the nodes of a column. All three shrink
 //! relative to the work as N grows, so efficiency depends on the memory per node and little on the number of nodes.
 //! Where efficiency is known and N is not, N follows from it. The share of noise is simulated: at each panel, nodes
-//! wait for one column ([`crate::scale::Meet::Panel`]). The threads of a node wait for each other all the time, so a
+//! wait for one column ([`crate::scale::PhaseEnd::Panel`]). The threads of a node wait for each other all the time, so a
 //! node counts as one core.
 
 use std::path::Path;
@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use crate::model::{self, Evidence, Model, read};
 use crate::network::square;
-use crate::scale::{Meet, Setup, simulate};
+use crate::scale::{PhaseEnd, Setup, simulate};
 
 const BUILT_IN: &[(&str, &str)] = &[("fx1", include_str!("../../../data/linpack/fx1.toml"))];
 
@@ -339,8 +339,8 @@ impl Machine {
         let panels = (problem.n / f64::from(self.block)).ceil().max(1.0);
         let grain = ((seconds / panels * 1e9).round() as u64).max(1);
         let phases = (panels as u64).min(PANELS);
-        let meet = Meet::Panel { cost: 0, grid: square(problem.nodes) };
-        let setup = Setup { nodes: problem.nodes, cores: 1, grain, imbalance: 0.0, phases, meet, seed };
+        let phase_end = PhaseEnd::Panel { cost: 0, grid: square(problem.nodes) };
+        let setup = Setup { nodes: problem.nodes, cores: 1, grain, imbalance: 0.0, phases, end: phase_end, seed };
         Ok(simulate(model, &setup)?.noise())
     }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::model::{Evidence, read};
-use crate::scale::Meet;
+use crate::scale::PhaseEnd;
 use crate::time::Time;
 
 const BUILT_IN: &[(&str, &str)] = &[
@@ -201,17 +201,17 @@ impl Network {
         f64::from(rounds) * self.message(bytes, 1) + f64::from(hops - rounds) * self.hop.0
     }
 
-    /// How phases that `sync` ends meet, with messages of `bytes`.
+    /// Returns the end of phases with `sync`, and messages of `bytes`.
     #[must_use]
-    pub fn meet(&self, sync: Sync, nodes: u32, bytes: u64) -> Meet {
+    pub fn phase_end(&self, sync: Sync, nodes: u32, bytes: u64) -> PhaseEnd {
         let cost = |ns: f64| ns.round() as u64;
         match sync {
-            Sync::Barrier => Meet::All { cost: cost(self.barrier(nodes)) },
-            Sync::Allreduce => Meet::All { cost: cost(self.allreduce(nodes, bytes)) },
-            Sync::Halo => Meet::Neighbours { cost: cost(self.halo(nodes, bytes)), grid: grid(nodes) },
+            Sync::Barrier => PhaseEnd::All { cost: cost(self.barrier(nodes)) },
+            Sync::Allreduce => PhaseEnd::All { cost: cost(self.allreduce(nodes, bytes)) },
+            Sync::Halo => PhaseEnd::Neighbours { cost: cost(self.halo(nodes, bytes)), grid: grid(nodes) },
             Sync::Linpack => {
                 let grid = square(nodes);
-                Meet::Panel { cost: cost(self.broadcast(grid[1], bytes)), grid }
+                PhaseEnd::Panel { cost: cost(self.broadcast(grid[1], bytes)), grid }
             }
         }
     }

@@ -95,9 +95,9 @@ fn remedies_are_compared_and_the_best_is_named() {
     let rows = found["tables"][0]["rows"].as_array().expect("rows");
     assert_eq!(rows.len(), 7);
     let advice = found["notes"]["advice"].as_array().expect("sentences");
-    let best = rows[1..].iter().filter(|row| row["measure"] != "larger grain");
+    let best = rows[1..].iter().filter(|row| row["remedy"] != "larger grain");
     let best = best.max_by(|a, b| a["64 nodes"].as_f64().unwrap().total_cmp(&b["64 nodes"].as_f64().unwrap()));
-    let best = best.expect("measures")["measure"].as_str().expect("text");
+    let best = best.expect("remedies")["remedy"].as_str().expect("text");
     assert!(
         advice.iter().any(|s| s.as_str().is_some_and(|s| s.starts_with(&format!("Best there: {best}")))),
         "{advice:?}"

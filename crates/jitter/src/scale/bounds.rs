@@ -43,7 +43,7 @@ impl Bounds {
             let known = matches!(s.arrival, Arrival::Poisson { .. } | Arrival::Periodic { .. });
             known && s.correlation == Correlation::Independent
         };
-        let alike = setup.imbalance == 0.0 && matches!(setup.meet, super::Meet::All { .. });
+        let alike = setup.imbalance == 0.0 && matches!(setup.end, super::PhaseEnd::All { .. });
         if !alike || setup.detours(model) < WORTH || !model.sources.iter().all(simple) {
             return None;
         }

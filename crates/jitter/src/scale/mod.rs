@@ -29,9 +29,9 @@ pub const MOST_PHASES: u64 = 1 << 32;
 /// Longest run without noise, seconds: times are whole nanoseconds in 64 bits, and noise may prolong a run many times.
 const LONGEST: f64 = 1e8;
 
-/// How cores meet at the end of a phase.
+/// How cores synchronise at the end of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Meet {
+pub enum PhaseEnd {
     /// All wait for the last one, then for `cost`.
     All {
         /// Time of the operation without noise, nanoseconds.
@@ -81,7 +81,7 @@ pub struct Setup {
     /// Phases.
     pub phases: u64,
     /// How phases end.
-    pub meet: Meet,
+    pub end: PhaseEnd,
     /// Seed of all draws.
     pub seed: u64,
 }
@@ -109,15 +109,15 @@ impl Setup {
         if !(0.0..=10.0).contains(&self.imbalance) {
             return Err(format!("imbalance {}; 0 to 10 are possible", self.imbalance));
         }
-        let grid: u64 = match self.meet {
-            Meet::All { .. } => u64::from(self.nodes),
-            Meet::Neighbours { grid, .. } | Meet::Some { grid, .. } => grid.iter().map(|&n| u64::from(n)).product(),
-            Meet::Panel { grid, .. } => grid.iter().map(|&n| u64::from(n)).product(),
+        let grid: u64 = match self.end {
+            PhaseEnd::All { .. } => u64::from(self.nodes),
+            PhaseEnd::Neighbours { grid, .. } | PhaseEnd::Some { grid, .. } => grid.iter().map(|&n| u64::from(n)).product(),
+            PhaseEnd::Panel { grid, .. } => grid.iter().map(|&n| u64::from(n)).product(),
         };
         if grid != u64::from(self.nodes) {
             return Err(format!("the grid has {grid} nodes, not {}", self.nodes));
         }
-        if matches!(self.meet, Meet::Some { every: 0, .. }) {
+        if matches!(self.end, PhaseEnd::Some { every: 0, .. }) {
             return Err("a collective every 0 phases; it must be 1 or more".to_owned());
         }
         Ok(())
@@ -150,8 +150,8 @@ impl Setup {
 
     /// Approximate run time without noise, seconds.
     fn seconds(&self) -> f64 {
-        let cost = match self.meet {
-            Meet::All { cost } | Meet::Neighbours { cost, .. } | Meet::Panel { cost, .. } | Meet::Some { cost, .. } => {
+        let cost = match self.end {
+            PhaseEnd::All { cost } | PhaseEnd::Neighbours { cost, .. } | PhaseEnd::Panel { cost, .. } | PhaseEnd::Some { cost, .. } => {
                 cost
             }
         };
@@ -173,8 +173,8 @@ impl Setup {
 pub fn simulate(model: &Model, setup: &Setup) -> Result<Outcome, String> {
     setup.check()?;
     let streams = Streams::new(model, setup.cores, setup.seed)?;
-    Ok(match setup.meet {
-        Meet::All { cost } => match Bounds::new(model, setup) {
+    Ok(match setup.end {
+        PhaseEnd::All { cost } => match Bounds::new(model, setup) {
             Some(bounds) => barrier_sparse::Run::new(&streams, bounds, model, setup).all(setup, cost),
             None => barrier::Run::new(streams, model, setup).all(setup, cost),
         },

@@ -1,6 +1,6 @@
 //! Results of a run.
 
-use super::{Meet, Setup};
+use super::{PhaseEnd, Setup};
 
 /// Batches whose means give the confidence interval.
 const BATCHES: u64 = 30;
@@ -82,7 +82,7 @@ impl Recorder {
         Recorder {
             quiet: phase * setup.phases,
             work: works.iter().map(|&work| work as f64).sum::<f64>() / f64::from(setup.nodes) * setup.phases as f64,
-            alike: !matches!(setup.meet, Meet::Panel { .. }),
+            alike: !matches!(setup.end, PhaseEnd::Panel { .. }),
             phases: setup.phases,
             seen: 0,
             times: Vec::with_capacity(setup.phases.min(KEPT) as usize),

@@ -1,6 +1,6 @@
 //! Remedies against noise, side by side.
 
-use fxscope_jitter::measures::{Measure, Options as Settings};
+use fxscope_jitter::remedies::{Remedy, Options as Settings};
 use fxscope_report::document::{Curve, Plot};
 use fxscope_report::sheet::{Cell, Sheet, Table};
 
@@ -15,7 +15,7 @@ const CLEAR: f64 = 0.01;
 
 /// A remedy with its efficiency at each size; `None` where it does not apply.
 struct Row {
-    measure: Measure,
+    remedy: Remedy,
     efficiency: Vec<f64>,
     noise: Vec<f64>,
     /// Sizes at which detours without effect were not drawn.
@@ -33,21 +33,21 @@ pub fn compare(options: &Options, settings: &Settings) -> Result<Sheet, Error> {
     let plan = options.plan()?;
     let mut ran = Vec::new();
     let mut rows = Vec::new();
-    for measure in Measure::ALL {
-        rows.push(row(measure, &plan, settings, &mut ran)?);
+    for remedy in Remedy::ALL {
+        rows.push(row(remedy, &plan, settings, &mut ran)?);
     }
     Ok(sheet(&plan, settings, &rows, &ran))
 }
 
-fn row(measure: Measure, plan: &Plan, settings: &Settings, ran: &mut Vec<(u32, u64)>) -> Result<Row, Error> {
-    let mut row = Row { measure, efficiency: Vec::new(), noise: Vec::new(), spared: Vec::new(), refused: None };
+fn row(remedy: Remedy, plan: &Plan, settings: &Settings, ran: &mut Vec<(u32, u64)>) -> Result<Row, Error> {
+    let mut row = Row { remedy, efficiency: Vec::new(), noise: Vec::new(), spared: Vec::new(), refused: None };
     for &nodes in &plan.options.nodes {
         let setup = plan.setup(nodes);
-        row.refused = measure.refused(&plan.model, &setup);
+        row.refused = remedy.refused(&plan.model, &setup);
         if row.refused.is_some() {
             break;
         }
-        let (model, changed) = measure.apply(&plan.model, &setup, settings, &plan.network);
+        let (model, changed) = remedy.apply(&plan.model, &setup, settings, &plan.network);
         let (changed, outcome) = plan.run(&model, &changed)?;
         // All cores of a node count, including those that are set aside.
         let cores = f64::from(changed.cores) / f64::from(setup.cores);
@@ -61,18 +61,18 @@ fn row(measure: Measure, plan: &Plan, settings: &Settings, ran: &mut Vec<(u32, u
 
 fn sheet(plan: &Plan, settings: &Settings, rows: &[Row], ran: &[(u32, u64)]) -> Sheet {
     let names: Vec<String> = plan.options.nodes.iter().map(|&n| nodes(n)).collect();
-    let headings: Vec<&str> = std::iter::once("measure").chain(names.iter().map(String::as_str)).collect();
+    let headings: Vec<&str> = std::iter::once("remedy").chain(names.iter().map(String::as_str)).collect();
     let table = |title: &str, of: &dyn Fn(&Row) -> &[f64]| {
         let mut table = Table::new(title, headings.iter().copied());
         for row in rows.iter().filter(|row| row.refused.is_none()) {
-            table.rows.push((row.measure.name().to_owned(), of(row).iter().map(|&e| Cell::share(e)).collect()));
+            table.rows.push((row.remedy.name().to_owned(), of(row).iter().map(|&e| Cell::share(e)).collect()));
         }
         table
     };
     let able = || rows.iter().filter(|row| row.refused.is_none());
     let mut meaning: Vec<String> =
-        able().skip(1).map(|row| format!("{}: {}.", row.measure.name(), row.measure.words(settings))).collect();
-    let without = rows.iter().filter_map(|row| Some(format!("{}: left out, {}.", row.measure.name(), row.refused?)));
+        able().skip(1).map(|row| format!("{}: {}.", row.remedy.name(), row.remedy.words(settings))).collect();
+    let without = rows.iter().filter_map(|row| Some(format!("{}: left out, {}.", row.remedy.name(), row.refused?)));
     meaning.extend(without);
     let fewest = ran.iter().map(|&(nodes, _)| nodes).collect::<std::collections::BTreeSet<_>>();
     let fewest: Vec<(u32, u64)> =
@@ -82,7 +82,7 @@ fn sheet(plan: &Plan, settings: &Settings, rows: &[Row], ran: &[(u32, u64)]) -> 
     meaning.extend(shortened(&fewest, plan.setup(1).phases));
     let curve = |row: &Row| {
         let points = plan.options.nodes.iter().zip(&row.efficiency).map(|(&n, &e)| (f64::from(n), e * 100.0)).collect();
-        Curve { label: row.measure.name().to_owned(), points }
+        Curve { label: row.remedy.name().to_owned(), points }
     };
     let plot = Plot {
         title: "Efficiency by size and remedy".to_owned(),
@@ -98,7 +98,7 @@ fn sheet(plan: &Plan, settings: &Settings, rows: &[Row], ran: &[(u32, u64)]) -> 
             table("Efficiency", &|row| &row.efficiency),
             table("Share of the time lost to noise", &|row| &row.noise),
         ],
-        notes: vec![("Measures", meaning), ("Advice", recommend(&plan.options.nodes, rows))],
+        notes: vec![("Remedies", meaning), ("Advice", recommend(&plan.options.nodes, rows))],
         plots: vec![plot],
         bars: Vec::new(),
     }
@@ -116,7 +116,7 @@ fn recommend(sizes: &[u32], rows: &[Row]) -> Vec<String> {
     }
     // More work per phase makes it a different program, so it is judged separately.
     let mut able: Vec<&Row> =
-        rows[1..].iter().filter(|r| r.refused.is_none() && r.measure != Measure::LargerGrain).collect();
+        rows[1..].iter().filter(|r| r.refused.is_none() && r.remedy != Remedy::LargerGrain).collect();
     able.sort_by(|a, b| b.efficiency[last].total_cmp(&a.efficiency[last]));
     let gain = |row: &Row| row.efficiency[last] - now.efficiency[last];
     match able.first() {
@@ -124,10 +124,10 @@ fn recommend(sizes: &[u32], rows: &[Row]) -> Vec<String> {
             let from = share(now.efficiency[last]);
             out.push(format!(
                 "Best there: {}, efficiency {} for {from}.",
-                best.measure.name(),
+                best.remedy.name(),
                 share(best.efficiency[last])
             ));
-            let near = able[1..].iter().filter(|row| gain(row) > 0.9 * gain(best)).map(|row| row.measure.name());
+            let near = able[1..].iter().filter(|row| gain(row) > 0.9 * gain(best)).map(|row| row.remedy.name());
             let near: Vec<_> = near.collect();
             if !near.is_empty() {
                 out.push(format!("Nearly as good: {}.", near.join(", ")));
@@ -137,10 +137,10 @@ fn recommend(sizes: &[u32], rows: &[Row]) -> Vec<String> {
     }
     for row in able.iter().filter(|row| gain(row) <= 0.0) {
         let (here, there) = (share(row.efficiency[last]), share(now.efficiency[last]));
-        out.push(format!("No gain from: {}, efficiency {here} for {there}.", row.measure.name()));
+        out.push(format!("No gain from: {}, efficiency {here} for {there}.", row.remedy.name()));
     }
     out.extend(able.iter().filter(|row| gain(row) > 0.0).filter_map(|row| pays(sizes, now, row)));
-    if let Some(grain) = rows.iter().find(|row| row.measure == Measure::LargerGrain && row.refused.is_none()) {
+    if let Some(grain) = rows.iter().find(|row| row.remedy == Remedy::LargerGrain && row.refused.is_none()) {
         out.push(format!("With a larger grain it would be {}.", share(grain.efficiency[last])));
     }
     out
@@ -152,5 +152,5 @@ fn pays(sizes: &[u32], now: &Row, row: &Row) -> Option<String> {
     order.sort_by_key(|&i| sizes[i]);
     let loses = order.iter().rev().find(|&&i| row.efficiency[i] < now.efficiency[i] - CLEAR)?;
     let first = order.iter().find(|&&i| sizes[i] > sizes[*loses])?;
-    Some(format!("Gains on {}, not on {}: {}.", nodes(sizes[*first]), sizes[*loses], row.measure.name()))
+    Some(format!("Gains on {}, not on {}: {}.", nodes(sizes[*first]), sizes[*loses], row.remedy.name()))
 }

@@ -80,7 +80,7 @@ impl Plan<'_> {
             grain: o.grain.ns(),
             imbalance: o.imbalance,
             phases: o.phases,
-            meet: self.network.meet(o.sync, nodes, o.bytes),
+            end: self.network.phase_end(o.sync, nodes, o.bytes),
             seed: o.seed,
         }
     }
@@ -115,7 +115,7 @@ pub(super) fn spared(some: &[u32]) -> Option<String> {
     let sizes: Vec<String> = some.iter().map(|&n| nodes(n)).collect();
     (!sizes.is_empty()).then(|| {
         format!(
-            "Short detours are drawn where they may be the last of a phase only: {}; the chance that others change \
+            "Short detours are drawn only where they may be the last of a phase: {}; the chance that others change \
              anything is below {:.0e}.",
             sizes.join(", "),
             scale::CHANCE

@@ -1,7 +1,7 @@
 //! Phases under noise at several sizes.
 
 use fxscope_jitter::closed;
-use fxscope_jitter::scale::{Meet, Outcome, Setup};
+use fxscope_jitter::scale::{PhaseEnd, Outcome, Setup};
 use fxscope_report::document::{Curve, Plot};
 use fxscope_report::sheet::{Cell, Sheet, Table};
 
@@ -52,7 +52,7 @@ fn sheet(plan: &Plan, sizes: &[Size]) -> Sheet {
 
 fn table(plan: &Plan, sizes: &[Size]) -> Table {
     let headings =
-        ["nodes", "cores", "meeting", "efficiency", "slowdown", "95 % bounds", "noise", "phase loss", "expected"];
+        ["nodes", "cores", "sync", "efficiency", "slowdown", "95 % bounds", "noise", "phase loss", "expected"];
     let mut table = Table::new("By size", headings.iter().copied());
     for size in sizes {
         let (setup, outcome) = (&size.setup, &size.outcome);
@@ -63,7 +63,7 @@ fn table(plan: &Plan, sizes: &[Size]) -> Table {
         let loss = (outcome.time.saturating_sub(outcome.quiet)) as f64 / setup.phases as f64;
         let cells = vec![
             Cell::number(f64::from(size.nodes) * f64::from(setup.cores), 0),
-            cells::time(meeting(setup)),
+            cells::time(sync_time(setup)),
             Cell::share(outcome.efficiency()),
             Cell::factor(outcome.slowdown()),
             bounds,
@@ -77,9 +77,9 @@ fn table(plan: &Plan, sizes: &[Size]) -> Table {
 }
 
 /// Returns the time of the synchronisation without noise, ns.
-fn meeting(setup: &Setup) -> f64 {
-    match setup.meet {
-        Meet::All { cost } | Meet::Neighbours { cost, .. } | Meet::Panel { cost, .. } | Meet::Some { cost, .. } => {
+fn sync_time(setup: &Setup) -> f64 {
+    match setup.end {
+        PhaseEnd::All { cost } | PhaseEnd::Neighbours { cost, .. } | PhaseEnd::Panel { cost, .. } | PhaseEnd::Some { cost, .. } => {
             cost as f64
         }
     }
@@ -87,7 +87,7 @@ fn meeting(setup: &Setup) -> f64 {
 
 /// Returns the expected loss of a phase, where a closed form exists.
 fn closed_form(plan: &Plan, setup: &Setup) -> Option<f64> {
-    let applies = matches!(setup.meet, Meet::All { .. }) && setup.imbalance == 0.0;
+    let applies = matches!(setup.end, PhaseEnd::All { .. }) && setup.imbalance == 0.0;
     let expected = closed::expected(&plan.model, setup.nodes, setup.cores, setup.grain as f64);
     (applies && expected.seldom).then_some(expected.delay)
 }

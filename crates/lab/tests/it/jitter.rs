@@ -1,7 +1,7 @@
 //! Noise at scale, compared with arithmetic.
 
 use fxscope_jitter::Time;
-use fxscope_jitter::measures::Options as Settings;
+use fxscope_jitter::remedies::Options as Settings;
 use fxscope_lab::jitter::{LinpackOptions, Options, compare, linpack, profiles, show, simulate};
 
 fn small(model: &str) -> Options {
@@ -18,7 +18,7 @@ fn without_noise_only_synchronisation_costs_time() {
     for (label, cells) in &table.rows {
         let number = |title: &str| cells[column(title)].value().as_f64().expect("a number");
         assert_eq!(number("noise"), 0.0, "{label}");
-        let expected = 1e6 / (1e6 + number("meeting"));
+        let expected = 1e6 / (1e6 + number("sync"));
         assert!((number("efficiency") / expected - 1.0).abs() < 1e-9, "{label}");
     }
 }

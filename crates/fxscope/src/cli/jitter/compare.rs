@@ -1,6 +1,6 @@
 //! `fxscope jitter compare`: remedies against noise, side by side.
 
-use fxscope::jitter::measures::Options as Settings;
+use fxscope::jitter::remedies::Options as Settings;
 use fxscope::lab::jitter;
 
 use super::super::{Failure, Outcome};

@@ -12,10 +12,10 @@ mod simulate;
 
 use super::Outcome;
 
-/// Measure, model and simulate operating-system noise.
+/// Remedy, model and simulate operating-system noise.
 #[derive(clap::Subcommand)]
 pub enum Command {
-    Measure(Box<measure::Args>),
+    Remedy(Box<measure::Args>),
     Import(import::Args),
     /// List the built-in noise models and networks.
     Profiles,
@@ -29,7 +29,7 @@ pub enum Command {
 /// Does what is asked for.
 pub(super) fn jitter(command: &Command) -> Outcome {
     match command {
-        Command::Measure(args) => measure::measure(args),
+        Command::Remedy(args) => measure::measure(args),
         Command::Import(args) => import::import(args),
         Command::Fit(args) => fit::fit(args),
         Command::Profiles => models::profiles(),
