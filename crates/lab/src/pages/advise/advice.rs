@@ -165,7 +165,7 @@ impl Advice {
             PagePlacement::OnDemand => parts.push("on demand".to_owned()),
             PagePlacement::Interleaved => parts.push("interleaved".to_owned()),
         }
-        if parts.is_empty() { "as it is".to_owned() } else { parts.join(" ") }
+        if parts.is_empty() { "unchanged".to_owned() } else { parts.join(" ") }
     }
 
     /// Lists the parts whose pages differ from the current ones; mappings appear together if all have the same pages.

@@ -253,7 +253,7 @@ fn remarks(advice: &Advice) -> Vec<String> {
     if let Some(exposed) = advice.exposed {
         let (hit, walk) = (advice.costs.hit, advice.costs.walk);
         remarks.push(format!(
-            "Run 1 sets what misses cost, so it has no prediction: {exposed:.2} times their time without overlap ({hit} cycles, \
+            "Run 1 determines the cost of misses, so it has no prediction: {exposed:.2} times their time without overlap ({hit} cycles, \
              {walk} with a walk)."
         ));
     }
