@@ -6,10 +6,10 @@
 
 pub mod closed;
 pub mod linpack;
-pub mod remedies;
 pub mod model;
 pub mod network;
 pub mod random;
+pub mod remedies;
 pub mod scale;
 pub mod time;
 

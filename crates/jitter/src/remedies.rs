@@ -133,7 +133,8 @@ impl Remedy {
             Remedy::LargerGrain => setup.grain *= options.grain,
             Remedy::FewerCollectives => {
                 if let PhaseEnd::All { cost } = setup.end {
-                    let PhaseEnd::Neighbours { cost: halo, grid } = network.phase_end(Sync::Halo, setup.nodes, 0) else {
+                    let PhaseEnd::Neighbours { cost: halo, grid } = network.phase_end(Sync::Halo, setup.nodes, 0)
+                    else {
                         unreachable!()
                     };
                     setup.end = PhaseEnd::Some { cost, halo, grid, every: options.collectives };

@@ -38,8 +38,7 @@ impl Cache {
     /// # Errors
     /// As for [`Cache::new`].
     pub fn of_this_program(folder: Option<&Path>) -> Result<Cache, Error> {
-        let simulator =
-            std::env::current_exe().map_err(|e| format!("cannot find the executable of fxscope: {e}"))?;
+        let simulator = std::env::current_exe().map_err(|e| format!("cannot find the executable of fxscope: {e}"))?;
         Cache::new(folder, &simulator)
     }
 

@@ -173,7 +173,9 @@ fn cpu_list(text: &str, all: &RangeInclusive<u32>) -> Result<Vec<u32>, String> {
     let valid = || format!("the machine's CPUs are {}-{}", all.start(), all.end());
     let number = |text: &str| {
         let number = text.parse::<u32>();
-        number.map_err(|_| format!("'{text}' is not a CPU number; write numbers and ranges such as 12-23,36; {}", valid()))
+        number.map_err(|_| {
+            format!("'{text}' is not a CPU number; write numbers and ranges such as 12-23,36; {}", valid())
+        })
     };
     let mut cpus = Vec::new();
     for part in text.split(',') {

@@ -43,7 +43,9 @@ impl SectorOption {
         let ways = value.split(':').map(str::parse).collect::<Result<Vec<u64>, _>>().unwrap_or_default();
         let sectors = level.sectors();
         if ways.len() != 1 && ways.len() != sectors {
-            return Err(format!("'{value}' is not a number of ways; give those of sector 1, or of {sectors} sectors as N0:N1…"));
+            return Err(format!(
+                "'{value}' is not a number of ways; give those of sector 1, or of {sectors} sectors as N0:N1…"
+            ));
         }
         Ok(SectorOption::Ways(level, ways))
     }

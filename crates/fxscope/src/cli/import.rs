@@ -123,7 +123,9 @@ fn list(path: &Path, paths: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let mut files: Vec<_> = entries.map_err(|e| unreadable(path, &e))?.into_iter().map(|entry| entry.path()).collect();
     files.retain(|path| path.is_file());
     if files.is_empty() {
-        return Err(format!("{}: no files in this folder; give the folder that the tool wrote to", path.display()).into());
+        return Err(
+            format!("{}: no files in this folder; give the folder that the tool wrote to", path.display()).into()
+        );
     }
     files.sort();
     paths.extend(files);

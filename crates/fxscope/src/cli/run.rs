@@ -89,9 +89,7 @@ pub(super) fn run(args: &Args) -> Outcome {
         (run, barrier)
     })?;
     if let Some(name) = args.interval_region.as_deref().filter(|name| run.region(name).is_none()) {
-        say(&format!(
-            "--interval-region: the program marked no region '{name}', so its intervals counted nothing"
-        ));
+        say(&format!("--interval-region: the program marked no region '{name}', so its intervals counted nothing"));
     }
     show(args, &run);
     if args.verbose {
@@ -119,7 +117,9 @@ fn show(args: &Args, run: &Run) {
     match &run.finish {
         Finish::Killed { message, .. } => say(&format!("the program was {message}")),
         Finish::Failed(message) => say(&format!("the program cannot continue: {message}")),
-        Finish::Stopped => say(&format!("{} ended the run; the results cover what was simulated until then", interrupt::name())),
+        Finish::Stopped => {
+            say(&format!("{} ended the run; the results cover what was simulated until then", interrupt::name()))
+        }
         Finish::Exited(_) | Finish::Limit | Finish::Unknown => {}
     }
     if !args.quiet {

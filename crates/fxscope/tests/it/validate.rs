@@ -120,7 +120,10 @@ fn the_answer_comes_first_and_names_what_it_leaves_out() {
         "The median error is 4.0 % of the measured value and the mean 4.0 %; 100 % of the figures are within 5 %";
     let (_, text) = validate(folder.path(), &[]);
     let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(joined.starts_with("The model compared with measured results Accuracy ") && joined.contains(answer), "{text}");
+    assert!(
+        joined.starts_with("The model compared with measured results Accuracy ") && joined.contains(answer),
+        "{text}"
+    );
     assert!(joined.contains("rows that were fitted (0) or repeat a figure (0) are left out"), "{text}");
     validate(folder.path(), &["--html", "page.html", "--markdown", "rows.md"]);
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).expect("a file");

@@ -111,7 +111,9 @@ impl Setup {
         }
         let grid: u64 = match self.end {
             PhaseEnd::All { .. } => u64::from(self.nodes),
-            PhaseEnd::Neighbours { grid, .. } | PhaseEnd::Some { grid, .. } => grid.iter().map(|&n| u64::from(n)).product(),
+            PhaseEnd::Neighbours { grid, .. } | PhaseEnd::Some { grid, .. } => {
+                grid.iter().map(|&n| u64::from(n)).product()
+            }
             PhaseEnd::Panel { grid, .. } => grid.iter().map(|&n| u64::from(n)).product(),
         };
         if grid != u64::from(self.nodes) {
@@ -151,9 +153,10 @@ impl Setup {
     /// Approximate run time without noise, seconds.
     fn seconds(&self) -> f64 {
         let cost = match self.end {
-            PhaseEnd::All { cost } | PhaseEnd::Neighbours { cost, .. } | PhaseEnd::Panel { cost, .. } | PhaseEnd::Some { cost, .. } => {
-                cost
-            }
+            PhaseEnd::All { cost }
+            | PhaseEnd::Neighbours { cost, .. }
+            | PhaseEnd::Panel { cost, .. }
+            | PhaseEnd::Some { cost, .. } => cost,
         };
         (self.grain + cost) as f64 * self.phases as f64 / 1e9
     }

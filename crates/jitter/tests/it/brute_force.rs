@@ -117,7 +117,9 @@ fn brute_force(model: &Model, setup: &Setup, horizon: u64) -> u64 {
             let partners: Vec<usize> = match setup.end {
                 PhaseEnd::All { .. } => (0..nodes.len()).collect(),
                 PhaseEnd::Some { every, .. } if (phase + 1) % every == 0 => (0..nodes.len()).collect(),
-                PhaseEnd::Neighbours { grid, .. } | PhaseEnd::Some { grid, .. } => around(node, grid.map(|n| n as usize)),
+                PhaseEnd::Neighbours { grid, .. } | PhaseEnd::Some { grid, .. } => {
+                    around(node, grid.map(|n| n as usize))
+                }
                 PhaseEnd::Panel { grid: [rows, _], .. } => {
                     let rows = rows as usize;
                     (node / rows * rows..(node / rows + 1) * rows).collect()
@@ -423,9 +425,11 @@ fn traces_without_detours_have_nothing_to_replay() {
 
 #[test]
 fn the_number_of_threads_does_not_change_results() {
-    let phase_ends = |nodes| [PhaseEnd::All { cost: 900 }, PhaseEnd::Neighbours { cost: 900, grid: network::grid(nodes) }];
+    let phase_ends =
+        |nodes| [PhaseEnd::All { cost: 900 }, PhaseEnd::Neighbours { cost: 900, grid: network::grid(nodes) }];
     for phase_end in phase_ends(5000) {
-        let setup = Setup { nodes: 5000, cores: 2, grain: 100_000, imbalance: 0.0, phases: 40, end: phase_end, seed: 5 };
+        let setup =
+            Setup { nodes: 5000, cores: 2, grain: 100_000, imbalance: 0.0, phases: 40, end: phase_end, seed: 5 };
         let run = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| simulate(&mixed(), &setup).unwrap())

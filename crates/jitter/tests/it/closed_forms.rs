@@ -2,7 +2,7 @@
 
 use fxscope_jitter::closed;
 use fxscope_jitter::model::{self, Model};
-use fxscope_jitter::scale::{PhaseEnd, Outcome, Setup, simulate};
+use fxscope_jitter::scale::{Outcome, PhaseEnd, Setup, simulate};
 
 fn model(arrival: &str, length: &str, more: &str) -> Model {
     let text = format!(

@@ -86,7 +86,8 @@ fn lost(name: &str) -> f64 {
     let model = model::load(name).unwrap();
     let phase_end = PhaseEnd::All { cost: 0 };
     // Two million blocks of one millisecond.
-    let setup = Setup { nodes: 1, cores: 4, grain: 1_000_000, imbalance: 0.0, phases: 2_000_000, end: phase_end, seed: 3 };
+    let setup =
+        Setup { nodes: 1, cores: 4, grain: 1_000_000, imbalance: 0.0, phases: 2_000_000, end: phase_end, seed: 3 };
     simulate(&model, &setup).unwrap().noise() * 100.0
 }
 
@@ -112,7 +113,8 @@ fn linpack_loses_more_to_noise_on_many_nodes_yet_below_one_per_cent() {
 fn barriers_lose_what_linpack_does_not() {
     let noise = model::load("fx1").unwrap();
     let run = |phase_end| {
-        let setup = Setup { nodes: 512, cores: 4, grain: 1_000_000, imbalance: 0.0, phases: 2000, end: phase_end, seed: 3 };
+        let setup =
+            Setup { nodes: 512, cores: 4, grain: 1_000_000, imbalance: 0.0, phases: 2000, end: phase_end, seed: 3 };
         simulate(&noise, &setup).unwrap().noise()
     };
     let (barrier, panel) = (run(PhaseEnd::All { cost: 0 }), run(PhaseEnd::Panel { cost: 0, grid: square(512) }));

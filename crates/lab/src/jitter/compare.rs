@@ -1,6 +1,6 @@
 //! Remedies against noise, side by side.
 
-use fxscope_jitter::remedies::{Remedy, Options as Settings};
+use fxscope_jitter::remedies::{Options as Settings, Remedy};
 use fxscope_report::document::{Curve, Plot};
 use fxscope_report::sheet::{Cell, Sheet, Table};
 

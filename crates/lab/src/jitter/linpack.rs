@@ -104,8 +104,7 @@ fn efficiencies(shown: &[Shown]) -> Table {
 }
 
 fn shares(shown: &[Shown]) -> Table {
-    let mut table =
-        Table::new("Shares of the remaining time", ["nodes", "N", "DGEMM", "panels", "network", "noise"]);
+    let mut table = Table::new("Shares of the remaining time", ["nodes", "N", "DGEMM", "panels", "network", "noise"]);
     for Shown { estimate: e, .. } in shown {
         let mut cells = vec![Cell::number(e.problem.n, 0)];
         cells.extend([e.dgemm, e.panel, e.communication, e.noise].map(Cell::share));

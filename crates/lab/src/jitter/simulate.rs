@@ -1,7 +1,7 @@
 //! Phases under noise at several sizes.
 
 use fxscope_jitter::closed;
-use fxscope_jitter::scale::{PhaseEnd, Outcome, Setup};
+use fxscope_jitter::scale::{Outcome, PhaseEnd, Setup};
 use fxscope_report::document::{Curve, Plot};
 use fxscope_report::sheet::{Cell, Sheet, Table};
 
@@ -79,9 +79,10 @@ fn table(plan: &Plan, sizes: &[Size]) -> Table {
 /// Returns the time of the synchronisation without noise, ns.
 fn sync_time(setup: &Setup) -> f64 {
     match setup.end {
-        PhaseEnd::All { cost } | PhaseEnd::Neighbours { cost, .. } | PhaseEnd::Panel { cost, .. } | PhaseEnd::Some { cost, .. } => {
-            cost as f64
-        }
+        PhaseEnd::All { cost }
+        | PhaseEnd::Neighbours { cost, .. }
+        | PhaseEnd::Panel { cost, .. }
+        | PhaseEnd::Some { cost, .. } => cost as f64,
     }
 }
 

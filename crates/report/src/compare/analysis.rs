@@ -187,9 +187,8 @@ fn factor(ratio: f64) -> f64 {
 /// If there are several names, but not one for each subject.
 pub fn compare(subjects: &[Subject], names: &[&str]) -> Result<Comparison, String> {
     if subjects.len() < 2 {
-        return Err(
-            "there is only one kind of run to compare; give at least two files, or a file with different runs".to_owned()
-        );
+        return Err("there is only one kind of run to compare; give at least two files, or a file with different runs"
+            .to_owned());
     }
     assert!(names.len() < 2 || names.len() == subjects.len(), "a name for each subject");
     let name = |i: usize| names.get(i).or(names.first()).copied();

@@ -54,7 +54,9 @@ fn rate(text: &str) -> Result<f64, String> {
 /// Reads the files, writes the trace, and shows it.
 pub(super) fn import(args: &Args) -> Outcome {
     let Some(output) = replaceable(&args.output)? else {
-        return Err(format!("{}: not a regular file; give the path of a file for the trace", args.output.display()).into());
+        return Err(
+            format!("{}: not a regular file; give the path of a file for the trace", args.output.display()).into()
+        );
     };
     let names: Vec<String> = args.files.iter().map(|path| path.display().to_string()).collect();
     let contents = args.files.iter().map(|path| fxscope::host::read(path, MOST_BYTES));

@@ -94,7 +94,9 @@ const SHORTEST: Duration = Duration::from_millis(10);
 pub(super) fn measure(args: &Args) -> Outcome {
     let plan = plan(args)?;
     let Some(place) = replaceable(&args.output)? else {
-        return Err(format!("{}: not a regular file; give the path of a file for the trace", args.output.display()).into());
+        return Err(
+            format!("{}: not a regular file; give the path of a file for the trace", args.output.display()).into()
+        );
     };
     let perf = (args.causes == Causes::Auto).then_some(args.perf.as_path());
     interrupt::catch()?;
