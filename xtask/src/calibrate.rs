@@ -10,7 +10,7 @@ mod rows;
 
 use std::path::{Path, PathBuf};
 
-use fxscope_pmu::formula::{Formula, Over, Scope};
+use fxscope_pmu::formula::{Formula, Reduction, Scope};
 use fxscope_validate::{Row, Run, Suite};
 
 use crate::{kernel, power, root};
@@ -104,7 +104,7 @@ impl Scope<String> for Seconds {
         (name == "seconds").then_some(self.0)
     }
 
-    fn threads(&self, _: Over, _: &Formula) -> Option<f64> {
+    fn threads(&self, _: Reduction, _: &Formula) -> Option<f64> {
         None
     }
 }

@@ -27,6 +27,6 @@ fn main() -> Result<(), String> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or("VmHWM unknown");
     println!("detours about {:.3e}, {seconds:.1} s, {peak}", setup.detours(&model));
-    println!("slowdown {:.5}, {:?}, lost {:?}", outcome.slowdown(), outcome.sure, outcome.lost);
+    println!("slowdown {:.5}, {:?}, lost {:?}", outcome.slowdown(), outcome.confidence, outcome.lost);
     Ok(())
 }

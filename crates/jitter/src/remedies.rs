@@ -3,7 +3,7 @@
 //! Each remedy changes a model or a setup; [`crate::scale`] then computes its effect. All do the same work, except a
 //! larger grain, which means more work.
 
-use crate::model::{Arrival, Correlation, Model, On, Source};
+use crate::model::{Arrival, Correlation, Model, Source, Target};
 use crate::network::{Network, Sync};
 use crate::scale::{PhaseEnd, Setup};
 
@@ -59,7 +59,7 @@ impl Remedy {
         Remedy::FewerCollectives,
     ];
 
-    /// Short name.
+    /// Returns the short name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -73,7 +73,7 @@ impl Remedy {
         }
     }
 
-    /// What it does, in a sentence.
+    /// Returns what it does, in a sentence.
     #[must_use]
     pub fn words(self, options: &Options) -> String {
         match self {
@@ -99,7 +99,7 @@ impl Remedy {
         }
     }
 
-    /// Why it is not applicable; `None` if it is.
+    /// Returns why it is not applicable; `None` if it is.
     #[must_use]
     pub fn refused(self, model: &Model, setup: &Setup) -> Option<&'static str> {
         let free = model.sources.iter().any(movable);
@@ -114,7 +114,7 @@ impl Remedy {
         }
     }
 
-    /// The model and the setup with the remedy applied.
+    /// Returns the model and the setup with the remedy applied.
     #[must_use]
     pub fn apply(self, model: &Model, setup: &Setup, options: &Options, network: &Network) -> (Model, Setup) {
         let (mut model, mut setup) = (model.clone(), setup.clone());
@@ -147,12 +147,12 @@ impl Remedy {
 
 /// Whether a source can move: it strikes any core of a node, or only some cores, or consists of recorded threads.
 fn movable(source: &Source) -> bool {
-    matches!(&source.arrival, Arrival::Trace(trace) if trace.movable) || source.on != On::Cores
+    matches!(&source.arrival, Arrival::Trace(trace) if trace.movable) || source.on != Target::Cores
 }
 
 /// Removes the last core from a source.
 fn without_core(source: &mut Source, cores: u32) {
-    if let On::Chosen(chosen) = &mut source.on {
+    if let Target::Chosen(chosen) = &mut source.on {
         chosen.retain(|&core| u32::from(core) < cores);
     }
 }

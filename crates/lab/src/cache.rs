@@ -42,7 +42,7 @@ impl Cache {
         Cache::new(folder, &simulator)
     }
 
-    /// A cache that stores nothing.
+    /// Returns a cache that stores nothing.
     #[must_use]
     pub fn none() -> Cache {
         Cache { folder: None, simulator: Vec::new() }
@@ -90,7 +90,7 @@ fn load<T: DeserializeOwned>(file: &Path) -> Option<T> {
 
 /// Writes a file atomically.
 fn store<T: Serialize>(file: &Path, value: &T) -> Result<(), Error> {
-    let failed = |e: std::io::Error| Error::Question(format!("{}: cannot be written ({e})", file.display()));
+    let failed = |e: std::io::Error| Error::Request(format!("{}: cannot be written ({e})", file.display()));
     let mut draft = tempfile::NamedTempFile::new_in(file.parent().unwrap_or(Path::new("."))).map_err(failed)?;
     let text = serde_json::to_vec(value).map_err(|e| failed(e.into()))?;
     draft.write_all(&text).map_err(failed)?;

@@ -9,15 +9,15 @@ pub enum Error {
     /// The scenario cannot run.
     #[error(transparent)]
     Scenario(#[from] fxscope_session::Error),
-    /// The question cannot be answered; the message says what is missing or what to ask instead.
+    /// The request cannot be fulfilled; the message says what is missing or what to change.
     #[error("{0}")]
-    Question(String),
+    Request(String),
     /// The program ended in a way that gives no result.
     #[error("{message}")]
     Ended {
         /// How it ended.
         finish: Finish,
-        /// What that means for the question.
+        /// What that means for the request.
         message: String,
     },
     /// [`crate::Progress::stop_requested`] ended it. What was finished by then is in the cache.
@@ -36,12 +36,12 @@ impl From<LoadError> for Error {
 
 impl From<String> for Error {
     fn from(message: String) -> Error {
-        Error::Question(message)
+        Error::Request(message)
     }
 }
 
 impl From<&str> for Error {
     fn from(message: &str) -> Error {
-        Error::Question(message.to_owned())
+        Error::Request(message.to_owned())
     }
 }

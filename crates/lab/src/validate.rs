@@ -16,9 +16,8 @@ pub fn execute(suite: &Suite, simulator: &Simulator, cache: &Cache, runner: Runn
     runs.sort_by_key(|run| Reverse(run.suite));
     let stopped = || runner.progress().stop_requested();
     let counts = |run: &&Run| {
-        let key = || simulator.key(run).map_err(Error::Question);
-        let made: Result<Counts, Error> =
-            cache.get_or(key, || simulator.counts(run, &stopped).map_err(Error::Question));
+        let key = || simulator.key(run).map_err(Error::Request);
+        let made: Result<Counts, Error> = cache.get_or(key, || simulator.counts(run, &stopped).map_err(Error::Request));
         (run.run.clone(), made.map_err(|e| e.to_string()))
     };
     Ok(runner.batch(&runs, |run| run.run.clone(), counts)?.into_iter().collect())

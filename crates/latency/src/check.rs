@@ -2,7 +2,7 @@
 
 use crate::methods::second;
 use crate::methods::stalls::{self, Coefficients};
-use crate::methods::{METHODS, Method, Program, Second};
+use crate::methods::{METHODS, Method, Program, SecondRun};
 use crate::{Counts, System, predict};
 
 /// Largest error of a good prediction, percent of the simulated time.
@@ -27,7 +27,7 @@ pub struct Sample {
     /// The machine.
     pub system: System,
     /// A run with memory of another node, or why there is none.
-    pub second: Result<Second, String>,
+    pub second: Result<SecondRun, String>,
     /// Memory latencies, nanoseconds, and simulated slowdowns.
     pub simulated: Vec<(f64, f64)>,
 }

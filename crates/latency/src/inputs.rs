@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use fxscope_pmu::formula::{Formula, Over, Scope};
+use fxscope_pmu::formula::{Formula, Reduction, Scope};
 use fxscope_pmu::{CYCLES, TICKS, scope};
 use fxscope_record::{ALL, Intervals, Origin, Region, Run};
 use serde::Deserialize;
@@ -57,7 +57,7 @@ pub struct Event {
 
 /// Counts taken from a part of a record.
 #[derive(Clone, Debug)]
-pub struct Taken {
+pub struct RegionCounts {
     /// The processor whose events they are.
     pub pmu: &'static Pmu,
     /// The counts.
@@ -95,7 +95,7 @@ pub fn pmus() -> &'static [Pmu] {
 /// Parses the table.
 ///
 /// # Errors
-/// What is invalid.
+/// If the table is invalid.
 pub fn parse(text: &str) -> Result<Vec<Pmu>, String> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -148,7 +148,7 @@ pub fn parse(text: &str) -> Result<Vec<Pmu>, String> {
 ///
 /// # Errors
 /// See [`Unusable`].
-pub fn take(run: &Run, region: &Region, threads: Option<f64>) -> Result<Taken, Unusable> {
+pub fn take(run: &Run, region: &Region, threads: Option<f64>) -> Result<RegionCounts, Unusable> {
     let totals = scope::totals(&fxscope_pmu::of_run(run).events, region, &run.constants);
     let pmu = Pmu::of(run, &totals).ok_or_else(|| Unusable::NoEvents(run.machine.clone()))?;
     let seconds = seconds(run, region).ok_or_else(|| Unusable::NoTime(region.name.clone()))?;
@@ -163,7 +163,7 @@ pub fn take(run: &Run, region: &Region, threads: Option<f64>) -> Result<Taken, U
         })
     });
     let (counts, missing) = pmu.counts(&totals, seconds, threads);
-    Ok(Taken { pmu, counts, missing, notes })
+    Ok(RegionCounts { pmu, counts, missing, notes })
 }
 
 /// Returns the counts of a run by interval, in order. `threads` is the number of cores that worked at a time.
@@ -307,7 +307,7 @@ impl Scope<String> for Names<'_> {
         })
     }
 
-    fn threads(&self, _: Over, _: &Formula) -> Option<f64> {
+    fn threads(&self, _: Reduction, _: &Formula) -> Option<f64> {
         // Totals have no threads.
         None
     }

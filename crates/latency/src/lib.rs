@@ -19,6 +19,6 @@ mod system;
 
 pub use counts::{Counts, Quantity};
 pub use kind::Kind;
-pub use methods::{Method, Program, Second};
-pub use predict::{LATENCIES, Point, Prediction, Row, Says, predict};
+pub use methods::{Method, Program, SecondRun};
+pub use predict::{LATENCIES, MethodResult, Point, Prediction, Row, predict};
 pub use system::System;

@@ -1,6 +1,6 @@
 //! All methods, at several latencies.
 
-use crate::methods::{Gives, METHODS, Method, Program};
+use crate::methods::{Calculation, METHODS, Method, Program};
 use crate::{Kind, Quantity};
 
 /// Default memory latencies, nanoseconds: those of the published study.
@@ -42,12 +42,12 @@ pub struct Row {
     pub method: &'static Method,
     /// For each point its slowdown, `None` where nothing is predicted, or the method's number; or why the method cannot be
     /// used.
-    pub says: Result<Says, String>,
+    pub result: Result<MethodResult, String>,
 }
 
 /// Prediction of a usable method.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Says {
+pub enum MethodResult {
     /// Slowdowns, point by point.
     Slowdowns(Vec<Option<f64>>),
     /// A number.
@@ -75,8 +75,8 @@ impl Prediction {
     /// Returns the slowdowns that a method predicts; `None` if it cannot be used or predicts none.
     #[must_use]
     pub fn slowdowns(&self, id: &str) -> Option<&[Option<f64>]> {
-        match &self.rows.iter().find(|row| row.method.id == id)?.says {
-            Ok(Says::Slowdowns(slowdowns)) => Some(slowdowns),
+        match &self.rows.iter().find(|row| row.method.id == id)?.result {
+            Ok(MethodResult::Slowdowns(slowdowns)) => Some(slowdowns),
             _ => None,
         }
     }
@@ -101,20 +101,20 @@ pub fn predict(program: &Program<'_>, latencies: &[f64]) -> Prediction {
     let rows: Vec<Row> = METHODS.iter().map(|method| row(method, program, &points)).collect();
     let most = points.iter().map(|point| point.added_ns).fold(0.0, f64::max);
     let kind = Kind::of(program, most * 1e-9);
-    let usable = |id: &str| rows.iter().any(|row| row.method.id == id && row.says.is_ok());
+    let usable = |id: &str| rows.iter().any(|row| row.method.id == id && row.result.is_ok());
     let trust = kind.trust(&usable).and_then(|(id, why)| Some((Method::with_id(id)?, why)));
     Prediction { base_ns, points, rows, kind, trust, outstanding: outstanding(program) }
 }
 
 fn row(method: &'static Method, program: &Program<'_>, points: &[Point]) -> Row {
-    let says = method.usable(program).map(|()| match method.gives {
-        Gives::Number(number) => Says::Number(number(program)),
-        Gives::Slowdown(slowdown) => {
+    let result = method.usable(program).map(|()| match method.calculation {
+        Calculation::Number(number) => MethodResult::Number(number(program)),
+        Calculation::Slowdown(slowdown) => {
             let at = |point: &Point| point.is_slower().then(|| slowdown(program, point.added_ns * 1e-9));
-            Says::Slowdowns(points.iter().map(at).collect())
+            MethodResult::Slowdowns(points.iter().map(at).collect())
         }
     });
-    Row { method, says }
+    Row { method, result }
 }
 
 fn outstanding(program: &Program<'_>) -> Vec<(f64, f64)> {

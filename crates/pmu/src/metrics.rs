@@ -61,13 +61,13 @@ const CONSTANTS: &[Constant] = &[
     ("memory_peak", |spec| spec.memory.peak_bytes_per_second as f64),
 ];
 
-/// The values of all constants for a machine, by name.
+/// Returns the values of all constants for a machine, by name.
 #[must_use]
 pub fn constants(spec: &Spec) -> BTreeMap<String, f64> {
     CONSTANTS.iter().map(|(name, value)| ((*name).to_owned(), value(spec))).collect()
 }
 
-/// The constants available to formulas, in order; `None` where `values` lacks one.
+/// Returns the constants available to formulas, in order; `None` where `values` lacks one.
 pub(crate) fn constant_values(values: &BTreeMap<String, f64>) -> Vec<Option<f64>> {
     CONSTANTS.iter().map(|(name, _)| values.get(*name).copied()).collect()
 }
@@ -207,10 +207,10 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// The built-in metrics.
+    /// Returns the built-in metrics.
     ///
     /// # Panics
-    /// When they are invalid, which a test rules out.
+    /// If they are invalid, which a test rules out.
     #[must_use]
     pub fn built_in() -> &'static Metrics {
         static METRICS: LazyLock<Metrics> = LazyLock::new(|| {
@@ -288,46 +288,46 @@ impl Metrics {
         false
     }
 
-    /// The groups in order.
+    /// Returns the groups in order.
     #[must_use]
     pub fn groups(&self) -> &[Group] {
         &self.groups
     }
 
-    /// The group `name`.
+    /// Returns the group `name`.
     #[must_use]
     pub fn group(&self, name: &str) -> Option<&Group> {
         self.groups.iter().find(|g| g.name == name)
     }
 
-    /// The tables of the CPU performance analysis report.
+    /// Returns the tables of the CPU performance analysis report.
     #[must_use]
     pub fn tables(&self) -> &[Table] {
         &self.tables
     }
 
-    /// All metrics, group by group.
+    /// Returns all metrics, group by group.
     pub fn all(&self) -> impl Iterator<Item = &Metric> {
         self.groups.iter().flat_map(|g| &g.metrics)
     }
 
-    /// The metric `name`.
+    /// Returns the metric `name`.
     #[must_use]
     pub fn named(&self, name: &str) -> Option<&Metric> {
         self.all().nth(self.place(name)?)
     }
 
-    /// The index of the metric `name`.
+    /// Returns the index of the metric `name`.
     pub(crate) fn place(&self, name: &str) -> Option<usize> {
         self.places.get(name).copied()
     }
 
-    /// The counts that formulas use.
+    /// Returns the counts that formulas use.
     pub(crate) fn counts(&self) -> &[Count] {
         &self.counts
     }
 
-    /// The formulas of all metrics, then those of columns.
+    /// Returns the formulas of all metrics, then those of columns.
     pub(crate) fn definitions(&self) -> &[Definition] {
         &self.definitions
     }

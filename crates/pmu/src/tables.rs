@@ -71,7 +71,7 @@ pub struct Mark {
     /// Marks values below this.
     pub below: Option<f64>,
     /// Another metric that must be large enough.
-    pub with: Option<With>,
+    pub with: Option<Condition>,
     /// What the mark means.
     pub tone: Tone,
     /// How to interpret it.
@@ -81,7 +81,7 @@ pub struct Mark {
 /// A metric that must be large enough.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct With {
+pub struct Condition {
     /// Its name.
     pub metric: String,
     /// Its minimum.

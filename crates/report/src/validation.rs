@@ -13,7 +13,7 @@ const ROOM: usize = 50;
 
 pub(crate) const TITLE: &str = "The model compared with measured results";
 
-/// The report of a validation: accuracy of the model, remarks about individual rows, and all rows.
+/// Returns the report of a validation: accuracy of the model, remarks about individual rows, and all rows.
 #[must_use]
 pub fn document(outcomes: &[Outcome]) -> Document {
     let mut all = vec![answer(outcomes), said(outcomes)];
@@ -88,7 +88,7 @@ fn error(outcome: &Outcome, error: f64) -> String {
     format!("{error:+.1} {}", if outcome.row.is_points() { "pt" } else { "%" })
 }
 
-/// Why a row does not count in the accuracy; empty if it does.
+/// Returns why a row does not count in the accuracy; empty if it does.
 pub(crate) fn used(outcome: &Outcome) -> &'static str {
     match (outcome.fitted, outcome.repeats) {
         (true, _) => "fitted",
@@ -97,7 +97,7 @@ pub(crate) fn used(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// Accuracy over the figures that test the model: those that nothing is fitted to, each once.
+/// Returns the accuracy over the figures that test the model: those that nothing is fitted to, each once.
 pub(crate) fn checked<'a>(outcomes: impl IntoIterator<Item = &'a Outcome<'a>>) -> Accuracy {
     Accuracy::of(outcomes.into_iter().filter(|outcome| outcome.is_independent()))
 }
@@ -108,7 +108,7 @@ pub(crate) fn left_out(outcomes: &[Outcome]) -> (usize, usize) {
     (count("fitted"), count("again"))
 }
 
-/// The result in a sentence or two.
+/// Returns the result in a sentence or two.
 pub(crate) fn answer_text(outcomes: &[Outcome]) -> String {
     let Accuracy { relative, runs, .. } = checked(outcomes);
     let (fitted, again) = left_out(outcomes);
@@ -228,7 +228,7 @@ fn notes(outcomes: &[Outcome]) -> Vec<String> {
     notes
 }
 
-/// A sentence for each row that could not be simulated or deviates from what its file states.
+/// Returns a sentence for each row that could not be simulated or deviates from what its file states.
 pub(crate) fn unexpected(outcomes: &[Outcome]) -> Vec<String> {
     let mut notes = Vec::new();
     for outcome in outcomes {
@@ -255,8 +255,8 @@ pub(crate) fn unexpected(outcomes: &[Outcome]) -> Vec<String> {
     notes
 }
 
-/// The validation for programs: the accuracy of the figures that test the model, as `headline`; that of all rows, as
-/// `all`; that of each family; and every row.
+/// Returns the validation for programs: the accuracy of the figures that test the model, as `headline`; that of all
+/// rows, as `all`; that of each family; and every row.
 #[must_use]
 pub fn json(suite: &str, outcomes: &[Outcome]) -> Json {
     let of_kind = |kind: Kind| accuracy_json(&checked(outcomes.iter().filter(move |outcome| outcome.kind == kind)));

@@ -28,7 +28,7 @@ const TERMINAL: &str = "/dev/tty";
 
 /// The kernel's protection of the host, in addition to fxscope's own checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Barrier {
+pub enum HostProtection {
     /// Landlock, and what it permits.
     Landlock {
         /// The version of Landlock's interface.
@@ -40,11 +40,11 @@ pub enum Barrier {
     None(String),
 }
 
-impl fmt::Display for Barrier {
+impl fmt::Display for HostProtection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Barrier::Landlock { abi, allowed } => write!(f, "Landlock ABI {abi}: {allowed}"),
-            Barrier::None(why) => write!(f, "none: {why}"),
+            HostProtection::Landlock { abi, allowed } => write!(f, "Landlock ABI {abi}: {allowed}"),
+            HostProtection::None(why) => write!(f, "none: {why}"),
         }
     }
 }
@@ -74,19 +74,19 @@ pub(crate) fn on_its_own_thread<R: Send>(run: impl FnOnce() -> R + Send) -> std:
 }
 
 /// Removes all access that `needs` does not name from the calling thread and threads that it starts.
-pub(crate) fn restrict(needs: &Needs<'_>) -> Barrier {
+pub(crate) fn restrict(needs: &Needs<'_>) -> HostProtection {
     match rules(needs).and_then(RulesetCreated::restrict_self) {
         Ok(RestrictionStatus { landlock: LandlockStatus::Available { effective_abi, .. }, ruleset, .. })
             if ruleset != RulesetStatus::NotEnforced =>
         {
             let abi = (effective_abi as i32).min(NEWEST as i32);
-            Barrier::Landlock { abi, allowed: allowed(needs.access, abi) }
+            HostProtection::Landlock { abi, allowed: allowed(needs.access, abi) }
         }
-        Ok(status) => Barrier::None(why_not(status.landlock)),
+        Ok(status) => HostProtection::None(why_not(status.landlock)),
         // A kernel that is too old rejects the rules. The version it supports shows when something else is restricted,
         // which the thread does not need either.
         Err(error) => {
-            Barrier::None(no_programs().map_or_else(|_| error.to_string(), |status| why_not(status.landlock)))
+            HostProtection::None(no_programs().map_or_else(|_| error.to_string(), |status| why_not(status.landlock)))
         }
     }
 }
@@ -188,8 +188,8 @@ mod tests {
     fn restricted<R: Send>(access: &Access, act: impl FnOnce() -> R + Send) -> Option<R> {
         let needs = Needs { access, shared_folder: None, files: &[] };
         on_its_own_thread(|| match restrict(&needs) {
-            Barrier::Landlock { .. } => Some(act()),
-            Barrier::None(why) => {
+            HostProtection::Landlock { .. } => Some(act()),
+            HostProtection::None(why) => {
                 skip(format_args!("skipped: {why}"));
                 None
             }
@@ -238,11 +238,11 @@ mod tests {
         let standard = Access::standard();
         let abi = on_its_own_thread(|| restrict(&Needs { access: &standard, shared_folder: None, files: &[] }));
         match abi.expect("a thread") {
-            Barrier::Landlock { abi, .. } if abi >= 4 => {
+            HostProtection::Landlock { abi, .. } if abi >= 4 => {
                 assert_eq!(restricted(&standard, connects), Some(false));
                 assert_eq!(restricted(&Access { network: true, ..standard }, connects), Some(true));
             }
-            barrier => skip(format_args!("skipped: {barrier}")),
+            protection => skip(format_args!("skipped: {protection}")),
         }
         assert!(connects());
     }

@@ -29,8 +29,8 @@ mod sectors;
 mod serial;
 mod session;
 
-pub use annotate::{Wanted, annotate, source_line};
-pub use contain::Barrier;
+pub use annotate::{FunctionSelection, annotate, source_line};
+pub use contain::HostProtection;
 pub use described::machine_constants;
 pub use environment::guest_environment;
 pub use error::Error;

@@ -36,7 +36,7 @@ impl CallPages {
     /// file's name, or the end of its path), or the one at an address.
     ///
     /// # Errors
-    /// What is wrong with the text, and how to write it.
+    /// If the text is malformed; the message says how to write it.
     pub fn parse(text: &str, pages: MappingPages) -> Result<CallPages, String> {
         let number = |text: &str| integer(text).ok_or_else(|| format!("'{text}' is not a number; {HOW}"));
         let calls = match (text.rsplit_once(':'), text.rsplit_once('+')) {

@@ -47,7 +47,7 @@ impl PageOption {
     /// Parses `SEGMENT=SIZE`, `all=SIZE` or `mmap@CALL=SIZE`; a call may have `thp` instead of a size.
     ///
     /// # Errors
-    /// What is wrong with the text and how to write it.
+    /// If the text is malformed; the message says how to write it.
     pub fn parse(text: &str) -> Result<PageOption, String> {
         let (name, pages) = text.split_once('=').ok_or("write it as SEGMENT=SIZE, such as bss=2MiB")?;
         let bytes = || integer(pages).ok_or_else(|| format!("'{pages}' is not a size; write it like 64KiB or 2MiB"));

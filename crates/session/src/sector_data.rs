@@ -27,7 +27,7 @@ impl SectorData {
     /// optional), or addresses (`0xADDRESS:BYTES`).
     ///
     /// # Errors
-    /// What is wrong with the text, and how to write it.
+    /// If the text is malformed; the message says how to write it.
     pub fn parse(text: &str, sector: u8) -> Result<SectorData, String> {
         const HOW: &str = "write NAME, NAME+OFFSET:BYTES or 0xADDRESS:BYTES";
         let number = |text: &str| integer(text).ok_or_else(|| format!("'{text}' is not a number; {HOW}"));

@@ -27,7 +27,7 @@ impl SectorOption {
     /// Parses `L1=WAYS`, `L2=WAYS` or `assign=DATA`.
     ///
     /// # Errors
-    /// What is wrong with the text and how to write it.
+    /// If the text is malformed; the message says how to write it.
     pub fn parse(text: &str) -> Result<SectorOption, String> {
         const HOW: &str = "write L1=WAYS, L2=WAYS or assign=DATA, such as L2=10,assign=b";
         let (key, value) = text.split_once('=').ok_or(HOW)?;

@@ -14,7 +14,7 @@ use fxscope_sim::{
     BlockObserver, Control, HostThreads, Options, Progress, Simulation, SpinLoops, Window, page_sizes, platform,
 };
 
-use crate::contain::{Barrier, Needs, on_its_own_thread, restrict};
+use crate::contain::{HostProtection, Needs, on_its_own_thread, restrict};
 use crate::host_view::HostView;
 use crate::sector_data::find_all;
 use crate::{CallPages, Request, SectorData, counted, machine_memory};
@@ -27,14 +27,14 @@ pub struct Session {
     sectors: Vec<(Range<u64>, u8)>,
     /// Calls whose mappings have their own page size, and the indices of their rules in the process.
     call_pages: Vec<(CallPages, Range<usize>)>,
-    barrier: Barrier,
+    protection: HostProtection,
     host: HostView,
 }
 
 impl Session {
     /// Loads the program and passes it to `with`, which runs it, on a new thread. After the program is loaded, the
     /// kernel removes that thread's access to everything that the program may not use, as far as it can
-    /// ([`Session::barrier`]): whatever else `with` needs on the host must be opened before.
+    /// ([`Session::protection`]): whatever else `with` needs on the host must be opened before.
     ///
     /// # Errors
     /// If the program cannot run.
@@ -73,7 +73,7 @@ impl Session {
         setup.platform.hpc.set_stream_detect(options.stream_detect);
         setup.shared_folder = shared_folder.clone();
         let process = Guest::open(&request.program, setup)?;
-        let barrier = restrict(&Needs {
+        let protection = restrict(&Needs {
             access: &request.access,
             shared_folder: shared_folder.as_deref().map(SharedFolder::path),
             files: &process.mapped_files(),
@@ -97,15 +97,15 @@ impl Session {
             request,
             sectors: Vec::new(),
             call_pages: Vec::new(),
-            barrier,
+            protection,
             host,
         })
     }
 
     /// Returns the kernel's protection of the host.
     #[must_use]
-    pub fn barrier(&self) -> &Barrier {
-        &self.barrier
+    pub fn protection(&self) -> &HostProtection {
+        &self.protection
     }
 
     /// Assigns data of the program to sectors of the caches, whatever its pointers say. All other data are then in the

@@ -36,7 +36,7 @@ const BULK_MISS: u64 = 10;
 /// Required speedup of bulk mode. With 1, sweeps under 64 classes take twice as long.
 const PAYS: u64 = 2;
 
-/// Number of workers for `accesses` class-accesses.
+/// Returns the number of workers for `accesses` class-accesses.
 pub fn workers_for(accesses: usize) -> usize {
     if accesses < PARALLEL_FROM { 1 } else { rayon::current_num_threads() }
 }

@@ -40,7 +40,7 @@ pub struct HitFilter {
 }
 
 impl HitFilter {
-    /// An empty filter. Pages have `1 << shift` bytes.
+    /// Creates an empty filter. Pages have `1 << shift` bytes.
     #[must_use]
     pub fn new(shift: u32) -> HitFilter {
         HitFilter {
@@ -68,7 +68,7 @@ impl HitFilter {
         self.replaced = true;
     }
 
-    /// Number of accesses so far.
+    /// Returns the number of accesses so far.
     pub fn now(&self) -> u64 {
         self.now
     }
@@ -162,7 +162,7 @@ impl HitFilter {
         (best.0, (u64::BITS - best.1.leading_zeros() + self.shift).min(u64::BITS))
     }
 
-    /// Bit mask of the classes that are known to hold the page of a slot.
+    /// Returns the bit mask of the classes that are known to hold the page of a slot.
     #[inline(always)]
     pub fn classes(&self, slot: usize) -> &[u64] {
         self.held.row(slot)

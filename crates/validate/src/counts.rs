@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fxscope_pmu::formula::{Formula, Over, Scope};
+use fxscope_pmu::formula::{Formula, Reduction, Scope};
 use serde::{Deserialize, Serialize};
 
 use crate::suite::BEFORE;
@@ -86,16 +86,16 @@ impl Scope<String> for Names<'_> {
         }
     }
 
-    fn threads(&self, over: Over, formula: &Formula) -> Option<f64> {
+    fn threads(&self, over: Reduction, formula: &Formula) -> Option<f64> {
         let mut each = self.run.threads.iter().map(|events| {
             let run = self.run.of_thread(events);
             formula.value(&Names { run: &run, before: None })
         });
         match over {
-            Over::First => each.next()?,
-            Over::Most => each.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max),
+            Reduction::First => each.next()?,
+            Reduction::Most => each.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max),
             // No row uses the CMG of a thread.
-            Over::Cmg => None,
+            Reduction::Cmg => None,
         }
     }
 }

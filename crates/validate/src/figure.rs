@@ -1,6 +1,6 @@
 //! Kinds of figures, and detection of rows that state the same figure of a run.
 
-use fxscope_pmu::formula::{Formula, Over, Scope};
+use fxscope_pmu::formula::{Formula, Reduction, Scope};
 
 use crate::Row;
 use crate::suite::BEFORE;
@@ -118,7 +118,7 @@ impl Scope<String> for Point {
         })
     }
 
-    fn threads(&self, _: Over, _: &Formula) -> Option<f64> {
+    fn threads(&self, _: Reduction, _: &Formula) -> Option<f64> {
         None
     }
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use fxscope::Wanted;
+use fxscope::FunctionSelection;
 use fxscope::lab::Runner;
 use fxscope::machine::Spec;
 use fxscope::record::{Finish, Run};
@@ -87,8 +87,8 @@ pub(super) fn annotate(args: &Args) -> Outcome {
         say(&format!("the program cannot continue: {message}"));
     }
     let wanted = match args.function.as_slice() {
-        [] => Wanted::Hottest(args.top),
-        names => Wanted::Named(names.to_vec()),
+        [] => FunctionSelection::Hottest(args.top),
+        names => FunctionSelection::Named(names.to_vec()),
     };
     let annotation = fxscope::annotate(&run, args.program.as_deref(), &spec, &wanted)?;
     // A file that the user names must be usable; one found automatically may be missing.

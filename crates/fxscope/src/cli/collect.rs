@@ -87,7 +87,7 @@ pub(super) fn collect(args: &Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The runs of a measurement, or an error if a signal ended it.
+/// Returns the runs of a measurement, or an error if a signal ended it.
 pub(super) fn measured(runs: Result<Vec<Run>, lab::Error>) -> Result<Vec<Run>, Failure> {
     match runs {
         Err(lab::Error::Stopped) => {

@@ -18,12 +18,13 @@ pub(super) struct Console {
 }
 
 impl Console {
-    /// A console that leaves signals to their default action. `quiet`: no messages and no line for the foreground run.
+    /// Creates a console that leaves signals to their default action. `quiet`: no messages and no line for the
+    /// foreground run.
     pub(super) fn new(quiet: bool) -> Console {
         Console { quiet, bar: Mutex::new(None), line: Mutex::new(None) }
     }
 
-    /// A console whose first signal ends the laboratory, which can then show what it has so far.
+    /// Returns a console whose first signal ends the laboratory, which can then show what it has so far.
     pub(super) fn catching_signals(quiet: bool) -> Result<Console, Failure> {
         interrupt::catch()?;
         Ok(Console::new(quiet))

@@ -56,7 +56,7 @@ impl TraceTarget {
         }))
     }
 
-    /// The window to trace.
+    /// Returns the window to trace.
     pub(super) fn window(&mut self) -> Window<'_> {
         Window::new(self.from, self.instructions, &mut self.konata)
     }

@@ -94,7 +94,7 @@ fn status_of(error: &dyn Any) -> u8 {
         Some(lab::Error::Stopped | lab::Error::Ended { finish: Finish::Stopped, .. }) => interrupt::status(),
         // Statuses have eight bits.
         Some(lab::Error::Ended { finish, .. }) => finish.exit_code().map_or(FAILED, |code| code as u8),
-        Some(lab::Error::Question(_) | lab::Error::Host(_)) | None => FAILED,
+        Some(lab::Error::Request(_) | lab::Error::Host(_)) | None => FAILED,
     }
 }
 

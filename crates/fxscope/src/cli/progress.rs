@@ -8,7 +8,7 @@ use fxscope::Progress;
 use fxscope::report::render::quantity::quantity;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A bar on standard error that shows how many runs of a batch are done.
+/// Returns a bar on standard error that shows how many runs of a batch are done.
 pub(super) fn bar(runs: u64) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(runs), ProgressDrawTarget::stderr());
     let template = "{bar:40} {pos} of {len} runs, {elapsed}  {msg}";
@@ -16,7 +16,7 @@ pub(super) fn bar(runs: u64) -> ProgressBar {
     bar
 }
 
-/// A bar on standard error that shows how many seconds of a measurement have passed.
+/// Returns a bar on standard error that shows how many seconds of a measurement have passed.
 pub(super) fn seconds_bar(whole: Duration) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(whole.as_secs().max(1)), ProgressDrawTarget::stderr());
     let style = ProgressStyle::with_template("{bar:40} {pos} of {len} s");

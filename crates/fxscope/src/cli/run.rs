@@ -80,20 +80,20 @@ pub(super) fn run(args: &Args) -> Outcome {
     let mut trace = TraceTarget::check(&args.trace, args.mode)?;
     let stdio = output::program_streams(json_target.as_ref())?;
     let console = Console::catching_signals(args.quiet)?;
-    let (run, barrier) = prepared.contained(stdio, |session| {
-        let barrier = session.barrier().clone();
+    let (run, protection) = prepared.contained(stdio, |session| {
+        let protection = session.protection().clone();
         let run = simulate(&console, session, |session, watch| match &mut trace {
             Some(trace) => session.run_traced(watch, &mut trace.window()),
             None => session.run(watch),
         });
-        (run, barrier)
+        (run, protection)
     })?;
     if let Some(name) = args.interval_region.as_deref().filter(|name| run.region(name).is_none()) {
         say(&format!("--interval-region: the program marked no region '{name}', so its intervals counted nothing"));
     }
     show(args, &run);
     if args.verbose {
-        say(&format!("protection by the host's kernel: {barrier}"));
+        say(&format!("protection by the host's kernel: {protection}"));
     }
     let saved = save(record_target, json_target, trace, &run);
     Ok(if saved { status(&run.finish) } else { ExitCode::from(FAILED) })

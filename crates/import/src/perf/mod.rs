@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use fxscope_record::{ALL, Run};
 
 use crate::rows::{self, Pass, Who};
-use crate::{Machine, Problem, Source, event_name};
+use crate::{FileError, Machine, Source, event_name};
 use intervals::Series;
 
 /// Options of the import.
@@ -83,7 +83,7 @@ struct Contents<'a> {
 /// # Errors
 /// Errors with file and line: not output of perf, missing, scaled or invalid counts, files of different programs or
 /// threads.
-pub fn read(sources: &[Source<'_>], machine: &Machine, options: &Options) -> Result<Vec<Run>, Problem> {
+pub fn read(sources: &[Source<'_>], machine: &Machine, options: &Options) -> Result<Vec<Run>, FileError> {
     let mut passes = Vec::new();
     for source in sources {
         passes.push((*source, pass(source, machine, options)?));
@@ -92,7 +92,7 @@ pub fn read(sources: &[Source<'_>], machine: &Machine, options: &Options) -> Res
 }
 
 /// Reads one file.
-fn pass(source: &Source<'_>, machine: &Machine, options: &Options) -> Result<Pass, Problem> {
+fn pass(source: &Source<'_>, machine: &Machine, options: &Options) -> Result<Pass, FileError> {
     let contents = contents(source)?;
     let mut pass = Pass { command: contents.command, ..Pass::default() };
     let mut seconds = contents.seconds.or_else(|| contents.lines.last()?.interval);
@@ -141,7 +141,7 @@ fn pass(source: &Source<'_>, machine: &Machine, options: &Options) -> Result<Pas
 }
 
 /// Parses a file in any of perf's formats.
-fn contents<'a>(source: &Source<'a>) -> Result<Contents<'a>, Problem> {
+fn contents<'a>(source: &Source<'a>) -> Result<Contents<'a>, FileError> {
     let text = source.text()?;
     if json::is(text) {
         json::read(source, text)

@@ -2,7 +2,7 @@
 
 use super::{Contents, Line, NOT_BY_CPU, is_part, number, who};
 use crate::rows::Who;
-use crate::{Problem, Source};
+use crate::{FileError, Source};
 
 const TITLE: &str = "Performance counter stats for ";
 /// Words in place of a command when other things than a command's processes were counted.
@@ -18,7 +18,7 @@ fn is_heading(line: &str) -> bool {
     line.strip_prefix('#').is_some_and(|line| line.trim_start().starts_with("time ") && line.ends_with("unit events"))
 }
 
-pub(super) fn read<'a>(source: &Source<'_>, text: &'a str) -> Result<Contents<'a>, Problem> {
+pub(super) fn read<'a>(source: &Source<'_>, text: &'a str) -> Result<Contents<'a>, FileError> {
     let mut contents = Contents::default();
     let mut by_interval = false;
     for (i, line) in text.lines().enumerate() {

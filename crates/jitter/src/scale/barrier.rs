@@ -32,7 +32,8 @@ pub(super) struct Finish {
 }
 
 impl Finish {
-    /// The later one; of equal ones, that of the lower node and core, so that the order of comparisons does not matter.
+    /// Returns the later one; of equal ones, that of the lower node and core, so that the order of comparisons does not
+    /// matter.
     pub(super) fn later(self, other: Finish) -> Finish {
         let key = |f: Finish| (f.time, std::cmp::Reverse((f.node, f.core)));
         if key(self) >= key(other) { self } else { other }

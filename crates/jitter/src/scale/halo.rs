@@ -87,7 +87,7 @@ fn shrink(setup: &Setup, phase: u64, all: &[u64], works: &mut [u64]) {
     }
 }
 
-/// Work of a phase relative to the mean: three times the square of the remaining part.
+/// Returns the work of a phase relative to the mean: three times the square of the remaining part.
 pub(super) fn panel_share(phase: u64, phases: u64) -> f64 {
     let left = 1.0 - (phase as f64 + 0.5) / phases as f64;
     3.0 * left * left

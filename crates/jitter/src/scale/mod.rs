@@ -90,7 +90,7 @@ impl Setup {
     /// Checks that it can be run.
     ///
     /// # Errors
-    /// What is out of bounds.
+    /// If a value is out of bounds.
     pub fn check(&self) -> Result<(), String> {
         let bounds = |name: &str, value: u64, most: u64| match (1..=most).contains(&value) {
             true => Ok(()),
@@ -125,7 +125,7 @@ impl Setup {
         Ok(())
     }
 
-    /// Computation of each node per phase, nanoseconds.
+    /// Returns the computation of each node per phase, nanoseconds.
     #[must_use]
     pub fn works(&self) -> Vec<u64> {
         let draws = Stream::new(self.seed).of(u64::MAX);
@@ -136,15 +136,15 @@ impl Setup {
         (0..self.nodes).map(|node| self.grain + more(node)).collect()
     }
 
-    /// Expected number of detours in a run, for the run time without noise.
+    /// Returns the expected number of detours in a run, for the run time without noise.
     #[must_use]
     pub fn detours(&self, model: &Model) -> f64 {
         let rate: f64 = model.sources.iter().map(|s| s.node_rate(self.cores)).sum();
         rate * f64::from(self.nodes) * self.seconds()
     }
 
-    /// Number of these that a run draws if, except with probability [`CHANCE`], the others cannot change the result;
-    /// `None` if all are drawn.
+    /// Returns the number of these that a run draws if, except with probability [`CHANCE`], the others cannot change
+    /// the result; `None` if all are drawn.
     #[must_use]
     pub fn needed(&self, model: &Model) -> Option<f64> {
         Bounds::new(model, self).map(|bounds| bounds.detours)
@@ -172,7 +172,7 @@ impl Setup {
 /// Runs `setup` under the noise of `model`. The result does not depend on the number of threads.
 ///
 /// # Errors
-/// When the model leaves a core no time, or the setup is out of bounds.
+/// If the model leaves a core no time, or the setup is out of bounds.
 pub fn simulate(model: &Model, setup: &Setup) -> Result<Outcome, String> {
     setup.check()?;
     let streams = Streams::new(model, setup.cores, setup.seed)?;
@@ -185,11 +185,11 @@ pub fn simulate(model: &Model, setup: &Setup) -> Result<Outcome, String> {
     })
 }
 
-/// The setup with as many phases as about `most` detours allow. Phases under noise take longer and draw more than
-/// [`Setup::detours`] and [`Setup::needed`] say; a short run determines how many.
+/// Returns the setup with as many phases as about `most` detours allow. Phases under noise take longer and draw more
+/// than [`Setup::detours`] and [`Setup::needed`] say; a short run determines how many.
 ///
 /// # Errors
-/// When fewer than 30 phases are possible, or when [`simulate`] refuses.
+/// If fewer than 30 phases are possible, or when [`simulate`] refuses.
 pub fn affordable(model: &Model, setup: &Setup, most: f64) -> Result<Setup, String> {
     let each = setup.needed(model).unwrap_or_else(|| setup.detours(model)) / setup.phases as f64;
     if each * setup.phases as f64 * 4.0 <= most / 10.0 {

@@ -10,8 +10,8 @@ use std::time::Duration;
 use fxscope_host::OutputFile;
 use fxscope_hostinfo::cpus::{self, Host};
 use fxscope_jitter::Time;
-use fxscope_osnoise::cause::{self, Naming, Tracer};
-use fxscope_osnoise::measure::{self, Plan, Watch, native};
+use fxscope_osnoise::cause::{self, EventContext, Tracer};
+use fxscope_osnoise::measure::{self, Control, Plan, native};
 use fxscope_osnoise::trace::Reader;
 use fxscope_osnoise::view::View;
 
@@ -59,7 +59,7 @@ fn record(plan: &Plan, output: &Path, stop: &AtomicBool, progress: &dyn Progress
     let file = RefCell::new(Late { path: output.to_owned(), file: None });
     let whole = plan.duration;
     let elapsed = |ns: u64| progress.measured(Duration::from_nanos(ns), whole);
-    let done = measure::run(plan, &mut *file.borrow_mut(), Watch { stop, progress: &elapsed });
+    let done = measure::run(plan, &mut *file.borrow_mut(), Control { stop, progress: &elapsed });
     progress.measurement_ended();
     done.map_err(|e| e.to_string())?;
     Ok(())
@@ -122,7 +122,7 @@ fn name(
     let trace = reader(output)?;
     let recognised = cause::recognise(reader(output)?, host.realtime_limit);
     let recognised = recognised.map_err(|e| format!("{}: {e}", output.display()))?;
-    let naming = Naming {
+    let naming = EventContext {
         start: trace.header().monotonic_start,
         complete,
         virtual_machine: host.virtual_machine == Some(true),

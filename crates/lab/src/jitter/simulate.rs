@@ -56,9 +56,9 @@ fn table(plan: &Plan, sizes: &[Size]) -> Table {
     let mut table = Table::new("By size", headings.iter().copied());
     for size in sizes {
         let (setup, outcome) = (&size.setup, &size.outcome);
-        let bounds = outcome.sure.map_or(Cell::none(), |sure| {
-            let [low, high] = [sure.low, sure.high].map(Cell::factor);
-            Cell::new([sure.low, sure.high], format!("{} to {}", low.text(), high.text()))
+        let bounds = outcome.confidence.map_or(Cell::none(), |interval| {
+            let [low, high] = [interval.low, interval.high].map(Cell::factor);
+            Cell::new([interval.low, interval.high], format!("{} to {}", low.text(), high.text()))
         });
         let loss = (outcome.time.saturating_sub(outcome.quiet)) as f64 / setup.phases as f64;
         let cells = vec![

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use fxscope_jitter::Time;
 use fxscope_osnoise::trace::{BINS_PER_OCTAVE, Cause, Kind, Method, Reader, bin_begin};
-use fxscope_osnoise::view::{self, Part, View};
+use fxscope_osnoise::view::{self, Totals, View};
 use fxscope_report::document::{Curve, Plot};
 use fxscope_report::sheet::{Cell, Sheet, Table};
 
@@ -62,8 +62,8 @@ pub fn sheet(view: &View, name: &str) -> Sheet {
     }
 }
 
-fn rate(part: &Part, view: &View, cores: usize) -> Cell {
-    let rate = part.rate(view.duration, cores);
+fn rate(totals: &Totals, view: &View, cores: usize) -> Cell {
+    let rate = totals.rate(view.duration, cores);
     let digits = if rate < 10.0 { 2 } else { 1 };
     Cell::number(rate, digits)
 }
@@ -228,7 +228,7 @@ fn cost(view: &View) -> Vec<String> {
         out.push(format!("Reading the clock and recording take {text} of a quantum{judged}."));
     }
     let own = view.causes.iter().filter(|(cause, _)| cause.kind == Kind::Own);
-    let own = own.fold(Part::default(), |sum, (_, part)| sum.with(part));
+    let own = own.fold(Totals::default(), |sum, (_, part)| sum.with(part));
     let share = Cell::share(own.share(view.duration, view.cores.len())).text().to_owned();
     out.push(format!("Writing the trace took {share} of the cores' time; it has its own cause."));
     out

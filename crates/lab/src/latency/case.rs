@@ -1,11 +1,11 @@
 //! A program's counts, taken from a record.
 
-use fxscope_latency::inputs::{self, Taken};
-use fxscope_latency::{Counts, Prediction, Program, Second, System};
+use fxscope_latency::inputs::{self, RegionCounts};
+use fxscope_latency::{Counts, Prediction, Program, SecondRun, System};
 use fxscope_machine::Spec;
 use fxscope_record::{ALL, Origin, Run};
 
-use super::Question;
+use super::PredictOptions;
 use crate::Error;
 
 /// The counts of a run, and everything else that predictions need.
@@ -14,7 +14,7 @@ pub struct Case {
     /// The program and its region.
     pub title: String,
     /// The counts of its events.
-    pub taken: Taken,
+    pub taken: RegionCounts,
     /// The same by intervals of time.
     pub intervals: Vec<Counts>,
     /// Why there are no intervals; empty if there are.
@@ -22,7 +22,7 @@ pub struct Case {
     /// The machine.
     pub system: System,
     /// Another run of it, with somewhat slower memory.
-    pub second: Option<Second>,
+    pub second: Option<SecondRun>,
 }
 
 /// Why method 6 is not used, if there is no other reason.
@@ -34,13 +34,13 @@ impl Case {
     ///
     /// # Errors
     /// If the run does not have the region or the counts, or the latency of its memory is not known.
-    pub fn of(run: &Run, asked: &Question, base_ns: Option<f64>, spec: Option<&Spec>) -> Result<Case, Error> {
-        let name = asked.region.as_deref().unwrap_or(ALL);
+    pub fn of(run: &Run, options: &PredictOptions, base_ns: Option<f64>, spec: Option<&Spec>) -> Result<Case, Error> {
+        let name = options.region.as_deref().unwrap_or(ALL);
         let region = run.region(name).ok_or_else(|| {
             let names: Vec<&str> = run.regions.iter().map(|region| region.name.as_str()).collect();
             format!("the run has no region '{name}'; it has {}", names.join(", "))
         })?;
-        let taken = inputs::take(run, region, asked.threads).map_err(|e| e.to_string())?;
+        let taken = inputs::take(run, region, options.threads).map_err(|e| e.to_string())?;
         let system = system(run, base_ns, spec)?;
         let (intervals, no_intervals) = match inputs::series(run, name, taken.counts.threads) {
             Ok(intervals) => (intervals, String::new()),
@@ -56,9 +56,9 @@ impl Case {
     ///
     /// # Errors
     /// If the two runs cannot be compared.
-    pub fn with_second(mut self, run: &Run, asked: &Question, added_ns: f64) -> Result<Case, Error> {
-        let other = Case::of(run, asked, Some(self.system.base_ns + added_ns), None)?;
-        let second = Second::of(&self.taken.counts, other.taken.counts.seconds, added_ns * 1e-9, &self.system);
+    pub fn with_second(mut self, run: &Run, options: &PredictOptions, added_ns: f64) -> Result<Case, Error> {
+        let other = Case::of(run, options, Some(self.system.base_ns + added_ns), None)?;
+        let second = SecondRun::of(&self.taken.counts, other.taken.counts.seconds, added_ns * 1e-9, &self.system);
         let second = second.ok_or("--second: one of the two runs took no time, so they cannot be compared")?;
         self.second = Some(second);
         Ok(self)
@@ -77,8 +77,8 @@ impl Case {
     }
     /// Predicts slowdowns by every method that the counts allow.
     #[must_use]
-    pub fn predict(self, asked: &Question) -> Forecast {
-        let prediction = fxscope_latency::predict(&self.program(), &asked.latencies());
+    pub fn predict(self, options: &PredictOptions) -> Forecast {
+        let prediction = fxscope_latency::predict(&self.program(), &options.latencies());
         Forecast { case: self, prediction }
     }
 }

@@ -9,7 +9,7 @@ use fxscope_report::document::{Document, Plot, Section};
 use serde_json::{Value as Json, json};
 
 use super::samples::{NoSample, Simulations, Subject};
-use super::{Question, show};
+use super::{PredictOptions, show};
 use crate::{Cache, Error, Progress, Runner};
 
 /// Options of a check.
@@ -36,8 +36,8 @@ pub struct Checked {
     pub failed: Vec<String>,
 }
 
-fn of(sample: &Sample, asked: &Question) -> Prediction {
-    predict(&sample.program(), &asked.latencies())
+fn of(sample: &Sample, options: &PredictOptions) -> Prediction {
+    predict(&sample.program(), &options.latencies())
 }
 
 /// Checks one program: runs it with normal and with slower memory, and predicts the latter from the former.
@@ -48,7 +48,7 @@ pub fn check_one(subject: &Subject, options: &CheckOptions, progress: &dyn Progr
     let simulations = Simulations { runner: Runner::new(options.jobs, progress), cache: &options.cache };
     let name = &subject.name;
     let sample = simulations.samples(std::slice::from_ref(subject))?.remove(0)?;
-    let prediction = of(&sample, &subject.asked);
+    let prediction = of(&sample, &subject.options);
     Ok(Checked {
         document: show::checked(&format!("Slower memory, predicted and simulated: {name}"), &sample, &prediction),
         plots: show::plots(&prediction, Some(&sample)),
@@ -75,7 +75,7 @@ pub fn check_set(
     for (subject, result) in subjects.iter().zip(results) {
         match result {
             Ok(sample) => {
-                predictions.push(of(&sample, &subject.asked));
+                predictions.push(of(&sample, &subject.options));
                 samples.push(sample);
             }
             Err(NoSample::Failed(why)) => failures.push(format!("{}: {why}", subject.name)),

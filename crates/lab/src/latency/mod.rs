@@ -21,7 +21,7 @@ pub const LATENCY_RANGE_NS: RangeInclusive<f64> = 1.0..=100_000.0;
 
 /// What to predict, and for which part of a program.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Question {
+pub struct PredictOptions {
     /// Memory latencies, nanoseconds from a load to its use; empty: those of the published study.
     pub latencies: Vec<f64>,
     /// Region of the program; `None`: the whole program.
@@ -30,7 +30,7 @@ pub struct Question {
     pub threads: Option<f64>,
 }
 
-impl Question {
+impl PredictOptions {
     /// Returns the latencies, nanoseconds.
     #[must_use]
     pub fn latencies(&self) -> Vec<f64> {

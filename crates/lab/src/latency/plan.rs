@@ -8,7 +8,7 @@ use fxscope_session::Scenario;
 use serde::Deserialize;
 
 use super::samples::Subject;
-use super::{LATENCY_RANGE_NS, Question};
+use super::{LATENCY_RANGE_NS, PredictOptions};
 use crate::Error;
 
 /// A plan file.
@@ -79,25 +79,25 @@ const MOST_BYTES: u64 = 1 << 20;
 ///
 /// # Errors
 /// If a file cannot be read or is invalid.
-pub fn read(paths: &[PathBuf], asked: &Question, syntax: &dyn Syntax) -> Result<Vec<Subject>, Error> {
+pub fn read(paths: &[PathBuf], options: &PredictOptions, syntax: &dyn Syntax) -> Result<Vec<Subject>, Error> {
     let mut subjects = Vec::new();
     for path in paths {
-        add(path, asked, syntax, &mut subjects)?;
+        add(path, options, syntax, &mut subjects)?;
     }
     Ok(subjects)
 }
 
 /// Adds the programs of a plan file.
-fn add(path: &Path, asked: &Question, syntax: &dyn Syntax, subjects: &mut Vec<Subject>) -> Result<(), Error> {
+fn add(path: &Path, options: &PredictOptions, syntax: &dyn Syntax, subjects: &mut Vec<Subject>) -> Result<(), Error> {
     let shown = path.display();
     let text = fxscope_host::read_text(path, MOST_BYTES).map_err(|e| e.to_string())?;
     let file: File = toml::from_str(&text).map_err(|e| format!("{shown}: {e}"))?;
-    let mut asked = asked.clone();
-    if asked.latencies.is_empty() {
-        asked.latencies.clone_from(&file.latencies);
+    let mut options = options.clone();
+    if options.latencies.is_empty() {
+        options.latencies.clone_from(&file.latencies);
     }
     let wrong = |name: &str, what: &str| format!("{shown}: {name}: {what}");
-    if let Some(ns) = asked.latencies.iter().find(|ns| !LATENCY_RANGE_NS.contains(ns)) {
+    if let Some(ns) = options.latencies.iter().find(|ns| !LATENCY_RANGE_NS.contains(ns)) {
         return Err(wrong("latencies", &format!("{ns} is not a latency from 1 to 100000 ns")).into());
     }
     let interval_ns = syntax.interval_ns(&file.interval).map_err(|e| wrong("interval", &e))?;
@@ -118,10 +118,11 @@ fn add(path: &Path, asked: &Question, syntax: &dyn Syntax, subjects: &mut Vec<Su
             if subjects.iter().any(|subject| subject.name == name) {
                 return Err(wrong(&name, "a second program has this name").into());
             }
-            let asked = Question { region: asked.region.clone().or_else(|| entry.region.clone()), ..asked.clone() };
+            let options =
+                PredictOptions { region: options.region.clone().or_else(|| entry.region.clone()), ..options.clone() };
             let (fit, refuses) = (entry.fit, entry.refuses);
             let scenario = syntax.scenario(&options, &command).map_err(|e| wrong(&name, &e))?;
-            subjects.push(Subject { name, fit, scenario, asked, interval_ns, refuses });
+            subjects.push(Subject { name, fit, scenario, options, interval_ns, refuses });
         }
     }
     if subjects.len() == before {

@@ -1,11 +1,11 @@
 //! Simulations of a program with several memory latencies, on all of the host's cores, with a cache of their counts.
 
 use fxscope_latency::check::Sample;
-use fxscope_latency::{Counts, Second, System};
+use fxscope_latency::{Counts, SecondRun, System};
 use fxscope_record::Finish;
 use fxscope_session::{RemoteNode, Scenario};
 
-use super::{Case, Question};
+use super::{Case, PredictOptions};
 use crate::{Cache, Capture, CapturedRun, Error, Runner};
 
 /// A program to be checked.
@@ -18,7 +18,7 @@ pub struct Subject {
     /// Its scenario with normal memory.
     pub scenario: Scenario,
     /// What to predict.
-    pub asked: Question,
+    pub options: PredictOptions,
     /// Length of the intervals of its normal run, nanoseconds.
     pub interval_ns: u64,
     /// Exit status with which the program says that it cannot run with these arguments.
@@ -63,7 +63,7 @@ impl From<Error> for NoSample {
 
 impl From<NoSample> for Error {
     fn from(why: NoSample) -> Error {
-        Error::Question(why.why())
+        Error::PredictOptions(why.why())
     }
 }
 
@@ -108,7 +108,7 @@ impl Simulations<'_> {
         let systems: Vec<Result<System, String>> = subjects.iter().map(Subject::system).collect();
         let of = |(subject, system): (&'_ Subject, &'_ Result<System, String>)| {
             let system = system.as_ref().ok()?;
-            let slower = subject.asked.latencies().into_iter().filter(|&ns| ns >= system.base_ns);
+            let slower = subject.options.latencies().into_iter().filter(|&ns| ns >= system.base_ns);
             let second = subject.remote(system).ok().map(|other| Memory::Remote(other.node));
             Some(std::iter::once(Memory::Normal).chain(second).chain(slower.map(Memory::Slower)).collect::<Vec<_>>())
         };
@@ -156,7 +156,7 @@ impl Trial<'_> {
         let scenario = self.subject.scenario.clone();
         match self.memory {
             Memory::Normal => {
-                scenario.with_intervals(Some(self.subject.interval_ns), self.subject.asked.region.as_deref())
+                scenario.with_intervals(Some(self.subject.interval_ns), self.subject.options.region.as_deref())
             }
             Memory::Remote(node) => scenario.with_memory_of(node),
             // The latency asked for includes what the description adds.
@@ -168,14 +168,14 @@ impl Trial<'_> {
     fn key(&self) -> Result<Vec<Vec<u8>>, NoSample> {
         let scenario = self.scenario();
         let identity = scenario.spec().and_then(|spec| scenario.identity(&spec)).map_err(Error::from)?;
-        let asked = format!("{:?}", (&self.subject.asked.region, self.subject.asked.threads));
-        Ok(vec![b"latency".to_vec(), identity.bytes().to_vec(), asked.into_bytes()])
+        let key = format!("{:?}", (&self.subject.options.region, self.subject.options.threads));
+        Ok(vec![b"latency".to_vec(), identity.bytes().to_vec(), key.into_bytes()])
     }
 
     fn measure(&self, runner: Runner<'_>) -> Result<Measured, NoSample> {
         let made = runner.run_captured(&self.scenario(), Capture::Error)?;
         ended(&made, self.subject.refuses)?;
-        let case = Case::of(&made.run, &self.subject.asked, None, Some(&made.spec))?;
+        let case = Case::of(&made.run, &self.subject.options, None, Some(&made.spec))?;
         let Case { taken, intervals, no_intervals, .. } = case;
         Ok(Measured { counts: taken.counts, intervals, no_intervals })
     }
@@ -220,7 +220,7 @@ fn sample(subject: &Subject, system: System, measured: Vec<Outcome>) -> Result<S
     let Measured { counts, intervals, no_intervals } =
         normal.ok_or_else(|| "its normal run was not made".to_owned())?;
     let second = subject.remote(&system).and_then(|other| {
-        let second = Second::of(&counts, remote?.counts.seconds, other.added_ns * 1e-9, &system);
+        let second = SecondRun::of(&counts, remote?.counts.seconds, other.added_ns * 1e-9, &system);
         second.ok_or_else(|| "one of the two runs took no time".to_owned())
     });
     let second = second.map_err(|why| format!("there is no second run: {why}"));

@@ -2,7 +2,7 @@
 
 use fxscope_latency::check::{CLASSES, NEAR, Predictor, Sample, Statistics, error};
 use fxscope_latency::methods::METHODS;
-use fxscope_latency::{Method, Prediction, Program, Quantity, Says, Second};
+use fxscope_latency::{Method, MethodResult, Prediction, Program, Quantity, SecondRun};
 use fxscope_report::document::{Body, Curve, Document, Plot, Row, Section, Value};
 use fxscope_report::sheet::{Cell, Column, Table};
 use serde_json::{Value as Json, json};
@@ -104,7 +104,7 @@ fn facts(program: &Program<'_>, prediction: &Prediction) -> Section {
     if let Some(reads) = counts.each_cycle(Quantity::Outstanding) {
         rows.push(row("Mean outstanding reads of a core", text(format!("{reads:.2}"))));
     }
-    if let Ok(Second { added, slowdown, .. }) = program.second {
+    if let Ok(SecondRun { added, slowdown, .. }) = program.second {
         let memory = ns(prediction.base_ns + added * 1e9);
         rows.push(row("Second run", text(format!("{memory}, {slowdown:.3} times as long"))));
     }
@@ -158,7 +158,7 @@ fn slowdown(value: f64) -> Cell {
 fn left_out(prediction: &Prediction, missing: &[(Quantity, Vec<String>)]) -> Vec<String> {
     let mut notes: Vec<String> = prediction.points.iter().filter_map(|point| point.refusal()).collect();
     for row in &prediction.rows {
-        if let Err(why) = &row.says {
+        if let Err(why) = &row.result {
             notes.push(format!("Method {}, {}: {why}.", row.method.id, row.method.title));
         }
     }
@@ -350,9 +350,9 @@ fn common_json(program: &Program<'_>, prediction: &Prediction) -> serde_json::Ma
     let quantities = Quantity::ALL.iter().filter_map(|&q| Some((q.key().to_owned(), json!(counts.get(q)?))));
     let method = |row: &fxscope_latency::Row| {
         let mut object = json!({ "id": row.method.id, "title": row.method.title, "formula": row.method.formula });
-        match &row.says {
-            Ok(Says::Slowdowns(slowdowns)) => object["slowdowns"] = json!(slowdowns),
-            Ok(Says::Number(number)) => object["value"] = json!(number),
+        match &row.result {
+            Ok(MethodResult::Slowdowns(slowdowns)) => object["slowdowns"] = json!(slowdowns),
+            Ok(MethodResult::Number(number)) => object["value"] = json!(number),
             Err(why) => object["unusable"] = json!(why),
         }
         object
@@ -364,7 +364,7 @@ fn common_json(program: &Program<'_>, prediction: &Prediction) -> serde_json::Ma
         .map(|(end, reads)| json!({ "end_seconds": end, "outstanding_reads": reads }))
         .collect();
     let second =
-        |Second { added, slowdown, busy }| json!({ "added_ns": added * 1e9, "slowdown": slowdown, "busy": busy });
+        |SecondRun { added, slowdown, busy }| json!({ "added_ns": added * 1e9, "slowdown": slowdown, "busy": busy });
     let object = json!({
         "base_ns": prediction.base_ns,
         "seconds": counts.seconds,
@@ -383,7 +383,7 @@ fn common_json(program: &Program<'_>, prediction: &Prediction) -> serde_json::Ma
     }
 }
 
-/// A checked program, as JSON.
+/// Returns a checked program, as JSON.
 pub(super) fn checked_json(sample: &Sample, prediction: &Prediction) -> Json {
     let mut object = common_json(&sample.program(), prediction);
     object.insert("name".to_owned(), json!(sample.name));

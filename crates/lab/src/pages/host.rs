@@ -26,7 +26,7 @@ fn count(number: Option<u64>) -> Option<Value> {
     number.map(|number| Value::text(number.to_string()))
 }
 
-/// The page sizes that a host offers.
+/// Returns the page sizes that a host offers.
 #[must_use]
 pub fn about_host(host: &Host) -> Document {
     let base = host.base_page.map_or_else(|| "not known".to_owned(), size);
@@ -75,7 +75,7 @@ fn pool_row(pool: &Pool, node: &str) -> Row {
     Row { label: size(pool.page), values: std::iter::once(word(node)).chain(numbers.map(count)).collect() }
 }
 
-/// The pages of a process.
+/// Returns the pages of a process.
 #[must_use]
 pub fn about_process(host: &Host, process: &Process) -> Document {
     let headings = ["segment", "mapped", "in memory", "base pages", "THP", "hugetlbfs", "on nodes"];

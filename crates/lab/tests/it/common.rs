@@ -27,14 +27,14 @@ pub fn nowhere() -> Option<Stdio> {
 
 /// Records the progress it receives.
 #[derive(Default)]
-pub struct Witness {
+pub struct RecordedProgress {
     pub announced: AtomicUsize,
     pub ended: AtomicUsize,
     pub messages: Mutex<Vec<String>>,
     pub stop: AtomicBool,
 }
 
-impl Progress for Witness {
+impl Progress for RecordedProgress {
     fn message(&self, text: &str) {
         self.messages.lock().expect("no test has panicked").push(text.to_owned());
     }

@@ -4,7 +4,7 @@
 //! levels, table walks and write-backs, whose latency nothing waits for. Needs counts of the controllers, which include all
 //! programs on the computer.
 
-use super::{Gives, Method, Program, known, one_after_the_other};
+use super::{Calculation, Method, Program, known, one_after_the_other};
 use crate::Quantity;
 
 pub(super) const METHOD: Method = Method {
@@ -16,7 +16,7 @@ pub(super) const METHOD: Method = Method {
     by_interval: false,
     machine: false,
     second: false,
-    gives: Gives::Slowdown(slowdown),
+    calculation: Calculation::Slowdown(slowdown),
 };
 
 fn slowdown(program: &Program<'_>, added: f64) -> f64 {

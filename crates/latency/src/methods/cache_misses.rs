@@ -3,7 +3,7 @@
 //! slowdown = 1 + cache misses / threads · a / T. If a cache of fast memory precedes main memory, only its misses get
 //! slower. Otherwise like method 1. Needs the counts of that cache.
 
-use super::{Gives, Method, Program, known, one_after_the_other};
+use super::{Calculation, Method, Program, known, one_after_the_other};
 use crate::Quantity;
 
 pub(super) const METHOD: Method = Method {
@@ -15,7 +15,7 @@ pub(super) const METHOD: Method = Method {
     by_interval: false,
     machine: false,
     second: false,
-    gives: Gives::Slowdown(slowdown),
+    calculation: Calculation::Slowdown(slowdown),
 };
 
 fn slowdown(program: &Program<'_>, added: f64) -> f64 {

@@ -4,7 +4,7 @@
 //! waited for at the same time. The mean covers the whole run: parts without reads make it too small, and the prediction too
 //! large. It is assumed that reads overlap as much with slower memory; prefetches at a fixed distance overlap more.
 
-use super::{Gives, Method, Program, one_after_the_other, slow_accesses};
+use super::{Calculation, Method, Program, one_after_the_other, slow_accesses};
 use crate::{Counts, Quantity};
 
 pub(super) const METHOD: Method = Method {
@@ -16,7 +16,7 @@ pub(super) const METHOD: Method = Method {
     by_interval: false,
     machine: false,
     second: false,
-    gives: Gives::Slowdown(slowdown),
+    calculation: Calculation::Slowdown(slowdown),
 };
 
 fn slowdown(program: &Program<'_>, added: f64) -> f64 {

@@ -4,7 +4,7 @@
 //! with more and less overlap if intervals are shorter than phases.
 
 use super::corrected::waited_for;
-use super::{Gives, Method, Program, one_after_the_other};
+use super::{Calculation, Method, Program, one_after_the_other};
 use crate::Quantity;
 
 pub(super) const METHOD: Method = Method {
@@ -16,7 +16,7 @@ pub(super) const METHOD: Method = Method {
     by_interval: true,
     machine: false,
     second: false,
-    gives: Gives::Slowdown(slowdown),
+    calculation: Calculation::Slowdown(slowdown),
 };
 
 fn slowdown(program: &Program<'_>, added: f64) -> f64 {

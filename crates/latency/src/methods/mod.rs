@@ -24,12 +24,12 @@ pub struct Program<'a> {
     /// The machine it ran on.
     pub system: &'a System,
     /// Another run of it with somewhat slower memory, or why there is none.
-    pub second: Result<Second, &'a str>,
+    pub second: Result<SecondRun, &'a str>,
 }
 
 /// A run of the same program with somewhat slower memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Second {
+pub struct SecondRun {
     /// Added latency of its memory, seconds; above 0.
     pub added: f64,
     /// Its time relative to the first run.
@@ -38,21 +38,21 @@ pub struct Second {
     pub busy: Option<f64>,
 }
 
-impl Second {
+impl SecondRun {
     /// Evaluates a second run of a program that took `seconds` with memory that is slower by `added` seconds; `None` if
     /// either took no time. It is assumed to move as many lines, since controllers of other nodes count them.
     #[must_use]
-    pub fn of(first: &Counts, seconds: f64, added: f64, system: &System) -> Option<Second> {
+    pub fn of(first: &Counts, seconds: f64, added: f64, system: &System) -> Option<SecondRun> {
         let slowdown = seconds / first.seconds;
         let port = |details: &Details| Some(details.bytes_per_second(first)? / slowdown / details.port_bandwidth);
         let busy = system.details.as_ref().and_then(port);
-        (slowdown > 0.0 && slowdown.is_finite()).then_some(Second { added, slowdown, busy })
+        (slowdown > 0.0 && slowdown.is_finite()).then_some(SecondRun { added, slowdown, busy })
     }
 }
 
 /// Result of a method.
 #[derive(Clone, Copy)]
-pub enum Gives {
+pub enum Calculation {
     /// Slowdown of the program with memory that is slower by this many seconds.
     Slowdown(fn(&Program<'_>, f64) -> f64),
     /// A number that other methods use.
@@ -78,7 +78,7 @@ pub struct Method {
     /// Whether it needs a second run.
     pub second: bool,
     /// The calculation.
-    pub gives: Gives,
+    pub calculation: Calculation,
 }
 
 /// All methods, in the order in which they are shown.
@@ -103,7 +103,7 @@ impl Method {
     /// Checks whether the method can be used.
     ///
     /// # Errors
-    /// What is missing.
+    /// If something that it needs is missing; the message says what.
     pub fn usable(&self, program: &Program<'_>) -> Result<(), String> {
         let counts = program.counts;
         if !(counts.seconds > 0.0 && counts.seconds.is_finite()) {
@@ -143,7 +143,7 @@ impl Method {
     /// Whether it predicts a slowdown.
     #[must_use]
     pub fn is_prediction(&self) -> bool {
-        matches!(self.gives, Gives::Slowdown(_))
+        matches!(self.calculation, Calculation::Slowdown(_))
     }
 }
 

@@ -3,7 +3,7 @@
 //! outstanding = sum over cycles of a core's outstanding reads / cycles. Not a slowdown: the factor by which methods 0 to 2
 //! overestimate the added time if reads overlap and nothing else is done. Needs a counter of outstanding reads.
 
-use super::{Gives, Method, Program};
+use super::{Calculation, Method, Program};
 use crate::Quantity;
 
 pub(super) const METHOD: Method = Method {
@@ -15,7 +15,7 @@ pub(super) const METHOD: Method = Method {
     by_interval: false,
     machine: false,
     second: false,
-    gives: Gives::Number(number),
+    calculation: Calculation::Number(number),
 };
 
 fn number(program: &Program<'_>) -> f64 {

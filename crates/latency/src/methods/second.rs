@@ -9,7 +9,7 @@
 //! that zeroes lines: ownership of a remote line is requested from its node, which slower memory does not delay.
 
 use super::stalls::{self, Coefficients, FITTED, Growth};
-use super::{Gives, Method, Program};
+use super::{Calculation, Method, Program};
 use crate::Quantity;
 use crate::kind::BUSY;
 
@@ -26,7 +26,7 @@ pub(super) const METHOD: Method = Method {
     by_interval: false,
     machine: false,
     second: true,
-    gives: Gives::Slowdown(|program, added| slowdown(program, added, *FITTED)),
+    calculation: Calculation::Slowdown(|program, added| slowdown(program, added, *FITTED)),
 };
 
 /// Checks whether the second run can be used.

@@ -31,7 +31,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::{Gives, Method, Program, known};
+use super::{Calculation, Method, Program, known};
 use crate::kind::{self, BUSY};
 use crate::system::Details;
 use crate::{Counts, Quantity};
@@ -45,7 +45,7 @@ pub(super) const METHOD: Method = Method {
     by_interval: false,
     machine: true,
     second: false,
-    gives: Gives::Slowdown(|program, added| slowdown(program, added, *FITTED)),
+    calculation: Calculation::Slowdown(|program, added| slowdown(program, added, *FITTED)),
 };
 
 /// The coefficients in use, from `coefficients.toml`.

@@ -3,7 +3,7 @@
 use fxscope_latency::check::{self, Sample};
 use fxscope_latency::methods::stalls::{self, Coefficients};
 use fxscope_latency::methods::{METHODS, Method, Program};
-use fxscope_latency::{Counts, Kind, LATENCIES, Prediction, Quantity, Second, System, predict};
+use fxscope_latency::{Counts, Kind, LATENCIES, Prediction, Quantity, SecondRun, System, predict};
 use proptest::prelude::*;
 
 const NONE: &str = "the run has no intervals";
@@ -23,13 +23,13 @@ fn ask(counts: &Counts, intervals: &[Counts]) -> Prediction {
     predict(&of(counts, intervals, &System::of_latency(100.0)), &[300.0])
 }
 
-fn no_second() -> Result<Second, String> {
+fn no_second() -> Result<SecondRun, String> {
     Err(NO_SECOND.to_owned())
 }
 
 /// Another run, with memory slower by this many seconds, of which nothing else is known.
-fn second(added: f64, slowdown: f64) -> Result<Second, &'static str> {
-    Ok(Second { added, slowdown, busy: None })
+fn second(added: f64, slowdown: f64) -> Result<SecondRun, &'static str> {
+    Ok(SecondRun { added, slowdown, busy: None })
 }
 
 fn slowdown(prediction: &Prediction, id: &str) -> f64 {
@@ -42,7 +42,7 @@ fn near(a: f64, b: f64) {
 
 fn refusal(prediction: &Prediction, id: &str) -> String {
     let row = prediction.rows.iter().find(|row| row.method.id == id).expect("a method");
-    row.says.clone().expect_err(id)
+    row.result.clone().expect_err(id)
 }
 
 /// A machine: 2 GHz, 128 ns, misses detected after 32 cycles; 40 lines ahead, 256 buffers for 12 cores.
@@ -395,7 +395,7 @@ fn a_second_run_that_another_nodes_port_limits_says_nothing_about_latency() {
     let (system, lines) = (machine(), 64.0 * 2e9 * 0.932 / 256.0);
     let first = like(lines, 0.05, 0.9, 6.4);
     let trusted = |share: f64| {
-        let second = Second::of(&first, 1.0 / share, 64e-9, &system).expect("both took time");
+        let second = SecondRun::of(&first, 1.0 / share, 64e-9, &system).expect("both took time");
         near(second.slowdown, 1.0 / share);
         near(second.busy.expect("counted"), share);
         let program = Program { second: Ok(second), ..of(&first, &[], &system) };
@@ -405,7 +405,7 @@ fn a_second_run_that_another_nodes_port_limits_says_nothing_about_latency() {
     let limited = trusted(0.8);
     assert_eq!(limited.trust.map(|(method, _)| method.id), Some("5"));
     assert!(refusal(&limited, "6").starts_with("the second run used 80 % of the bandwidth of another node's memory"));
-    assert_eq!(Second::of(&first, 0.0, 64e-9, &system), None);
+    assert_eq!(SecondRun::of(&first, 0.0, 64e-9, &system), None);
 }
 
 #[test]

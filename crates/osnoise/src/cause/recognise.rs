@@ -70,7 +70,7 @@ impl Recognised {
 /// Examines a trace. `limit` is the kernel's real-time limit.
 ///
 /// # Errors
-/// When the trace cannot be read.
+/// If the trace cannot be read.
 pub fn recognise<R: Read>(mut trace: Reader<R>, limit: Option<RealtimeLimit>) -> Result<Recognised, Error> {
     let header = trace.header().clone();
     let limit = limit.filter(|_| header.priority.is_some());

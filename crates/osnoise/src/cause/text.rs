@@ -51,7 +51,7 @@ struct Line<'a> {
 }
 
 impl<F: FnMut(&str, u32) -> ThreadKind> Parser<F> {
-    /// A parser. `who` classifies a thread by its name and number.
+    /// Creates a parser. `who` classifies a thread by its name and number.
     pub fn new(start: Start, who: F) -> Parser<F> {
         Parser { start, who, open: HashMap::new(), running: HashMap::new(), taken_off: HashSet::new(), lost: 0 }
     }
@@ -61,7 +61,7 @@ impl<F: FnMut(&str, u32) -> ThreadKind> Parser<F> {
         self.lost
     }
 
-    /// The event that ends with this line, if any. Malformed lines are skipped.
+    /// Returns the event that ends with this line, if any. Malformed lines are skipped.
     pub fn line(&mut self, text: &str) -> Option<Event> {
         if let Some(lost) = text.split_once("[LOST ").and_then(|(_, rest)| rest.split_once(" EVENTS]")) {
             self.lost = self.lost.saturating_add(lost.0.trim().parse().unwrap_or(1));

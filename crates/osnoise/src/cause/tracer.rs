@@ -192,7 +192,7 @@ fn switches(perf: &Path, cores: &[u32], spool: &Path) -> Result<Tracer, String> 
 }
 
 impl Tracer {
-    /// What it reports.
+    /// Returns what it reports.
     #[must_use]
     pub fn what(&self) -> &'static str {
         self.what
@@ -270,7 +270,7 @@ fn script(perf: &Path, spool: &Path) -> Result<File, String> {
     Ok(text)
 }
 
-/// The events in a tracer's text. `lost` counts events that the tracer lost.
+/// Returns the events in a tracer's text. `lost` counts events that the tracer lost.
 pub fn events(text: impl BufRead, lost: &Cell<u64>) -> impl Iterator<Item = Event> {
     let mut parser = Parser::new(Start::Line, who);
     // Text that is not UTF-8 comes from a name and costs only that line.

@@ -73,7 +73,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Empty statistics for a clock with `rate` ticks per ns.
+    /// Creates empty statistics for a clock with `rate` ticks per ns.
     #[must_use]
     pub fn new(rate: f64) -> Stats {
         let scale = (f64::from(1u32 << 31) * 2.0 / rate) as u64;

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use fxscope_hostinfo::cpus::RealtimeLimit;
-use fxscope_osnoise::cause::{self, Event, Naming, Parser, Start, ThreadKind, name, osnoise_settings, plain_settings};
+use fxscope_osnoise::cause::{
+    self, Event, EventContext, Parser, Start, ThreadKind, name, osnoise_settings, plain_settings,
+};
 use fxscope_osnoise::trace::{Cause, Detour, Header, Item, Kind, Method, Reader, Summary, UNKNOWN, Writer};
 use proptest::prelude::*;
 
@@ -172,7 +174,7 @@ fn named_with_limit(
     }
     writer.finish(&Summary::default()).expect("to memory");
     let recognised = &cause::recognise(Reader::new(&trace[..]).expect("whole"), limit).expect("whole");
-    let naming = Naming { start: 1_000_000, complete, virtual_machine, recognised };
+    let naming = EventContext { start: 1_000_000, complete, virtual_machine, recognised };
     let mut copy = Vec::new();
     let reader = Reader::new(&trace[..]).expect("whole");
     let summary = name(reader, events.into_iter(), naming, &mut copy, &|| vec!["who".to_owned()]).expect("named");

@@ -14,7 +14,7 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// The bars of totals only.
+    /// Returns the bars of totals only.
     #[must_use]
     pub fn without_threads(&self) -> Stack {
         let bars = self.bars.iter().filter(|bar| bar.thread.is_none()).cloned().collect();

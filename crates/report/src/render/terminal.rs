@@ -38,7 +38,7 @@ const GREEN: &str = "\x1b[32m";
 const YELLOW: &str = "\x1b[33m";
 const RESET: &str = "\x1b[0m";
 
-/// The text of `documents`, one after the other.
+/// Returns the text of `documents`, one after the other.
 #[must_use]
 pub fn render(documents: &[Document], style: Style) -> String {
     let one = |document: &Document| {

@@ -14,7 +14,7 @@ pub use code::source_line;
 
 /// The functions whose instructions are requested.
 #[derive(Clone, Debug)]
-pub enum Wanted {
+pub enum FunctionSelection {
     /// This many functions, starting with the one that has most cycles.
     Hottest(usize),
     /// The functions with these names.
@@ -27,7 +27,12 @@ pub enum Wanted {
 ///
 /// # Errors
 /// A message if the run has no cycles by instruction, or never executed a requested function.
-pub fn annotate(run: &Run, program: Option<&Path>, spec: &Spec, wanted: &Wanted) -> Result<Annotation, String> {
+pub fn annotate(
+    run: &Run,
+    program: Option<&Path>,
+    spec: &Spec,
+    wanted: &FunctionSelection,
+) -> Result<Annotation, String> {
     if run.hot_spots.is_empty() {
         return Err("the run has no cycles by instruction, as it was made in functional mode or executed nothing; \
                     repeat it in timing mode"
@@ -149,10 +154,10 @@ fn functions(run: &Run) -> Vec<Spots<'_>> {
 }
 
 /// Returns the indices of the requested functions.
-fn choose(functions: &[Spots], wanted: &Wanted) -> Result<Vec<usize>, String> {
+fn choose(functions: &[Spots], wanted: &FunctionSelection) -> Result<Vec<usize>, String> {
     match wanted {
-        Wanted::Hottest(count) => Ok((0..functions.len().min(*count)).collect()),
-        Wanted::Named(names) => {
+        FunctionSelection::Hottest(count) => Ok((0..functions.len().min(*count)).collect()),
+        FunctionSelection::Named(names) => {
             let known = |name: &String| functions.iter().any(|f| f.function.name == *name);
             if let Some(name) = names.iter().find(|name| !known(name)) {
                 let hottest: Vec<_> = functions.iter().take(5).map(|f| f.function.name.as_str()).collect();

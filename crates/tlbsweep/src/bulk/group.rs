@@ -124,7 +124,7 @@ pub struct Group {
     missed: Box<[[u16; PAGES]; GROUP_SIZE]>,
 }
 
-/// An array of `N` copies of `one`, on the heap.
+/// Returns an array of `N` copies of `one`, on the heap.
 pub fn boxed_array<T: Clone, const N: usize>(one: T) -> Box<[T; N]> {
     vec![one; N].try_into().unwrap_or_else(|_| unreachable!("they are as many"))
 }

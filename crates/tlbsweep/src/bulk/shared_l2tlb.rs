@@ -180,7 +180,7 @@ pub struct SharedL2Tlb {
 }
 
 impl SharedL2Tlb {
-    /// Without classes.
+    /// Creates a TLB without classes.
     pub fn new(shift: u32) -> SharedL2Tlb {
         let counts = Box::new(MissCounts::NONE);
         SharedL2Tlb {

@@ -26,7 +26,7 @@ pub enum Command {
     Linpack(linpack::Args),
 }
 
-/// Does what is asked for.
+/// Runs the subcommand.
 pub(super) fn jitter(command: &Command) -> Outcome {
     match command {
         Command::Remedy(args) => measure::measure(args),

@@ -14,7 +14,7 @@ use super::super::console::Console;
 use super::super::output::{Target, default_cache};
 use super::super::scenario::{ScenarioArgs, interval_ns};
 use super::super::{Failure, Outcome, print, style};
-use super::Asked;
+use super::PredictArgs;
 
 /// Check predictions against full simulation: run a program with normal and with slower memory, and predict the latter
 /// from the former.
@@ -35,7 +35,7 @@ pub struct Args {
     #[arg(long, requires = "plan")]
     fit: bool,
     #[command(flatten)]
-    asked: Asked,
+    predict: PredictArgs,
     /// Length of intervals.
     #[arg(long, value_name = "TIME", default_value = "100us", value_parser = interval_ns)]
     interval: u64,
@@ -95,7 +95,7 @@ pub(super) fn check(args: &Args) -> Outcome {
     let console = Console::new(false);
     let checked = match &args.plan[..] {
         [] => check_one(&subject(args)?, &options, &console)?,
-        paths => check_set(paths, &plan::read(paths, &args.asked.question(), &Syntax)?, &options, &console)?,
+        paths => check_set(paths, &plan::read(paths, &args.predict.options(), &Syntax)?, &options, &console)?,
     };
     if let Some(target) = json {
         target.write(&checked.json)?;
@@ -116,7 +116,7 @@ fn subject(args: &Args) -> Result<Subject, Failure> {
         name: words.join(" "),
         fit: false,
         scenario: args.scenario.scenario(&args.command)?,
-        asked: args.asked.question(),
+        options: args.predict.options(),
         interval_ns: args.interval,
         refuses: None,
     })

@@ -5,7 +5,7 @@ mod collect;
 mod methods;
 mod predict;
 
-use fxscope::lab::latency::{LATENCY_RANGE_NS, Question};
+use fxscope::lab::latency::{LATENCY_RANGE_NS, PredictOptions};
 
 use super::Outcome;
 
@@ -18,7 +18,7 @@ pub enum Command {
     Methods(methods::Args),
 }
 
-/// Does what is asked for.
+/// Runs the subcommand.
 pub(super) fn latency(command: &Command) -> Outcome {
     match command {
         Command::Predict(args) => predict::predict(args),
@@ -30,7 +30,7 @@ pub(super) fn latency(command: &Command) -> Outcome {
 
 /// What to predict, and for which part of a program.
 #[derive(Clone, clap::Args)]
-struct Asked {
+struct PredictArgs {
     /// Memory latencies to predict for, nanoseconds from a load to its use. Default: those of the published study: 300,
     /// 500, 750 and 1,000.
     #[arg(long, value_name = "NS", value_delimiter = ',', value_parser = nanoseconds)]
@@ -43,9 +43,9 @@ struct Asked {
     threads: Option<f64>,
 }
 
-impl Asked {
-    fn question(&self) -> Question {
-        Question { latencies: self.latencies.clone(), region: self.region.clone(), threads: self.threads }
+impl PredictArgs {
+    fn options(&self) -> PredictOptions {
+        PredictOptions { latencies: self.latencies.clone(), region: self.region.clone(), threads: self.threads }
     }
 }
 

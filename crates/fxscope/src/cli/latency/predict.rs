@@ -14,7 +14,7 @@ use super::super::output::{Target, program_streams};
 use super::super::recorded::run_of;
 use super::super::scenario::{ScenarioArgs, interval_ns};
 use super::super::{Failure, Outcome, say, style};
-use super::{Asked, nanoseconds};
+use super::{PredictArgs, nanoseconds};
 
 /// Predict how much longer a program takes with slower memory, by every method that its counts allow.
 ///
@@ -32,7 +32,7 @@ pub struct Args {
     #[arg(long, value_name = "N", requires = "file", value_parser = clap::value_parser!(u32).range(1..))]
     run: Option<u32>,
     #[command(flatten)]
-    asked: Asked,
+    predict: PredictArgs,
     /// Memory latency of the run, nanoseconds. Default: that of the machine's description.
     #[arg(long, value_name = "NS", value_parser = nanoseconds)]
     base_ns: Option<f64>,
@@ -74,8 +74,8 @@ pub(super) fn predict(args: &Args) -> Outcome {
         Some(path) => run_of(path, args.run)?.1,
         None => simulated(args, Some(&target).filter(|_| args.format != Format::Terminal))?,
     };
-    let question = args.asked.question();
-    let mut case = Case::of(&run, &question, args.base_ns, None)?;
+    let options = args.predict.options();
+    let mut case = Case::of(&run, &options, args.base_ns, None)?;
     if let (Some(path), Some(ns)) = (&args.second, args.second_ns) {
         let added_ns = ns - case.system.base_ns;
         if added_ns <= 0.0 {
@@ -85,9 +85,9 @@ pub(super) fn predict(args: &Args) -> Outcome {
             )
             .into());
         }
-        case = case.with_second(&run_of(path, None)?.1, &question, added_ns)?;
+        case = case.with_second(&run_of(path, None)?.1, &options, added_ns)?;
     }
-    let forecast = case.predict(&question);
+    let forecast = case.predict(&options);
     let document = forecast.document();
     match args.format {
         Format::Terminal => {
@@ -106,7 +106,7 @@ pub(super) fn predict(args: &Args) -> Outcome {
 /// Runs the program that is named; `target` is where results for programs are written.
 fn simulated(args: &Args, target: Option<&Target>) -> Result<Run, Failure> {
     let scenario = args.scenario.scenario(&args.command)?;
-    let scenario = scenario.with_intervals(Some(args.interval), args.asked.region.as_deref());
+    let scenario = scenario.with_intervals(Some(args.interval), args.predict.region.as_deref());
     let stdio = program_streams(target)?;
     let run = Runner::new(None, &Console::catching_signals(false)?).run(scenario.prepare()?, stdio)?;
     match &run.finish {

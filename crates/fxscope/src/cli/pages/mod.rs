@@ -16,7 +16,7 @@ pub enum Command {
     Risks(risks::Args),
 }
 
-/// Does what is asked for.
+/// Runs the subcommand.
 pub(super) fn pages(command: &Command) -> Outcome {
     match command {
         Command::Advise(args) => advise::advise(args),

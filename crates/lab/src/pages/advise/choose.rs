@@ -48,10 +48,10 @@ impl Library {
     }
 
     /// Returns the pages of a part. The library does not change text.
-    fn pages(self, part: usize, observation: &Observation, spec: &Spec, room: &Room) -> MappingPages {
+    fn pages(self, part: usize, observation: &Observation, spec: &Spec, limits: &PageLimits) -> MappingPages {
         let group = Group::of(part);
         match self {
-            _ if group == Group::Text => room.default[part],
+            _ if group == Group::Text => limits.default[part],
             Library::Transparent if observation.holds_huge(part) => MappingPages::Transparent,
             Library::None | Library::Transparent => MappingPages::Size(spec.pages.normal),
             Library::Base if group == Group::Stacks => MappingPages::Size(spec.pages.normal),
@@ -62,7 +62,7 @@ impl Library {
 
 /// Limits of the page sizes.
 #[derive(Clone, Copy, Debug)]
-pub struct Room {
+pub struct PageLimits {
     /// The machine's default for each part, without any variable or option.
     pub default: [MappingPages; PARTS],
     /// Bytes of each part that the program has mapped.
@@ -71,7 +71,7 @@ pub struct Room {
     pub memory: u64,
 }
 
-impl Room {
+impl PageLimits {
     /// Whether an assignment fits: its parts, rounded up to whole pages, are within the memory.
     fn holds(&self, observation: &Observation, assignment: &Assignment) -> bool {
         let bytes = |(part, bytes): (usize, u64)| match observation.pages(assignment, part) {
@@ -110,14 +110,19 @@ impl Candidate {
 
 /// Returns the candidate for an assignment; `None` if its misses are not all known.
 #[must_use]
-pub fn candidate(observation: &Observation, assignment: Assignment, spec: &Spec, room: &Room) -> Option<Candidate> {
+pub fn candidate(
+    observation: &Observation,
+    assignment: Assignment,
+    spec: &Spec,
+    limits: &PageLimits,
+) -> Option<Candidate> {
     let misses = observation.misses(&assignment, &Costs::of(spec))?;
     let agrees = |pages: &dyn Fn(usize) -> MappingPages| {
-        (0..PARTS).all(|part| room.parts[part] == 0 || observation.pages(&assignment, part) == pages(part))
+        (0..PARTS).all(|part| limits.parts[part] == 0 || observation.pages(&assignment, part) == pages(part))
     };
-    let gives = |library: &Library| agrees(&|part| library.pages(part, observation, spec, room));
+    let gives = |library: &Library| agrees(&|part| library.pages(part, observation, spec, limits));
     let library = Library::ALL.into_iter().find(gives);
-    let default = agrees(&|part| room.default[part]);
+    let default = agrees(&|part| limits.default[part]);
     Some(Candidate { assignment, misses, library, default })
 }
 
@@ -127,16 +132,21 @@ pub fn candidate(observation: &Observation, assignment: Assignment, spec: &Spec,
 ///
 /// # Errors
 /// If the misses of the program's own assignment are not all known.
-pub fn choose(observation: &Observation, spec: &Spec, room: &Room, most: usize) -> Result<Vec<Candidate>, String> {
+pub fn choose(
+    observation: &Observation,
+    spec: &Spec,
+    limits: &PageLimits,
+    most: usize,
+) -> Result<Vec<Candidate>, String> {
     let unknown = "the misses of the assignment that the program ran with are not all known, as too many others differ from \
                    it; ask about fewer page sizes";
-    let base = candidate(observation, observation.base().clone(), spec, room).ok_or(unknown)?;
+    let base = candidate(observation, observation.base().clone(), spec, limits).ok_or(unknown)?;
     let equal = EQUAL * base.misses.cycles as f64;
     let better = |one: &Candidate| (one.misses.cycles as f64) < base.misses.cycles as f64 - equal;
-    let mut all: Vec<Candidate> = assignments(observation, spec, room)
+    let mut all: Vec<Candidate> = assignments(observation, spec, limits)
         .into_iter()
-        .filter(|assignment| room.holds(observation, assignment))
-        .filter_map(|assignment| candidate(observation, assignment, spec, room))
+        .filter(|assignment| limits.holds(observation, assignment))
+        .filter_map(|assignment| candidate(observation, assignment, spec, limits))
         .filter(better)
         .collect();
     all.sort_by_key(|one| one.misses.cycles);
@@ -159,15 +169,15 @@ pub fn choose(observation: &Observation, spec: &Spec, room: &Room, most: usize) 
 }
 
 /// Returns all assignments that can be set: by options, for single calls in the source, by the library.
-fn assignments(observation: &Observation, spec: &Spec, room: &Room) -> Vec<Assignment> {
+fn assignments(observation: &Observation, spec: &Spec, limits: &PageLimits) -> Vec<Assignment> {
     let costs = Costs::of(spec);
     let cost = |assignment: &Assignment| observation.misses(assignment, &costs).map(|misses| misses.cycles);
-    let space = Space::new(observation, room);
+    let space = Space::new(observation, limits);
     let mut all = space.assignments(observation.base(), observation.kinds().len(), cost);
     // `.bss` and the heap can have them through the library only.
-    let used = |part: usize| room.parts[part] > 0;
+    let used = |part: usize| limits.parts[part] > 0;
     if (0..PARTS).any(|part| used(part) && observation.holds_huge(part)) {
-        let pages = |part| Library::Transparent.pages(part, observation, spec, room);
+        let pages = |part| Library::Transparent.pages(part, observation, spec, limits);
         let kinds = observation.kinds();
         let place = |part: usize| if used(part) { kinds.place(pages(part)) } else { Some(observation.base().0[part]) };
         let places: Option<Vec<usize>> = (0..PARTS).map(place).collect();

@@ -13,7 +13,7 @@ use super::advice::{NamedCall, ON_DEMAND, POLICY};
 use super::runs::Runs;
 use super::{
     Advice, Assignment, Call, Candidate, Choice, Costs, Group, Library, Observation, Observer, Options, PARTS,
-    PagePlacement, Prediction, Room, Simulated, Start, UsedPart, at_most, candidate, choose,
+    PageLimits, PagePlacement, Prediction, Simulated, Start, UsedPart, at_most, candidate, choose,
 };
 use crate::{Error, Progress};
 
@@ -66,13 +66,13 @@ pub fn advise(
     }
     let run = again.unwrap_or(run);
     one_size_each(&run, &start)?;
-    let room = Room {
+    let limits = PageLimits {
         default: default_pages(scenario)?,
         parts: mapped(&run, &observation),
         memory: scenario.memory_bytes(&spec)?,
     };
-    let candidates = choose(&observation, &spec, &room, options.simulate)?;
-    let mut evaluator = Evaluator::new(scenario, &spec, &observation, &room, &run, options);
+    let candidates = choose(&observation, &spec, &limits, options.simulate)?;
+    let mut evaluator = Evaluator::new(scenario, &spec, &observation, &limits, &run, options);
     let worth = candidates.first().map_or(0.0, |best| evaluator.at_most(best));
     if worth < options.least_gain {
         evaluator.advice.too_little = Some(worth);
@@ -192,7 +192,7 @@ struct Evaluator<'a> {
     scenario: &'a Scenario,
     spec: &'a Spec,
     observation: &'a Observation,
-    room: &'a Room,
+    limits: &'a PageLimits,
     /// Whether the program's variables set when pages are allocated.
     has_policy: bool,
     advice: Advice,
@@ -203,13 +203,13 @@ impl<'a> Evaluator<'a> {
         scenario: &'a Scenario,
         spec: &'a Spec,
         observation: &'a Observation,
-        room: &'a Room,
+        limits: &'a PageLimits,
         run: &Run,
         options: &Options,
     ) -> Evaluator<'a> {
         let mut names = named(observation);
         let mut name = |part| names.iter().position(|(of, _)| *of == part).map(|i| names.swap_remove(i).1);
-        let used = room.parts.into_iter().enumerate().filter(|(_, bytes)| *bytes > 0);
+        let used = limits.parts.into_iter().enumerate().filter(|(_, bytes)| *bytes > 0);
         let used: Vec<UsedPart> = used.map(|(part, bytes)| UsedPart { part, bytes, call: name(part) }).collect();
         let base = Choice {
             pages: [MappingPages::Size(0); PARTS],
@@ -245,8 +245,8 @@ impl<'a> Evaluator<'a> {
             other_sites: sites.collect(),
         };
         let has_policy = run.environment.iter().any(|(name, _)| name == POLICY);
-        let mut evaluator = Evaluator { scenario, spec, observation, room, has_policy, advice };
-        let base = candidate(observation, observation.base().clone(), spec, room);
+        let mut evaluator = Evaluator { scenario, spec, observation, limits, has_policy, advice };
+        let base = candidate(observation, observation.base().clone(), spec, limits);
         let base = evaluator.choice(base.as_ref(), observation.base());
         evaluator.advice.base = Choice { simulated: evaluator.advice.base.simulated.take(), ..base };
         evaluator
@@ -280,8 +280,8 @@ impl<'a> Evaluator<'a> {
         let mut choices: Vec<Choice> =
             candidates.iter().map(|candidate| self.choice(Some(candidate), &candidate.assignment)).collect();
         let has_default = self.advice.base.default || choices.iter().any(|choice| choice.default);
-        if !has_default && let Some(assignment) = self.observation.assignment(&self.room.default) {
-            let default = candidate(self.observation, assignment.clone(), self.spec, self.room);
+        if !has_default && let Some(assignment) = self.observation.assignment(&self.limits.default) {
+            let default = candidate(self.observation, assignment.clone(), self.spec, self.limits);
             choices.push(self.choice(default.as_ref(), &assignment));
         }
         self.advice.mixed |= choices.iter().any(|choice| choice.library.is_some_and(Library::is_on_demand));

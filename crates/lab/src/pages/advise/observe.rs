@@ -9,7 +9,7 @@ use fxscope_linux::pages::{MappingPages, Site};
 use fxscope_machine::Spec;
 use fxscope_session::source_line;
 use fxscope_sim::{BlockEvent, BlockObserver};
-use fxscope_tlbsweep::{Access, Analysis, Answer, Counts, Design, Error, Question};
+use fxscope_tlbsweep::{Access, Analysis, Counts, Error, SweepOptions, SweepResults, TlbConfig};
 
 use super::parts::{self, Assignment, CALLS, Group, Kinds, NUMBERS, PARTS, SHARED};
 use super::{Costs, part_of_call};
@@ -133,8 +133,8 @@ struct Core {
 
 /// Observes a run.
 pub struct Observer {
-    design: Design,
-    question: Question,
+    tlbs: TlbConfig,
+    options: SweepOptions,
     kinds: Kinds,
     base: Assignment,
     shared: usize,
@@ -166,7 +166,7 @@ impl Observer {
         let of_part = |part| start.groups[Group::of(part) as usize];
         let base = Assignment(std::array::from_fn(|part| kinds.place(MappingPages::Size(of_part(part))).unwrap_or(0)));
         let Costs { hit, walk } = Costs::of(spec);
-        let mut question = Question {
+        let mut options = SweepOptions {
             segments: NUMBERS,
             allowed: allowed(&kinds, place, place(start.shared)),
             max_classes: CLASSES,
@@ -175,13 +175,13 @@ impl Observer {
             sizes: sizes.clone(),
         };
         let shared = place(start.shared);
-        question.keep = kept(&base, &kinds).map(|one| by_number(&one, &kinds, &sizes, shared)).collect();
-        let design = Design::of(&spec.tlb);
+        options.keep = kept(&base, &kinds).map(|one| by_number(&one, &kinds, &sizes, shared)).collect();
+        let tlbs = TlbConfig::of(&spec.tlb);
         // Reports errors now, not when the first core runs.
-        Analysis::new(&design, &question)?;
+        Analysis::new(&tlbs, &options)?;
         Ok(Observer {
-            design,
-            question,
+            tlbs,
+            options,
             kinds,
             base,
             shared,
@@ -199,10 +199,10 @@ impl Observer {
     /// Returns the results.
     #[must_use]
     pub fn finish(self) -> Observation {
-        let Observer { question, kinds, base, shared, calls, others, huge, cores, .. } = self;
+        let Observer { options, kinds, base, shared, calls, others, huge, cores, .. } = self;
         let missed = |core: Core| Missed { data: core.data.finish(), code: core.code.finish() };
         let cores = cores.into_iter().map(missed).collect();
-        Observation { sizes: question.sizes, kinds, base, shared, calls, others, huge, cores }
+        Observation { sizes: options.sizes, kinds, base, shared, calls, others, huge, cores }
     }
 
     /// Updates the address space of the running process.
@@ -298,7 +298,7 @@ impl Observer {
     /// Returns the index of a core.
     fn core(&mut self, cpu: u32) -> usize {
         self.cores.iter().position(|core| core.cpu == cpu).unwrap_or_else(|| {
-            let analysis = || Analysis::new(&self.design, &self.question).expect("checked at the beginning");
+            let analysis = || Analysis::new(&self.tlbs, &self.options).expect("checked at the beginning");
             self.cores.push(Core { cpu, data: analysis(), code: analysis(), instruction: u64::MAX });
             self.cores.len() - 1
         })
@@ -427,8 +427,8 @@ pub struct PartMisses {
 
 /// Misses of a core: of data, and of instructions.
 struct Missed {
-    data: Answer,
-    code: Answer,
+    data: SweepResults,
+    code: SweepResults,
 }
 
 /// Results of an observed run.
@@ -507,7 +507,7 @@ impl Observation {
 
     fn counts(&self, assignment: &Assignment) -> impl Iterator<Item = Option<[Counts; 2]>> + '_ {
         let numbers = by_number(assignment, &self.kinds, &self.sizes, self.shared);
-        let exact = move |answer: &Answer| answer.counts(&numbers).ok().filter(|counts| counts.exact);
+        let exact = move |results: &SweepResults| results.counts(&numbers).ok().filter(|counts| counts.exact);
         self.cores.iter().map(move |core| Some([exact(&core.data)?, exact(&core.code)?]))
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Assignment, Observation, PARTS, Room, call};
+use super::{Assignment, Observation, PARTS, PageLimits, call};
 
 /// Most assignments for an exhaustive search.
 const MOST: usize = 4096;
@@ -13,9 +13,9 @@ pub(super) struct Space(Vec<Vec<usize>>);
 impl Space {
     /// Builds the search space: all sizes for parts that the program uses, transparent huge pages for calls whose mappings
     /// hold them; other parts keep their pages.
-    pub(super) fn new(observation: &Observation, room: &Room) -> Space {
+    pub(super) fn new(observation: &Observation, limits: &PageLimits) -> Space {
         let kinds = observation.kinds();
-        let of = |part: usize| match room.parts[part] {
+        let of = |part: usize| match limits.parts[part] {
             0 => vec![observation.base().0[part]],
             _ if call(part).is_some() && observation.holds_huge(part) => (0..kinds.len()).collect(),
             _ => (0..kinds.thp()).collect(),

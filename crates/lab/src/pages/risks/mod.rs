@@ -16,7 +16,7 @@ use fxscope_machine::Spec;
 use fxscope_record::{ALL, HotSpot, Run};
 use fxscope_report::annotate::Source;
 use fxscope_report::document::Document;
-use fxscope_session::{Scenario, Wanted, annotate};
+use fxscope_session::{FunctionSelection, Scenario, annotate};
 use fxscope_sim::{BlockEvent, BlockObserver, MemoryAccess};
 use serde::Serialize;
 use serde_json::json;
@@ -343,7 +343,7 @@ fn spot<'r>(run: &'r Run, address: u64, function: &str) -> Option<&'r HotSpot> {
 fn lines<'f>(run: &Run, spec: &Spec, functions: impl Iterator<Item = &'f str>) -> BTreeMap<u64, Source> {
     let ran = |name: &&str| run.hot_spots.iter().any(|spot| spot.function == *name);
     let names: BTreeSet<&str> = functions.filter(ran).collect();
-    let wanted = Wanted::Named(names.into_iter().map(str::to_owned).collect());
+    let wanted = FunctionSelection::Named(names.into_iter().map(str::to_owned).collect());
     // Without the file there are no lines; everything else is complete.
     let functions = annotate(run, None, spec, &wanted).map_or_else(|_| Vec::new(), |annotation| annotation.functions);
     let instructions = functions.into_iter().filter_map(|function| function.instructions).flatten();

@@ -13,7 +13,7 @@ const RULES: &str = include_str!("validation.css");
 /// Rows in the chart of the worst.
 const WORST: usize = 25;
 
-/// A page of a suite's outcomes: charts, statistics of families, and all rows in sortable tables.
+/// Returns a page of a suite's outcomes: charts, statistics of families, and all rows in sortable tables.
 #[must_use]
 pub fn draw(suite: &str, outcomes: &[Outcome]) -> String {
     let families: Vec<_> = families(outcomes);

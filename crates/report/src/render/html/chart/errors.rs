@@ -54,7 +54,7 @@ pub struct Histogram {
 
 const FRAME: Frame = Frame::new(460.0, 16.0, 20.0);
 
-/// Measured against simulated values, in any units.
+/// Plots measured against simulated values, in any units.
 pub fn scatter(title: &str, pairs: &[Pair]) -> Markup {
     let values = || pairs.iter().flat_map(|pair| [pair.measured, pair.simulated]);
     let (x, y) = (FRAME.x(values()), FRAME.y(values()));
