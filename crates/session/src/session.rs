@@ -162,11 +162,7 @@ impl Session {
     }
 
     /// Runs it, and calls `observer` for all timed blocks.
-    pub fn run_observed<O: BlockObserver>(
-        mut self,
-        watch: &mut dyn FnMut(Progress) -> Control,
-        observer: &mut O,
-    ) -> Run {
+    pub fn run_observed(mut self, watch: &mut dyn FnMut(Progress) -> Control, observer: &mut dyn BlockObserver) -> Run {
         let start = Instant::now();
         let outcome = self.simulation.run_observed(watch, observer);
         self.recorded(&outcome, start.elapsed().as_secs_f64())

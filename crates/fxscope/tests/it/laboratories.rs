@@ -80,7 +80,7 @@ fn predictions_of_slower_memory_checked() {
         name: [&[&program[..]], &arguments[..]].concat().join(" "),
         fit: false,
         scenario: scenario("chase.elf", &arguments),
-        asked: latency::Question { latencies: vec![500.0], region: Some("chase".to_owned()), threads: None },
+        options: latency::PredictOptions { latencies: vec![500.0], region: Some("chase".to_owned()), threads: None },
         interval_ns: 100_000,
         refuses: None,
     };

@@ -321,7 +321,9 @@ impl Observer {
 
 impl BlockObserver for Observer {
     /// Skipped iterations access the pages of the one before.
-    const SKIPS_ITERATIONS: bool = true;
+    fn may_skip_iterations(&self) -> bool {
+        true
+    }
 
     fn ran(&mut self, ran: &mut BlockEvent<'_>) {
         let BlockEvent { process, pipeline, block, executed } = ran;

@@ -314,7 +314,9 @@ impl RiskFinder {
 
 impl BlockObserver for RiskFinder {
     /// Spin loops are not expected to store with a mask, but nothing guarantees it.
-    const SKIPS_ITERATIONS: bool = false;
+    fn may_skip_iterations(&self) -> bool {
+        false
+    }
 
     fn ran(&mut self, ran: &mut BlockEvent<'_>) {
         ran.accesses().for_each(|access| self.look(ran.process, &access));
