@@ -64,7 +64,7 @@ unpack_packages() {
     private_apt
     apt-get update -qq >"$folder/apt.log" 2>&1 || give_up "apt-get update failed, see $folder/apt.log"
     apt-get -qq -y --download-only --no-install-recommends install "${packages[@]}" >>"$folder/apt.log" 2>&1 ||
-        give_up "the packages cannot be had, see $folder/apt.log"
+        give_up "the packages cannot be downloaded, see $folder/apt.log"
     rm -rf "$root"
     # As on an installed system /bin, /sbin and /lib are links; packages may have files under either name.
     mkdir -p "$root"/usr/{bin,sbin,lib}
@@ -203,7 +203,7 @@ run() {
     if [ -e "$folder/numpy/numpy" ]; then
         try numpy slow PYTHONPATH="$folder/numpy" "$python" arrays.py
     else
-        echo "numpy: not tried, its wheel could not be had (see $folder/pip.log)"
+        echo "numpy: not tried, its wheel could not be downloaded (see $folder/pip.log)"
         failures=$((failures + 1))
     fi
 }

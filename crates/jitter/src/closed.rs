@@ -92,7 +92,7 @@ pub fn expected(model: &Model, nodes: u32, cores: u32, grain: f64) -> Expected {
     Expected { struck: 1.0 - none_longer(0.0), delay, seldom }
 }
 
-/// Whether simultaneity across cores is known: for a trace only if it has one core.
+/// Returns whether simultaneity across cores is known: for a trace only if it has one core.
 fn apart(source: &Source) -> bool {
     let alone = |trace: &Trace| trace.cores.len() == 1 && source.correlation == Correlation::Independent;
     source.arrival.trace().is_none_or(alone)

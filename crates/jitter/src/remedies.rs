@@ -145,7 +145,8 @@ impl Remedy {
     }
 }
 
-/// Whether a source can move: it strikes any core of a node, or only some cores, or consists of recorded threads.
+/// Returns whether a source can move: it strikes any core of a node, or only some cores, or consists of recorded
+/// threads.
 fn movable(source: &Source) -> bool {
     matches!(&source.arrival, Arrival::Trace(trace) if trace.movable) || source.on != Target::Cores
 }

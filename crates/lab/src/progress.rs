@@ -53,7 +53,7 @@ pub trait Progress: Sync {
     /// The measurement has ended.
     fn measurement_ended(&self) {}
 
-    /// Whether to stop now. Called often, and from several threads.
+    /// Returns whether to stop now. Called often, and from several threads.
     fn stop_requested(&self) -> bool {
         false
     }

@@ -16,7 +16,7 @@ pub struct Point {
 }
 
 impl Point {
-    /// Whether memory gets slower or stays the same.
+    /// Returns whether memory gets slower or stays the same.
     #[must_use]
     pub fn is_slower(&self) -> bool {
         self.added_ns >= 0.0

@@ -23,7 +23,7 @@ pub const MAGIC: [u8; 7] = *b"fxnoise";
 /// Format version that is written.
 pub const VERSION: u8 = 1;
 
-/// Whether a file is, or is meant to be, a trace: from its first bytes or its extension.
+/// Returns whether a file is, or is meant to be, a trace: from its first bytes or its extension.
 #[must_use]
 pub fn is_trace(path: &Path) -> bool {
     let begin = || -> std::io::Result<_> {
@@ -217,8 +217,8 @@ pub struct Header {
 }
 
 impl Header {
-    /// Whether a cause is not noise of the host but a consequence of measuring it: the measurement's own work, or the
-    /// kernel's real-time limit, which does not apply to other programs.
+    /// Returns whether a cause is not noise of the host but a consequence of measuring it: the measurement's own work,
+    /// or the kernel's real-time limit, which does not apply to other programs.
     #[must_use]
     pub fn comes_from_measuring(&self, cause: &Cause) -> bool {
         cause.kind == Kind::Own || cause.kind == Kind::Throttling && self.priority.is_some()

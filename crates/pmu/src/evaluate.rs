@@ -38,7 +38,7 @@ impl Index<&str> for Values {
 
     /// The value of a metric that must have one.
     fn index(&self, name: &str) -> &f64 {
-        let place = self.metrics.place(name).unwrap_or_else(|| panic!("no metric is called '{name}'"));
+        let place = self.metrics.place(name).unwrap_or_else(|| panic!("unknown metric '{name}'"));
         self.values[place].as_ref().unwrap_or_else(|| panic!("'{name}' has no value"))
     }
 }

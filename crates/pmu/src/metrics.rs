@@ -159,7 +159,7 @@ pub enum Total {
     Max,
 }
 
-/// Whether any built-in machine has an event of this name.
+/// Returns whether any built-in machine has an event of this name.
 fn is_event(name: &str) -> bool {
     static KNOWN: LazyLock<Vec<Events>> =
         LazyLock::new(|| fxscope_machine::names().filter_map(Pmu::built_in).map(|pmu| pmu.events).collect());
@@ -266,7 +266,7 @@ impl Metrics {
         Ok(self.definitions.len() - 1)
     }
 
-    /// Whether a definition depends on itself.
+    /// Returns whether a definition depends on itself.
     fn depends_on_itself(&self, start: usize) -> bool {
         let mut seen = vec![false; self.definitions.len()];
         let mut next = vec![start];

@@ -38,7 +38,7 @@ impl Names {
         self.0.len()
     }
 
-    /// Whether there are no names.
+    /// Returns whether there are no names.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

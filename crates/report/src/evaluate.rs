@@ -52,7 +52,7 @@ impl<'a> Evaluated<'a> {
     }
 }
 
-/// Whether CMGs have rows: if there are several, or if they are the smallest parts requested.
+/// Returns whether CMGs have rows: if there are several, or if they are the smallest parts requested.
 fn shows_cmgs(by: By, evaluation: &Evaluation) -> bool {
     by == By::Cmg || by == By::Thread && evaluation.teams().len() > 1
 }

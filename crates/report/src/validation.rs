@@ -203,7 +203,7 @@ fn off(outcome: &Outcome) -> f64 {
     outcome.judgement.as_ref().map_or(0.0, |j| j.error.abs())
 }
 
-/// Whether a row is outside its tolerance.
+/// Returns whether a row is outside its tolerance.
 pub(crate) fn far_off(outcome: &Outcome) -> bool {
     off(outcome) > outcome.row.tolerance
 }

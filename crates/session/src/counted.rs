@@ -14,7 +14,7 @@ use fxscope_record::{
 use fxscope_sim::{Counted, Mode, Outcome};
 
 use crate::described::machine_constants;
-use crate::environment::bears_on_speed;
+use crate::environment::affects_speed;
 use crate::host_view::HostView;
 use crate::notes::notes;
 use crate::{MAX_PROGRAM_BYTES, Request};
@@ -29,7 +29,7 @@ pub(crate) fn run(
     first_notes: Vec<String>,
 ) -> Run {
     let text = |s: &OsStr| s.to_string_lossy().into_owned();
-    let kept = |name: &OsString| bears_on_speed(name) || request.recorded_variables.contains(name);
+    let kept = |name: &OsString| affects_speed(name) || request.recorded_variables.contains(name);
     let environment = request.environment.iter().filter(|(name, _)| kept(name));
     Run {
         tool: concat!("fxscope ", env!("CARGO_PKG_VERSION")).to_owned(),

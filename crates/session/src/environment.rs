@@ -8,8 +8,8 @@ const NAMES: &[&str] = &["HOME", "PATH", "LANG", "USER", "TERM", "PWD"];
 /// affect speed, so records keep them.
 const PREFIXES: &[&str] = &["OMP_", "GOMP_", "KMP_", "XOS_", "MALLOC_"];
 
-/// Whether a variable affects a program's speed.
-pub(crate) fn bears_on_speed(name: &OsStr) -> bool {
+/// Returns whether a variable affects a program's speed.
+pub(crate) fn affects_speed(name: &OsStr) -> bool {
     PREFIXES.iter().any(|prefix| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
 }
 
@@ -20,7 +20,7 @@ pub fn guest_environment(
     host: impl Iterator<Item = (OsString, OsString)>,
     explicit: &[(OsString, OsString)],
 ) -> Vec<(OsString, OsString)> {
-    let passes = |name: &OsStr| NAMES.iter().any(|n| name == *n) || bears_on_speed(name);
+    let passes = |name: &OsStr| NAMES.iter().any(|n| name == *n) || affects_speed(name);
     let replaced = |name: &OsStr| explicit.iter().any(|(n, _)| n == name);
     let mut list: Vec<_> = host.filter(|(name, _)| passes(name) && !replaced(name)).collect();
     list.sort();

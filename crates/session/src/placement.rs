@@ -113,7 +113,7 @@ impl Placement {
 }
 
 impl Placement {
-    /// Whether it places the program's memory.
+    /// Returns whether it places the program's memory.
     #[must_use]
     pub fn places_memory(&self) -> bool {
         self.membind.is_some() || self.interleave.is_some()

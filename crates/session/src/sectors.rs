@@ -50,7 +50,7 @@ impl SectorOption {
         Ok(SectorOption::Ways(level, ways))
     }
 
-    /// Whether `options` limit ways, so that [`SectorOption::settings`] needs the machine.
+    /// Returns whether `options` limit ways, so that [`SectorOption::settings`] needs the machine.
     pub(crate) fn limits_ways(options: &[SectorOption]) -> bool {
         options.iter().any(|option| matches!(option, SectorOption::Ways(..)))
     }

@@ -21,7 +21,7 @@ impl Budget {
         Budget { most: options.max_classes, keep, costs: options.costs }
     }
 
-    /// Whether there are too many classes.
+    /// Returns whether there are too many classes.
     pub fn exceeded(&self, classes: usize) -> bool {
         classes > self.most
     }

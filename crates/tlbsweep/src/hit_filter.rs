@@ -84,7 +84,7 @@ impl HitFilter {
         (page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize % BUCKETS
     }
 
-    /// Whether all classes hold the page of an access.
+    /// Returns whether all classes hold the page of an access.
     #[inline(always)]
     pub fn hits_all(&mut self, key: Key) -> bool {
         let page = key.page(self.shift);
@@ -168,7 +168,7 @@ impl HitFilter {
         self.held.row(slot)
     }
 
-    /// Whether the split TLB is known to hold the page of a slot.
+    /// Returns whether the split TLB is known to hold the page of a slot.
     pub fn in_l2(&self, slot: usize) -> bool {
         self.in_l2[slot]
     }

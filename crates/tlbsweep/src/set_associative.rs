@@ -268,7 +268,8 @@ impl SetAssociative {
         &self.all
     }
 
-    /// Whether the TLB has `ways` ways and states within a set differ only in segments for which `accessed` is true.
+    /// Returns whether the TLB has `ways` ways and states within a set differ only in segments for which `accessed` is
+    /// true.
     pub fn can_share(&self, ways: usize, accessed: impl Fn(usize) -> bool) -> bool {
         let whole = |masks: &SizeMasks| {
             (0..SEGMENTS).all(|segment| accessed(segment) || masks.0[segment] == self.all.0[segment])

@@ -173,13 +173,13 @@ impl SizeMasks {
         SizeMasks(std::array::from_fn(|segment| 1 << assignment.get(segment).copied().unwrap_or(0)))
     }
 
-    /// Whether this set contains all assignments of another.
+    /// Returns whether this set contains all assignments of another.
     #[must_use]
     pub fn contains(&self, other: &SizeMasks) -> bool {
         self.0.iter().zip(&other.0).all(|(mine, theirs)| theirs & !mine == 0)
     }
 
-    /// Whether two sets have an assignment in common.
+    /// Returns whether two sets have an assignment in common.
     #[must_use]
     pub fn intersects(&self, other: &SizeMasks) -> bool {
         self.0.iter().zip(&other.0).all(|(mine, theirs)| theirs & mine != 0)

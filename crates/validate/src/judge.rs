@@ -35,7 +35,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Whether it is as stated by the row.
+    /// Returns whether it is as stated by the row.
     #[must_use]
     pub fn is_expected(self) -> bool {
         matches!(self, Verdict::Within | Verdict::Gap)
@@ -86,7 +86,7 @@ pub struct Outcome<'a> {
 }
 
 impl Outcome<'_> {
-    /// Whether it tests the model, and is the first of its run to state this figure.
+    /// Returns whether it tests the model, and is the first of its run to state this figure.
     #[must_use]
     pub fn is_independent(&self) -> bool {
         !self.fitted && self.repeats.is_none()
@@ -158,7 +158,7 @@ fn find_repetitions(outcomes: &mut [Outcome], probes: &[Probe]) {
     }
 }
 
-/// Whether the measured values of two related figures are from one measurement.
+/// Returns whether the measured values of two related figures are from one measurement.
 fn is_same_measurement(a: &Outcome, b: &Outcome, relation: Relation) -> bool {
     let (Ok(x), Ok(y)) = (&a.judgement, &b.judgement) else { return false };
     if a.row.measured == 0.0 || b.row.measured == 0.0 {

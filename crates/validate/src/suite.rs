@@ -246,7 +246,7 @@ impl Suite {
 }
 
 impl Row {
-    /// Whether its measured value was used to fit `what` ([`Row::fitted`]).
+    /// Returns whether its measured value was used to fit `what` ([`Row::fitted`]).
     #[must_use]
     pub fn is_fitted_to(&self, what: &str) -> bool {
         self.fitted.split_whitespace().any(|fitted| fitted == what)
@@ -257,13 +257,13 @@ impl Row {
         [self.run.as_str(), self.before.as_str()].into_iter().filter(|name| !name.is_empty())
     }
 
-    /// Whether it is a factor between two values.
+    /// Returns whether it is a factor between two values.
     #[must_use]
     pub fn is_ratio(&self) -> bool {
         matches!(self.unit.as_str(), "ratio" | "x")
     }
 
-    /// Whether its error is a difference.
+    /// Returns whether its error is a difference.
     #[must_use]
     pub fn is_points(&self) -> bool {
         self.unit == "points"

@@ -22,8 +22,8 @@ static LINE: Mutex<Option<ProgressLine>> = Mutex::new(None);
 /// the shell send SIGHUP; timeout(1) sends SIGTERM to the process and to its group.
 const ONE_EVENT: Duration = Duration::from_millis(200);
 
-/// From now on the first of the signals sets [`STOP`], and a second one ends fxscope at once. SIGHUP stays ignored if
-/// it is already, as under nohup(1).
+/// Catches signals: the first one sets [`STOP`], a second one ends fxscope at once. SIGHUP stays ignored if it is
+/// already, as under nohup(1).
 pub(super) fn catch() -> Result<(), Failure> {
     static CAUGHT: Once = Once::new();
     let mut failure = None;
@@ -39,13 +39,13 @@ pub(super) fn catch() -> Result<(), Failure> {
     failure.map_or(Ok(()), |e| Err(format!("signals such as Ctrl-C cannot be caught: {e}").into()))
 }
 
-/// From now on `line` shows the progress of a run; the results of the preceding run are written.
+/// Makes `line` show the progress of a run; the results of the preceding run are written.
 pub(super) fn watch_over(line: &ProgressLine) {
     SAVING.store(false, Ordering::Relaxed);
     *LINE.lock().unwrap_or_else(PoisonError::into_inner) = Some(line.clone());
 }
 
-/// From now on results are being written: further signals wait until that is done.
+/// Makes further signals wait until results are written.
 pub(super) fn save() {
     SAVING.store(true, Ordering::Relaxed);
 }
@@ -96,7 +96,7 @@ fn follow(mut signals: Signals) {
     }
 }
 
-/// Whether this process ignores a signal (proc_pid_status(5)).
+/// Returns whether this process ignores a signal (proc_pid_status(5)).
 fn ignores(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());

@@ -59,7 +59,7 @@ impl ProgressLine {
         ProgressLine { start, terminal }
     }
 
-    /// Whether there is a terminal, which the program may use as well.
+    /// Returns whether there is a terminal, which the program may use as well.
     pub(super) fn has_terminal(&self) -> bool {
         self.terminal.is_some()
     }

@@ -80,7 +80,7 @@ pub(super) fn validate(args: &Args) -> Outcome {
     Ok(if outcomes.iter().all(|o| is_fine(o, args.accept)) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Whether a row passes; errors that were just accepted do.
+/// Returns whether a row passes; errors that were just accepted do.
 fn is_fine(outcome: &RowOutcome, accepted: bool) -> bool {
     let verdict = outcome.judgement.as_ref().map(|j| j.verdict);
     verdict.is_ok_and(|v| v.is_expected() || accepted && v == validate::Verdict::Worse)

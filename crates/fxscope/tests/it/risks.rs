@@ -18,7 +18,7 @@ fn risks(folder: &Path, arguments: &[&str]) -> Value {
     json(&fs::read(folder.join("found.json")).expect("written"))
 }
 
-/// … of `masked.elf` with these options before the program, and these arguments.
+/// Returns the risks that `pages risks` finds in `masked.elf` with these options before the program, and these arguments.
 fn masked(options: &[&str], own: &[&str]) -> Value {
     let folder = tempfile::tempdir().expect("temporary folder");
     let (program, rows) = (kernel("masked.elf"), format!("rows={ROWS}"));

@@ -46,7 +46,7 @@ unpack() {
     local kernel
     kernel=$(apt-cache show "linux-image-$flavour" | sed -n 's/^Depends: .*\(linux-image-[^ ,]*\).*/\1/p' | head -1)
     (cd "$here" && rm -rf ./*.deb root && apt-get download "$kernel" busybox-static >>"$folder/apt.log" 2>&1) ||
-        give_up "the packages cannot be had, see $folder/apt.log"
+        give_up "the packages cannot be downloaded, see $folder/apt.log"
     mkdir "$here/root"
     dpkg-deb --fsys-tarfile "$here"/linux-image-*.deb | tar -x -C "$here/root" --wildcards -f - './boot/vmlinuz-*'
     dpkg-deb --fsys-tarfile "$here"/busybox-static*.deb | tar -x -C "$here/root" --wildcards -f - './*bin/busybox'

@@ -23,7 +23,7 @@ struct Object<'a> {
     core: Option<&'a str>,
 }
 
-/// Whether the text is JSON.
+/// Returns whether the text is JSON.
 pub(super) fn is(text: &str) -> bool {
     let first = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#'));
     first.is_some_and(|line| line.trim_start().starts_with('{'))

@@ -127,7 +127,7 @@ impl Trace {
         self.stolen.get(core).copied().unwrap_or(0) as f64 / self.duration as f64
     }
 
-    /// Whether another trace belongs to the same recording.
+    /// Returns whether another trace belongs to the same recording.
     #[must_use]
     pub fn goes_with(&self, other: &Trace) -> bool {
         !self.recording.is_empty() && (&self.recording, self.duration) == (&other.recording, other.duration)

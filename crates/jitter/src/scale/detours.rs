@@ -317,7 +317,7 @@ impl Plan {
         }
     }
 
-    /// Whether the next arrival depends on the previous one.
+    /// Returns whether the next arrival depends on the previous one.
     fn is_sequential(&self) -> bool {
         !matches!(self.times, Times::Periodic { .. } | Times::Cells { .. } | Times::Trace(_))
     }

@@ -159,7 +159,7 @@ fn offered(text: &str, pmu: &Pmu, progress: &dyn Progress) -> Result<String, Err
     Ok(text.lines().filter(|line| !absent(line)).map(|line| format!("{line}\n")).collect())
 }
 
-/// Whether a field of perf's output names an event, with or without modifiers.
+/// Returns whether a field of perf's output names an event, with or without modifiers.
 fn is(event: &Event, field: &str) -> bool {
     let asked = event.perf.as_deref().unwrap_or_default();
     !asked.is_empty() && field.trim().strip_prefix(asked).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))

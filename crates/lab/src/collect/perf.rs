@@ -78,7 +78,7 @@ fn supervise(perf: &mut Helper, name: &str, limit: Option<Time>, progress: &dyn 
     }
 }
 
-/// Whether a process has children, according to the kernel (proc_tid_children(5)).
+/// Returns whether a process has children, according to the kernel (proc_tid_children(5)).
 fn has_children(process: u32) -> bool {
     let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
     // Kernels without this file (CONFIG_PROC_CHILDREN) do not say: assume yes.

@@ -109,8 +109,8 @@ fn add(path: &Path, options: &PredictOptions, syntax: &dyn Syntax, subjects: &mu
                 words.iter().fold(text.to_owned(), |text, (key, value)| text.replace(&format!("{{{key}}}"), value))
             };
             let name = filled(&entry.name);
-            let options = filled(&format!("{} {}", file.options, entry.options));
-            let options: Vec<&str> = options.split_whitespace().collect();
+            let run_options = filled(&format!("{} {}", file.options, entry.options));
+            let run_options: Vec<&str> = run_options.split_whitespace().collect();
             let run = filled(&entry.run);
             let mut command: Vec<OsString> = run.split_whitespace().map(OsString::from).collect();
             let program = command.first_mut().ok_or_else(|| wrong(&name, "run names no program"))?;
@@ -121,7 +121,7 @@ fn add(path: &Path, options: &PredictOptions, syntax: &dyn Syntax, subjects: &mu
             let options =
                 PredictOptions { region: options.region.clone().or_else(|| entry.region.clone()), ..options.clone() };
             let (fit, refuses) = (entry.fit, entry.refuses);
-            let scenario = syntax.scenario(&options, &command).map_err(|e| wrong(&name, &e))?;
+            let scenario = syntax.scenario(&run_options, &command).map_err(|e| wrong(&name, &e))?;
             subjects.push(Subject { name, fit, scenario, options, interval_ns, refuses });
         }
     }

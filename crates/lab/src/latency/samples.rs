@@ -63,7 +63,7 @@ impl From<Error> for NoSample {
 
 impl From<NoSample> for Error {
     fn from(why: NoSample) -> Error {
-        Error::PredictOptions(why.why())
+        Error::Request(why.why())
     }
 }
 

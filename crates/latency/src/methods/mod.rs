@@ -140,7 +140,7 @@ impl Method {
         if missing.is_empty() { Ok(()) } else { Err(missing.join(", ")) }
     }
 
-    /// Whether it predicts a slowdown.
+    /// Returns whether it predicts a slowdown.
     #[must_use]
     pub fn is_prediction(&self) -> bool {
         matches!(self.calculation, Calculation::Slowdown(_))

@@ -54,13 +54,13 @@ impl Tick {
 }
 
 impl Recognised {
-    /// Whether the real-time limit took the core in this detour.
+    /// Returns whether the real-time limit took the core in this detour.
     #[must_use]
     pub fn is_limited(&self, core: u32, detour: Detour) -> bool {
         self.limited.contains(&(core, detour.start))
     }
 
-    /// Whether this detour begins with the core's timer tick.
+    /// Returns whether this detour begins with the core's timer tick.
     #[must_use]
     pub fn is_tick(&self, core: u32, detour: Detour) -> bool {
         self.ticks.get(&core).is_some_and(|tick| tick.is(detour))

@@ -198,7 +198,7 @@ impl Tracer {
         self.what
     }
 
-    /// Whether it reports everything that the kernel does.
+    /// Returns whether it reports everything that the kernel does.
     #[must_use]
     pub fn complete(&self) -> bool {
         self.complete

@@ -138,7 +138,7 @@ pub fn ks_distance(sorted: &[f64], below: impl Fn(f64) -> f64) -> f64 {
 /// Maximum number of cores compared with the first one.
 const COMPARED: usize = 16;
 
-/// Whether detours of different cores begin simultaneously beyond chance, and whether those have equal lengths.
+/// Returns whether detours of different cores begin simultaneously beyond chance, and whether those have equal lengths.
 pub fn together(taken: &ByCore, tolerance: u64, rate: f64) -> (bool, bool) {
     let mut cores = taken.values();
     let Some(first) = cores.next().filter(|first| !first.is_empty() && taken.len() > 1) else { return (false, false) };

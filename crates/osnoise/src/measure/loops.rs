@@ -42,7 +42,7 @@ pub struct Until<'a> {
 }
 
 impl Until<'_> {
-    /// Whether the loop ends now.
+    /// Returns whether the loop ends now.
     #[inline]
     #[must_use]
     pub fn over(&self, now: u64) -> bool {

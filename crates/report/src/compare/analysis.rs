@@ -42,7 +42,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Whether two runs are repetitions.
+/// Returns whether two runs are repetitions.
 fn alike(a: &Run, b: &Run) -> bool {
     a.command == b.command && a.environment == b.environment && a.machine_hash == b.machine_hash && a.mode == b.mode
 }
@@ -141,8 +141,8 @@ impl Quantity {
         if first == other { Some(1.0) } else { (first != 0.0).then(|| other / first) }
     }
 
-    /// Whether the difference from the first subject is within the variation between runs of one subject; `None` if no
-    /// subject has several runs.
+    /// Returns whether the difference from the first subject is within the variation between runs of one subject;
+    /// `None` if no subject has several runs.
     #[must_use]
     pub fn is_noise(&self, subject: usize) -> Option<bool> {
         let (first, other) = (self.values[0]?, self.values[subject]?);

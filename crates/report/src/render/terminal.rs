@@ -279,7 +279,7 @@ fn row_labels(section: &Section) -> Vec<&str> {
     }
 }
 
-/// Whether a value is aligned like numbers: a number, a text of a number with or without a unit, or a dash.
+/// Returns whether a value is aligned like numbers: a number, a text of a number with or without a unit, or a dash.
 fn is_number(value: &Option<Value>) -> bool {
     let Some(Value::Text(text)) = value else { return !matches!(value, Some(Value::Share(_))) };
     let mut words = text.split(' ');

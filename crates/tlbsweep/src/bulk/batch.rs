@@ -52,7 +52,7 @@ impl Batch {
         &self.keys[..self.len]
     }
 
-    /// Whether a segment is accessed.
+    /// Returns whether a segment is accessed.
     pub fn accesses(&self, segment: usize) -> bool {
         self.segments >> segment & 1 != 0
     }

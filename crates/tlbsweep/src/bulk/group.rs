@@ -51,7 +51,7 @@ impl View {
         view
     }
 
-    /// Whether each class has one size and all its pages are in one TLB.
+    /// Returns whether each class has one size and all its pages are in one TLB.
     fn decided(&self) -> bool {
         self.partly == 0 && self.with.iter().all(|[largest, smallest]| largest == smallest)
     }
@@ -161,7 +161,7 @@ impl Group {
         Missed { accesses, misses: self.rings[..classes.len()].iter().map(|ring| u64::from(ring.misses)).sum() }
     }
 
-    /// Whether all classes have one size for each segment accessed.
+    /// Returns whether all classes have one size for each segment accessed.
     fn decided(&self, batch: &Batch) -> bool {
         batch.segments().all(|segment| self.views[segment].decided())
     }

@@ -50,7 +50,7 @@ impl BatchMisses<'_, '_> {
         (0..SEGMENTS).max_by_key(|&segment| misses[segment]).unwrap_or(0)
     }
 
-    /// Whether classes miss often enough, and mostly together at accesses to the segment `main`.
+    /// Returns whether classes miss often enough, and mostly together at accesses to the segment `main`.
     fn mostly_common(&self, classes: u64, main: usize) -> bool {
         let at = self.batch.key_of_access();
         let (mut together, mut all) = (0, 0);

@@ -41,7 +41,7 @@ impl Library {
         }
     }
 
-    /// Whether all pages are allocated at first touch.
+    /// Returns whether all pages are allocated at first touch.
     #[must_use]
     pub fn is_on_demand(self) -> bool {
         matches!(self, Library::None | Library::Transparent)
@@ -72,7 +72,7 @@ pub struct PageLimits {
 }
 
 impl PageLimits {
-    /// Whether an assignment fits: its parts, rounded up to whole pages, are within the memory.
+    /// Returns whether an assignment fits: its parts, rounded up to whole pages, are within the memory.
     fn holds(&self, observation: &Observation, assignment: &Assignment) -> bool {
         let bytes = |(part, bytes): (usize, u64)| match observation.pages(assignment, part) {
             MappingPages::Size(page) => bytes.div_ceil(page).saturating_mul(page),
@@ -97,7 +97,7 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// Whether the machine can provide it without a change of the program.
+    /// Returns whether the machine can provide it without a change of the program.
     fn is_given(&self) -> bool {
         self.default || self.library.is_some()
     }
@@ -128,7 +128,8 @@ pub fn candidate(
 
 /// Returns the `most` best assignments that have fewer misses than the program has now, the best first. Equally good
 /// assignments are represented by one: the machine's default, or one that the large-page library provides, or else the one
-/// with the fewest changes. If none of these can be had by default or library, the best that can comes last.
+/// with the fewest changes. If neither the default nor the library provides one of these, the best one that they provide
+/// comes last.
 ///
 /// # Errors
 /// If the misses of the program's own assignment are not all known.

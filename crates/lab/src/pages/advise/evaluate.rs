@@ -132,8 +132,8 @@ fn finished(run: &Run) -> Result<(), Error> {
     Err(Error::Ended { finish: run.finish.clone(), message })
 }
 
-/// Whether the variables of a run make the large-page library allocate pages on demand that it would otherwise allocate at
-/// once.
+/// Returns whether the variables of a run make the large-page library allocate pages on demand that it would otherwise
+/// allocate at once.
 fn takes_on_demand(run: &Run) -> bool {
     let demands = |(name, value): &(String, String)| match name.as_str() {
         "XOS_MMM_L_HPAGE_TYPE" => value == "none" || value == "thp",

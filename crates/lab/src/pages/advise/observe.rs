@@ -459,7 +459,7 @@ impl Observation {
         &self.base
     }
 
-    /// Whether a part has an aligned range that holds a transparent huge page.
+    /// Returns whether a part has an aligned range that holds a transparent huge page.
     #[must_use]
     pub fn holds_huge(&self, part: usize) -> bool {
         self.huge[part]

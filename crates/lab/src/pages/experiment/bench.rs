@@ -77,7 +77,7 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Whether machine and page sizes are those of the published figures.
+    /// Returns whether machine and page sizes are those of the published figures.
     pub fn is_as_measured(&self) -> bool {
         let ends = |sizes: &[u64]| (sizes.first().copied(), sizes.last().copied());
         self.spec.name == self.measured.machine && ends(&self.sizes) == ends(self.measured.sizes)

@@ -141,7 +141,7 @@ fn row(family: &Histogram, top: f64, width: f64) -> Markup {
     }
 }
 
-/// Whether a bin is more than ten percent away from zero.
+/// Returns whether a bin is more than ten percent away from zero.
 fn far(bin: usize) -> bool {
     bin.checked_sub(1).is_none_or(|lower| EDGES[lower] < -10.0 || EDGES[lower] >= 10.0)
 }
