@@ -84,12 +84,15 @@ const GROUPS: &[(&str, &str)] = &[
     ("tlb.contiguous", "16,32"),
     ("tlb.l2_entries", "64"),
 ];
+/// An A64FX with another predictor, whose table is small.
+const GSHARE: &[(&str, &str)] = &[("frontend.predictor", "gshare"), ("frontend.pattern_entries", "16")];
 /// Keys that must be equal and change together: lines have one size in all caches.
 const EQUAL: [&str; 3] = ["l1i.line_bytes", "l1d.line_bytes", "l2.line_bytes"];
 
 const CASES: &[Case] = &[
     case("a64fx", "identity"),
     case("a64fx", "branches"),
+    Case { settings: GSHARE, ..case("a64fx", "branches") },
     case("a64fx", "operations"),
     case("a64fx", "numbers"),
     case("a64fx", "accesses"),
@@ -179,7 +182,10 @@ fn others(key: &Key, value: &Value) -> Vec<String> {
         Value::Integer(n) => numbers(*n).iter().map(u64::to_string).collect(),
         Value::Real(x) => [2.0 * x, x / 2.0, x * 0.9, x + 100.0].iter().map(f64::to_string).collect(),
         Value::Switch(on) => vec![(!on).to_string()],
-        Value::Text(_) => vec!["another".to_owned()],
+        Value::Text(now) => match key.kind {
+            Kind::Choice(names) => names.iter().filter(|name| *name != now).map(|&name| name.to_owned()).collect(),
+            _ => vec!["another".to_owned()],
+        },
         Value::List(row) => {
             let each = |f: &dyn Fn(u64) -> u64| row.iter().map(|&n| f(n)).collect::<Vec<_>>();
             let mut rows = vec![each(&|n| n + 3), each(&|n| 2 * n), each(&|n| n / 2), each(&|n| n + 20)];

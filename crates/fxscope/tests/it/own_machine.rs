@@ -176,3 +176,32 @@ fn measurements_of_a_custom_machine_have_its_events() {
     fs::remove_dir_all(mine).expect("removed");
     assert_eq!(figures(folder.path(), "a.fxr"), figures(folder.path(), "b.fxr"));
 }
+
+#[test]
+fn a_policy_is_selected_by_a_setting_and_by_a_machine_of_ones_own_alike() {
+    let folder = folder();
+    let program = kernel("chase.elf");
+    // The chain has twice the lines of L1D.
+    let counts = |machine: &[&str], file: &str| {
+        let options = ["run", "--quiet", "-o", file];
+        let command = ["--", &program, "footprint=131072", "hops=2000", "state=cold"];
+        said(folder.path(), &[&options, machine, &command].concat());
+        figures(folder.path(), file)[0]["regions"].clone()
+    };
+    let plain = counts(&[], "plain.fxr");
+    for (table, key, policy) in
+        [("prefetch", "policy", "next_line"), ("l1d", "replacement", "random"), ("frontend", "predictor", "gshare")]
+    {
+        let mine = folder.path().join(policy);
+        fs::create_dir(&mine).expect("made");
+        let text = format!("extends = \"a64fx\"\n[{table}]\n{key} = \"{policy}\"\n");
+        fs::write(mine.join("machine.toml"), text).expect("written");
+        let set = counts(&["--set", &format!("{table}.{key}={policy}")], "set.fxr");
+        assert_eq!(set, counts(&["-m", &format!("./{policy}")], "mine.fxr"), "{policy}");
+        assert_ne!(set, plain, "{policy}");
+        let shown = said(folder.path(), &["machine", "show", &format!("./{policy}")]);
+        assert!(shown.contains(&format!("\n{key} = \"{policy}\"")), "{shown}");
+    }
+    let shown = said(folder.path(), &["machine", "show", "a64fx"]);
+    assert!(shown.contains("one of stream, next_line") && shown.contains("option of policy stream"), "{shown}");
+}
