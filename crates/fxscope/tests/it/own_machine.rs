@@ -178,7 +178,7 @@ fn measurements_of_a_custom_machine_have_its_events() {
 }
 
 #[test]
-fn a_policy_is_selected_by_a_setting_and_by_a_machine_of_ones_own_alike() {
+fn a_setting_and_a_custom_machine_select_the_same_policy() {
     let folder = folder();
     let program = kernel("chase.elf");
     // The chain has twice the lines of L1D.
