@@ -1,4 +1,4 @@
-//! SweepResults of a pass over a program's accesses.
+//! Results of a pass over a program's accesses.
 
 use crate::class::Class;
 use crate::set_associative::SetAssociative;

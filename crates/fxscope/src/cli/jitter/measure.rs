@@ -15,7 +15,7 @@ use super::super::output::replaceable;
 use super::super::{Failure, Outcome};
 use super::form::show;
 
-/// Remedy the noise of this host: how much time the system takes from the cores, when, for how long, and why.
+/// Measure the noise of this host: how much time the system takes from the cores, when, for how long, and why.
 ///
 /// On each core a thread that is bound to it runs a loop of known time; time beyond that is a detour, and is recorded
 /// with its start, length and core. Where permitted, the kernel's tracers name the cause of each detour. `fxscope

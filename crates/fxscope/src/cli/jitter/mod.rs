@@ -12,10 +12,10 @@ mod simulate;
 
 use super::Outcome;
 
-/// Remedy, model and simulate operating-system noise.
+/// Measure, model and simulate operating-system noise.
 #[derive(clap::Subcommand)]
 pub enum Command {
-    Remedy(Box<measure::Args>),
+    Measure(Box<measure::Args>),
     Import(import::Args),
     /// List the built-in noise models and networks.
     Profiles,
@@ -29,7 +29,7 @@ pub enum Command {
 /// Runs the subcommand.
 pub(super) fn jitter(command: &Command) -> Outcome {
     match command {
-        Command::Remedy(args) => measure::measure(args),
+        Command::Measure(args) => measure::measure(args),
         Command::Import(args) => import::import(args),
         Command::Fit(args) => fit::fit(args),
         Command::Profiles => models::profiles(),
