@@ -73,7 +73,7 @@ pub struct Guest {
     pub(crate) threads: Table<Thread>,
     /// The running thread. The address space of its process is active in `memory`.
     pub(crate) running: Id<Thread>,
-    /// Maximum number of instructions kept decoded.
+    /// Most instructions to be kept decoded.
     most_decoded: usize,
     /// Instructions completed so far, by all threads.
     pub(crate) instructions: u64,
@@ -188,8 +188,9 @@ impl Guest {
         }
     }
 
-    /// Runs until the program ends, waits for the host, or has executed about `max_instructions` more instructions (blocks are not
-    /// split), without modelling time: the clock advances by [`FUNCTIONAL_NS`] per instruction. `None`: it has not ended.
+    /// Runs until the program ends, waits for the host, or about `max_instructions` more instructions are done (a block is not cut
+    /// short), without modelling time: the clock advances by [`FUNCTIONAL_NS`] per instruction. `None`: it
+    /// has not ended.
     pub fn run_functional(&mut self, max_instructions: u64) -> Option<&End> {
         let stop = self.instructions.saturating_add(max_instructions);
         while self.instructions < stop && self.end.is_none() {
@@ -217,7 +218,7 @@ impl Guest {
         self.end.as_ref()
     }
 
-    /// Executes blocks of the running thread until `stop` instructions are completed in total or something must be handled first.
+    /// Executes blocks of the running thread until `stop` instructions are done in all or something must be handled first.
     #[inline(always)]
     fn run_blocks(&mut self, stop: u64) -> Result<(), Trap> {
         let thread = &mut self.threads[self.running];
@@ -299,18 +300,18 @@ impl Guest {
     pub fn read_byte(&mut self, addr: u64) -> Option<u8> {
         self.memory.load(addr).ok()
     }
-    /// Returns a decoded block.
+    /// A decoded block.
     #[must_use]
     #[inline(always)]
     pub fn block(&self, id: BlockId) -> &Block {
         self.process().blocks.get(id)
     }
-    /// Returns the number of blocks decoded since the last [`Step::CodeChanged`]: one more than the highest block number.
+    /// Number of blocks decoded since the last [`Step::CodeChanged`]: one more than the highest block number.
     #[must_use]
     pub fn block_count(&self) -> usize {
         self.process().blocks.len()
     }
-    /// Returns the path of the running program's file, as programs see it.
+    /// Path of the file of the program that runs, as programs see it.
     #[must_use]
     pub fn program_file(&self) -> &[u8] {
         &self.process().files.program.path
@@ -360,7 +361,7 @@ impl Guest {
         thread.cpu.clear_stream();
         thread.trap = Some(trap);
         self.deadline = 0;
-        // The signal's handler, if there is one, must also be fetched; if that fails, the program ends.
+        // The signal's handler, if there is one, must be fetched too; if that fails, the program ends.
         self.attend().unwrap_or_else(|| self.step_cold())
     }
 

@@ -47,7 +47,7 @@ pub(crate) struct Process {
     pub space: Id<AddressSpace>,
     /// Its decoded code.
     pub blocks: Blocks,
-    /// Whether decoded blocks may be stale.
+    /// Decoded blocks may be stale.
     pub code_changed: bool,
     pub files: Files,
     pub symbols: Rc<Symbols>,

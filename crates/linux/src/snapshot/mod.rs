@@ -229,7 +229,7 @@ impl Shared {
 }
 
 impl Guest {
-    /// Everything that the run needs to continue ([`Guest::restore`]).
+    /// All that the run needs to go on ([`Guest::restore`]).
     ///
     /// # Errors
     /// When the guest has something that a snapshot cannot hold, such as a socket.
@@ -243,7 +243,7 @@ impl Guest {
     /// A guest from the result of [`Guest::save`], with these standard streams.
     ///
     /// # Errors
-    /// When the bytes are not a snapshot of this version, or a file that the guest had open cannot be reopened in the same state.
+    /// When the bytes are no snapshot of this version, or a file that the guest had open cannot be opened again as it was.
     pub fn restore(bytes: &[u8], stdio: &Stdio) -> Result<Guest, SnapshotError> {
         let (found, rest): (u32, _) = postcard::take_from_bytes(bytes).map_err(|_| SnapshotError::Damaged)?;
         if found != VERSION {
@@ -257,7 +257,7 @@ impl Guest {
     /// serialising its memory.
     ///
     /// # Errors
-    /// Those of [`Guest::save`] and [`Guest::restore`].
+    /// As those have them.
     pub fn try_clone(&self, stdio: &Stdio) -> Result<Guest, SnapshotError> {
         let rest = postcard::to_stdvec(&(&self.spaces, &self.threads, &self.system, self.state()?));
         let rest =
@@ -317,7 +317,7 @@ impl Guest {
         Ok(())
     }
 
-    /// Returns a guest with this memory and the rest of a snapshot.
+    /// A guest with this memory and the rest of a snapshot.
     fn with_memory(memory: Memory, rest: &[u8], stdio: &Stdio) -> Result<Guest, SnapshotError> {
         type Rest = (Table<AddressSpace>, Table<Thread>, System, State);
         let rest: Rest = postcard::from_bytes(rest).map_err(|_| SnapshotError::Damaged)?;
@@ -381,7 +381,7 @@ impl Guest {
     }
 }
 
-/// The shared state from which processes are restored.
+/// What processes are restored with.
 struct Restorer<'a> {
     opener: Opener,
     view: Rc<View>,
