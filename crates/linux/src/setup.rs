@@ -42,7 +42,7 @@ pub struct Stdio {
 }
 
 impl Stdio {
-    /// Those of this process.
+    /// Returns those of this process.
     ///
     /// # Errors
     /// When the host is out of file descriptors.
@@ -89,8 +89,8 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// The setup for `program` without further arguments, with an empty environment, this process's standard streams, a stack of 8
-    /// MiB, the sysroot of [`default_sysroot`], the access of [`Access::standard`], and a clock that starts at
+    /// Returns the setup for `program` without further arguments, with an empty environment, this process's standard streams, a
+    /// stack of 8 MiB, the sysroot of [`default_sysroot`], the access of [`Access::standard`], and a clock that starts at
     /// 2020-01-01T00:00:00Z.
     ///
     /// # Errors

@@ -91,7 +91,7 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    /// The index of an open file's description.
+    /// Returns the index of an open file's description.
     ///
     /// # Errors
     /// When a snapshot cannot store it.
@@ -221,7 +221,7 @@ impl Opener {
         Ok(Opener(open))
     }
 
-    /// A handle of the description with this index.
+    /// Returns a handle of the description with this index.
     ///
     /// # Errors
     /// When it does not exist; the host's.

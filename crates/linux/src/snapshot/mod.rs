@@ -240,7 +240,7 @@ impl Guest {
             .map_err(|_| SnapshotError::NotKept { what: "a thread that waits for another program".into() })
     }
 
-    /// A guest from the result of [`Guest::save`], with these standard streams.
+    /// Returns a guest from the result of [`Guest::save`], with these standard streams.
     ///
     /// # Errors
     /// When the bytes are no snapshot of this version, or a file that the guest had open cannot be opened again as it was.
@@ -253,8 +253,8 @@ impl Guest {
         Guest::with_memory(memory, rest, stdio)
     }
 
-    /// A second guest in the same state, with these standard streams: as [`Guest::save`] and [`Guest::restore`], but without
-    /// serialising its memory.
+    /// Returns a second guest in the same state, with these standard streams: as [`Guest::save`] and [`Guest::restore`], but
+    /// without serialising its memory.
     ///
     /// # Errors
     /// As those have them.
