@@ -261,8 +261,8 @@ fn wrong_files_are_named_with_line_and_reason() {
     wrong("b.csv", &row("small,,1,1,x,0,0,,,here"), &["b.csv:2", "tolerance is 0"]);
     wrong("b.csv", &row("small,,before_cycles,1,x,5,0,,,here"), &["b.csv:2", "'before'"]);
     wrong("b.csv", &row("small,,1,many,x,5,0,,,here"), &["b.csv:2"]);
-    wrong("b.csv", &format!("{ROWS}a-1,what,small,,1,1,x,5,0,,,here\n"), &["loops.csv", "row 'a-1' is in b.csv too"]);
-    wrong("runs.csv", &RUNS.replace("large", "small"), &["runs.csv:3", "'small' is above already"]);
+    wrong("b.csv", &format!("{ROWS}a-1,what,small,,1,1,x,5,0,,,here\n"), &["loops.csv", "row 'a-1' is also in b.csv"]);
+    wrong("runs.csv", &RUNS.replace("large", "small"), &["runs.csv:3", "'small' exists already"]);
     wrong("runs.csv", "run,program\n", &["loops.csv:2", "no run 'small'"]);
 }
 
