@@ -164,7 +164,7 @@ fn a_row_beyond_its_tolerance_needs_a_gap_and_one_within_has_none() {
     assert_eq!(validate(folder(counted / 1.2, 5.0, 20.0, "l1-loop").path(), &[]).0, 0);
     let (status, text) = validate(folder(counted, 5.0, 20.0, "l1-loop").path(), &[]);
     assert_eq!(status, 1);
-    assert!(text.contains("take l1-loop out of its line"), "{text}");
+    assert!(text.contains("remove l1-loop from its line"), "{text}");
 }
 
 #[test]
