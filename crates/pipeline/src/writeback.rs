@@ -11,9 +11,11 @@ use crate::bypass::FLA;
 use crate::core::Pipeline;
 use crate::dispatch::Station;
 
-/// The number of last operations that are kept: more than the stations of both pipes hold, and the bits of a word.
+/// The number of last operations that are kept: a capacity of the simulator, one bit of a word for each. A result of an
+/// operation that is not kept any more stays where it is, and younger ones yield to it (docs/model/limits.md#capacities).
 const KEPT: usize = 64;
-/// Cycles whose results a pipe remembers, modulo this number. The operation itself knows its cycle.
+/// Cycles whose results a pipe remembers, modulo this number. It cannot change a result: the operation itself knows its
+/// cycle, and one that finds another cycle there is not the one that is looked for.
 const RING: usize = 1 << 12;
 
 /// An operation of FLA or FLB that has been visited.

@@ -7,7 +7,10 @@ use fxscope_machine::spec::LoadStore;
 
 use super::rules::forwards;
 
-/// Stores in the queue: all that can be in the store ports and the write buffer.
+/// Flows of stores in the queue: a capacity of the simulator, one bit of a word for each, and more than the store ports and
+/// the write buffer of any machine here hold together. A load takes no notice of a store more than this many flows before
+/// it; on a machine with more ports, or behind scatters of many flows, such a store could still be in flight
+/// (docs/model/limits.md#capacities).
 const REMEMBERED: usize = 64;
 /// Log2 bytes of the blocks by which stores are looked up first.
 const BLOCK_SHIFT: u8 = 6;

@@ -14,7 +14,7 @@ use super::super::{Outcome, print, style};
 ///
 /// Each runs a program of kernels/prebuilt many times, prints what it took beside published figures, and says what is seen.
 /// docs/pages-experiments.md has the recipes. Page sizes are those of the program's data; where the machine's set-associative
-/// TLB stands beside the other one, it serves the size that is looked at, unless --set tlb.l2_beside says otherwise.
+/// TLB stands beside the other one, it serves the size that is looked at, unless --set tlb.l2_only_sizes says otherwise.
 #[derive(clap::Args)]
 pub struct Args {
     /// Which one.
@@ -23,7 +23,7 @@ pub struct Args {
     /// figures are shown beside.
     #[arg(short, long)]
     machine: Option<String>,
-    /// Set a value of the machine's description, such as tlb.l2_beside=32MiB.
+    /// Set a value of the machine's description, such as tlb.l2_only_sizes=32MiB.
     #[arg(long, value_name = "KEY=VALUE", value_parser = super::super::scenario::pair)]
     set: Vec<(String, String)>,
     /// Page sizes to compare, ascending; the largest is what the others are held against. Without it, those that were
