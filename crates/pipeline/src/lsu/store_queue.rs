@@ -7,10 +7,9 @@ use fxscope_machine::spec::LoadStore;
 
 use super::rules::forwards;
 
-/// Flows of stores in the queue: a capacity of the simulator, one bit of a word for each, and more than the store ports and
-/// the write buffer of any machine here hold together. A load takes no notice of a store more than this many flows before
-/// it; on a machine with more ports, or behind scatters of many flows, such a store could still be in flight
-/// (docs/model/limits.md#capacities).
+/// Flows of stores in the queue: a capacity of the simulator, one bit of a word for each. It is more than 24 store ports
+/// and 8 entries of a write buffer hold together. With more of them, or with scatters of many flows, a load does not notice
+/// an older store in flight that is more flows away (docs/model/limits.md#one-visit).
 const REMEMBERED: usize = 64;
 /// Log2 bytes of the blocks by which stores are looked up first.
 const BLOCK_SHIFT: u8 = 6;
