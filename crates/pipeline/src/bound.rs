@@ -98,7 +98,7 @@ pub enum Producer {
 /// Number of [`Producer`] values.
 pub const PRODUCERS: usize = 13;
 
-/// In place of a [`Producer`]: the pipe that makes the result decides.
+/// Instead of a [`Producer`]: the pipe that makes the result decides.
 pub const BY_PIPE: u8 = PRODUCERS as u8;
 
 /// How a set of pipes is serialised.
@@ -139,7 +139,7 @@ impl Late {
 /// Longest run of sequential flows in one micro-operation.
 pub const FLOWS: usize = MAX_FLOWS;
 
-/// What is kept of an operation of the vector pipes after its visit, since its result may have to give way to that of a
+/// What is kept of an operation of the vector pipes after its visit, since its result may have to yield to that of a
 /// younger one. Kept together, since it is read and written as a whole.
 #[derive(Clone, Copy, Debug, serde::Deserialize, serde::Serialize)]
 #[repr(align(8))]
@@ -186,7 +186,7 @@ pub struct BoundUop {
     pub producers: [u8; 3],
     /// Result to commit.
     pub to_commit: u8,
-    /// How much of it goes into judging floating-point exceptions.
+    /// Cycles of that for judging floating-point exceptions.
     pub judgement: u8,
     /// Rename registers taken, one for each non-zero entry: 1 general purpose, 2 vector, 3 predicate.
     pub renames: [u8; 4],
@@ -230,7 +230,7 @@ pub struct BoundUop {
     pub crosses_block: bool,
     /// It branches: the last of its block.
     pub branches: bool,
-    /// What it counts as at its commit (see [`crate::commit::counts`]).
+    /// How it counts at its commit (see [`crate::commit::counts`]).
     pub counts: u32,
     /// It passes a floating-point pipe; for memory accesses, it moves vectors or predicates (loads: vectors).
     pub vector: bool,
@@ -386,7 +386,7 @@ pub struct BoundBlock {
     pub enters_kernel: bool,
     /// It may write control registers of the processor, or call the kernel, which may.
     pub controls: bool,
-    /// It reads what time it is.
+    /// It reads the time.
     pub reads_time: bool,
     /// The instruction mix of each instruction, and of the block.
     pub(crate) inst_mix: Box<[Signals]>,

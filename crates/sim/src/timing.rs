@@ -32,8 +32,8 @@ use crate::trace::Trace;
 const WATCH_BLOCKS: u64 = 1 << 16;
 /// Blocks between two updates of the guest's clock.
 const CLOCK_BLOCKS: u64 = 8;
-/// Cycles from an event to the first cycle of a thread that waited for it: one because times are rounded down to
-/// cycles, one because a core sleeps until the cycle before.
+/// Cycles from an event to the first cycle of a thread that waited for it. They follow from how the simulator counts, not
+/// from the machine: one because times are rounded down to cycles, one because a core sleeps until the cycle before.
 const EVENT_CYCLES: Cycle = 2;
 
 /// Blocks for which a core may exceed its quantum between a load-exclusive and its store.
