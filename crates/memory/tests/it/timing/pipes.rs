@@ -108,7 +108,7 @@ impl Random {
 
 #[test]
 fn random_flows_run_when_and_where_the_rules_of_the_manual_let_them() {
-    for seed in 1..=20 {
+    for seed in 1..=8 {
         let mut random = Random(seed);
         let (mut pipes, mut oracle) = (LoadStorePipes::default(), Oracle::default());
         // Sometimes close together, sometimes far apart.
