@@ -83,3 +83,33 @@ fn of_several_cmgs_that_share_a_line_its_home_sends_it() {
     let now = [Signal::ReadL2Cmg1, Signal::ReadL2Cmg2, Signal::ReadL2Cmg3].map(|signal| cores.get(signal));
     assert_eq!([now[0] - sent[0], now[1] - sent[1], now[2] - sent[2]], [0, 1, 0]);
 }
+
+/// Cycles from a core's `DC ZVA` at `t` to its knowing that L2 has zeroed the line.
+fn zero(cores: &mut Cores, core: usize, addr: u64, t: Cycle) -> Cycle {
+    let core = cores.run(core, t);
+    core.memory.run().translate(addr.into(), 0, &mut Signals::default());
+    core.memory.run().zero_line(addr.into(), t, &mut core.signals) - t
+}
+
+#[test]
+fn a_line_that_only_another_cmg_holds_is_zeroed_when_that_one_has_given_it_up() {
+    let mut cores = of_all_cmgs();
+    cores.load(1, 0, 1_000);
+    let (request, _) = cores.way();
+    let hop = cores.spec.ring.hop;
+    // It may have changed the line.
+    assert_eq!(zero(&mut cores, 0, 0, 5_000), request + hop + cores.snoop(true) + hop + 2 * request);
+    assert_eq!(cores.load(1, 0, 10_000).1, Level::Memory, "it has lost its copy");
+}
+
+#[test]
+fn a_line_of_another_cmg_s_memory_is_zeroed_when_that_one_has_been_asked() {
+    let mut cores = of_all_cmgs();
+    let (request, _) = cores.way();
+    let asked = request + 2 * cores.spec.ring.hop + 2 * request;
+    let addr = line_of_cmg_2(&cores);
+    assert_eq!(zero(&mut cores, 0, addr, 5_000), asked);
+    let hit = cores.spec.l2_timing.hit_nearest - cores.way().1 - cores.use_after();
+    assert_eq!(zero(&mut cores, 0, LINE, 6_000), request + hit + request, "of its own memory nobody is asked");
+    assert!(request + hit + request < asked);
+}
