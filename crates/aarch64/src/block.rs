@@ -9,26 +9,26 @@ use crate::governed::{Governed, governed};
 use crate::table::{self, Ctx, Inst};
 use fxscope_guestmem::Memory;
 
-/// Longest block in instructions; longer runs are cut.
+/// Maximum length of a block in instructions; longer sequences are split.
 pub const MAX_BLOCK: usize = 64;
 
-/// A dense number of a decoded block, valid until the cache is flushed.
+/// The number of a decoded block, dense, valid until the cache is flushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockId(pub u32);
 
-/// A run of instructions that is entered at its start and left at its end.
+/// A sequence of instructions that is entered at its start and left at its end.
 pub struct Block {
     /// Address of the first instruction.
     pub start: u64,
-    /// Address behind the last instruction.
+    /// Address after the last instruction.
     pub end: u64,
     /// What to execute.
     pub insts: Box<[Inst]>,
-    /// What the timing model needs to know, one for each instruction.
+    /// What the timing model needs to know, one entry per instruction.
     pub infos: Box<[StaticInst]>,
-    /// One of them synchronises ([`StaticInst::synchronises`]).
+    /// Whether one of them synchronises ([`StaticInst::synchronises`]).
     pub synchronises: bool,
-    /// Where governing predicates have their values.
+    /// Where governing predicates get their values.
     governed: Box<[Governed]>,
 }
 
@@ -41,7 +41,7 @@ pub struct Outcome {
     pub trap: Option<Trap>,
 }
 
-/// Entries of the direct-mapped front table.
+/// Entries of the direct-mapped lookup table.
 const FRONT: usize = 1 << 13;
 
 /// All decoded blocks of one address space.
@@ -56,7 +56,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// An empty cache for code that runs at vector length `vl` bytes.
+    /// Returns an empty cache for code that runs at vector length `vl` bytes.
     #[must_use]
     pub fn new(vl: usize) -> Blocks {
         Blocks {
@@ -68,18 +68,18 @@ impl Blocks {
         }
     }
 
-    /// Forgets every block: code or vector length has changed.
+    /// Drops every block: the code or the vector length has changed.
     pub fn flush(&mut self, vl: usize) {
         *self = Blocks::new(vl);
     }
 
-    /// The vector length in bytes that the blocks are decoded for.
+    /// Returns the vector length in bytes that the blocks are decoded for.
     #[must_use]
     pub fn vl(&self) -> usize {
         self.vl
     }
 
-    /// The block that starts at `pc`, decoded now if it is new. Fails when no code can be fetched there.
+    /// Returns the block that starts at `pc`; decodes it if it is new. Fails when no code can be fetched there.
     #[inline(always)]
     pub fn at(&mut self, pc: u64, mem: &mut Memory) -> Result<BlockId, Trap> {
         let (start, id) = self.front[front_slot(pc)];
@@ -103,18 +103,18 @@ impl Blocks {
         Ok(BlockId(id))
     }
 
-    /// A block by number.
+    /// Returns a block by number.
     #[inline(always)]
     #[must_use]
     pub fn get(&self, id: BlockId) -> &Block {
         &self.list[id.0 as usize]
     }
-    /// The start addresses of the blocks, in the order of their numbers.
+    /// Iterates over the start addresses of the blocks, in the order of their numbers.
     pub fn starts(&self) -> impl Iterator<Item = u64> + '_ {
         self.list.iter().map(|block| block.start)
     }
 
-    /// Decodes the blocks with these start addresses, which get the numbers that they have there.
+    /// Decodes the blocks with these start addresses and numbers them in this order.
     ///
     /// # Errors
     /// When no code can be fetched at one of them.
@@ -126,17 +126,17 @@ impl Blocks {
         Ok(blocks)
     }
 
-    /// Number of blocks decoded since the last flush.
+    /// Returns the number of blocks decoded since the last flush.
     #[must_use]
     pub fn len(&self) -> usize {
         self.list.len()
     }
-    /// Instructions of these blocks; those that several blocks have count for each.
+    /// Returns the number of instructions in these blocks; an instruction in several blocks counts for each.
     #[must_use]
     pub fn instructions(&self) -> usize {
         self.instructions
     }
-    /// Whether nothing is decoded yet.
+    /// Returns whether nothing is decoded yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
@@ -158,7 +158,7 @@ fn decode_block(start: u64, vl: usize, mem: &mut Memory) -> Result<Block, Trap> 
         let word = match mem.fetch(pc) {
             Ok(word) => word,
             Err(fault) if insts.is_empty() => return Err(Trap::Memory(fault)),
-            // The fault is raised when execution gets there.
+            // The fault is raised when execution reaches this instruction.
             Err(_) => break,
         };
         let c = Ctx { pc, vl };
@@ -174,7 +174,7 @@ fn decode_block(start: u64, vl: usize, mem: &mut Memory) -> Result<Block, Trap> 
 }
 
 impl Block {
-    /// The block of `insts`, described by `infos`, at `start`, for vectors of `vl` bytes.
+    /// Returns the block of `insts`, described by `infos`, at `start`, for vectors of `vl` bytes.
     #[must_use]
     pub fn new(start: u64, insts: Vec<Inst>, infos: Vec<StaticInst>, vl: usize) -> Block {
         Block {
@@ -187,8 +187,8 @@ impl Block {
         }
     }
 
-    /// Executes the block. Afterwards `cpu.pc` is the next instruction to execute; after a fault, the
-    /// instruction that faulted. The dynamic stream holds the words of the executed instructions.
+    /// Executes the block. Afterwards `cpu.pc` is the next instruction to execute or, after a fault, the instruction that
+    /// faulted. The dynamic stream holds the words of the executed instructions.
     #[inline(always)]
     pub fn run(&self, cpu: &mut Cpu, mem: &mut Memory) -> Outcome {
         cpu.pc = self.end;
@@ -207,7 +207,7 @@ impl Block {
         }
     }
 
-    /// Executes the instructions from `from` to before `to`; `Err` says which one stopped.
+    /// Executes the instructions from `from` to before `to`; `Err` holds the one that stopped.
     #[inline(always)]
     fn execute(&self, from: usize, to: usize, cpu: &mut Cpu, mem: &mut Memory) -> Result<(), usize> {
         let mut met = cpu.fp.denormals;

@@ -238,19 +238,19 @@ impl Simulation {
 
     /// The same, with a trace of `window`, which functional mode never reaches.
     pub fn run_traced(&mut self, watch: &mut dyn FnMut(Progress) -> Control, window: &mut Window<'_>) -> Outcome {
-        self.run_with(watch, window)
+        self.run_with::<dyn Trace>(watch, window)
     }
 
     /// The same, with `observer` called for each timed block.
-    pub fn run_observed<O: BlockObserver>(
+    pub fn run_observed(
         &mut self,
         watch: &mut dyn FnMut(Progress) -> Control,
-        observer: &mut O,
+        observer: &mut dyn BlockObserver,
     ) -> Outcome {
-        self.run_with(watch, &mut Observed(observer))
+        self.run_with::<dyn Trace>(watch, &mut Observed(observer))
     }
 
-    fn run_with(&mut self, watch: &mut dyn FnMut(Progress) -> Control, trace: &mut impl Trace) -> Outcome {
+    fn run_with<T: Trace + ?Sized>(&mut self, watch: &mut dyn FnMut(Progress) -> Control, trace: &mut T) -> Outcome {
         let finish = self.advance_with(watch, trace);
         self.conclude(finish)
     }
@@ -260,7 +260,7 @@ impl Simulation {
         self.advance_with(watch, &mut ())
     }
 
-    fn advance_with(&mut self, watch: &mut dyn FnMut(Progress) -> Control, trace: &mut impl Trace) -> Finish {
+    fn advance_with<T: Trace + ?Sized>(&mut self, watch: &mut dyn FnMut(Progress) -> Control, trace: &mut T) -> Finish {
         match self.driver() {
             None => self.run_functional(watch),
             Some(mut driver) => driver.run(watch, trace),

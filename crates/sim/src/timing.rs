@@ -142,7 +142,11 @@ pub(crate) struct Driver<'a> {
 
 impl Driver<'_> {
     /// Runs to the end, or until `watch` says to stop.
-    pub(crate) fn run(&mut self, watch: &mut dyn FnMut(Progress) -> Control, trace: &mut impl Trace) -> Finish {
+    pub(crate) fn run<T: Trace + ?Sized>(
+        &mut self,
+        watch: &mut dyn FnMut(Progress) -> Control,
+        trace: &mut T,
+    ) -> Finish {
         let mut blocks = self.blocks_left();
         loop {
             self.follow_cpus();
@@ -273,7 +277,7 @@ impl Driver<'_> {
     // ---- a quantum ----------------------------------------------------------------------------
 
     /// The active core runs until its quantum ends, or no block is left. `Some`: the run is over.
-    fn run_quantum<T: Trace>(&mut self, quantum: Quantum, blocks: &mut u64, trace: &mut T) -> Option<Finish> {
+    fn run_quantum<T: Trace + ?Sized>(&mut self, quantum: Quantum, blocks: &mut u64, trace: &mut T) -> Option<Finish> {
         let (core, chip) = self.timing.machine.running();
         core.ahead.stuck = false;
         if !core.ahead.is_empty() && !core.catch_up_to(quantum.end, chip) {
@@ -331,7 +335,7 @@ impl Driver<'_> {
         if t.clocks[active] != NEVER && !matches!(core.spin, Spin::Spins(_)) {
             let now = core.pipeline.now();
             t.clocks.set(active, now);
-            if T::FAST && self.options.spin == SpinLoops::Fast && !core.untimed {
+            if trace.may_skip_iterations() && self.options.spin == SpinLoops::Fast && !core.untimed {
                 core.spin.quantum_ended(self.process.cpu(), now);
             }
         }
@@ -340,7 +344,7 @@ impl Driver<'_> {
 
     /// Times a block that ran.
     #[inline(always)]
-    fn ran(&mut self, index: usize, id: fxscope_aarch64::BlockId, executed: usize, trace: &mut impl Trace) {
+    fn ran<T: Trace + ?Sized>(&mut self, index: usize, id: fxscope_aarch64::BlockId, executed: usize, trace: &mut T) {
         let core = self.timing.machine.core_mut();
         if core.untimed {
             core.untimed_instructions += executed as u64;
