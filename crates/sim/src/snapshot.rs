@@ -11,7 +11,7 @@ use crate::run::Simulation;
 use crate::timing::Timing;
 
 /// The version of the format. It changes whenever the state of the model does.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Why a snapshot cannot be taken or restored.
 #[derive(Debug, thiserror::Error)]
