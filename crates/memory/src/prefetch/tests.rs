@@ -106,10 +106,10 @@ fn an_injected_stream_expects_one_line_only() {
     let mut p = strided(5, true);
     let stream = steering(13);
     let a = 0x10_0000;
-    assert_eq!(p.access(a, true, stream), None, "the miss registers A+512");
-    assert_eq!(p.access(a, false, stream), None, "two lines before");
-    assert_eq!(p.access(a + 1_024, false, stream), None, "two lines behind");
-    assert!(p.access(a + 512, false, stream).is_some());
+    assert_eq!(demand(&mut p, a, true, stream), None, "the miss registers A+512");
+    assert_eq!(demand(&mut p, a, false, stream), None, "two lines before");
+    assert_eq!(demand(&mut p, a + 1_024, false, stream), None, "two lines behind");
+    assert!(demand(&mut p, a + 512, false, stream).is_some());
 }
 
 #[test]
