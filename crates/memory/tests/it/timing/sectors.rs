@@ -296,6 +296,7 @@ fn a_line_that_is_found_moves_only_while_a_cache_has_limits() {
 fn lines_stay_in_their_sectors_from_when_they_are_told_to() {
     let mut core = core_with(Assignment::new(true, 0, 0, true), Some([3, 1, 0, 0]), None);
     core.memory.core.assign_sectors(Assignment::new(true, 0, 0, false));
+    assert_eq!(core.memory.core.sectors(), &Assignment::new(true, 0, 0, false));
     (0..3).for_each(|n| core.store(line(n), 1_000 * n));
     core.load(tagged(line(0), 1), 5_000);
     (10..12).for_each(|n| core.store(tagged(line(n), 1), 1_000 * n));
