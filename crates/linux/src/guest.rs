@@ -24,7 +24,7 @@ use crate::system::{Started, System};
 use crate::table::{Id, Table};
 use crate::thread::Thread;
 
-/// What one step of a program did.
+/// The result of one step of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// A block ran. Until the next step, its dynamic stream is in [`Guest::cpu`]`.stream()` and the address of the next
@@ -32,7 +32,7 @@ pub enum Step {
     Ran {
         /// The block; see [`Guest::block`].
         block: BlockId,
-        /// Instructions of it that completed; fewer than it has when one of them faulted.
+        /// Number of its instructions that completed; fewer than all when one of them faulted.
         executed: usize,
     },
     /// The program sleeps. Set the time to this (or later) and step again.
@@ -40,14 +40,14 @@ pub enum Step {
         /// Simulated time in ns.
         until_ns: u64,
     },
-    /// The next block synchronises with other threads, and the driver asked to be told first ([`Guest::hold`]).
+    /// The next block synchronises with other threads, and the driver has requested to stop before it ([`Guest::hold`]).
     Synchronises,
     /// No thread is ready on the active CPU ([`Guest::spread`]).
     Idle,
     /// Another thread is the running one, perhaps of another process: [`Guest::cpu`], [`Guest::thread`],
     /// [`Guest::memory`] and the block numbers are now those of that thread.
     Switched,
-    /// Every thread waits for files of the host. The driver may stop the run or step again.
+    /// Every thread waits for host files. The driver may stop the run or step again.
     Waiting,
     /// Code has changed: all block numbers so far are invalid.
     CodeChanged,
@@ -58,7 +58,7 @@ pub enum Step {
 /// Simulated time per instruction in ns in functional runs.
 pub const FUNCTIONAL_NS: u64 = 1;
 
-/// The program's process number: the same on every run.
+/// The program's process number: the same in every run.
 pub const PID: u32 = 1000;
 
 /// Instructions between two updates of the clock in [`Guest::run_functional`].
@@ -77,23 +77,23 @@ pub struct Guest {
     most_decoded: usize,
     /// Instructions completed so far, by all threads.
     pub(crate) instructions: u64,
-    /// From this number of instructions on, [`Guest::attend`] is due before the next block; 0: now.
+    /// Number of instructions from which on [`Guest::attend`] is due before the next block; 0: now.
     pub(crate) deadline: u64,
-    /// The number of instructions at which the running thread's turn is over.
+    /// The number of instructions at which the running thread's quantum ends.
     pub(crate) quantum_end: u64,
-    /// A step stops before a block that synchronises with other threads.
+    /// Whether a step stops before a block that synchronises with other threads.
     pub(crate) held: bool,
-    /// The number of the thread that the driver knows to be running.
+    /// The number of the running thread last reported to the driver.
     pub(crate) announced: u32,
-    /// Where time comes from instead of [`Guest::set_now_ns`].
+    /// The source of time instead of [`Guest::set_now_ns`].
     pub(crate) host_clock: Option<HostClock>,
-    /// How the first process ended, while others go on.
+    /// How the first process ended, while others continue.
     pub(crate) first_end: Option<End>,
     pub(crate) end: Option<End>,
 }
 
 impl Guest {
-    /// A guest that has not begun to run.
+    /// Returns a guest that has not begun to run.
     pub(crate) fn of(
         memory: Memory,
         system: System,
@@ -122,7 +122,7 @@ impl Guest {
         }
     }
 
-    /// The process of the running thread.
+    /// Returns the process of the running thread.
     #[inline(always)]
     pub(crate) fn process(&self) -> &Process {
         &self.processes[self.threads[self.running].process]
@@ -145,7 +145,7 @@ impl Guest {
         &mut self.spaces[space]
     }
 
-    /// The kernel at work for the running thread.
+    /// Returns the kernel working for the running thread.
     pub(crate) fn kernel(&mut self) -> Kernel<'_> {
         let (thread, other_threads) = self.threads.split(self.running);
         let (process, other_processes) = self.processes.split(thread.process);
@@ -160,7 +160,7 @@ impl Guest {
         }
     }
 
-    /// Executes one block, after handling what the previous block left: a system call, a fault, a signal.
+    /// Executes one block, after handling a system call, fault or signal that the previous block left.
     #[inline(always)]
     pub fn step(&mut self) -> Step {
         if self.instructions >= self.deadline
@@ -235,8 +235,7 @@ impl Guest {
         Ok(())
     }
 
-    /// Sets the simulated time since the program's start. It must not go back. With the host's clock, that time
-    /// counts instead.
+    /// Sets the simulated time since the program's start, which must not decrease. Has no effect with the host's clock.
     pub fn set_now_ns(&mut self, now_ns: u64) {
         let now_ns = self.host_clock.as_ref().map_or(now_ns, HostClock::now_ns);
         self.system.now_ns = now_ns;
@@ -261,12 +260,12 @@ impl Guest {
         }
     }
 
-    /// Simulated time since the program's start in ns.
+    /// Returns the simulated time since the program's start in ns.
     #[must_use]
     pub fn now_ns(&self) -> u64 {
         self.system.now_ns
     }
-    /// How the program ended, once it has.
+    /// Returns how the program ended, once it has.
     #[must_use]
     pub fn end(&self) -> Option<&End> {
         self.end.as_ref()
@@ -276,28 +275,28 @@ impl Guest {
     pub fn instructions(&self) -> u64 {
         self.instructions
     }
-    /// The number of the process that runs, which is also that of its first thread.
+    /// Returns the number of the running process, which is also that of its first thread.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.process().pid
     }
-    /// The thread that ran the last block.
+    /// Returns the thread that ran the last block.
     #[must_use]
     pub fn thread(&self) -> &Thread {
         &self.threads[self.running]
     }
-    /// The registers of that thread.
+    /// Returns the registers of that thread.
     #[must_use]
     #[inline(always)]
     pub fn cpu(&self) -> &Cpu {
         &self.threads[self.running].cpu
     }
-    /// The address space.
+    /// Returns the memory.
     #[must_use]
     pub fn memory(&self) -> &Memory {
         &self.memory
     }
-    /// The byte at `addr`, if the program could read it.
+    /// Returns the byte at `addr`, if the program can read it.
     pub fn read_byte(&mut self, addr: u64) -> Option<u8> {
         self.memory.load(addr).ok()
     }
@@ -317,45 +316,45 @@ impl Guest {
     pub fn program_file(&self) -> &[u8] {
         &self.process().files.program.path
     }
-    /// The file mapped at an address of the process that runs: its path as programs see it, and the offset in it.
+    /// Returns the file mapped at an address of the running process: its path as programs see it, and the offset in it.
     #[must_use]
     pub fn file_at(&self, address: u64) -> Option<(Vec<u8>, u64)> {
         self.space().mapped.at(address).map(|mapped| (mapped.path, mapped.offset))
     }
-    /// The host's path of a file that programs see at `path`.
+    /// Returns the host path of a file that programs see at `path`.
     #[must_use]
     pub fn host_path(&self, path: &[u8]) -> PathBuf {
         self.process().files.view.find(path).unwrap_or_else(|_| PathBuf::from(OsStr::from_bytes(path)))
     }
-    /// Function names of the program that the running thread executes.
+    /// Returns the function names of the program that the running thread executes.
     #[must_use]
     pub fn running_symbols(&self) -> &Symbols {
         &self.process().symbols
     }
-    /// The machine's number of the CPU that the thread runs on.
+    /// Returns the number of the CPU on which the thread runs.
     #[must_use]
     pub fn cpu_number(&self) -> u32 {
         self.threads[self.running].cpu_number()
     }
-    /// System calls that the program made and that do not exist here: number, name, calls.
+    /// Iterates over the system calls made by the program that are not implemented: number, name, calls.
     pub fn unknown_calls(&self) -> impl Iterator<Item = (u64, &'static str, u64)> + '_ {
         self.system.unknown_calls.iter().map(|(&number, &calls)| (number, syscalls::name(number), calls))
     }
 
-    /// Where a dynamic program's interpreter and libraries are looked for, in words; `None` for a static one.
+    /// Describes where a dynamic program's interpreter and libraries are searched; `None` for a static one.
     #[must_use]
     pub fn searched(&self) -> Option<String> {
         let files = &self.process().files;
         files.program.has_interpreter().then(|| files.view.searched())
     }
 
-    /// What the program was refused, by kind and folder.
+    /// Returns what the program was refused, by kind and folder.
     #[must_use]
     pub fn refusals(&self) -> Vec<Refusal> {
         self.process().files.view.policy.refusals()
     }
 
-    /// Code could not be fetched at `pc`.
+    /// Handles code that could not be fetched at `pc`.
     #[cold]
     fn no_code(&mut self, trap: Trap) -> Step {
         let thread = self.thread_mut();
@@ -371,13 +370,13 @@ impl Guest {
         self.step()
     }
 
-    /// Handles what stopped the last block.
+    /// Handles the trap that stopped the last block.
     pub(crate) fn handle(&mut self, trap: Trap) {
         self.kernel().handle(trap);
         self.admit_started();
     }
 
-    /// Makes the system call that the running thread is blocked in again, if there may be something for it.
+    /// Repeats the system call in which the running thread is blocked, if it may have a result.
     pub(crate) fn settle_ready(&mut self) {
         let thread = self.thread_mut();
         let poked = std::mem::take(&mut thread.poked);
@@ -410,7 +409,7 @@ impl Guest {
         }
     }
 
-    /// Makes the system call that the running thread is blocked in again.
+    /// Repeats the system call in which the running thread is blocked.
     fn call_again(&mut self) {
         let Some(blocked) = self.thread_mut().blocked.take() else { return };
         self.system.cpus.invalidate();
@@ -420,7 +419,7 @@ impl Guest {
         self.thread_mut().resumed = None;
     }
 
-    /// Threads and processes that a system call has started enter the tables.
+    /// Adds threads and processes that a system call has started to the tables.
     pub(crate) fn admit_started(&mut self) {
         for Started { mut thread, process } in std::mem::take(&mut self.system.started) {
             if let Some(process) = process {
@@ -432,11 +431,11 @@ impl Guest {
     }
 }
 
-/// `WFE` ends at the latest when the next event of Linux's event stream comes: it has 10,000 a second.
+/// `WFE` ends at the latest with the next event of Linux's event stream, which has 10,000 events per second.
 const EVENT_STREAM_NS: u64 = 100_000;
 
 impl Kernel<'_> {
-    /// Handles what stopped the last block of the thread.
+    /// Handles the trap that stopped the last block of the thread.
     fn handle(&mut self, trap: Trap) {
         let pc = self.thread.cpu.pc;
         let info = match trap {

@@ -43,7 +43,7 @@ pub(crate) struct Process {
     /// Its process group and session.
     pub group: u32,
     pub session: u32,
-    /// Its address space. Another process has the same one until it executes a program or ends (`vfork`).
+    /// Its address space. Another process may share it until it executes a program or ends (`vfork`).
     pub space: Id<AddressSpace>,
     /// Its decoded code.
     pub blocks: Blocks,
@@ -51,35 +51,35 @@ pub(crate) struct Process {
     pub code_changed: bool,
     pub files: Files,
     pub symbols: Rc<Symbols>,
-    /// What `symbols` take.
+    /// The cost of `symbols`.
     pub symbols_charge: Rc<Charge>,
-    /// What it makes the host hold, as far as nothing of it has a charge of its own.
+    /// The cost on the host of everything without a separate charge.
     pub charge: Charge,
-    /// What of that it takes whatever it does.
+    /// The fixed part of that cost.
     pub fixed_bytes: u64,
     /// Dispositions by signal number; entry 0 is unused.
     pub actions: [Action; signal::LAST as usize + 1],
-    /// Signals waiting to be delivered to any thread that does not block them.
+    /// Signals pending for any thread that does not block them.
     pub pending: Vec<SigInfo>,
     pub timers: Timers,
-    /// The CPUs that its threads may run on, as a bit mask over CPU numbers.
+    /// The CPUs on which its threads may run, as a bit mask over CPU numbers.
     pub allowed_cpus: Vec<u64>,
     pub limits: [Limit; Limit::COUNT],
     pub random: Random,
-    /// How it ends, from the moment on that this is known until the scheduler deals with it.
+    /// How it ends, once known, until the scheduler handles it.
     pub end: Option<End>,
-    /// It has ended. Its entry is there until another process runs.
+    /// Whether it has ended. Its entry exists until another process runs.
     pub ended: bool,
-    /// The status that the first thread ended with, if others went on.
+    /// The exit status of the first thread, if others continued.
     pub leader_status: Option<i32>,
-    /// Simulated time that its threads spent running until the last of them stopped, in ns.
+    /// CPU time of its threads until the last of them stopped, in ns of simulated time.
     pub cpu_ns: u64,
-    /// The same of its children that have ended and been waited for, and theirs.
+    /// The same for its children, and theirs, that have ended and been waited for.
     pub children_cpu_ns: u64,
 }
 
 impl Process {
-    /// `function+offset` for an address of the program's text.
+    /// Returns `function+offset` for an address of the program's text.
     pub(crate) fn function_at(&self, address: u64) -> Option<String> {
         self.symbols.at(address).map(|place| place.to_string())
     }

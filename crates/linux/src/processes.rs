@@ -22,21 +22,21 @@ use crate::signal::{self, Origin, SigInfo, code, flags, number::SIGCHLD};
 use crate::table::Id;
 use crate::thread::Thread;
 
-/// The process that becomes the parent of children whose parent has ended.
+/// The process that adopts children whose parent has ended.
 const INIT: u32 = 1;
 
-/// A process that has ended and that its parent has not asked about.
+/// A process that has ended and that its parent has not waited for.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Zombie {
     pub pid: u32,
     pub ppid: u32,
     pub group: u32,
     pub end: ChildEnd,
-    /// Simulated time it and its children spent running, in ns.
+    /// CPU time of it and its children, in ns of simulated time.
     pub cpu_ns: u64,
 }
 
-/// How a child ended, as its parent is told.
+/// How a child ended, as reported to its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ChildEnd {
     Exited(i32),
@@ -44,7 +44,7 @@ pub(crate) enum ChildEnd {
 }
 
 impl ChildEnd {
-    /// The status of `wait4`.
+    /// Returns the status for `wait4`.
     pub(crate) fn status(self) -> u32 {
         match self {
             ChildEnd::Exited(status) => (status as u32 & 0xff) << 8,
@@ -52,7 +52,7 @@ impl ChildEnd {
         }
     }
 
-    /// `si_code` and `si_status` of `SIGCHLD` and `waitid`.
+    /// Returns `si_code` and `si_status` for `SIGCHLD` and `waitid`.
     pub(crate) fn code_and_status(self) -> (i32, i32) {
         match self {
             ChildEnd::Exited(status) => (code::CLD_EXITED, status),
@@ -62,7 +62,7 @@ impl ChildEnd {
 }
 
 impl Kernel<'_> {
-    /// A process like the running one with the number `pid`, these open files and this address space.
+    /// Returns a copy of the running process with the number `pid`, these open files and this address space.
     pub(crate) fn fork(&mut self, pid: u32, files: Files, space: Id<AddressSpace>) -> Process {
         let parent = &mut *self.process;
         Process {
@@ -92,8 +92,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// Ends the wait of the parent that shares its address space (`vfork`): this process has a program of its own, or has
-    /// ended.
+    /// Ends the wait of the parent that shares its address space (`vfork`): this process has executed a program, or has ended.
     pub(crate) fn release_parent(&mut self) {
         let pid = self.process.pid;
         let mut waiting =
@@ -103,7 +102,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// Leaves a zombie and sends `SIGCHLD`; children of the process go to [`INIT`].
+    /// Leaves a zombie and sends `SIGCHLD`; [`INIT`] adopts the children of the process.
     fn tell_parent(&mut self, end: ChildEnd) {
         let (pid, ppid) = (self.process.pid, self.process.ppid);
         self.system.zombies.retain(|zombie| zombie.ppid != pid);
@@ -124,7 +123,7 @@ impl Kernel<'_> {
         signal::send_to_process(self, ppid, SigInfo { signal: SIGCHLD, code, origin });
     }
 
-    /// Every thread of the process ends.
+    /// Ends every thread of the process.
     fn end_threads(&mut self) {
         let pid = self.process.pid;
         let work = self.thread.take_exit_work();
@@ -136,8 +135,7 @@ impl Kernel<'_> {
         self.thread.ended = true;
     }
 
-    /// The process gives up its address space for another one, or for good. Pages that no other process has are free then;
-    /// the parent that waits for it goes on.
+    /// Drops the process's address space. Pages that no other process uses are freed; a parent that waits for it continues.
     pub(crate) fn leave_space(&mut self) {
         self.release_parent();
         if !self.shares_space() {
@@ -147,7 +145,7 @@ impl Kernel<'_> {
 }
 
 impl Guest {
-    /// The running process has ended. `Some`: so has the run.
+    /// Ends the running process. `Some`: the run has ended, too.
     pub(crate) fn end_process(&mut self, end: End) -> Option<Step> {
         let mut k = self.kernel();
         k.write_back_at_end();
@@ -180,13 +178,13 @@ impl Guest {
         None
     }
 
-    /// The run is over. It ends as its first process did.
+    /// Ends the run. Its result is that of its first process.
     pub(crate) fn end_run(&mut self, end: End) -> Step {
         self.end = Some(self.first_end.take().unwrap_or(end));
         Step::Ended
     }
 
-    /// Forgets the thread that ran before, if it has ended, and its process, if that has ended too.
+    /// Removes the thread that ran before, if it has ended, and its process, if that has ended, too.
     pub(crate) fn forget_ended(&mut self, previous: Id<Thread>) {
         if !self.threads[previous].ended {
             return;

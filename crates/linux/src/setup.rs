@@ -42,7 +42,7 @@ pub struct Stdio {
 }
 
 impl Stdio {
-    /// Those of this process.
+    /// Returns those of this process.
     ///
     /// # Errors
     /// When the host is out of file descriptors.
@@ -59,39 +59,39 @@ impl Stdio {
 pub struct Setup {
     /// The machine as the program sees it.
     pub platform: Platform,
-    /// Path of the program as it was asked for (`AT_EXECFN`).
+    /// Path of the program as requested (`AT_EXECFN`).
     pub program: Vec<u8>,
-    /// `argv`, the program's name first.
+    /// `argv`, including the program's name.
     pub args: Vec<Vec<u8>>,
     /// The environment, each entry as `NAME=value`.
     pub env: Vec<Vec<u8>>,
     /// Bytes of stack.
     pub stack_bytes: u64,
-    /// The folder that stands before the host's files when the program opens one for reading: where a dynamic
-    /// program's interpreter and libraries are found. `None`: only the host's files.
+    /// The folder that takes precedence over the host's files when the program opens one for reading: it has a dynamic program's
+    /// interpreter and libraries. `None`: only the host's files.
     pub sysroot: Option<PathBuf>,
-    /// What of the host the program may touch.
+    /// What the program may access on the host.
     pub access: Access,
-    /// Seed of everything random the program can get (`AT_RANDOM`, `getrandom`).
+    /// Seed of all random data for the program (`AT_RANDOM`, `getrandom`).
     pub seed: u64,
     /// Wall-clock time of the start, in ns since 1970; not used with the host's clock.
     pub start_unix_ns: u64,
-    /// Where the program's clocks get their time from.
+    /// The source of time for the program's clocks.
     pub clock: ClockSource,
-    /// On which nodes the program's memory is to be.
+    /// The nodes for the program's memory.
     pub policy: MemoryPolicy,
-    /// The CPUs the program may run on, of those of the platform; `None`: all.
+    /// The platform's CPUs on which the program may run; `None`: all.
     pub cpus: Option<Vec<u32>>,
     /// Descriptors 0, 1 and 2.
     pub stdio: Stdio,
-    /// The folder that is the program's `/dev/shm`; `None`: one that is made when it first looks there.
+    /// The folder for the program's `/dev/shm`; `None`: one that is created when the program first accesses it.
     pub shared_folder: Option<Arc<SharedFolder>>,
 }
 
 impl Setup {
-    /// Starts `program` without further arguments, with an empty environment, this process's standard streams,
-    /// a stack of 8 MiB, the sysroot of [`default_sysroot`], the access of
-    /// [`Access::standard`], and a clock that starts at 2020-01-01T00:00:00Z.
+    /// Returns the setup for `program` without further arguments, with an empty environment, this process's standard streams, a
+    /// stack of 8 MiB, the sysroot of [`default_sysroot`], the access of [`Access::standard`], and a clock that starts at
+    /// 2020-01-01T00:00:00Z.
     ///
     /// # Errors
     /// When the host is out of file descriptors.
@@ -212,7 +212,7 @@ impl Guest {
     }
 }
 
-/// The registers of a program's first thread on a machine.
+/// Returns the initial registers of a program's first thread on a machine.
 fn first_cpu(platform: &Platform, entry: u64, sp: u64) -> Cpu {
     let mut cpu = Cpu::new(platform.vector_bytes);
     (cpu.id, cpu.hpc) = (platform.id, platform.hpc);
@@ -222,7 +222,7 @@ fn first_cpu(platform: &Platform, entry: u64, sp: u64) -> Cpu {
     cpu
 }
 
-/// The limits of the first process.
+/// Returns the limits of the first process.
 fn first_limits(stack_bytes: u64) -> [Limit; Limit::COUNT] {
     let mut limits = [Limit { soft: Limit::INFINITY, hard: Limit::INFINITY }; Limit::COUNT];
     limits[Limit::STACK].soft = stack_bytes;
@@ -244,7 +244,7 @@ fn check_platform(platform: &Platform) -> Result<(), StartError> {
     Ok(())
 }
 
-/// The machine's CPUs, or those of `chosen`, as a bit mask.
+/// Returns the machine's CPUs, or those of `chosen`, as a bit mask.
 fn cpu_mask(platform: &Platform, chosen: Option<&[u32]>) -> Vec<u64> {
     let last = platform.cpus.iter().map(|p| p.cpu).max().unwrap_or(0);
     let mut mask = vec![0; last as usize / 64 + 1];

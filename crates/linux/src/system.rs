@@ -26,27 +26,27 @@ pub(crate) struct System {
     pub now_ns: u64,
     /// Wall-clock time of the first program's start, in ns since 1970.
     pub start_unix_ns: u64,
-    /// What all processes make the host hold.
+    /// The cost of all processes on the host.
     #[serde(skip)]
     pub budget: Budget,
-    /// What names in `/dev/shm` take.
+    /// The cost of names in `/dev/shm`.
     #[serde(skip)]
     pub names_charge: Rc<Charge>,
     /// The last number given to a thread or process.
     pub last_id: u32,
     /// Waits begun so far.
     pub waits: u64,
-    /// Turns that threads have waited for so far in functional runs.
+    /// Number of positions assigned in the queue of all threads in functional runs.
     pub turns: u64,
     /// No time limit or timer expires before this simulated time in ns.
     pub next_event_ns: u64,
-    /// Simulated time up to which running is accounted for, in ns.
+    /// Simulated time up to which CPU time is accounted for, in ns.
     pub accounted_ns: u64,
-    /// Which thread runs on which CPU, when each CPU runs one.
+    /// Which thread runs on which CPU, in timed runs.
     pub cpus: Cpus,
-    /// Threads have moved from one CPU to another.
+    /// Whether threads have moved from one CPU to another.
     pub cpus_stale: bool,
-    /// Calls of system calls that are not implemented, by number.
+    /// Number of calls of system calls that are not implemented, by number.
     pub unknown_calls: BTreeMap<u64, u64>,
     /// Processes that have ended, in that order.
     pub zombies: Vec<Zombie>,
@@ -54,13 +54,13 @@ pub(crate) struct System {
     pub shared_registers: SharedRegisters,
     /// Pages of processes that have ended.
     pub page_use: Vec<PageUse>,
-    /// Pipes and sockets that programs have made or opened.
+    /// Pipes and sockets that programs have created or opened.
     #[serde(skip)]
     pub channels: Channels,
     /// The observer of the host's terminal.
     #[serde(skip)]
     pub terminal: Terminal,
-    /// What the system call being carried out has started: it enters the tables when the call is over.
+    /// Threads that the current system call has started: they are added to the tables when the call is over.
     #[serde(skip)]
     pub started: Vec<Started>,
 }
@@ -68,12 +68,12 @@ pub(crate) struct System {
 /// A thread that a system call has started.
 pub(crate) struct Started {
     pub thread: Thread,
-    /// The process that it is the first thread of, if that is new as well.
+    /// Its process, if that is new, too.
     pub process: Option<Process>,
 }
 
 impl System {
-    /// The system before anything runs; `last_id` is the number of the first process.
+    /// Returns the system before anything runs; `last_id` is the number of the first process.
     pub(crate) fn new(platform: Platform, start_unix_ns: u64, budget: Budget, last_id: u32) -> System {
         System {
             platform,
@@ -98,27 +98,27 @@ impl System {
         }
     }
 
-    /// A number for a new thread or process.
+    /// Returns a number for a new thread or process.
     pub(crate) fn new_id(&mut self) -> u32 {
         self.last_id += 1;
         self.last_id
     }
 
-    /// The place of a thread behind all others that wait for their turn.
+    /// Returns the position of a thread at the end of the queue.
     pub(crate) fn next_turn(&mut self) -> u64 {
         self.turns += 1;
         self.turns
     }
 
-    /// Counts a call of a system call that is not implemented. Programs can make any number of them up.
+    /// Counts a call of a system call that is not implemented. Programs may use any number.
     pub(crate) fn note_unknown(&mut self, number: u64) {
-        /// Most numbers that are told apart.
+        /// Maximum number of distinct numbers that are counted.
         const MOST: usize = 100;
         let known = self.unknown_calls.len() < MOST || self.unknown_calls.contains_key(&number);
         *self.unknown_calls.entry(if known { number } else { u64::MAX }).or_default() += 1;
     }
 
-    /// How long the running thread has been running since this was last added up, in ns.
+    /// Returns how long the running thread has run since the last accounting, in ns.
     pub(crate) fn running_ns(&self) -> u64 {
         self.now_ns.saturating_sub(self.accounted_ns)
     }

@@ -13,7 +13,7 @@ use crate::sched::wait::{Blocked, Resumed, Wait};
 use crate::signal::{AltStack, SigInfo, bit, code, number};
 use crate::table::Id;
 
-/// One thread: registers and what Linux keeps for it.
+/// One thread: registers and kernel state.
 #[derive(Serialize, Deserialize)]
 pub struct Thread {
     /// Registers.
@@ -26,43 +26,43 @@ pub struct Thread {
     pub(crate) process: Id<Process>,
     /// Blocked signals.
     pub(crate) mask: u64,
-    /// The mask to put back once `rt_sigsuspend` and its like are over.
+    /// The mask to restore after `rt_sigsuspend` and similar calls.
     pub(crate) mask_after_suspend: Option<u64>,
-    /// Signals waiting to be delivered to this thread and no other.
+    /// Signals pending for this thread only.
     pub(crate) pending: Vec<SigInfo>,
     pub(crate) alt_stack: AltStack,
-    /// Name as `prctl` sets it, zero-terminated.
+    /// Name set by `prctl`, zero-terminated.
     pub(crate) name: [u8; 16],
-    /// CPUs it may run on, as a bit mask over CPU numbers.
+    /// CPUs on which it may run, as a bit mask over CPU numbers.
     pub(crate) affinity: Vec<u64>,
-    /// The CPU it runs on, or ran on last.
+    /// The CPU on which it runs, or last ran.
     pub(crate) cpu_number: u32,
-    /// Its place in the line of all threads in functional runs: the lowest one is next.
+    /// Its position in the queue of all threads in functional runs: the lowest runs next.
     pub(crate) turn: u64,
-    /// It is ready, and in line at its CPU, if CPUs run threads of their own.
+    /// Its position in the run queue of its CPU, if it is ready and CPUs have run queues.
     pub(crate) queued: Option<Queued>,
-    /// What stopped its last block and has not been dealt with.
+    /// The unhandled trap that stopped its last block.
     pub(crate) trap: Option<Trap>,
-    /// Where its memory is to be.
+    /// The placement of its memory.
     pub(crate) policy: Policy,
-    /// What it waits for, in the system call it has made. The call's arguments are still in the registers.
+    /// What it waits for in a system call. The call's arguments are still in the registers.
     pub(crate) blocked: Option<Blocked>,
-    /// What is left of an earlier attempt, while a system call is made again.
+    /// The state of an earlier attempt, while a system call is repeated.
     pub(crate) resumed: Option<Resumed>,
-    /// The FIFO that it opens, while the other end is missing.
+    /// The FIFO that it is opening, while the other end is missing.
     #[serde(skip)]
     pub(crate) opening: Option<OpenFile>,
-    /// A signal came for it: it must be looked at although it is blocked.
+    /// Whether a signal has arrived for it: it must be examined although it is blocked.
     pub(crate) poked: bool,
-    /// An event has ended its `WFE`, and it has not gone on yet.
+    /// Whether an event has ended its `WFE` and it has not continued yet.
     pub(crate) event_ended_wait: bool,
-    /// It gave up the rest of its quantum.
+    /// Whether it gave up the rest of its quantum.
     pub(crate) yielded: bool,
-    /// It has ended and is to be forgotten.
+    /// Whether it has ended and will be removed.
     pub(crate) ended: bool,
-    /// Simulated time at which `clone` made it, ns; 0 for a program's first thread.
+    /// Simulated time at which `clone` created it, ns; 0 for a program's first thread.
     pub(crate) created_ns: u64,
-    /// Simulated time it spent running until it last stopped, in ns.
+    /// CPU time until it last stopped, in ns of simulated time.
     pub(crate) cpu_ns: u64,
     /// Where to write 0 and wake a futex at its end (`CLONE_CHILD_CLEARTID`), or 0.
     pub(crate) clear_tid: u64,
@@ -70,22 +70,22 @@ pub struct Thread {
     pub(crate) robust_list: u64,
     /// The vector lengths of programs that it executes.
     pub(crate) next_vl: NextVl,
-    /// What it takes, unless it is the first of its process.
+    /// Its cost, unless it is the first of its process.
     #[serde(skip)]
     pub(crate) charge: Charge,
 }
 
-/// Which vector length a thread has after `execve` (`PR_SVE_SET_VL`, Linux `Documentation/arch/arm64/sve.rst`, section 5).
+/// The vector length of a thread after `execve` (`PR_SVE_SET_VL`, Linux `Documentation/arch/arm64/sve.rst`, section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NextVl {
-    /// `PR_SVE_VL_INHERIT`: the length is kept by every `execve`.
+    /// `PR_SVE_VL_INHERIT`: every `execve` keeps the length.
     pub inherit: bool,
     /// The length in bytes after the next `execve`; `None`: the system's default.
     pub on_exec: Option<usize>,
 }
 
 impl NextVl {
-    /// The length in bytes for the program being executed; `default` is the system's.
+    /// Returns the length in bytes for the program being executed; `default` is the system's.
     pub(crate) fn take(&mut self, default: usize) -> usize {
         let vl = self.on_exec.unwrap_or(default);
         if !self.inherit {
@@ -96,7 +96,7 @@ impl NextVl {
 }
 
 impl Thread {
-    /// The first thread of a process.
+    /// Returns the first thread of a process.
     pub(crate) fn new(
         cpu: Cpu,
         pid: u32,
@@ -137,7 +137,7 @@ impl Thread {
         }
     }
 
-    /// What `clone` starts from: the same registers, mask and affinity; nothing pending.
+    /// Returns a copy for `clone`: the same registers, mask and affinity; nothing pending.
     pub(crate) fn duplicate(&self, tid: u32, pid: u32) -> Thread {
         let mut cpu = self.cpu.clone();
         cpu.monitor = None;
@@ -161,19 +161,19 @@ impl Thread {
         self.cpu.ffr = 0;
     }
 
-    /// The CPU it runs on, or ran on last.
+    /// Returns the CPU on which it runs, or last ran.
     #[must_use]
     pub fn cpu_number(&self) -> u32 {
         self.cpu_number
     }
 
-    /// Simulated time at which `clone` made it, ns; 0 for a program's first thread.
+    /// Returns the simulated time at which `clone` created it, ns; 0 for a program's first thread.
     #[must_use]
     pub fn created_ns(&self) -> u64 {
         self.created_ns
     }
 
-    /// An event, such as `SEV` sends: it ends a `WFE`, this one or the next.
+    /// Delivers an event, such as that of `SEV`: it ends the current `WFE` or the next one.
     pub(crate) fn event(&mut self) {
         match &self.blocked {
             Some(Blocked { wait: Wait::Event(_), .. }) => (self.blocked, self.event_ended_wait) = (None, true),
@@ -181,8 +181,8 @@ impl Thread {
         }
     }
 
-    /// A thread that waits for an event with a monitor armed gets one when its address has been written. Its address space
-    /// must be active in `mem`.
+    /// Delivers an event to a thread that waits for one with its monitor armed, if the monitored address has been written. Its
+    /// address space must be active in `mem`.
     pub(crate) fn look_at_monitor(&mut self, mem: &mut Memory) {
         let Some(Blocked { wait: Wait::Event(Some(monitor)), .. }) = &self.blocked else { return };
         if !monitor.holds(mem) {
@@ -190,21 +190,21 @@ impl Thread {
         }
     }
 
-    /// The signal for the instruction that the thread has just executed and that is undefined after all: it goes back to
-    /// it.
+    /// Moves the thread back to the instruction that it has just executed and that turned out to be undefined; returns the signal
+    /// for it.
     pub(crate) fn undefined_before_pc(&mut self) -> SigInfo {
         self.cpu.pc = self.cpu.pc.wrapping_sub(4);
         SigInfo::fault(number::SIGILL, code::ILL_ILLOPC, self.cpu.pc)
     }
 
-    /// Whether a signal that arrives now is of interest: not blocked, or waited for.
+    /// Returns whether an arriving signal matters: not blocked, or waited for.
     pub(crate) fn wants(&self, signal: u32) -> bool {
         let waited_for = self.blocked.as_ref().map_or(0, |b| b.wait.signals());
         (!self.mask | waited_for) & bit(signal) != 0
     }
 }
 
-/// A thread's name, from the path of its program.
+/// Returns a thread's name, from the path of its program.
 pub(crate) fn name_of(program: &[u8]) -> [u8; 16] {
     let base = program.rsplit(|&b| b == b'/').next().unwrap_or_default();
     let mut name = [0; 16];

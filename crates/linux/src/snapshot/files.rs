@@ -1,4 +1,4 @@
-//! Open files in snapshots: what is kept of them, and how they are opened again.
+//! Open files in snapshots: what is stored, and how they are reopened.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -22,7 +22,7 @@ use crate::setup::Stdio;
 /// Device and inode number.
 type Identity = (u64, u64);
 
-/// Flags of a description that its next open gets too.
+/// Flags of a description that are set again when it is reopened.
 const KEPT_FLAGS: OFlags = OFlags::RWMODE
     .union(OFlags::APPEND)
     .union(OFlags::NONBLOCK)
@@ -40,29 +40,28 @@ struct SavedFile {
     what: What,
     /// The host's open flags.
     flags: u32,
-    /// The position, of files that have one.
+    /// The position, for files that have one.
     position: Option<u64>,
 }
 
-/// What a description is of.
+/// What a description refers to.
 #[derive(Clone, Serialize, Deserialize)]
 enum What {
     /// A standard stream: 0 to 2.
     Stream(u8),
-    /// A file or folder of the host that has a name.
+    /// A host file or folder with a name.
     Named { path: Vec<u8>, mark: Mark },
-    /// A file without a name, by its place among [`SavedFiles::unnamed`].
+    /// A file without a name, by its index in [`SavedFiles::unnamed`].
     Unnamed(u32),
-    /// An end of a pipe, by its place among [`SavedFiles::pipes`].
+    /// An end of a pipe, by its index in [`SavedFiles::pipes`].
     Pipe(u32),
 }
 
-/// What shows that a named file is still the same. The program's own changes do not count: of files that it may write, only
-/// the identity is compared.
+/// Identifies a named file. The program's own changes do not matter: for files that it may write, only the identity is compared.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Mark {
     identity: Identity,
-    /// Length and time of the last change, of a regular file that is open for reading only.
+    /// Length and time of the last change, for a regular file that is open only for reading.
     state: Option<(u64, i64, u64)>,
 }
 
@@ -70,7 +69,7 @@ struct Mark {
 #[derive(Serialize, Deserialize)]
 struct SavedPipe {
     capacity: u64,
-    /// What has been written to it and not been read.
+    /// Data written to it and not yet read.
     bytes: Vec<u8>,
 }
 
@@ -92,10 +91,10 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    /// The place of an open file of a process among the descriptions.
+    /// Returns the index of an open file's description.
     ///
     /// # Errors
-    /// When it cannot be kept.
+    /// When a snapshot cannot store it.
     pub(super) fn place(&mut self, files: &Files, file: &OpenFile) -> Result<u32, SnapshotError> {
         if let Some(&place) = self.descriptions.get(&file.description) {
             return Ok(place);
@@ -131,7 +130,7 @@ impl Collector {
         }
     }
 
-    /// A file that has no name is kept with its contents.
+    /// Adds a file without a name, with its contents.
     fn unnamed(&mut self, host: BorrowedFd<'_>, identity: Identity) -> Result<What, SnapshotError> {
         if let Some(&place) = self.unnamed.get(&identity) {
             return Ok(What::Unnamed(place));
@@ -145,7 +144,7 @@ impl Collector {
         Ok(What::Unnamed(place))
     }
 
-    /// What is in a pipe is copied without taking it out.
+    /// Adds a pipe; its contents are copied without being consumed.
     fn pipe(&mut self, host: BorrowedFd<'_>, identity: Identity) -> Result<What, SnapshotError> {
         if let Some(&place) = self.pipes.get(&identity) {
             return Ok(What::Pipe(place));
@@ -170,7 +169,7 @@ impl Collector {
     }
 }
 
-/// What an open file is, in words.
+/// Describes an open file.
 fn describe(host: BorrowedFd<'_>, kind: FileType) -> String {
     let link = rustix::fs::readlink(format!("/proc/self/fd/{}", host.as_raw_fd()), Vec::new());
     let name = link.map(|link| link.to_string_lossy().into_owned()).unwrap_or_default();
@@ -181,7 +180,7 @@ fn describe(host: BorrowedFd<'_>, kind: FileType) -> String {
     }
 }
 
-/// A new description of what a descriptor of the host is for.
+/// Reopens the file of a host descriptor with a new description.
 fn reopen(host: BorrowedFd<'_>, flags: OFlags) -> Result<OwnedFd, Errno> {
     rustix::fs::open(format!("/proc/self/fd/{}", host.as_raw_fd()), flags | OFlags::CLOEXEC, Mode::empty())
 }
@@ -190,10 +189,10 @@ fn reopen(host: BorrowedFd<'_>, flags: OFlags) -> Result<OwnedFd, Errno> {
 pub(super) struct Opener(Vec<OpenFile>);
 
 impl Opener {
-    /// Opens what a snapshot has.
+    /// Opens the files of a snapshot.
     ///
     /// # Errors
-    /// When a named file is gone, is another one now, has changed, or may not be opened by the program any more; the host's.
+    /// When a named file is missing, is a different one, has changed, or may no longer be opened by the program; the host's.
     pub(super) fn new(saved: SavedFiles, view: &View, stdio: &Stdio) -> Result<Opener, SnapshotError> {
         let unnamed = saved.unnamed.iter().map(|contents| unnamed_file(contents)).collect::<Result<Vec<_>, _>>()?;
         let pipes = saved.pipes.iter().map(pipe).collect::<Result<Vec<_>, _>>()?;
@@ -222,10 +221,10 @@ impl Opener {
         Ok(Opener(open))
     }
 
-    /// A handle of the description at a place.
+    /// Returns a handle of the description with this index.
     ///
     /// # Errors
-    /// When there is none; the host's.
+    /// When it does not exist; the host's.
     pub(super) fn file(&self, place: u32) -> Result<OpenFile, SnapshotError> {
         Ok(self.0.get(place as usize).ok_or(SnapshotError::Damaged)?.try_clone()?)
     }

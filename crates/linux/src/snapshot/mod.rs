@@ -1,10 +1,10 @@
-//! Guests as bytes: all that a run needs to go on in another process of the host, instruction by instruction as it would
-//! have gone on in the first one.
+//! Guests as bytes: everything that a run needs to continue in another host process, instruction by instruction as it would have
+//! continued in the first.
 //!
-//! A snapshot holds registers, memory (pages that are all zeros are left out), and the state of the kernel. Decoded blocks are
-//! decoded again in the same order, so that their numbers hold. Open files of the host are opened again by name and must not
-//! have changed; files without a name and pipes are kept with their contents; the standard streams are those that the new run
-//! gives. Sockets, event counters, named pipes and files in `/dev/shm` are not kept: [`Guest::save`] says so.
+//! A snapshot holds registers, memory (without pages that are all zeros), and the state of the kernel. Blocks are decoded again in
+//! the same order, so that their numbers stay the same. Open host files are reopened by name and must not have changed; files
+//! without a name and pipes are stored with their contents; the new run provides the standard streams. Sockets, event counters,
+//! named pipes and files in `/dev/shm` are not supported: [`Guest::save`] then fails.
 
 mod files;
 
@@ -37,19 +37,19 @@ use crate::table::{Id, Table};
 use crate::thread::Thread;
 use files::{Collector, Opener, SavedFiles};
 
-/// The form of snapshots. It changes whenever anything in them does.
+/// The version of the snapshot format, which changes whenever the contents do.
 const VERSION: u32 = 1;
 
-/// Why a guest cannot be kept or restored.
+/// Why a guest cannot be saved or restored.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
     /// The guest has something that a snapshot cannot hold.
     #[error("a snapshot cannot hold {what}")]
     NotKept {
-        /// What it has.
+        /// The unsupported state.
         what: String,
     },
-    /// The bytes are no snapshot, or only a part of one.
+    /// The bytes are not a snapshot, or only part of one.
     #[error("the snapshot is damaged")]
     Damaged,
     /// The bytes are from another version of the program.
@@ -58,12 +58,12 @@ pub enum SnapshotError {
         /// Its version.
         found: u32,
     },
-    /// A file that the guest has open cannot be opened again as it was.
+    /// A file that the guest had open cannot be reopened in the same state.
     #[error("{}: {what}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         what: String,
     },
     /// The host lacks resources.
@@ -77,7 +77,7 @@ impl From<Errno> for SnapshotError {
     }
 }
 
-/// What a guest has in addition to its memory, its address spaces, its threads and its system.
+/// The state of a guest other than its memory, address spaces, threads and system.
 #[derive(Serialize, Deserialize)]
 struct State {
     running: Id<Thread>,
@@ -100,7 +100,7 @@ struct State {
     write_back: Vec<(Id<AddressSpace>, u64, u32)>,
 }
 
-/// A process. What it shares with others is named by places in [`State`].
+/// A process. State that it shares with others is referred to by indices in [`State`].
 #[derive(Serialize, Deserialize)]
 struct SavedProcess {
     pid: u32,
@@ -142,11 +142,11 @@ struct SavedDescriptor {
 struct SavedChannel {
     bytes: u64,
     own: bool,
-    /// It is found by what it is.
+    /// Whether it is registered under its identity.
     known: bool,
 }
 
-/// The place of a shared value among those met so far.
+/// Returns the index of a shared value among those seen so far.
 fn place_of<T>(known: &mut Vec<Rc<T>>, value: &Rc<T>) -> u32 {
     let found = known.iter().position(|other| Rc::ptr_eq(other, value));
     found.unwrap_or_else(|| {
@@ -155,7 +155,7 @@ fn place_of<T>(known: &mut Vec<Rc<T>>, value: &Rc<T>) -> u32 {
     }) as u32
 }
 
-/// What processes share, as far as it has been met.
+/// State shared by processes, as far as it has been seen.
 #[derive(Default)]
 struct Shared {
     files: Collector,
@@ -240,7 +240,7 @@ impl Guest {
             .map_err(|_| SnapshotError::NotKept { what: "a thread that waits for another program".into() })
     }
 
-    /// A guest from what [`Guest::save`] gave, with these standard streams.
+    /// Returns a guest from the result of [`Guest::save`], with these standard streams.
     ///
     /// # Errors
     /// When the bytes are no snapshot of this version, or a file that the guest had open cannot be opened again as it was.
@@ -253,8 +253,8 @@ impl Guest {
         Guest::with_memory(memory, rest, stdio)
     }
 
-    /// A second guest in the same state, with these standard streams: as [`Guest::save`] and [`Guest::restore`], without the
-    /// detour over bytes for its memory.
+    /// Returns a second guest in the same state, with these standard streams: as [`Guest::save`] and [`Guest::restore`], but
+    /// without serialising its memory.
     ///
     /// # Errors
     /// As those have them.
@@ -301,7 +301,7 @@ impl Guest {
         })
     }
 
-    /// Whether a snapshot can hold what is not in tables.
+    /// Checks that a snapshot can hold what is not in tables.
     fn check_kept(&self, view: &View) -> Result<(), SnapshotError> {
         let not_kept = |what: &str| Err(SnapshotError::NotKept { what: what.to_owned() });
         if self.host_clock.is_some() {
