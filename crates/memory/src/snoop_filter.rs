@@ -56,5 +56,6 @@ mod tests {
         assert!(filter.may_hold(5) && !filter.may_hold(6));
         filter.remove(other);
         assert!(!filter.may_hold(5));
+        assert_eq!(filter.lines, 0);
     }
 }
