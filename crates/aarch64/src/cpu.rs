@@ -128,7 +128,7 @@ pub struct Cpu {
     stream_len: usize,
     /// Instructions of the block whose governing predicates left out elements, in any order.
     #[serde(skip)]
-    pub(crate) partials: Vec<Partial>,
+    partials: Vec<Partial>,
     /// Instructions of the block that met subnormal numbers, in order.
     #[serde(skip)]
     subnormals: Vec<Subnormal>,
@@ -324,10 +324,15 @@ impl Cpu {
     pub fn subnormals(&self) -> &[Subnormal] {
         &self.subnormals
     }
+    /// Notes an instruction of the block whose governing predicate leaves out elements.
+    #[inline(always)]
+    pub fn note_partial(&mut self, partial: Partial) {
+        self.partials.push(partial);
+    }
     /// Notes that instruction `inst` of the block did `operations` on elements that are subnormal.
     #[cold]
     #[inline(never)]
-    pub(crate) fn note_subnormals(&mut self, inst: usize, operations: u32) {
+    pub fn note_subnormals(&mut self, inst: usize, operations: u32) {
         self.subnormals.push(Subnormal { inst: inst as u8, operations });
     }
     /// Forgets the dynamic stream.

@@ -7,24 +7,26 @@
 //!   semantics side by side. This is the one place to add an instruction.
 //! * [`fp`]: floating-point arithmetic with Arm's NaN, rounding, flush-to-zero and flag rules.
 //! * [`hpc`]: the registers of the HPC extension.
-//! * [`block`]: decoded basic blocks and their execution.
+//! * [`engine`]: what executes code block by block; [`interpreter`]: the one that executes decoded instructions in turn.
 //! * [`spin`]: iterations of spin loops, many at a time.
 //!
 //! Invariant: nothing here knows of time. Executing an instruction changes architectural state and
 //! appends words to the dynamic stream (`fxscope_isa::mem`); the timing model reads them afterwards.
 
-pub mod block;
 pub mod coverage;
 pub mod cpu;
+pub mod engine;
 pub mod fp;
 mod governed;
 pub mod hpc;
 pub mod insn;
+pub mod interpreter;
 mod serialise;
 pub mod spin;
 mod statistics;
 pub mod table;
 
-pub use block::{Block, BlockId, Blocks, Outcome};
 pub use cpu::{Cpu, Stop, Trap, Vreg};
+pub use engine::{BlockId, Engine, Outcome, StaticBlock};
+pub use interpreter::{Block, Interpreter};
 pub use table::{Ctx, Decoded, Encoding, Inst};

@@ -4,8 +4,8 @@
 use fxscope_guestmem::Memory;
 use fxscope_isa::{Reg, StaticInst};
 
-use crate::block::{Block, BlockId};
 use crate::cpu::{Cpu, Nzcv};
+use crate::engine::{BlockId, StaticBlock};
 use crate::table::Inst;
 
 /// General registers, stack pointer included.
@@ -29,7 +29,7 @@ pub struct Iteration {
     loaded: Vec<u64>,
 }
 
-/// A block of an iteration. It outlives the cache of decoded blocks.
+/// A block of an iteration. It outlives the engine's blocks, and is executed instruction by instruction.
 #[derive(Clone)]
 pub struct Part {
     /// Its number while the thread is in the loop.
@@ -48,9 +48,9 @@ impl Iteration {
         Iteration { path, words, steps: [0; REGISTERS], flags, needed: 0, set: 0, loaded }
     }
 
-    /// Appends `block`, which leaves `words` in the stream.
-    pub fn push(&mut self, id: BlockId, block: &Block, words: &[u64]) {
-        let (insts, infos) = (block.insts.clone(), block.infos.clone());
+    /// Appends `block`, which consists of `insts` and leaves `words` in the stream.
+    pub fn push(&mut self, id: BlockId, block: &StaticBlock, insts: Box<[Inst]>, words: &[u64]) {
+        let infos = block.infos.clone();
         for info in &infos {
             self.needed |= numbers(sources(info)) & !self.set;
             self.set |= numbers(results(info)) & !self.needed;
@@ -221,6 +221,7 @@ fn iterations_with_sign(value: u64, step: u64) -> u64 {
 mod tests {
     use fxscope_guestmem::{Prot, Segment};
 
+    use crate::interpreter::Block;
     use crate::table::{Ctx, decode};
 
     use super::*;
@@ -245,11 +246,11 @@ mod tests {
         for (i, words) in LOOP.into_iter().enumerate() {
             let at = |n: usize| Ctx { pc: cpu.pc + 4 * n as u64, vl: cpu.vl };
             let decoded: Vec<_> = words.iter().enumerate().map(|(n, &w)| decode(w, &at(n)).expect("decodes")).collect();
-            let (insts, infos) = decoded.iter().map(|d| (d.inst, d.info)).unzip();
-            let block = Block::new(cpu.pc, insts, infos, cpu.vl);
+            let (insts, infos): (Vec<Inst>, _) = decoded.iter().map(|d| (d.inst, d.info)).unzip();
+            let block = Block::new(cpu.pc, insts.clone(), infos, cpu.vl);
             cpu.clear_stream();
             assert_eq!(block.run(&mut cpu, &mut mem).trap, None);
-            iteration.push(BlockId(i as u32), &block, cpu.stream());
+            iteration.push(BlockId(i as u32), &block.facts, insts.into(), cpu.stream());
         }
         assert_eq!(cpu.pc, HEAD);
         (cpu.x, cpu.nzcv) = before;

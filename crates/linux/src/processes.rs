@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use fxscope_aarch64::Blocks;
 use serde::{Deserialize, Serialize};
 
 use crate::budget;
@@ -71,8 +70,8 @@ impl Kernel<'_> {
             group: parent.group,
             session: parent.session,
             space,
-            blocks: Blocks::new(self.thread.cpu.vl),
             code_changed: false,
+            code_full: false,
             files,
             symbols: Rc::clone(&parent.symbols),
             symbols_charge: Rc::clone(&parent.symbols_charge),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fxscope_aarch64::BlockId;
+use fxscope_aarch64::{BlockId, StaticBlock};
 use fxscope_calendar::Cycle;
 use fxscope_counts::Signals;
 use fxscope_linux::Guest;
@@ -58,21 +58,21 @@ pub(crate) struct Core {
 impl Core {
     /// A core that has not run the current process yet. It reads the program's control registers when its first thread
     /// comes.
-    pub(crate) fn new(mut pipeline: Pipeline, process: &Guest, options: &Options, data: &SectorData) -> Core {
+    pub(crate) fn new(mut pipeline: Pipeline, guest: &Guest, options: &Options, data: &SectorData) -> Core {
         pipeline.memory.assign_sectors(sectors::assignment(&options.spec));
         let mut core = Core {
             sector_ways: SectorWays::default(),
             pipeline,
             blocks: Vec::new(),
-            pid: process.pid(),
-            untimed: options.follow == Follow::First && process.pid() != PID,
+            pid: guest.pid(),
+            untimed: options.follow == Follow::First && guest.pid() != PID,
             untimed_instructions: 0,
             others: BTreeMap::new(),
             retired: Vec::new(),
             called_kernel: false,
             pages_of: u64::MAX,
             ns_per_cycle_32: (1_000_000_000u64 << 32) / options.spec.clock.core_hz,
-            markers: Markers::of(process),
+            markers: Markers::of(guest),
             spin: Spin::default(),
             thread: None,
             since: Signals::default(),
@@ -109,8 +109,8 @@ impl Core {
     }
 
     /// The current thread runs here now, perhaps one of another process than before.
-    pub(crate) fn switched(&mut self, process: &Guest, follow: Follow, chip: &mut Chip) {
-        let pid = process.pid();
+    pub(crate) fn switched(&mut self, guest: &Guest, follow: Follow, chip: &mut Chip) {
+        let pid = guest.pid();
         if pid != self.pid {
             self.catch_up(chip);
             let next = self.others.remove(&pid).unwrap_or_default();
@@ -118,10 +118,10 @@ impl Core {
             self.pid = pid;
             self.untimed = follow == Follow::First && pid != PID;
             self.pages_of = u64::MAX;
-            self.markers = Markers::of(process);
+            self.markers = Markers::of(guest);
         }
         if let Spin::Watched(_) = self.spin
-            && self.thread != Some(process.thread().tid - PID)
+            && self.thread != Some(guest.thread().tid - PID)
         {
             self.spin = Spin::default();
         }
@@ -129,8 +129,8 @@ impl Core {
 
     /// Reads the control registers of the current thread: trapped floating-point exceptions, prefetch control, sector
     /// ways.
-    pub(crate) fn read_controls(&mut self, process: &Guest, chip: &mut Chip) {
-        let cpu = process.cpu();
+    pub(crate) fn read_controls(&mut self, guest: &Guest, chip: &mut Chip) {
+        let cpu = guest.cpu();
         self.pipeline.judge_exceptions(cpu.fp.judges_exceptions());
         self.pipeline.memory.set_prefetch_registers(&PrefetchRegisters {
             stream_detect: cpu.hpc.stream_detect(),
@@ -142,11 +142,11 @@ impl Core {
 
     /// The model learns of changes to the address space. `known` has the last state that a core has asked for.
     #[inline(always)]
-    pub(crate) fn learn_pages(&mut self, process: &Guest, known: &mut KnownPages, spec: &Spec, chip: &mut Chip) {
-        let version = process.pages_version();
+    pub(crate) fn learn_pages(&mut self, guest: &Guest, known: &mut KnownPages, spec: &Spec, chip: &mut Chip) {
+        let version = guest.pages_version();
         if version != self.pages_of {
             self.pages_of = version;
-            known.tell(process, spec, &mut self.pipeline.memory.with(chip));
+            known.tell(guest, spec, &mut self.pipeline.memory.with(chip));
         }
     }
 
@@ -167,10 +167,10 @@ impl Core {
 
     /// The code of the current process has changed.
     #[cold]
-    pub(crate) fn forget_blocks(&mut self, process: &Guest) {
-        let pid = process.pid();
+    pub(crate) fn forget_blocks(&mut self, guest: &Guest) {
+        let pid = guest.pid();
         let blocks = if pid == self.pid {
-            self.markers = Markers::of(process);
+            self.markers = Markers::of(guest);
             std::mem::take(&mut self.blocks)
         } else {
             self.others.remove(&pid).unwrap_or_default()
@@ -211,16 +211,15 @@ impl Core {
 
     /// Binds a block that has just run for the first time to the machine.
     #[cold]
-    pub(crate) fn bind(&mut self, process: &Guest, id: BlockId, spec: &Spec, known: &mut Known) {
+    pub(crate) fn bind(&mut self, guest: &Guest, id: BlockId, block: &StaticBlock, spec: &Spec, known: &mut Known) {
         let index = id.0 as usize;
         if self.blocks.len() <= index {
             self.blocks.resize_with(index + 1, || None);
         }
-        let block = process.block(id);
         let mut bound = bind_block(block.start, &block.infos, spec);
         let last = block.start + 4 * (block.infos.len() as u64 - 1);
         bound.marked = self.markers.may_meet(bound.branch, last);
-        bound.origin = known.code_map.note(process, block.start, block.infos.len());
+        bound.origin = known.code_map.note(guest, block.start, block.infos.len());
         for &i in &bound.unknown {
             let name = block.infos[i].class.name();
             match known.unknown.iter_mut().find(|(n, _)| n == name) {

@@ -32,7 +32,7 @@ fn named(name: &str) -> Option<Segment> {
 
 /// The pages of the current process, lowest address first. The model numbers nodes from `first_node`.
 #[must_use]
-pub(crate) fn page_ranges(process: &Guest, first_node: u32) -> Vec<PageRange> {
+pub(crate) fn page_ranges(guest: &Guest, first_node: u32) -> Vec<PageRange> {
     let placement = |placement| match placement {
         pages::Placement::FirstTouch => Placement::FirstTouch,
         pages::Placement::Node(node) => Placement::Node((node - first_node) as u8),
@@ -45,7 +45,7 @@ pub(crate) fn page_ranges(process: &Guest, first_node: u32) -> Vec<PageRange> {
         placement: placement(span.placement),
         moved: span.moved,
     };
-    process.page_spans().into_iter().map(range).collect()
+    guest.page_spans().into_iter().map(range).collect()
 }
 
 /// The pages of each process when a core last asked. All cores ask for the same ones soon after a change.
@@ -65,13 +65,13 @@ struct Known {
 
 impl Known {
     /// The pages in the view of the current thread. Equal lists are shared.
-    fn ranges(&mut self, process: &Guest, first_node: u32) -> Arc<[PageRange]> {
-        let view = process.page_view();
+    fn ranges(&mut self, guest: &Guest, first_node: u32) -> Arc<[PageRange]> {
+        let view = guest.page_view();
         if let Some((_, ranges)) = self.views.iter().find(|(known, _)| *known == view) {
             return Arc::clone(ranges);
         }
         self.views.retain(|(known, _)| known.is_of_the_same_time(&view));
-        let ranges = page_ranges(process, first_node);
+        let ranges = page_ranges(guest, first_node);
         let known = self.views.iter().map(|(_, known)| known).chain([&self.told]).find(|known| ***known == ranges[..]);
         let ranges = known.map_or_else(|| ranges.into(), Arc::clone);
         self.views.push((view, Arc::clone(&ranges)));
@@ -83,10 +83,10 @@ impl KnownPages {
     /// Tells the core with `memory` the pages of the current process. The first core to ask after a change frees the
     /// frames of pages that are gone.
     #[cold]
-    pub(crate) fn tell(&mut self, process: &Guest, spec: &Spec, memory: &mut Hierarchy<'_>) {
-        let pid = process.pid();
+    pub(crate) fn tell(&mut self, guest: &Guest, spec: &Spec, memory: &mut Hierarchy<'_>) {
+        let pid = guest.pid();
         let known = self.0.entry(pid).or_default();
-        let ranges = known.ranges(process, spec.topology.first_node);
+        let ranges = known.ranges(guest, spec.topology.first_node);
         if !Arc::ptr_eq(&known.told, &ranges) {
             memory.chip.release_pages(pid as u16, &known.told, &ranges);
             known.told = Arc::clone(&ranges);

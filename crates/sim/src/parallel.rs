@@ -12,6 +12,7 @@
 
 use std::ops::{Range, RangeInclusive};
 
+use fxscope_aarch64::Engine;
 use fxscope_calendar::Cycle;
 use fxscope_linux::Step;
 use fxscope_machine::spec::Topology;
@@ -108,7 +109,7 @@ struct Runner<'a> {
     ahead: u64,
 }
 
-impl Driver<'_> {
+impl<E: Engine> Driver<'_, E> {
     /// Runs an epoch from `quantum` on, if cores of several partitions can take part. `None`: they cannot, and the
     /// quantum is to be run; `Some(Some)`: the run is over.
     #[inline(always)]
@@ -141,7 +142,7 @@ impl Driver<'_> {
             if index == quantum.index && self.timing.machine.core().ahead.is_empty() {
                 return None;
             }
-            if *blocks == 0 || self.process.cpu_changes() != self.timing.changes {
+            if *blocks == 0 || self.guest.cpu_changes() != self.timing.changes {
                 break;
             }
         }
@@ -151,7 +152,7 @@ impl Driver<'_> {
 
     /// The end of an epoch that begins at `from`. No interval of counts ends and no time limit expires within it.
     fn epoch_end(&self, from: Cycle) -> Cycle {
-        let due = self.process.next_due_ns().map_or(NEVER, |ns| self.timing.machine.core().cycle_at(ns));
+        let due = self.guest.next_due_ns().map_or(NEVER, |ns| self.timing.machine.core().cycle_at(ns));
         let runs = self.timing.clocks.iter().enumerate().filter(|&(_, clock)| clock != NEVER);
         let paces = runs.filter_map(|(index, _)| Some(self.timing.machine.get(index)?.ahead.pace()));
         let cycles = RunAhead::cycles_of(INSTRUCTIONS, paces.sum());
@@ -167,7 +168,7 @@ impl Driver<'_> {
         let Some(host) = &self.options.host_threads else { return false };
         let runs = |index: usize| t.may_run_ahead(index, end);
         t.spinning.is_empty()
-            && self.process.is_alone()
+            && self.guest.is_alone()
             && runs(first)
             && (0..t.machine.cores.len()).any(|index| host.part_of(index) != host.part_of(first) && runs(index))
     }
@@ -175,8 +176,8 @@ impl Driver<'_> {
     /// The thread of CPU number `index` runs ahead to about `end`. `Some`: the run is over.
     fn execute_ahead(&mut self, index: usize, end: Cycle, blocks: &mut u64) -> Option<Finish> {
         self.enter(index);
-        self.process.hold(true);
-        if let Some(step) = self.process.attend_due() {
+        self.guest.hold(true);
+        if let Some(step) = self.guest.attend_due(self.code) {
             let (core, chip) = self.timing.machine.running();
             core.catch_up(chip);
             match step {
@@ -211,26 +212,26 @@ impl Driver<'_> {
     /// The current thread executes its next block, unless the block must not execute early.
     #[inline(always)]
     fn execute_block(&mut self) -> bool {
-        if self.process.has_trap() {
+        if self.guest.has_trap() {
             return false;
         }
-        let Some(id) = self.process.next_block() else { return false };
+        let Some(id) = self.guest.next_block(self.code) else { return false };
         let (core, index) = (self.timing.machine.core_mut(), id.0 as usize);
         if core.blocks.get(index).is_none_or(Option::is_none) {
-            core.bind(self.process, id, &self.options.spec, &mut self.timing.known);
+            core.bind(self.guest, id, self.code.block(id), &self.options.spec, &mut self.timing.known);
         }
         if core.blocks[index].as_ref().is_none_or(|block| block.controls || block.marked || block.reads_time) {
             return false;
         }
-        let Step::Ran { executed, .. } = self.process.step() else { return false };
-        core.ahead.push(id, executed, self.process);
+        let Step::Ran { executed, .. } = self.guest.step(self.code) else { return false };
+        core.ahead.push(id, executed, self.guest);
         true
     }
 
     /// The kernel's work on pages takes its time after the last block.
     fn look_at_pages(&mut self, now_ns: u64) {
-        self.process.set_now_ns(now_ns);
-        if let Some(work) = self.process.take_memory_work() {
+        self.guest.set_now_ns(now_ns);
+        if let Some(work) = self.guest.take_memory_work() {
             self.timing.machine.core_mut().ahead.pause(pages::cycles(work, &self.options.spec));
         }
     }

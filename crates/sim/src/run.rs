@@ -3,11 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use fxscope_aarch64::{Engine, Interpreter};
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals};
 use fxscope_linux::guest::FUNCTIONAL_NS;
 use fxscope_linux::pages::PageUse;
-use fxscope_linux::{BarrierPlatform, Cache, CacheKind, CpuPlace, End, Guest, Platform, TerminalWatch};
+use fxscope_linux::{BarrierPlatform, Cache, CacheKind, Code, CpuPlace, End, Guest, Platform, TerminalWatch};
 use fxscope_machine::Spec;
 
 use crate::hotspots::HotSpot;
@@ -131,9 +132,10 @@ pub struct Outcome {
     pub unknown_classes: Vec<(String, usize)>,
 }
 
-/// A program on a modelled machine.
-pub struct Simulation {
-    process: Guest,
+/// A program on a modelled machine. Its code is executed by an engine of type `E`.
+pub struct Simulation<E: Engine = Interpreter> {
+    guest: Guest,
+    code: Code<E>,
     options: Options,
     pub(crate) timing: Option<Timing>,
     pub(crate) regions: Regions,
@@ -199,13 +201,13 @@ fn caches(spec: &Spec) -> Vec<Cache> {
     ]
 }
 
-impl Simulation {
-    /// Prepares a run of `process`.
+impl<E: Engine> Simulation<E> {
+    /// Prepares a run of `guest`.
     #[must_use]
-    pub fn new(process: Guest, options: Options) -> Simulation {
-        let mut process = process;
-        let timing = (options.mode == Mode::Timing).then(|| Timing::new(&mut process, &options));
-        Simulation { process, options, timing, regions: Regions::default() }
+    pub fn new(guest: Guest, options: Options) -> Simulation<E> {
+        let mut guest = guest;
+        let timing = (options.mode == Mode::Timing).then(|| Timing::new(&mut guest, &options));
+        Simulation { code: Code::of(&guest), guest, options, timing, regions: Regions::default() }
     }
 
     /// Assigns data to cache sectors by address. Without timing it has no effect.
@@ -217,18 +219,18 @@ impl Simulation {
 
     /// The guest.
     #[must_use]
-    pub fn process(&self) -> &Guest {
-        &self.process
+    pub fn guest(&self) -> &Guest {
+        &self.guest
     }
 
     /// The guest, to be set up before it runs.
-    pub fn process_mut(&mut self) -> &mut Guest {
-        &mut self.process
+    pub fn guest_mut(&mut self) -> &mut Guest {
+        &mut self.guest
     }
 
     /// Reports to `watch` what programs do at the host's terminal.
     pub fn watch_terminal(&mut self, watch: TerminalWatch) {
-        self.process.watch_terminal(watch);
+        self.guest.watch_terminal(watch);
     }
 
     /// Runs to the end. `watch` is called from time to time and may stop the run.
@@ -268,9 +270,15 @@ impl Simulation {
     }
 
     /// What drives the run, in timing mode.
-    pub(crate) fn driver(&mut self) -> Option<Driver<'_>> {
+    pub(crate) fn driver(&mut self) -> Option<Driver<'_, E>> {
         let timing = self.timing.as_mut()?;
-        Some(Driver { process: &mut self.process, options: &self.options, regions: &mut self.regions, timing })
+        Some(Driver {
+            guest: &mut self.guest,
+            code: &mut self.code,
+            options: &self.options,
+            regions: &mut self.regions,
+            timing,
+        })
     }
 
     /// Ends the run, which is over for the reason `finish`. Returns what it gave.
@@ -279,7 +287,7 @@ impl Simulation {
             None => self.nominal_totals(),
             Some(mut driver) => driver.finish(),
         };
-        let now_ns = self.process.now_ns();
+        let now_ns = self.guest.now_ns();
         let in_region = self.options.interval_region.as_ref().map(|name| self.regions.so_far(name, &totals));
         let counted = in_region.unwrap_or_else(|| region::sum(&totals));
         let intervals = self.timing.as_mut().map_or_else(Vec::new, |timing| timing.intervals(now_ns, &counted));
@@ -292,7 +300,7 @@ impl Simulation {
             intervals,
             hot: timing.map_or_else(Vec::new, Timing::hot_spots),
             files: timing.map_or_else(Vec::new, Timing::files),
-            pages: self.process.page_use(),
+            pages: self.guest.page_use(),
             parallel_instructions: timing.map_or(0, |timing| timing.parallel_instructions),
             unknown_classes: timing.map_or_else(Vec::new, Timing::unknown_classes),
         }
@@ -301,13 +309,13 @@ impl Simulation {
     fn run_functional(&mut self, watch: &mut dyn FnMut(Progress) -> Control) -> Finish {
         const SLICE: u64 = 1 << 22;
         loop {
-            let done = self.process.instructions();
+            let done = self.guest.instructions();
             let left = self.options.max_instructions.map_or(SLICE, |max| SLICE.min(max.saturating_sub(done)));
-            if let Some(end) = self.process.run_functional(left) {
+            if let Some(end) = self.guest.run_functional(&mut self.code, left) {
                 return Finish::Ended(end.clone());
             }
-            let now_ns = self.process.now_ns();
-            let progress = Progress { instructions: self.process.instructions(), cycles: 0, now_ns };
+            let now_ns = self.guest.now_ns();
+            let progress = Progress { instructions: self.guest.instructions(), cycles: 0, now_ns };
             if self.options.max_instructions.is_some_and(|max| progress.instructions >= max) {
                 return Finish::Limit;
             }
@@ -320,10 +328,10 @@ impl Simulation {
     /// The counts of functional mode, all threads together.
     fn nominal_totals(&self) -> Totals {
         let mut signals = Signals::default();
-        let instructions = self.process.instructions();
+        let instructions = self.guest.instructions();
         let cycles = instructions * FUNCTIONAL_NS * self.options.spec.clock.core_hz / 1_000_000_000;
         signals.set(Signal::InstRetired, instructions);
         signals.set(Signal::CpuCycles, cycles);
-        Totals::from([(0, Counted { cpu: self.process.cpu_number(), signals })])
+        Totals::from([(0, Counted { cpu: self.guest.cpu_number(), signals })])
     }
 }

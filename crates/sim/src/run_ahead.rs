@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use fxscope_aarch64::BlockId;
+use fxscope_aarch64::{BlockId, Engine};
 use fxscope_calendar::Cycle;
 use fxscope_isa::{Partial, Subnormal};
 use fxscope_linux::Guest;
@@ -103,8 +103,8 @@ impl RunAhead {
     }
 
     /// The current thread has executed `instructions` instructions of `block`.
-    pub(crate) fn push(&mut self, block: BlockId, instructions: usize, process: &Guest) {
-        let cpu = process.cpu();
+    pub(crate) fn push(&mut self, block: BlockId, instructions: usize, guest: &Guest) {
+        let cpu = guest.cpu();
         self.words.extend(cpu.stream());
         self.instructions += instructions as u64;
         self.blocks.push_back(Executed {
@@ -168,7 +168,7 @@ impl Core {
     }
 }
 
-impl Driver<'_> {
+impl<E: Engine> Driver<'_, E> {
     /// Times all blocks of all queues.
     pub(crate) fn catch_up_all(&mut self) {
         let Timing { machine, clocks, .. } = &mut *self.timing;

@@ -4,6 +4,7 @@
 //! clocks, and what was counted. A run that is restored from it, with the guest as it was, goes on byte for byte as the
 //! run that it was taken from. The format is [postcard](https://docs.rs/postcard), behind [`VERSION`].
 
+use fxscope_aarch64::Engine;
 use serde::{Deserialize, Serialize};
 
 use crate::region::Regions;
@@ -42,7 +43,7 @@ struct Read {
     regions: Regions,
 }
 
-impl Simulation {
+impl<E: Engine> Simulation<E> {
     /// The state of the run without that of the guest. Spinning cores are caught up first, in this run, too, so that it
     /// and a restored one go on alike.
     ///

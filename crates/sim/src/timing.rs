@@ -5,10 +5,11 @@
 //! ends its quantum before one. Other cores see everything else at most a quantum too early, and requests to shared
 //! resources meet in their calendars, whichever core makes them first.
 
-use fxscope_aarch64::block::MAX_BLOCK;
+use fxscope_aarch64::engine::MAX_BLOCK;
+use fxscope_aarch64::{BlockId, Engine};
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signals, Stall};
-use fxscope_linux::{Guest, Step};
+use fxscope_linux::{Code, Guest, Step};
 use fxscope_memory::{Chip, NEVER};
 use fxscope_pipeline::Pipeline;
 
@@ -65,14 +66,14 @@ pub(crate) struct Timing {
 }
 
 impl Timing {
-    /// The state before a run of `process`: only the core of its first thread exists.
-    pub(crate) fn new(process: &mut Guest, options: &Options) -> Timing {
-        process.spread();
-        let cpus: Vec<u32> = process.cpus().map(|state| state.place.cpu).collect();
-        let active = cpus.iter().position(|&cpu| cpu == process.cpu_number()).unwrap_or(0);
+    /// The state before a run of `guest`: only the core of its first thread exists.
+    pub(crate) fn new(guest: &mut Guest, options: &Options) -> Timing {
+        guest.spread();
+        let cpus: Vec<u32> = guest.cpus().map(|state| state.place.cpu).collect();
+        let active = cpus.iter().position(|&cpu| cpu == guest.cpu_number()).unwrap_or(0);
         let pipeline = Pipeline::new(&options.spec, cpus[active] - options.spec.topology.first_core);
         let sectors = SectorData::new();
-        let core = Core::new(pipeline, process, options, &sectors);
+        let core = Core::new(pipeline, guest, options, &sectors);
         Timing {
             machine: Machine::new(Chip::new(&options.spec), cpus.len(), active, core),
             clocks: Clocks::new(cpus.len()),
@@ -80,7 +81,7 @@ impl Timing {
             changes: u64::MAX,
             totals: Totals::new(),
             pages: KnownPages::default(),
-            known: Known { code_map: CodeMap::new(process), unknown: Vec::new() },
+            known: Known { code_map: CodeMap::new(guest), unknown: Vec::new() },
             sectors,
             intervals: Intervals::new(options),
             alone_until: 0,
@@ -133,14 +134,15 @@ pub(crate) struct Quantum {
 }
 
 /// Drives a run.
-pub(crate) struct Driver<'a> {
-    pub(crate) process: &'a mut Guest,
+pub(crate) struct Driver<'a, E: Engine> {
+    pub(crate) guest: &'a mut Guest,
+    pub(crate) code: &'a mut Code<E>,
     pub(crate) options: &'a Options,
     pub(crate) regions: &'a mut Regions,
     pub(crate) timing: &'a mut Timing,
 }
 
-impl Driver<'_> {
+impl<E: Engine> Driver<'_, E> {
     /// Runs to the end, or until `watch` says to stop.
     pub(crate) fn run(&mut self, watch: &mut dyn FnMut(Progress) -> Control, trace: &mut impl Trace) -> Finish {
         let mut blocks = self.blocks_left();
@@ -177,16 +179,16 @@ impl Driver<'_> {
     /// Blocks that can run until the limit or the watcher must be checked: each has at most [`MAX_BLOCK`] instructions.
     fn blocks_left(&self) -> u64 {
         let left =
-            self.options.max_instructions.map_or(u64::MAX, |max| max.saturating_sub(self.process.instructions()));
+            self.options.max_instructions.map_or(u64::MAX, |max| max.saturating_sub(self.guest.instructions()));
         (left / MAX_BLOCK as u64).clamp(1, WATCH_BLOCKS)
     }
 
     /// Whether the run must stop now.
     fn stop(&self, watch: &mut dyn FnMut(Progress) -> Control) -> Option<Finish> {
         let progress = Progress {
-            instructions: self.process.instructions(),
+            instructions: self.guest.instructions(),
             cycles: self.timing.now(),
-            now_ns: self.process.now_ns(),
+            now_ns: self.guest.now_ns(),
         };
         if self.options.max_instructions.is_some_and(|max| progress.instructions >= max) {
             return Some(Finish::Limit);
@@ -198,13 +200,13 @@ impl Driver<'_> {
 
     /// CPUs without a ready thread leave the schedule; those that got one enter it.
     fn follow_cpus(&mut self) {
-        if self.process.cpu_changes() == self.timing.changes {
+        if self.guest.cpu_changes() == self.timing.changes {
             return;
         }
         self.review_spinning();
-        self.timing.changes = self.process.cpu_changes();
+        self.timing.changes = self.guest.cpu_changes();
         let wake = self.options.spec.assumptions.thread_wake;
-        for (index, state) in self.process.cpus().enumerate() {
+        for (index, state) in self.guest.cpus().enumerate() {
             let clock = self.timing.clocks[index];
             let clock = match state.ready_ns {
                 None => NEVER,
@@ -232,34 +234,34 @@ impl Driver<'_> {
 
     /// CPU number `index` becomes the active one.
     pub(crate) fn enter(&mut self, index: usize) {
-        let (process, options) = (&*self.process, self.options);
+        let (guest, options) = (&*self.guest, self.options);
         let Timing { machine, clocks, sectors, .. } = &mut *self.timing;
         let resumes = clocks[machine.active] != NEVER && !matches!(machine.core().spin, Spin::Spins(_));
         machine.activate(index, resumes, || {
-            let place = process.cpus().nth(index).expect("a CPU of the machine").place;
+            let place = guest.cpus().nth(index).expect("a CPU of the machine").place;
             let pipeline = Pipeline::new(&options.spec, place.cpu - options.spec.topology.first_core);
-            Core::new(pipeline, process, options, sectors)
+            Core::new(pipeline, guest, options, sectors)
         });
         let core = machine.core_mut();
         core.sleep_until(clocks[index]);
-        self.process.enter(index, core.now_ns());
+        self.guest.enter(index, core.now_ns());
         if let Some(ns) = core.ahead.take_since() {
-            self.process.has_run_since(ns);
+            self.guest.has_run_since(ns);
         }
-        self.process.hold(false);
+        self.guest.hold(false);
         let (core, chip) = machine.running();
-        core.switched(self.process, self.options.follow, chip);
+        core.switched(self.guest, self.options.follow, chip);
         self.count_current_thread();
         self.set_clock();
     }
 
     /// No thread is ready: time passes until one is.
     fn nobody_ready(&mut self, blocks: &mut u64) -> Option<Finish> {
-        match self.process.wait() {
+        match self.guest.wait() {
             Step::Ended => return Some(self.ended()),
-            Step::Sleep { until_ns } => self.process.wake_due(until_ns),
+            Step::Sleep { until_ns } => self.guest.wake_due(until_ns),
             _ => {
-                self.process.wake_due(self.process.now_ns());
+                self.guest.wake_due(self.guest.now_ns());
                 *blocks = 0;
             }
         }
@@ -267,7 +269,7 @@ impl Driver<'_> {
     }
 
     pub(crate) fn ended(&self) -> Finish {
-        self.process.end().map_or(Finish::Stopped, |end| Finish::Ended(end.clone()))
+        self.guest.end().map_or(Finish::Stopped, |end| Finish::Ended(end.clone()))
     }
 
     // ---- a quantum ----------------------------------------------------------------------------
@@ -288,9 +290,9 @@ impl Driver<'_> {
         while *blocks > 0 {
             *blocks -= 1;
             let before = self.timing.now();
-            match self.process.step() {
+            match self.guest.step(self.code) {
                 Step::Ran { block, executed } => {
-                    self.ran(block.0 as usize, block, executed, trace);
+                    self.ran(block, executed, trace);
                     if watched && self.watch_block(block, executed) {
                         break;
                     }
@@ -302,27 +304,27 @@ impl Driver<'_> {
             }
             if blocks.is_multiple_of(CLOCK_BLOCKS) {
                 self.set_clock();
-                if self.process.cpu_changes() == self.timing.changes {
+                if self.guest.cpu_changes() == self.timing.changes {
                     self.reach(self.timing.now().min(quantum.in_order));
                 }
             }
-            if others_spin && self.process.memory().has_written() {
+            if others_spin && self.guest.memory().has_written() {
                 self.watched_written(before);
                 break;
             }
-            if self.process.cpu_changes() != self.timing.changes {
+            if self.guest.cpu_changes() != self.timing.changes {
                 break;
             }
             let now = self.timing.now();
             if now > quantum.in_order {
                 // A line that several cores write moves between them in simulated-time order, too.
                 let contends = self.timing.machine.chip.snoops() != snoops;
-                let over = now >= quantum.end || contends || self.process.has_trap();
-                if over && !(self.process.in_exclusive() && patience > 0) {
+                let over = now >= quantum.end || contends || self.guest.has_trap();
+                if over && !(self.guest.in_exclusive() && patience > 0) {
                     break;
                 }
                 patience -= u32::from(over);
-                self.process.hold(!self.process.in_exclusive());
+                self.guest.hold(!self.guest.in_exclusive());
             }
         }
         self.set_clock();
@@ -332,7 +334,7 @@ impl Driver<'_> {
             let now = core.pipeline.now();
             t.clocks.set(active, now);
             if T::FAST && self.options.spin == SpinLoops::Fast && !core.untimed {
-                core.spin.quantum_ended(self.process.cpu(), now);
+                core.spin.quantum_ended(self.guest.cpu(), now);
             }
         }
         None
@@ -340,7 +342,8 @@ impl Driver<'_> {
 
     /// Times a block that ran.
     #[inline(always)]
-    fn ran(&mut self, index: usize, id: fxscope_aarch64::BlockId, executed: usize, trace: &mut impl Trace) {
+    fn ran(&mut self, id: BlockId, executed: usize, trace: &mut impl Trace) {
+        let index = id.0 as usize;
         let core = self.timing.machine.core_mut();
         if core.untimed {
             core.untimed_instructions += executed as u64;
@@ -351,11 +354,11 @@ impl Driver<'_> {
         }
         let (core, chip) = self.timing.machine.running();
         if core.blocks.get(index).is_none_or(Option::is_none) {
-            core.bind(self.process, id, &self.options.spec, &mut self.timing.known);
+            core.bind(self.guest, id, self.code.block(id), &self.options.spec, &mut self.timing.known);
         }
         let block = core.blocks[index].as_mut().expect("just bound");
-        trace.run(&mut core.pipeline, chip, block, executed, self.process);
-        let subnormals = self.process.cpu().subnormals();
+        trace.run(&mut core.pipeline, chip, block, executed, self.guest);
+        let subnormals = self.guest.cpu().subnormals();
         if !subnormals.is_empty() {
             core.pipeline.subnormals(block, subnormals);
         }
@@ -379,7 +382,7 @@ impl Driver<'_> {
             self.in_kernel();
         } else {
             let (core, chip) = self.timing.machine.running();
-            core.read_controls(self.process, chip);
+            core.read_controls(self.guest, chip);
         }
     }
 
@@ -387,7 +390,7 @@ impl Driver<'_> {
     #[cold]
     pub(crate) fn switched(&mut self) {
         let (core, chip) = self.timing.machine.running();
-        core.switched(self.process, self.options.follow, chip);
+        core.switched(self.guest, self.options.follow, chip);
         self.count_current_thread();
         self.in_kernel();
     }
@@ -398,8 +401,8 @@ impl Driver<'_> {
         let (core, chip) = self.timing.machine.running();
         core.called_kernel = true;
         core.pipeline.pause(self.options.spec.assumptions.system_call);
-        core.read_controls(self.process, chip);
-        core.markers.learn(self.process);
+        core.read_controls(self.guest, chip);
+        core.markers.learn(self.guest);
         self.set_clock();
     }
 
@@ -418,9 +421,9 @@ impl Driver<'_> {
         if core.untimed_instructions > 0 {
             core.pass_untimed();
         }
-        self.process.set_now_ns(core.now_ns().max(self.process.now_ns()));
-        core.learn_pages(self.process, &mut self.timing.pages, &self.options.spec, chip);
-        if let Some(work) = self.process.take_memory_work() {
+        self.guest.set_now_ns(core.now_ns().max(self.guest.now_ns()));
+        core.learn_pages(self.guest, &mut self.timing.pages, &self.options.spec, chip);
+        if let Some(work) = self.guest.take_memory_work() {
             core.pages_worked(work, &self.options.spec);
         }
     }
@@ -431,7 +434,7 @@ impl Driver<'_> {
         self.stop_all_spinning();
         self.catch_up_all();
         for core in self.timing.machine.iter_mut() {
-            core.forget_blocks(self.process);
+            core.forget_blocks(self.guest);
         }
     }
 
@@ -439,7 +442,7 @@ impl Driver<'_> {
 
     /// The number of the current thread in the record.
     fn thread_number(&self) -> u32 {
-        self.process.thread().tid - fxscope_linux::guest::PID
+        self.guest.thread().tid - fxscope_linux::guest::PID
     }
 
     /// From now on counts are those of the current thread.
@@ -459,13 +462,13 @@ impl Driver<'_> {
         let before = self.timing.machine.core_mut().count_for(thread);
         self.credit(active, before);
         if let Some(thread) = thread {
-            let leader = self.process.pid() - fxscope_linux::guest::PID;
-            let created_ns = self.process.thread().created_ns();
+            let leader = self.guest.pid() - fxscope_linux::guest::PID;
+            let created_ns = self.guest.thread().created_ns();
             self.regions.runs(thread, leader, created_ns, self.timing.machine.core().now_ns());
         }
         // Control registers belong to the thread.
         let (core, chip) = self.timing.machine.running();
-        core.read_controls(self.process, chip);
+        core.read_controls(self.guest, chip);
     }
 
     fn credit(&mut self, index: usize, counted: Option<(u32, Signals)>) {
@@ -475,14 +478,14 @@ impl Driver<'_> {
     }
 
     fn cpu_of(&self, index: usize) -> u32 {
-        self.process.cpus().nth(index).map_or(0, |state| state.place.cpu)
+        self.guest.cpus().nth(index).map_or(0, |state| state.place.cpu)
     }
 
     /// The program may have marked a region, by the instruction at `last` or by the call that it has just made.
     #[inline(never)]
     fn marked(&mut self, last: u64) {
-        let Some((edge, name)) = self.timing.machine.core().markers.met(last, self.process) else { return };
-        let (thread, first) = (self.thread_number(), self.process.thread().tid == self.process.pid());
+        let Some((edge, name)) = self.timing.machine.core().markers.met(last, self.guest) else { return };
+        let (thread, first) = (self.thread_number(), self.guest.thread().tid == self.guest.pid());
         let now = Snapshot { totals: self.totals(), ns: self.timing.machine.core().now_ns() };
         match edge {
             Edge::Begin => self.regions.begin(thread, first, name.unwrap_or_default(), now),

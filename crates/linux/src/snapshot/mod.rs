@@ -8,17 +8,19 @@
 
 mod files;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use fxscope_aarch64::Blocks;
+use fxscope_aarch64::Engine;
 use fxscope_guestmem::Memory;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Charge;
+use crate::code::Code;
 use crate::end::End;
 use crate::fs::files::{Descriptor, Files, OpenFile, Program};
 use crate::fs::umask::Umask;
@@ -108,9 +110,10 @@ struct SavedProcess {
     group: u32,
     session: u32,
     space: Id<AddressSpace>,
-    /// Vector length, and the start addresses of the decoded blocks.
-    blocks: (usize, Vec<u64>),
+    /// Vector length, and the start addresses of the decoded blocks, if it has run.
+    blocks: Option<(usize, Vec<u64>)>,
     code_changed: bool,
+    code_full: bool,
     descriptors: Vec<Option<SavedDescriptor>>,
     current: u32,
     umask: u32,
@@ -167,7 +170,12 @@ struct Shared {
 }
 
 impl Shared {
-    fn process(&mut self, process: &Process, system: &System) -> Result<SavedProcess, SnapshotError> {
+    fn process<E: Engine>(
+        &mut self,
+        process: &Process,
+        engine: Option<&E>,
+        system: &System,
+    ) -> Result<SavedProcess, SnapshotError> {
         let files = &process.files;
         let mut descriptors = Vec::new();
         for descriptor in &files.table {
@@ -178,15 +186,16 @@ impl Shared {
         }
         let symbols = place_of(&mut self.symbols, &process.symbols);
         self.symbols_bytes.resize(self.symbols.len(), process.symbols_charge.bytes());
-        let starts = if process.code_changed { Vec::new() } else { process.blocks.starts().collect() };
+        let starts = |engine: &E| if process.code_changed { Vec::new() } else { engine.starts() };
         Ok(SavedProcess {
             pid: process.pid,
             ppid: process.ppid,
             group: process.group,
             session: process.session,
             space: process.space,
-            blocks: (process.blocks.vl(), starts),
+            blocks: engine.map(|engine| (engine.vl(), starts(engine))),
             code_changed: process.code_changed,
+            code_full: process.code_full,
             descriptors,
             current: self.files.place(files, &files.current)?,
             umask: files.umask.bits(),
@@ -229,12 +238,12 @@ impl Shared {
 }
 
 impl Guest {
-    /// All that the run needs to go on ([`Guest::restore`]).
+    /// All that the run needs to go on ([`Guest::restore`]); `code` is the guest's.
     ///
     /// # Errors
     /// When the guest has something that a snapshot cannot hold, such as a socket.
-    pub fn save(&self) -> Result<Vec<u8>, SnapshotError> {
-        let state = self.state()?;
+    pub fn save<E: Engine>(&self, code: &Code<E>) -> Result<Vec<u8>, SnapshotError> {
+        let state = self.state(code)?;
         let all = (VERSION, &self.memory, &self.spaces, &self.threads, &self.system, state);
         postcard::to_stdvec(&all)
             .map_err(|_| SnapshotError::NotKept { what: "a thread that waits for another program".into() })
@@ -244,7 +253,7 @@ impl Guest {
     ///
     /// # Errors
     /// When the bytes are no snapshot of this version, or a file that the guest had open cannot be opened again as it was.
-    pub fn restore(bytes: &[u8], stdio: &Stdio) -> Result<Guest, SnapshotError> {
+    pub fn restore<E: Engine>(bytes: &[u8], stdio: &Stdio) -> Result<(Guest, Code<E>), SnapshotError> {
         let (found, rest): (u32, _) = postcard::take_from_bytes(bytes).map_err(|_| SnapshotError::Damaged)?;
         if found != VERSION {
             return Err(SnapshotError::Version { found });
@@ -258,18 +267,22 @@ impl Guest {
     ///
     /// # Errors
     /// As those have them.
-    pub fn try_clone(&self, stdio: &Stdio) -> Result<Guest, SnapshotError> {
-        let rest = postcard::to_stdvec(&(&self.spaces, &self.threads, &self.system, self.state()?));
+    pub fn try_clone<E: Engine>(
+        &self,
+        code: &Code<E>,
+        stdio: &Stdio,
+    ) -> Result<(Guest, Code<E>), SnapshotError> {
+        let rest = postcard::to_stdvec(&(&self.spaces, &self.threads, &self.system, self.state(code)?));
         let rest =
             rest.map_err(|_| SnapshotError::NotKept { what: "a thread that waits for another program".into() })?;
         Guest::with_memory(self.memory.try_clone()?, &rest, stdio)
     }
 
-    fn state(&self) -> Result<State, SnapshotError> {
+    fn state<E: Engine>(&self, code: &Code<E>) -> Result<State, SnapshotError> {
         let view = &self.process().files.view;
         self.check_kept(view)?;
         let mut shared = Shared::default();
-        let processes = self.processes.try_map(|process| shared.process(process, &self.system))?;
+        let processes = self.processes.try_map(|process| shared.process(process, code.of_process(process.pid), &self.system))?;
         let mut write_back = Vec::new();
         for (id, space) in self.spaces.iter() {
             let owner = self.processes.values().find(|process| process.space == id);
@@ -318,7 +331,11 @@ impl Guest {
     }
 
     /// A guest with this memory and the rest of a snapshot.
-    fn with_memory(memory: Memory, rest: &[u8], stdio: &Stdio) -> Result<Guest, SnapshotError> {
+    fn with_memory<E: Engine>(
+        memory: Memory,
+        rest: &[u8],
+        stdio: &Stdio,
+    ) -> Result<(Guest, Code<E>), SnapshotError> {
         type Rest = (Table<AddressSpace>, Table<Thread>, System, State);
         let rest: Rest = postcard::from_bytes(rest).map_err(|_| SnapshotError::Damaged)?;
         let (mut spaces, mut threads, mut system, mut state) = rest;
@@ -360,9 +377,10 @@ impl Guest {
             memory,
             spaces: &spaces,
             system: &mut system,
+            engines: BTreeMap::new(),
         };
         let processes = state.processes.try_map(|process| restorer.process(process))?;
-        let mut memory = restorer.memory;
+        let Restorer { mut memory, engines, .. } = restorer;
         if threads.values().any(|thread| processes.get(thread.process).is_none()) {
             return Err(SnapshotError::Damaged);
         }
@@ -377,12 +395,13 @@ impl Guest {
         guest.announced = state.announced;
         guest.first_end = state.first_end;
         guest.end = state.end;
-        Ok(guest)
+        let code = Code::with(engines, &guest);
+        Ok((guest, code))
     }
 }
 
 /// What processes are restored with.
-struct Restorer<'a> {
+struct Restorer<'a, E> {
     opener: Opener,
     view: Rc<View>,
     stdio: &'a Stdio,
@@ -393,14 +412,17 @@ struct Restorer<'a> {
     memory: Memory,
     spaces: &'a Table<AddressSpace>,
     system: &'a mut System,
+    engines: BTreeMap<u32, E>,
 }
 
-impl Restorer<'_> {
+impl<E: Engine> Restorer<'_, E> {
     fn process(&mut self, saved: &SavedProcess) -> Result<Process, SnapshotError> {
         let space = self.spaces.get(saved.space).ok_or(SnapshotError::Damaged)?;
         self.memory.activate(space.id);
-        let (vl, starts) = &saved.blocks;
-        let blocks = Blocks::decode(*vl, starts, &mut self.memory).map_err(|_| SnapshotError::Damaged)?;
+        if let Some((vl, starts)) = &saved.blocks {
+            let engine = E::decode(*vl, starts, &mut self.memory).map_err(|_| SnapshotError::Damaged)?;
+            self.engines.insert(saved.pid, engine);
+        }
         let (symbols, symbols_charge) = self.symbols.get(saved.symbols as usize).ok_or(SnapshotError::Damaged)?.clone();
         Ok(Process {
             pid: saved.pid,
@@ -408,8 +430,8 @@ impl Restorer<'_> {
             group: saved.group,
             session: saved.session,
             space: saved.space,
-            blocks,
             code_changed: saved.code_changed,
+            code_full: saved.code_full,
             files: self.files(saved)?,
             symbols,
             symbols_charge,

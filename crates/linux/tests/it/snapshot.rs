@@ -6,8 +6,9 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::Command;
 
+use fxscope_aarch64::Interpreter;
 use fxscope_guestmem::PAGE;
-use fxscope_linux::{Access, Guest, Setup, SnapshotError, Stdio};
+use fxscope_linux::{Access, Code, Guest, Setup, SnapshotError, Stdio};
 
 use crate::common::{HOSTED, build, platform};
 
@@ -28,25 +29,28 @@ fn streams(output: &Path) -> Stdio {
 }
 
 /// A new run of the program, which reads `text`.
-fn start(text: &Path, output: &Path) -> Guest {
+fn start(text: &Path, output: &Path) -> (Guest, Code) {
     let program = build("snapshot.c", &[HOSTED, &["-pthread"]].concat());
     let mut setup = Setup::new(platform(64), program.to_str().expect("UTF-8 path")).expect("setup");
     setup.args.push(text.to_str().expect("UTF-8 path").into());
     setup.stdio = streams(output);
     setup.access = Access { read: None, write: Vec::new(), network: false };
-    Guest::open(&program, setup).unwrap_or_else(|e| panic!("{e}"))
+    let guest = Guest::open(&program, setup).unwrap_or_else(|e| panic!("{e}"));
+    let code = Code::of(&guest);
+    (guest, code)
 }
 
-fn run(guest: &mut Guest, instructions: u64) {
+fn run((guest, code): &mut (Guest, Code), instructions: u64) {
     let stop = guest.instructions() + instructions;
     while guest.end().is_none() && guest.instructions() < stop {
-        guest.run_functional(stop - guest.instructions());
+        guest.run_functional(code, stop - guest.instructions());
     }
 }
 
 /// Runs a guest to its end: how it ended, its instructions, the time, and a digest of its memory.
-fn outcome(mut guest: Guest) -> String {
-    run(&mut guest, ENOUGH);
+fn outcome(mut run_of: (Guest, Code)) -> String {
+    run(&mut run_of, ENOUGH);
+    let (mut guest, _) = run_of;
     let regions: Vec<_> = guest.memory().regions().copied().collect();
     let mut digest = 0xcbf2_9ce4_8422_2325_u64;
     for region in regions.iter().filter(|region| region.prot.read) {
@@ -94,7 +98,7 @@ fn a_restored_guest_goes_on_in_another_process_as_if_nothing_had_happened() {
 
         let mut first = start(&at("text"), &at("output"));
         run(&mut first, stop);
-        std::fs::write(at("snapshot"), first.save().unwrap_or_else(|e| panic!("{e}"))).expect("write");
+        std::fs::write(at("snapshot"), first.0.save(&first.1).unwrap_or_else(|e| panic!("{e}"))).expect("write");
         drop(first);
         let name = "snapshot::a_restored_guest_goes_on_in_another_process_as_if_nothing_had_happened";
         let mut other = Command::new(std::env::current_exe().expect("this program"));
@@ -122,7 +126,7 @@ fn a_guest_and_its_clone_come_to_the_same_end() {
         let mut guest = start(&at("text"), &at("first"));
         run(&mut guest, stop);
         std::fs::copy(at("first"), at("second")).expect("copy");
-        let clone = guest.try_clone(&streams(&at("second"))).unwrap_or_else(|e| panic!("{e}"));
+        let clone = guest.0.try_clone(&guest.1, &streams(&at("second"))).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(outcome(guest), outcome(clone), "after {stop} instructions");
         assert_eq!(text(&at("first")), text(&at("second")), "after {stop} instructions");
     }
@@ -134,8 +138,8 @@ fn a_file_that_has_changed_or_is_gone_is_named() {
     let at = |name: &str| folder.path().join(name);
     let mut guest = start(&at("text"), &at("output"));
     run(&mut guest, STOPS[2]);
-    let bytes = guest.save().unwrap_or_else(|e| panic!("{e}"));
-    let refused = || match Guest::restore(&bytes, &streams(&at("output"))) {
+    let bytes = guest.0.save(&guest.1).unwrap_or_else(|e| panic!("{e}"));
+    let refused = || match Guest::restore::<Interpreter>(&bytes, &streams(&at("output"))) {
         Err(error @ SnapshotError::File { .. }) => error.to_string(),
         Err(error) => panic!("{error}"),
         Ok(_) => panic!("restored"),
@@ -150,10 +154,12 @@ fn a_file_that_has_changed_or_is_gone_is_named() {
 fn bytes_that_are_no_snapshot_or_one_of_another_version_are_refused() {
     let folder = folder();
     let at = |name: &str| folder.path().join(name);
-    let bytes = start(&at("text"), &at("output")).save().unwrap_or_else(|e| panic!("{e}"));
+    let (guest, code) = start(&at("text"), &at("output"));
+    let bytes = guest.save(&code).unwrap_or_else(|e| panic!("{e}"));
     let streams = streams(&at("output"));
-    assert!(matches!(Guest::restore(&bytes[..bytes.len() / 2], &streams), Err(SnapshotError::Damaged)));
+    let restore = |bytes: &[u8]| Guest::restore::<Interpreter>(bytes, &streams);
+    assert!(matches!(restore(&bytes[..bytes.len() / 2]), Err(SnapshotError::Damaged)));
     let other = [&[99], &bytes[1..]].concat();
-    assert!(matches!(Guest::restore(&other, &streams), Err(SnapshotError::Version { found: 99 })));
-    assert!(Guest::restore(&bytes, &streams).is_ok());
+    assert!(matches!(restore(&other), Err(SnapshotError::Version { found: 99 })));
+    assert!(restore(&bytes).is_ok());
 }

@@ -6,11 +6,12 @@
 //! addresses or a counter runs out. Once the timing of its iterations repeats as well, it need not be simulated until
 //! then.
 
-use fxscope_aarch64::block::{Block, BlockId};
 use fxscope_aarch64::cpu::Cpu;
 use fxscope_aarch64::spin::{Iteration, REGISTERS};
+use fxscope_aarch64::{BlockId, Engine};
 use fxscope_calendar::Cycle;
 use fxscope_isa::{Access, InstKind, Reg, RegClass, Shape, StaticInst};
+use fxscope_linux::Code;
 use fxscope_pipeline::{BoundBlock, Pipeline};
 
 use super::summary::{Counts, SpinSummary};
@@ -142,16 +143,24 @@ impl Iterations {
     }
 
     /// A block ran up to cycle `now` and left `cpu`.
-    pub(crate) fn block(&mut self, id: BlockId, block: &Block, executed: usize, cpu: &Cpu, now: Cycle) -> Seen {
+    pub(crate) fn block<E: Engine>(
+        &mut self,
+        id: BlockId,
+        code: &Code<E>,
+        executed: usize,
+        cpu: &Cpu,
+        now: Cycle,
+    ) -> Seen {
+        let block = code.block(id);
         let first = self.ends.len() == 1;
         if first {
-            if executed < block.insts.len() || self.first.path.len() == BLOCKS || !block.infos.iter().all(may_spin) {
+            if executed < block.infos.len() || self.first.path.len() == BLOCKS || !block.infos.iter().all(may_spin) {
                 return Seen::Differs;
             }
-            self.first.push(id, block, cpu.stream());
+            self.first.push(id, block, code.engine().insts(id), cpu.stream());
         } else {
             let whole =
-                self.first.path.get(self.blocks).is_some_and(|part| part.id == id) && executed == block.insts.len();
+                self.first.path.get(self.blocks).is_some_and(|part| part.id == id) && executed == block.infos.len();
             if !whole || !self.first.words[self.words..].starts_with(cpu.stream()) {
                 return Seen::Differs;
             }

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use fxscope_aarch64::BlockId;
+use fxscope_aarch64::{BlockId, Engine};
 use fxscope_calendar::Cycle;
 use fxscope_memory::NEVER;
 
@@ -21,11 +21,11 @@ const REACH: Cycle = 1 << 16;
 pub(crate) struct Spinning {
     index: usize,
     thread: u32,
-    process: u32,
+    pid: u32,
     reads: Vec<Range<u64>>,
 }
 
-impl Driver<'_> {
+impl<E: Engine> Driver<'_, E> {
     /// Whether the core of CPU number `index` spins.
     pub(crate) fn spins(&self, index: usize) -> bool {
         self.timing.spinning.iter().any(|spinning| spinning.index == index)
@@ -37,12 +37,12 @@ impl Driver<'_> {
         let core = self.timing.machine.core_mut();
         let Spin::Watched(iterations) = &mut core.spin else { return false };
         let now = core.pipeline.now();
-        let last = self.process.block(id).end - 4;
-        if core.markers.is_met(last, self.process.cpu().pc) {
+        let last = self.code.block(id).end - 4;
+        if core.markers.is_met(last, self.guest.cpu().pc) {
             core.spin = Spin::backed_off();
             return true;
         }
-        match iterations.block(id, self.process.block(id), executed, self.process.cpu(), now) {
+        match iterations.block(id, self.code, executed, self.guest.cpu(), now) {
             Seen::Continues => false,
             Seen::Differs => {
                 core.spin = Spin::backed_off();
@@ -61,36 +61,36 @@ impl Driver<'_> {
 
     /// The active core begins to spin, if its loop reads private memory only.
     fn begin_to_spin(&mut self) {
-        let (index, thread, process) = (self.timing.machine.active, self.process.thread().tid, self.process.pid());
+        let (index, thread, pid) = (self.timing.machine.active, self.guest.thread().tid, self.guest.pid());
         let Spin::Spins(summary) = &self.timing.machine.core().spin else { return };
-        let private = |range: &Range<u64>| self.process.memory().region_at(range.start).is_some_and(|r| !r.shared);
+        let private = |range: &Range<u64>| self.guest.memory().region_at(range.start).is_some_and(|r| !r.shared);
         let reads = summary.reads().filter(|reads| reads.iter().all(private));
         let Some(reads) = reads else { return self.timing.machine.core_mut().spin = Spin::backed_off() };
-        self.timing.spinning.push(Spinning { index, thread, process, reads });
+        self.timing.spinning.push(Spinning { index, thread, pid, reads });
         self.watch_memory();
         self.continue_to_spin(self.timing.spinning.len() - 1);
     }
 
     /// Watches the addresses that spinning threads of the current process read.
     fn watch_memory(&mut self) {
-        let pid = self.process.pid();
-        let of_it = self.timing.spinning.iter().filter(|spinning| spinning.process == pid);
+        let pid = self.guest.pid();
+        let of_it = self.timing.spinning.iter().filter(|spinning| spinning.pid == pid);
         let mut ranges: Vec<Range<u64>> = of_it.flat_map(|spinning| spinning.reads.iter().cloned()).collect();
         ranges.sort_unstable_by_key(|range| (range.start, range.end));
         ranges.dedup();
-        self.process.memory_mut().watch(ranges);
+        self.guest.memory_mut().watch(ranges);
     }
 
     /// Spinning core number `entry` has reached the end of what was known, and continues to spin if it can.
     fn continue_to_spin(&mut self, entry: usize) {
         let Spinning { index, thread, .. } = self.timing.spinning[entry];
-        let undisturbed = self.process.is_undisturbed(thread);
+        let undisturbed = self.guest.is_undisturbed(thread);
         let Some(core) = self.timing.machine.get_mut(index) else { return };
         let Spin::Spins(summary) = &mut core.spin else { return };
         let most = REACH / summary.cycles();
         let look = summary.iterations_to_follow(most);
         let iterations =
-            if undisturbed { self.process.iterations_ahead(thread, &mut summary.iteration, look) } else { 0 };
+            if undisturbed { self.guest.iterations_ahead(thread, &mut summary.iteration, look) } else { 0 };
         summary.left = (iterations / summary.iterations).min(most);
         match self.spins_until(index) {
             Some(until) => self.timing.clocks.set(index, until),
@@ -100,7 +100,7 @@ impl Driver<'_> {
 
     /// Until when the core of CPU number `index` can spin; `None`: not at all.
     fn spins_until(&mut self, index: usize) -> Option<Cycle> {
-        let due_ns = self.process.next_due_ns();
+        let due_ns = self.guest.next_due_ns();
         let core = self.timing.machine.get_mut(index)?;
         let now = core.pipeline.now();
         let due = due_ns.map_or(NEVER, |ns| core.cycle_at(ns));
@@ -127,7 +127,7 @@ impl Driver<'_> {
         summary.fast_forward(periods, &mut core.pipeline, &mut core.blocks);
         let ns = core.now_ns() - began_ns;
         let Spin::Spins(summary) = &core.spin else { return };
-        self.process.skip_iterations(thread, &summary.iteration, periods * summary.iterations, ns);
+        self.guest.skip_iterations(thread, &summary.iteration, periods * summary.iterations, ns);
     }
 
     /// Spinning core number `entry` is simulated again.
@@ -143,11 +143,11 @@ impl Driver<'_> {
     /// A block that began at `now` wrote an address that a spinning thread reads.
     #[cold]
     pub(crate) fn watched_written(&mut self, now: Cycle) {
-        let written = self.process.memory_mut().take_written();
-        let pid = self.process.pid();
+        let written = self.guest.memory_mut().take_written();
+        let pid = self.guest.pid();
         for entry in (0..self.timing.spinning.len()).rev() {
             let spinning = &self.timing.spinning[entry];
-            if spinning.process == pid && spinning.reads.iter().any(|range| written.contains(range)) {
+            if spinning.pid == pid && spinning.reads.iter().any(|range| written.contains(range)) {
                 self.fast_forward(entry, now);
                 self.stop_spinning(entry);
             }
@@ -160,7 +160,7 @@ impl Driver<'_> {
         let now = self.timing.now();
         for entry in (0..self.timing.spinning.len()).rev() {
             let Spinning { index, thread, .. } = self.timing.spinning[entry];
-            let until = if self.process.is_undisturbed(thread) { self.spins_until(index) } else { None };
+            let until = if self.guest.is_undisturbed(thread) { self.spins_until(index) } else { None };
             match until {
                 Some(until) => self.timing.clocks.set(index, until),
                 None => {

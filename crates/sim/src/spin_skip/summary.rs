@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use fxscope_aarch64::block::BlockId;
+use fxscope_aarch64::BlockId;
 use fxscope_aarch64::spin::Iteration;
 use fxscope_calendar::Cycle;
 use fxscope_counts::Signals;

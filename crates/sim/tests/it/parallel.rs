@@ -25,7 +25,7 @@ pub(crate) fn run_of_triad(arguments: &str, host_threads: usize) -> Simulation {
     setup.env = vec![b"XOS_MMM_L_PAGING_POLICY=demand:demand:demand".to_vec()];
     let quiet = || std::fs::File::options().read(true).write(true).open("/dev/null").expect("/dev/null").into();
     setup.stdio = Stdio { input: quiet(), output: quiet(), error: quiet() };
-    let process = Guest::open(&program, setup).expect("a prebuilt program");
+    let guest = Guest::open(&program, setup).expect("a prebuilt program");
     let several = (host_threads > 1).then(|| HostThreads::new(host_threads, &spec.topology).expect("threads"));
     let options = Options {
         spec,
@@ -38,7 +38,7 @@ pub(crate) fn run_of_triad(arguments: &str, host_threads: usize) -> Simulation {
         interval_ns: None,
         interval_region: None,
     };
-    Simulation::new(process, options)
+    Simulation::new(guest, options)
 }
 
 fn machine(spec: &Spec) -> fxscope_linux::Platform {
