@@ -9,6 +9,7 @@
 
 use fxscope_guestmem::Memory;
 use fxscope_isa::StaticInst;
+use serde::{Deserialize, Serialize};
 
 use crate::cpu::{Cpu, Trap};
 use crate::table::{self, Ctx, Inst};
@@ -17,7 +18,7 @@ use crate::table::{self, Ctx, Inst};
 pub const MAX_BLOCK: usize = 64;
 
 /// A dense number of a block, valid until the engine is flushed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct BlockId(pub u32);
 
 /// How the execution of a block ended.

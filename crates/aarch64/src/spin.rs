@@ -3,16 +3,18 @@
 
 use fxscope_guestmem::Memory;
 use fxscope_isa::{Reg, StaticInst};
+use serde::{Deserialize, Serialize};
 
 use crate::cpu::{Cpu, Nzcv};
-use crate::engine::{BlockId, StaticBlock};
+use crate::engine::{BlockId, Engine, StaticBlock};
 use crate::table::Inst;
 
 /// General registers, stack pointer included.
 pub const REGISTERS: usize = 32;
 
-/// An iteration of a loop that loads, computes with general registers and branches, and does nothing else.
-#[derive(Clone)]
+/// An iteration of a loop that loads, computes with general registers and branches, and does nothing else. Serialised, it lacks
+/// its instructions ([`Iteration::reload`]).
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Iteration {
     /// The blocks that it executes completely, in order.
     pub path: Vec<Part>,
@@ -30,13 +32,15 @@ pub struct Iteration {
 }
 
 /// A block of an iteration. It outlives the engine's blocks, and is executed instruction by instruction.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Part {
     /// Its number while the thread is in the loop.
     pub id: BlockId,
     start: u64,
     end: u64,
+    #[serde(skip)]
     insts: Box<[Inst]>,
+    #[serde(skip)]
     infos: Box<[StaticInst]>,
 }
 
@@ -57,6 +61,17 @@ impl Iteration {
         }
         self.path.push(Part { id, start: block.start, end: block.end, insts, infos });
         self.words.extend(words);
+    }
+
+    /// Takes its instructions from the engine that has executed it. Returns whether the engine has them.
+    pub fn reload(&mut self, engine: &impl Engine) -> bool {
+        self.path.iter_mut().all(|part| {
+            let known = (part.id.0 as usize) < engine.len() && engine.block(part.id).start == part.start;
+            if known {
+                (part.insts, part.infos) = (engine.insts(part.id), engine.block(part.id).infos.clone());
+            }
+            known && engine.block(part.id).end == part.end
+        })
     }
 
     /// Whether it writes a register before it reads it, so that the value at its start does not matter.

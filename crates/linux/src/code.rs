@@ -46,7 +46,8 @@ impl<E: Engine> Code<E> {
     }
 
     /// The engine of a process, if it has run.
-    pub(crate) fn of_process(&self, pid: u32) -> Option<&E> {
+    #[must_use]
+    pub fn of_process(&self, pid: u32) -> Option<&E> {
         if pid == self.pid { Some(&self.running) } else { self.others.get(&pid) }
     }
 
@@ -88,12 +89,7 @@ impl<E: Engine> Code<E> {
     }
 
     #[cold]
-    fn find(
-        &mut self,
-        thread: &Thread,
-        mem: &mut Memory,
-        processes: &mut Table<Process>,
-    ) -> Result<BlockId, Trap> {
+    fn find(&mut self, thread: &Thread, mem: &mut Memory, processes: &mut Table<Process>) -> Result<BlockId, Trap> {
         let id = self.running.find(thread.cpu.pc, mem)?;
         processes[thread.process].code_full = self.running.instructions() > self.most_decoded;
         Ok(id)

@@ -190,28 +190,37 @@ impl Guest {
     pub fn run_functional<E: Engine>(&mut self, code: &mut Code<E>, max_instructions: u64) -> Option<&End> {
         let stop = self.instructions.saturating_add(max_instructions);
         while self.instructions < stop && self.end.is_none() {
-            let start = self.instructions;
-            let tick = stop.min(start + FUNCTIONAL_TICK);
-            while self.instructions < tick {
-                let step = if self.instructions >= self.deadline {
-                    self.step(code)
-                } else {
-                    match self.run_blocks(code, tick) {
-                        Ok(()) => continue,
-                        Err(trap) => self.no_code(trap, code),
-                    }
-                };
-                match step {
-                    Step::Ran { .. } | Step::Switched | Step::CodeChanged | Step::Synchronises | Step::Idle => {}
-                    Step::Sleep { until_ns } => self.set_now_ns(until_ns),
-                    Step::Waiting => return None,
-                    Step::Ended => break,
-                }
+            if !self.run_tick(code, stop) {
+                return None;
             }
-            let elapsed = (self.instructions - start) * FUNCTIONAL_NS;
-            self.set_now_ns(self.system.now_ns.saturating_add(elapsed));
         }
         self.end.as_ref()
+    }
+
+    /// Runs for one step of the clock of functional runs, or until `stop` instructions are done in all. Returns false when every
+    /// thread waits for the host.
+    pub fn run_tick<E: Engine>(&mut self, code: &mut Code<E>, stop: u64) -> bool {
+        let start = self.instructions;
+        let tick = stop.min(start + FUNCTIONAL_TICK);
+        while self.instructions < tick {
+            let step = if self.instructions >= self.deadline {
+                self.step(code)
+            } else {
+                match self.run_blocks(code, tick) {
+                    Ok(()) => continue,
+                    Err(trap) => self.no_code(trap, code),
+                }
+            };
+            match step {
+                Step::Ran { .. } | Step::Switched | Step::CodeChanged | Step::Synchronises | Step::Idle => {}
+                Step::Sleep { until_ns } => self.set_now_ns(until_ns),
+                Step::Waiting => return false,
+                Step::Ended => break,
+            }
+        }
+        let elapsed = (self.instructions - start) * FUNCTIONAL_NS;
+        self.set_now_ns(self.system.now_ns.saturating_add(elapsed));
+        true
     }
 
     /// Executes blocks of the running thread until `stop` instructions are done in all or something must be handled first.

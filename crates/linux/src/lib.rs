@@ -40,8 +40,8 @@ mod system;
 mod table;
 pub mod thread;
 
-pub use code::Code;
 pub use abi::elf::{self, ElfError, Image};
+pub use code::Code;
 pub use end::{End, Killed, OutOfMemory, Refused, Waiting};
 pub use fs::terminal::TerminalWatch;
 pub use fs::vfs::access::{Access, Denied, Refusal};

@@ -9,7 +9,7 @@ use fxscope_memory::NEVER;
 ///
 /// A tournament tree finds the lowest clock: of two neighbours the lower one advances. When a clock changes, only the
 /// matches on its path are played again.
-#[derive(Clone, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Clocks {
     /// A power of two of them, at least two. Those beyond the CPUs are [`NEVER`].
     clocks: Box<[Cycle]>,
@@ -49,6 +49,13 @@ impl Clocks {
             at /= 2;
         }
         (self.clocks[first] != NEVER).then_some((first, second))
+    }
+
+    /// Whether these are clocks of so many CPUs, as [`Clocks::set`] leaves them.
+    pub(crate) fn is_sound(&self, cpus: usize) -> bool {
+        let mut clocks = Clocks::new(cpus);
+        self.clocks.iter().take(cpus).enumerate().for_each(|(cpu, &clock)| clocks.set(cpu, clock));
+        clocks == *self
     }
 
     /// All clocks, by CPU.

@@ -94,6 +94,19 @@ impl CodeMap {
         id
     }
 
+    /// Number of origins.
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether every number in it names something.
+    pub(crate) fn is_sound(&self) -> bool {
+        let known = |part: &Part| (part.function as usize) < self.names.len();
+        let file = |origin: &Origin| origin.file.is_none_or(|file| (file as usize) < self.files.len());
+        self.list.iter().all(|origin| file(origin) && origin.functions.iter().all(known))
+            && self.by_name.values().all(|&function| (function as usize) < self.names.len())
+    }
+
     /// Origin number `number`.
     pub(crate) fn get(&self, number: u32) -> &Origin {
         &self.list[number as usize]

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use fxscope_aarch64::{BlockId, StaticBlock};
+use fxscope_aarch64::{BlockId, Engine, StaticBlock};
 use fxscope_calendar::Cycle;
 use fxscope_counts::Signals;
-use fxscope_linux::Guest;
 use fxscope_linux::guest::{FUNCTIONAL_NS, PID};
 use fxscope_linux::pages::MemoryWork;
+use fxscope_linux::{Code, Guest};
 use fxscope_machine::Spec;
 use fxscope_memory::{Chip, PrefetchRegisters};
 use fxscope_pipeline::{BoundBlock, Pipeline, bind_block};
@@ -176,6 +176,32 @@ impl Core {
             self.others.remove(&pid).unwrap_or_default()
         };
         self.retired.extend(blocks.into_iter().flatten());
+    }
+
+    /// Completes what a snapshot has: see [`Timing::reload`](crate::timing::Timing). `origins` are the origins of code, and
+    /// `spins` says how often the core is in the list of spinning ones.
+    pub(crate) fn reload<E: Engine>(&mut self, code: &Code<E>, origins: usize, spins: usize) -> bool {
+        // An engine without blocks has yet to decode them: the code has changed.
+        let fits = |blocks: &[Option<BoundBlock>], engine: Option<&E>| {
+            let engine = engine.filter(|engine| !engine.is_empty());
+            engine.is_none_or(|engine| {
+                let same = |(id, bound): (u32, &Option<BoundBlock>)| {
+                    bound.as_ref().is_none_or(|bound| {
+                        let block = engine.block(BlockId(id));
+                        bound.start == block.start && bound.mem.len() == block.infos.len()
+                    })
+                };
+                blocks.len() <= engine.len() && (0..).zip(blocks).all(same)
+            })
+        };
+        let engine = code.of_process(self.pid);
+        fits(&self.blocks, engine)
+            && self.others.iter().all(|(&pid, blocks)| fits(blocks, code.of_process(pid)))
+            && self.all_blocks().all(|block| block.is_sound() && (block.origin as usize) < origins)
+            && self.ahead.is_sound(&self.blocks)
+            && matches!(self.spin, Spin::Spins(_)) == (spins == 1)
+            && spins <= 1
+            && self.spin.reload(engine, self.blocks.len())
     }
 
     pub(crate) fn all_blocks(&self) -> impl Iterator<Item = &BoundBlock> {

@@ -168,8 +168,7 @@ fn fortran(guest: &mut Guest, text: u64, length: u8) -> String {
 
 /// The string at an address, up to a zero or `length` bytes, without trailing spaces.
 fn read(guest: &mut Guest, text: u64, length: u64) -> String {
-    let bytes: Vec<u8> =
-        (0..length).map_while(|i| guest.read_byte(text.wrapping_add(i)).filter(|&b| b != 0)).collect();
+    let bytes: Vec<u8> = (0..length).map_while(|i| guest.read_byte(text.wrapping_add(i)).filter(|&b| b != 0)).collect();
     let name = String::from_utf8_lossy(&bytes);
     let name = name.trim_end();
     if name.is_empty() { UNNAMED.to_owned() } else { name.to_owned() }

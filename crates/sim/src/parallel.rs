@@ -68,6 +68,11 @@ impl HostThreads {
         })
     }
 
+    /// Number of partitions.
+    pub(crate) fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
     /// The partition of CPU number `index`.
     fn part_of(&self, index: usize) -> usize {
         let cmg = index / self.cores_per_cmg;

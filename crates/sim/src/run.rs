@@ -134,11 +134,13 @@ pub struct Outcome {
 
 /// A program on a modelled machine. Its code is executed by an engine of type `E`.
 pub struct Simulation<E: Engine = Interpreter> {
-    guest: Guest,
-    code: Code<E>,
-    options: Options,
+    pub(crate) guest: Guest,
+    pub(crate) code: Code<E>,
+    pub(crate) options: Options,
     pub(crate) timing: Option<Timing>,
     pub(crate) regions: Regions,
+    /// In functional runs, the number of instructions at which the limit is checked and the watcher is called; 0: to be set.
+    pub(crate) slice_end: u64,
 }
 
 /// The machine as Linux presents it to a program.
@@ -207,7 +209,7 @@ impl<E: Engine> Simulation<E> {
     pub fn new(guest: Guest, options: Options) -> Simulation<E> {
         let mut guest = guest;
         let timing = (options.mode == Mode::Timing).then(|| Timing::new(&mut guest, &options));
-        Simulation { code: Code::of(&guest), guest, options, timing, regions: Regions::default() }
+        Simulation { code: Code::of(&guest), guest, options, timing, regions: Regions::default(), slice_end: 0 }
     }
 
     /// Assigns data to cache sectors by address. Without timing it has no effect.
@@ -262,15 +264,30 @@ impl<E: Engine> Simulation<E> {
         self.advance_with(watch, &mut ())
     }
 
+    /// The same, but pauses once `instructions` instructions are executed: at the end of a block, and in functional mode of a
+    /// step of the clock. `None`: it has paused. A run that goes on from there does what it would have done without the pause.
+    pub fn advance_to(&mut self, instructions: u64, watch: &mut dyn FnMut(Progress) -> Control) -> Option<Finish> {
+        self.advance_up_to(instructions, watch, &mut ())
+    }
+
     fn advance_with(&mut self, watch: &mut dyn FnMut(Progress) -> Control, trace: &mut impl Trace) -> Finish {
-        match self.driver() {
-            None => self.run_functional(watch),
+        self.advance_up_to(u64::MAX, watch, trace).unwrap_or(Finish::Stopped)
+    }
+
+    fn advance_up_to(
+        &mut self,
+        instructions: u64,
+        watch: &mut dyn FnMut(Progress) -> Control,
+        trace: &mut impl Trace,
+    ) -> Option<Finish> {
+        match self.driver(instructions) {
+            None => self.run_functional(instructions, watch),
             Some(mut driver) => driver.run(watch, trace),
         }
     }
 
-    /// What drives the run, in timing mode.
-    pub(crate) fn driver(&mut self) -> Option<Driver<'_, E>> {
+    /// What drives the run in timing mode, up to `pause_at` instructions.
+    fn driver(&mut self, pause_at: u64) -> Option<Driver<'_, E>> {
         let timing = self.timing.as_mut()?;
         Some(Driver {
             guest: &mut self.guest,
@@ -278,12 +295,13 @@ impl<E: Engine> Simulation<E> {
             options: &self.options,
             regions: &mut self.regions,
             timing,
+            pause_at,
         })
     }
 
     /// Ends the run, which is over for the reason `finish`. Returns what it gave.
     pub fn conclude(&mut self, finish: Finish) -> Outcome {
-        let totals = match self.driver() {
+        let totals = match self.driver(u64::MAX) {
             None => self.nominal_totals(),
             Some(mut driver) => driver.finish(),
         };
@@ -306,21 +324,33 @@ impl<E: Engine> Simulation<E> {
         }
     }
 
-    fn run_functional(&mut self, watch: &mut dyn FnMut(Progress) -> Control) -> Finish {
+    fn run_functional(&mut self, pause_at: u64, watch: &mut dyn FnMut(Progress) -> Control) -> Option<Finish> {
         const SLICE: u64 = 1 << 22;
         loop {
-            let done = self.guest.instructions();
-            let left = self.options.max_instructions.map_or(SLICE, |max| SLICE.min(max.saturating_sub(done)));
-            if let Some(end) = self.guest.run_functional(&mut self.code, left) {
-                return Finish::Ended(end.clone());
+            if self.slice_end == 0 {
+                let done = self.guest.instructions();
+                let left = self.options.max_instructions.map_or(SLICE, |max| SLICE.min(max.saturating_sub(done)));
+                self.slice_end = done + left;
+            }
+            while self.guest.end().is_none() && self.guest.instructions() < self.slice_end {
+                if self.guest.instructions() >= pause_at {
+                    return None;
+                }
+                if !self.guest.run_tick(&mut self.code, self.slice_end) {
+                    break;
+                }
+            }
+            self.slice_end = 0;
+            if let Some(end) = self.guest.end() {
+                return Some(Finish::Ended(end.clone()));
             }
             let now_ns = self.guest.now_ns();
             let progress = Progress { instructions: self.guest.instructions(), cycles: 0, now_ns };
             if self.options.max_instructions.is_some_and(|max| progress.instructions >= max) {
-                return Finish::Limit;
+                return Some(Finish::Limit);
             }
             if watch(progress) == Control::Stop {
-                return Finish::Stopped;
+                return Some(Finish::Stopped);
             }
         }
     }

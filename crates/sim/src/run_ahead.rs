@@ -7,6 +7,7 @@ use fxscope_calendar::Cycle;
 use fxscope_isa::{Partial, Subnormal};
 use fxscope_linux::Guest;
 use fxscope_memory::{Chip, NEVER};
+use fxscope_pipeline::BoundBlock;
 
 use crate::core::Core;
 use crate::timing::{Driver, Timing};
@@ -100,6 +101,21 @@ impl RunAhead {
     /// Instructions that are not timed yet.
     pub(crate) fn instructions(&self) -> u64 {
         self.instructions
+    }
+
+    /// Whether a snapshot may have it, of a core with these blocks.
+    pub(crate) fn is_sound(&self, blocks: &[Option<BoundBlock>]) -> bool {
+        let words: usize = self.blocks.iter().map(|executed| executed.words).fold(self.first, usize::saturating_add);
+        let instructions: usize =
+            self.blocks.iter().map(|executed| executed.instructions).fold(0, usize::saturating_add);
+        let fits = |executed: &Executed| {
+            let block = blocks.get(executed.block).and_then(Option::as_ref);
+            let inside = |inst: u8| block.is_some_and(|block| usize::from(inst) < block.uop_end.len());
+            block.is_some_and(|block| executed.instructions <= block.uop_end.len())
+                && executed.partials.iter().all(|partial| inside(partial.inst))
+                && executed.subnormals.iter().all(|subnormal| inside(subnormal.inst))
+        };
+        words == self.words.len() && instructions as u64 == self.instructions && self.blocks.iter().all(fits)
     }
 
     /// The current thread has executed `instructions` instructions of `block`.

@@ -19,10 +19,9 @@ use crate::core::{Core, Known};
 use crate::hotspots::{HotSpot, hot_spots};
 use crate::intervals::{Interval, Intervals};
 use crate::machine::Machine;
-use crate::markers::Edge;
 use crate::pages::KnownPages;
 use crate::parallel;
-use crate::region::{self, Counted, Regions, Snapshot, Totals};
+use crate::region::{Regions, Totals};
 use crate::run::{Control, Finish, Options, Progress, SpinLoops};
 use crate::sectors::SectorData;
 use crate::spin_skip::Spin;
@@ -52,7 +51,7 @@ pub(crate) struct Timing {
     /// The version of the guest's CPU states that `clocks` reflect.
     pub(crate) changes: u64,
     /// Counts of threads from cores on which they no longer run.
-    totals: Totals,
+    pub(crate) totals: Totals,
     pub(crate) known: Known,
     pages: KnownPages,
     sectors: SectorData,
@@ -63,6 +62,10 @@ pub(crate) struct Timing {
     pub(crate) backoff: Cycle,
     /// Instructions that were timed in parallel epochs.
     pub(crate) parallel_instructions: u64,
+    /// Blocks until the limit is checked and the watcher is called; 0: to be set.
+    blocks: u64,
+    /// The quantum in which the run is paused.
+    pub(crate) paused: Option<Running>,
 }
 
 impl Timing {
@@ -87,6 +90,8 @@ impl Timing {
             alone_until: 0,
             backoff: *parallel::BACKOFF.start(),
             parallel_instructions: 0,
+            blocks: 0,
+            paused: None,
         }
     }
 
@@ -123,7 +128,7 @@ impl Timing {
 }
 
 /// A quantum of a core.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Quantum {
     /// The number of its CPU.
     pub(crate) index: usize,
@@ -133,6 +138,29 @@ pub(crate) struct Quantum {
     end: Cycle,
 }
 
+/// A quantum that has begun.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
+pub(crate) struct Running {
+    pub(crate) quantum: Quantum,
+    /// Blocks for which it may still be exceeded between a load-exclusive and its store.
+    patience: u32,
+    /// Snoops of the chip when it began.
+    snoops: u64,
+    /// Its core was watched then, and other cores spun.
+    watched: bool,
+    others_spin: bool,
+}
+
+/// Why the core has stopped running blocks.
+enum Stopped {
+    /// The quantum is over.
+    Over,
+    /// Its share of blocks is used up.
+    Share,
+    /// The run is over.
+    Run(Finish),
+}
+
 /// Drives a run.
 pub(crate) struct Driver<'a, E: Engine> {
     pub(crate) guest: &'a mut Guest,
@@ -140,46 +168,57 @@ pub(crate) struct Driver<'a, E: Engine> {
     pub(crate) options: &'a Options,
     pub(crate) regions: &'a mut Regions,
     pub(crate) timing: &'a mut Timing,
+    /// The number of instructions from which on the run is to pause.
+    pub(crate) pause_at: u64,
 }
 
 impl<E: Engine> Driver<'_, E> {
-    /// Runs to the end, or until `watch` says to stop.
-    pub(crate) fn run(&mut self, watch: &mut dyn FnMut(Progress) -> Control, trace: &mut impl Trace) -> Finish {
-        let mut blocks = self.blocks_left();
-        loop {
-            self.follow_cpus();
-            let turn = self.next_quantum();
-            if let Some(quantum) = turn {
-                self.reach(self.timing.clocks[quantum.index]);
+    /// Runs to the end, or until `watch` says to stop. `None`: to the first block that ends at or after `pause_at`. A run
+    /// that goes on from there does what it would have done without the pause.
+    pub(crate) fn run(&mut self, watch: &mut dyn FnMut(Progress) -> Control, trace: &mut impl Trace) -> Option<Finish> {
+        let mut blocks = if self.timing.blocks == 0 { self.blocks_left() } else { self.timing.blocks };
+        let finish = loop {
+            if self.guest.instructions() >= self.pause_at {
+                break None;
             }
-            let finish = match turn {
-                Some(quantum) if self.spins(quantum.index) => {
-                    self.spun(quantum.index);
-                    blocks -= 1;
-                    None
-                }
-                Some(quantum) => match self.run_parallel(quantum, &mut blocks, trace) {
-                    Some(finish) => finish,
-                    None => {
-                        self.enter(quantum.index);
-                        self.run_quantum(quantum, &mut blocks, trace)
-                    }
-                },
-                None => self.nobody_ready(&mut blocks),
+            let finish = match self.timing.paused.take() {
+                Some(running) => self.go_on(running, &mut blocks, trace),
+                None => self.next_turn(&mut blocks, trace),
             };
-            if let Some(finish) = finish.or_else(|| (blocks == 0).then(|| self.stop(watch)).flatten()) {
-                return finish;
+            let finish = finish.or_else(|| (blocks == 0).then(|| self.stop(watch)).flatten());
+            if finish.is_some() {
+                break finish;
             }
             if blocks == 0 {
                 blocks = self.blocks_left();
+            }
+        };
+        self.timing.blocks = blocks;
+        finish
+    }
+
+    /// The core with the lowest clock runs for a quantum, or all cores for an epoch. `Some`: the run is over.
+    fn next_turn(&mut self, blocks: &mut u64, trace: &mut impl Trace) -> Option<Finish> {
+        self.follow_cpus();
+        let Some(quantum) = self.next_quantum() else { return self.nobody_ready(blocks) };
+        self.reach(self.timing.clocks[quantum.index]);
+        if self.spins(quantum.index) {
+            self.spun(quantum.index);
+            *blocks -= 1;
+            return None;
+        }
+        match self.run_parallel(quantum, blocks, trace) {
+            Some(finish) => finish,
+            None => {
+                self.enter(quantum.index);
+                self.run_quantum(quantum, blocks, trace)
             }
         }
     }
 
     /// Blocks that can run until the limit or the watcher must be checked: each has at most [`MAX_BLOCK`] instructions.
     fn blocks_left(&self) -> u64 {
-        let left =
-            self.options.max_instructions.map_or(u64::MAX, |max| max.saturating_sub(self.guest.instructions()));
+        let left = self.options.max_instructions.map_or(u64::MAX, |max| max.saturating_sub(self.guest.instructions()));
         (left / MAX_BLOCK as u64).clamp(1, WATCH_BLOCKS)
     }
 
@@ -195,8 +234,6 @@ impl<E: Engine> Driver<'_, E> {
         }
         (watch(progress) == Control::Stop).then_some(Finish::Stopped)
     }
-
-    // ---- scheduling ---------------------------------------------------------------------------
 
     /// CPUs without a ready thread leave the schedule; those that got one enter it.
     fn follow_cpus(&mut self) {
@@ -272,8 +309,6 @@ impl<E: Engine> Driver<'_, E> {
         self.guest.end().map_or(Finish::Stopped, |end| Finish::Ended(end.clone()))
     }
 
-    // ---- a quantum ----------------------------------------------------------------------------
-
     /// The active core runs until its quantum ends, or no block is left. `Some`: the run is over.
     fn run_quantum<T: Trace>(&mut self, quantum: Quantum, blocks: &mut u64, trace: &mut T) -> Option<Finish> {
         let (core, chip) = self.timing.machine.running();
@@ -283,48 +318,30 @@ impl<E: Engine> Driver<'_, E> {
             self.timing.clocks.set(self.timing.machine.active, self.timing.now());
             return None;
         }
-        let mut patience = EXCLUSIVE_BLOCKS;
-        let snoops = self.timing.machine.chip.snoops();
-        let watched = matches!(self.timing.machine.core().spin, Spin::Watched(_));
-        let others_spin = !self.timing.spinning.is_empty();
-        while *blocks > 0 {
-            *blocks -= 1;
-            let before = self.timing.now();
-            match self.guest.step(self.code) {
-                Step::Ran { block, executed } => {
-                    self.ran(block, executed, trace);
-                    if watched && self.watch_block(block, executed) {
-                        break;
-                    }
+        let running = Running {
+            quantum,
+            patience: EXCLUSIVE_BLOCKS,
+            snoops: self.timing.machine.chip.snoops(),
+            watched: matches!(self.timing.machine.core().spin, Spin::Watched(_)),
+            others_spin: !self.timing.spinning.is_empty(),
+        };
+        self.go_on(running, blocks, trace)
+    }
+
+    /// The same for a quantum that has begun. It may pause.
+    fn go_on<T: Trace>(&mut self, mut running: Running, blocks: &mut u64, trace: &mut T) -> Option<Finish> {
+        loop {
+            let share = self.pause_at.saturating_sub(self.guest.instructions()) / MAX_BLOCK as u64;
+            let end = blocks.saturating_sub(share.max(1));
+            match self.run_blocks(&mut running, blocks, end, trace) {
+                Stopped::Run(finish) => return Some(finish),
+                Stopped::Over => break,
+                Stopped::Share if *blocks == 0 => break,
+                Stopped::Share if self.guest.instructions() < self.pause_at => {}
+                Stopped::Share => {
+                    self.timing.paused = Some(running);
+                    return None;
                 }
-                Step::Switched => self.switched(),
-                Step::CodeChanged => self.forget_blocks(),
-                Step::Ended => return Some(self.ended()),
-                Step::Synchronises | Step::Idle | Step::Sleep { .. } | Step::Waiting => break,
-            }
-            if blocks.is_multiple_of(CLOCK_BLOCKS) {
-                self.set_clock();
-                if self.guest.cpu_changes() == self.timing.changes {
-                    self.reach(self.timing.now().min(quantum.in_order));
-                }
-            }
-            if others_spin && self.guest.memory().has_written() {
-                self.watched_written(before);
-                break;
-            }
-            if self.guest.cpu_changes() != self.timing.changes {
-                break;
-            }
-            let now = self.timing.now();
-            if now > quantum.in_order {
-                // A line that several cores write moves between them in simulated-time order, too.
-                let contends = self.timing.machine.chip.snoops() != snoops;
-                let over = now >= quantum.end || contends || self.guest.has_trap();
-                if over && !(self.guest.in_exclusive() && patience > 0) {
-                    break;
-                }
-                patience -= u32::from(over);
-                self.guest.hold(!self.guest.in_exclusive());
             }
         }
         self.set_clock();
@@ -338,6 +355,52 @@ impl<E: Engine> Driver<'_, E> {
             }
         }
         None
+    }
+
+    /// The active core runs until its quantum is over or `end` of `blocks` are left.
+    fn run_blocks(&mut self, running: &mut Running, blocks: &mut u64, end: u64, trace: &mut impl Trace) -> Stopped {
+        let Running { quantum, snoops, watched, others_spin, .. } = *running;
+        while *blocks > end {
+            *blocks -= 1;
+            let before = self.timing.now();
+            match self.guest.step(self.code) {
+                Step::Ran { block, executed } => {
+                    self.ran(block, executed, trace);
+                    if watched && self.watch_block(block, executed) {
+                        return Stopped::Over;
+                    }
+                }
+                Step::Switched => self.switched(),
+                Step::CodeChanged => self.forget_blocks(),
+                Step::Ended => return Stopped::Run(self.ended()),
+                Step::Synchronises | Step::Idle | Step::Sleep { .. } | Step::Waiting => return Stopped::Over,
+            }
+            if blocks.is_multiple_of(CLOCK_BLOCKS) {
+                self.set_clock();
+                if self.guest.cpu_changes() == self.timing.changes {
+                    self.reach(self.timing.now().min(quantum.in_order));
+                }
+            }
+            if others_spin && self.guest.memory().has_written() {
+                self.watched_written(before);
+                return Stopped::Over;
+            }
+            if self.guest.cpu_changes() != self.timing.changes {
+                return Stopped::Over;
+            }
+            let now = self.timing.now();
+            if now > quantum.in_order {
+                // A line that several cores write moves between them in simulated-time order, too.
+                let contends = self.timing.machine.chip.snoops() != snoops;
+                let over = now >= quantum.end || contends || self.guest.has_trap();
+                if over && !(self.guest.in_exclusive() && running.patience > 0) {
+                    return Stopped::Over;
+                }
+                running.patience -= u32::from(over);
+                self.guest.hold(!self.guest.in_exclusive());
+            }
+        }
+        Stopped::Share
     }
 
     /// Times a block that ran.
@@ -436,126 +499,6 @@ impl<E: Engine> Driver<'_, E> {
         for core in self.timing.machine.iter_mut() {
             core.forget_blocks(self.guest);
         }
-    }
-
-    // ---- counts -------------------------------------------------------------------------------
-
-    /// The number of the current thread in the record.
-    fn thread_number(&self) -> u32 {
-        self.guest.thread().tid - fxscope_linux::guest::PID
-    }
-
-    /// From now on counts are those of the current thread.
-    fn count_current_thread(&mut self) {
-        let thread = (!self.timing.machine.core_mut().untimed).then(|| self.thread_number());
-        if self.timing.machine.core().thread == thread {
-            return;
-        }
-        self.catch_up_all();
-        // The thread may have run on another core before.
-        let active = self.timing.machine.active;
-        for index in (0..self.timing.machine.cores.len()).filter(|&index| index != active) {
-            let core = self.timing.machine.get_mut(index).filter(|core| core.thread == thread);
-            let before = core.and_then(|core| core.count_for(None));
-            self.credit(index, before);
-        }
-        let before = self.timing.machine.core_mut().count_for(thread);
-        self.credit(active, before);
-        if let Some(thread) = thread {
-            let leader = self.guest.pid() - fxscope_linux::guest::PID;
-            let created_ns = self.guest.thread().created_ns();
-            self.regions.runs(thread, leader, created_ns, self.timing.machine.core().now_ns());
-        }
-        // Control registers belong to the thread.
-        let (core, chip) = self.timing.machine.running();
-        core.read_controls(self.guest, chip);
-    }
-
-    fn credit(&mut self, index: usize, counted: Option<(u32, Signals)>) {
-        let Some((thread, signals)) = counted else { return };
-        let cpu = self.cpu_of(index);
-        region::add(&mut self.timing.totals, thread, &Counted { cpu, signals });
-    }
-
-    fn cpu_of(&self, index: usize) -> u32 {
-        self.guest.cpus().nth(index).map_or(0, |state| state.place.cpu)
-    }
-
-    /// The program may have marked a region, by the instruction at `last` or by the call that it has just made.
-    #[inline(never)]
-    fn marked(&mut self, last: u64) {
-        let Some((edge, name)) = self.timing.machine.core().markers.met(last, self.guest) else { return };
-        let (thread, first) = (self.thread_number(), self.guest.thread().tid == self.guest.pid());
-        let now = Snapshot { totals: self.totals(), ns: self.timing.machine.core().now_ns() };
-        match edge {
-            Edge::Begin => self.regions.begin(thread, first, name.unwrap_or_default(), now),
-            Edge::End => self.regions.end(thread, name.as_deref(), &now),
-        }
-    }
-
-    /// All counters now, with the time that sleeping cores have slept.
-    fn totals(&mut self) -> Totals {
-        let now = self.timing.now();
-        let mut totals = self.timing.totals.clone();
-        for index in 0..self.timing.machine.cores.len() {
-            let active = index == self.timing.machine.active;
-            let sleeps = self.timing.clocks[index] == NEVER;
-            let Some(core) = self.timing.machine.get_mut(index) else { continue };
-            if sleeps && !active {
-                core.sleep_until(now);
-            }
-            if let Some(thread) = core.thread {
-                let signals = core.counted_by(now);
-                let cpu = self.cpu_of(index);
-                region::add(&mut totals, thread, &Counted { cpu, signals });
-            }
-        }
-        totals
-    }
-
-    /// All cores have reached `now`: intervals that end by then are over.
-    #[inline(always)]
-    fn reach(&mut self, now: Cycle) {
-        if now >= self.timing.intervals.due() {
-            self.end_intervals(now);
-        }
-    }
-
-    #[cold]
-    fn end_intervals(&mut self, now: Cycle) {
-        let (first, last) = (self.timing.intervals.due(), self.timing.intervals.last_end(now));
-        self.end_interval(first);
-        if first < last {
-            // A core that sleeps has slept since the first of them at least.
-            self.end_interval(last);
-        }
-    }
-
-    fn end_interval(&mut self, end: Cycle) {
-        let totals = self.counted_by(end);
-        let counted = match &self.options.interval_region {
-            None => region::sum(&totals),
-            Some(name) => self.regions.so_far(name, &totals),
-        };
-        self.timing.intervals.take(end, &counted);
-    }
-
-    /// The counts of all threads, of sleeping and spinning ones up to `now`.
-    fn counted_by(&mut self, now: Cycle) -> Totals {
-        let mut totals = self.timing.totals.clone();
-        for index in 0..self.timing.machine.cores.len() {
-            let clock = self.timing.clocks[index];
-            let Some(core) = self.timing.machine.get_mut(index) else { continue };
-            if !matches!(core.spin, Spin::Spins(_)) {
-                core.sleep_until(now.min(clock));
-            }
-            if let Some(thread) = core.thread {
-                let signals = core.counted_by(now);
-                let cpu = self.cpu_of(index);
-                region::add(&mut totals, thread, &Counted { cpu, signals });
-            }
-        }
-        totals
     }
 
     /// Ends the run: everything in flight completes. Returns all counters.

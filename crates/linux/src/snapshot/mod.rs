@@ -186,7 +186,9 @@ impl Shared {
         }
         let symbols = place_of(&mut self.symbols, &process.symbols);
         self.symbols_bytes.resize(self.symbols.len(), process.symbols_charge.bytes());
-        let starts = |engine: &E| if process.code_changed { Vec::new() } else { engine.starts() };
+        // Code that has changed cannot be decoded again, and will be forgotten.
+        let forgotten = process.code_changed && !process.code_full;
+        let starts = |engine: &E| if forgotten { Vec::new() } else { engine.starts() };
         Ok(SavedProcess {
             pid: process.pid,
             ppid: process.ppid,
@@ -267,11 +269,7 @@ impl Guest {
     ///
     /// # Errors
     /// As those have them.
-    pub fn try_clone<E: Engine>(
-        &self,
-        code: &Code<E>,
-        stdio: &Stdio,
-    ) -> Result<(Guest, Code<E>), SnapshotError> {
+    pub fn try_clone<E: Engine>(&self, code: &Code<E>, stdio: &Stdio) -> Result<(Guest, Code<E>), SnapshotError> {
         let rest = postcard::to_stdvec(&(&self.spaces, &self.threads, &self.system, self.state(code)?));
         let rest =
             rest.map_err(|_| SnapshotError::NotKept { what: "a thread that waits for another program".into() })?;
@@ -282,7 +280,8 @@ impl Guest {
         let view = &self.process().files.view;
         self.check_kept(view)?;
         let mut shared = Shared::default();
-        let processes = self.processes.try_map(|process| shared.process(process, code.of_process(process.pid), &self.system))?;
+        let processes =
+            self.processes.try_map(|process| shared.process(process, code.of_process(process.pid), &self.system))?;
         let mut write_back = Vec::new();
         for (id, space) in self.spaces.iter() {
             let owner = self.processes.values().find(|process| process.space == id);
@@ -331,11 +330,7 @@ impl Guest {
     }
 
     /// A guest with this memory and the rest of a snapshot.
-    fn with_memory<E: Engine>(
-        memory: Memory,
-        rest: &[u8],
-        stdio: &Stdio,
-    ) -> Result<(Guest, Code<E>), SnapshotError> {
+    fn with_memory<E: Engine>(memory: Memory, rest: &[u8], stdio: &Stdio) -> Result<(Guest, Code<E>), SnapshotError> {
         type Rest = (Table<AddressSpace>, Table<Thread>, System, State);
         let rest: Rest = postcard::from_bytes(rest).map_err(|_| SnapshotError::Damaged)?;
         let (mut spaces, mut threads, mut system, mut state) = rest;

@@ -36,11 +36,9 @@ const PATIENCE: usize = 400;
 pub(crate) enum Spin {
     /// It runs; nothing suspicious is known.
     Runs(Places),
-    /// Its iterations are being compared. Not while a snapshot is taken.
-    #[serde(skip)]
+    /// Its iterations are being compared.
     Watched(Box<Iterations>),
-    /// It spins, and is not simulated. Not while a snapshot is taken.
-    #[serde(skip)]
+    /// It spins, and is not simulated.
     Spins(Box<SpinSummary>),
 }
 
@@ -54,6 +52,24 @@ impl Spin {
     /// The state after a loop turned out not to spin: the core is left alone for a while.
     pub(crate) fn backed_off() -> Spin {
         Spin::Runs(Places { backoff: BACKOFF, ..Places::default() })
+    }
+
+    /// Completes what a snapshot has, for a core whose process is executed by `engine` and has `blocks` bound blocks. Returns
+    /// whether it is sound.
+    pub(crate) fn reload(&mut self, engine: Option<&impl Engine>, blocks: usize) -> bool {
+        let known = |iteration: &mut Iteration| engine.is_some_and(|engine| iteration.reload(engine));
+        match self {
+            Spin::Runs(_) => true,
+            Spin::Watched(iterations) => {
+                let sound = iterations.is_sound(blocks);
+                // The code may have changed since the first iteration: then the loop is over.
+                if sound && !known(&mut iterations.first) {
+                    *self = Spin::backed_off();
+                }
+                sound
+            }
+            Spin::Spins(summary) => summary.is_sound(blocks) && known(&mut summary.iteration),
+        }
     }
 
     /// A quantum of the thread with registers `cpu` has ended.
@@ -98,7 +114,7 @@ impl Places {
 }
 
 /// Iterations of a loop that are being compared.
-#[derive(Clone)]
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Iterations {
     /// Where each iteration begins.
     head: u64,
@@ -172,6 +188,12 @@ impl Iterations {
             (false, _) if first || self.blocks < self.first.path.len() => Seen::Continues,
             _ => Seen::Differs,
         }
+    }
+
+    /// Whether a snapshot may have it, of a core with `blocks` bound blocks.
+    fn is_sound(&self, blocks: usize) -> bool {
+        let places = self.words <= self.first.words.len() && self.blocks <= self.first.path.len();
+        places && !self.ends.is_empty() && self.measured.iter().all(|counts| counts.is_sound(blocks))
     }
 
     fn iteration_ended(&mut self, cpu: &Cpu, now: Cycle) -> Seen {

@@ -19,7 +19,7 @@ const REACH: Cycle = 1 << 16;
 /// A spinning core.
 #[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Spinning {
-    index: usize,
+    pub(crate) index: usize,
     thread: u32,
     pid: u32,
     reads: Vec<Range<u64>>,
@@ -169,13 +169,6 @@ impl<E: Engine> Driver<'_, E> {
                 }
             }
         }
-    }
-
-    /// Every core is caught up and simulated, and none is watched: nothing is known of loops. Spinning cores that go on
-    /// to spin are found anew.
-    pub(crate) fn forget_loops(&mut self) {
-        self.stop_all_spinning();
-        self.timing.machine.iter_mut().for_each(|core| core.spin = Spin::default());
     }
 
     /// Every spinning core is caught up and simulated again.

@@ -14,7 +14,7 @@ const RANGES: usize = 16;
 const FIRST_LOOK: u64 = 32;
 
 /// What a core had counted at a time.
-#[derive(Clone)]
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(super) struct Counts {
     now: Cycle,
     counters: Signals,
@@ -24,7 +24,7 @@ pub(super) struct Counts {
 }
 
 /// What one period counts, or several.
-#[derive(Clone)]
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(super) struct PeriodCounts {
     pub(super) cycles: Cycle,
     counters: Signals,
@@ -39,6 +39,11 @@ impl Counts {
         ids.dedup();
         let bound = ids.iter().filter_map(|&id| Some((id, blocks.get(id.0 as usize)?.as_ref()?.tally())));
         Counts { now: pipeline.now(), counters: pipeline.counters(), tally: pipeline.tally(), blocks: bound.collect() }
+    }
+
+    /// Whether all blocks have numbers below `blocks`.
+    pub(super) fn is_sound(&self, blocks: usize) -> bool {
+        self.blocks.iter().all(|(id, _)| (id.0 as usize) < blocks)
     }
 
     pub(super) fn since(&self, before: &Counts, blocks: &[Option<BoundBlock>]) -> PeriodCounts {
@@ -60,7 +65,7 @@ impl Counts {
 }
 
 /// A thread that spins, at the beginning of an iteration.
-#[derive(Clone)]
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct SpinSummary {
     pub(crate) iteration: Iteration,
     /// Iterations of a period.
@@ -90,6 +95,13 @@ impl SpinSummary {
         let periods = self.ahead.min(most);
         self.ahead = 2 * periods;
         periods * self.iterations
+    }
+
+    /// Whether the counts are such as a measurement gives, and of blocks below number `blocks` only.
+    pub(super) fn is_sound(&self, blocks: usize) -> bool {
+        let known = |each: &PeriodCounts| each.blocks.iter().all(|(id, _)| (id.0 as usize) < blocks);
+        let [one, several] = [&self.one, &self.several];
+        self.iterations > 0 && one.cycles > 0 && several.cycles >= one.cycles && known(one) && known(several)
     }
 
     /// Cycles of a period.

@@ -46,18 +46,21 @@ pub struct Run {
     pub mode: Mode,
     pub spin: SpinLoops,
     pub max_instructions: Option<u64>,
+    /// Keys of the machine with values of their own.
+    pub settings: &'static [(&'static str, &'static str)],
 }
 
 impl Run {
     /// A timed run.
     pub fn new(program: PathBuf, arguments: &'static str) -> Run {
         let (mode, spin) = (Mode::Timing, SpinLoops::Fast);
-        Run { program, arguments, environment: "", mode, spin, max_instructions: None }
+        Run { program, arguments, environment: "", mode, spin, max_instructions: None, settings: &[] }
     }
 
     pub fn options(&self) -> Options {
+        let settings: Vec<_> = self.settings.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
         Options {
-            spec: Arc::new(fxscope_machine::load("a64fx", &[]).expect("built in")),
+            spec: Arc::new(fxscope_machine::load("a64fx", &settings).expect("built in")),
             mode: self.mode,
             max_instructions: self.max_instructions,
             quantum: QUANTUM,
