@@ -10,6 +10,8 @@
 # make office-test   opens the workbook of fxscope report in LibreOffice
 # make jitter-test  injects noise into a measurement of this machine and finds it; as root
 # make osnoise-test  boots Debian kernels with tracers in QEMU, measures their noise and has it named; takes minutes
+# make mutants   changes the sources between the pipeline and memory, one change at a time; at least 85 % must make a test fail.
+#                Takes hours; SHARD=k/n for every n-th change
 # make validate  every measured figure against the model; takes minutes
 # make fmt       formats the sources
 # make lint      formatting and clippy, and that the fuzz targets compile
@@ -27,7 +29,7 @@ TEST_TOOLS := $(CROSS_TOOLS) aarch64-linux-gnu-g++:g++-aarch64-linux-gnu \
 # Tests that are skipped are listed here, with the reason.
 export FXSCOPE_SKIPPED := $(CURDIR)/target/skipped.txt
 
-.PHONY: demo release test validate programs npb fuzz-isa fuzz-import jitter-test osnoise-test browser-test office-test kernels fmt lint prose cargo
+.PHONY: demo release test validate programs npb fuzz-isa fuzz-import jitter-test osnoise-test browser-test office-test mutants kernels fmt lint prose cargo
 
 cargo:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust as https://rustup.rs says" >&2; exit 1; }
@@ -96,6 +98,12 @@ osnoise-test: cargo
 	.ci/need $(HOST_TOOLS) qemu-system-x86_64:qemu-system-x86
 	cargo build -p fxscope-osnoise --example inject
 	cargo test -p fxscope --test it jitter_kernels:: -- --ignored --nocapture --test-threads 1
+
+# Needs cargo-mutants: cargo install cargo-mutants --locked --version 27.1.0.
+SHARD ?= 0/1
+mutants: cargo
+	.ci/need $(HOST_TOOLS)
+	.ci/mutants $(SHARD) 85
 
 kernels:
 	.ci/need $(CROSS_TOOLS)

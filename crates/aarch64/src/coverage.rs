@@ -1,5 +1,5 @@
-//! What can be said of an encoding by decoding its words: which timing classes it has, and whether user code may
-//! execute it. And what the comparison with QEMU leaves out, with reasons.
+//! What decoding shows of an encoding: its timing classes, and whether user code may execute it. Also lists what is not compared
+//! with QEMU, and why.
 
 use std::collections::BTreeSet;
 
@@ -9,18 +9,18 @@ use fxscope_guestmem::Memory;
 
 /// Rows that are not compared with QEMU: name and reason. Unit tests cover them.
 pub const NOT_COMPARED: &[(&str, &str)] = &[
-    ("SVC", "it would make a system call of the program that runs the cases"),
+    ("SVC", "it would make a system call in the program that runs the cases"),
     ("IC IVAU", "it ends a block, so that code is decoded again"),
-    ("DC CVAP", "QEMU's user mode lacks it, although its ID_AA64ISAR1_EL1 promises it"),
+    ("DC CVAP", "QEMU's user mode lacks it, although its ID_AA64ISAR1_EL1 announces it"),
 ];
 
-/// Rows of which some words are not compared with QEMU: name and what is left out. Unit tests cover it.
+/// Rows of which only some words are compared with QEMU: name and what is left out. Unit tests cover the rest.
 pub const PARTLY_COMPARED: &[(&str, &str)] = &[
     ("MRS", "not: thread pointers, counters, identification registers, the HPC extension"),
     ("MSR (register)", "not: thread pointers, the HPC extension"),
 ];
 
-/// Why a row is not compared with QEMU, if it is not.
+/// Returns why a row is not compared with QEMU, if it is not.
 #[must_use]
 pub fn not_compared(name: &str) -> Option<&'static str> {
     NOT_COMPARED.iter().find(|(row, _)| *row == name).map(|&(_, reason)| reason)
@@ -31,9 +31,9 @@ pub fn not_compared(name: &str) -> Option<&'static str> {
 pub enum Execution {
     /// All.
     Always,
-    /// Some, by operands: of a system register for instance.
+    /// Some, depending on operands, such as the system register.
     Sometimes,
-    /// None: the processor, or its kernel, refuses it with an undefined-instruction exception.
+    /// None: the processor, or its kernel, raises an undefined-instruction exception.
     Never,
 }
 
@@ -46,10 +46,10 @@ pub struct Coverage {
     pub execution: Execution,
 }
 
-/// Words tried for each encoding: every case that depends on few fields comes up.
+/// Words tried for each encoding: enough that every case that depends on few fields occurs.
 const SAMPLES: u32 = 16_384;
 
-/// Looks at words of a row, the same ones each time. `None` when no word of it decodes.
+/// Examines the same words of a row each time. `None` if none of them decodes.
 #[must_use]
 pub fn of(row: &Encoding) -> Option<Coverage> {
     let mut classes = BTreeSet::new();
@@ -71,7 +71,7 @@ pub fn of(row: &Encoding) -> Option<Coverage> {
     (decoded > 0).then_some(Coverage { classes, execution })
 }
 
-/// Decodes up to `words` words of a row, the same ones each time, and gives the vector length of each, bytes.
+/// Decodes up to `words` words of a row, the same each time, and returns each with its vector length in bytes.
 pub fn samples(row: &Encoding, words: u32) -> impl Iterator<Item = (Decoded, usize)> {
     let mut sampler = Sampler(u64::from(row.pattern.value));
     let fields = fields(row.notation);
@@ -83,7 +83,7 @@ pub fn samples(row: &Encoding, words: u32) -> impl Iterator<Item = (Decoded, usi
     })
 }
 
-/// The operand fields of a pattern: lowest bit and width of each.
+/// Returns the lowest bit and the width of each operand field of a pattern.
 fn fields(notation: &str) -> Vec<(u32, u32)> {
     let mut high = 32;
     let mut fields = Vec::new();
@@ -99,7 +99,7 @@ fn fields(notation: &str) -> Vec<(u32, u32)> {
 struct Sampler(u64);
 
 impl Sampler {
-    /// 64 bits by `SplitMix64`.
+    /// Returns 64 bits (`SplitMix64`).
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -107,8 +107,8 @@ impl Sampler {
         z ^ z >> 31
     }
 
-    /// A word whose fields often have special values: smallest, greatest, a power of two or one less, that of the
-    /// field before or next to it.
+    /// Returns a word whose fields often have special values: the smallest, the largest, a power of two or one less, or that of
+    /// the preceding field or one close to it.
     fn word(&mut self, fields: &[(u32, u32)]) -> u32 {
         let mut word = self.next() as u32;
         let mut before = 0;
@@ -163,13 +163,13 @@ mod tests {
             "base:ADD (shifted register) [otherwise]",
         ];
         assert_eq!(named("ADD (shifted register)").classes, BTreeSet::from(expected));
-        // Few pairs of field values among 4096.
+        // Few of the 4,096 pairs of field values.
         let rare = ["base:UBFM [zero-extend word]", "base:UBFM [shift 1-4]"];
         assert!(rare.iter().all(|class| named("UBFM").classes.contains(class)));
     }
 
     #[test]
-    fn what_user_code_may_not_execute_is_told_from_what_it_may() {
+    fn instructions_that_user_code_may_not_execute_are_recognised() {
         assert_eq!(named("HVC").execution, Execution::Never);
         assert_eq!(named("MRS").execution, Execution::Sometimes);
         assert_eq!(named("DC ZVA").execution, Execution::Always);

@@ -22,24 +22,24 @@ impl Vreg {
     /// All bits zero.
     pub const ZERO: Vreg = Vreg([0; 8]);
 
-    /// The register as elements of type `T`, element 0 first (all 64 bytes).
+    /// Returns the register as elements of type `T`, element 0 first (all 64 bytes).
     #[inline(always)]
     #[must_use]
     pub fn lanes<T: Pod>(&self) -> &[T] {
         bytemuck::cast_slice(&self.0)
     }
-    /// The register as mutable elements of type `T`, element 0 first (all 64 bytes).
+    /// Returns the register as mutable elements of type `T`, element 0 first (all 64 bytes).
     #[inline(always)]
     pub fn lanes_mut<T: Pod>(&mut self) -> &mut [T] {
         bytemuck::cast_slice_mut(&mut self.0)
     }
-    /// A register with `low` in its lowest bytes and zero above: what a SIMD&FP write leaves.
+    /// Returns a register with `low` in its lowest bytes and zero above, as a SIMD&FP write leaves it.
     #[inline(always)]
     #[must_use]
     pub fn from_low(low: u128) -> Vreg {
         Vreg([low as u64, (low >> 64) as u64, 0, 0, 0, 0, 0, 0])
     }
-    /// The lowest 128 bits.
+    /// Returns the lowest 128 bits.
     #[inline(always)]
     #[must_use]
     pub fn low(&self) -> u128 {
@@ -47,16 +47,16 @@ impl Vreg {
     }
 }
 
-/// Execution stopped before the end of the block; [`Cpu::trap`] says why.
+/// Execution stopped before the end of the block; [`Cpu::trap`] has the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stop;
 
 /// Why execution of a block stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Trap {
-    /// `SVC`: a system call. `pc` already points behind it.
+    /// `SVC`: a system call. `pc` already points to the next instruction.
     SystemCall,
-    /// An instruction that the processor does not have, or not for user code.
+    /// An instruction that does not exist, or that user code may not execute.
     Undefined,
     /// `BRK #imm`.
     Breakpoint(u16),
@@ -64,30 +64,30 @@ pub enum Trap {
     Memory(MemFault),
     /// A misaligned exclusive, atomic or stack access, or a misaligned branch target.
     Misaligned(u64),
-    /// Decoded code may be stale (`IC IVAU`): blocks must be decoded again. `pc` already points behind it.
+    /// Decoded code may be stale (`IC IVAU`): blocks must be decoded again. `pc` already points to the next instruction.
     CodeChanged,
-    /// A window of the hardware barrier: what it shows, and what a write does, is up to the barrier blades that the cores of
-    /// a CMG share. `pc` already points behind it.
+    /// An access to a window of the hardware barrier. The barrier blades, which the cores of a CMG share, determine the value
+    /// read and the effect of a write. `pc` already points to the next instruction.
     Window(crate::hpc::WindowAccess),
-    /// `WFE`, and no event has come since the last one. `pc` already points behind it.
+    /// `WFE`, and no event has occurred since the last one. `pc` already points to the next instruction.
     WaitForEvent,
-    /// `SEV`: an event for all cores. `pc` already points behind it.
+    /// `SEV`: an event for all cores. `pc` already points to the next instruction.
     SendEvent,
 }
 
 /// Condition flags as a number: bit 3 N, bit 2 Z, bit 1 C, bit 0 V.
 pub type Nzcv = u8;
 
-/// The state one guest thread sees.
+/// The architectural state of one guest thread.
 ///
-/// `x` holds 31 general registers, then the stack pointer at 31, a register that always reads as zero
-/// at [`Cpu::XZR`] and one that is only written at [`Cpu::SINK`], so that handlers need no test for
-/// register 31: the decoder picks the index (see `table::Ctx`).
+/// `x` holds the 31 general-purpose registers, the stack pointer at 31, a register that always reads as zero at [`Cpu::XZR`] and
+/// a write-only register at [`Cpu::SINK`]. Handlers therefore need no test for register 31: the decoder selects the index (see
+/// `table::Ctx`).
 ///
 /// The dynamic stream belongs to the last block, not to the state: it is neither copied nor serialised.
 #[derive(Serialize, Deserialize)]
 pub struct Cpu {
-    /// General registers; index with [`Cpu::x`] and [`Cpu::set_x`].
+    /// General-purpose registers; use [`Cpu::x`] and [`Cpu::set_x`].
     #[serde(with = "crate::serialise::array")]
     pub x: [u64; 64],
     /// Vector registers.
@@ -100,7 +100,7 @@ pub struct Cpu {
     pub nzcv: Nzcv,
     /// Floating-point control and status.
     pub fp: crate::fp::FpEnv,
-    /// Address of the next instruction when a block has ended.
+    /// Address of the next instruction, after a block has ended.
     pub pc: u64,
     /// Vector length in bytes: 16, 32 or 64.
     pub vl: usize,
@@ -110,9 +110,9 @@ pub struct Cpu {
     pub tpidrro: u64,
     /// Exclusive monitor: address and size of the last load-exclusive and the value it read.
     pub monitor: Option<Monitor>,
-    /// The event register: an event has come that no `WFE` has used up.
+    /// The event register: whether an event has occurred that no `WFE` has consumed.
     pub event: bool,
-    /// What stopped the block, when an instruction returned [`Stop`].
+    /// Why the block stopped, after an instruction returned [`Stop`].
     pub trap: Trap,
     /// Value of the virtual counter `CNTVCT_EL0`, kept current by the driver.
     pub counter: u64,
@@ -126,15 +126,15 @@ pub struct Cpu {
     stream: Box<[u64; STREAM_WORDS]>,
     #[serde(skip)]
     stream_len: usize,
-    /// Instructions of the block whose governing predicates left out elements, in any order.
+    /// Instructions of the block whose governing predicates had inactive elements, in any order.
     #[serde(skip)]
     partials: Vec<Partial>,
-    /// Instructions of the block that met subnormal numbers, in order.
+    /// Instructions of the block that encountered subnormal numbers, in order.
     #[serde(skip)]
     subnormals: Vec<Subnormal>,
 }
 
-/// Room for the dynamic stream of one block.
+/// Allocates the dynamic stream of one block.
 fn empty_stream() -> Box<[u64; STREAM_WORDS]> {
     vec![0; STREAM_WORDS].into_boxed_slice().try_into().expect("fixed length")
 }
@@ -157,7 +157,7 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// Whether memory still has what the load-exclusive read there.
+    /// Returns whether memory still holds the value that the load-exclusive read.
     pub fn holds(&self, mem: &mut fxscope_guestmem::Memory) -> bool {
         let mut bytes = [0; 16];
         let len = usize::from(self.bytes).min(bytes.len());
@@ -184,12 +184,12 @@ pub struct IdRegisters {
     pub pfr0: u64,
     /// `ID_AA64ZFR0_EL1`.
     pub zfr0: u64,
-    /// `ID_AA64MMFR0_EL1` and the other registers user code reads as zero are not kept.
+    /// Not in use: `ID_AA64MMFR0_EL1` and the other registers that user code reads as zero need no storage.
     pub reserved: u64,
 }
 
 impl IdRegisters {
-    /// Bytes of the block that `DC ZVA` zeroes, or 0 when it is prohibited.
+    /// Returns the bytes of the block that `DC ZVA` zeroes, or 0 when it is prohibited.
     #[inline(always)]
     #[must_use]
     pub fn zva_bytes(&self) -> u64 {
@@ -200,12 +200,12 @@ impl IdRegisters {
 impl Cpu {
     /// Index of the register that reads as zero.
     pub const XZR: u8 = 32;
-    /// Index of the register that is written and never read.
+    /// Index of the write-only register.
     pub const SINK: u8 = 33;
     /// Index of the stack pointer.
     pub const SP: u8 = 31;
 
-    /// A thread with all registers zero and the given vector length in bytes (16, 32 or 64).
+    /// Returns a thread with all registers zero and the given vector length in bytes (16, 32 or 64).
     #[must_use]
     pub fn new(vl: usize) -> Cpu {
         assert!(matches!(vl, 16 | 32 | 64), "vector length {vl} bytes");
@@ -234,40 +234,40 @@ impl Cpu {
         }
     }
 
-    /// General register by decoder index.
+    /// Returns a general-purpose register by decoder index.
     #[inline(always)]
     #[must_use]
     pub fn x(&self, index: u8) -> u64 {
         self.x[usize::from(index & 63)]
     }
-    /// Low half of a general register.
+    /// Returns the low half of a general-purpose register.
     #[inline(always)]
     #[must_use]
     pub fn w(&self, index: u8) -> u32 {
         self.x(index) as u32
     }
-    /// Writes a general register by decoder index.
+    /// Writes a general-purpose register by decoder index.
     #[inline(always)]
     pub fn set_x(&mut self, index: u8, value: u64) {
         self.x[usize::from(index & 63)] = value;
     }
-    /// Writes the low half of a general register and clears the upper half.
+    /// Writes the low half of a general-purpose register and clears the upper half.
     #[inline(always)]
     pub fn set_w(&mut self, index: u8, value: u32) {
         self.set_x(index, u64::from(value));
     }
-    /// Vector register `n`.
+    /// Returns vector register `n`.
     #[inline(always)]
     #[must_use]
     pub fn z(&self, n: u8) -> &Vreg {
         &self.z[usize::from(n & 31)]
     }
-    /// Vector register `n`, mutable.
+    /// Returns vector register `n`, mutable.
     #[inline(always)]
     pub fn z_mut(&mut self, n: u8) -> &mut Vreg {
         &mut self.z[usize::from(n & 31)]
     }
-    /// Predicate register `n`.
+    /// Returns predicate register `n`.
     #[inline(always)]
     #[must_use]
     pub fn p(&self, n: u8) -> u64 {
@@ -278,7 +278,7 @@ impl Cpu {
     pub fn set_p(&mut self, n: u8, value: u64) {
         self.p[usize::from(n & 15)] = value & self.p_mask();
     }
-    /// All predicate bits that exist at this vector length.
+    /// Returns all predicate bits that exist at this vector length.
     #[inline(always)]
     #[must_use]
     pub fn p_mask(&self) -> u64 {
@@ -292,50 +292,50 @@ impl Cpu {
             self.z[usize::from(n & 31)].0[words..].fill(0);
         }
     }
-    /// Whether condition `cond` (0–15, as encoded) holds.
+    /// Returns whether condition `cond` (0–15, as encoded) holds.
     #[inline(always)]
     #[must_use]
     pub fn holds(&self, cond: u8) -> bool {
         condition_holds(cond, self.nzcv)
     }
 
-    /// Appends a word to the dynamic stream; [`mem`] says which words an access leaves.
+    /// Appends a word to the dynamic stream; [`mem`] defines the words of each access.
     #[inline(always)]
     pub fn note(&mut self, word: u64) {
         self.stream[self.stream_len & (STREAM_WORDS - 1)] = word;
         self.stream_len += 1;
     }
-    /// Words noted since [`Cpu::clear_stream`].
+    /// Returns the words appended since [`Cpu::clear_stream`].
     #[inline(always)]
     #[must_use]
     pub fn stream(&self) -> &[u64] {
         &self.stream[..self.stream_len.min(STREAM_WORDS)]
     }
-    /// Instructions noted since [`Cpu::clear_stream`] whose governing predicates left out elements; some of them may not
-    /// have been executed.
+    /// Returns the instructions recorded since [`Cpu::clear_stream`] whose governing predicates had inactive elements; some of
+    /// them may not have been executed.
     #[inline(always)]
     #[must_use]
     pub fn partials(&self) -> &[Partial] {
         &self.partials
     }
-    /// Instructions noted since [`Cpu::clear_stream`] that met subnormal numbers which are not flushed.
+    /// Returns the instructions recorded since [`Cpu::clear_stream`] that encountered subnormal numbers and did not flush them.
     #[inline(always)]
     #[must_use]
     pub fn subnormals(&self) -> &[Subnormal] {
         &self.subnormals
     }
-    /// Notes an instruction of the block whose governing predicate leaves out elements.
+    /// Records an instruction of the block whose governing predicate has inactive elements.
     #[inline(always)]
     pub fn note_partial(&mut self, partial: Partial) {
         self.partials.push(partial);
     }
-    /// Notes that instruction `inst` of the block did `operations` on elements that are subnormal.
+    /// Records that instruction `inst` of the block performed `operations` on subnormal elements.
     #[cold]
     #[inline(never)]
     pub fn note_subnormals(&mut self, inst: usize, operations: u32) {
         self.subnormals.push(Subnormal { inst: inst as u8, operations });
     }
-    /// Forgets the dynamic stream.
+    /// Clears the dynamic stream.
     #[inline(always)]
     pub fn clear_stream(&mut self) {
         self.stream_len = 0;
@@ -384,14 +384,14 @@ const CONDITION: [u16; 16] = {
     table
 };
 
-/// Whether condition `cond` (0–15) holds for `flags`.
+/// Returns whether condition `cond` (0–15) holds for `flags`.
 #[inline(always)]
 #[must_use]
 pub fn condition_holds(cond: u8, flags: Nzcv) -> bool {
     CONDITION[usize::from(cond & 15)] >> (flags & 15) & 1 == 1
 }
 
-/// Words an access of this kind leaves in the dynamic stream, for a vector of `vl` bytes.
+/// Returns the number of words that an access of this kind appends to the dynamic stream, for a vector of `vl` bytes.
 #[must_use]
 pub fn stream_words(op: &mem::MemOp, vl: usize) -> usize {
     match op.shape {

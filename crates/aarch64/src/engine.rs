@@ -1,11 +1,11 @@
-//! The seam between the guest and what executes its code.
+//! The interface between the guest and what executes its code.
 //!
-//! An [`Engine`] finds the block at an address, runs it, and says what the timing model needs to know about its
-//! instructions. The guest and the timing model know code only through it. [`Interpreter`](crate::Interpreter) is one.
+//! An [`Engine`] finds the block at an address, executes it, and describes its instructions to the timing model. The guest and
+//! the timing model use code only through this interface. [`Interpreter`](crate::Interpreter) is the reference implementation.
 //!
-//! Every engine executes the same blocks in the same way: a block begins at the address that was asked for and ends
-//! where [`StaticBlock::decode`] ends it; running it changes registers and memory as its instructions do one after the
-//! other, and leaves their words in the dynamic stream.
+//! All engines execute the same blocks with the same effects: a block starts at the requested address and ends where
+//! [`StaticBlock::decode`] ends it. Executing it changes registers and memory as executing its instructions one after the other
+//! does, and leaves their words in the dynamic stream.
 
 use fxscope_guestmem::Memory;
 use fxscope_isa::StaticInst;
@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use crate::cpu::{Cpu, Trap};
 use crate::table::{self, Ctx, Inst};
 
-/// Longest block in instructions; longer runs are cut.
+/// Maximum length of a block in instructions; longer sequences are split.
 pub const MAX_BLOCK: usize = 64;
 
-/// A dense number of a block, valid until the engine is flushed.
+/// The number of a block, dense, valid until the engine is flushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct BlockId(pub u32);
 
@@ -31,7 +31,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Instruction `at` of the block that begins at `start` has stopped it. Sets `cpu.pc` to the instruction to go on with.
+    /// Returns the outcome of a block at `start` that its instruction `at` has stopped, and sets `cpu.pc` to the next instruction
+    /// to execute.
     #[cold]
     pub fn stopped(start: u64, at: usize, cpu: &mut Cpu) -> Outcome {
         let completed = matches!(
@@ -44,20 +45,20 @@ impl Outcome {
     }
 }
 
-/// What is known of a block without executing it. It is entered at its start and left at its end.
+/// The static description of a block: a sequence of instructions that is entered at its start and left at its end.
 pub struct StaticBlock {
     /// Address of the first instruction.
     pub start: u64,
-    /// Address behind the last instruction.
+    /// Address after the last instruction.
     pub end: u64,
-    /// What the timing model needs to know, one for each instruction.
+    /// What the timing model needs to know, one entry per instruction.
     pub infos: Box<[StaticInst]>,
-    /// One of them synchronises ([`StaticInst::synchronises`]).
+    /// Whether one of them synchronises ([`StaticInst::synchronises`]).
     pub synchronises: bool,
 }
 
 impl StaticBlock {
-    /// The block of the instructions that `infos` describe, at `start`.
+    /// Returns the block at `start` whose instructions `infos` describe.
     #[must_use]
     pub fn new(start: u64, infos: Vec<StaticInst>) -> StaticBlock {
         StaticBlock {
@@ -68,7 +69,7 @@ impl StaticBlock {
         }
     }
 
-    /// Decodes the block at `start` for vectors of `vl` bytes, with its instructions as they are executed one at a time.
+    /// Decodes the block at `start` for vectors of `vl` bytes. Returns its instructions, too, in a form that can be executed.
     ///
     /// # Errors
     /// When no code can be fetched at `start`.
@@ -82,7 +83,7 @@ impl StaticBlock {
             let word = match mem.fetch(pc) {
                 Ok(word) => word,
                 Err(fault) if insts.is_empty() => return Err(Trap::Memory(fault)),
-                // The fault is raised when execution gets there.
+                // The fault is raised when execution reaches this instruction.
                 Err(_) => break,
             };
             let c = Ctx { pc, vl };
@@ -100,48 +101,48 @@ impl StaticBlock {
 
 /// Executes the code of one address space, block by block.
 pub trait Engine: Sized {
-    /// An engine that knows no block yet, for code that runs at vector length `vl` bytes.
+    /// Returns an engine without blocks for code that runs at vector length `vl` bytes.
     fn new(vl: usize) -> Self;
 
-    /// The vector length in bytes that blocks are decoded for.
+    /// Returns the vector length in bytes that the blocks are decoded for.
     fn vl(&self) -> usize;
 
-    /// The block that starts at `pc`, if it is at hand; else [`Engine::find`] must be asked.
+    /// Returns the block that starts at `pc`, if the engine can find it quickly; otherwise the caller asks [`Engine::find`].
     fn lookup(&self, pc: u64) -> Option<BlockId>;
 
-    /// The block that starts at `pc`, decoded now if it is new.
+    /// Returns the block that starts at `pc`; decodes it if it is new.
     ///
     /// # Errors
     /// When no code can be fetched there.
     fn find(&mut self, pc: u64, mem: &mut Memory) -> Result<BlockId, Trap>;
 
-    /// Executes a block. Afterwards `cpu.pc` is the next instruction to execute; after a fault, the instruction that
-    /// faulted. The dynamic stream holds the words of the executed instructions.
+    /// Executes a block. Afterwards `cpu.pc` is the next instruction to execute or, after a fault, the instruction that faulted.
+    /// The dynamic stream holds the words of the executed instructions.
     fn run(&mut self, id: BlockId, cpu: &mut Cpu, mem: &mut Memory) -> Outcome;
 
-    /// What is known of a block.
+    /// Returns the description of a block.
     fn block(&self, id: BlockId) -> &StaticBlock;
 
-    /// The instructions of a block, to be executed one at a time ([`crate::spin`]).
+    /// Returns the instructions of a block, to be executed one at a time ([`crate::spin`]).
     fn insts(&self, id: BlockId) -> Box<[Inst]>;
 
-    /// Number of blocks: one more than the highest block number.
+    /// Returns the number of blocks: one more than the highest block number.
     fn len(&self) -> usize;
 
-    /// Instructions of all blocks; those that several blocks have count for each.
+    /// Returns the number of instructions in all blocks; an instruction in several blocks counts for each.
     fn instructions(&self) -> usize;
 
-    /// Whether there is no block yet.
+    /// Returns whether there is no block yet.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Forgets every block: code or vector length has changed.
+    /// Drops every block: the code or the vector length has changed.
     fn flush(&mut self, vl: usize) {
         *self = Self::new(vl);
     }
 
-    /// The block that starts at `pc`, as [`Engine::lookup`] or [`Engine::find`] have it.
+    /// Returns the block that starts at `pc`, from [`Engine::lookup`] or else [`Engine::find`].
     ///
     /// # Errors
     /// When no code can be fetched there.
@@ -153,12 +154,12 @@ pub trait Engine: Sized {
         }
     }
 
-    /// The start addresses of the blocks, in the order of their numbers.
+    /// Returns the start addresses of the blocks, in the order of their numbers.
     fn starts(&self) -> Vec<u64> {
         (0..self.len() as u32).map(|id| self.block(BlockId(id)).start).collect()
     }
 
-    /// An engine with the blocks at these start addresses, which get the numbers that they have there.
+    /// Returns an engine with the blocks at these start addresses, numbered in this order.
     ///
     /// # Errors
     /// When no code can be fetched at one of them.

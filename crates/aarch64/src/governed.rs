@@ -1,27 +1,26 @@
-//! Governing predicates of a block's instructions: which of them left out elements.
+//! Governing predicates of a block's instructions: which instructions had inactive elements.
 //!
-//! Nearly all predicates of most programs are all true, and a predicate is written more rarely than it governs. So it is
-//! looked at once for each value it has in a block, where the block gets it, and leaves something only if an element is
-//! missing.
+//! Most predicates are all true, and a predicate is written less often than it governs. It is therefore checked once for each
+//! value it has in a block, and recorded only if an element is inactive.
 
 use fxscope_isa::{Partial, Reg, StaticInst};
 
 use crate::cpu::Cpu;
 
-/// A place in a block where a governing predicate has a new value.
+/// A point in a block where a governing predicate has a new value.
 #[derive(Clone, Debug)]
 pub(crate) struct Governed {
-    /// The instruction before which it is to be looked at.
+    /// The instruction before which to check it.
     pub(crate) at: usize,
     predicate: u8,
-    /// The bits that count, one for each element.
+    /// The significant bits, one for each element.
     elements: u64,
     /// The instructions that it governs with this value.
     insts: Box<[u8]>,
 }
 
 impl Governed {
-    /// Notes the instructions that leave out elements.
+    /// Records the instructions with inactive elements.
     #[inline(always)]
     pub(crate) fn look(&self, cpu: &mut Cpu) {
         let active = cpu.p(self.predicate) & self.elements;
@@ -41,7 +40,7 @@ impl Governed {
     }
 }
 
-/// The places of a block at vector length `vl` bytes, in the order in which it comes to them.
+/// Returns the check points of a block at vector length `vl` bytes, in order.
 pub(crate) fn governed(infos: &[StaticInst], vl: usize) -> Box<[Governed]> {
     let mut places: Vec<(usize, u8, u8, Vec<u8>)> = Vec::new();
     for (i, info) in infos.iter().enumerate() {

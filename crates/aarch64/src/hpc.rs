@@ -1,17 +1,15 @@
-//! The registers of the HPC extension that user code reaches: hardware prefetch control, sector cache,
-//! hardware barrier.
+//! The registers of the HPC extension that user code can access: hardware prefetch control, sector cache, hardware barrier.
 //!
-//! Those of prefetch and sectors keep what is written to them and change no result; a timing model reads them through
-//! [`HpcExtension`]. A new thread begins with its parent's values, and a process keeps them when it executes another
-//! program. A window of the hardware barrier shows a blade that cores share: an access stops the block
-//! ([`crate::cpu::Trap::Window`]), which the owner of the blades carries out.
-//! The operating system decides whether user code may use them. Here it may, as on systems set up for computing, unless
-//! the sector cache is switched off. The registers of the same extension that belong to the kernel (`…_EL1`) are undefined for user
-//! code, as all such registers are.
+//! Prefetch and sector registers keep what is written to them and change no result; a timing model reads them through
+//! [`HpcExtension`]. A new thread inherits its parent's values, and a process keeps them when it executes another program. A
+//! window of the hardware barrier gives access to a blade that cores share: an access stops the block
+//! ([`crate::cpu::Trap::Window`]), and the owner of the blades performs it. The operating system decides whether user code may
+//! use the registers. Here it may, as on systems set up for computing, unless the sector cache is disabled. The kernel's
+//! registers of the same extension (`…_EL1`) are undefined for user code, as all such registers are.
 //!
-//! Source: A64FX specification, Fujitsu HPC Extension, version 1. It gives no reset values. For the prefetch
-//! registers zero is the default operation (`V` = 0, distance 0). A sector register that holds zero
-//! is one that nobody has set: no sector has a limit then.
+//! Source: A64FX specification, Fujitsu HPC Extension, version 1. It gives no reset values. For the prefetch registers, zero
+//! selects the default operation (`V` = 0, distance 0). A sector register that holds zero counts as not set: no sector is then
+//! limited.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,9 +22,9 @@ pub struct HpcRegister {
     pub encoding: [u32; 5],
     /// Value at the start of a thread.
     pub reset: u64,
-    /// Bits that are kept; the others read as zero.
+    /// Writable bits; the others read as zero.
     pub writable: u64,
-    /// What it is for.
+    /// Its purpose.
     pub meaning: &'static str,
 }
 
@@ -37,7 +35,7 @@ pub const BARRIER_WINDOWS: usize = 4;
 /// Number of registers.
 pub const COUNT: usize = 3 + 2 * INJECTIONS + BARRIER_WINDOWS;
 
-/// Places of the registers in [`REGISTERS`].
+/// Indices of the registers in [`REGISTERS`].
 mod place {
     use super::INJECTIONS;
     pub const STREAM_DETECT: usize = 0;
@@ -48,7 +46,7 @@ mod place {
     pub const BARRIER_WINDOW: usize = INJECTION_DISTANCE + INJECTIONS;
 }
 
-/// Bits `high` to `low`.
+/// Returns a mask of bits `high` to `low`.
 const fn field(high: u32, low: u32) -> u64 {
     u64::MAX >> (63 - high) & u64::MAX << low
 }
@@ -98,12 +96,12 @@ pub const REGISTERS: [HpcRegister; COUNT] = {
         "stream detection: validity, off switches, strength, distances",
     ); COUNT];
     all[place::L1_SECTORS] =
-        register("IMP_SCCR_L1_EL0", (11, 8, 2), L1_SECTOR_BITS, "most ways of each of the four sectors of L1D");
+        register("IMP_SCCR_L1_EL0", (11, 8, 2), L1_SECTOR_BITS, "maximum ways of each of the four sectors of L1D");
     all[place::L2_SECTORS] = register(
         "IMP_SCCR_VSCCR_L2_EL0",
         (15, 8, 2),
         L2_SECTOR_BITS,
-        "most ways of each of the two sectors of L2 that the core uses",
+        "maximum ways of each of the two sectors of L2 that the core uses",
     );
     let mut i = 0;
     while i < INJECTIONS {
@@ -119,17 +117,17 @@ pub const REGISTERS: [HpcRegister; COUNT] = {
     all
 };
 
-/// What an instruction does to a window of the hardware barrier.
+/// An access to a window of the hardware barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WindowAccess {
-    /// `LBSY` is read.
+    /// A read of `LBSY`.
     Read {
         /// Number of the window, below [`BARRIER_WINDOWS`].
         window: u8,
-        /// The general register that gets it, by decoder index.
+        /// The destination register, by decoder index.
         into: u8,
     },
-    /// The core's bit of `BST` is written.
+    /// A write of the core's bit of `BST`.
     Write {
         /// Number of the window, below [`BARRIER_WINDOWS`].
         window: u8,
@@ -138,16 +136,16 @@ pub enum WindowAccess {
     },
 }
 
-/// The number of the barrier window at `place` of [`REGISTERS`], if it is one.
+/// Returns the number of the barrier window at index `place` of [`REGISTERS`], if it is one.
 #[must_use]
 pub fn window_at(place: usize) -> Option<u8> {
     place.checked_sub(place::BARRIER_WINDOW).map(|window| window as u8)
 }
 
-/// `IMP_PF_STREAM_DETECT_CTRL_EL0` by its fields.
+/// The fields of `IMP_PF_STREAM_DETECT_CTRL_EL0`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamDetect {
-    /// `V`: the others count.
+    /// `V`: whether the other fields are valid.
     pub valid: bool,
     /// `L1PF_DIS`.
     pub l1_disabled: bool,
@@ -190,7 +188,7 @@ impl From<u64> for StreamDetect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HpcExtension {
     values: [u64; COUNT],
-    /// User code may use the registers of the sector cache.
+    /// Whether user code may use the registers of the sector cache.
     sectors: bool,
 }
 
@@ -201,61 +199,60 @@ impl Default for HpcExtension {
 }
 
 impl HpcExtension {
-    /// The register at `place` of [`REGISTERS`]; `None` when user code may not use it.
+    /// Returns the register at index `place` of [`REGISTERS`]; `None` when user code may not use it.
     #[must_use]
     pub fn read(&self, place: usize) -> Option<u64> {
         self.allows(place).then_some(self.values[place])
     }
-    /// Writes the bits of the register at `place` of [`REGISTERS`] that can be written; `None` when user code may not
-    /// use it.
+    /// Writes the writable bits of the register at index `place` of [`REGISTERS`]; `None` when user code may not use it.
     pub fn write(&mut self, place: usize, value: u64) -> Option<()> {
         self.allows(place).then(|| self.values[place] = value & REGISTERS[place].writable)
     }
 
-    /// Whether user code may use the register at `place`.
+    /// Returns whether user code may use the register at index `place`.
     fn allows(&self, place: usize) -> bool {
         self.sectors || !matches!(place, place::L1_SECTORS | place::L2_SECTORS)
     }
 
-    /// Keeps user code from the registers of the sector cache (`el0ae` of `IMP_SCCR_CTRL_EL1` is 0): an access is
-    /// trapped, and Linux ends the program with SIGILL.
+    /// Denies user code the registers of the sector cache (`el0ae` of `IMP_SCCR_CTRL_EL1` is 0): an access traps, and Linux ends
+    /// the program with SIGILL.
     pub fn disable_sectors(&mut self) {
         self.sectors = false;
     }
 
-    /// What the kernel has written to `IMP_SCCR_L1_EL0`: most ways of each sector of L1D.
+    /// Sets `IMP_SCCR_L1_EL0` on behalf of the kernel: the maximum ways of each sector of L1D.
     pub fn set_l1_sector_ways(&mut self, ways: [u8; 4]) {
         let value = ways.iter().rev().fold(0, |value, &most| value << 4 | u64::from(most));
         self.values[place::L1_SECTORS] = value & L1_SECTOR_BITS;
     }
 
-    /// What the kernel has written to the register behind `IMP_SCCR_VSCCR_L2_EL0`: most ways of the two sectors of L2.
+    /// Sets the register behind `IMP_SCCR_VSCCR_L2_EL0` on behalf of the kernel: the maximum ways of the two sectors of L2.
     pub fn set_l2_sector_ways(&mut self, ways: [u8; 2]) {
         let [first, second] = ways.map(u64::from);
         self.values[place::L2_SECTORS] = (second << 8 | first) & L2_SECTOR_BITS;
     }
 
-    /// Most ways of each sector of L1D by `IMP_SCCR_L1_EL0`; `None` when the register is 0, as nobody has set it.
+    /// Returns the maximum ways of each sector of L1D (`IMP_SCCR_L1_EL0`); `None` when the register is 0, that is, not set.
     #[must_use]
     pub fn l1_sector_ways(&self) -> Option<[u8; 4]> {
         let value = self.values[place::L1_SECTORS];
         (value != 0).then(|| [0, 4, 8, 12].map(|low| (value >> low & 7) as u8))
     }
 
-    /// Most ways of the two sectors of L2 by `IMP_SCCR_VSCCR_L2_EL0`; `None` when it is 0, as nobody has set it.
+    /// Returns the maximum ways of the two sectors of L2 (`IMP_SCCR_VSCCR_L2_EL0`); `None` when it is 0, that is, not set.
     #[must_use]
     pub fn l2_sector_ways(&self) -> Option<[u8; 2]> {
         let value = self.values[place::L2_SECTORS];
         (value != 0).then(|| [0, 8].map(|low| (value >> low & 31) as u8))
     }
 
-    /// `IMP_SCCR_VSCCR_L2_EL0` ; all cores of a CMG share it.
+    /// Returns `IMP_SCCR_VSCCR_L2_EL0`, which all cores of a CMG share.
     #[must_use]
     pub fn shared_by_cmg(&self) -> u64 {
         self.values[place::L2_SECTORS]
     }
 
-    /// Another core of the CMG has left `value` in `IMP_SCCR_VSCCR_L2_EL0`.
+    /// Sets `IMP_SCCR_VSCCR_L2_EL0` to the value that another core of the CMG has written.
     pub fn set_shared_by_cmg(&mut self, value: u64) {
         self.values[place::L2_SECTORS] = value;
     }
@@ -288,12 +285,12 @@ mod tests {
     use crate::table::{Ctx, decode};
     use fxscope_guestmem::Memory;
 
-    /// The word of `MSR reg, X0`, or with `read` of `MRS X0, reg`.
+    /// Returns the word of `MSR reg, X0`, or with `read` of `MRS X0, reg`.
     fn access([op0, op1, crn, crm, op2]: [u32; 5], read: bool) -> u32 {
         0xd500_0000 | u32::from(read) << 21 | op0 << 19 | op1 << 16 | crn << 12 | crm << 8 | op2 << 5
     }
 
-    /// Executes `word` with `value` in X0; X0 afterwards, or `None` when it is undefined.
+    /// Executes `word` with `value` in X0; returns X0 afterwards, or `None` when the word is undefined.
     fn run(cpu: &mut Cpu, word: u32, value: u64) -> Option<u64> {
         let mut mem = Memory::new(1 << 16).expect("reserve");
         let d = decode(word, &Ctx { pc: 0, vl: 16 }).expect("decodes");
@@ -307,12 +304,12 @@ mod tests {
         }
     }
 
-    /// All registers but the barrier windows, with their places.
+    /// Iterates over all registers except the barrier windows, with their indices.
     fn kept() -> impl Iterator<Item = (usize, HpcRegister)> {
         REGISTERS.into_iter().enumerate().filter(|&(place, _)| window_at(place).is_none())
     }
 
-    /// Names, encodings and reserved bits as the specification prints them.
+    /// Names, encodings and writable bits as in the specification.
     const SPECIFIED: [(&str, &str, u64); 7] = [
         ("IMP_PF_STREAM_DETECT_CTRL_EL0", "S3_3_C11_C4_0", 0x8cc0_0000_0f0f_0000),
         ("IMP_PF_INJECTION_CTRL0_EL0", "S3_3_C11_C6_0", 0xfc00_0000_01ff_fffc),
@@ -363,7 +360,7 @@ mod tests {
     const SECTORS: [[u32; 5]; 2] = [[3, 3, 11, 8, 2], [3, 3, 15, 8, 2]];
 
     #[test]
-    fn sector_fields_stand_where_the_specification_prints_them_and_zero_means_that_nobody_set_them() {
+    fn sector_fields_are_where_the_specification_has_them_and_zero_means_not_set() {
         let mut cpu = Cpu::new(16);
         assert_eq!((cpu.hpc.l1_sector_ways(), cpu.hpc.l2_sector_ways()), (None, None));
         run(&mut cpu, access(SECTORS[0], false), 0x4021).expect("may be written");
@@ -372,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn user_code_reads_the_ways_that_the_kernel_has_set() {
+    fn user_code_reads_the_ways_that_the_kernel_set() {
         let mut cpu = Cpu::new(16);
         cpu.hpc.set_l1_sector_ways([1, 2, 0, 4]);
         cpu.hpc.set_l2_sector_ways([4, 10]);
@@ -380,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_sector_cache_its_registers_are_undefined_for_user_code_and_the_others_are_not() {
+    fn without_the_sector_cache_only_its_registers_are_undefined_for_user_code() {
         let mut cpu = Cpu::new(16);
         cpu.hpc.disable_sectors();
         for (_, r) in kept() {
@@ -401,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn an_access_to_a_barrier_window_stops_the_block_and_says_what_is_to_be_done() {
+    fn an_access_to_a_barrier_window_stops_the_block_and_reports_the_access() {
         let mut mem = Memory::new(1 << 16).expect("reserve");
         let mut cpu = Cpu::new(16);
         for (window, op2) in (0..BARRIER_WINDOWS as u8).zip(0..) {
@@ -418,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn the_registers_of_the_extension_that_belong_to_the_kernel_are_undefined() {
+    fn the_kernels_registers_of_the_extension_are_undefined() {
         // IMP_PF_CTRL, IMP_SCCR_CTRL, IMP_SCCR_ASSIGN, IMP_SCCR_SET0_L2, IMP_BARRIER_CTRL, IMP_BARRIER_BST_BIT,
         // IMP_BARRIER_INIT_SYNC_BB0, IMP_BARRIER_ASSIGN_SYNC_W0, IMP_FJ_TAG_ADDRESS_CTRL (all EL1).
         let kernel = [

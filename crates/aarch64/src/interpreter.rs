@@ -10,21 +10,21 @@ use crate::engine::{BlockId, Engine, Outcome, StaticBlock};
 use crate::governed::{Governed, governed};
 use crate::table::Inst;
 
-/// Entries of the direct-mapped front table.
+/// Entries of the direct-mapped lookup table.
 const FRONT: usize = 1 << 13;
 
 /// A decoded block, ready to be interpreted.
 pub struct Block {
-    /// What is known of it without executing it.
+    /// Its static description.
     pub facts: StaticBlock,
     /// What to execute.
     insts: Box<[Inst]>,
-    /// Where governing predicates have their values.
+    /// Where governing predicates get their values.
     governed: Box<[Governed]>,
 }
 
 impl Block {
-    /// The block of `insts`, described by `infos`, at `start`, for vectors of `vl` bytes.
+    /// Returns the block of `insts`, described by `infos`, at `start`, for vectors of `vl` bytes.
     #[must_use]
     pub fn new(start: u64, insts: Vec<Inst>, infos: Vec<StaticInst>, vl: usize) -> Block {
         Block::of(StaticBlock::new(start, infos), insts, vl)
@@ -53,7 +53,7 @@ impl Block {
         }
     }
 
-    /// Executes the instructions from `from` to before `to`; `Err` says which one stopped.
+    /// Executes the instructions from `from` to before `to`; `Err` holds the one that stopped.
     #[inline(always)]
     fn execute(&self, from: usize, to: usize, cpu: &mut Cpu, mem: &mut Memory) -> Result<(), usize> {
         let mut met = cpu.fp.denormals;

@@ -1,17 +1,18 @@
 //! The AArch64 instruction set: decode once, execute many times.
 //!
-//! * [`coverage`]: what decoding shows of each encoding, for the documents and tests.
+//! * [`coverage`]: what decoding shows of each encoding, for documents and tests.
 //! * [`cpu`]: architectural state of one thread.
 //! * [`table`]: encodings as data, and the decoder built from them.
-//! * [`insn`]: one file for each instruction group; each entry is encoding, operands, timing class and
-//!   semantics side by side. This is the one place to add an instruction.
+//! * [`insn`]: one file for each instruction group; each entry has encoding, operands, timing class and semantics side by side.
+//!   New instructions are added here only.
 //! * [`fp`]: floating-point arithmetic with Arm's NaN, rounding, flush-to-zero and flag rules.
 //! * [`hpc`]: the registers of the HPC extension.
-//! * [`engine`]: what executes code block by block; [`interpreter`]: the one that executes decoded instructions in turn.
-//! * [`spin`]: iterations of spin loops, many at a time.
+//! * [`engine`]: the interface of what executes code block by block; [`interpreter`]: the engine that executes decoded
+//!   instructions one after the other.
+//! * [`spin`]: spin loops, whose identical iterations can be skipped.
 //!
-//! Invariant: nothing here knows of time. Executing an instruction changes architectural state and
-//! appends words to the dynamic stream (`fxscope_isa::mem`); the timing model reads them afterwards.
+//! Invariant: nothing here depends on time. Executing an instruction changes architectural state and appends words to the dynamic
+//! stream (`fxscope_isa::mem`), which the timing model reads afterwards.
 
 pub mod coverage;
 pub mod cpu;

@@ -1,4 +1,4 @@
-//! What `serde` has no implementation for.
+//! Serialisation that `serde` does not implement.
 
 /// Arrays of more than 32 words, as sequences.
 pub(crate) mod array {

@@ -1,5 +1,5 @@
-//! Spin loops: for how many iterations a loop that only reads memory, computes with general registers and branches goes the
-//! same way, and what the registers are after any number of them.
+//! Spin loops that only read memory, compute with general-purpose registers and branch: how many iterations take the same path,
+//! and the register values after any number of them.
 
 use fxscope_guestmem::Memory;
 use fxscope_isa::{Reg, StaticInst};
@@ -9,22 +9,22 @@ use crate::cpu::{Cpu, Nzcv};
 use crate::engine::{BlockId, Engine, StaticBlock};
 use crate::table::Inst;
 
-/// General registers, stack pointer included.
+/// General-purpose registers, including the stack pointer.
 pub const REGISTERS: usize = 32;
 
-/// An iteration of a loop that loads, computes with general registers and branches, and does nothing else. Serialised, it lacks
-/// its instructions ([`Iteration::reload`]).
+/// One iteration of a loop that only loads, computes with general-purpose registers and branches. Its serialised form lacks the
+/// instructions ([`Iteration::reload`]).
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Iteration {
     /// The blocks that it executes completely, in order.
     pub path: Vec<Part>,
     /// Its dynamic stream.
     pub words: Vec<u64>,
-    /// What it adds to each general register; 0 for a register that it overwrites ([`Iteration::sets`]).
+    /// The increment of each general-purpose register; 0 for a register that it overwrites ([`Iteration::sets`]).
     pub steps: [u64; REGISTERS],
-    /// The condition flags at its start and end, if it reads them before it writes them.
+    /// The condition flags at its start and end, if it reads them before writing them.
     pub flags: Nzcv,
-    /// Registers that it reads before it writes them, and registers that it writes first, one bit each.
+    /// Registers that it reads before writing them, and registers that it writes first, one bit each.
     needed: u128,
     set: u128,
     /// The results and the updated base addresses of its loads, in order.
@@ -45,7 +45,7 @@ pub struct Part {
 }
 
 impl Iteration {
-    /// An empty iteration that starts with these condition flags.
+    /// Returns an empty iteration that starts with these condition flags.
     #[must_use]
     pub fn new(flags: Nzcv) -> Iteration {
         let (path, words, loaded) = (Vec::new(), Vec::new(), Vec::new());
@@ -63,7 +63,7 @@ impl Iteration {
         self.words.extend(words);
     }
 
-    /// Takes its instructions from the engine that has executed it. Returns whether the engine has them.
+    /// Takes the instructions from the engine that has executed it. Returns whether the engine has them.
     pub fn reload(&mut self, engine: &impl Engine) -> bool {
         self.path.iter_mut().all(|part| {
             let known = (part.id.0 as usize) < engine.len() && engine.block(part.id).start == part.start;
@@ -74,18 +74,19 @@ impl Iteration {
         })
     }
 
-    /// Whether it writes a register before it reads it, so that the value at its start does not matter.
+    /// Returns whether it writes a register before reading it, so that the value at its start does not matter.
     #[must_use]
     pub fn sets(&self, reg: Reg) -> bool {
         self.set >> reg.0 & 1 == 1
     }
 
-    /// Its instructions, in order.
+    /// Iterates over its instructions, in order.
     pub fn infos(&self) -> impl Iterator<Item = &StaticInst> {
         self.path.iter().flat_map(|part| &part.infos)
     }
 
-    /// Executes it with `execute`, which returns whether to go on. Returns whether the path was taken to its end.
+    /// Executes the iteration with `execute`, which returns whether to continue. Returns whether the path was followed to its
+    /// end.
     #[inline(always)]
     fn run(&self, cpu: &mut Cpu, mut execute: impl FnMut(&mut Cpu, &Inst, &StaticInst) -> bool) -> bool {
         let head = cpu.pc;
@@ -104,9 +105,8 @@ impl Iteration {
         cpu.pc == head
     }
 
-    /// How many of the next iterations of `cpu` are certain to repeat this one as long as nobody writes what it reads; 0 if
-    /// nothing can be said. Where the registers alone do not show it, up to `limit` iterations are executed. `cpu` is left as
-    /// it was.
+    /// Returns how many of the next iterations of `cpu` certainly repeat this one while nobody writes what it reads; 0 if
+    /// unknown. If the registers alone do not show it, executes up to `limit` iterations. `cpu` is unchanged afterwards.
     pub fn repetitions(&mut self, cpu: &mut Cpu, mem: &mut Memory, limit: u64) -> u64 {
         let now = (cpu.x, cpu.pc, cpu.nzcv);
         let mut repetitions = self.predict(cpu, mem);
@@ -118,28 +118,30 @@ impl Iteration {
         repetitions
     }
 
-    /// A lower bound of the repetitions from one iteration: registers that change are only counted and compared with values
-    /// that do not, so the path is the same until a difference changes its sign. 0: no bound. Records what the loads return.
+    /// Returns a lower bound of the repetitions, derived from one iteration: registers that change are only incremented and
+    /// compared with constant ones, so the path stays the same until a difference changes its sign. 0: no bound. Records what the
+    /// loads return.
     fn predict(&mut self, cpu: &mut Cpu, mem: &mut Memory) -> u64 {
         let (mut bound, mut loaded) = (u64::MAX, Vec::new());
         let whole = self.run(cpu, |cpu, inst, info| {
-            bound = bound.min(same_way(cpu, inst, info, &self.steps));
-            let goes_on = (inst.exec)(cpu, mem, inst).is_ok();
+            bound = bound.min(iterations_on_path(cpu, inst, info, &self.steps));
+            let continues = (inst.exec)(cpu, mem, inst).is_ok();
             if info.mem.is_some() {
                 loaded.extend(results(info).map(|reg| cpu.x[usize::from(reg.0)]));
             }
-            goes_on
+            continues
         });
         self.loaded = loaded;
         if whole { bound } else { 0 }
     }
 
-    /// How many iterations, `limit` at most, repeat this one, by executing them.
+    /// Executes up to `limit` iterations and returns how many repeat this one.
     fn follow(&self, cpu: &mut Cpu, mem: &mut Memory, limit: u64) -> u64 {
         (0..limit).take_while(|_| self.is_repeated(cpu, mem)).count() as u64
     }
 
-    /// Executes an iteration. Whether it takes the same path, reads the same values and changes what it needs by the same amounts.
+    /// Executes an iteration. Returns whether it takes the same path, reads the same values and changes its inputs by the same
+    /// amounts.
     fn is_repeated(&self, cpu: &mut Cpu, mem: &mut Memory) -> bool {
         let before = cpu.x;
         let (mut words, mut loaded) = (&self.words[..], &self.loaded[..]);
@@ -169,8 +171,8 @@ impl Iteration {
         for (x, step) in cpu.x.iter_mut().zip(&self.steps) {
             *x = x.wrapping_add(step.wrapping_mul(before_last));
         }
-        // The last iteration sets the registers that it overwrites. Its loads return what they returned before; nothing else
-        // reads memory.
+        // The last iteration sets the registers that it overwrites. Its loads return the recorded values; nothing else reads
+        // memory.
         let mut loaded = self.loaded.iter();
         self.run(cpu, |cpu, inst, info| {
             if info.mem.is_some() {
@@ -182,23 +184,23 @@ impl Iteration {
     }
 }
 
-/// The registers that an instruction reads.
+/// Iterates over the registers that an instruction reads.
 fn sources(info: &StaticInst) -> impl Iterator<Item = Reg> {
     info.srcs.iter().chain(info.addr_srcs.iter())
 }
 
-/// The registers that an instruction writes.
+/// Iterates over the registers that an instruction writes.
 fn results(info: &StaticInst) -> impl Iterator<Item = Reg> {
     info.dsts.iter().chain(info.writeback)
 }
 
-/// A bit for the number of each register.
+/// Returns a set of register numbers, one bit each.
 fn numbers(regs: impl Iterator<Item = Reg>) -> u128 {
     regs.fold(0, |all, reg| all | 1 << reg.0)
 }
 
-/// For how many iterations an instruction cannot change the path, given that registers change by `steps` each time.
-fn same_way(cpu: &Cpu, inst: &Inst, info: &StaticInst, steps: &[u64; REGISTERS]) -> u64 {
+/// Returns for how many iterations an instruction cannot change the path, if registers change by `steps` in each.
+fn iterations_on_path(cpu: &Cpu, inst: &Inst, info: &StaticInst, steps: &[u64; REGISTERS]) -> u64 {
     let step = |reg: Reg| steps.get(usize::from(reg.0)).copied().unwrap_or(0);
     let results = || results(info).filter(|reg| usize::from(reg.0) < REGISTERS);
     let mut moving = sources(info).filter(|&reg| step(reg) != 0);
@@ -222,8 +224,8 @@ fn same_way(cpu: &Cpu, inst: &Inst, info: &StaticInst, steps: &[u64; REGISTERS])
     iterations_with_sign(value, step(source)).min(iterations_with_sign(value.wrapping_sub(other), step(source)))
 }
 
-/// For how many iterations, starting with the next one, a number is not zero and keeps its sign, both as a 32-bit and as a
-/// 64-bit number, if it is `value` in the next iteration and grows by `step` each time.
+/// Returns for how many iterations, starting with the next one, a number is nonzero and keeps its sign, both as a 32-bit and as a
+/// 64-bit number, if it is `value` in the next iteration and grows by `step` in each.
 fn iterations_with_sign(value: u64, step: u64) -> u64 {
     const HALF: u64 = 1 << 31;
     let at = value % HALF;
@@ -244,12 +246,12 @@ mod tests {
     const HEAD: u64 = 0x10000;
     const WORD: u64 = 0x20000;
 
-    /// Two blocks that wait until the word at X20 is W21, except in every 10,000th iteration, counted in W19, as GCC writes
-    /// it: LDAR W1, [X20]; MUL W0, W19, W22; ADD W19, W19, #1; CMP W21, W1; B.EQ; ROR W0, W0, #4; CMP W0, W23; B.HI.
+    /// Two blocks that wait until the word at X20 is W21, except in every 10,000th iteration, counted in W19, as GCC compiles it:
+    /// LDAR W1, [X20]; MUL W0, W19, W22; ADD W19, W19, #1; CMP W21, W1; B.EQ; ROR W0, W0, #4; CMP W0, W23; B.HI.
     const LOOP: [&[u32]; 2] =
         [&[0x88df_fe81, 0x1b16_7e60, 0x1100_0673, 0x6b01_02bf, 0x5400_0220], &[0x1380_1000, 0x6b17_001f, 0x54ff_ff28]];
 
-    /// An iteration of [`LOOP`], a thread before the one with number `polls`, and the memory that it polls.
+    /// Returns an iteration of [`LOOP`], a thread before iteration `polls`, and the memory that it polls.
     fn waiting(polls: u64) -> (Iteration, Cpu, Memory) {
         let mut mem = Memory::new(1 << 20).expect("reserve");
         mem.map(WORD, 0x10000, Prot::RW, Segment::Data).expect("map");
@@ -281,10 +283,10 @@ mod tests {
     }
 
     #[test]
-    fn iterations_that_test_their_number_for_a_multiple_are_followed_up_to_the_one_that_takes_another_path() {
+    fn iterations_with_a_divisibility_test_are_followed_up_to_the_one_that_takes_another_path() {
         let (mut iteration, mut cpu, mut mem) = waiting(9_001);
         let now = (cpu.x, cpu.pc);
-        assert_eq!(iteration.predict(&mut cpu, &mut mem), 0, "nothing is known without following them");
+        assert_eq!(iteration.predict(&mut cpu, &mut mem), 0, "no bound without following them");
         (cpu.x, cpu.pc) = now;
         assert_eq!(iteration.follow(&mut cpu, &mut mem, 500), 500);
         (cpu.x, cpu.pc) = now;
@@ -303,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn skipped_iterations_leave_the_registers_that_they_would_have_left() {
+    fn skipped_iterations_leave_the_same_registers_as_executed_ones() {
         let (mut iteration, mut cpu, mut mem) = waiting(1);
         let now = (cpu.x, cpu.pc, cpu.nzcv);
         iteration.predict(&mut cpu, &mut mem);
@@ -311,7 +313,7 @@ mod tests {
         assert_eq!(iteration.follow(&mut cpu, &mut mem, 777), 777);
         let expected = (cpu.x, cpu.pc, cpu.nzcv);
         (cpu.x, cpu.pc, cpu.nzcv) = now;
-        // What it waits for has come meanwhile.
+        // The awaited value has been written in the meantime.
         mem.write(WORD, &[1]).expect("mapped");
         iteration.skip(&mut cpu, &mut mem, 777);
         assert_eq!((cpu.x, cpu.pc, cpu.nzcv), expected);
@@ -331,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_keeps_its_sign_as_one_of_32_bits() {
+    fn the_sign_of_a_32_bit_number_is_tracked_too() {
         assert_eq!(iterations_with_sign((1 << 31) - 2, 1), 2);
         assert_eq!(iterations_with_sign((1 << 32) - 2, 1), 2);
     }

@@ -1,14 +1,14 @@
-//! What each instruction counts as: its statistical classes and its governing predicate.
+//! How each instruction is counted: its statistical classes and its governing predicate.
 //!
-//! The classes are those of the PMU's events (A64FX PMU events 1.3; microarchitecture manual, table 14-1), which for
-//! floating-point, conversion and integer operations refer to the lists of Arm's SVE supplement. What the documents leave
-//! open follows the counts of measured programs (docs/model/limits.md#instruction-mix).
+//! The classes are those of the PMU's events (A64FX PMU events 1.3; microarchitecture manual, table 14-1), which refer to the
+//! lists of Arm's SVE supplement for floating-point, conversion and integer operations. Where the documents are silent, the
+//! classes follow the counts of measured programs (docs/model/limits.md#instruction-mix).
 
 use fxscope_isa::{Access, Class, Classes, Governing, InstKind, Reg, RegClass, StaticInst};
 
 use crate::table::{Decoded, bits};
 
-/// Moves within and between vector registers; the value says what they move between.
+/// Moves within and between vector registers, with the additional class of each.
 const MOVES: &[(&str, &[Class])] = &[
     ("FMOV", &[]),
     ("FDUP", &[]),
@@ -47,7 +47,7 @@ const MOVES: &[(&str, &[Class])] = &[
 const ESTIMATES: [&str; 2] = ["FRECPE", "FRSQRTE"];
 const MATH_ASSISTS: [&str; 4] = ["FEXPA", "FTMAD", "FTSMUL", "FTSSEL"];
 
-/// Operations whose predicate operands choose or are operated on, and govern nothing.
+/// Operations whose predicate operands select or are operated on, but do not govern.
 const NOT_GOVERNED: [&str; 12] = [
     "SEL (vectors)",
     "ZIP1 (predicates)",
@@ -63,10 +63,10 @@ const NOT_GOVERNED: [&str; 12] = [
     "RDFFR (unpredicated)",
 ];
 
-/// Adds to `d`, decoded from `word` by the row called `name`, what it counts as and what governs it.
+/// Adds to `d`, decoded from `word` by the row `name`, its statistical classes and its governing predicate.
 pub(crate) fn describe(name: &'static str, word: u32, d: &mut Decoded) {
     d.info.classes = classes(name, &d.info);
-    // What works on predicates alone takes no pipe that counts elements.
+    // Operations on predicates alone use no pipe that counts elements.
     let on_elements = d.info.kind != InstKind::SvePredicate;
     if d.info.classes.has(Class::Governed) && on_elements && d.info.governing.is_none() {
         let esize = d.info.mem.map_or(1 << bits(word, 22, 2), |op| op.reg_esize);
@@ -74,7 +74,7 @@ pub(crate) fn describe(name: &'static str, word: u32, d: &mut Decoded) {
     }
 }
 
-/// What the instruction of the row called `name` counts as.
+/// Returns the classes of the instruction of row `name`.
 fn classes(name: &str, info: &StaticInst) -> Classes {
     let name = name.strip_prefix("SVE ").unwrap_or(name);
     let mnemonic = name.split([' ', ',', '{']).next().unwrap_or(name);
@@ -93,10 +93,10 @@ fn classes(name: &str, info: &StaticInst) -> Classes {
     if is_simd(name, info, found) { found.with(Class::Simd) } else { found }
 }
 
-/// Data processing on vector registers.
+/// Returns the classes of data processing on vector registers.
 fn on_vectors(mnemonic: &str, name: &str, info: &StaticInst) -> Classes {
     if !meets(info, RegClass::Vector) {
-        // Counts of elements into general registers: some read a predicate.
+        // Element counts in general-purpose registers: some read a predicate.
         let predicate = meets(info, RegClass::Predicate);
         return if predicate { Class::Predicate.into() } else { Classes::default() };
     }
@@ -125,12 +125,12 @@ fn on_vectors(mnemonic: &str, name: &str, info: &StaticInst) -> Classes {
     found
 }
 
-/// Operations of the predicate group: those that compare general registers only do not touch a predicate.
+/// Returns the classes of the predicate group: those that compare only general-purpose registers do not access a predicate.
 fn on_predicates(mnemonic: &str) -> Classes {
     if mnemonic.starts_with("CTERM") { Classes::default() } else { Class::Predicate.into() }
 }
 
-/// Accesses to memory, prefetches that do nothing, and barriers.
+/// Returns the classes of memory accesses, prefetches without effect, and barriers.
 fn on_memory(mnemonic: &str, name: &str, info: &StaticInst) -> Classes {
     let sve = belongs_to_sve(info);
     let of_pair = |text: &str| name.contains(text);
@@ -152,24 +152,24 @@ fn on_memory(mnemonic: &str, name: &str, info: &StaticInst) -> Classes {
     applies.iter().filter(|(_, applies)| *applies).fold(Classes::default(), |set, (class, _)| set.with(*class))
 }
 
-/// LDXR, LDAXRB, STXP, … : not the swaps and the ordered accesses, whose names lack the X.
+/// Returns whether it is LDXR, LDAXRB, STXP, …: not swaps and ordered accesses, whose names lack the X.
 fn exclusive(mnemonic: &str) -> bool {
     ["LDX", "LDAX", "STX", "STLX"].iter().any(|start| mnemonic.starts_with(start))
 }
 
-/// LD2 to LD4, ST2 to ST4, with or without an element size or R behind.
+/// Returns whether it is LD2 to LD4 or ST2 to ST4, with or without an element size or R after the digit.
 fn structure(mnemonic: &str) -> bool {
     let digit = mnemonic.strip_prefix("LD").or_else(|| mnemonic.strip_prefix("ST"));
     digit.is_some_and(|rest| rest.starts_with(['2', '3', '4']))
 }
 
-/// LD1R, LD1RB, LD1RQD, … : those of several registers are structures.
+/// Returns whether it is LD1R, LD1RB, LD1RQD, …: those of several registers are structures.
 fn broadcast(mnemonic: &str) -> bool {
     mnemonic.starts_with("LD1R")
 }
 
-/// Whether it works on vectors of elements: not scalars, and not what SVE adds for general registers or prefetches.
-/// MOVPRFX does not count (docs/model/limits.md#instruction-mix).
+/// Returns whether it operates on vectors of elements: not scalars, and not what SVE adds for general-purpose registers or
+/// prefetches. MOVPRFX does not count (docs/model/limits.md#instruction-mix).
 fn is_simd(name: &str, info: &StaticInst, classes: Classes) -> bool {
     let writes = |class| info.dsts.iter().any(|reg: Reg| reg.class() == class);
     match info.kind {
@@ -189,12 +189,12 @@ fn is_prefetch(info: &StaticInst) -> bool {
     info.mem.is_some_and(|op| matches!(op.access, Access::PrefetchLoad(_) | Access::PrefetchStore(_)))
 }
 
-/// Whether SVE added it.
+/// Returns whether it is an SVE instruction.
 fn belongs_to_sve(info: &StaticInst) -> bool {
     info.class.name().starts_with("sve:")
 }
 
-/// Whether a predicate says which elements it works on.
+/// Returns whether a predicate selects the elements it operates on.
 fn governed(name: &str, info: &StaticInst) -> bool {
     let reads =
         |list: &fxscope_isa::RegList| list.iter().any(|reg| reg.class() == RegClass::Predicate && reg != Reg::FFR);
@@ -207,12 +207,12 @@ fn governed(name: &str, info: &StaticInst) -> bool {
     operand && !counted_in && !NOT_GOVERNED.contains(&name)
 }
 
-/// Whether one of its operands or results is in `class`.
+/// Returns whether one of its operands or results is in `class`.
 fn meets(info: &StaticInst, class: RegClass) -> bool {
     info.srcs.iter().chain(info.dsts.iter()).any(|reg| reg.class() == class)
 }
 
-/// Whether what it loads or stores is in `class`; the first-fault register is no data.
+/// Returns whether the data it loads or stores are in `class`; the first-fault register does not count.
 fn meets_data(info: &StaticInst, class: RegClass) -> bool {
     info.srcs.iter().chain(info.dsts.iter()).any(|reg| reg.class() == class && reg != Reg::FFR)
 }

@@ -1,8 +1,8 @@
 //! Encodings as data, and the decoder built from them.
 //!
-//! An instruction is one [`Encoding`]: a bit pattern written as in the Arm manual, a name, and a function
-//! that turns an instruction word into a [`Decoded`] instruction: operands with the function that
-//! executes it ([`Inst`]) and what the timing model needs to know ([`StaticInst`]).
+//! An instruction is one [`Encoding`]: a bit pattern written as in the Arm manual, a name, and a function that turns an
+//! instruction word into a [`Decoded`] instruction: operands with the function that executes it ([`Inst`]) and its description
+//! for the timing model ([`StaticInst`]).
 
 use std::sync::LazyLock;
 
@@ -13,10 +13,10 @@ use crate::insn;
 use crate::statistics;
 use fxscope_guestmem::Memory;
 
-/// Executes one instruction. `Ok` goes on to the next one in the block; a branch writes `cpu.pc`.
+/// Executes one instruction. After `Ok`, the next one in the block follows; a branch writes `cpu.pc`.
 pub type Exec = fn(&mut Cpu, &mut Memory, &Inst) -> Result<(), Stop>;
 
-/// A decoded instruction: what its executing function needs, and nothing else. 32 bytes.
+/// A decoded instruction: exactly what its executing function needs. 32 bytes.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Inst {
@@ -26,7 +26,7 @@ pub struct Inst {
     pub imm: i64,
     /// A second immediate: return address, mask, …
     pub imm2: u64,
-    /// Destination register (decoder index for general registers, see [`Cpu`]).
+    /// Destination register (decoder index for general-purpose registers, see [`Cpu`]).
     pub rd: u8,
     /// First source register.
     pub rn: u8,
@@ -38,7 +38,7 @@ pub struct Inst {
     pub pg: u8,
     /// Log2 of the element size in bytes.
     pub esz: u8,
-    /// Whatever else the semantics need: shift amount, pattern, lane index, …
+    /// Other data for the semantics: shift amount, pattern, lane index, …
     pub aux: u16,
 }
 
@@ -58,12 +58,12 @@ pub struct Decoded {
     pub inst: Inst,
     /// For timing.
     pub info: StaticInst,
-    /// The block must end behind this instruction (branches, system calls, anything that may trap on purpose).
+    /// Whether the block must end after this instruction (branches, system calls, intentional traps).
     pub ends_block: bool,
 }
 
 impl Decoded {
-    /// An instruction of timing class `class` executed by `exec`, with no operands yet.
+    /// Returns an instruction of timing class `class` executed by `exec`, without operands yet.
     #[must_use]
     pub fn new(c: &Ctx, class: &'static str, exec: Exec) -> Decoded {
         let mut info = StaticInst::new(class);
@@ -77,19 +77,19 @@ impl Decoded {
 
     // Operand helpers: each records the register for timing and returns the index for `Inst`.
 
-    /// General source register `n`; 31 is the zero register.
+    /// General-purpose source register `n`; 31 is the zero register.
     pub fn src_x(&mut self, n: u32) -> u8 {
         general(n, &mut self.info.srcs, Cpu::XZR)
     }
-    /// General source register `n`; 31 is the stack pointer.
+    /// General-purpose source register `n`; 31 is the stack pointer.
     pub fn src_sp(&mut self, n: u32) -> u8 {
         general(n, &mut self.info.srcs, Cpu::SP)
     }
-    /// General destination register `n`; 31 is the zero register.
+    /// General-purpose destination register `n`; 31 is the zero register.
     pub fn dst_x(&mut self, n: u32) -> u8 {
         general(n, &mut self.info.dsts, Cpu::SINK)
     }
-    /// General destination register `n`; 31 is the stack pointer.
+    /// General-purpose destination register `n`; 31 is the stack pointer.
     pub fn dst_sp(&mut self, n: u32) -> u8 {
         general(n, &mut self.info.dsts, Cpu::SP)
     }
@@ -131,7 +131,7 @@ impl Decoded {
         self.info.accumulator = Some(Reg::vector(n as u8));
         self.src_z(n)
     }
-    /// General source register that the result is added to or merged with; 31 is the zero register.
+    /// General-purpose source register that the result is added to or merged with; 31 is the zero register.
     pub fn acc_x(&mut self, n: u32) -> u8 {
         self.info.accumulator = (n != 31).then(|| Reg::gpr(n as u8));
         self.src_x(n)
@@ -146,17 +146,17 @@ impl Decoded {
         self.info.dsts.push(Reg::predicate(n as u8));
         n as u8
     }
-    /// The condition flags are read.
+    /// Records that the condition flags are read.
     pub fn src_flags(&mut self) {
         self.info.srcs.push(Reg::NZCV);
     }
-    /// The condition flags are written.
+    /// Records that the condition flags are written.
     pub fn dst_flags(&mut self) {
         self.info.dsts.push(Reg::NZCV);
     }
 }
 
-/// Records general register `n` in `list`, or nothing when it is the zero register.
+/// Records general-purpose register `n` in `list`, unless it is the zero register.
 fn general(n: u32, list: &mut RegList, as_31: u8) -> u8 {
     if n != 31 {
         list.push(Reg::gpr(n as u8));
@@ -169,14 +169,14 @@ fn general(n: u32, list: &mut RegList, as_31: u8) -> u8 {
     }
 }
 
-/// Bits `[lo + len - 1 : lo]` of `word`.
+/// Returns bits `[lo + len - 1 : lo]` of `word`.
 #[inline(always)]
 #[must_use]
 pub const fn bits(word: u32, lo: u32, len: u32) -> u32 {
     word >> lo & ((1u64 << len) - 1) as u32
 }
 
-/// Bits `[lo + len - 1 : lo]` of `word`, sign-extended.
+/// Returns bits `[lo + len - 1 : lo]` of `word`, sign-extended.
 #[inline(always)]
 #[must_use]
 pub const fn sbits(word: u32, lo: u32, len: u32) -> i64 {
@@ -186,18 +186,18 @@ pub const fn sbits(word: u32, lo: u32, len: u32) -> i64 {
 
 /// A bit pattern of an instruction word.
 ///
-/// Written as in the Arm manual: fields from bit 31 down, separated by spaces. A run of `0`, `1` and `x`
-/// stands for itself (`x` = any); `name:width` is an operand field. Underscores are ignored.
+/// Written as in the Arm manual: fields from bit 31 down, separated by spaces. A run of `0`, `1` and `x` is literal (`x` = any);
+/// `name:width` is an operand field. Underscores are ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern {
-    /// Bits that are fixed.
+    /// Fixed bits.
     pub mask: u32,
     /// Their values.
     pub value: u32,
 }
 
 impl Pattern {
-    /// Reads a pattern. Used in constants, so a mistake is a compile error.
+    /// Parses a pattern. Used in constants, so a mistake is a compile error.
     #[must_use]
     pub const fn parse(text: &str) -> Pattern {
         let t = text.as_bytes();
@@ -233,24 +233,24 @@ impl Pattern {
         Pattern { mask, value }
     }
 
-    /// Whether `word` fits.
+    /// Returns whether `word` matches.
     #[inline(always)]
     #[must_use]
     pub const fn matches(&self, word: u32) -> bool {
         word & self.mask == self.value
     }
-    /// Whether some word fits both.
+    /// Returns whether some word matches both.
     #[must_use]
     pub const fn overlaps(&self, other: &Pattern) -> bool {
         (self.value ^ other.value) & self.mask & other.mask == 0
     }
-    /// The buckets of [`INDEX`] that words of this pattern fall in: all subsets of the free bits, in ascending order.
+    /// Returns the buckets of [`INDEX`] that words of this pattern fall in: all subsets of the free bits, in ascending order.
     fn buckets(&self) -> impl Iterator<Item = usize> {
         let (fixed, free) = (self.value >> BUCKET_SHIFT, !self.mask >> BUCKET_SHIFT);
         let more = move |&subset: &u32| Some(subset.wrapping_sub(free) & free).filter(|&next| next != 0);
         std::iter::successors(Some(0), more).map(move |subset| (fixed | subset) as usize)
     }
-    /// Whether every word that fits `other` fits this one.
+    /// Returns whether every word that matches `other` matches this one.
     #[must_use]
     pub const fn contains(&self, other: &Pattern) -> bool {
         self.mask & other.mask == self.mask && (self.value ^ other.value) & self.mask == 0
@@ -265,13 +265,13 @@ pub struct Encoding {
     pub notation: &'static str,
     /// The bit pattern.
     pub pattern: Pattern,
-    /// Words that fit the pattern and belong to other encodings (the manual's "see also" cases).
+    /// Words that match the pattern but belong to other encodings (the manual's "see also" cases).
     pub except: &'static [Pattern],
-    /// Reads the operands. `None`: an unallocated combination of fields.
+    /// Decodes the operands. `None`: an unallocated combination of fields.
     pub decode: fn(u32, &Ctx) -> Option<Decoded>,
 }
 
-/// Writes one row: `enc!("NAME", "PATTERN", decode_fn)`, with `except "PATTERN", …` where needed.
+/// Writes one row: `enc!("NAME", "PATTERN", decode_fn)`, optionally with `except "PATTERN", …`.
 #[macro_export]
 macro_rules! enc {
     ($name:expr, $pattern:expr, $decode:expr $(, except $($except:literal),+)?) => {
@@ -286,14 +286,14 @@ macro_rules! enc {
 }
 
 impl Encoding {
-    /// Whether `word` belongs to this row (its operand fields may still be unallocated).
+    /// Returns whether `word` belongs to this row (its operand fields may still be unallocated).
     #[must_use]
     pub fn matches(&self, word: u32) -> bool {
         self.pattern.matches(word) && !self.except.iter().any(|p| p.matches(word))
     }
 }
 
-/// All rows, in the order of the group files.
+/// Returns all rows, in the order of the group files.
 pub fn encodings() -> impl Iterator<Item = &'static Encoding> {
     insn::GROUPS.iter().flat_map(|group| group.rows)
 }
@@ -323,7 +323,7 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
     index
 });
 
-/// The row that `word` belongs to.
+/// Returns the row that `word` belongs to.
 #[must_use]
 pub fn lookup(word: u32) -> Option<&'static Encoding> {
     let bucket = (word >> BUCKET_SHIFT) as usize;
@@ -340,7 +340,7 @@ pub fn decode(word: u32, c: &Ctx) -> Option<Decoded> {
     Some(d)
 }
 
-/// Stands in for a word that does not decode: the processor has no such instruction.
+/// Replaces a word that does not decode: the processor has no such instruction.
 #[must_use]
 pub fn undecodable(c: &Ctx) -> Decoded {
     fn exec(cpu: &mut Cpu, _: &mut Memory, _: &Inst) -> Result<(), Stop> {
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_stands_in_each_bucket_that_one_of_its_words_falls_in() {
+    fn every_row_is_in_each_bucket_that_one_of_its_words_falls_in() {
         for row in encodings() {
             let found: Vec<usize> = row.pattern.buckets().collect();
             let expected: Vec<usize> = (0..BUCKETS)
@@ -390,7 +390,7 @@ mod tests {
         assert!(clashes.is_empty(), "overlapping encodings:\n{}", clashes.join("\n"));
     }
 
-    /// Whether `a` excludes every word it shares with `b` by one of its exceptions.
+    /// Returns whether an exception of `a` excludes every word it shares with `b`.
     fn excluded(a: &Encoding, b: &Encoding) -> bool {
         let shared = Pattern { mask: a.pattern.mask | b.pattern.mask, value: a.pattern.value | b.pattern.value };
         a.except.iter().any(|e| e.contains(&shared))
@@ -401,6 +401,6 @@ mod tests {
         let mut names: Vec<_> = encodings().map(|e| e.name).collect();
         names.sort_unstable();
         let twice: Vec<_> = names.windows(2).filter(|w| w[0] == w[1]).map(|w| w[0]).collect();
-        assert!(twice.is_empty(), "named twice: {twice:?}");
+        assert!(twice.is_empty(), "duplicate names: {twice:?}");
     }
 }

@@ -7,9 +7,9 @@ use serde::ser::{Serialize, Serializer};
 pub trait Array: Sized {
     /// The elements.
     type Item;
-    /// The elements in order.
+    /// Returns the elements in order.
     fn items(&self) -> &[Self::Item];
-    /// The array with these elements; `None` if there are too many or too few.
+    /// Returns the array with these elements; `None` if there are too many or too few.
     fn from_items(items: Vec<Self::Item>) -> Option<Self>;
 }
 
@@ -33,7 +33,7 @@ impl<T, const N: usize> Array for Box<[T; N]> {
     }
 }
 
-/// Serialises the elements with their number.
+/// Serialises the elements, preceded by their number.
 ///
 /// # Errors
 /// When the serialiser fails.
@@ -47,7 +47,7 @@ where
 /// Reads the elements back.
 ///
 /// # Errors
-/// When the input is no such list, or has another length.
+/// When the input is not a list, or has a different length.
 pub fn deserialize<'de, A: Array, D: Deserializer<'de>>(deserializer: D) -> Result<A, D::Error>
 where
     A::Item: Deserialize<'de>,

@@ -2,45 +2,45 @@
 
 use crate::Cycle;
 
-/// A pool of identical buffers, each held for an interval: the MSHRs of a cache, for instance.
+/// A pool of identical buffers, each held for an interval, such as the MSHRs of a cache.
 ///
-/// Each entry remembers its latest holding, merged with those before it that leave no room for another. A request well
-/// before them uses the entry before it: a holding in the far future does not block earlier ones.
+/// Each entry remembers its latest holding, merged with earlier ones that leave no usable gap. A request well before them gets
+/// the entry before it, so a holding in the far future does not block earlier ones.
 #[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct BufferPool {
     capacity: usize,
-    /// For each entry, when it is free again; padded to whole blocks with [`NO_ENTRY`].
+    /// For each entry, when it becomes free; padded to whole blocks with [`NO_ENTRY`].
     ends: Box<[End]>,
-    /// For each entry: requests before this use it before its holding, and before those that left no room in front of
-    /// it. A gap is taken to be long enough when it is as long as the holding.
+    /// For each entry: earlier requests than this get the entry ahead of its latest holding and those merged with it. A gap
+    /// counts as long enough if it is as long as the holding.
     before: Box<[Cycle]>,
-    /// The least end of each [`BLOCK`] of entries; if there are more than two, in blocks again.
+    /// The earliest end in each [`BLOCK`] of entries; if there are more than two blocks, grouped into blocks again.
     soonest: Box<[End]>,
     /// For each block, the latest of `before`.
     last_before: Box<[Cycle]>,
-    /// Blocks whose least end is stale, a bit each; the last bit stands for all further blocks.
+    /// Blocks whose earliest end is stale, one bit each; the last bit stands for all further blocks.
     stale: u64,
-    /// The entry that was granted longest ago.
+    /// The least recently granted entry.
     next: usize,
-    /// The number of consecutive holdings, each of the next entry, that ended no earlier than the one before; and the
-    /// end of the last one.
+    /// The number of consecutive holdings, each of the next entry, that ended no earlier than the one before; and the end of the
+    /// last one.
     in_order: usize,
     last_until: Cycle,
-    /// Requests from then on come after all holdings.
+    /// Requests from this time on come after all holdings.
     no_gap: Cycle,
 }
 
-/// Entries of a pool that are searched together.
+/// Number of entries that are searched together.
 const BLOCK: usize = 16;
 /// The last bit of [`BufferPool::stale`].
 const LAST_BIT: usize = u64::BITS as usize - 1;
 
-/// When an entry's latest holding ends, with the entry's number in the low bits: the least of some is that of the first
-/// entry of those that are free first.
+/// When an entry's latest holding ends, with the entry's number in the low bits: the minimum of several is then the first of the
+/// entries that become free earliest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize, serde::Serialize)]
 struct End(u64);
 
-/// An end without an entry, behind all others.
+/// An end without an entry, after all others.
 const NO_ENTRY: End = End(u64::MAX);
 
 impl End {
@@ -60,7 +60,7 @@ impl End {
     }
 }
 
-/// The least of a block. In a function of its own, as in a loop the compiler makes branches of the choices.
+/// Returns the minimum of a block. A separate function, because inside a loop the compiler turns the selections into branches.
 #[inline(never)]
 fn least(ends: &[End; BLOCK]) -> End {
     let eight: [End; 8] = std::array::from_fn(|i| ends[i].min(ends[i + 8]));
@@ -68,7 +68,7 @@ fn least(ends: &[End; BLOCK]) -> End {
     four[0].min(four[1]).min(four[2].min(four[3]))
 }
 
-/// An entry of a [`BufferPool`] and when it is free.
+/// An entry of a [`BufferPool`], and when it is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
     /// When the entry can be taken.
@@ -77,13 +77,13 @@ pub struct Grant {
 }
 
 impl BufferPool {
-    /// A pool of `capacity` entries.
+    /// Returns a pool of `capacity` entries.
     ///
     /// # Panics
     /// When the capacity is zero, or more than 4,096.
     #[must_use]
     pub fn new(capacity: usize) -> BufferPool {
-        assert!((1..=1 << End::ENTRY_BITS).contains(&capacity), "a pool needs an entry, and a number for each");
+        assert!((1..=1 << End::ENTRY_BITS).contains(&capacity), "a pool has 1 to 4,096 entries");
         let blocks = capacity.div_ceil(BLOCK);
         let end = |entry: usize| if entry < capacity { End::new(entry, 0) } else { NO_ENTRY };
         let listed = if blocks <= 2 { blocks } else { blocks.next_multiple_of(BLOCK) };
@@ -101,12 +101,12 @@ impl BufferPool {
         }
     }
 
-    /// The first time at or after `t` at which an entry is free, and that entry.
+    /// Returns the first time at or after `t` at which an entry is free, and that entry.
     #[inline(always)]
     #[must_use]
     pub fn first_free(&mut self, t: Cycle) -> Grant {
         let until = self.ends[self.next].until();
-        // Of holdings that end in the order of the entries, the next one's ends first.
+        // If holdings end in the order of the entries, the next entry's ends first.
         if until <= t || (self.in_order >= self.capacity && t >= self.no_gap) {
             Grant { at: until.max(t), entry: self.next as u32 }
         } else {
@@ -114,7 +114,7 @@ impl BufferPool {
         }
     }
 
-    /// The first entry that is free at `t`, or else the first of those that are free first.
+    /// Returns the first entry that is free at `t`, or else the first of those that become free earliest.
     #[cold]
     #[inline(never)]
     fn search(&mut self, t: Cycle) -> Grant {
@@ -127,7 +127,7 @@ impl BufferPool {
         }
     }
 
-    /// The least end of all. All blocks are up to date.
+    /// Returns the earliest end of all. All blocks must be up to date.
     #[inline(always)]
     fn soonest(&self) -> End {
         match &*self.soonest {
@@ -137,7 +137,7 @@ impl BufferPool {
         }
     }
 
-    /// The first entry that is free at `t`. All blocks are up to date.
+    /// Returns the first entry that is free at `t`. All blocks must be up to date.
     #[inline(always)]
     fn free_at(&self, t: Cycle) -> Option<u32> {
         let blocks = self.soonest.iter().zip(&self.last_before);
@@ -147,7 +147,7 @@ impl BufferPool {
         Some(end.entry())
     }
 
-    /// All blocks are up to date.
+    /// Brings all blocks up to date.
     #[inline(always)]
     fn refresh(&mut self) {
         let (ends, _) = self.ends.as_chunks();
@@ -161,17 +161,17 @@ impl BufferPool {
         }
     }
 
-    /// The granted entry is held in `[from, until)`.
+    /// Holds the granted entry in `[from, until)`.
     #[inline(always)]
     pub fn hold(&mut self, grant: Grant, from: Cycle, until: Cycle) {
         let entry = grant.entry as usize;
         let is_next = entry == self.next;
         let end = self.ends[entry].until();
-        // In the gap before a later holding nothing need be remembered.
+        // A holding in the gap before a later one need not be remembered.
         if until >= end {
             self.ends[entry] = End::new(entry, until);
             self.stale |= 1 << (entry / BLOCK).min(LAST_BIT);
-            // A gap that is too short fits no holding: this one is merged with the holding before the gap.
+            // If the gap is too short for any holding, this one is merged with the holding before the gap.
             let room = from.saturating_sub(until - from);
             if room >= end {
                 self.before[entry] = room;
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_is_as_early_as_a_look_at_all_entries_finds_in_pools_of_any_size() {
+    fn a_grant_is_as_early_as_a_search_of_all_entries_finds_in_pools_of_any_size() {
         for capacity in [1, 4, 12, 16, 17, 40, 256, 1040] {
             let mut p = BufferPool::new(capacity);
             for step in 0..5_000_u64 {
@@ -226,13 +226,13 @@ mod tests {
     }
 
     #[test]
-    fn however_long_askers_in_turns_wait_they_never_hold_more_entries_than_there_are() {
+    fn requesters_that_run_in_turn_never_hold_more_entries_than_the_capacity() {
         const CAPACITY: usize = 64;
         const HELD: Cycle = 250;
         let mut p = BufferPool::new(CAPACITY);
         let mut holdings = Vec::new();
-        // Each asker in turn asks for all of its next 100 cycles, three times as often as there is room for. Turns are
-        // shorter than holdings.
+        // Each requester in turn makes all requests of its next 100 cycles, at three times the rate that the pool can serve.
+        // Turns are shorter than holdings.
         for ask in 0..4_000_u64 {
             let (turn, asker, in_turn) = (ask / 80, ask / 10 % 8, ask % 10);
             let grant = p.first_free(100 * turn + 10 * in_turn + asker);

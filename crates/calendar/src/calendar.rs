@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use crate::Cycle;
 
-/// Words of a calendar's ring, 64 slots each.
+/// Words of a calendar's ring, of 64 slots each.
 const WORDS: usize = 256;
 
 /// How far ahead of its floor a calendar looks, in slots: far beyond a commit stack full of dependent misses.
@@ -25,7 +25,7 @@ pub struct Calendar {
     words: Box<[u64; WORDS]>,
     /// Cycles before this are forgotten; a multiple of 64.
     floor: Cycle,
-    /// Cycles that are all reserved, unless they are forgotten: a search that reaches them continues after them.
+    /// Cycles that are all reserved, unless they are forgotten: a search that reaches them continues behind them.
     full: Range<Cycle>,
 }
 
@@ -36,7 +36,7 @@ impl Default for Calendar {
 }
 
 impl Calendar {
-    /// No request before `now` follows.
+    /// Forgets the slots before `now`; no later request may be earlier.
     #[inline(always)]
     pub fn advance(&mut self, now: Cycle) {
         if now >= self.floor + 64 {
@@ -70,7 +70,7 @@ impl Calendar {
         self.floor + SPAN
     }
 
-    /// Whether cycle `t` is in the ring: neither forgotten nor beyond its end.
+    /// Returns whether cycle `t` is in the ring: neither forgotten nor beyond its end.
     #[inline(always)]
     fn has(&self, t: Cycle) -> bool {
         t.wrapping_sub(self.floor) < SPAN
@@ -91,7 +91,7 @@ impl Calendar {
         self.book_later(t)
     }
 
-    /// Reserves the `n` cycles from `t` on if they are in one word and all free. Returns whether they were.
+    /// Reserves the `n` cycles from `t` on if they are all in one word and free. Returns whether they were.
     #[inline(always)]
     fn book_row(&mut self, t: Cycle, n: u64) -> bool {
         let at = t % 64;
@@ -105,7 +105,7 @@ impl Calendar {
         free
     }
 
-    /// As [`Calendar::book`], when the word of `t` has no free cycle behind `t`, or there is none.
+    /// As [`Calendar::book`], when the word of `t` has no free cycle from `t` on, or is not in the ring.
     #[cold]
     #[inline(never)]
     fn book_later(&mut self, t: Cycle) -> Cycle {
@@ -113,13 +113,13 @@ impl Calendar {
         let known = self.full.contains(&t);
         let free = self.first_free_later(if known { self.full.end } else { t });
         self.reserve(free);
-        // Beyond the ring nothing is reserved.
+        // Nothing is reserved beyond the ring.
         let end = (free + 1).min(self.horizon()).max(t);
         self.full = if known { self.full.start } else { t }..end;
         free
     }
 
-    /// The first free cycle at or after `t`.
+    /// Returns the first free cycle at or after `t`.
     #[inline(always)]
     #[must_use]
     pub fn first_free(&self, t: Cycle) -> Cycle {
@@ -132,7 +132,7 @@ impl Calendar {
         self.first_free_later(t)
     }
 
-    /// The same, when the word of `t` has no free cycle behind `t`, or there is none.
+    /// As [`Calendar::first_free`], when the word of `t` has no free cycle from `t` on, or is not in the ring.
     #[cold]
     #[inline(never)]
     fn first_free_later(&self, t: Cycle) -> Cycle {
@@ -156,7 +156,7 @@ impl Calendar {
         }
     }
 
-    /// Cycle `t` is free again.
+    /// Frees cycle `t`.
     pub fn release(&mut self, t: Cycle) {
         if self.has(t) {
             self.words[index(t)] &= !(1 << (t % 64));
@@ -164,16 +164,16 @@ impl Calendar {
         }
     }
 
-    /// Whether cycle `t` is free.
+    /// Returns whether cycle `t` is free.
     #[inline(always)]
     #[must_use]
     pub fn is_free(&self, t: Cycle) -> bool {
         !self.has(t) || self.words[index(t)] >> (t % 64) & 1 == 0
     }
 
-    /// Reserves `n` cycles for an operation that starts at or after `t`, and returns its start: the first free cycle.
-    /// Where an earlier reservation is in the way, the rest follows after it. The operation that starts first should
-    /// keep the resource, but the other one has its grant already; the total use is right.
+    /// Reserves `n` cycles for an operation that starts at or after `t`, and returns its start: the first free cycle. The
+    /// remaining cycles skip earlier reservations. In the machine the operation that starts first would keep the resource, but
+    /// the other already has its grant; the total use is correct.
     #[inline(always)]
     pub fn book_cycles(&mut self, t: Cycle, n: u64) -> Cycle {
         let start = self.book(t);
@@ -185,8 +185,8 @@ impl Calendar {
     }
 }
 
-/// Moves a ring of words of 64 cycles each, which begins at `floor`, by `cycles`; `shift` is [`shift_word`] for such
-/// words. Returns the new floor.
+/// Moves a ring of words of 64 cycles each, which begins at `floor`, by `cycles`; `shift` is [`shift_word`] for such words.
+/// Returns the new floor.
 pub fn shift_words<W: Default>(
     ring: &mut [W],
     floor: Cycle,
@@ -211,35 +211,35 @@ pub fn shift_word(word: &mut u64, bits: u32, carry: &mut u64) {
     *carry = beyond;
 }
 
-/// The ring's word for cycle `t`.
+/// Returns the ring's word for cycle `t`.
 #[inline(always)]
 fn index(t: Cycle) -> usize {
     (t / 64) as usize % WORDS
 }
 
-/// A bus that carries one line per period; the period may be a fraction of a cycle.
+/// A bus that carries one line per period; a period can be a fraction of a cycle.
 #[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct LineBus {
     slots: Calendar,
-    /// Cycles for each line, times 256.
+    /// Cycles per line, times 256.
     period: u64,
     /// 2^64 / `period`, rounded up: multiplying by it divides, exactly for times below 2^56 / `period`.
     reciprocal: u64,
 }
 
 impl LineBus {
-    /// A bus with a period of `period_256 / 256` cycles for each line; at least two 256ths, which limit nothing.
+    /// Returns a bus with a period of `period_256 / 256` cycles per line, at least 2/256, which limits nothing.
     #[must_use]
     pub fn new(period_256: u64) -> LineBus {
         let period = period_256.max(2);
         LineBus { slots: Calendar::default(), period, reciprocal: u64::MAX / period + 1 }
     }
-    /// The slot that cycle `t` falls into.
+    /// Returns the slot that contains cycle `t`.
     #[inline(always)]
     fn slot(&self, t: Cycle) -> u64 {
         ((u128::from(t * 256) * u128::from(self.reciprocal)) >> 64) as u64
     }
-    /// No request before `now` follows.
+    /// Forgets the slots before `now`; no later request may be earlier.
     #[inline(always)]
     pub fn advance(&mut self, now: Cycle) {
         self.slots.advance(self.slot(now));
@@ -251,8 +251,8 @@ impl LineBus {
         let slot = self.slots.book(self.slot(t));
         t.max(self.start(slot))
     }
-    /// Reserves `n` slots (at least one) in order, each the first free one, the first at or after `t`. Returns when the
-    /// first starts, and when the last ends.
+    /// Reserves `n` slots (at least one) in order, each the first free one, starting at or after `t`. Returns when the first
+    /// starts and when the last ends.
     #[inline(always)]
     pub fn book_slots(&mut self, t: Cycle, n: u64) -> (Cycle, Cycle) {
         let slot = self.slot(t);
@@ -262,7 +262,7 @@ impl LineBus {
         }
         self.book_scattered_slots(t, n)
     }
-    /// The same, when the slots from `t` on are not all free.
+    /// As [`LineBus::book_slots`], when the slots from `t` on are not all free.
     #[inline(never)]
     fn book_scattered_slots(&mut self, t: Cycle, n: u64) -> (Cycle, Cycle) {
         let mut slot = self.slots.book(self.slot(t));
@@ -274,12 +274,12 @@ impl LineBus {
         }
         (first, end)
     }
-    /// When a slot begins.
+    /// Returns when a slot begins.
     #[inline(always)]
     fn start(&self, slot: u64) -> Cycle {
         (slot * self.period).div_ceil(256)
     }
-    /// Cycles for each line, rounded up.
+    /// Returns the cycles per line, rounded up.
     #[inline(always)]
     #[must_use]
     pub fn period(&self) -> Cycle {
@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn after_a_leap_what_was_reserved_is_reserved_later_by_its_length() {
+    fn a_fast_forward_moves_reservations_by_its_length() {
         for cycles in [0, 1, 64, 70, 127, 128, SPAN + 3, 10 * SPAN + 64] {
             let mut c = Calendar::default();
             c.advance(640);
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cycle_that_was_given_back_can_be_booked_even_where_all_were_known_to_be_taken() {
+    fn a_released_cycle_can_be_booked_even_in_a_range_known_to_be_full() {
         let mut c = Calendar::default();
         (0..200).for_each(|_| _ = c.book(0));
         c.release(130);
@@ -333,12 +333,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_to_be_full_is_skipped_and_nothing_else() {
+    fn only_ranges_known_to_be_full_are_skipped() {
         let (mut book, mut search) = (Calendar::default(), Calendar::default());
         for step in 0..20_000_u64 {
             book.advance(step);
             search.advance(step);
-            // Crowds in two places that move on, and beyond the ring.
+            // Crowds in two places that move forward, and beyond the ring.
             let t = step + [0, 500, 90, SPAN][step as usize % 4] + step * step % 37;
             let free = search.first_free(t);
             search.reserve(free);
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_work_of_some_cycles_starts_in_the_first_free_one_and_what_is_reserved_in_between_comes_on_top() {
+    fn a_long_operation_starts_in_the_first_free_cycle_and_skips_reserved_ones() {
         let mut c = Calendar::default();
         c.reserve(12);
         c.reserve(15);
@@ -363,7 +363,7 @@ mod tests {
         assert_eq!(c.book(SPAN + 3), SPAN + 3);
         c.advance(10 * SPAN + 16);
         assert_eq!(c.book(10 * SPAN + 6), 10 * SPAN + 6);
-        assert_eq!(c.book(0), 10 * SPAN, "asking for the past gets the floor");
+        assert_eq!(c.book(0), 10 * SPAN, "a request for the past gets the floor");
     }
 
     #[test]

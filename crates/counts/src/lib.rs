@@ -1,4 +1,4 @@
-//! What a run counts: the signals of the modelled hardware and the causes of cycles without a commit.
+//! What a run counts: the signals of the modelled hardware, and the causes of cycles without a commit.
 //!
 //! Depends on `std` only.
 

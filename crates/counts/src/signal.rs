@@ -1,8 +1,7 @@
-//! What the model counts, named as the PMU events that count it.
+//! What the model counts, named after the PMU events that count it.
 //!
-//! Counting is always on: `signals.add(Signal::CpuCycles, n)` is an array increment. What follows from
-//! static properties of instructions (instruction mix, floating-point operations) is not counted as it
-//! happens but derived from execution counts of blocks.
+//! Counting is always on: `signals.add(Signal::CpuCycles, n)` is an array increment. Counts that follow from static properties of
+//! instructions (instruction mix, floating-point operations) are derived from the execution counts of blocks.
 
 macro_rules! signals {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
@@ -19,7 +18,7 @@ macro_rules! signals {
             /// Number of signals.
             pub const COUNT: usize = Signal::ALL.len();
 
-            /// The name used in counters, reports and documents.
+            /// Returns the name used in counters, reports and documents.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -36,7 +35,7 @@ signals! {
     CpuCycles = "CPU_CYCLES",
     /// Instructions executed.
     InstRetired = "INST_RETIRED",
-    /// Instructions executed, MOVPRFX left out.
+    /// Instructions executed, without MOVPRFX.
     EffectiveInst = "EFFECTIVE_INST_SPEC",
     /// Micro-operations executed.
     Uop = "UOP_SPEC",
@@ -80,7 +79,7 @@ signals! {
     RobEmptyStqBusy = "ROB_EMPTY_STQ_BUSY",
     /// … because the core waits in WFE or WFI.
     WfeWfiCycle = "WFE_WFI_CYCLE",
-    /// … because the kernel works for the program: no event of a machine, whose kernel commits instructions.
+    /// … because the kernel works for the program. Not an event of a machine, whose kernel commits instructions.
     KernelCycles = "KERNEL_CYCLES",
     /// Only micro-operations that complete no instruction commit.
     UopOnlyCommit = "UOP_ONLY_COMMIT",
@@ -88,34 +87,34 @@ signals! {
     SingleMovprfxCommit = "SINGLE_MOVPRFX_COMMIT",
 
     // ---- pipelines ----
-    /// Cycles in which EAGA works.
+    /// Cycles in which EAGA is busy.
     EagaVal = "EAGA_VAL",
-    /// Cycles in which EAGB works.
+    /// Cycles in which EAGB is busy.
     EagbVal = "EAGB_VAL",
-    /// Cycles in which EXA works.
+    /// Cycles in which EXA is busy.
     ExaVal = "EXA_VAL",
-    /// Cycles in which EXB works.
+    /// Cycles in which EXB is busy.
     ExbVal = "EXB_VAL",
-    /// Cycles in which FLA works.
+    /// Cycles in which FLA is busy.
     FlaVal = "FLA_VAL",
-    /// Cycles in which FLB works.
+    /// Cycles in which FLB is busy.
     FlbVal = "FLB_VAL",
-    /// Cycles in which PRX works.
+    /// Cycles in which PRX is busy.
     PrxVal = "PRX_VAL",
-    /// Cycles in which load/store pipe 0 works.
+    /// Cycles in which load/store pipe 0 is busy.
     L1Pipe0Val = "L1_PIPE0_VAL",
-    /// Cycles in which load/store pipe 1 works.
+    /// Cycles in which load/store pipe 1 is busy.
     L1Pipe1Val = "L1_PIPE1_VAL",
     /// Requests of load, store and prefetch operations that pipe 0 completed.
     L1Pipe0Comp = "L1_PIPE0_COMP",
     /// … pipe 1.
     L1Pipe1Comp = "L1_PIPE1_COMP",
-    /// What inactive elements take away from those requests: 16 for one without any active element.
+    /// Sixteenths of these requests whose elements are inactive: 16 for one without an active element.
     L1Pipe0Inactive = "L1_PIPE0_INACTIVE",
     /// … of pipe 1.
     L1Pipe1Inactive = "L1_PIPE1_INACTIVE",
-    /// What inactive elements take away from the operations of FLA: 16 for one without any active element. The data of
-    /// plain stores count as such.
+    /// Sixteenths of FLA operations whose elements are inactive: 16 for one without an active element. Includes the data of plain
+    /// stores.
     FlaInactive = "FLA_INACTIVE",
     /// … of FLB.
     FlbInactive = "FLB_INACTIVE",
@@ -125,7 +124,7 @@ signals! {
     Gather2Flow = "L1_PIPE_COMP_GATHER_2FLOW",
     /// Gather pairs that took one flow.
     Gather1Flow = "L1_PIPE_COMP_GATHER_1FLOW",
-    /// Gather pairs that took none.
+    /// Gather pairs that took no flow.
     Gather0Flow = "L1_PIPE_COMP_GATHER_0FLOW",
     /// Flows of scatter stores.
     Scatter1Flow = "L1_PIPE_COMP_SCATTER_1FLOW",
@@ -187,49 +186,49 @@ signals! {
     L2dCacheMibmchPrf = "L2D_CACHE_MIBMCH_PRF",
     /// Sum over cycles of outstanding L2 cache misses.
     L2MissWait = "L2_MISS_WAIT",
-    /// … on demand, as far as main memory answers them.
+    /// … on demand, for the part that main memory serves.
     L2MissWaitMainDm = "L2_MISS_WAIT_MAIN_DM",
-    /// Cycles in which an L2 pipeline works, both banks together.
+    /// Cycles in which an L2 pipeline is busy, both banks together.
     L2PipeVal = "L2_PIPE_VAL",
     /// Lines read from local memory.
     BusReadTotalMem = "BUS_READ_TOTAL_MEM",
     /// Lines written to local memory.
     BusWriteTotalMem = "BUS_WRITE_TOTAL_MEM",
-    /// Lines read from main memory, behind a memory-side cache if there is one, of whichever CMG.
+    /// Lines read from main memory by any CMG, behind the memory-side cache if there is one.
     MainMemoryRead = "MAIN_MEMORY_READ",
-    /// Lines written to it.
+    /// Lines written to main memory.
     MainMemoryWrite = "MAIN_MEMORY_WRITE",
     /// Sum over cycles of reads outstanding at main memory.
     MainMemoryReadWait = "MAIN_MEMORY_READ_WAIT",
-    /// Lines read that the memory-side cache had.
+    /// Lines read that hit the memory-side cache.
     MemoryCacheHit = "MEMORY_CACHE_HIT",
-    /// Lines read that it had not.
+    /// Lines read that missed the memory-side cache.
     MemoryCacheMiss = "MEMORY_CACHE_MISS",
-    /// Lines that it wrote to main memory.
+    /// Lines that the memory-side cache wrote to main memory.
     MemoryCacheWb = "MEMORY_CACHE_WB",
-    /// Lines written to the memory of the machine's first CMG, by whichever CMG.
+    /// Lines written to the memory of the machine's first CMG, by any CMG.
     BusWriteTotalCmg0 = "BUS_WRITE_TOTAL_CMG0",
-    /// … of its second one.
+    /// … of its second CMG.
     BusWriteTotalCmg1 = "BUS_WRITE_TOTAL_CMG1",
-    /// … of its third one.
+    /// … of its third CMG.
     BusWriteTotalCmg2 = "BUS_WRITE_TOTAL_CMG2",
-    /// … of its fourth one.
+    /// … of its fourth CMG.
     BusWriteTotalCmg3 = "BUS_WRITE_TOTAL_CMG3",
-    /// Lines read from the memory of the machine's first CMG, by whichever CMG.
+    /// Lines read from the memory of the machine's first CMG, by any CMG.
     ReadMemCmg0 = "READ_MEM_CMG0",
-    /// … of its second one.
+    /// … of its second CMG.
     ReadMemCmg1 = "READ_MEM_CMG1",
-    /// … of its third one.
+    /// … of its third CMG.
     ReadMemCmg2 = "READ_MEM_CMG2",
-    /// … of its fourth one.
+    /// … of its fourth CMG.
     ReadMemCmg3 = "READ_MEM_CMG3",
-    /// Lines that another CMG got from the L2 cache of the machine's first CMG.
+    /// Lines that another CMG read from the L2 cache of the machine's first CMG.
     ReadL2Cmg0 = "READ_L2_CMG0",
-    /// … of its second one.
+    /// … of its second CMG.
     ReadL2Cmg1 = "READ_L2_CMG1",
-    /// … of its third one.
+    /// … of its third CMG.
     ReadL2Cmg2 = "READ_L2_CMG2",
-    /// … of its fourth one.
+    /// … of its fourth CMG.
     ReadL2Cmg3 = "READ_L2_CMG3",
 
     // ---- translation ----
@@ -263,7 +262,7 @@ signals! {
     PrdSpec = "PRD_SPEC",
     /// MOVPRFX.
     SveMovprfxSpec = "SVE_MOVPRFX_SPEC",
-    /// MOVPRFX that is not packed with the instruction behind it.
+    /// MOVPRFX that is not packed with the instruction after it.
     SveMovprfxUSpec = "SVE_MOVPRFX_U_SPEC",
     /// Prefetch instructions.
     PrfSpec = "PRF_SPEC",
@@ -289,21 +288,21 @@ signals! {
     DsbSpec = "DSB_SPEC",
     /// Data memory barriers.
     DmbSpec = "DMB_SPEC",
-    /// Moves between and within vector registers, from and to general ones.
+    /// Moves between and within vector registers, and from and to general-purpose registers.
     FpMvSpec = "FP_MV_SPEC",
-    /// Moves from one element to another, or to all.
+    /// Moves from one element to another, or to all elements.
     IelSpec = "IEL_SPEC",
-    /// Moves between general and vector registers, and choices between registers.
+    /// Moves between general-purpose and vector registers, and selections between registers.
     IregSpec = "IREG_SPEC",
-    /// Loads of SIMD&FP registers that are no SIMD instructions.
+    /// Loads of SIMD&FP registers that are not SIMD instructions.
     FpLdSpec = "FP_LD_SPEC",
-    /// Stores of SIMD&FP registers that are no SIMD instructions.
+    /// Stores of SIMD&FP registers that are not SIMD instructions.
     FpStSpec = "FP_ST_SPEC",
-    /// Loads of one element, or of a group of them, into all.
+    /// Loads that broadcast an element, or a group of elements, to the whole register.
     BcLdSpec = "BC_LD_SPEC",
-    /// Accesses that update their base register first.
+    /// Accesses that update their base register before the access.
     PreIndexSpec = "PRE_INDEX_SPEC",
-    /// Accesses that update their base register afterwards.
+    /// Accesses that update their base register after the access.
     PostIndexSpec = "POST_INDEX_SPEC",
     /// SIMD instructions.
     SimdInstRetired = "SIMD_INST_RETIRED",
@@ -325,9 +324,9 @@ signals! {
     AseSveLdSpec = "ASE_SVE_LD_SPEC",
     /// Stores of vector, SIMD&FP and predicate registers.
     AseSveStSpec = "ASE_SVE_ST_SPEC",
-    /// Loads of general registers.
+    /// Loads of general-purpose registers.
     BaseLdRegSpec = "BASE_LD_REG_SPEC",
-    /// Stores of general registers.
+    /// Stores of general-purpose registers.
     BaseStRegSpec = "BASE_ST_REG_SPEC",
     /// SVE LDR of whole registers.
     SveLdrRegSpec = "SVE_LDR_REG_SPEC",
@@ -349,7 +348,7 @@ signals! {
     BrReturnSpec = "BR_RETURN_SPEC",
     /// Indirect branches.
     BrIndirectSpec = "BR_INDIRECT_SPEC",
-    /// Floating-point operations of SVE instructions, for each 128 bits of vector length.
+    /// Floating-point operations of SVE instructions, per 128 bits of vector length.
     FpScaleOps = "FP_SCALE_OPS_SPEC",
     /// Floating-point operations of scalar and AdvSIMD instructions.
     FpFixedOps = "FP_FIXED_OPS_SPEC",
@@ -367,16 +366,15 @@ signals! {
     FpDpFixedOps = "FP_DP_FIXED_OPS_SPEC",
 }
 
-/// What counts lines written to the memory of each CMG of the machine; there are no events for more of them.
+/// The signals of lines written to the memory of each CMG; there are no events for further CMGs.
 pub const WRITES_TO_CMG: [Signal; 4] =
     [Signal::BusWriteTotalCmg0, Signal::BusWriteTotalCmg1, Signal::BusWriteTotalCmg2, Signal::BusWriteTotalCmg3];
 
-/// What counts lines read from the memory of each CMG of the machine. The machine has no such events.
+/// The signals of lines read from the memory of each CMG. The machine has no such events.
 pub const READS_FROM_MEMORY: [Signal; 4] =
     [Signal::ReadMemCmg0, Signal::ReadMemCmg1, Signal::ReadMemCmg2, Signal::ReadMemCmg3];
 
-/// What counts lines that come from the L2 cache of each CMG of the machine to another one. The machine has no such
-/// events.
+/// The signals of lines that another CMG read from the L2 cache of each CMG. The machine has no such events.
 pub const READS_FROM_L2: [Signal; 4] = [Signal::ReadL2Cmg0, Signal::ReadL2Cmg1, Signal::ReadL2Cmg2, Signal::ReadL2Cmg3];
 
 /// A count for every [`Signal`].
@@ -394,7 +392,7 @@ impl TryFrom<Vec<u64>> for Signals {
     type Error = &'static str;
 
     fn try_from(counts: Vec<u64>) -> Result<Signals, &'static str> {
-        counts.try_into().map(Signals).map_err(|_| "there is not one count for each signal")
+        counts.try_into().map(Signals).map_err(|_| "the number of counts differs from the number of signals")
     }
 }
 
@@ -410,7 +408,7 @@ impl Signals {
     pub fn add(&mut self, signal: Signal, n: u64) {
         self.0[signal as usize] += n;
     }
-    /// The count of `signal`.
+    /// Returns the count of `signal`.
     #[inline(always)]
     #[must_use]
     pub fn get(&self, signal: Signal) -> u64 {
@@ -420,11 +418,11 @@ impl Signals {
     pub fn set(&mut self, signal: Signal, n: u64) {
         self.0[signal as usize] = n;
     }
-    /// Every signal with its count, in order.
+    /// Iterates over all signals with their counts, in order.
     pub fn iter(&self) -> impl Iterator<Item = (Signal, u64)> + '_ {
         Signal::ALL.iter().map(|&s| (s, self.get(s)))
     }
-    /// Counts since `earlier`, a former state of the same counters.
+    /// Returns the counts since `earlier`, a previous state of the same counters.
     #[must_use]
     pub fn since(&self, earlier: &Signals) -> Signals {
         let mut out = Signals::default();
@@ -433,8 +431,8 @@ impl Signals {
         }
         out
     }
-    /// These counts come up to `later` ones of the same counters. Returns what was missing; a count that is ahead of
-    /// its later one stays.
+    /// Raises these counts to those of `later`, a later state of the same counters. Returns the increments; a count that is
+    /// already higher stays.
     pub fn advance(&mut self, later: &Signals) -> Signals {
         let mut missing = Signals::default();
         for (m, (a, b)) in missing.0.iter_mut().zip(self.0.iter_mut().zip(&later.0)) {
@@ -447,7 +445,7 @@ impl Signals {
     pub fn merge(&mut self, other: &Signals) {
         self.add_times(other, 1);
     }
-    /// Adds all counts of `other`, so `many` times.
+    /// Adds all counts of `other`, `many` times.
     pub fn add_times(&mut self, other: &Signals, many: u64) {
         for (a, b) in self.0.iter_mut().zip(&other.0) {
             *a += b * many;

@@ -1,7 +1,7 @@
 //! Why no instruction commits: the leaves of the PMU's cycle accounting.
 //!
-//! One table. The PMU's events are sums of leaves, so that they add up by construction; records, reports and documents
-//! take names and titles from here.
+//! The PMU's events are sums of leaves, so that they add up by construction. Records, reports and documents take names and titles
+//! from this table.
 
 use crate::{Signal, Signals};
 
@@ -20,22 +20,23 @@ macro_rules! stalls {
             /// Number of causes.
             pub const COUNT: usize = Stall::ALL.len();
 
-            /// The PMU's event that counts this cause, or the manual's name (lower case) of what follows from several.
+            /// Returns the PMU event that counts this cause, or in lower case the manual's name if it follows from several
+            /// events.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Stall::$variant => $name,)+ }
             }
-            /// Its name for people, as in the metrics of cycle accounting.
+            /// Returns its name for people, as in the metrics of cycle accounting.
             #[must_use]
             pub const fn title(self) -> &'static str {
                 match self { $(Stall::$variant => $title,)+ }
             }
-            /// The shortest name for people, for narrow columns.
+            /// Returns its shortest name, for narrow columns.
             #[must_use]
             pub const fn short(self) -> &'static str {
                 match self { $(Stall::$variant => $short,)+ }
             }
-            /// The events that count it, in addition to that of cycles without commit.
+            /// Returns the events that count it, in addition to that of cycles without commit.
             #[must_use]
             pub const fn events(self) -> &'static [Signal] {
                 match self { $(Stall::$variant => &[$(Signal::$signal),*],)+ }
@@ -45,7 +46,7 @@ macro_rules! stalls {
 }
 
 stalls! {
-    /// The oldest operation, a base instruction's memory access, has not missed as far as is known.
+    /// The oldest operation, a base instruction's memory access, is not known to have missed yet.
     BaseL1 = "ld_comp_wait_l1_hit_ex", "Integer load L1D wait", "int L1D", [LdCompWait, LdCompWaitEx];
     /// … is known to have missed the L1D cache.
     BaseL2 = "LD_COMP_WAIT_L1_MISS_EX", "Integer load L2 wait", "int L2",
@@ -53,17 +54,17 @@ stalls! {
     /// … is known to have missed the L2 cache.
     BaseMemory = "LD_COMP_WAIT_L2_MISS_EX", "Integer load memory wait", "int memory",
         [LdCompWait, LdCompWaitEx, LdCompWaitL2Miss, LdCompWaitL2MissEx];
-    /// The oldest operation, a SIMD&FP or SVE instruction's memory access, has not missed as far as is known.
+    /// The oldest operation, a SIMD&FP or SVE instruction's memory access, is not known to have missed yet.
     VectorL1 = "ld_comp_wait_l1_hit_fl", "FP load L1D wait", "FP L1D", [LdCompWait];
     /// … is known to have missed the L1D cache.
     VectorL2 = "ld_comp_wait_l1_miss_fl", "FP load L2 wait", "FP L2", [LdCompWait, LdCompWaitL1Miss];
     /// … is known to have missed the L2 cache.
     VectorMemory = "ld_comp_wait_l2_miss_fl", "FP load memory wait", "FP memory", [LdCompWait, LdCompWaitL2Miss];
-    /// The oldest operation, a base instruction's memory access, is complete but for a hardware prefetch that follows
-    /// it and for which no prefetch port is free.
+    /// The oldest operation, a base instruction's memory access, is complete, but no prefetch port is free for the hardware
+    /// prefetch that follows it.
     BasePrefetchPort = "LD_COMP_WAIT_PFP_BUSY_EX", "Prefetch port busy, hardware prefetch", "int PFP",
         [LdCompWait, LdCompWaitEx, LdCompWaitPfpBusy, LdCompWaitPfpBusyEx];
-    /// The same of a SIMD&FP or SVE instruction's memory access.
+    /// The same for a SIMD&FP or SVE instruction's memory access.
     VectorPrefetchPort = "ld_comp_wait_pfp_busy_fl", "Prefetch port busy, hardware prefetch", "FP PFP",
         [LdCompWait, LdCompWaitPfpBusy];
     /// The oldest operation, a prefetch instruction, has no prefetch port.
@@ -73,24 +74,23 @@ stalls! {
     BaseOperation = "ex_comp_wait", "Integer operation wait", "int op", [EuCompWait];
     /// The oldest operation, of a SIMD&FP or SVE instruction, is not complete.
     VectorOperation = "FL_COMP_WAIT", "FP operation wait", "FP op", [EuCompWait, FlCompWait];
-    /// The oldest operation hands a scatter's data over to store ports and is not complete: no cause that the machine
-    /// counts.
+    /// The oldest operation, which moves a scatter's data to store ports, is not complete. The machine has no event for this
+    /// cause.
     StoreData = "scatter_data_wait", "Scatter data wait", "scatter data", [];
     /// The oldest operation is an unresolved branch.
     Branch = "BR_COMP_WAIT", "Branch wait", "branch", [BrCompWait];
-    /// Nothing is in flight, mostly for want of instructions.
+    /// Nothing is in flight, mostly for lack of instructions.
     Fetch = "rob_empty_not_stq_busy", "Instruction fetch wait", "fetch", [RobEmpty];
     /// Nothing is in flight, because decoding waits for a store port.
     StorePort = "ROB_EMPTY_STQ_BUSY", "Store port busy", "store port", [RobEmpty, RobEmptyStqBusy];
     /// Nothing is in flight, because the core sleeps.
     Asleep = "WFE_WFI_CYCLE", "Barrier wait", "asleep", [RobEmpty, WfeWfiCycle];
-    /// The kernel works for the program: system calls, and taking and giving back pages. Its instructions are not
-    /// simulated, so that nothing is in flight; its time is that of the machine's description (tables `assumptions` and
-    /// `page_costs`).
+    /// The kernel works for the program: system calls, and the allocation and release of pages. Its instructions are not
+    /// simulated, so nothing is in flight; its time comes from the machine's description (tables `assumptions` and `page_costs`).
     Kernel = "KERNEL_CYCLES", "Kernel", "kernel", [RobEmpty, KernelCycles];
     /// Micro-operations commit, but none completes an instruction.
     UopOnly = "UOP_ONLY_COMMIT", "Micro-operations commit", "uops only", [UopOnlyCommit];
-    /// Only a MOVPRFX that is not packed commits.
+    /// Only an unpacked MOVPRFX commits.
     Movprfx = "SINGLE_MOVPRFX_COMMIT", "MOVPRFX commits", "MOVPRFX", [SingleMovprfxCommit];
 }
 
@@ -98,7 +98,7 @@ stalls! {
 pub type Stalls = [u64; Stall::COUNT];
 
 impl Signals {
-    /// Counts cycles without commit by their causes.
+    /// Adds cycles without commit to the counts, by cause.
     pub fn add_stalls(&mut self, stalls: &Stalls) {
         for (stall, &cycles) in Stall::ALL.iter().zip(stalls) {
             self.add(Signal::Commit0, cycles);
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cause_that_is_an_event_has_its_name_and_counts_it() {
+    fn a_cause_named_after_an_event_counts_that_event() {
         for stall in Stall::ALL {
             let event = Signal::ALL.iter().find(|signal| signal.name() == stall.name());
             assert_eq!(event.is_none(), stall.name() == stall.name().to_lowercase(), "{}", stall.name());

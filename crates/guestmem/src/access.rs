@@ -9,7 +9,7 @@ impl Memory {
     /// Loads a value at any alignment.
     ///
     /// # Errors
-    /// The fault, when a byte of it may not be read.
+    /// The fault, when one of its bytes may not be read.
     #[inline(always)]
     pub fn load<T: Pod>(&mut self, addr: u64) -> Result<T, MemFault> {
         match self.load_hit(addr) {
@@ -21,14 +21,14 @@ impl Memory {
     /// Stores a value at any alignment. A store that faults changes nothing.
     ///
     /// # Errors
-    /// The fault, when a byte of it may not be written.
+    /// The fault, when one of its bytes may not be written.
     #[inline(always)]
     pub fn store<T: Pod>(&mut self, addr: u64, value: T) -> Result<(), MemFault> {
         if self.store_hit(addr, value) { Ok(()) } else { self.store_slow(addr & ADDRESS, bytemuck::bytes_of(&value)) }
     }
 
-    /// The easy case of [`Memory::load`]: the translation is at hand and the value within one page. A
-    /// handler that leaves everything else to a function of its own needs no stack frame.
+    /// Fast path of [`Memory::load`]: the translation is cached and the value lies within one page. A caller that leaves all
+    /// other cases to a separate function needs no stack frame.
     #[inline(always)]
     #[must_use]
     pub fn load_hit<T: Pod>(&self, addr: u64) -> Option<T> {
@@ -43,7 +43,7 @@ impl Memory {
         self.arena.bytes.get(at..at + size_of::<T>()).map(bytemuck::pod_read_unaligned)
     }
 
-    /// The easy case of [`Memory::store`]; `false`, and nothing done, in all others.
+    /// Fast path of [`Memory::store`]; in all other cases it does nothing and returns `false`.
     #[inline(always)]
     #[must_use]
     pub fn store_hit<T: Pod>(&mut self, addr: u64, value: T) -> bool {
@@ -66,7 +66,7 @@ impl Memory {
     /// Fetches an instruction word.
     ///
     /// # Errors
-    /// The fault, when code may not be fetched there.
+    /// The fault, when the page is not executable.
     pub fn fetch(&mut self, addr: u64) -> Result<u32, MemFault> {
         let base = self.translate(addr, Touch::Fetch)?;
         let at = (base + (addr & (PAGE - 1) & !3)) as usize;
@@ -84,7 +84,7 @@ impl Memory {
         })
     }
 
-    /// Writes bytes; checked as a whole first, so that a fault leaves memory unchanged.
+    /// Writes bytes. All pages are checked first, so a fault leaves memory unchanged.
     ///
     /// # Errors
     /// The fault, when a byte may not be written.
@@ -92,7 +92,7 @@ impl Memory {
         self.write_as(addr, bytes, Touch::Write)
     }
 
-    /// Writes bytes into mapped pages whatever their rights: for the loader.
+    /// Writes bytes into mapped pages regardless of their rights: for the loader.
     ///
     /// # Errors
     /// The fault, when a byte is not mapped.
@@ -113,10 +113,10 @@ impl Memory {
         self.each_page(addr, len as usize, Touch::Write, |arena, at, range| arena[at..at + range.len()].fill(0))
     }
 
-    /// Whether every byte of the range can be touched so, without doing it (beyond backing the pages).
+    /// Checks that every byte of the range allows this kind of access, and backs the pages.
     ///
     /// # Errors
-    /// The fault at the first byte that cannot.
+    /// The fault at the first byte that does not.
     pub fn check(&mut self, addr: u64, len: u64, touch: Touch) -> Result<(), MemFault> {
         let addr = addr & ADDRESS;
         self.each_page(addr, len as usize, touch, |_, _, _| ())
@@ -190,7 +190,8 @@ impl Memory {
         Ok(())
     }
 
-    /// The arena offset of the page that holds `addr`. Checks rights, backs the page if need be and keeps the translation.
+    /// Returns the arena offset of the page that holds `addr`. Checks rights, backs the page if necessary and caches the
+    /// translation.
     fn translate(&mut self, addr: u64, touch: Touch) -> Result<u64, MemFault> {
         let translation = self.spaces.active_mut().translate(&mut self.arena, addr, touch)?;
         let base = translation.base;
@@ -198,7 +199,7 @@ impl Memory {
         Ok(base)
     }
 
-    /// Physical (arena) address of a virtual address, if its page is backed.
+    /// Returns the physical (arena) address of a virtual address, if its page is backed.
     #[must_use]
     pub fn physical(&self, addr: u64) -> Option<u64> {
         self.spaces.active().physical(addr)

@@ -1,5 +1,5 @@
-//! Guest pages: one large anonymous mapping, reserved but not committed by the host, for all address spaces of
-//! a run. A page's number in it times [`PAGE`] is its physical address.
+//! Guest pages: one large anonymous mapping for all address spaces of a run, reserved but not committed by the host. A page's
+//! number in it times [`PAGE`] is its physical address.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,22 +15,22 @@ pub(super) struct Arena {
     pub(super) bytes: MmapMut,
     /// Pages handed out so far.
     used: u32,
-    /// Pages given back; they must be cleared before use.
+    /// Released pages; they must be cleared before reuse.
     free: Vec<u32>,
-    /// Most pages that may be in use at a time.
+    /// Maximum number of pages in use.
     limit: u32,
-    /// Bytes of the limit that are used for something else than pages.
+    /// Bytes of the limit that are used for something other than pages.
     elsewhere: u64,
     /// Bytes of the limit that the simulator holds on the program's behalf.
     reserved: u64,
-    /// Bytes of tables of pages, of all address spaces, beyond those that each of them has for certain.
+    /// Bytes of page tables of all address spaces, beyond those included in each address space.
     tables: u64,
-    /// Pages in use by more than one address space, with the number of further ones.
+    /// Pages in use by more than one address space, with the number of additional users.
     sharers: HashMap<u32, u32>,
 }
 
 impl Arena {
-    /// Room for `limit` bytes of pages.
+    /// Reserves room for `limit` bytes of pages.
     pub(super) fn new(limit: u64) -> std::io::Result<Arena> {
         let limit = u32::try_from(limit.div_ceil(PAGE)).unwrap_or(u32::MAX).max(1);
         let bytes = reserve(limit)?;
@@ -46,7 +46,7 @@ impl Arena {
         })
     }
 
-    /// A copy with the same pages.
+    /// Returns a copy with the same pages.
     pub(super) fn try_clone(&self) -> std::io::Result<Arena> {
         let mut bytes = reserve(self.limit)?;
         for (at, page) in self.contents() {
@@ -56,7 +56,7 @@ impl Arena {
         Ok(Arena { bytes, free, sharers, ..*self })
     }
 
-    /// The pages in use that are not all zeros, with their places.
+    /// Iterates over the pages in use that are not all zeros, with their offsets.
     fn contents(&self) -> impl Iterator<Item = (usize, &[u8])> {
         let free: HashSet<u32> = self.free.iter().copied().collect();
         let pages = self.bytes[..self.used as usize * PAGE as usize].chunks(PAGE as usize);
@@ -65,7 +65,7 @@ impl Arena {
         written.map(|(number, page)| (number as usize * PAGE as usize, page))
     }
 
-    /// How many bytes of the limit something else than pages uses.
+    /// Sets the bytes of the limit that are used for something other than pages.
     pub(super) fn set_elsewhere(&mut self, bytes: u64) {
         self.elsewhere = bytes;
     }
@@ -74,45 +74,45 @@ impl Arena {
         self.elsewhere
     }
 
-    /// How many bytes of the limit are held on the program's behalf.
+    /// Sets the bytes of the limit that the simulator holds on the program's behalf.
     pub(super) fn set_reserved(&mut self, bytes: u64) {
         self.reserved = bytes;
     }
 
-    /// An address space has a table of `bytes` bytes more. Whether there is room for it.
+    /// Accounts for a further table of `bytes` bytes. Returns whether there is room for it.
     pub(super) fn take_table(&mut self, bytes: u64) -> bool {
         let fits = self.room() >= bytes;
         self.tables += if fits { bytes } else { 0 };
         fits
     }
 
-    /// An address space has tables of `bytes` bytes less.
+    /// Accounts for the release of tables of `bytes` bytes.
     pub(super) fn release_tables(&mut self, bytes: u64) {
         self.tables = self.tables.saturating_sub(bytes);
     }
 
-    /// Pages handed out so far, including those that have been given back.
+    /// Returns the number of pages handed out so far, including released ones.
     pub(super) fn used(&self) -> u32 {
         self.used
     }
 
-    /// Bytes that may still be used.
+    /// Returns the bytes still available.
     pub(super) fn room(&self) -> u64 {
         let used = self.used_bytes() + self.elsewhere + self.reserved + self.tables;
         self.limit().saturating_sub(used)
     }
 
-    /// Bytes that may be used in all.
+    /// Returns the limit in bytes.
     pub(super) fn limit(&self) -> u64 {
         u64::from(self.limit) * PAGE
     }
 
-    /// Bytes of pages in use.
+    /// Returns the bytes of pages in use.
     pub(super) fn used_bytes(&self) -> u64 {
         (u64::from(self.used) - self.free.len() as u64) * PAGE
     }
 
-    /// A page of zeros for one address space. `None`: no room.
+    /// Returns a zeroed page for one address space, or `None` if there is no room.
     pub(super) fn take(&mut self) -> Option<u32> {
         if self.room() < PAGE {
             return None;
@@ -126,7 +126,7 @@ impl Arena {
         Some(self.used - 1)
     }
 
-    /// One address space uses `page` no longer.
+    /// Drops one address space's use of `page`.
     pub(super) fn release(&mut self, page: u32) {
         match self.sharers.get_mut(&page) {
             Some(1) => {
@@ -137,17 +137,17 @@ impl Arena {
         }
     }
 
-    /// One more address space uses `page`.
+    /// Adds another address space's use of `page`.
     pub(super) fn share(&mut self, page: u32) {
         *self.sharers.entry(page).or_default() += 1;
     }
 
-    /// Whether several address spaces use `page`.
+    /// Returns whether several address spaces use `page`.
     pub(super) fn is_shared(&self, page: u32) -> bool {
         self.sharers.contains_key(&page)
     }
 
-    /// A copy of `page` for one of the address spaces that use it. `None`: no room.
+    /// Returns a copy of `page` for one of the address spaces that use it, or `None` if there is no room.
     pub(super) fn copy(&mut self, page: u32) -> Option<u32> {
         let copy = self.take()?;
         let from = (u64::from(page) * PAGE) as usize;
@@ -157,11 +157,11 @@ impl Arena {
     }
 }
 
-/// Address space of the host for `pages` pages, of which none is committed.
+/// Reserves host address space for `pages` pages without committing any.
 fn reserve(pages: u32) -> std::io::Result<MmapMut> {
     let bytes = MmapOptions::new().len((u64::from(pages) * PAGE) as usize).no_reserve_swap().map_anon()?;
-    // Pages are handed out in order and fill the host's large ones, of which its TLB needs few. A host that has none goes
-    // on without.
+    // Pages are handed out in order and fill the host's huge pages, which need few TLB entries. A host without huge pages works
+    // without.
     #[cfg(target_os = "linux")]
     bytes.advise(memmap2::Advice::HugePage).ok();
     Ok(bytes)
@@ -200,7 +200,7 @@ impl<'de> Deserialize<'de> for Arena {
         let mut bytes = reserve(limit).map_err(D::Error::custom)?;
         for (at, Page(page)) in pages {
             let place = usize::try_from(at).ok().and_then(|at| bytes.get_mut(at..)?.get_mut(..page.len()));
-            place.ok_or_else(|| D::Error::custom("a page beyond the end of the memory"))?.copy_from_slice(&page);
+            place.ok_or_else(|| D::Error::custom("a page lies beyond the end of memory"))?.copy_from_slice(&page);
         }
         let sharers = sharers.into_iter().collect();
         Ok(Arena { bytes, used, free, limit, elsewhere, reserved, tables, sharers })

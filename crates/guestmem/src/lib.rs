@@ -1,15 +1,15 @@
 //! Guest memory: the pages of all address spaces of a run, and the address spaces.
 //!
-//! Guest pages live in one large anonymous mapping, the *arena*; a page's offset in it serves as its physical
-//! address. Every access goes through a translation that yields an arena offset, and then through the bounds
-//! check of a slice: there is no way to name host memory outside the arena.
+//! Guest pages live in one large anonymous mapping, the *arena*; a page's offset in it serves as its physical address. Every
+//! access goes through a translation that yields an arena offset, and then through the bounds check of a slice: host memory
+//! outside the arena cannot be addressed.
 //!
-//! One address space is *active*: accesses use its translations, as those of a core use the tables that `TTBR0` names.
-//! [`Memory::activate`] selects another one. [`Memory::fork`] makes a copy of an address space that shares its pages
-//! until either side stores to them.
+//! One address space is *active*: accesses use its translations, as a core uses the tables that `TTBR0` names.
+//! [`Memory::activate`] selects another. [`Memory::fork`] copies an address space; the copy shares its pages until either side
+//! stores to them.
 //!
-//! Pages are backed on first touch. The unit of mapping and protection is [`PAGE`]; the page size that the
-//! *modelled* machine uses for a segment is up to the timing model.
+//! Pages are backed on first touch. The unit of mapping and protection is [`PAGE`]; the page size that the *modelled* machine
+//! uses for a segment is up to the timing model.
 
 mod access;
 mod arena;
@@ -35,7 +35,7 @@ const PAGE_SHIFT: u32 = 16;
 /// First address beyond user space (48-bit virtual addresses).
 pub const USER_END: u64 = 1 << 48;
 
-/// Address bits that count: user space runs with top-byte-ignore.
+/// Significant address bits: user space runs with top-byte-ignore.
 const ADDRESS: u64 = (1 << 56) - 1;
 
 /// Access rights.
@@ -73,14 +73,14 @@ pub enum Touch {
     Fetch,
 }
 
-/// An access the address space does not allow.
+/// An access that the address space does not allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemFault {
     /// The address of the first byte that could not be accessed.
     pub addr: u64,
     /// What was attempted.
     pub touch: Touch,
-    /// The address is mapped, with other rights (`SEGV_ACCERR`), or not at all (`SEGV_MAPERR`).
+    /// Whether the address is mapped, but with other rights (`SEGV_ACCERR`), or not at all (`SEGV_MAPERR`).
     pub mapped: bool,
     /// The machine has no page left to back the address (reported as `SIGBUS`).
     pub out_of_memory: bool,
@@ -121,24 +121,24 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// A copy of all pages and address spaces.
+    /// Returns a copy of all pages and address spaces.
     ///
     /// # Errors
-    /// When the host refuses to reserve that much address space.
+    /// When the host cannot reserve that much address space.
     pub fn try_clone(&self) -> std::io::Result<Memory> {
         Ok(Memory { arena: self.arena.try_clone()?, tlb: Tlb::default(), spaces: self.spaces.clone() })
     }
 
-    /// Whether every page of every address space is one that the memory has. Memory from a damaged snapshot may have others.
+    /// Returns whether every page of every address space exists. In memory from a damaged snapshot, it may not.
     #[must_use]
     pub fn is_consistent(&self) -> bool {
         self.spaces.are_within(self.arena.used())
     }
 
-    /// Memory with one address space, active and empty, that may hold up to `limit` bytes of backed pages.
+    /// Returns memory with one address space, active and empty, that may hold up to `limit` bytes of backed pages.
     ///
     /// # Errors
-    /// When the host refuses to reserve that much address space.
+    /// When the host cannot reserve that much address space.
     pub fn new(limit: u64) -> std::io::Result<Memory> {
         Ok(Memory { arena: Arena::new(limit)?, tlb: Tlb::default(), spaces: Spaces::new() })
     }

@@ -16,7 +16,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Removes all mappings in `[start, start + len)`; their contents are lost.
+    /// Removes all mappings in `[start, start + len)`, with their contents.
     ///
     /// # Errors
     /// [`MapError::BadRange`].
@@ -38,8 +38,8 @@ impl Memory {
     /// Changes the rights of `[start, start + len)`.
     ///
     /// # Errors
-    /// [`MapError::BadRange`], or [`MapError::NotMapped`] when a page of the range is not mapped (the
-    /// pages before it have changed by then, as under Linux).
+    /// [`MapError::BadRange`], or [`MapError::NotMapped`] when a page of the range is not mapped (the pages before it have
+    /// already changed, as under Linux).
     pub fn protect(&mut self, start: u64, len: u64, prot: Prot) -> Result<(), MapError> {
         let end = checked_range(start, len)?;
         let space = self.spaces.active_mut();
@@ -65,26 +65,26 @@ impl Memory {
         space.release_pages(&mut self.arena, start, end);
     }
 
-    /// The region that holds `addr`.
+    /// Returns the region that holds `addr`.
     #[must_use]
     pub fn region_at(&self, addr: u64) -> Option<&Region> {
         self.spaces.active().region_at(addr)
     }
-    /// All regions, lowest first.
+    /// Iterates over all regions, lowest first.
     pub fn regions(&self) -> impl Iterator<Item = &Region> {
         self.spaces.active().regions.values()
     }
-    /// A number that changes whenever the set of mapped ranges may have changed.
+    /// Returns a number that changes whenever the set of mapped ranges may have changed.
     #[inline(always)]
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.spaces.active().generation
     }
-    /// Takes the addresses of the pages ([`PAGE`]) that were touched first since the last call, in that order.
+    /// Takes the addresses of the pages ([`PAGE`]) that were first touched since the last call, in that order.
     pub fn take_fresh(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.spaces.active_mut().fresh)
     }
-    /// Whether there are any.
+    /// Returns whether there are such pages.
     #[inline(always)]
     #[must_use]
     pub fn has_fresh(&self) -> bool {

@@ -1,8 +1,8 @@
-//! What parts of an address space are for.
+//! What parts of an address space are used for.
 
 use serde::{Deserialize, Serialize};
 
-/// What a region is for; a machine may give each its own page size.
+/// What a region is used for; a machine may give each its own page size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Segment {
     /// Program text and read-only data.
@@ -21,18 +21,18 @@ pub enum Segment {
     Mmap,
     /// Shared anonymous `mmap`.
     Shared,
-    /// File-backed `mmap`, and whatever else the kernel provides.
+    /// File-backed `mmap`, and other mappings that the kernel provides.
     File,
 }
 
 impl Segment {
-    /// Whether it starts as zeros and is from no file.
+    /// Returns whether it starts as zeros and does not come from a file.
     #[must_use]
     pub fn is_anonymous(self) -> bool {
         !matches!(self, Segment::Text | Segment::Data | Segment::File)
     }
 
-    /// Its name in settings and reports.
+    /// Returns its name in settings and reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -48,7 +48,7 @@ impl Segment {
         }
     }
 
-    /// All of them.
+    /// All segments.
     pub const ALL: [Segment; 9] = [
         Segment::Text,
         Segment::Data,

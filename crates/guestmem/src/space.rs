@@ -9,20 +9,20 @@ use super::tlb::Tlb;
 use super::watch::Watch;
 use super::{ADDRESS, MapError, MemFault, Memory, PAGE, PAGE_SHIFT, Region, Touch};
 
-/// Names an address space of a [`Memory`], until that one is removed.
+/// Identifies an address space of a [`Memory`] until it is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SpaceId(u32);
 
-/// Pages of 4 GiB of address space; entry: arena page number plus one, or 0 when not backed.
+/// Page table for 4 GiB of address space; entry: arena page number plus one, or 0 if not backed.
 pub(super) type Leaf = Box<[u32]>;
 pub(super) const LEAF_BITS: u32 = 16;
 pub(super) const LEAF_BYTES: u64 = 4 << LEAF_BITS;
 const LEAVES: usize = 1 << (48 - PAGE_SHIFT - LEAF_BITS);
 
-/// Tables that each address space has without their counting against the limit: for text, heap, mappings and stack.
+/// Tables that each address space has without counting against the limit: for text, heap, mappings and stack.
 const INCLUDED_TABLES: u64 = 4;
 
-/// Where a page is, and how it may be accessed without another look at its region.
+/// Where a page is, and how it may be accessed without looking up its region.
 pub(super) struct Translation {
     /// Arena offset of the page.
     pub base: u64,
@@ -36,9 +36,9 @@ pub(super) struct Space {
     pub regions: BTreeMap<u64, Region>,
     #[serde(with = "tables")]
     leaves: Vec<Option<Leaf>>,
-    /// How many of `leaves` there are.
+    /// Number of `leaves` present.
     tables: u64,
-    /// Addresses of the pages backed since [`Memory::take_fresh`] was called last.
+    /// Addresses of the pages backed since the last call of [`Memory::take_fresh`].
     pub fresh: Vec<u64>,
     /// Counts changes of `regions`.
     pub generation: u64,
@@ -48,13 +48,13 @@ pub(super) struct Space {
     tlb: Option<Tlb>,
 }
 
-/// Tables of pages, as the entries that are in use.
+/// Serialises page tables as the entries in use.
 mod tables {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     use super::{LEAF_BITS, LEAVES, Leaf};
 
-    /// The number of a table, and its entries that are not 0 with their places.
+    /// A table's number, and its nonzero entries with their indices.
     type Saved = (u32, Vec<(u32, u32)>);
 
     pub(super) fn serialize<S: Serializer>(leaves: &[Option<Leaf>], serializer: S) -> Result<S::Ok, S::Error> {
@@ -64,7 +64,7 @@ mod tables {
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Option<Leaf>>, D::Error> {
-        let out_of_range = || serde::de::Error::custom("a page beyond the end of an address space");
+        let out_of_range = || serde::de::Error::custom("a page lies beyond the end of its address space");
         let mut leaves = vec![None; LEAVES];
         for (number, entries) in Vec::<Saved>::deserialize(deserializer)? {
             let mut leaf: Leaf = vec![0; 1 << LEAF_BITS].into();
@@ -108,7 +108,7 @@ impl Space {
         self.regions.range(..=addr).next_back().map(|(_, r)| r).filter(|r| addr < r.end)
     }
 
-    /// Makes `at` a region boundary, if it lies inside a region.
+    /// Makes `at` a region boundary if it lies inside a region.
     pub(super) fn split(&mut self, at: u64) {
         let Some((&key, &region)) = self.regions.range(..at).next_back() else {
             return;
@@ -119,17 +119,17 @@ impl Space {
         }
     }
 
-    /// Bytes of the tables that say where its pages are.
+    /// Returns the bytes of its page tables.
     pub(super) fn table_bytes(&self) -> u64 {
         self.tables * LEAF_BYTES
     }
 
-    /// Bytes of tables that count against the limit.
+    /// Returns the bytes of tables that count against the limit.
     fn counted_table_bytes(&self) -> u64 {
         self.tables.saturating_sub(INCLUDED_TABLES) * LEAF_BYTES
     }
 
-    /// The arena page number plus one of a page, or 0: where to read and write it. `None`: there is no such address, or no
+    /// Returns a page's table entry: its arena page number plus one, or 0. `None`: the address does not exist, or there is no
     /// room for a table.
     fn entry(&mut self, arena: &mut Arena, page: u64) -> Option<&mut u32> {
         let leaf = self.leaves.get_mut((page >> LEAF_BITS) as usize)?;
@@ -143,7 +143,7 @@ impl Space {
         Some(&mut leaf[page as usize & ((1 << LEAF_BITS) - 1)])
     }
 
-    /// Arena offset of a page, which is backed with zeros now if it was not. `None`: no room.
+    /// Returns the arena offset of a page, and backs it with zeros if necessary. `None`: no room.
     fn backing(&mut self, arena: &mut Arena, page: u64) -> Option<u64> {
         let entry = self.entry(arena, page)?;
         if *entry == 0 {
@@ -155,7 +155,7 @@ impl Space {
         Some(u64::from(*entry - 1) * PAGE)
     }
 
-    /// The same for a store: a page that another address space uses too is copied first, unless its region is `shared`.
+    /// The same for a store: a page that another address space also uses is copied first, unless its region is `shared`.
     pub(super) fn own_backing(&mut self, arena: &mut Arena, page: u64, shared: bool) -> Option<u64> {
         let base = self.backing(arena, page)?;
         let number = (base / PAGE) as u32;
@@ -167,7 +167,7 @@ impl Space {
         Some(u64::from(copy) * PAGE)
     }
 
-    /// Checks an access to `addr` and backs its page if need be.
+    /// Checks an access to `addr` and backs its page if necessary.
     pub(super) fn translate(&mut self, arena: &mut Arena, addr: u64, touch: Touch) -> Result<Translation, MemFault> {
         let fault = |mapped| MemFault { addr, touch, mapped, out_of_memory: false };
         let &Region { prot, shared, .. } = self.region_at(addr).ok_or(fault(false))?;
@@ -190,7 +190,7 @@ impl Space {
         Ok(Translation { base, readable: prot.read, writable })
     }
 
-    /// Arena offset of an address whose page is backed.
+    /// Returns the arena offset of an address whose page is backed.
     pub(super) fn physical(&self, addr: u64) -> Option<u64> {
         let addr = addr & ADDRESS;
         let page = addr >> PAGE_SHIFT;
@@ -199,7 +199,7 @@ impl Space {
         (entry != 0).then(|| u64::from(entry - 1) * PAGE + (addr & (PAGE - 1)))
     }
 
-    /// Gives back the pages of `[start, end)`.
+    /// Releases the pages of `[start, end)`.
     pub(super) fn release_pages(&mut self, arena: &mut Arena, start: u64, end: u64) {
         let mut page = start >> PAGE_SHIFT;
         let last = end.div_ceil(PAGE);
@@ -213,13 +213,13 @@ impl Space {
                     }
                     page += 1;
                 }
-                // Nothing is backed in this leaf: on to the next.
+                // Nothing is backed in this leaf: continue with the next.
                 _ => page = ((page >> LEAF_BITS) + 1) << LEAF_BITS,
             }
         }
     }
 
-    /// Gives back every page, region and table.
+    /// Releases every page, region and table.
     fn clear(&mut self, arena: &mut Arena) {
         let all: Vec<(u64, u64)> = self.regions.values().map(|r| (r.start, r.end)).collect();
         for (start, end) in all {
@@ -233,7 +233,7 @@ impl Space {
         self.generation += 1;
     }
 
-    /// A copy that shares its pages.
+    /// Returns a copy that shares its pages.
     ///
     /// # Errors
     /// When there is no room to back the shared regions, or for the tables.
@@ -266,7 +266,7 @@ impl Spaces {
         Spaces { list: vec![Some(Space::new())], active: 0 }
     }
 
-    /// Whether the active address space exists and no address space has another page than the first `pages` of the arena.
+    /// Returns whether the active address space exists and all address spaces use only the first `pages` pages of the arena.
     pub(super) fn are_within(&self, pages: u32) -> bool {
         let entries = self.list.iter().flatten().flat_map(|space| space.leaves.iter().flatten());
         let within = entries.flat_map(|leaf| leaf.iter()).all(|&entry| entry <= pages);
@@ -294,7 +294,7 @@ impl Spaces {
 }
 
 impl Memory {
-    /// The active address space.
+    /// Returns the active address space.
     #[must_use]
     pub fn active(&self) -> SpaceId {
         SpaceId(self.spaces.active)
@@ -320,8 +320,8 @@ impl Memory {
         self.spaces.insert(Space::new())
     }
 
-    /// Adds a copy of the active address space. The two share regions mapped as shared; of all others they have
-    /// copies, made page by page when one of them stores.
+    /// Adds a copy of the active address space. The two share regions mapped as shared; all others are copied on write, page by
+    /// page.
     ///
     /// # Errors
     /// When there is no room to back the shared regions, or for the tables.
@@ -336,7 +336,7 @@ impl Memory {
     /// # Panics
     /// When it is active or has been removed before.
     pub fn remove_space(&mut self, id: SpaceId) {
-        assert_ne!(id.0, self.spaces.active, "the active address space stays");
+        assert_ne!(id.0, self.spaces.active, "the active address space is not removed");
         let mut space = self.spaces.list[id.0 as usize].take().expect("address spaces are removed once");
         space.clear(&mut self.arena);
     }
@@ -347,7 +347,7 @@ impl Memory {
         self.spaces.active_mut().clear(&mut self.arena);
     }
 
-    /// Makes parent and child of later forks share `[start, start + len)` (`MAP_SHARED`).
+    /// Makes parent and child share `[start, start + len)` (`MAP_SHARED`) in later forks.
     ///
     /// # Errors
     /// [`MapError::BadRange`].
@@ -371,7 +371,7 @@ mod tests {
     const PRIVATE: u64 = 0x1_0000;
     const SHARED: u64 = 0x5_0000;
 
-    /// Memory with the parent active, the parent and the child.
+    /// Returns memory after a fork, with the parent active, and the IDs of parent and child.
     fn forked() -> (Memory, SpaceId, SpaceId) {
         let mut mem = Memory::new(16 * PAGE).expect("reserve");
         mem.map(PRIVATE, PAGE, Prot::RW, Segment::Mmap).unwrap();
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_fork_private_memory_is_separate_and_shared_memory_common() {
+    fn after_a_fork_private_memory_is_separate_and_shared_memory_is_shared() {
         let (mut mem, parent, child) = forked();
         mem.store(PRIVATE, 2u32).unwrap();
         mem.store(SHARED, 3u32).unwrap();
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn stores_after_a_load_of_a_common_page_still_copy_it() {
+    fn a_store_after_a_load_of_a_shared_page_still_copies_it() {
         let (mut mem, _, child) = forked();
         assert_eq!(mem.load::<u32>(PRIVATE), Ok(1));
         mem.store(PRIVATE, 2u32).unwrap();
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_come_back_when_the_last_address_space_drops_them() {
+    fn pages_are_released_when_the_last_address_space_drops_them() {
         let (mut mem, parent, child) = forked();
         assert_eq!(mem.backed_bytes(), 2 * PAGE);
         mem.activate(child);
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_space_that_is_removed_gives_its_pages_back_and_its_number_is_used_again() {
+    fn a_removed_address_space_releases_its_pages_and_its_number_is_reused() {
         let (mut mem, _, child) = forked();
         mem.store(PRIVATE, 2u32).unwrap();
         assert_eq!(mem.backed_bytes(), 3 * PAGE);
@@ -433,10 +433,10 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_and_what_comes_back_from_bytes_have_the_same_contents_and_are_separate() {
+    fn a_clone_and_a_deserialised_copy_have_the_same_contents_and_are_independent() {
         let (mut mem, parent, child) = forked();
         let bytes = postcard::to_stdvec(&mem).expect("serialised");
-        // Pages that are not zero: one, of which the child has the same. The shared one has been backed and not written.
+        // One page is not zero, the parent's and the child's. The shared one has been backed but not written.
         assert!((PAGE as usize..2 * PAGE as usize).contains(&bytes.len()), "{} bytes", bytes.len());
         let restored: Memory = postcard::from_bytes(&bytes).expect("deserialised");
         assert!(restored.is_consistent());

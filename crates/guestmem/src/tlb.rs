@@ -1,4 +1,4 @@
-//! The translations that guest accesses use. They exist for the simulator's speed only.
+//! Cached translations for guest accesses. They affect only the simulator's speed.
 
 use super::{PAGE_SHIFT, space::Translation};
 
@@ -26,20 +26,20 @@ impl Default for Tlb {
 }
 
 impl Tlb {
-    /// The entry that would hold the translation of an address.
+    /// Returns the entry that would hold the translation of an address.
     #[inline(always)]
     pub(super) fn entry(&self, addr: u64) -> &Entry {
         &self.0[(addr >> PAGE_SHIFT) as usize & (ENTRIES - 1)]
     }
 
-    /// Keeps a translation.
+    /// Caches a translation.
     pub(super) fn insert(&mut self, page: u64, translation: Translation) {
         let Translation { base, readable, writable } = translation;
         let page_if = |allowed| if allowed { page } else { u64::MAX };
         self.0[page as usize & (ENTRIES - 1)] = Entry { read: page_if(readable), write: page_if(writable), base };
     }
 
-    /// From now on stores to a page take the slow path.
+    /// Makes later stores to a page take the slow path.
     pub(super) fn forbid_stores(&mut self, page: u64) {
         let entry = &mut self.0[page as usize & (ENTRIES - 1)];
         if entry.write == page {

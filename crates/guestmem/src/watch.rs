@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ADDRESS, Memory, PAGE_SHIFT};
 
-/// Ranges of addresses, and those of them that have been written.
+/// The watched address ranges, and those of them that have been written.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct Watch {
     watched: Vec<Range<u64>>,
@@ -14,12 +14,12 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Whether stores to a page must be looked at.
+    /// Returns whether stores to a page must be checked.
     pub(super) fn has_page(&self, page: u64) -> bool {
         self.watched.iter().any(|range| (range.start >> PAGE_SHIFT..=(range.end - 1) >> PAGE_SHIFT).contains(&page))
     }
 
-    /// These addresses are written, or mean something else from now on.
+    /// Records that this range has been written or remapped.
     pub(super) fn note(&mut self, range: Range<u64>) {
         let meets = |other: &&Range<u64>| range.start < other.end && other.start < range.end;
         for watched in self.watched.iter().filter(meets) {
@@ -31,7 +31,7 @@ impl Watch {
 }
 
 impl Memory {
-    /// From now on stores to these ranges of addresses, and no others, are noted. None of them is empty.
+    /// Watches these address ranges for stores, and no others. None may be empty.
     pub fn watch(&mut self, ranges: Vec<Range<u64>>) {
         for range in &ranges {
             for page in (range.start & ADDRESS) >> PAGE_SHIFT..=((range.end - 1) & ADDRESS) >> PAGE_SHIFT {
@@ -41,7 +41,7 @@ impl Memory {
         self.spaces.active_mut().watch.watched = ranges;
     }
 
-    /// Whether a place that is watched has been written.
+    /// Returns whether a watched range has been written.
     #[inline(always)]
     #[must_use]
     pub fn has_written(&self) -> bool {
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_to_a_watched_place_is_noted_and_one_beside_it_is_not() {
+    fn a_store_to_a_watched_address_is_recorded_and_one_next_to_it_is_not() {
         let mut m = watching();
         m.store(AT, 2u64).unwrap();
         m.store(AT + 16, 2u64).unwrap();
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_writes_is_noted_too() {
+    fn kernel_writes_are_recorded_too() {
         let mut m = watching();
         m.write(AT + 60, &[1; 8]).unwrap();
         assert_eq!(only(m.take_written()), AT + 64..AT + 68);
@@ -99,14 +99,14 @@ mod tests {
     }
 
     #[test]
-    fn a_watched_place_that_is_unmapped_is_noted() {
+    fn unmapping_a_watched_range_is_recorded() {
         let mut m = watching();
         m.unmap(AT, PAGE).unwrap();
         assert_eq!(m.take_written().len(), 2);
     }
 
     #[test]
-    fn nothing_is_noted_any_more_when_nothing_is_watched() {
+    fn nothing_is_recorded_when_nothing_is_watched() {
         let mut m = watching();
         m.watch(Vec::new());
         m.store(AT + 8, 2u64).unwrap();

@@ -1,4 +1,4 @@
-//! Helper programs: started, listened to, and ended in time.
+//! Helper programs: started, monitored, and terminated after a time limit.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -13,34 +13,34 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 pub use rustix::process::Signal;
 use rustix::process::{Pid, PidfdFlags, kill_process};
 
-/// Most bytes that are kept of what a helper says; of more the last ones.
-const MOST: usize = 64 << 10;
-/// How often a waiting caller looks.
+/// Maximum bytes kept of a helper's standard error; of more, the last are kept.
+const MAX_KEPT: usize = 64 << 10;
+/// Polling interval of a waiting caller.
 const STEP: Duration = Duration::from_millis(10);
-/// How long a helper has to end after it was asked to.
+/// How long a helper may take to exit after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// How a helper ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// By itself.
+    /// It exited by itself, or a signal from elsewhere ended it.
     Itself(ExitStatus),
-    /// It did not end in time, and was killed.
+    /// It did not exit in time and was terminated.
     Late,
 }
 
-/// A program that runs for fxscope. What it writes to standard error is read as it comes, so that it never waits for a reader.
-/// It is ended when this is dropped.
+/// A program that runs for fxscope. Its standard error is read as it arrives, so that it never blocks on a full pipe. Dropping
+/// the helper terminates the program.
 pub struct Helper {
     child: Child,
-    /// Tells of its end without being asked again and again; kernels before 5.3 have none.
+    /// Becomes readable when the program exits, so that nobody need poll; kernels before 5.3 do not have it.
     exit: Option<OwnedFd>,
     said: Arc<Mutex<VecDeque<u8>>>,
     listener: Option<JoinHandle<()>>,
 }
 
 impl Helper {
-    /// Starts it with the streams that the caller has given it.
+    /// Starts a program with the standard streams that the caller has set.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -55,7 +55,7 @@ impl Helper {
         Ok(Helper { child, exit, said, listener })
     }
 
-    /// Starts it in a process group of its own, which Ctrl-C does not reach, and listens to what it writes to standard error.
+    /// Starts a program in a new process group, which Ctrl-C does not reach, and reads its standard error.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -64,7 +64,7 @@ impl Helper {
         Helper::start(command)
     }
 
-    /// Its process number.
+    /// Returns its process ID.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
@@ -72,14 +72,14 @@ impl Helper {
 
     /// Sends it a signal, unless it has ended.
     pub fn signal(&self, signal: Signal) {
-        // If it has ended in the meantime there is nobody to tell.
+        // The signal fails only if the program has exited in the meantime.
         let _ = kill_process(Pid::from_child(&self.child), signal);
     }
 
-    /// Waits for it up to a time; then it is ended, first by SIGTERM, then by SIGKILL.
+    /// Waits up to `patience`, then terminates it: first with SIGTERM, then with SIGKILL.
     ///
     /// # Errors
-    /// When the system cannot wait for it.
+    /// When waiting fails.
     pub fn wait(&mut self, patience: Duration) -> io::Result<Ended> {
         if let Some(status) = self.ended_within(patience)? {
             return Ok(Ended::Itself(status));
@@ -88,10 +88,10 @@ impl Helper {
         Ok(Ended::Late)
     }
 
-    /// Its status once it has ended, or none after this time.
+    /// Returns its exit status, or `None` if it has not exited within `patience`.
     ///
     /// # Errors
-    /// When the system cannot wait for it.
+    /// When waiting fails.
     pub fn ended_within(&mut self, patience: Duration) -> io::Result<Option<ExitStatus>> {
         let begin = Instant::now();
         loop {
@@ -103,7 +103,7 @@ impl Helper {
                 return Ok(None);
             }
             match (&self.exit, Timespec::try_from(left)) {
-                // A signal to fxscope ends the wait early: it goes on.
+                // A signal to fxscope ends the poll early; the loop polls again.
                 (Some(exit), Ok(left)) => {
                     let _ = poll(&mut [PollFd::new(exit, PollFlags::IN)], Some(&left));
                 }
@@ -112,14 +112,14 @@ impl Helper {
         }
     }
 
-    /// What it has written to standard error so far, the last 64 KiB of it.
+    /// Returns what it has written to standard error so far, at most the last 64 KiB.
     #[must_use]
     pub fn said(&self) -> String {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&said.iter().copied().collect::<Vec<u8>>()).into_owned()
     }
 
-    /// What it has written to standard error, once it has ended. Children of its own may go on and hold the pipe; they are not
+    /// Returns what it has written to standard error, once it has exited. Its children may keep the pipe open; they are not
     /// waited for.
     #[must_use]
     pub fn last_words(&mut self) -> String {
@@ -132,7 +132,7 @@ impl Helper {
         self.said()
     }
 
-    /// Ends it and what it has started.
+    /// Terminates it and its descendants.
     fn end(&mut self) -> io::Result<ExitStatus> {
         let mut started = Vec::new();
         add_descendants(self.child.id(), &mut started);
@@ -163,7 +163,7 @@ impl Drop for Helper {
     }
 }
 
-/// Adds the children of a process and theirs, as far as the kernel tells (proc_tid_children(5)).
+/// Adds the descendants of a process, if the kernel lists them (proc_tid_children(5)).
 fn add_descendants(process: u32, found: &mut Vec<Pid>) {
     let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
     for child in children.split_whitespace().filter_map(|word| word.parse::<u32>().ok()) {
@@ -172,13 +172,13 @@ fn add_descendants(process: u32, found: &mut Vec<Pid>) {
     }
 }
 
-/// Reads until the end, and keeps the last of it.
+/// Reads to the end and keeps the last bytes.
 fn listen(mut stream: impl Read, said: &Mutex<VecDeque<u8>>) {
     let mut buffer = [0; 4096];
     while let Ok(count @ 1..) = stream.read(&mut buffer) {
         let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
         said.extend(&buffer[..count]);
-        let beyond = said.len().saturating_sub(MOST);
+        let beyond = said.len().saturating_sub(MAX_KEPT);
         said.drain(..beyond);
     }
 }
@@ -194,14 +194,14 @@ mod tests {
     }
 
     #[test]
-    fn what_a_helper_says_is_there_when_it_has_ended() {
+    fn standard_error_of_a_helper_is_available_after_its_exit() {
         let mut helper = shell("echo no such event >&2; exit 3");
         let Ended::Itself(status) = helper.wait(Duration::from_secs(60)).expect("waited for") else { panic!("late") };
         assert_eq!((status.code(), helper.last_words().as_str()), (Some(3), "no such event\n"));
     }
 
     #[test]
-    fn a_helper_that_sleeps_is_ended_in_time() {
+    fn a_sleeping_helper_is_terminated_in_time() {
         let begin = Instant::now();
         assert_eq!(shell("exec sleep 1000").wait(Duration::from_millis(100)).expect("waited for"), Ended::Late);
         assert_eq!(
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_helper_has_started_ends_with_it() {
+    fn descendants_of_a_helper_are_terminated_with_it() {
         let mut helper = shell("sleep 1000; true");
         while fs_children(helper.id()).is_empty() {
             std::thread::sleep(STEP);
@@ -223,7 +223,7 @@ mod tests {
         let gone = |process: &Pid| rustix::process::test_kill_process(*process).is_err();
         let begin = Instant::now();
         while !started.iter().all(gone) {
-            // It may be there until its new parent has waited for it.
+            // A zombie exists until its new parent has waited for it.
             assert!(begin.elapsed() < Duration::from_secs(60), "{started:?}");
             std::thread::sleep(STEP);
         }
@@ -234,10 +234,10 @@ mod tests {
     }
 
     #[test]
-    fn a_helper_that_floods_standard_error_does_not_wait_for_a_reader_and_is_kept_in_bounds() {
+    fn a_helper_that_floods_standard_error_does_not_block_and_only_a_bounded_part_is_kept() {
         let mut helper = shell("i=0; while [ $i -lt 40 ]; do printf '%65536s' x >&2; i=$((i+1)); done; echo end >&2");
         assert!(matches!(helper.wait(Duration::from_secs(60)).expect("waited for"), Ended::Itself(_)));
         let said = helper.last_words();
-        assert!(said.ends_with("xend\n") && said.len() == MOST, "{}", said.len());
+        assert!(said.ends_with("xend\n") && said.len() == MAX_KEPT, "{}", said.len());
     }
 }

@@ -1,4 +1,4 @@
-//! Input files. Whatever a path names, opening it does not wait, and reading it ends.
+//! Input files. Opening one never blocks, whatever its path names, and reading it ends.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
@@ -7,27 +7,27 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
-/// A file that is not read.
+/// Why an input file was refused.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {why}", path.display())]
 pub struct InputError {
     /// The file.
     pub path: PathBuf,
-    /// Why not.
+    /// The reason.
     pub why: Refusal,
 }
 
-/// Why a file is not read, and what to do.
+/// The reason for refusing a file, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// The system refuses it.
+    /// The system cannot open or read it.
     #[error("cannot be read ({0}); check the path")]
     Io(io::Error),
-    /// It is no regular file, and might never begin or never end; what it is instead, with an article.
+    /// It is not a regular file, so reading might block or never end; what it is instead, with an article.
     #[error("is {0}; give the path of a regular file")]
     Kind(&'static str),
-    /// It has more bytes than this, the most that what is expected there can have.
-    #[error("is larger than {}, the most that is read here; check the path", size(*.0))]
+    /// It is larger than this, the maximum for such a file, in bytes.
+    #[error("is larger than {}, the maximum accepted here; check the path", size(*.0))]
     TooLarge(u64),
     /// It is not text.
     #[error("is not text in UTF-8; check the path")]
@@ -41,7 +41,7 @@ impl InputError {
 }
 
 impl From<InputError> for io::Error {
-    /// The system's own error, or one that says why, without the path and without what to do.
+    /// Returns the system's own error, or one with the reason, without the path and the advice.
     fn from(error: InputError) -> io::Error {
         let invalid = |why: String| io::Error::new(io::ErrorKind::InvalidInput, why);
         match error.why {
@@ -56,7 +56,7 @@ impl From<InputError> for io::Error {
 /// Opens a regular file of at most `most` bytes for reading.
 ///
 /// # Errors
-/// When it cannot be opened, is no regular file, or is larger.
+/// When it cannot be opened, is not a regular file, or is larger.
 pub fn open(path: &Path, most: u64) -> Result<File, InputError> {
     let (file, metadata) = open_any(path)?;
     if !metadata.is_file() {
@@ -66,11 +66,11 @@ pub fn open(path: &Path, most: u64) -> Result<File, InputError> {
     Ok(file)
 }
 
-/// Reads a file of at most `most` bytes: a regular one, or one that the caller has opened already and names by its
-/// descriptor, as `/dev/stdin` or `/dev/fd/3` do.
+/// Reads a file of at most `most` bytes: a regular file, or one that the caller has already opened and names by its descriptor,
+/// such as `/dev/stdin` or `/dev/fd/3`.
 ///
 /// # Errors
-/// As [`open`] has them.
+/// The same as those of [`open`].
 pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, InputError> {
     let (file, metadata) = open_any(path)?;
     if !metadata.is_file() && (metadata.is_dir() || !names_descriptor(path)) {
@@ -86,15 +86,15 @@ pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, InputError> {
     Ok(bytes)
 }
 
-/// Reads a text as [`read`] reads bytes.
+/// Reads a text file of at most `most` bytes, with the same rules as [`read`].
 ///
 /// # Errors
-/// As [`read`] has them, and when it is not UTF-8.
+/// Those of [`read`], and when it is not UTF-8.
 pub fn read_text(path: &Path, most: u64) -> Result<String, InputError> {
     String::from_utf8(read(path, most)?).map_err(|_| InputError::new(path, Refusal::NotText))
 }
 
-/// Opens what a path names without waiting for it: a FIFO would wait for its writer.
+/// Opens a file without blocking: a plain open of a FIFO waits for its writer.
 fn open_any(path: &Path) -> Result<(File, Metadata), InputError> {
     let io = |source| InputError::new(path, Refusal::Io(source));
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -106,7 +106,7 @@ fn open_any(path: &Path) -> Result<(File, Metadata), InputError> {
     Ok((file, metadata))
 }
 
-/// Whether a path names an open file of this process.
+/// Returns whether a path names an open file of this process.
 fn names_descriptor(path: &Path) -> bool {
     path == Path::new("/dev/stdin") || path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd")
 }
@@ -122,7 +122,7 @@ fn kind(metadata: &Metadata) -> &'static str {
         () if kind.is_fifo() => "a named pipe (FIFO)",
         () if kind.is_socket() => "a socket",
         () if kind.is_char_device() || kind.is_block_device() => "a device",
-        () => "no regular file",
+        () => "not a regular file",
     }
 }
 
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_regular_file_is_refused_at_once() {
+    fn files_that_are_not_regular_are_refused_at_once() {
         let folder = tempfile::tempdir().expect("a folder");
         let fifo = folder.path().join("fifo");
         rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_may_have_as_many_bytes_as_the_limit_and_no_more() {
+    fn a_file_of_the_maximum_size_is_read_and_a_larger_one_refused() {
         let mut file = tempfile::NamedTempFile::new().expect("a file");
         file.write_all(&[b'x'; 2048]).expect("written");
         assert_eq!(read(file.path(), 2048).expect("read").len(), 2048);
@@ -168,8 +168,8 @@ mod tests {
             assert!(matches!(refused, Err(InputError { why: Refusal::TooLarge(_), .. })), "{refused:?}");
         }
         let message = read(file.path(), 1024).expect_err("too large").to_string();
-        assert!(message.ends_with("is larger than 1 KiB, the most that is read here; check the path"), "{message}");
-        // A hole takes no memory to refuse.
+        assert!(message.ends_with("is larger than 1 KiB, the maximum accepted here; check the path"), "{message}");
+        // Refusing a sparse file takes no memory.
         file.as_file().set_len(1 << 40).expect("a hole");
         assert!(matches!(read(file.path(), 1 << 30), Err(InputError { why: Refusal::TooLarge(_), .. })));
     }

@@ -1,7 +1,7 @@
-//! Temporary files and folders that outlive a run only when it is killed, and are removed by the next one.
+//! Temporary files and folders of runs that were killed. The next run removes them.
 //!
-//! Each is locked (`flock`) as long as its run lives; the system gives the lock back whatever ends the run. One whose lock is
-//! free is dead. Between making one and locking it another run may take it for dead: then it is made again.
+//! A run holds a lock (`flock`) on each of its own. The kernel releases the lock however the run ends, so one that is not locked
+//! is stale. Between its creation and its lock, another run may take it for stale and remove it: then it is created again.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -11,17 +11,17 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags};
 use tempfile::{Builder, TempDir};
 
-/// What drafts are called: beside the file whose place they are to take.
+/// Prefix and suffix of drafts, which are created next to the file that they will replace.
 const DRAFT: (&str, &str) = (".fxscope-", ".tmp");
-/// Tries to make one that nobody takes for dead.
+/// Attempts to create one that no other run removes.
 const TRIES: usize = 100;
 
-/// The name of a draft.
+/// Returns the name of a draft.
 pub(crate) fn draft_name(number: u64) -> String {
     format!("{}{number:016x}{}", DRAFT.0, DRAFT.1)
 }
 
-/// Removes drafts in `folder` of runs of this user that were killed.
+/// Removes drafts in `folder` that killed runs of this user left.
 pub(crate) fn remove_dead_drafts(folder: &Path) {
     remove_dead(folder, &is_draft);
 }
@@ -30,7 +30,7 @@ fn is_draft(name: &str) -> bool {
     name.starts_with(DRAFT.0) && name.ends_with(DRAFT.1)
 }
 
-/// A folder of this run alone, removed when it is dropped.
+/// A folder that only this run uses, removed when dropped.
 #[derive(Debug)]
 pub struct PrivateFolder {
     folder: TempDir,
@@ -39,61 +39,61 @@ pub struct PrivateFolder {
 }
 
 impl PrivateFolder {
-    /// Where it is.
+    /// Returns its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 }
 
-/// Makes an empty folder in `parent` whose name begins with `prefix`.
+/// Creates an empty folder in `parent` whose name begins with `prefix`.
 ///
 /// # Errors
-/// When it cannot be made.
+/// When it cannot be created.
 pub fn private_folder_in(parent: &Path, prefix: &str) -> io::Result<PrivateFolder> {
     for _ in 0..TRIES {
         let folder = Builder::new().prefix(prefix).tempdir_in(parent)?;
-        // Another run may take it for dead before it is locked.
+        // Before it is locked, another run may take it for stale.
         let Ok(held) = File::open(folder.path()) else { continue };
         if hold(&held, folder.path())? {
             return Ok(PrivateFolder { folder, _held: held });
         }
     }
-    Err(io::Error::other("other runs remove it as soon as it is made"))
+    Err(io::Error::other("other runs remove it as soon as it is created"))
 }
 
-/// Removes the folders of this user in `parent` whose names begin with `prefix` and that no run holds any more.
+/// Removes this user's folders in `parent` whose names begin with `prefix` and that no run has locked.
 pub fn remove_dead_folders(parent: &Path, prefix: &str) {
     remove_dead(parent, &|name| name.starts_with(prefix));
 }
 
-/// Locks a file or folder. Whether it is still what its path names.
+/// Locks a file or folder. Returns whether its path still names it.
 fn hold(file: &File, path: &Path) -> io::Result<bool> {
-    // Where there are no locks, as in some network file systems, nobody takes it for dead.
+    // File systems without locks, such as some network file systems: no run takes it for stale.
     if file.lock().is_err() {
         return Ok(true);
     }
     Ok(is_same(&file.metadata()?, path))
 }
 
-/// Whether `path` names this file.
+/// Returns whether `path` names this file.
 fn is_same(metadata: &Metadata, path: &Path) -> bool {
     let named = fs::symlink_metadata(path);
     named.is_ok_and(|named| (named.dev(), named.ino()) == (metadata.dev(), metadata.ino()))
 }
 
-/// Removes what nobody holds in `folder`, of this user and with a name that `is_ours`.
+/// Removes what no run has locked in `folder`, if it belongs to this user and its name `is_ours`.
 fn remove_dead(folder: &Path, is_ours: &dyn Fn(&str) -> bool) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let named = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_ours));
     for path in named.map(|entry| entry.path()) {
         let Some((_held, metadata)) = dead(&path) else { continue };
-        // What cannot be removed, as files of another user in it, stays.
+        // What cannot be removed, such as files of another user, remains.
         let _ = if metadata.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
     }
 }
 
-/// A file or folder of this user that nobody holds, locked now.
+/// Opens and locks a stale file or folder of this user.
 fn dead(path: &Path) -> Option<(File, Metadata)> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_that_nobody_holds_are_removed_and_those_of_living_runs_stay() {
+    fn stale_folders_are_removed_and_those_of_living_runs_stay() {
         let parent = tempfile::tempdir().expect("a folder");
         let alive = private_folder_in(parent.path(), "fxscope-shm-").expect("made");
         fs::write(alive.path().join("object"), "x").expect("written");
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn drafts_that_nobody_holds_are_removed_when_the_next_output_is_found() {
+    fn stale_drafts_are_removed_when_the_next_output_is_found() {
         let folder = tempfile::tempdir().expect("a folder");
         for name in [".fxscope-dead.tmp", "kept.tmp", ".fxscope-x.txt"] {
             fs::write(folder.path().join(name), "x").expect("written");
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_start_at_once_never_lose_a_folder_or_an_output_to_each_other() {
+    fn runs_that_start_at_the_same_time_never_remove_each_others_folders_or_outputs() {
         let parent = tempfile::tempdir().expect("a folder");
         let run = || {
             for _ in 0..100 {

@@ -1,5 +1,5 @@
-//! The host's files and helper programs: input files of a limited size, files that are replaced as a whole, folders that the next run
-//! removes when theirs was killed, and programs that must come to an end.
+//! The host's files and helper programs: input files of limited size, files that are replaced atomically, temporary folders that
+//! the next run removes after a crash, and programs with a time limit.
 
 mod helper;
 mod input;

@@ -1,7 +1,7 @@
-//! Files that are replaced as a whole, found before there is anything to write.
+//! Files that are replaced atomically, and located before there is anything to write.
 //!
-//! The folder is open from then on. What is done later is done through it and not through a path, so that nobody can lead
-//! it elsewhere in the meantime: a simulated program may write in that folder, too.
+//! The folder is kept open from then on. All later work goes through its handle and not through a path, so that nobody can
+//! redirect it in the meantime: a simulated program may write to that folder, too.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use crate::leftovers::{draft_name, remove_dead_drafts};
 
-/// A place for a file.
+/// The location of an output file.
 #[derive(Debug)]
 pub struct OutputFile {
     folder: OwnedFd,
@@ -22,10 +22,10 @@ pub struct OutputFile {
     path: PathBuf,
 }
 
-/// What stands at a path where something is to be written.
+/// What exists at an output path.
 #[derive(Debug)]
 pub enum Found {
-    /// Nothing yet, or a regular file that may be written.
+    /// Nothing yet, or a writable regular file.
     File(OutputFile),
     /// A folder.
     Folder,
@@ -34,16 +34,16 @@ pub enum Found {
 }
 
 impl OutputFile {
-    /// Looks at what is at `path`, through symbolic links. Nothing is changed.
+    /// Examines what is at `path`, following symbolic links. Changes nothing.
     ///
     /// # Errors
-    /// The host's, for what could not be written.
+    /// The host's, when the file could not be written.
     pub fn find(path: &Path) -> io::Result<Found> {
         match std::fs::metadata(path) {
             Ok(data) if data.is_dir() => Ok(Found::Folder),
             Ok(data) if data.is_file() => {
                 OpenOptions::new().write(true).open(path)?;
-                // Through a link, the file itself is replaced.
+                // A symbolic link stays; the file it points to is replaced.
                 OutputFile::at(std::fs::canonicalize(path)?).map(Found::File)
             }
             Ok(_) => Ok(Found::Stream),
@@ -61,31 +61,31 @@ impl OutputFile {
         remove_dead_drafts(
             place.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")),
         );
-        // Whether a file can be made there is known when one has been made.
+        // Only creating a file shows whether one can be created there.
         Draft::new(&place.folder)?;
         Ok(place)
     }
 
-    /// The path that it was found under.
+    /// Returns its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Opens the regular file that is there now; `None`: there is nothing.
+    /// Opens the regular file that is there now; `None` if there is none.
     ///
     /// # Errors
-    /// The host's; a symbolic link, a device or a pipe is one.
+    /// The host's; also when there is a symbolic link, a device or a pipe.
     pub fn current(&self) -> io::Result<Option<File>> {
         let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = match rustix::fs::openat(&self.folder, &self.name, flags, Mode::empty()) {
             Err(Errno::NOENT) => return Ok(None),
             opened => File::from(opened?),
         };
-        if file.metadata()?.is_file() { Ok(Some(file)) } else { Err(io::Error::other("is no regular file any more")) }
+        if file.metadata()?.is_file() { Ok(Some(file)) } else { Err(io::Error::other("is no longer a regular file")) }
     }
 
-    /// Whether `file` is the one that is there now.
+    /// Returns whether `file` is the one that is there now.
     ///
     /// # Errors
     /// The host's.
@@ -93,8 +93,7 @@ impl OutputFile {
         same(&self.folder, &self.name, file)
     }
 
-    /// Puts what `write` writes in the place of what is there: afterwards the file holds the whole of it, or what it held
-    /// before.
+    /// Replaces the file atomically by what `write` writes: afterwards it has either the complete new contents or the old ones.
     ///
     /// # Errors
     /// Those of `write`, and the host's.
@@ -105,14 +104,14 @@ impl OutputFile {
         Ok(())
     }
 
-    /// The same where nothing is yet.
+    /// Creates the file atomically, if nothing is there yet.
     ///
     /// # Errors
-    /// As [`OutputFile::replace`] has them; [`io::ErrorKind::AlreadyExists`] when there is something.
+    /// Those of [`OutputFile::replace`]; [`io::ErrorKind::AlreadyExists`] when something is there.
     pub fn create(&self, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
         let draft = self.written(write)?;
         match rustix::fs::renameat_with(&self.folder, &draft.name, &self.folder, &self.name, RenameFlags::NOREPLACE) {
-            // File systems that cannot do this in one step.
+            // Some file systems cannot do this in one step.
             Err(Errno::INVAL | Errno::NOSYS) => {
                 rustix::fs::linkat(&self.folder, &draft.name, &self.folder, &self.name, AtFlags::empty())?;
             }
@@ -148,7 +147,7 @@ fn same(folder: &OwnedFd, name: &OsStr, file: &File) -> io::Result<bool> {
     }
 }
 
-/// A new file that vanishes unless it is kept, locked as all drafts of living runs are.
+/// A new file that is deleted unless it is kept, locked as all drafts of living runs are.
 struct Draft<'f> {
     folder: &'f OwnedFd,
     name: String,
@@ -167,7 +166,7 @@ impl Draft<'_> {
                 Err(Errno::EXIST) => continue,
                 made => File::from(made?),
             };
-            // Where there are no locks, nobody takes it for dead. Otherwise another run may have, before this one had the lock.
+            // Without locks, no run takes it for stale. With locks, another run may have removed it before this one had the lock.
             if file.lock().is_err() || same(folder, OsStr::new(&name), &file)? {
                 return Ok(Draft { folder, name, file, kept: false });
             }
@@ -182,7 +181,7 @@ impl Draft<'_> {
 impl Drop for Draft<'_> {
     fn drop(&mut self) {
         if !self.kept {
-            // Without the right to delete it, it stays.
+            // Without permission to delete it, it remains.
             let _ = rustix::fs::unlinkat(self.folder, &self.name, AtFlags::empty());
         }
     }
@@ -207,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_replaced_by_a_link_meanwhile_is_still_the_one_written_to() {
+    fn a_folder_replaced_by_a_link_in_the_meantime_is_still_the_one_written_to() {
         let base = tempfile::tempdir().expect("folder");
         let (here, moved, elsewhere) = (base.path().join("out"), base.path().join("moved"), base.path().join("else"));
         fs::create_dir(&here).expect("folder");
@@ -235,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_fails_leaves_what_was_there_and_no_draft() {
+    fn a_failed_write_leaves_the_old_contents_and_no_draft() {
         let folder = tempfile::tempdir().expect("folder");
         let path = folder.path().join("result");
         fs::write(&path, "before").expect("file");
@@ -247,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn through_a_link_the_file_itself_is_replaced_with_the_rights_it_had() {
+    fn the_target_of_a_link_is_replaced_and_keeps_its_permissions() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().expect("folder");
         let (path, link) = (folder.path().join("result"), folder.path().join("link"));
@@ -261,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_and_streams_are_told_apart() {
+    fn folders_and_streams_are_distinguished() {
         assert!(matches!(OutputFile::find(Path::new("/tmp")), Ok(Found::Folder)));
         assert!(matches!(OutputFile::find(Path::new("/dev/null")), Ok(Found::Stream)));
         assert!(OutputFile::find(Path::new("/no/such/folder/file")).is_err());

@@ -1,26 +1,26 @@
-//! Text of programs and files, fit to be shown.
+//! Makes text from programs and files safe to display.
 
 use std::borrow::Cow;
 
-/// What stands for a character that is not shown.
+/// Replaces a character that is not displayed.
 const REPLACEMENT: char = '\u{fffd}';
 
-/// Whether a character could play tricks on a terminal: control characters, escape sequences with them, and those that turn
-/// the direction of writing (Unicode Standard Annex 9).
-fn is_trick(c: char) -> bool {
+/// Returns whether a character could mislead a terminal or its reader: control characters, which begin escape sequences, and
+/// those that change the direction of writing (Unicode Standard Annex 9).
+fn is_misleading(c: char) -> bool {
     c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// `text` on one line, without characters that could play tricks on a terminal.
+/// Returns `text` on one line, without characters that could mislead a terminal or its reader.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
-    replaced(text, is_trick)
+    replaced(text, is_misleading)
 }
 
-/// The same for a text of several lines, which stay.
+/// The same for text of several lines; line breaks stay.
 #[must_use]
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
-    replaced(text, |c| is_trick(c) && c != '\n')
+    replaced(text, |c| is_misleading(c) && c != '\n')
 }
 
 fn replaced(text: &str, wrong: impl Fn(char) -> bool) -> Cow<'_, str> {
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escape_sequences_and_turns_of_direction_lose_what_makes_them_work() {
+    fn escape_sequences_and_changes_of_direction_are_disabled() {
         assert_eq!(printable("a\x1b[31mred\x07\u{9b}2J\r\n"), "a\u{fffd}[31mred\u{fffd}\u{fffd}2J\u{fffd}\u{fffd}");
         assert_eq!(printable("exe.\u{202e}fdp"), "exe.\u{fffd}fdp");
         assert_eq!(printable_lines("one\ntwo\x1b"), "one\ntwo\u{fffd}");

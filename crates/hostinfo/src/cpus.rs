@@ -41,7 +41,7 @@ pub struct RealtimeLimit {
 }
 
 impl RealtimeLimit {
-    /// Time left to other threads in each period, ns.
+    /// Returns the time left to other threads in each period, ns.
     #[must_use]
     pub fn remainder(&self) -> u64 {
         self.period - self.runtime
@@ -97,7 +97,7 @@ fn flags(cpuinfo: &str) -> Option<Vec<&str>> {
     value(cpuinfo, "flags").map(|flags| flags.split_whitespace().collect())
 }
 
-/// Only x86 processors report it.
+/// Returns whether the host is a virtual machine; only x86 processors report it.
 fn virtual_machine(cpuinfo: &str) -> Option<bool> {
     flags(cpuinfo).map(|flags| flags.contains(&"hypervisor"))
 }
@@ -106,7 +106,7 @@ fn virtual_machine(cpuinfo: &str) -> Option<bool> {
 #[must_use]
 pub fn parse_list(text: &str) -> Option<Vec<u32>> {
     /// Linux supports at most 8192 cores.
-    const MOST: u32 = 1 << 16;
+    const MAX: u32 = 1 << 16;
     if text.is_empty() {
         return Some(Vec::new());
     }
@@ -114,7 +114,7 @@ pub fn parse_list(text: &str) -> Option<Vec<u32>> {
     for part in text.split(',') {
         let (from, to) = part.split_once('-').unwrap_or((part, part));
         let (from, to) = (from.trim().parse::<u32>().ok()?, to.trim().parse::<u32>().ok()?);
-        if from > to || to >= MOST {
+        if from > to || to >= MAX {
             return None;
         }
         cores.extend(from..=to);

@@ -37,7 +37,7 @@ pub struct Process {
     pub notes: Vec<String>,
 }
 
-/// Texts about a process, as the kernel wrote them.
+/// Contents of the kernel's files about a process.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessTexts {
     /// `smaps`.
@@ -80,7 +80,7 @@ impl Process {
 }
 
 /// Maximum number of notes kept for one kind of text.
-const MOST_NOTES: usize = 10;
+const MAX_NOTES: usize = 10;
 
 /// What was skipped, and why.
 #[derive(Clone, Debug, Default)]
@@ -92,10 +92,10 @@ pub struct Notes {
 impl Notes {
     /// Adds a note.
     pub fn add(&mut self, note: String) {
-        if self.lines.len() < MOST_NOTES { self.lines.push(note) } else { self.more += 1 }
+        if self.lines.len() < MAX_NOTES { self.lines.push(note) } else { self.more += 1 }
     }
 
-    /// The notes; only the first, if there are many.
+    /// Returns the notes; only the first, if there are many.
     #[must_use]
     pub fn into_lines(mut self) -> Vec<String> {
         if self.more > 0 {
@@ -105,7 +105,7 @@ impl Notes {
     }
 }
 
-/// The beginning of a text that cannot be parsed, safe to quote.
+/// Returns the beginning of a text that cannot be parsed, safe to quote.
 fn quoted(text: &str) -> String {
     let mut short: String = fxscope_host::text::printable(text).chars().take(40).collect();
     if text.chars().nth(40).is_some() {

@@ -1,8 +1,8 @@
-//! What a program makes the host hold beside the pages of its memory: processes and threads, what is under way in pipes and sockets,
-//! names, arguments, timers, mappings. Every such thing has a [`Charge`], and all charges together count against the memory of the
-//! simulated machine as pages do: a program that asks for more than that is told so by the call that asks.
+//! Host memory that a program uses beyond its pages: processes and threads, data in pipes and sockets, names, arguments, timers,
+//! mappings. Each such object has a [`Charge`]. All charges together count against the memory of the simulated machine, as pages
+//! do: a call that needs more than is left fails.
 //!
-//! Charges change in system calls only; running a program costs nothing.
+//! Charges change only in system calls; running a program costs nothing.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -13,38 +13,37 @@ use crate::fs::files::{Files, Program};
 use crate::kernel::Kernel;
 use crate::process::Limit;
 
-/// What a process takes whatever it does: translations, tables of pages, decoded blocks.
+/// Fixed cost of a process: translations, page tables, decoded blocks.
 pub(crate) const PROCESS: u64 = 2 << 20;
-/// What a thread takes: registers, and room for the accesses of a block.
+/// Cost of a thread: registers, and room for the accesses of a block.
 pub(crate) const THREAD: u64 = 160 << 10;
-/// What an `epoll` instance takes, with as many descriptors as a process has by default.
+/// Cost of an `epoll` instance with the default number of descriptors of a process.
 pub(crate) const EPOLL: u64 = 256 << 10;
-/// What an event counter takes.
+/// Cost of an event counter.
 pub(crate) const EVENT: u64 = 1 << 10;
-/// What a name in `/dev/shm` takes: an inode, and a page for the text of a link.
+/// Cost of a name in `/dev/shm`: an inode, and a page for the text of a link.
 pub(crate) const NAME: u64 = 5 << 10;
 
-/// What the host keeps for a region of an address space, for a file that is mapped, for a descriptor, for a timer and for a
-/// signal that waits.
+/// Cost on the host of a region of an address space, a mapped file, a descriptor, a timer, and a pending signal.
 const REGION: u64 = 256;
 const MAPPED_FILE: u64 = 256;
 const DESCRIPTOR: u64 = 512;
 const TIMER: u64 = 128;
 const SIGNAL: u64 = 64;
 
-/// What every process may hold of these without their counting: those that C libraries make.
+/// Cost that every process has free of charge, for the objects that C libraries create.
 const INCLUDED: u64 = 512 << 10;
 
-/// Most threads and processes, those that have ended and are not waited for included (`RLIMIT_NPROC`).
+/// Maximum number of threads and processes, including zombies (`RLIMIT_NPROC`).
 pub(crate) const TASKS: u64 = 2048;
 
-/// Most signals that wait in queues (`RLIMIT_SIGPENDING`).
+/// Maximum number of queued signals (`RLIMIT_SIGPENDING`).
 pub(crate) const PENDING_SIGNALS: u64 = 4096;
 
-/// Most regions of an address space (Linux's default of `vm.max_map_count`).
+/// Maximum number of regions of an address space (Linux's default of `vm.max_map_count`).
 const REGIONS: usize = 65_530;
 
-/// Bytes of an instruction that has been decoded.
+/// Bytes of a decoded instruction.
 const DECODED: u64 = 128;
 
 /// The sum of all charges of a run.
@@ -59,13 +58,13 @@ impl Budget {
         charge
     }
 
-    /// Bytes charged now.
+    /// Returns the bytes charged now.
     pub(crate) fn charged(&self) -> u64 {
         self.0.get()
     }
 }
 
-/// A part of what the program makes the host hold.
+/// The cost of one object on the host.
 #[derive(Debug, Default)]
 pub(crate) struct Charge {
     budget: Budget,
@@ -73,12 +72,12 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
-    /// Bytes that are held.
+    /// Returns the bytes charged.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.get()
     }
 
-    /// From now on `bytes` bytes are held.
+    /// Changes the charge to `bytes` bytes.
     pub(crate) fn set(&self, bytes: u64) {
         let others = self.budget.charged() - self.bytes.replace(bytes);
         self.budget.0.set(others + bytes);
@@ -92,7 +91,7 @@ impl Drop for Charge {
 }
 
 impl Kernel<'_> {
-    /// Whether there is room for `bytes` bytes more.
+    /// Checks that there is room for `bytes` more bytes.
     ///
     /// # Errors
     /// `ENOMEM` when there is not.
@@ -101,7 +100,7 @@ impl Kernel<'_> {
         if self.mem.room_bytes() >= bytes { Ok(()) } else { Err(Errno::NOMEM) }
     }
 
-    /// Brings the process's own charge up to date, after a system call.
+    /// Updates the process's own charge after a system call.
     pub(crate) fn settle_charges(&mut self) {
         let (process, space) = (&*self.process, &self.spaces[self.process.space]);
         let signals = process.pending.len() + self.thread.pending.len();
@@ -119,19 +118,19 @@ impl Kernel<'_> {
         self.mem.set_reserved(self.system.budget.charged());
     }
 
-    /// Whether there may be one thread or process more.
+    /// Checks that a further thread or process is allowed.
     ///
     /// # Errors
-    /// `EAGAIN` when there are as many as there may be.
+    /// `EAGAIN` when the maximum number exists.
     pub(crate) fn check_tasks(&self) -> Result<(), Errno> {
         let tasks = (self.all_threads().count() + self.system.zombies.len()) as u64;
         if tasks < self.process.limits[Limit::PROCESSES].soft.min(TASKS) { Ok(()) } else { Err(Errno::AGAIN) }
     }
 
-    /// Whether a call may make regions more, which takes two at most.
+    /// Checks that a call may create regions; it creates at most two.
     ///
     /// # Errors
-    /// `ENOMEM` when there are as many as there may be, or no room for them.
+    /// `ENOMEM` when the maximum number exists, or there is no room for them.
     pub(crate) fn check_regions(&mut self) -> Result<(), Errno> {
         let count = self.mem.region_count();
         if count + 2 > REGIONS || (count as u64 * REGION > INCLUDED && self.afford(2 * REGION).is_err()) {
@@ -140,10 +139,10 @@ impl Kernel<'_> {
         Ok(())
     }
 
-    /// Whether one more signal may wait in a queue.
+    /// Checks that a further signal may be queued.
     ///
     /// # Errors
-    /// `EAGAIN` when as many wait as may.
+    /// `EAGAIN` when the maximum number is queued.
     pub(crate) fn check_signals(&self) -> Result<(), Errno> {
         let threads: usize = self.all_threads().map(|thread| thread.pending.len()).sum();
         let processes: usize = self.all_processes().map(|process| process.pending.len()).sum();
@@ -152,24 +151,24 @@ impl Kernel<'_> {
     }
 }
 
-/// Most instructions that are kept decoded in a machine with so much memory: enough for every program of a size that fits.
+/// Returns the maximum number of instructions kept decoded in a machine with this much memory: enough for any program that fits.
 pub(crate) fn most_decoded(memory_bytes: u64) -> usize {
-    const LEAST: u64 = 1 << 18;
-    const MOST: u64 = 1 << 24;
-    (memory_bytes / 2 / DECODED).clamp(LEAST, MOST) as usize
+    const MIN: u64 = 1 << 18;
+    const MAX: u64 = 1 << 24;
+    (memory_bytes / 2 / DECODED).clamp(MIN, MAX) as usize
 }
 
-/// Descriptors of the host that the simulator keeps for itself, for records and reports.
+/// Host descriptors that the simulator reserves for itself, for records and reports.
 const KEPT_DESCRIPTORS: u64 = 64;
 
-/// One more than the highest descriptor of the host that programs may take.
+/// Returns one more than the highest host descriptor that programs may use.
 pub(crate) fn host_descriptors() -> u64 {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     limit.unwrap_or(u64::MAX).saturating_sub(KEPT_DESCRIPTORS)
 }
 
 impl Program {
-    /// What its strings take, in bytes.
+    /// Returns the bytes of its strings.
     pub(crate) fn bytes(&self) -> u64 {
         let words = self.args.iter().chain(&self.env);
         words.map(|word| (word.len() + size_of::<Vec<u8>>()) as u64).sum()
@@ -177,12 +176,12 @@ impl Program {
 }
 
 impl Files {
-    /// What a pipe or socket of the host can hold, in bytes.
+    /// Returns the capacity of a host pipe or socket in bytes.
     pub(crate) fn capacity(file: std::os::fd::BorrowedFd<'_>) -> u64 {
         use rustix::net::sockopt::{socket_recv_buffer_size, socket_send_buffer_size};
         match (rustix::pipe::fcntl_getpipe_size(file), socket_send_buffer_size(file)) {
             (Ok(bytes), _) => bytes as u64,
-            // What is sent is held until the other side has received it, there or here.
+            // Sent data is held until the other side has received it, there or here.
             (_, Ok(bytes)) => {
                 bytes as u64 + if is_local(file) { 0 } else { socket_recv_buffer_size(file).unwrap_or(0) as u64 }
             }
@@ -200,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn charges_add_up_and_are_gone_when_what_they_are_for_is() {
+    fn charges_add_up_and_end_with_their_objects() {
         let budget = Budget::default();
         let (first, second) = (budget.charge(100), budget.charge(20));
         assert_eq!(budget.charged(), 120);
@@ -213,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_decoded_hangs_on_memory_within_limits() {
+    fn the_number_of_decoded_instructions_depends_on_memory_within_limits() {
         assert_eq!(most_decoded(1 << 20), 1 << 18);
         assert_eq!(most_decoded(1 << 30), 1 << 22);
         assert_eq!(most_decoded(1 << 40), 1 << 24);

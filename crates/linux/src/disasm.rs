@@ -3,15 +3,15 @@
 use capstone::arch::arm64::ArchMode;
 use capstone::prelude::*;
 
-/// Instructions whose immediates are signed numbers, beside those of addresses.
+/// Instructions with signed immediates, in addition to address offsets.
 const SIGNED: [&str; 13] =
     ["addpl", "addvl", "cmpeq", "cmpge", "cmpgt", "cmple", "cmplt", "cmpne", "index", "mul", "rdvl", "smax", "smin"];
-/// Instructions whose immediates are bit masks that the disassembler takes for signed numbers at times.
+/// Instructions whose immediates are bit masks, which the disassembler sometimes prints as signed numbers.
 const MASKS: [&str; 3] = ["ands", "dupm", "tst"];
 
-/// What a disassembler makes of `word` at address `pc`, such as `fmla z0.d, p0/m, z1.d, z2.d`. `None` when
-/// it does not know it either. Offsets of addresses are decimal and signed, as in Arm's manual (`[sp, #-16]!`); bit masks,
-/// branch targets and other immediates are hexadecimal.
+/// Disassembles `word` at address `pc`, for example to `fmla z0.d, p0/m, z1.d, z2.d`. `None` if the disassembler does not know it
+/// either. Address offsets are decimal and signed, as in Arm's manual (`[sp, #-16]!`); bit masks, branch targets and other
+/// immediates are hexadecimal.
 #[must_use]
 pub fn disassemble(word: u32, pc: u64) -> Option<String> {
     let engine = Capstone::new().arm64().mode(ArchMode::Arm).build().ok()?;
@@ -22,8 +22,8 @@ pub fn disassemble(word: u32, pc: u64) -> Option<String> {
     Some(text.trim().to_owned()).filter(|t| !t.is_empty())
 }
 
-/// `operands` with the signs of immediates as Arm's syntax has them: the disassembler writes some negative numbers
-/// as their two's complement, and some masks as negative numbers.
+/// Returns `operands` with immediates signed as in Arm's syntax: the disassembler prints some negative numbers as their two's
+/// complement, and some masks as negative numbers.
 fn with_signs(mnemonic: &str, operands: &str) -> String {
     let mut pieces = operands.split('#');
     let mut out = pieces.next().unwrap_or_default().to_owned();
@@ -41,7 +41,7 @@ fn with_signs(mnemonic: &str, operands: &str) -> String {
     out
 }
 
-/// The value of an immediate as the disassembler writes it: `-0x10`, or its two's complement.
+/// Parses an immediate as the disassembler prints it: `-0x10`, or its two's complement.
 fn parse(number: &str) -> Option<i64> {
     let (negative, magnitude) = number.strip_prefix('-').map_or((false, number), |rest| (true, rest));
     let value = match magnitude.strip_prefix("0x") {
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_of_addresses_are_decimal_with_their_sign() {
+    fn address_offsets_are_decimal_and_signed() {
         assert_eq!(text(0xf85f_0420), "ldr x0, [x1], #-16");
         assert_eq!(text(0xa9be_7bfd), "stp x29, x30, [sp, #-32]!");
         assert_eq!(text(0xa94a_7bfd), "ldp x29, x30, [sp, #160]");
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn signed_immediates_have_their_sign() {
+    fn signed_immediates_are_printed_with_their_sign() {
         assert_eq!(text(0x0431_5431), "addvl x17, x17, #-31");
         assert_eq!(text(0x25dd_8e92), "cmpne p2.d, p3/z, z20.d, #-3");
         assert_eq!(text(0x04f7_439a), "index z26.d, #-4, #-9");

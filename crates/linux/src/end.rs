@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::signal;
 
-/// How a program came to its end.
+/// How a program ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum End {
     /// It called `exit`; the low 8 bits of its status.
@@ -16,23 +16,23 @@ pub enum End {
     Killed(Killed),
     /// All its threads wait for something that can never happen.
     Deadlock {
-        /// Every thread, in the order of their numbers.
+        /// All threads, by ascending number.
         threads: Vec<Waiting>,
     },
 }
 
-/// A thread that waits for ever.
+/// A thread that waits forever.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
     /// Number of its process.
     pub pid: u32,
     /// Number of the thread.
     pub tid: u32,
-    /// Address of the instruction behind the system call.
+    /// Address of the instruction after the system call.
     pub pc: u64,
     /// The function, as `name+offset`, if the program has symbols.
     pub function: Option<String>,
-    /// What it waits for.
+    /// What it is waiting for.
     pub waits_for: String,
 }
 
@@ -45,18 +45,18 @@ pub struct Killed {
     pub pc: u64,
     /// The function, as `name+offset`, if the program has symbols.
     pub function: Option<String>,
-    /// The address that could not be accessed, if the signal is about one.
+    /// The address that could not be accessed, for signals about an access.
     pub address: Option<u64>,
-    /// The instruction that the processor refused, if that is what the signal is about.
+    /// The undefined instruction, for signals about one.
     pub refused: Option<Refused>,
-    /// The program touched a page that the machine has no memory for.
+    /// Set if the program touched a page for which the machine had no memory.
     pub out_of_memory: Option<OutOfMemory>,
 }
 
-/// What memory was used for when there was too little of it, in bytes.
+/// Use of memory when it ran out, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutOfMemory {
-    /// What the machine has.
+    /// Memory of the machine.
     pub limit: u64,
     /// Pages of the program's processes.
     pub pages: u64,
@@ -81,18 +81,18 @@ impl std::fmt::Display for OutOfMemory {
     }
 }
 
-/// An instruction that the processor does not have, or not for user code.
+/// An instruction that does not exist, or that user code may not execute.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
     /// The instruction.
     pub word: u32,
-    /// What a disassembler makes of it, if anything.
+    /// Its disassembly, if the disassembler knows it.
     pub disassembly: Option<String>,
 }
 
 impl End {
-    /// The exit status a shell would show: the program's own, or 128 plus the number of the signal that
-    /// ended it. `None` when it was the simulation that could not go on.
+    /// Returns the exit status that a shell would show: the program's own, or 128 plus the number of the signal that ended it.
+    /// `None` if the simulation could not continue.
     #[must_use]
     pub fn status(&self) -> Option<i32> {
         match self {

@@ -1,11 +1,11 @@
-//! `hwpfctl`, the command of Fugaku and FX1000 that runs another command with its hardware prefetch settings.
+//! `hwpfctl`, the command of Fugaku and FX1000 that runs another command with the given hardware prefetch settings.
 //!
-//! Programs find it at [`PATH`] unless the host or the sysroot has a file there. It needs no program of its own: the
-//! settings are one register of the core, `IMP_PF_STREAM_DETECT_CTRL_EL0`, which the processes that follow keep.
+//! Programs find it at [`PATH`] unless the host or the sysroot has a file there. It needs no program: the settings are one
+//! register of the core, `IMP_PF_STREAM_DETECT_CTRL_EL0`, which later processes inherit.
 
 use fxscope_aarch64::hpc::StreamDetect;
 
-/// Where programs find the command.
+/// Path of the command for programs.
 pub const PATH: &str = "/usr/bin/hwpfctl";
 
 /// The command's name.
@@ -13,18 +13,18 @@ pub const NAME: &str = "hwpfctl";
 
 /// Largest L1 distance, lines.
 const L1_LINES: u64 = 15;
-/// Largest L2 distance, lines, and the unit it is set in.
+/// Largest L2 distance and its granularity, lines.
 const L2_LINES: u64 = 60;
 const L2_UNIT: u64 = 4;
 
-/// What its options ask for.
+/// The settings that its options request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// The register.
     pub stream_detect: StreamDetect,
-    /// The register's value is to be shown.
+    /// Whether to print the register's value.
     pub verbose: bool,
-    /// Distances that were not taken as they were given, one sentence each.
+    /// Adjusted distances, one sentence each.
     pub notes: Vec<String>,
 }
 
@@ -33,7 +33,7 @@ pub struct Settings {
 pub enum Call<'a> {
     /// `--help`.
     Help,
-    /// Set, and run the command with its arguments, if there is one.
+    /// Set the register, and run the command with its arguments, if there is one.
     Set(Settings, &'a [Vec<u8>]),
 }
 
@@ -53,7 +53,7 @@ Runs COMMAND with its settings of hardware prefetch in stream detect mode.
   --help           show this
 ";
 
-/// Reads the arguments behind the command's name.
+/// Parses the arguments after the command's name.
 ///
 /// # Errors
 /// What is wrong with them.
@@ -77,7 +77,7 @@ pub fn parse(args: &[Vec<u8>]) -> Result<Call<'_>, String> {
                     value = args.get(i).map(|next| String::from_utf8_lossy(next).into_owned());
                     i += 1;
                 }
-                let value = value.ok_or_else(|| format!("{name}: how many lines? {}", range(name)))?;
+                let value = value.ok_or_else(|| format!("{name} needs a number of lines: {}", range(name)))?;
                 settings.distance(name, &value);
             }
             _ if value.is_some() => return Err(format!("{name} takes no value")),
@@ -92,18 +92,18 @@ pub fn parse(args: &[Vec<u8>]) -> Result<Call<'_>, String> {
         }
     }
     if reset && settings.stream_detect != StreamDetect::default() {
-        return Err("--default and --reset go with no setting".to_owned());
+        return Err("--default and --reset cannot be combined with settings".to_owned());
     }
     settings.stream_detect.valid = !reset;
     let command = &args[i.min(args.len())..];
     if settings.stream_detect == (StreamDetect { valid: true, ..StreamDetect::default() }) {
-        // Without a setting nothing is set.
+        // Without settings, the register is not set.
         settings.stream_detect.valid = false;
     }
     Ok(Call::Set(settings, command))
 }
 
-/// The range of a distance, in words.
+/// Describes the range of a distance.
 fn range(name: &str) -> String {
     match name {
         "--distL1" => format!("1 to {L1_LINES}, or 0 for the CPU's default"),
@@ -112,7 +112,7 @@ fn range(name: &str) -> String {
 }
 
 impl Settings {
-    /// Sets a distance; one that cannot be set is the CPU's default.
+    /// Sets a distance; an invalid one becomes the CPU's default.
     fn distance(&mut self, name: &str, text: &str) {
         let l1 = name == "--distL1";
         let most = if l1 { L1_LINES } else { L2_LINES };
@@ -133,7 +133,7 @@ impl Settings {
     }
 }
 
-/// What `--verbose` shows of the register's value, in one line.
+/// Describes the register's value in one line, for `--verbose`.
 #[must_use]
 pub fn describe(set: StreamDetect) -> String {
     let level = |name: &str, disabled: bool, weak: bool, lines: u64| match (disabled, lines) {
@@ -163,7 +163,7 @@ mod tests {
         text.split_whitespace().map(|word| word.as_bytes().to_vec()).collect()
     }
 
-    /// The register, notes, and number of words of the command.
+    /// Returns the register, the notes, and the number of words of the command.
     fn set(text: &str) -> (u64, Vec<String>, usize) {
         match parse(&words(text)) {
             Ok(Call::Set(settings, command)) => (settings.stream_detect.into(), settings.notes, command.len()),
@@ -174,14 +174,14 @@ mod tests {
     const V: u64 = 1 << 63;
 
     #[test]
-    fn options_set_the_fields_that_they_are_named_after() {
+    fn options_set_the_corresponding_fields() {
         assert_eq!(set("--disableL1 --disableL2 ./a.out"), (V | 1 << 59 | 1 << 58, vec![], 1));
         assert_eq!(set("--distL1 4 --distL2=20 --weakL1 --weakL2 -- ./a.out --x"), (0x80c0_0000_0405_0000, vec![], 2));
-        assert_eq!(set("./a.out --distL1 4"), (0, vec![], 3), "options behind the command are the command's");
+        assert_eq!(set("./a.out --distL1 4"), (0, vec![], 3), "options after the command belong to it");
     }
 
     #[test]
-    fn an_l2_distance_is_rounded_up_to_four_lines_and_that_is_said() {
+    fn an_l2_distance_is_rounded_up_to_four_lines_with_a_note() {
         for (lines, field) in [(1, 1), (4, 1), (5, 2), (57, 15), (60, 15)] {
             let (register, notes, _) = set(&format!("--distL2 {lines} x"));
             assert_eq!(register, V | field << 16, "{lines}");
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_distance_out_of_range_is_the_default_and_that_is_said_with_the_range() {
+    fn a_distance_out_of_range_becomes_the_default_with_a_note() {
         for option in ["--distL1 16", "--distL2 61", "--distL1 -1", "--distL2 many"] {
             let (register, notes, _) = set(&format!("{option} --weakL1 x"));
             assert_eq!(register, V | 1 << 55, "{option}");
@@ -201,17 +201,17 @@ mod tests {
     }
 
     #[test]
-    fn default_and_reset_clear_the_register_and_go_with_no_setting() {
+    fn default_and_reset_clear_the_register_and_exclude_settings() {
         assert_eq!(set("--default x"), (0, vec![], 1));
         assert_eq!(set("--reset"), (0, vec![], 0));
         assert!(parse(&words("--reset --weakL1")).is_err());
     }
 
     #[test]
-    fn wrong_options_are_told() {
+    fn invalid_options_are_reported() {
         let error = |text: &str| parse(&words(text)).expect_err(text);
         assert_eq!(error("--distL3 4 x"), "there is no option --distL3; hwpfctl --help lists them");
-        assert_eq!(error("--distL1"), "--distL1: how many lines? 1 to 15, or 0 for the CPU's default");
+        assert_eq!(error("--distL1"), "--distL1 needs a number of lines: 1 to 15, or 0 for the CPU's default");
         assert_eq!(error("--weakL1=1 x"), "--weakL1 takes no value");
         assert_eq!(parse(&words("--help")), Ok(Call::Help));
     }

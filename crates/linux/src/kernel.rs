@@ -1,4 +1,4 @@
-//! The kernel at work for one thread: what system calls, faults and signals act on.
+//! The kernel working for one thread: what system calls, faults and signals act on.
 
 use fxscope_guestmem::Memory;
 
@@ -11,7 +11,7 @@ use crate::system::System;
 use crate::table::{Others, Table};
 use crate::thread::Thread;
 
-/// A thread, its process, and the rest of the guest, each borrowed separately.
+/// A thread, its process, and the rest of the guest, borrowed separately.
 pub struct Kernel<'a> {
     /// The memory; the address space of the process is active.
     pub(crate) mem: &'a mut Memory,
@@ -20,40 +20,40 @@ pub struct Kernel<'a> {
     pub(crate) spaces: &'a mut Table<AddressSpace>,
     /// The process of the thread.
     pub(crate) process: &'a mut Process,
-    /// The thread that the kernel works for.
+    /// The thread for which the kernel works.
     pub(crate) thread: &'a mut Thread,
     pub(crate) other_processes: Others<'a, Process>,
     pub(crate) other_threads: Others<'a, Thread>,
 }
 
 impl Kernel<'_> {
-    /// The process's address space.
+    /// Returns the process's address space.
     pub(crate) fn space(&self) -> &AddressSpace {
         &self.spaces[self.process.space]
     }
 
-    /// The threads of the process.
+    /// Iterates over the threads of the process.
     pub(crate) fn threads(&self) -> impl Iterator<Item = &Thread> {
         let others = self.other_threads.iter().filter(|thread| thread.pid == self.process.pid && !thread.ended);
         std::iter::once(&*self.thread).chain(others)
     }
 
-    /// All threads, of all processes.
+    /// Iterates over all threads, of all processes.
     pub(crate) fn all_threads(&self) -> impl Iterator<Item = &Thread> {
         self.other_threads.iter().chain([&*self.thread])
     }
 
-    /// All threads, of all processes.
+    /// Iterates over all threads, of all processes, mutably.
     pub(crate) fn all_threads_mut(&mut self) -> impl Iterator<Item = &mut Thread> {
         self.other_threads.iter_mut().chain([&mut *self.thread])
     }
 
-    /// All processes.
+    /// Iterates over all processes.
     pub(crate) fn all_processes(&self) -> impl Iterator<Item = &Process> {
         std::iter::once(&*self.process).chain(self.other_processes.iter())
     }
 
-    /// The process with this number.
+    /// Returns the process with this number.
     pub(crate) fn process_of(&mut self, pid: u32) -> Option<&mut Process> {
         if pid == self.process.pid {
             return Some(self.process);
@@ -61,39 +61,39 @@ impl Kernel<'_> {
         self.other_processes.iter_mut().find(|process| process.pid == pid && !process.ended)
     }
 
-    /// Who maps or touches memory while the thread runs.
+    /// Returns the policy and node under which the thread maps and touches memory.
     pub(crate) fn toucher(&self) -> Toucher {
         self.system.toucher(self.thread)
     }
 
-    /// The pages of each address space.
+    /// Iterates over the pages of each address space.
     pub(crate) fn all_pages(&self) -> impl Iterator<Item = &Pages> {
         self.spaces.values().map(|space| &space.pages)
     }
 
-    /// Whether another process has the same address space (`vfork`).
+    /// Returns whether another process uses the same address space (`vfork`).
     pub(crate) fn shares_space(&self) -> bool {
         self.other_processes.iter().any(|other| other.space == self.process.space)
     }
 
-    /// The process needs its memory no longer: what it changed in shared mappings goes to their files.
+    /// Writes shared mappings back to their files when the process no longer needs its memory.
     pub(crate) fn write_back_at_end(&mut self) {
         let shared = self.shares_space();
         let mapped = &mut self.spaces[self.process.space].mapped;
         if shared {
-            // The other process goes on. Nobody is left to tell about an error.
+            // The other process continues; nobody is left to receive an error.
             let _ = mapped.write_back(self.mem, 0, u64::MAX);
         } else {
             mapped.give_back(self.mem, 0, u64::MAX);
         }
     }
 
-    /// Each process's open files, and the files that its mappings are of.
+    /// Iterates over all processes' open files, with the files that they have mapped.
     pub(crate) fn processes_files(&self) -> impl Iterator<Item = (&Files, &MappedFiles)> {
         self.all_processes().map(|process| (&process.files, &self.spaces[process.space].mapped))
     }
 
-    /// Takes over what the thread has touched.
+    /// Records which pages the thread has touched.
     pub(crate) fn note_touched(&mut self) {
         if self.mem.has_fresh() {
             let toucher = self.toucher();
@@ -101,14 +101,14 @@ impl Kernel<'_> {
         }
     }
 
-    /// Time the process has spent running, in ns.
+    /// Returns the CPU time of the process in ns.
     pub(crate) fn cpu_ns(&self) -> u64 {
         self.process.cpu_ns + self.system.running_ns()
     }
 }
 
 impl System {
-    /// Who maps or touches memory while a thread runs.
+    /// Returns the policy and node under which `thread` maps and touches memory.
     pub(crate) fn toucher(&self, thread: &Thread) -> Toucher {
         let node = self.platform.node_of(thread.cpu_number()).unwrap_or(0);
         Toucher { policy: thread.policy, node }

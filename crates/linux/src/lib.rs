@@ -1,17 +1,17 @@
-//! Runs AArch64 Linux programs: loads ELF files, answers system calls, delivers signals.
+//! Runs AArch64 Linux programs: loads ELF files, serves system calls, delivers signals.
 //!
-//! * [`guest`]: the processes and threads of a run, executed block by block. A driver calls [`Guest::step`], looks at what
-//!   ran, and keeps the time with [`Guest::set_now_ns`]. Everything a program can learn about time follows from that.
+//! * [`guest`]: the processes and threads of a run, executed block by block. A driver calls [`Guest::step`], examines what ran,
+//!   and sets the time with [`Guest::set_now_ns`]. Everything a program can learn about time follows from that.
 //! * [`code`]: the code of its processes, as the engine that executes it has it (`fxscope_aarch64::engine`).
-//! * `system` is what all processes share, `process` what the threads of one share, [`thread`] what each has to itself.
+//! * `system` is what all processes share, `process` what the threads of one share, [`thread`] what belongs to each thread.
 //! * `kernel`: what system calls, faults and signals act on: a thread, its process and the rest, borrowed separately.
 //! * `abi`, `mm`, `fs`, `sched`, `ipc`, [`signal`]: the subsystems of the kernel.
-//! * [`syscalls`]: the table of system calls, with a file of handlers for each subject. They use the subsystems; no
-//!   subsystem uses them.
+//! * [`syscalls`]: the table of system calls, with a file of handlers for each subject. They use the subsystems; no subsystem
+//!   uses them.
 //! * `snapshot`: guests as bytes.
 //!
-//! Invariants: the same program, input, files and seed give the same execution. Programs reach host memory
-//! only through `fxscope_guestmem::Memory`. A bad pointer in a system call is `EFAULT` to the program.
+//! Invariants: the same program, input, files and seed give the same execution. Programs access host memory only through
+//! `fxscope_guestmem::Memory`. A bad pointer in a system call is `EFAULT` to the program.
 
 mod abi;
 mod budget;

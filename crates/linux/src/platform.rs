@@ -15,7 +15,7 @@ pub struct CpuPlace {
     pub node: u32,
 }
 
-/// What a cache holds.
+/// The type of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CacheKind {
     /// Data only.
@@ -29,20 +29,20 @@ pub enum CacheKind {
 /// One cache as programs find it in `/sys/devices/system/cpu`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cache {
-    /// 1 for the one nearest to the core.
+    /// 1 for the level nearest to the core.
     pub level: u32,
-    /// What it holds.
+    /// Its type.
     pub kind: CacheKind,
     /// Size in bytes.
     pub bytes: u64,
-    /// Ways of associativity.
+    /// Associativity in ways.
     pub ways: u32,
-    /// How many of its ways, and how much of its size, an assistant core keeps for itself on nodes that have one. They are
-    /// shown as a cache of that core alone.
+    /// Ways (and their share of the size) that an assistant core reserves on nodes that have one. They appear as a separate cache
+    /// of that core.
     pub kept_ways: u32,
     /// Bytes of a line.
     pub line_bytes: u32,
-    /// All processors of a memory node share it; otherwise each has its own.
+    /// Whether all processors of a memory node share it; otherwise each has its own.
     pub shared_by_node: bool,
 }
 
@@ -51,23 +51,23 @@ pub struct Cache {
 pub struct BarrierPlatform {
     /// Blades of each CMG.
     pub blades: u32,
-    /// Most cores of a CMG: bits of `BST`, at most 16.
+    /// Maximum number of cores per CMG: bits of `BST`, at most 16.
     pub cores: u32,
-    /// From the last write of a round to the change of `LBSY` and the event at the cores that take part, ns.
+    /// Time from the last write of a barrier to the change of `LBSY` and the event at the participating cores, ns.
     pub latency_ns: u64,
 }
 
 /// The properties of a machine that a program can see through Linux.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Platform {
-    /// Largest SVE vector length in bytes, which is also the one a program starts with: 16, 32 or 64.
+    /// Largest SVE vector length in bytes, which is also a program's initial one: 16, 32 or 64.
     pub vector_bytes: usize,
     /// The processors, in ascending order of their numbers. At least one.
     pub cpus: Vec<CpuPlace>,
-    /// Assistant cores: the operating system runs on them, and no program may. In ascending order, before all of `cpus`.
+    /// Assistant cores: the operating system runs on them, and programs may not. In ascending order, before all of `cpus`.
     pub assistants: Vec<CpuPlace>,
-    /// Distances between memory nodes, as firmware tells Linux (the SLIT of ACPI): of a node to itself, to the other one of its
-    /// pair, and to all others. Nodes form pairs in the order of their numbers.
+    /// Distances between memory nodes, as firmware reports them to Linux (the SLIT of ACPI): of a node to itself, to the other
+    /// one of its pair, and to all others. Nodes form pairs in the order of their numbers.
     pub node_distances: [u32; 3],
     /// The caches of each processor, those of level 1 first.
     pub caches: Vec<Cache>,
@@ -75,7 +75,7 @@ pub struct Platform {
     pub counter_hz: u64,
     /// Identification and cache-type registers.
     pub id: IdRegisters,
-    /// Registers of the HPC extension as the first program finds them on every core.
+    /// Initial values of the HPC extension's registers on every core.
     pub hpc: HpcExtension,
     /// The hardware barrier, if there is one, and its driver.
     pub barrier: Option<BarrierPlatform>,
@@ -87,14 +87,14 @@ pub struct Platform {
     pub page_bytes: u64,
     /// Sizes of the huge pages in bytes.
     pub huge_page_bytes: Vec<u64>,
-    /// Page sizes of segments: what they have in the model, which need not be what the program can see.
+    /// Page sizes of segments in the model, which may differ from what the program sees.
     pub page_sizes: PageSizes,
     /// Memory the program may use, in bytes.
     pub memory_bytes: u64,
 }
 
 impl Platform {
-    /// The memory nodes, in ascending order.
+    /// Returns the memory nodes, in ascending order.
     #[must_use]
     pub fn nodes(&self) -> Vec<u32> {
         let mut nodes: Vec<u32> = self.cpus.iter().map(|place| place.node).collect();
@@ -103,32 +103,32 @@ impl Platform {
         nodes
     }
 
-    /// The memory nodes as a mask.
+    /// Returns the memory nodes as a mask.
     #[must_use]
     pub fn node_mask(&self) -> NodeMask {
         pages::mask(&self.nodes())
     }
 
-    /// The memory node of a processor, if there is one of that number.
+    /// Returns the memory node of a processor, if it exists.
     #[must_use]
     pub fn node_of(&self, cpu: u32) -> Option<u32> {
-        // Their numbers nearly always follow each other.
+        // CPU numbers are nearly always consecutive.
         let first = self.cpus.first()?.cpu;
         let at_hand = self.cpus.get(cpu.wrapping_sub(first) as usize).filter(|place| place.cpu == cpu);
         at_hand.or_else(|| self.cpus.iter().find(|place| place.cpu == cpu)).map(|place| place.node)
     }
 
-    /// All processors that are online, assistant cores among them, in ascending order.
+    /// Iterates over all online processors, including assistant cores, in ascending order.
     pub(crate) fn online(&self) -> impl Iterator<Item = CpuPlace> + '_ {
         self.assistants.iter().chain(&self.cpus).copied()
     }
 
-    /// The place of an assistant core among its kind.
+    /// Returns the index of an assistant core among the assistant cores.
     pub(crate) fn assistant(&self, cpu: u32) -> Option<usize> {
         self.assistants.iter().position(|place| place.cpu == cpu)
     }
 
-    /// The distance of two memory nodes, by their places in [`Platform::nodes`].
+    /// Returns the distance of two memory nodes, by their indices in [`Platform::nodes`].
     pub(crate) fn distance(&self, from: usize, to: usize) -> u32 {
         let [own, pair, far] = self.node_distances;
         match (from, to) {
@@ -138,7 +138,7 @@ impl Platform {
         }
     }
 
-    /// The processors of a memory node that programs may run on, in ascending order.
+    /// Returns the processors of a memory node on which programs may run, in ascending order.
     #[must_use]
     pub fn cpus_of(&self, node: u32) -> Vec<u32> {
         self.cpus.iter().filter(|place| place.node == node).map(|place| place.cpu).collect()

@@ -1,8 +1,8 @@
-//! Random bytes that programs can get.
+//! Random bytes for programs.
 
 use serde::{Deserialize, Serialize};
 
-/// A source of bytes that only its seed determines (SplitMix64, Steele, Lea and Flood 2014).
+/// A source of bytes determined only by its seed (SplitMix64, Steele, Lea and Flood 2014).
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Random(pub u64);
 

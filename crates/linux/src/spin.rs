@@ -7,16 +7,16 @@ use crate::guest::Guest;
 use crate::sched::wait::FOR_EVER;
 
 impl Guest {
-    /// How many of the next iterations of thread `tid` are certain to repeat `iteration` as long as nobody writes what it
-    /// reads; 0 if nothing can be said, or if its process is not the running one. At most `limit` of them are executed to find
-    /// out; the thread is left as it was.
+    /// Returns how many of the next iterations of thread `tid` certainly repeat `iteration` while nobody writes what it reads; 0
+    /// if unknown, or if its process is not the running one. Executes at most `limit` of them to find out; the thread is
+    /// unchanged afterwards.
     pub fn iterations_ahead(&mut self, tid: u32, iteration: &mut Iteration, limit: u64) -> u64 {
         let process = self.threads[self.running].process;
         let thread = self.threads.values_mut().find(|thread| thread.tid == tid && thread.process == process);
         thread.map_or(0, |thread| iteration.repetitions(&mut thread.cpu, &mut self.memory, limit))
     }
 
-    /// Thread `tid` has executed `count` iterations, at most as many as [`Guest::iterations_ahead`] returned, in `ns`.
+    /// Advances thread `tid` by `count` iterations, at most as many as [`Guest::iterations_ahead`] returned, in `ns`.
     pub fn skip_iterations(&mut self, tid: u32, iteration: &Iteration, count: u64, ns: u64) {
         self.instructions += count * iteration.infos().count() as u64;
         let Some(thread) = self.threads.values_mut().find(|thread| thread.tid == tid) else { return };
@@ -25,7 +25,7 @@ impl Guest {
         self.processes[thread.process].cpu_ns += ns;
     }
 
-    /// Whether thread `tid` has its CPU to itself and nothing to do but to run its program.
+    /// Returns whether thread `tid` has its CPU to itself and nothing to do but run its program.
     #[must_use]
     pub fn is_undisturbed(&self, tid: u32) -> bool {
         let Some(thread) = self.threads.values().find(|thread| thread.tid == tid) else { return false };
@@ -34,13 +34,13 @@ impl Guest {
         runs && self.end.is_none() && thread.queued.is_some() && others.all(|t| t.cpu_number != thread.cpu_number)
     }
 
-    /// Simulated time in ns at which a time limit or timer expires next.
+    /// Returns the simulated time in ns at which the next time limit or timer expires.
     #[must_use]
     pub fn next_due_ns(&self) -> Option<u64> {
         Some(self.next_event()).filter(|&ns| ns != FOR_EVER)
     }
 
-    /// The memory, to watch addresses of the active address space.
+    /// Returns the memory, to watch addresses of the active address space.
     pub fn memory_mut(&mut self) -> &mut Memory {
         &mut self.memory
     }

@@ -1,4 +1,4 @@
-//! Why programs cannot be started.
+//! Why a program cannot be started.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ pub enum StartError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the host says.
+        /// The host's error.
         source: std::io::Error,
     },
     /// The file is not a program that can run.
@@ -23,7 +23,7 @@ pub enum StartError {
         /// What is wrong with it.
         source: ElfError,
     },
-    /// The interpreter that a dynamic program names is not there.
+    /// The interpreter of a dynamic program does not exist.
     #[error(
         "{}: dynamically linked, and its interpreter {} cannot be opened ({source}; looked for in: {searched}); \
          name the folder that has it with --sysroot DIR, or link the program with -static",
@@ -33,25 +33,25 @@ pub enum StartError {
     Interpreter {
         /// The program.
         path: PathBuf,
-        /// The interpreter's path as the program has it.
+        /// The path of the interpreter in the program.
         interpreter: PathBuf,
-        /// Where it was looked for.
+        /// Where it was searched.
         searched: String,
-        /// What the host says.
+        /// The host's error.
         source: std::io::Error,
     },
-    /// The host does not give enough address space.
+    /// The host does not provide enough address space.
     #[error("cannot reserve {bytes} bytes of address space for the program's memory: {source}; lower the memory limit")]
     Reserve {
-        /// How much was wanted.
+        /// Bytes requested.
         bytes: u64,
-        /// What the host says.
+        /// The host's error.
         source: std::io::Error,
     },
     /// The stack does not fit.
     #[error("stack of {bytes} bytes: choose one between 64 KiB and 32 GiB")]
     StackSize {
-        /// The size asked for.
+        /// The requested size.
         bytes: u64,
     },
     /// Arguments and environment are too long for the stack.
@@ -59,15 +59,15 @@ pub enum StartError {
         "arguments and environment take {bytes} bytes and the stack has room for {limit}; pass less, or enlarge the stack"
     )]
     ArgumentsTooLong {
-        /// Bytes they take.
+        /// Bytes needed.
         bytes: u64,
-        /// Bytes they may take.
+        /// Bytes available.
         limit: u64,
     },
-    /// The machine has too little memory even to start.
+    /// The machine has too little memory for the start of the program.
     #[error("no memory left for {bytes} bytes at the start of the program; give the machine more memory")]
     NoMemory {
-        /// Bytes wanted.
+        /// Bytes needed.
         bytes: u64,
     },
     /// The machine cannot run Linux programs as described.

@@ -1,4 +1,4 @@
-//! Function names by address and places of variables by name, from a program's symbol table. Works without debug information.
+//! Function names by address and addresses of variables by name, from a program's symbol table. Works without debug information.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ type Sections<'a> = SectionTable<'a, elf::FileHeader64<Endianness>, Content<'a>>
 #[derive(Clone, Serialize, Deserialize)]
 struct Symbol {
     start: u64,
-    /// Zero when the table does not say.
+    /// Zero if the table does not have it.
     bytes: u64,
     name: Box<str>,
 }
@@ -26,11 +26,11 @@ struct Symbol {
 /// A place in the program's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place<'a> {
-    /// Name of the function as the symbol table has it.
+    /// Name of the function as in the symbol table.
     pub function: &'a str,
     /// First address of the function.
     pub start: u64,
-    /// Bytes of the function, or 0 when the table does not say.
+    /// Bytes of the function, or 0 if the table does not have them.
     pub bytes: u64,
     /// Distance of the address from the start of the function in bytes.
     pub offset: u64,
@@ -42,13 +42,12 @@ impl std::fmt::Display for Place<'_> {
     }
 }
 
-/// A place in the text that the program's makers have marked for tools: a static probe of SystemTap's note format
-/// (`.note.stapsdt`, version 3).
+/// A static probe, which marks a place in the text for tools: SystemTap's note format (`.note.stapsdt`, version 3).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probe {
     /// Its address.
     pub address: u64,
-    /// Whose probe it is.
+    /// Its provider.
     pub provider: Box<str>,
     /// Its name.
     pub name: Box<str>,
@@ -60,11 +59,11 @@ pub struct Symbols {
     list: Vec<Symbol>,
     /// In the order of the files and their notes.
     probes: Vec<Probe>,
-    /// Counts the libraries that were added.
+    /// Number of libraries added.
     version: u64,
     /// The program's own variables of known size, in the order of its table.
     variables: Vec<Symbol>,
-    /// Where each file's text is. A label of unknown size does not reach beyond its file.
+    /// The text range of each file. A label of unknown size does not extend beyond its file.
     files: Vec<Range<u64>>,
 }
 
@@ -79,7 +78,7 @@ impl Symbols {
     /// address. A stripped file or a damaged table has none: names are a convenience, and the program runs without.
     pub(crate) fn parse(header: &elf::FileHeader64<Endianness>, file: Content<'_>, bias: u64) -> Symbols {
         let e = Endianness::Little;
-        file.names_follow();
+        file.limit_to_names();
         let Ok(sections) = header.sections(e, file) else { return Symbols::default() };
         let probes = probes(&sections, file, bias);
         Symbols { probes, ..Symbols::named(&sections, file, bias) }
@@ -92,7 +91,7 @@ impl Symbols {
             .filter_map(|kind| sections.symbols(e, file, kind).ok())
             .find(|table| !table.is_empty());
         let Some(table) = table else { return Symbols::default() };
-        // All names at once: one call of the host for each would take long.
+        // Reads all names at once: one host call per name would be slow.
         let strings = sections.section(table.string_section()).and_then(|section| section.data(e, file));
         let Ok(strings) = strings else { return Symbols::default() };
         let strings = StringTable::new(strings, 0, strings.len() as u64);
@@ -118,8 +117,8 @@ impl Symbols {
                 None => variables.push(symbol),
             }
         }
-        // Of several names for one address: a function before a label, a global name before a local one,
-        // then a shorter one, then the alphabet, so that the choice does not depend on the table's order.
+        // Of several names for one address: a function before a label, a global name before a local one, then a shorter one, then
+        // alphabetically, so that the choice does not depend on the table's order.
         ranked.sort_by(|(ra, la, a), (rb, lb, b)| {
             (a.start, ra, la, a.name.len(), &a.name).cmp(&(b.start, rb, lb, b.name.len(), &b.name))
         });
@@ -127,7 +126,7 @@ impl Symbols {
         Symbols { list: ranked.into_iter().map(|(_, _, s)| s).collect(), variables, ..Symbols::default() }
     }
 
-    /// What they take, in bytes.
+    /// Returns the bytes they use.
     pub(crate) fn bytes(&self) -> u64 {
         let symbols = self.list.iter().chain(&self.variables);
         let symbols: usize = symbols.map(|symbol| size_of::<Symbol>() + symbol.name.len()).sum();
@@ -135,13 +134,13 @@ impl Symbols {
         (symbols + probes) as u64
     }
 
-    /// Says where the text is that these names belong to.
+    /// Sets the text range that these names belong to.
     pub(crate) fn within(mut self, text: Range<u64>) -> Symbols {
         self.files = vec![text];
         self
     }
 
-    /// Adds the names of a library's functions, in place of those of whatever was at its addresses before.
+    /// Adds the names of a library's functions, replacing those previously in its address range.
     pub(crate) fn add(&mut self, library: Symbols) {
         let taken = |address: u64| library.files.iter().any(|range| range.contains(&address));
         self.list.retain(|symbol| !taken(symbol.start));
@@ -151,34 +150,35 @@ impl Symbols {
         self.probes.extend(library.probes);
         self.version += 1;
         self.files.extend(library.files);
-        // Stable, so that among names for one address the order stays that of the file.
+        // A stable sort keeps the file's order of names for one address.
         self.list.sort_by_key(|symbol| symbol.start);
     }
 
-    /// The functions and labels, names and addresses, by ascending address.
+    /// Iterates over the functions and labels, names and addresses, by ascending address.
     pub fn functions(&self) -> impl Iterator<Item = (&str, u64)> {
         self.list.iter().map(|s| (&*s.name, s.start))
     }
 
-    /// The static probes of the program and its libraries.
+    /// Returns the static probes of the program and its libraries.
     #[must_use]
     pub fn probes(&self) -> &[Probe] {
         &self.probes
     }
 
-    /// A number that changes when names do.
+    /// Returns a number that changes when names do.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// Where the program's own variables called `name` are: several when its parts have variables of that name each.
+    /// Returns the addresses of the program's own variables called `name`: several if parts of it have separate variables of that
+    /// name.
     pub fn variables(&self, name: &str) -> impl Iterator<Item = Range<u64>> {
         let named = self.variables.iter().filter(move |v| &*v.name == name);
         named.map(|v| v.start..v.start.saturating_add(v.bytes))
     }
 
-    /// Names of the program's largest variables, the largest first, at most `count`.
+    /// Returns the names of the program's largest variables, the largest first, at most `count`.
     #[must_use]
     pub fn largest_variables(&self, count: usize) -> Vec<&str> {
         let mut all: Vec<&Symbol> = self.variables.iter().collect();
@@ -186,12 +186,12 @@ impl Symbols {
         all.iter().take(count).map(|v| &*v.name).collect()
     }
 
-    /// The function that holds `address`: the closest one before it that is long enough, or else a label of
-    /// unknown size right before it.
+    /// Returns the function that contains `address`: the closest one before it that is long enough, or else a label of unknown
+    /// size directly before it.
     #[must_use]
     pub fn at(&self, address: u64) -> Option<Place<'_>> {
         let before = &self.list[..self.list.partition_point(|s| s.start <= address)];
-        // Labels inside a function come between it and the address: look a few names back.
+        // Labels inside a function come between it and the address: examine a few earlier names.
         let function = before.iter().rev().take(16).find(|s| address - s.start < s.bytes);
         let label = before.last().filter(|s| s.bytes == 0 && self.same_file(s.start, address));
         let s = function.or(label)?;
@@ -201,19 +201,19 @@ impl Symbols {
         self.files.iter().find(|range| range.contains(&address)).is_none_or(|range| range.contains(&start))
     }
 
-    /// Number of names.
+    /// Returns the number of names.
     #[must_use]
     pub fn len(&self) -> usize {
         self.list.len()
     }
-    /// Whether the program has no names (it is stripped).
+    /// Returns whether the program has no names (it is stripped).
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 }
 
-/// The static probes that a file's notes tell of. A damaged note ends the reading of its section.
+/// Returns the static probes in a file's notes. A damaged note ends the reading of its section.
 fn probes<'a>(sections: &Sections<'a>, file: Content<'a>, bias: u64) -> Vec<Probe> {
     let e = Endianness::Little;
     let notes = sections.iter().filter_map(|section| section.notes(e, file).ok().flatten());
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_named_by_the_function_that_holds_them() {
+    fn addresses_are_named_after_the_function_that_contains_them() {
         let s = symbols(&[(0x100, 0x20, "first"), (0x140, 0x10, "second")]);
         assert_eq!(name(&s, 0xff), None);
         assert_eq!(name(&s, 0x100).as_deref(), Some("first+0x0"));
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_library_brings_its_names_and_takes_the_place_of_what_was_there() {
+    fn a_librarys_names_replace_those_at_its_addresses() {
         let mut all = symbols(&[(0x100, 0, "_end"), (0x1040, 0x10, "unloaded")]).within(0x100..0x200);
         all.add(symbols(&[(0x1010, 0x10, "f"), (0x1080, 0, "label")]).within(0x1000..0x1100));
         assert_eq!(name(&all, 0x1014).as_deref(), Some("f+0x4"));

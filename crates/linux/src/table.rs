@@ -1,11 +1,11 @@
-//! Tables of the things that a guest has several of. Each is named by a number that stays its own until it is removed.
+//! Tables of the objects that a guest has several of. Each is identified by a number until it is removed.
 
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Names an entry of a [`Table`].
+/// Identifies an entry of a [`Table`].
 pub(crate) struct Id<T> {
     index: u32,
     of: PhantomData<fn() -> T>,
@@ -55,7 +55,7 @@ impl<'de, T> Deserialize<'de> for Id<T> {
     }
 }
 
-/// Entries by number. A new one takes the lowest number that is free.
+/// Entries by number. A new one gets the lowest free number.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Table<T> {
     slots: Vec<Option<T>>,
@@ -94,7 +94,7 @@ impl<T> Table<T> {
         self.slots.get_mut(id.index())?.as_mut()
     }
 
-    /// A table with the same numbers, of what `f` makes of the entries.
+    /// Returns a table with the same numbers, with `f` applied to the entries.
     ///
     /// # Errors
     /// The first one of `f`.
@@ -119,7 +119,7 @@ impl<T> Table<T> {
         self.slots.iter_mut().flatten()
     }
 
-    /// An entry, and all others.
+    /// Borrows an entry and all others separately.
     pub(crate) fn split(&mut self, id: Id<T>) -> (&mut T, Others<'_, T>) {
         let (before, rest) = self.slots.split_at_mut(id.index());
         let (entry, after) = rest.split_first_mut().expect("the entry exists");
@@ -143,7 +143,7 @@ impl<T> IndexMut<Id<T>> for Table<T> {
     }
 }
 
-/// The entries of a [`Table`] without one, which is borrowed separately.
+/// The entries of a [`Table`] except one, which is borrowed separately.
 pub(crate) struct Others<'a, T> {
     before: &'a mut [Option<T>],
     after: &'a mut [Option<T>],
@@ -170,7 +170,7 @@ mod tests {
     use super::Table;
 
     #[test]
-    fn an_entry_keeps_its_number_until_it_is_removed_and_then_another_one_gets_it() {
+    fn an_entry_keeps_its_number_until_it_is_removed_and_the_number_is_reused() {
         let mut table = Table::default();
         let (a, b) = (table.insert('a'), table.insert('b'));
         assert_eq!(table.remove(a), 'a');
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_and_all_others_can_be_changed_side_by_side() {
+    fn an_entry_and_all_others_can_be_borrowed_mutably_at_the_same_time() {
         let mut table = Table::default();
         let ids = [1, 2, 3].map(|n| table.insert(n));
         let (entry, mut others) = table.split(ids[1]);

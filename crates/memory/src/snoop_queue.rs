@@ -90,3 +90,49 @@ impl SnoopQueues {
         Some(queue.remove(arrived))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn snoop(line: u64, at: Cycle, kind: SnoopKind) -> Snoop {
+        Snoop { line, at, kind }
+    }
+
+    #[test]
+    fn a_snoop_reaches_each_core_that_it_was_sent_to_once_and_not_before_its_time() {
+        let mut queues = SnoopQueues::new(4);
+        let (late, early) = (snoop(5, 100, SnoopKind::Invalidate), snoop(6, 50, SnoopKind::Downgrade));
+        queues.push(0b1010, late);
+        queues.push(0b0010, early);
+        assert_eq!((queues.pop(0, 1_000), queues.pop(2, 1_000)), (None, None));
+        assert_eq!((queues.pop(1, 49), queues.pop(1, 50), queues.pop(1, 99)), (None, Some(early), None));
+        assert_eq!((queues.pop(1, 100), queues.pop(1, 100)), (Some(late), None));
+        assert_eq!(queues.pop(3, 100), Some(late));
+        assert_eq!(queues.pending, 0);
+    }
+
+    #[test]
+    fn a_core_s_own_request_supersedes_invalidations_of_its_line_and_nothing_else() {
+        let mut queues = SnoopQueues::new(2);
+        assert!(!queues.absorb_invalidations(0, 5));
+        queues.push(0b11, snoop(5, 100, SnoopKind::Invalidate));
+        queues.push(0b01, snoop(5, 110, SnoopKind::Downgrade));
+        queues.push(0b01, snoop(6, 120, SnoopKind::Invalidate));
+        assert!(queues.absorb_invalidations(0, 5) && !queues.absorb_invalidations(0, 5));
+        assert_eq!(queues.pending, 3);
+        assert_eq!([queues.pop(0, 200), queues.pop(0, 200)].map(|snoop| snoop.map(|s| s.at)), [Some(110), Some(120)]);
+        assert_eq!(queues.pop(1, 200).map(|snoop| snoop.at), Some(100), "the other core asked for nothing");
+    }
+
+    #[test]
+    fn requests_of_waiting_cores_are_expected_from_the_earliest_of_their_times_on() {
+        let mut queues = SnoopQueues::new(3);
+        assert_eq!(queues.lookahead(), Cycle::MAX);
+        queues.set_lookahead(1, 70);
+        queues.set_lookahead(2, 60);
+        assert_eq!(queues.lookahead(), 60);
+        queues.set_lookahead(2, Cycle::MAX);
+        assert_eq!(queues.lookahead(), 70);
+    }
+}

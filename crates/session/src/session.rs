@@ -163,11 +163,7 @@ impl Session {
     }
 
     /// The same, telling `observer` of all blocks that are timed.
-    pub fn run_observed<O: BlockObserver>(
-        mut self,
-        watch: &mut dyn FnMut(Progress) -> Control,
-        observer: &mut O,
-    ) -> Run {
+    pub fn run_observed(mut self, watch: &mut dyn FnMut(Progress) -> Control, observer: &mut dyn BlockObserver) -> Run {
         let start = Instant::now();
         let outcome = self.simulation.run_observed(watch, observer);
         self.recorded(&outcome, start.elapsed().as_secs_f64())

@@ -46,18 +46,20 @@ impl BlockEvent<'_> {
 
 /// Observes blocks.
 pub trait BlockObserver {
-    /// Whether iterations of spin loops may be skipped without a call.
-    const SKIPS_ITERATIONS: bool;
+    /// Returns whether iterations of spin loops may be skipped without a call.
+    fn may_skip_iterations(&self) -> bool;
 
     /// A block ran.
     fn ran(&mut self, event: &mut BlockEvent<'_>);
 }
 
 /// Calls an observer after each timed block.
-pub(crate) struct Observed<'o, O>(pub(crate) &'o mut O);
+pub(crate) struct Observed<'o>(pub(crate) &'o mut dyn BlockObserver);
 
-impl<O: BlockObserver> Trace for Observed<'_, O> {
-    const FAST: bool = O::SKIPS_ITERATIONS;
+impl Trace for Observed<'_> {
+    fn may_skip_iterations(&self) -> bool {
+        self.0.may_skip_iterations()
+    }
 
     fn run(
         &mut self,

@@ -118,13 +118,17 @@ impl<E: Engine> Driver<'_, E> {
     /// Runs an epoch from `quantum` on, if cores of several partitions can take part. `None`: they cannot, and the
     /// quantum is to be run; `Some(Some)`: the run is over.
     #[inline(always)]
-    pub(crate) fn run_parallel<T: Trace>(
+    pub(crate) fn run_parallel<T: Trace + ?Sized>(
         &mut self,
         quantum: Quantum,
         blocks: &mut u64,
-        _: &mut T,
+        trace: &T,
     ) -> Option<Option<Finish>> {
-        if !T::AHEAD || self.options.host_threads.is_none() { None } else { self.run_epoch(quantum, blocks) }
+        if !trace.may_run_ahead() || self.options.host_threads.is_none() {
+            None
+        } else {
+            self.run_epoch(quantum, blocks)
+        }
     }
 
     fn run_epoch(&mut self, quantum: Quantum, blocks: &mut u64) -> Option<Option<Finish>> {

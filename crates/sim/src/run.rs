@@ -242,19 +242,19 @@ impl<E: Engine> Simulation<E> {
 
     /// The same, with a trace of `window`, which functional mode never reaches.
     pub fn run_traced(&mut self, watch: &mut dyn FnMut(Progress) -> Control, window: &mut Window<'_>) -> Outcome {
-        self.run_with(watch, window)
+        self.run_with::<dyn Trace>(watch, window)
     }
 
     /// The same, with `observer` called for each timed block.
-    pub fn run_observed<O: BlockObserver>(
+    pub fn run_observed(
         &mut self,
         watch: &mut dyn FnMut(Progress) -> Control,
-        observer: &mut O,
+        observer: &mut dyn BlockObserver,
     ) -> Outcome {
-        self.run_with(watch, &mut Observed(observer))
+        self.run_with::<dyn Trace>(watch, &mut Observed(observer))
     }
 
-    fn run_with(&mut self, watch: &mut dyn FnMut(Progress) -> Control, trace: &mut impl Trace) -> Outcome {
+    fn run_with<T: Trace + ?Sized>(&mut self, watch: &mut dyn FnMut(Progress) -> Control, trace: &mut T) -> Outcome {
         let finish = self.advance_with(watch, trace);
         self.conclude(finish)
     }
@@ -264,21 +264,22 @@ impl<E: Engine> Simulation<E> {
         self.advance_with(watch, &mut ())
     }
 
-    /// The same, but pauses once `instructions` instructions are executed: at the end of a block, and in functional mode of a
-    /// step of the clock. `None`: it has paused. A run that goes on from there does what it would have done without the pause.
+    /// Runs on as [`Simulation::advance`] does, but pauses once `instructions` instructions are executed: at the end of a block
+    /// or, in functional mode, of a step of the clock. Returns `None` when it has paused. A run that continues from there does
+    /// what it would have done without the pause.
     pub fn advance_to(&mut self, instructions: u64, watch: &mut dyn FnMut(Progress) -> Control) -> Option<Finish> {
         self.advance_up_to(instructions, watch, &mut ())
     }
 
-    fn advance_with(&mut self, watch: &mut dyn FnMut(Progress) -> Control, trace: &mut impl Trace) -> Finish {
+    fn advance_with<T: Trace + ?Sized>(&mut self, watch: &mut dyn FnMut(Progress) -> Control, trace: &mut T) -> Finish {
         self.advance_up_to(u64::MAX, watch, trace).unwrap_or(Finish::Stopped)
     }
 
-    fn advance_up_to(
+    fn advance_up_to<T: Trace + ?Sized>(
         &mut self,
         instructions: u64,
         watch: &mut dyn FnMut(Progress) -> Control,
-        trace: &mut impl Trace,
+        trace: &mut T,
     ) -> Option<Finish> {
         match self.driver(instructions) {
             None => self.run_functional(instructions, watch),

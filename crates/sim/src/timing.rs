@@ -173,9 +173,14 @@ pub(crate) struct Driver<'a, E: Engine> {
 }
 
 impl<E: Engine> Driver<'_, E> {
-    /// Runs to the end, or until `watch` says to stop. `None`: to the first block that ends at or after `pause_at`. A run
-    /// that goes on from there does what it would have done without the pause.
-    pub(crate) fn run(&mut self, watch: &mut dyn FnMut(Progress) -> Control, trace: &mut impl Trace) -> Option<Finish> {
+    /// Runs to the end, or until `watch` says to stop. Returns `None` when it has paused: at the end of the first block with
+    /// which `pause_at` instructions are executed. A run that continues from there does what it would have done without the
+    /// pause.
+    pub(crate) fn run<T: Trace + ?Sized>(
+        &mut self,
+        watch: &mut dyn FnMut(Progress) -> Control,
+        trace: &mut T,
+    ) -> Option<Finish> {
         let mut blocks = if self.timing.blocks == 0 { self.blocks_left() } else { self.timing.blocks };
         let finish = loop {
             if self.guest.instructions() >= self.pause_at {
@@ -198,7 +203,7 @@ impl<E: Engine> Driver<'_, E> {
     }
 
     /// The core with the lowest clock runs for a quantum, or all cores for an epoch. `Some`: the run is over.
-    fn next_turn(&mut self, blocks: &mut u64, trace: &mut impl Trace) -> Option<Finish> {
+    fn next_turn<T: Trace + ?Sized>(&mut self, blocks: &mut u64, trace: &mut T) -> Option<Finish> {
         self.follow_cpus();
         let Some(quantum) = self.next_quantum() else { return self.nobody_ready(blocks) };
         self.reach(self.timing.clocks[quantum.index]);
@@ -310,7 +315,7 @@ impl<E: Engine> Driver<'_, E> {
     }
 
     /// The active core runs until its quantum ends, or no block is left. `Some`: the run is over.
-    fn run_quantum<T: Trace>(&mut self, quantum: Quantum, blocks: &mut u64, trace: &mut T) -> Option<Finish> {
+    fn run_quantum<T: Trace + ?Sized>(&mut self, quantum: Quantum, blocks: &mut u64, trace: &mut T) -> Option<Finish> {
         let (core, chip) = self.timing.machine.running();
         core.ahead.stuck = false;
         if !core.ahead.is_empty() && !core.catch_up_to(quantum.end, chip) {
@@ -329,7 +334,7 @@ impl<E: Engine> Driver<'_, E> {
     }
 
     /// The same for a quantum that has begun. It may pause.
-    fn go_on<T: Trace>(&mut self, mut running: Running, blocks: &mut u64, trace: &mut T) -> Option<Finish> {
+    fn go_on<T: Trace + ?Sized>(&mut self, mut running: Running, blocks: &mut u64, trace: &mut T) -> Option<Finish> {
         loop {
             let share = self.pause_at.saturating_sub(self.guest.instructions()) / MAX_BLOCK as u64;
             let end = blocks.saturating_sub(share.max(1));
@@ -350,7 +355,7 @@ impl<E: Engine> Driver<'_, E> {
         if t.clocks[active] != NEVER && !matches!(core.spin, Spin::Spins(_)) {
             let now = core.pipeline.now();
             t.clocks.set(active, now);
-            if T::FAST && self.options.spin == SpinLoops::Fast && !core.untimed {
+            if trace.may_skip_iterations() && self.options.spin == SpinLoops::Fast && !core.untimed {
                 core.spin.quantum_ended(self.guest.cpu(), now);
             }
         }
@@ -358,7 +363,13 @@ impl<E: Engine> Driver<'_, E> {
     }
 
     /// The active core runs until its quantum is over or `end` of `blocks` are left.
-    fn run_blocks(&mut self, running: &mut Running, blocks: &mut u64, end: u64, trace: &mut impl Trace) -> Stopped {
+    fn run_blocks<T: Trace + ?Sized>(
+        &mut self,
+        running: &mut Running,
+        blocks: &mut u64,
+        end: u64,
+        trace: &mut T,
+    ) -> Stopped {
         let Running { quantum, snoops, watched, others_spin, .. } = *running;
         while *blocks > end {
             *blocks -= 1;
@@ -405,7 +416,7 @@ impl<E: Engine> Driver<'_, E> {
 
     /// Times a block that ran.
     #[inline(always)]
-    fn ran(&mut self, id: BlockId, executed: usize, trace: &mut impl Trace) {
+    fn ran<T: Trace + ?Sized>(&mut self, id: BlockId, executed: usize, trace: &mut T) {
         let index = id.0 as usize;
         let core = self.timing.machine.core_mut();
         if core.untimed {

@@ -81,13 +81,16 @@ impl<'t> Window<'t> {
     }
 }
 
-/// How the pipeline is run.
+/// How the pipeline is run. Runs without a trace are compiled for `()`; all others share the code for `dyn Trace`, since each
+/// type of trace would bring another copy of the timing model.
 pub(crate) trait Trace {
-    /// Iterations of spin loops may be skipped: nobody observes each instruction.
-    const FAST: bool;
+    /// Returns whether iterations of spin loops may be skipped.
+    fn may_skip_iterations(&self) -> bool;
 
-    /// Threads may run ahead: nobody observes the guest when a block is timed.
-    const AHEAD: bool = false;
+    /// Returns whether threads may run ahead of the timing.
+    fn may_run_ahead(&self) -> bool {
+        false
+    }
 
     /// Runs the first `executed` instructions of `block`, which `guest` has executed.
     fn run(
@@ -102,8 +105,15 @@ pub(crate) trait Trace {
 
 /// Without a trace.
 impl Trace for () {
-    const FAST: bool = true;
-    const AHEAD: bool = true;
+    #[inline(always)]
+    fn may_skip_iterations(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn may_run_ahead(&self) -> bool {
+        true
+    }
 
     #[inline(always)]
     fn run(
@@ -124,7 +134,9 @@ impl Trace for () {
 }
 
 impl Trace for Window<'_> {
-    const FAST: bool = false;
+    fn may_skip_iterations(&self) -> bool {
+        false
+    }
 
     fn run(
         &mut self,

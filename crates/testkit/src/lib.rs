@@ -1,4 +1,4 @@
-//! What the integration tests of several crates share.
+//! Functions shared by the integration tests of several crates.
 
 use std::fmt::Display;
 use std::fs::OpenOptions;
@@ -9,14 +9,14 @@ pub const SKIPPED: &str = "FXSCOPE_SKIPPED";
 
 /// Reports that the current test is skipped, wholly or in part, and `why`.
 ///
-/// The report goes to standard error, past the capture of the test's output, and as one line to the file that [`SKIPPED`] names.
+/// The report goes to standard error, bypassing the capture of test output, and as one line to the file that [`SKIPPED`] names.
 ///
 /// # Panics
 /// When that file cannot be written.
 pub fn skip(why: impl Display) {
     let thread = std::thread::current();
     let line = format!("{}: {why}\n", thread.name().unwrap_or("a test"));
-    // Standard error may be closed; the test is skipped all the same.
+    // Standard error may be closed; the test is still skipped.
     let _ = write!(std::io::stderr(), "skipped: {line}");
     if let Some(path) = std::env::var_os(SKIPPED) {
         let file = OpenOptions::new().append(true).create(true).open(&path);

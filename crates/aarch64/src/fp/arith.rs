@@ -83,13 +83,13 @@ pub(super) fn div<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
             let divisor = u128::from(ub.sig);
             let quotient = dividend / divisor;
             let sticky = u128::from(quotient * divisor != dividend);
-            // The quotient has 63 or 64 bits; one more for what is below it.
+            // The quotient has 63 or 64 bits; one more bit stands for everything below it.
             round_wide(env, sign, ua.exp - ub.exp + 63, quotient << 1 | sticky, env.rounding())
         }
     }
 }
 
-/// The square root of a.
+/// Returns the square root of a.
 #[must_use]
 pub(super) fn sqrt<F: Float>(env: &mut FpEnv, a: F) -> F {
     let ua = unpack(env, a);
@@ -99,7 +99,7 @@ pub(super) fn sqrt<F: Float>(env: &mut FpEnv, a: F) -> F {
         _ if ua.sign => invalid(env),
         Kind::Infinity => F::infinity(false),
         Kind::Finite => {
-            // sqrt(sig × 2^(exp − 63)) with an even power of two left over; the root has bit 63 set.
+            // sqrt(sig × 2^(exp − 63)), leaving an even power of two; the root has bit 63 set.
             let radicand = u128::from(ua.sig) << (63 + (ua.exp & 1));
             let root = radicand.isqrt();
             let sticky = u64::from(root * root != radicand);
@@ -115,7 +115,7 @@ pub(super) fn mul_add<F: Float>(env: &mut FpEnv, addend: F, a: F, b: F) -> F {
     let (uc, ua, ub) = (unpack(env, addend), unpack(env, a), unpack(env, b));
     let no_product = ua.is_infinite() && ub.is_zero() || ua.is_zero() && ub.is_infinite();
     if no_product && uc.kind != Kind::SignallingNan {
-        // Also when the addend is a quiet NaN.
+        // This applies even if the addend is a quiet NaN.
         return invalid(env);
     }
     if let Some(nan) = propagate(env, [(addend, uc), (a, ua), (b, ub)]) {
@@ -180,11 +180,11 @@ impl Term {
         Term { sign: u.sign, exp: u.exp, sig: u128::from(u.sig) << 64 }
     }
 
-    /// The sum, or `None` when it is exactly zero. Bits that do not fit are kept as a sticky lowest bit: they
-    /// are only lost when one term is so much smaller that at most one leading bit cancels.
+    /// Returns the sum, or `None` when it is exactly zero. Bits that do not fit are kept as a sticky lowest bit: they are lost
+    /// only when one term is so much smaller that at most one leading bit cancels.
     fn plus(self, other: Term) -> Option<Term> {
-        // With bit 127 clear there is room for a carry; a set one costs the lowest bit, which is
-        // zero (a product has at most 106 bits, a single number at most 53).
+        // With bit 127 clear there is room for a carry. If it is set, halving drops the lowest bit, which is zero (a product has
+        // at most 106 bits, a single number at most 53).
         let (x, y) = (self.halved(), other.halved());
         let (big, small) = if (x.exp, x.sig) >= (y.exp, y.sig) { (x, y) } else { (y, x) };
         let aligned = shift_right_sticky(small.sig, (big.exp - small.exp) as u32);
@@ -194,7 +194,7 @@ impl Term {
         (big.sig != aligned).then(|| Term { sig: big.sig - aligned, ..big })
     }
 
-    /// The same value with bit 126 the highest one set.
+    /// Returns the same value with bit 126 as the highest set bit.
     fn halved(self) -> Term {
         let shift = self.sig.leading_zeros();
         Term { exp: self.exp - shift as i32 + 1, sig: self.sig << shift >> 1, ..self }
@@ -217,12 +217,12 @@ fn sum<F: Float>(env: &mut FpEnv, a: Unpacked, b: Unpacked) -> F {
     }
 }
 
-/// The sum of two zeros.
+/// Returns the sum of two zeros.
 fn signed_zero<F: Float>(env: &FpEnv, a: bool, b: bool) -> F {
     F::zero(if a == b { a } else { env.rounding() == Rounding::Minus })
 }
 
-/// a × b, with `zero_times_infinity` for that case.
+/// a × b; calls `zero_times_infinity` for that case.
 fn product<F: Float>(env: &mut FpEnv, a: F, b: F, zero_times_infinity: impl Fn(&mut FpEnv, bool) -> F) -> F {
     let (ua, ub) = (unpack(env, a), unpack(env, b));
     if let Some(nan) = propagate(env, [(a, ua), (b, ub)]) {

@@ -7,8 +7,8 @@ use super::env::FpEnv;
 use super::format::{Float, Kind, Unpacked, propagate, unpack};
 use crate::cpu::Nzcv;
 
-/// The order of two numbers, or `None` when one of them is a NaN. Sets IOC for a signalling NaN, and with
-/// `signal_all` for any NaN.
+/// Returns the order of two numbers, or `None` when one of them is a NaN. Sets IOC for a signalling NaN, and with `signal_all`
+/// for any NaN.
 #[inline]
 fn order<F: Float>(env: &mut FpEnv, a: F, b: F, signal_all: bool) -> Option<Ordering> {
     if is_ordinary(a) && is_ordinary(b) {
@@ -21,26 +21,26 @@ fn order<F: Float>(env: &mut FpEnv, a: F, b: F, signal_all: bool) -> Option<Orde
         }
         return None;
     }
-    // Numbers that are flushed are zeros here.
+    // Flushed numbers are zeros here.
     let flushed = |u: &Unpacked, x: F| if u.kind == Kind::Zero { 0 } else { value(x) };
     Some(flushed(&ua, a).cmp(&flushed(&ub, b)))
 }
 
-/// Whether `x` is neither a NaN nor a denormal number, so that nothing but its value matters.
+/// Returns whether `x` is neither a NaN nor a denormal number, so that only its value matters.
 #[inline(always)]
 fn is_ordinary<F: Float>(x: F) -> bool {
     let magnitude = x.magnitude();
     magnitude == 0 || (1 << F::FRACTION..=F::INFINITY).contains(&magnitude)
 }
 
-/// Something in the order of numbers' values: their magnitude bits are.
+/// Returns an integer that has the same order as the numbers' values, made from the magnitude bits.
 #[inline(always)]
 fn value<F: Float>(x: F) -> i64 {
     let magnitude = x.magnitude() as i64;
     if x.sign() { -magnitude } else { magnitude }
 }
 
-/// The flags of a comparison: FCMP, or with `signal_all` FCMPE.
+/// Returns the flags of a comparison: FCMP, or with `signal_all` FCMPE.
 #[inline]
 #[must_use]
 pub fn compare<F: Float>(env: &mut FpEnv, a: F, b: F, signal_all: bool) -> Nzcv {
@@ -73,7 +73,7 @@ pub fn gt<F: Float>(env: &mut FpEnv, a: F, b: F) -> bool {
     order(env, a, b, true) == Some(Ordering::Greater)
 }
 
-/// Whether a or b is a NaN (SVE FCMUO); quiet.
+/// Returns whether a or b is a NaN (SVE FCMUO); quiet.
 #[inline]
 #[must_use]
 pub fn unordered<F: Float>(env: &mut FpEnv, a: F, b: F) -> bool {
@@ -94,7 +94,7 @@ pub fn abs_gt<F: Float>(env: &mut FpEnv, a: F, b: F) -> bool {
     gt(env, abs(a), abs(b))
 }
 
-/// The larger of two numbers, +0 being larger than −0; a NaN operand is the result.
+/// Returns the larger of two numbers, +0 being larger than −0; a NaN operand is the result.
 #[inline]
 #[must_use]
 pub(super) fn max<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
@@ -102,13 +102,13 @@ pub(super) fn max<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
     if let Some(nan) = propagate(env, [(a, ua), (b, ub)]) {
         return nan;
     }
-    // A flushed denormal takes part as the zero it has become.
+    // A flushed denormal is compared as zero.
     let flushed = |u: &Unpacked, x: F| if u.is_zero() { F::zero(u.sign) } else { x };
     let (a, b) = (flushed(&ua, a), flushed(&ub, b));
     if total_order(a) > total_order(b) { a } else { b }
 }
 
-/// The smaller of two numbers, −0 being smaller than +0; a NaN operand is the result.
+/// Returns the smaller of two numbers, −0 being smaller than +0; a NaN operand is the result.
 #[inline]
 #[must_use]
 pub(super) fn min<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
@@ -119,7 +119,7 @@ pub(super) fn min<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
     }
 }
 
-/// The larger of two numbers; a quiet NaN loses against a number.
+/// Returns the larger of two numbers; a quiet NaN loses against a number.
 #[inline]
 #[must_use]
 pub(super) fn maxnm<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
@@ -127,7 +127,7 @@ pub(super) fn maxnm<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
     max(env, a, b)
 }
 
-/// The smaller of two numbers; a quiet NaN loses against a number.
+/// Returns the smaller of two numbers; a quiet NaN loses against a number.
 #[inline]
 #[must_use]
 pub(super) fn minnm<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
@@ -145,7 +145,7 @@ fn numbers<F: Float>(a: F, b: F, loser: F) -> (F, F) {
     }
 }
 
-/// A number that orders values as the architecture's maximum does: −0 below +0.
+/// Returns an integer with the order of the architecture's maximum: −0 below +0.
 fn total_order<F: Float>(a: F) -> i64 {
     let magnitude = a.magnitude() as i64;
     if a.sign() { !magnitude } else { magnitude }

@@ -13,11 +13,11 @@ pub trait Integer: Copy {
     const MAX: i128;
     /// `value`, which must be between `MIN` and `MAX`.
     fn from_i128(value: i128) -> Self;
-    /// The value.
+    /// Returns the value.
     fn to_i128(self) -> i128;
-    /// The lowest bits of `bits`.
+    /// Returns the lowest bits of `bits`.
     fn from_bits(bits: u64) -> Self;
-    /// The bit pattern, zero-extended.
+    /// Returns the bit pattern, zero-extended.
     fn to_bits(self) -> u64;
 }
 
@@ -47,10 +47,10 @@ macro_rules! integer {
 }
 integer!(i16 as u16, u16 as u16, i32 as u32, u32 as u32, i64 as u64, u64 as u64);
 
-/// The integer next to a finite number times 2^`fbits`, and whether it differs from it. Magnitudes of
-/// 2^100 and more come out as some integer that is as large.
+/// Returns the integer next to a finite number times 2^`fbits`, and whether it differs from it. Magnitudes of 2^100 and more give
+/// some equally large integer.
 fn nearest(u: &Unpacked, fbits: u32, rounding: Rounding) -> (i128, bool) {
-    // Two bits below the point: a half, and whether there is less.
+    // Two bits below the point: a half, and whether anything is below it.
     let exp = u.exp + fbits as i32;
     let quarters = match exp - 61 {
         shift @ 0.. => u128::from(u.sig) << shift.min(60),
@@ -69,7 +69,7 @@ fn nearest(u: &Unpacked, fbits: u32, rounding: Rounding) -> (i128, bool) {
     (if u.sign { -whole } else { whole }, rest != 0)
 }
 
-/// The integral number next to a (FRINT*). With `exact` (FRINTX), IXC is set when it differs from a.
+/// Rounds a to an integral number (FRINT*). With `exact` (FRINTX), IXC is set when the result differs from a.
 #[must_use]
 pub fn round_to_int<F: Float>(env: &mut FpEnv, a: F, rounding: Rounding, exact: bool) -> F {
     let u = unpack(env, a);
@@ -77,7 +77,7 @@ pub fn round_to_int<F: Float>(env: &mut FpEnv, a: F, rounding: Rounding, exact: 
         Kind::QuietNan | Kind::SignallingNan => quiet_nan(env, a),
         Kind::Infinity => a,
         Kind::Zero => F::zero(u.sign),
-        // Without bits below the point it is its own result.
+        // A number without bits below the point is its own result.
         Kind::Finite if u.exp >= F::FRACTION as i32 => a,
         Kind::Finite => {
             let (value, inexact) = nearest(&u, 0, rounding);
@@ -139,7 +139,7 @@ fn from_magnitude<F: Float>(env: &mut FpEnv, sign: bool, magnitude: u128, fbits:
     round(env, sign, exponent, normalised, rounding)
 }
 
-/// The value of a in another format, rounded as FPCR says.
+/// Converts a to another format, rounded as FPCR specifies.
 #[inline]
 #[must_use]
 pub fn convert<S: Float, D: Float>(env: &mut FpEnv, a: S) -> D {
@@ -147,8 +147,8 @@ pub fn convert<S: Float, D: Float>(env: &mut FpEnv, a: S) -> D {
     convert_rounded(env, a, rounding)
 }
 
-/// The value of a in another format with the given rounding. FPCR.AHP selects the alternative
-/// half-precision format; FPCR.FZ16 does not apply to conversions.
+/// Converts a to another format with the given rounding. FPCR.AHP selects the alternative half-precision format; FPCR.FZ16 does
+/// not apply to conversions.
 #[must_use]
 pub fn convert_rounded<S: Float, D: Float>(env: &mut FpEnv, a: S, rounding: Rounding) -> D {
     let mut conversion = env.for_conversion();
@@ -183,7 +183,7 @@ fn convert_unflushed<S: Float, D: Float>(env: &mut FpEnv, a: S, rounding: Roundi
     }
 }
 
-/// The number that an eight-bit immediate of FMOV stands for (VFPExpandImm).
+/// Returns the number that an eight-bit immediate of FMOV encodes (VFPExpandImm).
 #[must_use]
 pub fn expand_immediate<F: Float>(imm8: u8) -> F {
     let imm8 = u64::from(imm8);

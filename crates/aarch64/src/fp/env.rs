@@ -11,9 +11,9 @@ pub struct FpEnv {
     pub fpcr: u32,
     /// FPSR: cumulative exception flags and QC.
     pub fpsr: u32,
-    /// Operations on elements that took or gave a subnormal number which is not flushed: arithmetic, comparisons and
-    /// conversions. (Integer arithmetic does them, so that they can be counted there.) The count wraps around: what an
-    /// instruction adds to it has a meaning, and whether it is 0. Operands of vectors are checked once there was one.
+    /// Count of operations on elements with a subnormal operand or result that is not flushed: arithmetic, comparisons and
+    /// conversions. (They use integer arithmetic, so they can be counted there.) The count wraps around: only its increments, and
+    /// whether it is 0, have a meaning. Operands of vectors are checked only after the first one.
     pub denormals: u32,
 }
 
@@ -66,20 +66,20 @@ impl FpEnv {
     pub fn raise(&mut self, flags: u32) {
         self.fpsr |= flags;
     }
-    /// Whether any of the given FPCR bits is set.
+    /// Returns whether any of the given FPCR bits is set.
     #[inline(always)]
     #[must_use]
     pub fn control(&self, bits: u32) -> bool {
         self.fpcr & bits != 0
     }
-    /// Whether an exception could matter beyond the flags in FPSR: unless denormals of all formats are flushed. (The
-    /// traps that FPCR could also ask for do not exist here.) A processor may commit earlier if not (A64FX
+    /// Returns whether an exception could matter beyond the flags in FPSR, which is the case unless denormals of all formats are
+    /// flushed. (The traps that FPCR could enable do not exist here.) If not, a processor may commit earlier (A64FX
     /// microarchitecture manual, table 4-2).
     #[must_use]
     pub fn judges_exceptions(&self) -> bool {
         !(self.control(FpEnv::FZ) && self.control(FpEnv::FZ16))
     }
-    /// The rounding that FPCR.RMode selects.
+    /// Returns the rounding mode that FPCR.RMode selects.
     #[inline(always)]
     #[must_use]
     pub fn rounding(&self) -> Rounding {
@@ -90,18 +90,18 @@ impl FpEnv {
             _ => Rounding::Zero,
         }
     }
-    /// Whether denormal numbers of format `F` are flushed to zero.
+    /// Returns whether denormal numbers of format `F` are flushed to zero.
     #[inline(always)]
     #[must_use]
     pub(super) fn flushes<F: Float>(&self) -> bool {
         self.control(if F::BITS == 16 { FpEnv::FZ16 } else { FpEnv::FZ })
     }
-    /// An operand or a result is denormal.
+    /// Counts an operation with a denormal operand or result.
     #[inline(always)]
     pub(super) fn count_denormal(&mut self) {
         self.denormals = self.denormals.wrapping_add(1);
     }
-    /// Does an operation, which counts once however many of its numbers are denormal.
+    /// Performs an operation, which counts once however many of its numbers are denormal.
     #[inline(always)]
     pub(super) fn counted<T>(&mut self, operation: impl FnOnce(&mut FpEnv) -> T) -> T {
         let before = self.denormals;
@@ -111,7 +111,7 @@ impl FpEnv {
         }
         result
     }
-    /// The environment of a conversion that has half precision on one side: FZ16 does not apply.
+    /// Returns the environment for a conversion from or to half precision: FZ16 does not apply.
     pub(super) fn for_conversion(&self) -> FpEnv {
         FpEnv { fpcr: self.fpcr & !FpEnv::FZ16, ..*self }
     }
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exceptions_are_judged_unless_denormals_of_all_formats_are_flushed() {
+    fn exceptions_matter_unless_denormals_of_all_formats_are_flushed() {
         let judges = |fpcr| FpEnv { fpcr, ..FpEnv::default() }.judges_exceptions();
         assert_eq!([0, FpEnv::FZ, FpEnv::FZ16].map(judges), [true; 3]);
         assert!(!judges(FpEnv::FZ | FpEnv::FZ16));

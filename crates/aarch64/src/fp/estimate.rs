@@ -4,7 +4,7 @@ use super::arith::{fused, neg};
 use super::env::FpEnv;
 use super::format::{Float, Kind, Unpacked, invalid, overflow, propagate, quiet_nan, unpack};
 
-/// An estimate of 1 / a with eight significant bits (FRECPE).
+/// Returns an estimate of 1 / a with eight significant bits (FRECPE).
 #[must_use]
 pub fn recip_estimate<F: Float>(env: &mut FpEnv, a: F) -> F {
     let u = unpack(env, a);
@@ -25,7 +25,7 @@ pub fn recip_estimate<F: Float>(env: &mut FpEnv, a: F) -> F {
         env.raise(FpEnv::UFC);
         return F::zero(u.sign);
     }
-    // From the first nine bits of the significand.
+    // Only the first nine bits of the significand are used.
     let estimate = u64::from(reciprocal((u.sig >> 55) as u32));
     let fraction = estimate << (F::FRACTION - 8) & F::FRACTION_MASK;
     let magnitude = match F::BIAS - 1 - u.exp {
@@ -36,7 +36,7 @@ pub fn recip_estimate<F: Float>(env: &mut FpEnv, a: F) -> F {
     F::with_sign(u.sign, magnitude)
 }
 
-/// An estimate of 1 / √a with eight significant bits (FRSQRTE).
+/// Returns an estimate of 1 / √a with eight significant bits (FRSQRTE).
 #[must_use]
 pub fn rsqrt_estimate<F: Float>(env: &mut FpEnv, a: F) -> F {
     let u = unpack(env, a);
@@ -50,20 +50,20 @@ pub fn rsqrt_estimate<F: Float>(env: &mut FpEnv, a: F) -> F {
         Kind::Infinity => return F::zero(false),
         Kind::Finite => {}
     }
-    // The significand with an even power of two left over, as 128–511 in units of 2^−8 or 2^−9.
+    // The significand, leaving an even power of two, as 128–511 in units of 2^−8 or 2^−9.
     let scaled = if u.exp & 1 != 0 { (u.sig >> 55) as u32 } else { (u.sig >> 56) as u32 };
     let estimate = u64::from(reciprocal_square_root(scaled));
     let exp = (-1 - u.exp).div_euclid(2);
     F::from_u64(((exp + F::BIAS) as u64) << F::FRACTION | estimate << (F::FRACTION - 8) & F::FRACTION_MASK)
 }
 
-/// An estimate of 2^31 / a for fractions of at least one half, in units of 2^−32 (URECPE); all ones below.
+/// Returns an estimate of 2^31 / a for fractions of at least one half, in units of 2^−32 (URECPE); all ones below.
 #[must_use]
 pub fn recip_estimate_unsigned(a: u32) -> u32 {
     if a >> 31 == 0 { u32::MAX } else { reciprocal(a >> 23) << 23 }
 }
 
-/// An estimate of 1 / (2 √a) for fractions of at least one quarter, in units of 2^−32 (URSQRTE); all ones
+/// Returns an estimate of 1 / (2 √a) for fractions of at least one quarter, in units of 2^−32 (URSQRTE); all ones
 /// below.
 #[must_use]
 pub fn rsqrt_estimate_unsigned(a: u32) -> u32 {
@@ -112,7 +112,7 @@ fn step<F: Float>(env: &mut FpEnv, a: F, b: F, c: F, scale: i32) -> F {
     fused(env, uc, ua, ub, scale)
 }
 
-/// The reciprocal of a's power of two, with an inverted exponent field (FRECPX).
+/// Returns the reciprocal of a's power of two, with an inverted exponent field (FRECPX).
 #[must_use]
 pub fn recipx<F: Float>(env: &mut FpEnv, a: F) -> F {
     if unpack(env, a).is_nan() {

@@ -1,4 +1,4 @@
-//! The three formats: taking bit patterns apart, rounding back, and the rules for NaNs.
+//! The three formats: unpacking bit patterns, rounding, and the rules for NaNs.
 
 use bytemuck::Pod;
 
@@ -29,22 +29,22 @@ pub trait Float: Pod + Eq + std::fmt::Debug + Send + Sync + OnHost {
     /// The bit that makes a NaN quiet.
     const QUIET: u64 = 1 << (Self::FRACTION - 1);
 
-    /// The lowest `BITS` bits of `bits`.
+    /// Returns the lowest `BITS` bits of `bits`.
     fn from_u64(bits: u64) -> Self;
-    /// The bit pattern, zero-extended.
+    /// Returns the bit pattern, zero-extended.
     fn to_u64(self) -> u64;
 
-    /// The bit pattern without its sign.
+    /// Returns the bit pattern without its sign.
     #[inline(always)]
     fn magnitude(self) -> u64 {
         self.to_u64() & !Self::SIGN
     }
-    /// The sign bit.
+    /// Returns the sign bit.
     #[inline(always)]
     fn sign(self) -> bool {
         self.to_u64() & Self::SIGN != 0
     }
-    /// Whether it is a NaN.
+    /// Returns whether it is a NaN.
     #[inline(always)]
     fn is_nan(self) -> bool {
         self.magnitude() > Self::INFINITY
@@ -54,7 +54,7 @@ pub trait Float: Pod + Eq + std::fmt::Debug + Send + Sync + OnHost {
     fn with_sign(sign: bool, magnitude: u64) -> Self {
         Self::from_u64(magnitude | if sign { Self::SIGN } else { 0 })
     }
-    /// The default NaN: positive, quiet, otherwise zero.
+    /// Returns the default NaN: positive, quiet, otherwise zero.
     #[inline(always)]
     fn default_nan() -> Self {
         Self::from_u64(Self::INFINITY | Self::QUIET)
@@ -98,7 +98,7 @@ float!(u16, i16, 10);
 float!(u32, i32, 23);
 float!(u64, i64, 52);
 
-/// What a bit pattern stands for.
+/// What a bit pattern represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Zero,
@@ -108,7 +108,7 @@ pub(super) enum Kind {
     SignallingNan,
 }
 
-/// A number taken apart. A finite one is ±`sig` × 2^(`exp` − 63), with bit 63 of `sig` set.
+/// An unpacked number. A finite one is ±`sig` × 2^(`exp` − 63), with bit 63 of `sig` set.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unpacked {
     pub kind: Kind,
@@ -129,7 +129,7 @@ impl Unpacked {
     }
 }
 
-/// Takes `a` apart; a denormal that is to be flushed becomes zero (FPUnpack).
+/// Unpacks `a`; a denormal number becomes zero if it must be flushed (FPUnpack).
 pub(super) fn unpack<F: Float>(env: &mut FpEnv, a: F) -> Unpacked {
     let sign = a.sign();
     let of_kind = |kind| Unpacked { kind, sign, exp: 0, sig: 0 };
@@ -158,7 +158,7 @@ pub(super) fn unpack<F: Float>(env: &mut FpEnv, a: F) -> Unpacked {
     finite::<F>(sign, biased, fraction)
 }
 
-/// Takes a half-precision number in the alternative format apart: no infinities, no NaNs.
+/// Unpacks a half-precision number in the alternative format, which has no infinities and no NaNs.
 pub(super) fn unpack_alternative(a: u16) -> Unpacked {
     let (biased, fraction) = (a.magnitude() >> u16::FRACTION, a.to_u64() & u16::FRACTION_MASK);
     if a.magnitude() == 0 {
@@ -168,7 +168,7 @@ pub(super) fn unpack_alternative(a: u16) -> Unpacked {
     }
 }
 
-/// A non-zero number from its fields.
+/// Returns a non-zero number from its fields.
 fn finite<F: Float>(sign: bool, biased: u64, fraction: u64) -> Unpacked {
     let sig = if biased == 0 { fraction } else { fraction | 1 << F::FRACTION };
     let exp = biased.max(1) as i32 - F::BIAS + (63 - F::FRACTION as i32);
@@ -228,8 +228,8 @@ pub(super) fn round_alternative(env: &mut FpEnv, sign: bool, exp: i32, sig: u64,
     u16::with_sign(sign, magnitude)
 }
 
-/// Rounds to magnitude bits of the format as if its exponent had no upper limit, and tells whether that
-/// lost anything. Sets UFC when the result is tiny before rounding and inexact.
+/// Rounds to magnitude bits of the format as if its exponent had no upper limit, and returns whether the result is inexact. Sets
+/// UFC when it is tiny before rounding and inexact.
 fn round_magnitude<F: Float>(env: &mut FpEnv, sign: bool, exp: i32, sig: u64, mode: Rounding) -> (u64, bool) {
     let min_exp = 1 - F::BIAS;
     let tiny = exp < min_exp;
@@ -249,13 +249,13 @@ fn round_magnitude<F: Float>(env: &mut FpEnv, sign: bool, exp: i32, sig: u64, mo
     if tiny && lost != 0 {
         env.raise(FpEnv::UFC);
     }
-    // `kept` has the leading one of a normal number, which adds one to the exponent field, and so does a
-    // carry out of the fraction.
+    // `kept` includes the leading one of a normal number, which adds one to the exponent field; a carry out of the fraction does
+    // the same.
     let exponent_below = if tiny { 0 } else { (exp - min_exp) as u64 };
     ((exponent_below << F::FRACTION) + kept + u64::from(up), lost != 0)
 }
 
-/// The result of an overflow: infinity, or the largest number when rounding goes the other way.
+/// Returns the result of an overflow: infinity, or the largest number if the rounding direction is opposite.
 pub(super) fn overflow<F: Float>(sign: bool, mode: Rounding) -> F {
     let to_infinity = match mode {
         Rounding::TiesEven | Rounding::TiesAway => true,
@@ -266,14 +266,14 @@ pub(super) fn overflow<F: Float>(sign: bool, mode: Rounding) -> F {
     F::with_sign(sign, F::INFINITY - u64::from(!to_infinity))
 }
 
-/// The default NaN of an invalid operation.
+/// Returns the default NaN of an invalid operation.
 #[cold]
 pub(super) fn invalid<F: Float>(env: &mut FpEnv) -> F {
     env.raise(FpEnv::IOC);
     F::default_nan()
 }
 
-/// The result of an operation with the NaN operand `a` (FPProcessNaN).
+/// Returns the result of an operation with the NaN operand `a` (FPProcessNaN).
 #[cold]
 pub(super) fn quiet_nan<F: Float>(env: &mut FpEnv, a: F) -> F {
     if a.to_u64() & F::QUIET == 0 {
@@ -282,7 +282,7 @@ pub(super) fn quiet_nan<F: Float>(env: &mut FpEnv, a: F) -> F {
     if env.control(FpEnv::DN) { F::default_nan() } else { F::from_u64(a.to_u64() | F::QUIET) }
 }
 
-/// The result of an operation on `operands` when one of them is a NaN (FPProcessNaNs): the first
+/// Returns the result of an operation on `operands` when one of them is a NaN (FPProcessNaNs): the first
 /// signalling one, else the first quiet one.
 #[inline]
 pub(super) fn propagate<F: Float, const N: usize>(env: &mut FpEnv, operands: [(F, Unpacked); N]) -> Option<F> {

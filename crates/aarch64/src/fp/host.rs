@@ -1,14 +1,14 @@
-//! The host's arithmetic, where it provably gives Arm's result and there is no flag to set.
+//! The host's arithmetic, used where it provably gives Arm's result and no flag must be set.
 //!
-//! The host rounds to nearest even, never flushes, and its flags are not looked at. Its result is taken
-//! when FPCR.RMode is RN and all of this holds:
+//! The host rounds to nearest even, never flushes, and its flags are ignored. Its result is used when FPCR.RMode is RN and all of
+//! the following hold:
 //!
-//! * no operand is a denormal, which FPCR.FZ may flush, and which is counted otherwise (operands of vectors are not looked
-//!   at before there has been a denormal number, see [`FpEnv::denormals`]);
-//! * the result is neither NaN nor infinite (which may need IOC, DZC, OFC or a certain NaN), and its
-//!   magnitude is above the smallest normal number (underflow is detected before rounding, so a result
-//!   that was rounded up to the smallest normal number is tiny, too), or it is a zero that is exact;
-//! * IXC is set already, or an error-free transformation shows that the result is exact.
+//! * no operand is a denormal, which FPCR.FZ may flush, and which is counted otherwise (operands of vectors are not checked
+//!   before the first denormal number, see [`FpEnv::denormals`]);
+//! * the result is neither NaN nor infinite (which may need IOC, DZC, OFC or a certain NaN), and its magnitude is above the
+//!   smallest normal number (underflow is detected before rounding, so a result that was rounded up to the smallest normal number
+//!   is tiny, too), or it is an exact zero;
+//! * IXC is already set, or an error-free transformation shows that the result is exact.
 //!
 //! Everything else is left to integer arithmetic.
 
@@ -23,13 +23,13 @@ use super::estimate;
 use super::format::Float;
 use crate::cpu::Vreg;
 
-/// Calls a function that is compiled for wide vectors and fused multiply-add if the processor has them (all
-/// but x86-64 always do), else evaluates the second argument.
+/// Calls a function compiled for wide vectors and fused multiply-add if the processor has them (hosts other than x86-64 always
+/// do); otherwise evaluates the second argument.
 macro_rules! wide {
     ($call:expr, $otherwise:expr) => {{
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            // SAFETY: the processor has what the function is compiled for.
+            // SAFETY: the processor has the features that the function is compiled for.
             #[allow(unsafe_code)]
             unsafe {
                 $call
@@ -42,7 +42,7 @@ macro_rules! wide {
     }};
 }
 
-/// `f32` or `f64`: what the host computes with.
+/// `f32` or `f64`: the types the host computes with.
 pub trait HostFloat:
     Pod
     + PartialOrd
@@ -64,8 +64,8 @@ pub trait HostFloat:
     const INFINITY: Self;
     /// The smallest normal number.
     const MIN_NORMAL: Self;
-    /// The rounding error of a product, quotient or root is a number of the format when the product or
-    /// radicand is at least this large, with margin.
+    /// The rounding error of a product, quotient or root is representable in the format when the product or radicand is at least
+    /// this large, with margin.
     const SAFE: Self;
     /// Magnitude.
     fn magnitude(self) -> Self;
@@ -73,7 +73,7 @@ pub trait HostFloat:
     fn root(self) -> Self;
     /// self × b + c, rounded once.
     fn fused(self, b: Self, c: Self) -> Self;
-    /// The larger of two numbers that are no NaNs; +0 is larger than −0.
+    /// Returns the larger of two numbers, neither of them a NaN; +0 is larger than −0.
     fn larger(self, other: Self) -> Self;
 }
 
@@ -101,7 +101,7 @@ macro_rules! host_float {
             }
             #[inline(always)]
             fn larger(self, other: $t) -> $t {
-                // Equal numbers have equal bits, or are zeros of which the positive one has fewer.
+                // Equal numbers have equal bits, or are zeros, of which the positive one has fewer bits set.
                 let equal = <$t>::from_bits(self.to_bits() & other.to_bits());
                 if self > other {
                     self
@@ -124,39 +124,39 @@ pub trait Operation {
     const OPERANDS: usize;
     /// Whether `host` needs a fused multiply-add.
     const FUSED: bool = false;
-    /// Whether the operation rounds: a finite result above the smallest normal number is Arm's then, whatever
-    /// the operands, unless they are flushed.
+    /// Whether the operation rounds: a finite result above the smallest normal number is then Arm's, whatever the operands,
+    /// unless they are flushed.
     const ROUNDS: bool = true;
-    /// The host's result.
+    /// Returns the host's result.
     fn host<H: HostFloat>(x: [H; 3]) -> H;
-    /// Whether the host's result `r` is Arm's, no flag but IXC being set.
+    /// Returns whether the host's result `r` is Arm's and sets no flag other than IXC.
     fn is_arms<H: HostFloat>(x: [H; 3], r: H) -> bool;
-    /// Whether `r` certainly is exact, given that it is Arm's.
+    /// Returns whether `r` is certainly exact, given that it is Arm's.
     fn is_exact<H: HostFloat>(x: [H; 3], r: H) -> bool;
-    /// The result and all flags by integer arithmetic.
+    /// Computes the result and all flags by integer arithmetic.
     fn soft<F: Float>(env: &mut FpEnv, x: [F; 3]) -> F;
 }
 
-/// Whether `r` is finite and certainly was normal before rounding.
+/// Returns whether `r` is finite and was certainly normal before rounding.
 #[inline(always)]
 fn is_normal<H: HostFloat>(r: H) -> bool {
     (r.magnitude() > H::MIN_NORMAL) & (r.magnitude() < H::INFINITY)
 }
 
-/// Whether neither a nor b is a NaN.
+/// Returns whether neither a nor b is a NaN.
 #[inline(always)]
 fn is_ordered<H: HostFloat>(a: H, b: H) -> bool {
     (a <= b) | (a >= b)
 }
 
-/// Whether a + b = s exactly, s being their rounded sum.
+/// Returns whether a + b = s exactly, s being their rounded sum.
 #[inline(always)]
 fn sum_is_exact<H: HostFloat>(a: H, b: H, s: H) -> bool {
     let b_part = s - a;
     (a - (s - b_part)) + (b - b_part) == H::ZERO
 }
 
-/// Whether a × b = p exactly, p being their rounded product.
+/// Returns whether a × b = p exactly, p being their rounded product.
 #[inline(always)]
 fn product_is_exact<H: HostFloat>(a: H, b: H, p: H) -> bool {
     ((p.magnitude() >= H::SAFE) & (a.fused(b, -p) == H::ZERO)) | (a == H::ZERO) | (b == H::ZERO)
@@ -197,7 +197,7 @@ operation! {
     /// a + b.
     Sum(a, b)
     host a + b;
-    // The sum of two numbers of a format is zero only when it is exactly zero.
+    // The sum of two numbers of a format is zero only if it is exactly zero.
     arms(r) is_normal(r) | (r == H::ZERO);
     exact(r) sum_is_exact(a, b, r);
     soft arith::add
@@ -227,7 +227,7 @@ operation! {
     soft arith::mul
 }
 operation! {
-    /// a × b as FMULX has it.
+    /// a × b as defined for FMULX.
     ExtendedProduct(a, b)
     host a * b;
     arms(r) is_normal(r) | (r == H::ZERO) & ((a == H::ZERO) | (b == H::ZERO));
@@ -254,8 +254,8 @@ operation! {
     /// c + a × b.
     FusedSum(c, a, b) fused true
     host a.fused(b, c);
-    // A sum that cancels to zero is exact when the addend is so large that the product has no bits below
-    // the format's smallest number.
+    // A sum that cancels to zero is exact if the addend is so large that the product has no bits below the format's smallest
+    // number.
     arms(r) is_normal(r)
         | (r == H::ZERO) & ((a == H::ZERO) | (b == H::ZERO) | (c.magnitude() >= H::SAFE));
     exact(r) product_is_exact(a, b, a * b) & sum_is_exact(c, a * b, r);
@@ -312,9 +312,9 @@ operation! {
 
 /// A comparison that both the host and integer arithmetic can do.
 pub trait Relation {
-    /// Whether it holds for two numbers that are no NaNs.
+    /// Returns whether it holds for two numbers, neither of them a NaN.
     fn host<H: HostFloat>(a: H, b: H) -> bool;
-    /// Whether it holds, with all flags.
+    /// Returns whether it holds, and sets all flags.
     fn soft<F: Float>(env: &mut FpEnv, a: F, b: F) -> bool;
 }
 
@@ -350,13 +350,13 @@ relation! {
     MagnitudeGreater: |a, b| a.magnitude() > b.magnitude(), compare::abs_gt;
 }
 
-/// Formats as far as the host knows them; part of [`Float`].
+/// The host's part of [`Float`].
 pub trait OnHost: Sized {
-    /// One operation.
+    /// Performs one operation.
     fn compute<O: Operation>(env: &mut FpEnv, x: [Self; 3]) -> Self;
-    /// One operation on all active elements of vectors, see [`super::vector`].
+    /// Performs one operation on all active elements of vectors, see [`super::vector`].
     fn compute_vector<O: Operation>(env: &mut FpEnv, x: [&Vreg; 3], active: u64) -> Vreg;
-    /// One comparison of all active elements of vectors, as a predicate.
+    /// Performs one comparison of all active elements of vectors; returns a predicate.
     fn compare_vector<R: Relation>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> u64;
 }
 
@@ -408,20 +408,20 @@ macro_rules! on_host {
 on_host!(u32, f32);
 on_host!(u64, f64);
 
-/// Non-zero elements of vectors below this are left to integer arithmetic: it is 0 until a denormal number matters. (With
-/// one limit for ever the compiler makes longer code.)
+/// Returns the limit below which nonzero elements of vectors are left to integer arithmetic: 0 until a denormal number matters.
+/// (With a constant limit the compiler generates longer code.)
 #[inline(always)]
 fn element_limit<H: HostFloat>(env: &FpEnv) -> H {
     if env.control(FpEnv::FZ) | (env.denormals != 0) { H::MIN_NORMAL } else { H::ZERO }
 }
 
-/// Whether an operand is zero or not below `limit`.
+/// Returns whether an operand is zero or not below `limit`.
 #[inline(always)]
 fn is_plain<H: HostFloat>(limit: H, x: H) -> bool {
     (x.magnitude() >= limit) | (x == H::ZERO)
 }
 
-/// Whether the host's result may be taken, without a look at flags when not `EXACT`.
+/// Returns whether the host's result may be used; without `EXACT`, regardless of the inexact flag.
 #[inline(always)]
 fn is_certain<H: HostFloat, O: Operation, const EXACT: bool>(limit: H, x: [H; 3], r: H) -> bool {
     let mut certain = O::is_arms(x, r);
@@ -434,14 +434,14 @@ fn is_certain<H: HostFloat, O: Operation, const EXACT: bool>(limit: H, x: [H; 3]
     certain
 }
 
-/// The result and all flags by integer arithmetic.
+/// Computes the result and all flags by integer arithmetic.
 #[cold]
 #[inline(never)]
 fn soft<F: Float, O: Operation>(env: &mut FpEnv, x: [F; 3]) -> F {
     O::soft(env, x)
 }
 
-/// The host's result, if it may be taken.
+/// Returns the host's result, if it may be used.
 #[inline(always)]
 fn scalar<H: HostFloat, O: Operation>(env: &FpEnv, [a, b, c]: [H; 3]) -> Option<H> {
     if env.control(FpEnv::RMODE) {
@@ -476,7 +476,7 @@ fn scalar_wide<H: HostFloat, O: Operation, const EXACT: bool>(a: H, b: H, c: H) 
     scalar_inline::<H, O, EXACT>(a, b, c)
 }
 
-/// The active elements one after the other.
+/// Processes the active elements one by one.
 #[cold]
 #[inline(never)]
 fn one_by_one<F: Float, O: Operation>(env: &mut FpEnv, x: [&Vreg; 3], active: u64, result: &mut Vreg) {
@@ -487,8 +487,8 @@ fn one_by_one<F: Float, O: Operation>(env: &mut FpEnv, x: [&Vreg; 3], active: u6
     }
 }
 
-/// The host's results for all elements of the register, or of its lowest 16 bytes when no others are
-/// active, and whether all of them may be taken.
+/// Computes the host's results for all elements of the register, or of its lowest 16 bytes when no others are active. Returns
+/// whether all of them may be used.
 #[inline(always)]
 fn lanes<H: HostFloat, O: Operation>(env: &FpEnv, x: [&Vreg; 3], active: u64, result: &mut Vreg) -> bool {
     let limit = element_limit(env);
@@ -500,7 +500,7 @@ fn lanes<H: HostFloat, O: Operation>(env: &FpEnv, x: [&Vreg; 3], active: u64, re
     }
 }
 
-/// The whole register.
+/// Computes the whole register.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
 fn lanes_wide<H: HostFloat, O: Operation, const EXACT: bool>(
     limit: H,
@@ -510,7 +510,7 @@ fn lanes_wide<H: HostFloat, O: Operation, const EXACT: bool>(
     let [a, b, c]: [&[H]; 3] = [a.lanes(), b.lanes(), c.lanes()];
     let result = result.lanes_mut::<H>();
     if O::ROUNDS && !EXACT && limit == H::ZERO {
-        // Nearly always the results alone tell that they may be taken.
+        // In nearly all cases the results alone show that they may be used.
         let mut normal = true;
         for i in 0..result.len() {
             result[i] = O::host([a[i], b[i], c[i]]);
@@ -525,8 +525,7 @@ fn lanes_wide<H: HostFloat, O: Operation, const EXACT: bool>(
     each::<H, O, EXACT>(limit, [a, b, c], result)
 }
 
-/// The lowest 16 bytes. They are taken twice, which fills the host's vectors: the compiler makes better
-/// code of that.
+/// Computes the lowest 16 bytes. They are processed twice to fill the host's vectors: the compiler then generates better code.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
 fn lanes_narrow<H: HostFloat, O: Operation, const EXACT: bool>(limit: H, x: [&Vreg; 3], result: &mut Vreg) -> bool {
     let twice = |v: &Vreg| [v.0[0], v.0[1], v.0[0], v.0[1]];
@@ -540,8 +539,8 @@ fn lanes_narrow<H: HostFloat, O: Operation, const EXACT: bool>(limit: H, x: [&Vr
 
 #[inline(always)]
 fn each<H: HostFloat, O: Operation, const EXACT: bool>(limit: H, [a, b, c]: [&[H]; 3], result: &mut [H]) -> bool {
-    // One number for each element, which must go through memory: of one condition for all elements the
-    // compiler makes code that shuffles far more than it compares.
+    // One flag per element, stored to memory: with a single condition for all elements the compiler generates far more shuffles
+    // than comparisons.
     let mut doubts = Vreg::ZERO;
     let elements = result.iter_mut().zip(doubts.lanes_mut::<H>()).zip(a.iter().zip(b).zip(c));
     for ((r, doubt), ((&a, &b), &c)) in elements {
@@ -552,7 +551,7 @@ fn each<H: HostFloat, O: Operation, const EXACT: bool>(limit: H, [a, b, c]: [&[H
     std::hint::black_box(doubts) == Vreg::ZERO
 }
 
-/// For which elements the relation holds, unless one of them is a NaN or below `limit`.
+/// Returns the elements for which the relation holds, or `None` if one is a NaN or below `limit`.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
 fn relation<H: HostFloat, R: Relation>(limit: H, a: &Vreg, b: &Vreg) -> Option<u64> {
     let (a, b) = (a.lanes::<H>(), b.lanes::<H>());

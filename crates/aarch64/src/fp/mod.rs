@@ -33,9 +33,9 @@
 //!
 //! The rounding of FPCR is `env.rounding()`.
 //!
-//! # Where it is done
+//! # Where it is implemented
 //!
-//! `format` takes numbers apart and rounds them back; `arith`, `compare`, `convert`, `estimate` and `trig`
+//! `format` unpacks numbers and rounds them; `arith`, `compare`, `convert`, `estimate` and `trig`
 //! compute with integers; `host` decides when the host's own arithmetic may be used, and `ops` offers both
 //! under one name.
 

@@ -1,4 +1,4 @@
-//! The operations of which the host can do most cases: each for numbers and for vectors.
+//! The operations whose common cases the host can do, each for numbers and for vectors.
 
 use super::env::FpEnv;
 use super::format::Float;
@@ -46,7 +46,7 @@ operations! {
     div(a, b) = Quotient [a, b, b];
     /// √a.
     sqrt(a) = Root [a, a, a];
-    /// addend + a × b, rounded once. FMLS: negate `a`; FNMLA: `a` and `addend`; FNMLS: `addend`.
+    /// addend + a × b, rounded once. For FMLS, negate `a`; for FNMLA, `a` and `addend`; for FNMLS, `addend`.
     mul_add(addend, a, b) = FusedSum [addend, a, b];
     /// 2 − a × b, rounded once (FRECPS).
     recip_step(a, b) = RecipStep [a, b, b];

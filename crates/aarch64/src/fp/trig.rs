@@ -4,8 +4,8 @@ use super::arith::{abs, mul, mul_add, neg};
 use super::env::FpEnv;
 use super::format::Float;
 
-/// The fractions of 2^(i/64) in double precision, rounded to nearest. Single precision has the same values
-/// rounded, half precision every second one.
+/// The fractions of 2^(i/64) in double precision, rounded to nearest. Single precision has the same values, rounded; half
+/// precision has every second one.
 const EXP2_FRACTIONS: [u64; 64] = [
     0x0000000000000,
     0x02c9a3e778061,
@@ -101,8 +101,7 @@ pub fn tssel<F: Float>(a: F, b: F) -> F {
     if b.to_u64() & 2 != 0 { neg(chosen) } else { chosen }
 }
 
-/// coefficient + a × |b|, with coefficient `x` (0–7) of the sine series, or of the cosine series when b is
-/// negative (FTMAD).
+/// coefficient + a × |b|, with coefficient `x` (0–7) of the sine series, or of the cosine series if b is negative (FTMAD).
 #[must_use]
 pub fn tmad<F: Float>(env: &mut FpEnv, x: usize, a: F, b: F) -> F {
     let series = usize::from(b.sign());
@@ -114,7 +113,7 @@ pub fn tmad<F: Float>(env: &mut FpEnv, x: usize, a: F, b: F) -> F {
     mul_add(env, F::from_u64(coefficient), a, abs(b))
 }
 
-// Coefficients of the sine and the cosine series as the architecture gives them (FPTrigMAddCoefficient).
+// Coefficients of the sine and the cosine series as the architecture defines them (FPTrigMAddCoefficient).
 
 const SERIES_HALF: [[u16; 8]; 2] = [[0x3c00, 0xb155, 0x2030, 0, 0, 0, 0, 0], [0x3c00, 0xb800, 0x293a, 0, 0, 0, 0, 0]];
 

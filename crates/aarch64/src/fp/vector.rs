@@ -1,22 +1,21 @@
 //! Operations on whole vector registers.
 //!
-//! `active` is an SVE predicate: the bit of the lowest byte of an element says whether the element is
-//! active, other bits are ignored; bits beyond the vector length must be clear ([`all`] for an
-//! unpredicated operation). Inactive elements set no flags; **what the result holds in them is
-//! unspecified** (merging and zeroing are the caller's), also in the bytes beyond the vector length.
+//! `active` is an SVE predicate: an element is active if the bit of its lowest byte is set; other bits are ignored. Bits beyond
+//! the vector length must be clear ([`all`] for an unpredicated operation). Inactive elements set no flags. **Their results, and
+//! the bytes beyond the vector length, are unspecified**: merging and zeroing are up to the caller.
 
 use super::{Float, FpEnv};
 use crate::cpu::Vreg;
 
-/// The predicate of an operation on all elements of the lowest `bytes` bytes (16 for AdvSIMD, 8 for its
-/// 64-bit forms, the vector length for SVE).
+/// Returns the predicate of an operation on all elements of the lowest `bytes` bytes (16 for AdvSIMD, 8 for its 64-bit forms, the
+/// vector length for SVE).
 #[inline(always)]
 #[must_use]
 pub const fn all(bytes: usize) -> u64 {
     u64::MAX >> (64 - bytes)
 }
 
-/// The indices of the active elements.
+/// Returns the indices of the active elements.
 #[inline(always)]
 fn elements<F: Float>(active: u64) -> impl Iterator<Item = usize> {
     const LOWEST_BYTE: [u64; 3] = [0x5555_5555_5555_5555, 0x1111_1111_1111_1111, 0x0101_0101_0101_0101];
@@ -50,7 +49,7 @@ pub fn binary<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64, f: imp
     result
 }
 
-/// Which active elements satisfy `f`, as a predicate (bit of the lowest byte of the element).
+/// Returns which active elements satisfy `f`, as a predicate (bit of the lowest byte of the element).
 #[inline(always)]
 #[must_use]
 pub fn test<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64, f: impl Fn(&mut FpEnv, F, F) -> bool) -> u64 {
@@ -93,8 +92,8 @@ pub fn complex_add<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, rotation: u8, 
     add::<F>(env, a, &turned, active)
 }
 
-/// The part of addend + a × b, turned by `rotation` × 90°, that has one part of each element of `a` as a
-/// factor: the real part for rotations 0 and 2, the imaginary part for 1 and 3 (FCMLA).
+/// Computes the part of addend + a × b, rotated by `rotation` × 90°, that has one part of each element of `a` as a factor: the
+/// real part for rotations 0 and 2, the imaginary part for 1 and 3 (FCMLA).
 #[inline(always)]
 #[must_use]
 pub fn complex_mul_add<F: Float>(

@@ -1,12 +1,12 @@
-//! What the integer groups share: the two register widths, shifts and extensions, and the operations
-//! that occur with immediate, shifted and extended operands. Each is written once and made concrete at
-//! decode time, so a handler contains no test of width, shift kind or flag setting.
+//! Shared by the integer groups: the two register widths, shifts and extensions, and the operations that occur with immediate,
+//! shifted and extended operands. Each is written once and instantiated at decode time, so a handler contains no test of width,
+//! shift kind or flag setting.
 
 use std::ops::{BitAnd, BitOr, BitXor, Not};
 
 use crate::cpu::{Cpu, Nzcv};
 
-/// A general register's value at one of its two widths.
+/// A general-purpose register's value at one of its two widths.
 pub trait Word:
     Copy + PartialEq + BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self> + Not<Output = Self>
 {
@@ -17,19 +17,19 @@ pub trait Word:
     /// One.
     const ONE: Self;
 
-    /// Reads a general register by decoder index.
+    /// Reads a general-purpose register by decoder index.
     fn read(cpu: &Cpu, r: u8) -> Self;
-    /// Writes a general register by decoder index; a 32-bit value clears the upper half.
+    /// Writes a general-purpose register by decoder index; a 32-bit value clears the upper half.
     fn write(self, cpu: &mut Cpu, r: u8);
-    /// The low bits of `v`.
+    /// Returns the low bits of `v`.
     fn low(v: u64) -> Self;
     /// Zero-extends.
     fn widen(self) -> u64;
-    /// The sum modulo 2^BITS.
+    /// Returns the sum modulo 2^BITS.
     fn plus(self, b: Self) -> Self;
-    /// The difference modulo 2^BITS.
+    /// Returns the difference modulo 2^BITS.
     fn minus(self, b: Self) -> Self;
-    /// The product modulo 2^BITS.
+    /// Returns the product modulo 2^BITS.
     fn times(self, b: Self) -> Self;
     /// Unsigned quotient, 0 when `b` is 0.
     fn quotient(self, b: Self) -> Self;
@@ -43,7 +43,7 @@ pub trait Word:
     fn asr(self, n: u32) -> Self;
     /// Rotation right by `n` modulo BITS.
     fn ror(self, n: u32) -> Self;
-    /// The low half of the double word `self:low` shifted right by `n` < BITS.
+    /// Returns the low half of the double word `self:low` shifted right by `n` < BITS.
     fn extract(self, low: Self, n: u32) -> Self;
     /// Number of zero bits above the highest one bit.
     fn clz(self) -> u32;
@@ -57,7 +57,7 @@ pub trait Word:
     fn minus_flags(self, b: Self) -> (Self, Nzcv);
     /// `self + b + carry` with flags: Arm's `AddWithCarry`.
     fn add_with_carry(self, b: Self, carry: bool) -> (Self, Nzcv);
-    /// The flags of a logical result: N and Z of the value, C and V clear.
+    /// Returns the flags of a logical result: N and Z of the value, C and V clear.
     fn sign_and_zero(self) -> Nzcv;
 }
 
@@ -188,7 +188,7 @@ macro_rules! alu {
     )*};
 }
 
-/// A logical result with its flags.
+/// Returns a logical result with its flags.
 #[inline(always)]
 fn tested<W: Word>(r: W) -> (W, Nzcv) {
     (r, r.sign_and_zero())
@@ -232,7 +232,7 @@ pub const ROR: u8 = 3;
 /// No shift.
 pub const UNSHIFTED: u8 = 4;
 
-/// `v` shifted by `n` modulo its width.
+/// Shifts `v` by `n` modulo its width.
 #[inline(always)]
 pub fn shift<W: Word, const KIND: u8>(v: W, n: u32) -> W {
     match KIND {
@@ -244,7 +244,7 @@ pub fn shift<W: Word, const KIND: u8>(v: W, n: u32) -> W {
     }
 }
 
-/// `v` extended from the part that `OPTION` names: UXTB, UXTH, UXTW, UXTX, SXTB, SXTH, SXTW, SXTX (0–7).
+/// Extends `v` from the part that `OPTION` selects: UXTB, UXTH, UXTW, UXTX, SXTB, SXTH, SXTW, SXTX (0–7).
 #[inline(always)]
 #[must_use]
 pub fn extend<const OPTION: u8>(v: u64) -> u64 {
@@ -259,7 +259,7 @@ pub fn extend<const OPTION: u8>(v: u64) -> u64 {
     }
 }
 
-/// Picks the 64-bit or 32-bit instance of a generic handler by the `sf` bit of instruction word `$w`.
+/// Selects the 64-bit or 32-bit instance of a generic handler by the `sf` bit of instruction word `$w`.
 macro_rules! by_width {
     ($w:expr, $exec:ident $(, $arg:tt)*) => {
         if $w >> 31 == 1 { $exec::<u64 $(, $arg)*> as $crate::table::Exec } else { $exec::<u32 $(, $arg)*> }
@@ -272,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addition_with_carry_sets_flags_as_the_architecture_says() {
+    fn addition_with_carry_sets_flags_as_the_architecture_specifies() {
         assert_eq!(u32::MAX.add_with_carry(0, true), (0, 0b0110));
         assert_eq!(0x7fff_ffffu32.add_with_carry(0, true), (0x8000_0000, 0b1001));
         assert_eq!(5u64.add_with_carry(!5, true), (0, 0b0110));

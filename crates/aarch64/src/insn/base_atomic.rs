@@ -1,8 +1,8 @@
 //! Exclusives, acquire/release, and LSE atomics.
 //!
-//! Threads are plain states that one host thread advances, whole instructions at a time, so every access
-//! is atomic and sequentially consistent; acquire and release only choose the timing class. The exclusive
-//! monitor remembers what the load-exclusive read; the store succeeds when memory still holds that.
+//! One host thread executes all guest threads, whole instructions at a time, so every access is atomic and sequentially
+//! consistent; acquire and release only select the timing class. The exclusive monitor remembers what the load-exclusive read;
+//! the store succeeds if memory still holds that value.
 
 use std::ops::{BitAnd, BitOr, BitXor, Not};
 
@@ -14,8 +14,8 @@ use crate::insn::base_pair::pair_op;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
 use fxscope_guestmem::Memory;
 
-/// An LSE operation of one size: mnemonic, its `o3:opc` field, size suffix and field, decode function.
-/// With `alias`, the forms that discard the old value have timing classes of their own.
+/// An LSE operation of one size: mnemonic, its `o3:opc` field, size suffix and field, decode function. With `alias`, the forms
+/// that discard the old value have separate timing classes.
 macro_rules! lse {
     ($op:literal, $opc:literal, $suffix:literal, $size:literal, $decode:expr) => {
         lse!(@row $op, $opc, $suffix, $size, $decode,
@@ -112,11 +112,11 @@ pub const TABLE: &[Encoding] = &[
 
 /// An unsigned integer in memory that atomics work on.
 trait Cell: Pod + Ord + BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self> + Not<Output = Self> {
-    /// The low bits of a register.
+    /// Returns the low bits of a register.
     fn low(v: u64) -> Self;
     /// Zero-extends.
     fn widen(self) -> u64;
-    /// The sum, modulo the size.
+    /// Returns the sum, modulo the size.
     fn plus(self, b: Self) -> Self;
     /// The same bits as a signed number.
     fn signed(self) -> i64;
@@ -151,7 +151,7 @@ fn joined<T: Cell>([first, second]: [T; 2]) -> u128 {
     u128::from(first.widen()) | u128::from(second.widen()) << (8 * size_of::<T>())
 }
 
-/// The address in base register `rn`, noted as accessed, if `bytes` bytes are naturally aligned there.
+/// Returns the address in base register `rn`, recorded as accessed, if it is aligned to `bytes` bytes.
 #[inline(always)]
 fn aligned(cpu: &mut Cpu, i: &Inst, bytes: usize) -> Result<u64, Stop> {
     let addr = cpu.x(i.rn);
@@ -254,7 +254,7 @@ fn load_exclusive_pair(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> 
     Some(d)
 }
 
-/// Stores `value` if the monitor was armed here and memory is as it was then; status 0 or 1 to `rd`.
+/// Stores `value` if the monitor was armed here and memory is unchanged since; status 0 or 1 to `rd`.
 fn store_if_unchanged<T: Pod>(
     cpu: &mut Cpu,
     mem: &mut Memory,
@@ -311,7 +311,7 @@ fn store_exclusive_pair(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded>
 
 // ---- LSE --------------------------------------------------------------------------------------
 
-/// What an atomic operation makes of the old value and its operand.
+/// What an atomic operation computes from the old value and its operand.
 trait Operation {
     fn apply<T: Cell>(old: T, operand: T) -> T;
 }
@@ -362,7 +362,7 @@ fn read_modify_write_word<Op: Operation>(w: u32, c: &Ctx, class: &'static str) -
     }
 }
 
-/// CAS. A comparison that fails writes the old value back: it needs the right to write all the same.
+/// CAS. A failed comparison writes the old value back, so the page must be writable in either case.
 fn compare_and_swap<T: Cell>(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
     fn exec<T: Cell>(cpu: &mut Cpu, mem: &mut Memory, i: &Inst) -> Result<(), Stop> {
         let addr = aligned(cpu, i, size_of::<T>())?;
@@ -383,9 +383,9 @@ fn compare_and_swap_word(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded
     if bits(w, 30, 1) == 1 { compare_and_swap::<u64>(w, c, class) } else { compare_and_swap::<u32>(w, c, class) }
 }
 
-/// CASP, whose operands are even-odd register pairs; register 31 as the second of a pair is zero.
-/// `rm` and `ra` hold the new values. `rd` holds the first expected value and receives the first old
-/// one; the second is expected in `aux` and received in `pg`.
+/// CASP, whose operands are even-odd register pairs; register 31 as the second of a pair is zero. `rm` and `ra` hold the new
+/// values. `rd` holds the first expected value and receives the first old value; the second is expected in `aux` and received in
+/// `pg`.
 fn compare_and_swap_pair(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
     fn exec<T: Cell>(cpu: &mut Cpu, mem: &mut Memory, i: &Inst) -> Result<(), Stop>
     where

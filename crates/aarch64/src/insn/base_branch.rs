@@ -21,7 +21,7 @@ pub const TABLE: &[Encoding] = &[
     enc!("RET", "1101011 0010 11111 000000 rn:5 00000", ret),
 ];
 
-/// A branch of the given kind with `imm` as its absolute target.
+/// Decodes a branch of the given kind with `imm` as its absolute target.
 fn branch(c: &Ctx, class: &'static str, kind: Branch, exec: Exec, offset: i64) -> Decoded {
     let mut d = Decoded::new(c, class, exec);
     d.inst.imm = c.pc.wrapping_add((offset * 4) as u64) as i64;
@@ -64,7 +64,7 @@ fn b_cond(w: u32, c: &Ctx) -> Option<Decoded> {
     Some(d)
 }
 
-/// CBZ and CBNZ: `NONZERO` picks the sense, `X` the width.
+/// CBZ and CBNZ: `NONZERO` selects the sense, `X` the width.
 fn exec_cb<const NONZERO: bool, const X: bool>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Result<(), Stop> {
     let value = if X { cpu.x(i.rn) } else { u64::from(cpu.w(i.rn)) };
     if (value != 0) == NONZERO {
@@ -89,7 +89,7 @@ fn compare_branch(w: u32, c: &Ctx, class: &'static str, exec: Exec) -> Decoded {
     d
 }
 
-/// TBZ and TBNZ: `NONZERO` picks the sense.
+/// TBZ and TBNZ: `NONZERO` selects the sense.
 fn exec_tb<const NONZERO: bool>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Result<(), Stop> {
     if (cpu.x(i.rn) >> i.aux & 1 != 0) == NONZERO {
         cpu.pc = i.imm as u64;

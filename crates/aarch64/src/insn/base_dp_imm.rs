@@ -29,7 +29,7 @@ pub const TABLE: &[Encoding] = &[
 
 // ---- constants --------------------------------------------------------------------------------
 
-/// The destination becomes a constant known when decoding.
+/// Writes a constant known at decode time to the destination.
 fn exec_constant(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Result<(), Stop> {
     cpu.set_x(i.rd, i.imm as u64);
     Ok(())
@@ -42,7 +42,7 @@ fn constant(w: u32, c: &Ctx, class: &'static str, value: u64) -> Option<Decoded>
     Some(d)
 }
 
-/// The signed 21-bit offset of ADR and ADRP.
+/// Returns the signed 21-bit offset of ADR and ADRP.
 fn adr_offset(w: u32) -> u64 {
     (sbits(w, 5, 19) << 2 | i64::from(bits(w, 29, 2))) as u64
 }
@@ -55,7 +55,7 @@ fn adrp(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
     constant(w, c, class, (c.pc & !0xfff).wrapping_add(adr_offset(w) << 12))
 }
 
-/// All ones of the register width.
+/// Returns all ones of the register width.
 fn width_mask(w: u32) -> u64 {
     if w >> 31 == 1 { u64::MAX } else { u64::from(u32::MAX) }
 }
@@ -101,7 +101,7 @@ fn exec_imm<W: Word, Op: Alu>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Result
     Ok(())
 }
 
-/// CMP, CMN and TST: only the flags are wanted.
+/// CMP, CMN and TST: only the flags are needed.
 fn exec_imm_flags<W: Word, Op: Alu>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Result<(), Stop> {
     cpu.nzcv = Op::apply(W::read(cpu, i.rn), W::low(i.imm as u64)).1;
     Ok(())
@@ -141,9 +141,8 @@ fn immediate_destination<Op: Alu>(d: &mut Decoded, w: u32) {
     }
 }
 
-/// The 64-bit mask that a logical immediate stands for (Arm's `DecodeBitMasks`, the `wmask`): a run of
-/// `imms + 1` ones within an element, rotated right by `immr`, the element repeated over the register.
-/// `None` for the encodings that stand for nothing.
+/// Returns the 64-bit mask that a logical immediate encodes (Arm's `DecodeBitMasks`, the `wmask`): a run of `imms + 1` ones
+/// within an element, rotated right by `immr`, the element repeated over the register. `None` for reserved encodings.
 #[must_use]
 pub fn bit_mask(n: u32, immr: u32, imms: u32) -> Option<u64> {
     // The element size is 2^len, len being the position of the highest set bit of n:NOT(imms).
@@ -172,7 +171,7 @@ fn exec_shift<W: Word, const KIND: u8>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) 
     Ok(())
 }
 
-/// Any other SBFM (`KIND` = ASR) or UBFM (LSR): the field goes to the top and from there to its place.
+/// Any other SBFM (`KIND` = ASR) or UBFM (LSR): the field is shifted to the top and from there to its position.
 fn exec_field<W: Word, const KIND: u8>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Result<(), Stop> {
     let top = W::read(cpu, i.rn).lsl(u32::from(i.ra));
     shift::<W, KIND>(top, u32::from(i.aux)).write(cpu, i.rd);
@@ -188,18 +187,18 @@ struct Field {
 }
 
 impl Field {
-    /// `None` when the fields do not suit the register width.
+    /// Reads the fields; `None` when they do not suit the register width.
     fn read(w: u32) -> Option<Field> {
         let (sf, n) = (w >> 31, bits(w, 22, 1));
         let field = Field { width: 32 << sf, immr: bits(w, 16, 6), imms: bits(w, 10, 6) };
         (sf == n && field.immr < field.width && field.imms < field.width).then_some(field)
     }
-    /// Shift amounts to the left, which moves the field to the top, and back to the right.
+    /// Returns the shift amounts: to the left, which moves the field to the top, and back to the right.
     fn shifts(&self) -> (u32, u32) {
         let left = self.width - 1 - self.imms;
         (left, (left + self.immr) % self.width)
     }
-    /// The field is inserted above zeros (`…BFIZ`), not extracted to bit 0 (`…BFX`).
+    /// Returns whether the field is inserted above zeros (`…BFIZ`), not extracted to bit 0 (`…BFX`).
     fn is_insertion(&self) -> bool {
         self.imms < self.immr
     }
@@ -242,7 +241,7 @@ fn ubfm(w: u32, c: &Ctx) -> Option<Decoded> {
         (immr, imms) if imms + 1 == immr && f.width - immr <= 4 => "base:UBFM [shift 1-4]",
         (immr, imms) if imms + 1 == immr => "base:UBFM [otherwise] {LSL (immediate)}",
         _ if f.is_insertion() => "base:UBFM {UBFIZ}",
-        // These aliases exist for W registers alone.
+        // Only W registers have these aliases.
         (0, 7) if f.width == 32 => "base:UBFM {UXTB}",
         (0, 15) if f.width == 32 => "base:UBFM {UXTH}",
         (0, 31) => "base:UBFM [zero-extend word]",
@@ -265,7 +264,7 @@ fn bfm(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
     d.inst.ra = d.acc_x(bits(w, 0, 5));
     d.inst.rd = d.dst_x(bits(w, 0, 5));
     d.inst.aux = f.immr as u16;
-    // Where the field ends up: what all ones become on the way of an unsigned move.
+    // The mask of the field's final position: an unsigned move of all ones.
     let (left, ones) = (f.width - 1 - f.imms, width_mask(w));
     d.inst.imm2 = ((ones << left) & ones) >> right;
     Some(d)

@@ -110,7 +110,7 @@ pub const TABLE: &[Encoding] = &[
     }),
 ];
 
-/// An instruction with general registers `rd`, `rn` and `rm` in their usual places; 31 is zero in each.
+/// An instruction with general-purpose registers `rd`, `rn` and `rm` in their usual places; 31 is zero in each.
 fn two_source(w: u32, c: &Ctx, class: &'static str, exec: Exec) -> Decoded {
     let mut d = Decoded::new(c, class, exec);
     d.inst.rn = d.src_x(bits(w, 5, 5));
@@ -131,7 +131,7 @@ fn exec_shifted<W: Word, Op: Alu, const SHIFT: u8>(cpu: &mut Cpu, _: &mut Memory
     Ok(())
 }
 
-/// CMP, CMN and TST of unshifted registers: only the flags are wanted.
+/// CMP, CMN and TST of unshifted registers: only the flags are needed.
 fn exec_flags<W: Word, Op: Alu>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Result<(), Stop> {
     cpu.nzcv = Op::apply(W::read(cpu, i.rn), W::read(cpu, i.rm)).1;
     Ok(())
@@ -384,7 +384,7 @@ unary! {
     Rev16, |a| W::low((a.widen() & 0x00ff_00ff_00ff_00ff) << 8 | a.widen() >> 8 & 0x00ff_00ff_00ff_00ff);
     Rev32, |a| W::low(a.widen().swap_bytes().rotate_left(32));
     Clz, |a| W::low(u64::from(a.clz()));
-    // Bits that differ from the one above them; below the sign bit, the first of them ends the run.
+    // Bits that differ from the one above; below the sign bit, the first such bit ends the run.
     Cls, |a| W::low(u64::from((a ^ a.asr(1)).clz()) - 1);
 }
 
@@ -436,7 +436,7 @@ fn variable_shift<const KIND: u8>(w: u32, c: &Ctx, class: &'static str) -> Optio
     Some(two_source(w, c, class, by_width!(w, exec, KIND)))
 }
 
-/// CRC-32 of each byte value, bit-reversed as the instructions have it, for a reversed polynomial.
+/// CRC-32 of each byte value, bit-reversed as in the instructions, for a reversed polynomial.
 const fn crc_table(polynomial: u32) -> [u32; 256] {
     let mut table = [0; 256];
     let mut byte = 0;
@@ -533,7 +533,7 @@ fn umaddl(w: u32, c: &Ctx) -> Option<Decoded> {
 mod tests {
     use super::*;
 
-    /// Runs one instruction with x1 and x2 set, and gives back x0.
+    /// Runs one instruction with x1 and x2 set, and returns x0.
     fn run(word: u32, x1: u64, x2: u64) -> u64 {
         let d = crate::table::decode(word, &Ctx { pc: 0, vl: 16 }).expect("decodes");
         let mut cpu = Cpu::new(16);
@@ -544,7 +544,7 @@ mod tests {
     }
 
     #[test]
-    fn crc_of_the_check_string_is_the_published_one() {
+    fn the_crc_of_the_check_string_is_the_published_value() {
         // "123456789": CRC-32 is cbf43926, CRC-32C is e3069283, both with inversion before and after.
         let (crc32x, crc32b, crc32cx, crc32cb) = (0x9ac2_4c20, 0x1ac2_4020, 0x9ac2_5c20, 0x1ac2_5020);
         let eight = u64::from_le_bytes(*b"12345678");

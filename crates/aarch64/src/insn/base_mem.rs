@@ -1,4 +1,4 @@
-//! Loads and stores of one general or SIMD&FP register, and prefetches. Pairs: [`super::base_pair`].
+//! Loads and stores of one general-purpose or SIMD&FP register, and prefetches. Pairs are in [`super::base_pair`].
 
 use std::marker::PhantomData;
 
@@ -85,27 +85,27 @@ pub const TABLE: &[Encoding] = &[
     simd!("LDR (literal, SIMD&FP)", "opc:2 011100 imm19:19 rt:5", ldr_v_literal),
 ];
 
-// ---- what is transferred ----------------------------------------------------------------------
+// ---- registers transferred --------------------------------------------------------------------
 
-/// A register file as a place for the register operand.
+/// A register file as source or destination of an access.
 pub trait Transfer {
-    /// What is in memory.
+    /// The type in memory.
     type Mem: Pod;
-    /// Records register `n` as a result and gives its index.
+    /// Records register `n` as a result and returns its index.
     fn result(d: &mut Decoded, n: u32) -> u8;
-    /// Puts a loaded value into register `r`.
+    /// Writes a loaded value to register `r`.
     fn put(cpu: &mut Cpu, r: u8, v: Self::Mem);
 }
 
-/// A transfer that also exists in the direction of memory.
+/// A transfer that can also store.
 pub trait Storable: Transfer {
-    /// Records register `n` as data and gives its index.
+    /// Records register `n` as data and returns its index.
     fn data(d: &mut Decoded, n: u32) -> u8;
-    /// The value of register `r` as it goes to memory.
+    /// Returns the value of register `r` as stored to memory.
     fn get(cpu: &Cpu, r: u8) -> Self::Mem;
 }
 
-/// Loads into a general register; the value goes through `$via`, which decides how it is extended.
+/// Loads into a general-purpose register; the value is converted through `$via`, which determines how it is extended.
 macro_rules! general {
     ($($transfer:ty, $mem:ident, $via:ident;)*) => {$(
         impl Transfer for $transfer {
@@ -122,7 +122,7 @@ macro_rules! general {
     )*};
 }
 
-/// A load that sign-extends to 32 bits and zero-extends from there.
+/// A load that sign-extends to 32 bits and then zero-extends.
 pub struct ToW<T>(PhantomData<T>);
 
 general! {
@@ -183,24 +183,24 @@ macro_rules! vector {
 }
 vector!(u8 u16 u32 u64 u128);
 
-// ---- where ------------------------------------------------------------------------------------
+// ---- addressing -------------------------------------------------------------------------------
 
-/// Addressing: base and signed immediate offset.
+/// Base and signed immediate offset.
 pub const OFFSET: u8 = 0;
 /// Base, which is updated afterwards.
 pub const POST: u8 = 1;
-/// Base and offset, and the base is updated to that.
+/// Base and offset; the base is updated to this address first.
 pub const PRE: u8 = 2;
-/// Relative to the instruction.
+/// Relative to the program counter.
 pub const LITERAL: u8 = 3;
-/// Base and 64-bit index, in an instruction; in a handler also what follows.
+/// Base and 64-bit index in the encoding; handlers also use the modes below.
 const REGISTER: u8 = 4;
 const REGISTER_UXTW: u8 = 5;
 const REGISTER_SXTW: u8 = 6;
 /// Base and unsigned offset in units of the access size; executed as [`OFFSET`].
 const UNSIGNED: u8 = 7;
 
-/// The address of an access.
+/// Returns the address of an access.
 #[inline(always)]
 pub fn address<const MODE: u8>(cpu: &Cpu, i: &Inst) -> u64 {
     let base = if MODE == LITERAL { 0 } else { cpu.x(i.rn) };
@@ -214,7 +214,7 @@ pub fn address<const MODE: u8>(cpu: &Cpu, i: &Inst) -> u64 {
     base.wrapping_add(offset)
 }
 
-/// Updates the base register in the modes that do so.
+/// Updates the base register in the modes with write-back.
 #[inline(always)]
 pub fn write_back<const MODE: u8>(cpu: &mut Cpu, i: &Inst) {
     if MODE == PRE || MODE == POST {
@@ -222,7 +222,7 @@ pub fn write_back<const MODE: u8>(cpu: &mut Cpu, i: &Inst) {
     }
 }
 
-/// Records base register `n` (31: the stack pointer), also as updated in the modes that do so.
+/// Records base register `n` (31: the stack pointer), also as a result in the modes with write-back.
 pub fn base_register<const MODE: u8>(d: &mut Decoded, n: u32) {
     d.inst.rn = d.addr_sp(n);
     if MODE == PRE || MODE == POST {
@@ -269,8 +269,7 @@ fn exec_prefetch<const MODE: u8>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Res
     Ok(())
 }
 
-/// Reads the address operands of mode `MODE` for an access of `bytes` bytes. `exec` gives the handler
-/// for the mode as handlers know it.
+/// Reads the address operands of mode `MODE` for an access of `bytes` bytes. `exec` returns the handler for a mode.
 fn addressed<const MODE: u8>(
     w: u32,
     c: &Ctx,
@@ -335,8 +334,8 @@ fn store<T: Storable, const MODE: u8>(w: u32, c: &Ctx, class: &'static str) -> O
     Some(d)
 }
 
-/// What a prefetch operation (`prfop`) does; `None` for those that do nothing here: instructions,
-/// levels beyond the second, and unallocated ones.
+/// Returns what a prefetch operation (`prfop`) does; `None` for those without effect here: instruction prefetches, levels beyond
+/// the second, and unallocated ones.
 #[must_use]
 pub fn prefetch_access(prfop: u32) -> Option<Access> {
     let level = (prfop >> 1 & 3) as u8 + 1;

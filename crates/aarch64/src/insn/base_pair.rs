@@ -1,4 +1,4 @@
-//! Loads and stores of register pairs, general and SIMD&FP.
+//! Loads and stores of register pairs, general-purpose and SIMD&FP.
 
 use bytemuck::Pod;
 use fxscope_isa::{Access, InstKind, MemOp, Shape};
@@ -31,7 +31,7 @@ pub const TABLE: &[Encoding] = &[
     simd!("LDP (SIMD&FP) [Signed offset]", "opc:2 101 1 010 1 imm7:7 rt2:5 rn:5 rt:5", ldp_v::<OFFSET>),
 ];
 
-/// The memory operation of a pair of values of `bytes` bytes each.
+/// Returns the memory operation of a pair of values of `bytes` bytes each.
 pub fn pair_op(access: Access, bytes: usize) -> MemOp {
     let esize = bytes as u8;
     MemOp {

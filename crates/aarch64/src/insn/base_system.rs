@@ -26,7 +26,7 @@ pub const TABLE: &[Encoding] = &[
     base!("DSB", "1101010100 0 00 011 0011 crm:4 100 11111", barrier),
     base!("DMB", "1101010100 0 00 011 0011 crm:4 101 11111", barrier),
     base!("ISB", "1101010100 0 00 011 0011 crm:4 110 11111", barrier),
-    // All of PSTATE that this processor lets be set by MSR (immediate) is for the kernel.
+    // All of PSTATE that MSR (immediate) can set on this processor is reserved to the kernel.
     base!("MSR (immediate)", "1101010100 0 00 op1:3 0100 crm:4 op2:3 11111", privileged),
     enc!("DC ZVA", "1101010100 0 01 011 0111 0100 001 rt:5", dc_zva),
     enc!("DC CVAC", "1101010100 0 01 011 0111 1010 001 rt:5", dc_clean),
@@ -56,7 +56,7 @@ fn exec_nothing(_: &mut Cpu, _: &mut Memory, _: &Inst) -> Result<(), Stop> {
 
 // ---- exceptions -------------------------------------------------------------------------------
 
-/// An instruction that user code may not execute, and so undefined for it.
+/// Decodes an instruction that user code may not execute and that is therefore undefined for it.
 fn undefined(c: &Ctx, class: &'static str) -> Decoded {
     fn exec(cpu: &mut Cpu, _: &mut Memory, _: &Inst) -> Result<(), Stop> {
         Err(cpu.stop(Trap::Undefined))
@@ -74,7 +74,7 @@ fn privileged(_: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
 
 fn svc(_: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
     fn exec(cpu: &mut Cpu, _: &mut Memory, _: &Inst) -> Result<(), Stop> {
-        // The return from the exception clears the monitor.
+        // The exception return clears the monitor.
         cpu.monitor = None;
         Err(cpu.stop(Trap::SystemCall))
     }
@@ -99,11 +99,11 @@ fn brk(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
 
 // ---- hints and barriers -----------------------------------------------------------------------
 
-/// The hint that `include/fxscope.h` marks places with: NOP on the processor, which has no meaning for it. It ends its
-/// block, so that what comes behind it is counted apart.
+/// The hint with which `include/fxscope.h` marks regions; a NOP on the processor. It ends its block, so that the code after it is
+/// counted separately.
 const MARK: u32 = 127;
 
-/// Hints do nothing to the registers; some synchronise the pipeline, and events are between threads.
+/// Hints change no general-purpose register; some synchronise the pipeline, and some send or wait for events.
 fn hint(w: u32, c: &Ctx) -> Option<Decoded> {
     let class = match bits(w, 5, 7) {
         1 => "base:HINT {YIELD}",
@@ -127,7 +127,7 @@ fn hint(w: u32, c: &Ctx) -> Option<Decoded> {
     Some(d)
 }
 
-/// WFE: goes on at once when an event has come since the last one.
+/// WFE: continues at once if an event has occurred since the last one.
 fn wait_for_event(cpu: &mut Cpu, _: &mut Memory, _: &Inst) -> Result<(), Stop> {
     if std::mem::take(&mut cpu.event) { Ok(()) } else { Err(cpu.stop(Trap::WaitForEvent)) }
 }
@@ -151,7 +151,7 @@ fn clrex(_: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
     Some(system(c, class, exec))
 }
 
-/// DSB, DMB, ISB: execution is in order already, so only timing cares.
+/// DSB, DMB, ISB: execution is already in order, so they affect only timing.
 fn barrier(_: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
     let mut d = system(c, class, exec_nothing);
     d.info.serialising = true;
@@ -161,8 +161,8 @@ fn barrier(_: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
 
 // ---- cache maintenance ------------------------------------------------------------------------
 
-/// Line size in the description of `DC ZVA`. What is zeroed follows from `DCZID_EL0`, which decoding does
-/// not know; a machine with other lines goes by its own line size.
+/// Line size in the description of `DC ZVA`. `DCZID_EL0`, which decoding does not know, determines what is zeroed; a machine with
+/// other lines uses its own line size.
 const ZVA_LINE: u16 = 256;
 
 fn dc_zva(w: u32, c: &Ctx) -> Option<Decoded> {
@@ -182,7 +182,7 @@ fn dc_zva(w: u32, c: &Ctx) -> Option<Decoded> {
     Some(d)
 }
 
-/// Cleaning by address changes nothing here, but needs the right to read.
+/// Cleaning by address has no effect here, but requires read permission.
 fn dc_clean(w: u32, c: &Ctx) -> Option<Decoded> {
     fn exec(cpu: &mut Cpu, mem: &mut Memory, i: &Inst) -> Result<(), Stop> {
         mem.check(cpu.x(i.rn), 1, Touch::Read).map_err(|fault| cpu.fault(fault))
@@ -204,7 +204,7 @@ fn ic_ivau(w: u32, c: &Ctx) -> Option<Decoded> {
 
 // ---- system registers -------------------------------------------------------------------------
 
-/// The `o0:op1:CRn:CRm:op2` fields of the register of MRS and MSR, as a number.
+/// Returns the `o0:op1:CRn:CRm:op2` fields of the register of MRS and MSR, as a number.
 const fn register(op0: u32, op1: u32, crn: u32, crm: u32, op2: u32) -> u32 {
     (op0 & 1) << 14 | op1 << 11 | crn << 7 | crm << 3 | op2
 }
@@ -220,7 +220,7 @@ pub const FPCR_BITS: u32 = 0x07c8_0000;
 /// FPSR bits this processor has: QC, IDC, IXC, UFC, OFC, DZC, IOC. The rest is for AArch32.
 pub const FPSR_BITS: u32 = 0x0800_009f;
 
-/// A handler of MRS that gives the value of an expression in `$cpu`.
+/// An MRS handler that returns the value of an expression in `$cpu`.
 macro_rules! reads {
     (|$cpu:ident| $value:expr) => {
         |$cpu, _, i| {
@@ -230,10 +230,10 @@ macro_rules! reads {
     };
 }
 
-/// How a register that user code may read is read. Of the identification registers, which belong to
-/// the kernel, Linux emulates reads: those it does not describe to user space read as zero.
 const CNTVCT_EL0: u32 = self::register(3, 3, 14, 0, 2);
 
+/// Returns the MRS handler of a register that user code may read. Linux emulates reads of the kernel's identification registers:
+/// those it does not describe to user space read as zero.
 fn reader(register: u32) -> Option<Exec> {
     const CTR_EL0: u32 = self::register(3, 3, 0, 0, 1);
     const DCZID_EL0: u32 = self::register(3, 3, 0, 0, 7);
@@ -265,14 +265,14 @@ fn reader(register: u32) -> Option<Exec> {
         ID_AA64ZFR0_EL1 => reads!(|cpu| cpu.id.zfr0),
         ID_AA64ISAR0_EL1 => reads!(|cpu| cpu.id.isar0),
         ID_AA64ISAR1_EL1 => reads!(|cpu| cpu.id.isar1),
-        // Linux gives user code no performance counters, and this says so.
+        // Linux gives user code no access to performance counters, and this register shows it.
         PMUSERENR_EL0 => reads!(|cpu| 0),
         REVIDR_EL1 | ID_FIRST..=ID_LAST => reads!(|cpu| 0),
         _ => return None,
     })
 }
 
-/// Where a register stands among those of the HPC extension.
+/// Returns the index of a register among those of the HPC extension.
 fn hpc_place(number: u32) -> Option<usize> {
     hpc::REGISTERS.iter().position(|r| {
         let [op0, op1, crn, crm, op2] = r.encoding;
@@ -280,7 +280,7 @@ fn hpc_place(number: u32) -> Option<usize> {
     })
 }
 
-/// MRS of a register of the HPC extension; undefined for one that the kernel keeps from user code.
+/// MRS of a register of the HPC extension; undefined if the kernel does not allow user access.
 fn read_hpc(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Result<(), Stop> {
     let value = cpu.hpc.read(usize::from(i.aux)).ok_or_else(|| cpu.stop(Trap::Undefined))?;
     cpu.set_x(i.rd, value);

@@ -47,7 +47,7 @@ pub const TABLE: &[Encoding] = &[
     enc!("FCCMPE", "00011110 ftype:2 1 rm:5 cond:4 01 rn:5 1 nzcv:4", fccmpe),
     enc!("FCSEL", "00011110 ftype:2 1 rm:5 cond:4 11 rn:5 rd:5", fcsel),
     enc!("FMOV (scalar, immediate)", "00011110 ftype:2 1 imm8:8 100 00000 rd:5", fmov_immediate),
-    // To and from general registers.
+    // To and from general-purpose registers.
     enc!("FCVTNS (scalar)", "sf:1 0011110 ftype:2 1 00 000 000000 rn:5 rd:5", fcvtns),
     enc!("FCVTNU (scalar)", "sf:1 0011110 ftype:2 1 00 001 000000 rn:5 rd:5", fcvtnu),
     enc!("SCVTF (scalar, integer)", "sf:1 0011110 ftype:2 1 00 010 000000 rn:5 rd:5", scvtf),
@@ -70,7 +70,7 @@ pub const TABLE: &[Encoding] = &[
     enc!("FCVTZU (scalar, fixed-point)", "sf:1 0011110 ftype:2 0 11 001 scale:6 rn:5 rd:5", fcvtzu_fixed),
 ];
 
-/// The number in register `n`.
+/// Returns the number in register `n`.
 #[inline(always)]
 fn read<F: Float>(cpu: &Cpu, n: u8) -> F {
     cpu.z(n).lanes()[0]
@@ -82,7 +82,7 @@ fn write<F: Float>(cpu: &mut Cpu, n: u8, value: F) {
     *cpu.z_mut(n) = Vreg::from_low(u128::from(value.to_u64()));
 }
 
-/// The format field of a scalar instruction: picks one of three, in the order half, single, double.
+/// Selects by the format field of a scalar instruction: half, single or double.
 fn by_format<T>(w: u32, [half, single, double]: [T; 3]) -> Option<T> {
     match bits(w, 22, 2) {
         0 => Some(single),
@@ -355,7 +355,7 @@ fn fmov_from_general(w: u32, c: &Ctx) -> Option<Decoded> {
     Some(d)
 }
 
-/// As [`by_format`] for FMOV: the general register has the size of the format, or either size for half.
+/// As [`by_format`], for FMOV: the general-purpose register has the size of the format, or either size for half.
 fn by_general_format<T>(w: u32, choices: [T; 3]) -> Option<T> {
     match (bits(w, 31, 1), bits(w, 22, 2)) {
         (0, 0) | (1, 1) | (_, 3) => by_format(w, choices),
@@ -424,12 +424,12 @@ to_general! {
     fcvtzu_fixed: "fp:FCVTZU (scalar, fixed-point)", u32, u64, Rounding::Zero, fixed_point;
 }
 
-/// No fraction bits.
+/// An integer conversion has no fraction bits.
 fn integer(_: u32) -> Option<u16> {
     Some(0)
 }
 
-/// The number of fraction bits of a fixed-point form: 64 − scale, at most the size of the general register.
+/// Returns the number of fraction bits of a fixed-point form: 64 − scale, at most the size of the general-purpose register.
 fn fixed_point(w: u32) -> Option<u16> {
     let fbits = 64 - bits(w, 10, 6) as u16;
     (bits(w, 31, 1) == 1 || fbits <= 32).then_some(fbits)

@@ -2,7 +2,7 @@
 
 use crate::table::Encoding;
 
-/// A row of the base instruction set whose timing class is its own name; the class is handed to `$decode`.
+/// A row of the base instruction set whose timing class is its own name; the class is passed to `$decode`.
 macro_rules! base {
     ($name:literal, $pattern:literal, $decode:expr) => {
         $crate::enc!($name, $pattern, |w, c| $decode(w, c, concat!("base:", $name)))
@@ -58,7 +58,7 @@ pub mod sve_store;
 
 /// A file of encodings.
 pub struct Group {
-    /// Name of the file in `crates/aarch64/src/insn`, without its ending.
+    /// Name of the file in `crates/aarch64/src/insn`, without its extension.
     pub name: &'static str,
     /// Its table.
     pub rows: &'static [Encoding],

@@ -1,9 +1,9 @@
-//! What the AdvSIMD groups share: element types, operand decoding, and loops over elements.
+//! Shared by the AdvSIMD groups: element types, operand decoding, and loops over elements.
 //!
-//! One handler serves the 128-bit, 64-bit and scalar form of an operation: it computes all 128 bits and
-//! keeps those of the *live mask*, which decoding puts into `Inst::imm2` (low doubleword) and `Inst::imm`
-//! (high doubleword). `Inst::pg` is 1 for the forms that work on the upper half of a register (`SADDL2`,
-//! `XTN2`), `Inst::aux` is the shift amount or the index of the element that multiplies all others.
+//! One handler serves the 128-bit, 64-bit and scalar forms of an operation: it computes all 128 bits and keeps those of the *live
+//! mask*, which decoding puts into `Inst::imm2` (low doubleword) and `Inst::imm` (high doubleword). `Inst::pg` is 1 for the forms
+//! that work on the upper half of a register (`SADDL2`, `XTN2`). `Inst::aux` is the shift amount, or the index of the element by
+//! which all others are multiplied.
 
 use std::ops::{BitAnd, BitOr};
 
@@ -18,7 +18,7 @@ pub const FPSR_QC: u32 = 1 << 27;
 
 /// Second operand of a handler: a vector register.
 pub const VECTOR: bool = false;
-/// Second operand of a handler: one element of a vector register, used for all.
+/// Second operand of a handler: one element of a vector register, used for all elements.
 pub const ELEMENT: bool = true;
 
 /// An integer element.
@@ -27,23 +27,23 @@ pub trait Elem: Pod + PartialEq + BitAnd<Output = Self> + BitOr<Output = Self> {
     type Wide: Pod;
     /// Size in bits.
     const BITS: u32;
-    /// The value in twice the size.
+    /// Returns the value in twice the size.
     fn widen(self) -> Self::Wide;
-    /// The value as an unbounded integer.
+    /// Returns the value as an unbounded integer.
     fn int(self) -> i128;
-    /// The low bits of an unbounded integer.
+    /// Returns the low bits of an unbounded integer.
     fn wrap(x: i128) -> Self;
-    /// The representable value nearest to `x`, and whether it differs from `x`.
+    /// Returns the representable value nearest to `x`, and whether it differs from `x`.
     fn saturate(x: i128) -> (Self, bool);
-    /// All bits set if `condition`, else zero.
+    /// Returns all bits set if `condition`, else zero.
     fn ones_if(condition: bool) -> Self;
-    /// Shifted left; zero from the element size on.
+    /// Shifts left; zero if the amount is the element size or more.
     fn shl(self, amount: u32) -> Self;
-    /// Shifted right, rounded down; zero or all sign from the element size on.
+    /// Shifts right, rounding down; all sign bits if the amount is the element size or more.
     fn shr(self, amount: u32) -> Self;
     /// Shifted right by 1 to the element size, rounded to nearest, halves up.
     fn shr_round(self, amount: u32) -> Self;
-    /// The low byte, which is the amount of a shift by register.
+    /// Returns the low byte, which is the amount of a shift by register.
     fn amount(self) -> i8;
 }
 
@@ -95,7 +95,7 @@ macro_rules! elem {
 }
 elem!(u8 u16, u16 u32, u32 u64, u64 u128, i8 i16, i16 i32, i32 i64, i64 i128);
 
-/// The representable value nearest to `x` in an unsigned type of the size of `T`, and whether it differs from `x`.
+/// Returns the value nearest to `x` in an unsigned type of the size of `T`, and whether it differs from `x`.
 #[inline(always)]
 pub fn saturate_unsigned<T: Elem>(x: i128) -> (T, bool) {
     let near = x.clamp(0, (1 << T::BITS) - 1);
@@ -104,8 +104,8 @@ pub fn saturate_unsigned<T: Elem>(x: i128) -> (T, bool) {
 
 // ---- choosing the handler -----------------------------------------------------------------------
 
-/// Picks a handler by log2 of the element size in bytes: `by_size!(size, [i8 i16 i32 -], handler)`, where
-/// the handler uses the element type by the name `T`, and `-` stands for an unallocated size. `None` then.
+/// Selects a handler by log2 of the element size in bytes: `by_size!(size, [i8 i16 i32 -], handler)`. The handler refers to the
+/// element type as `T`; `-` stands for an unallocated size, which gives `None`.
 macro_rules! by_size {
     ($size:expr, [$b:tt $h:tt $s:tt $d:tt], $exec:expr) => {
         match $size {
@@ -125,8 +125,8 @@ macro_rules! by_size {
 }
 pub(crate) use by_size;
 
-/// The timing class: one, or one for 8- and 16-bit source elements and one for larger ones; `high_half`
-/// stands for the way these two are written for multiplications that return the high half.
+/// The timing class: one, or one for 8- and 16-bit source elements and one for larger ones; `high_half` stands for the notation
+/// of these two for multiplications that return the high half.
 macro_rules! class_of {
     ($size:expr, $class:literal) => {
         $class
@@ -163,17 +163,17 @@ pub(crate) use lanewise;
 
 // ---- decoding -----------------------------------------------------------------------------------
 
-/// Whether the word is a scalar AdvSIMD form.
+/// Returns whether the word is a scalar AdvSIMD form.
 fn is_scalar(w: u32) -> bool {
     bits(w, 28, 1) == 1
 }
 
-/// Whether the word is a 128-bit form, or works on the upper half.
+/// Returns whether the word is a 128-bit form, or works on the upper half.
 pub fn is_full(w: u32) -> bool {
     bits(w, 30, 1) == 1
 }
 
-/// An AdvSIMD instruction that leaves `low` and `high` of its 128-bit result.
+/// Decodes an AdvSIMD instruction that keeps `low` and `high` of its 128-bit result.
 pub fn with_live(c: &Ctx, class: &'static str, exec: Exec, low: u64, high: u64) -> Decoded {
     let mut d = Decoded::new(c, class, exec);
     d.info.kind = InstKind::AdvSimd;
@@ -182,12 +182,12 @@ pub fn with_live(c: &Ctx, class: &'static str, exec: Exec, low: u64, high: u64) 
     d
 }
 
-/// The mask of one element of log2 size `size`.
+/// Returns the mask of one element of log2 size `size`.
 fn element_mask(size: u32) -> u64 {
     u64::MAX >> (64 - (8 << size))
 }
 
-/// Sources and result have elements of the same size: a scalar, 64 or 128 bits. There is no vector of one doubleword.
+/// Sources and result have elements of the same size: a scalar, 64 or 128 bits. There is no vector of a single doubleword.
 pub fn same(w: u32, c: &Ctx, class: &'static str, size: u32, exec: Exec) -> Option<Decoded> {
     if is_scalar(w) {
         Some(with_live(c, class, exec, element_mask(size), 0))
@@ -272,22 +272,22 @@ pub fn element_acc(w: u32, mut d: Decoded) -> Option<Decoded> {
 
 // ---- reading and writing ------------------------------------------------------------------------
 //
-// Results are computed in place in the destination, from copies of the sources: this form, and not a
-// local array for the result, is what the compiler turns into vector code.
+// Results are computed directly in the destination, from copies of the sources: the compiler vectorises this form, but not a
+// local array for the result.
 
-/// The 128 bits of a register as elements.
+/// Returns the 128 bits of a register as elements.
 #[inline(always)]
 pub fn lanes<T: Pod>(v: &Vreg) -> &[T] {
     &v.lanes::<T>()[..16 / size_of::<T>()]
 }
 
-/// The doubleword of `v` that a long operation reads.
+/// Returns the doubleword of `v` that a long operation reads.
 #[inline(always)]
 pub fn half(v: &Vreg, i: &Inst) -> u64 {
     v.0[usize::from(i.pg & 1)]
 }
 
-/// A doubleword as elements.
+/// Returns a doubleword as elements.
 #[inline(always)]
 fn half_lanes<T: Pod>(word: &u64) -> &[T] {
     cast_slice(std::slice::from_ref(word))
@@ -305,7 +305,7 @@ pub fn put<T: Pod>(cpu: &mut Cpu, i: &Inst, f: impl Fn(usize) -> T) {
     rd.0[1] &= i.imm as u64;
 }
 
-/// Like [`put`] for results that may saturate: sets QC when a live element did.
+/// As [`put`], for results that may saturate: sets QC when a live element did.
 #[inline(always)]
 fn put_saturating<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(usize) -> (T, bool)) {
     let live = Vreg([i.imm2, i.imm as u64, 0, 0, 0, 0, 0, 0]);
@@ -323,8 +323,8 @@ fn put_saturating<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(usize) -> (T, boo
     }
 }
 
-/// Element `k` of the lower or the upper half of Vd = `f(k)`. Above the lower half it is zero then; below
-/// the upper half Vd stays.
+/// Element `k` of the lower or the upper half of Vd = `f(k)`. Writing the lower half clears the upper half; writing the upper
+/// half keeps the lower.
 #[inline(always)]
 fn put_half<T: Pod>(cpu: &mut Cpu, i: &Inst, mut f: impl FnMut(usize) -> T) {
     let rd = cpu.z_mut(i.rd);
@@ -333,11 +333,11 @@ fn put_half<T: Pod>(cpu: &mut Cpu, i: &Inst, mut f: impl FnMut(usize) -> T) {
     for (k, lane) in cast_slice_mut::<u64, T>(&mut rd.0[part..=part]).iter_mut().enumerate() {
         *lane = f(k);
     }
-    // Scalar forms are never those of the upper half.
+    // Scalar forms never use the upper half.
     rd.0[0] &= i.imm2;
 }
 
-/// The second operand: a register, or an element of it in all places.
+/// Returns the second operand: a register, or one of its elements broadcast.
 #[inline(always)]
 fn second<T: Elem, const BY: bool>(cpu: &Cpu, i: &Inst) -> Vreg {
     let mut rm = *cpu.z(i.rm);
@@ -435,7 +435,7 @@ pub fn long_acc2<T: Elem, const BY: bool>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T:
     put(cpu, i, |k| f(lanes(&d)[k], widened::<T>(&a, k), widened::<T>(&b, k)));
 }
 
-/// Like [`long2`], saturating.
+/// As [`long2`], saturating.
 #[inline(always)]
 pub fn long_sat2<T: Elem, const BY: bool>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T::Wide, T::Wide) -> (T::Wide, bool))
 where
@@ -445,7 +445,7 @@ where
     put_saturating(cpu, i, |k| f(widened::<T>(&a, k), widened::<T>(&b, k)));
 }
 
-/// Like [`long_acc2`], saturating.
+/// As [`long_acc2`], saturating.
 #[inline(always)]
 pub fn long_sat_acc2<T: Elem, const BY: bool>(
     cpu: &mut Cpu,

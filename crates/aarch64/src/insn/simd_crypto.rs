@@ -53,7 +53,7 @@ pub const TABLE: &[Encoding] = &[
     crypto!("SHA256SU1", "01011110 000 rm:5 011000 rn:5 rd:5", "simd:SHA256SU1", binary_acc, sha256_schedule_1),
 ];
 
-/// A cryptographic instruction that writes 128 bits.
+/// Returns a cryptographic instruction that writes 128 bits.
 fn whole(c: &Ctx, class: &'static str, exec: Exec) -> Decoded {
     let mut d = with_live(c, class, exec, u64::MAX, u64::MAX);
     d.info.kind = InstKind::Crypto;
@@ -87,7 +87,7 @@ const SBOX: [u8; 256] = {
     let mut table = [0; 256];
     let mut x = 0;
     while x < 256 {
-        // The inverse is the power 254, and that of zero is zero.
+        // The inverse is the 254th power; the inverse of zero is zero.
         let (mut inverse, mut n) = (1, 0);
         while n < 254 {
             inverse = field_product(inverse, x as u8);
@@ -117,7 +117,7 @@ fn aes_encrypt(state: u128) -> u128 {
     u128::from_le_bytes(from_fn(|k| SBOX[usize::from(s[(k + 4 * (k % 4)) % 16])]))
 }
 
-/// Their inverses.
+/// The inverses of ShiftRows and SubBytes.
 fn aes_decrypt(state: u128) -> u128 {
     let s = state.to_le_bytes();
     u128::from_le_bytes(from_fn(|k| INVERSE_SBOX[usize::from(s[(k + 12 * (k % 4)) % 16])]))
@@ -134,12 +134,12 @@ fn mix_columns(state: u128, row: [u8; 4]) -> u128 {
 
 // ---- SHA ----------------------------------------------------------------------------------------
 
-/// The words of a register, word 0 lowest.
+/// Returns the words of a register, word 0 lowest.
 fn words(v: u128) -> [u32; 4] {
     from_fn(|k| (v >> (32 * k)) as u32)
 }
 
-/// The register with these words.
+/// Returns the register with these words.
 fn from_words(w: [u32; 4]) -> u128 {
     (0..4).fold(0, |v, k| v | u128::from(w[k]) << (32 * k))
 }
@@ -183,7 +183,7 @@ fn sha256_schedule_0(d: u128, n: u128) -> u128 {
     }))
 }
 
-/// The other half: words 9 to 12 and sigma1 of words 14 to 17 are added, the latter two new.
+/// The other half: adds words 9 to 12 and sigma1 of words 14 to 17, the last two of which are new.
 fn sha256_schedule_1(d: u128, n: u128, m: u128) -> u128 {
     let sigma1 = |x: u32| x.rotate_right(17) ^ x.rotate_right(19) ^ x >> 10;
     let (w, earlier, last) = (words(d), words(n >> 32 | m << 96), words(m));

@@ -10,7 +10,7 @@ use crate::fp::{self, Float, FpEnv, vector};
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
 use fxscope_guestmem::Memory;
 
-/// Encodings of this group. Half-precision forms have an encoding of their own.
+/// Encodings of this group. Half-precision forms have separate encodings.
 pub const TABLE: &[Encoding] = &[
     // Three registers, single and double precision.
     enc!("FMAXNM (vector)", "0 Q:1 0 01110 0 sz:1 1 rm:5 11000 1 rn:5 rd:5", fmaxnm::<false>),
@@ -133,13 +133,13 @@ pub(super) struct Form {
 }
 
 impl Form {
-    /// The form of an encoding for half precision, or of one with the size in bit 22.
+    /// Returns the form of an encoding for half precision, or of one with the size in bit 22.
     pub fn of<const HALF: bool>(w: u32) -> Option<Form> {
         Form::with_esize(w, if HALF { 2 } else { 4 << bits(w, 22, 1) })
     }
 
-    /// The form with elements of `esize` bytes: bit 28 distinguishes scalar from vector forms, of which bit 30
-    /// (Q) gives the size. There are no vectors of a single element.
+    /// Returns the form with elements of `esize` bytes. Bit 28 distinguishes scalar from vector forms; for vectors, bit 30 (Q)
+    /// gives the size. There are no vectors of a single element.
     pub fn with_esize(w: u32, esize: usize) -> Option<Form> {
         let bytes = match (bits(w, 28, 1), bits(w, 30, 1)) {
             (1, _) => esize,
@@ -150,13 +150,13 @@ impl Form {
         Some(Form { esize, bytes })
     }
 
-    /// One of three things, for half, single and double precision.
+    /// Selects one of three values, for half, single and double precision.
     pub fn choose<T: Copy>(self, choices: [T; 3]) -> T {
         choices[self.esize.ilog2() as usize - 1]
     }
 
-    /// An instruction of this form that does `flops` operations for each element, without operands.
-    /// `Inst::pg` is the number of bytes operated on.
+    /// Decodes an instruction of this form that performs `flops` operations per element, without operands. `Inst::pg` is the
+    /// number of bytes operated on.
     pub fn decoded(self, c: &Ctx, class: &'static str, flops: u8, exec: Exec) -> Decoded {
         let mut d = Decoded::new(c, class, exec);
         d.info.kind = InstKind::AdvSimd;
@@ -169,7 +169,7 @@ impl Form {
     }
 }
 
-/// The elements that an instruction operates on, as a predicate.
+/// Returns the elements that an instruction operates on, as a predicate.
 #[inline(always)]
 pub(super) fn active(i: &Inst) -> u64 {
     vector::all(usize::from(i.pg))
@@ -210,7 +210,7 @@ fn two_registers_and_element<const ACCUMULATE: bool>(w: u32, form: Form, mut d: 
     Some(d)
 }
 
-/// `v` with its element `index` in all elements.
+/// Returns `v` with its element `index` in all elements.
 #[inline(always)]
 fn broadcast<F: Float>(v: &Vreg, index: u16) -> Vreg {
     let mut r = Vreg::ZERO;
@@ -256,7 +256,7 @@ binary! {
     facgt: ["simd:FACGT"; 3], 0, |env, a, b, active| ones::<F>(vector::abs_gt::<F>(env, a, b, active));
 }
 
-/// All bits set in the elements of a predicate.
+/// Returns all bits set in the elements of a predicate.
 #[inline(always)]
 pub(super) fn ones<F: Float>(predicate: u64) -> Vreg {
     let mut r = Vreg::ZERO;
@@ -362,7 +362,7 @@ pairwise! {
     fminnmp: "simd:FMINNMP (vector)", 0, vector::minnm::<F>;
 }
 
-/// The even and the odd elements of the lowest `bytes` bytes of `a`, followed by those of `b`.
+/// Returns the even and the odd elements of the lowest `bytes` bytes of `a`, followed by those of `b`.
 #[inline(always)]
 fn neighbours<F: Float>(a: &Vreg, b: &Vreg, bytes: usize) -> (Vreg, Vreg) {
     let n = bytes / size_of::<F>();
@@ -374,7 +374,7 @@ fn neighbours<F: Float>(a: &Vreg, b: &Vreg, bytes: usize) -> (Vreg, Vreg) {
     (even, odd)
 }
 
-/// Scalar Rd = f of all elements of Rn, neighbours first. `$elements`: the bytes of Rn that count.
+/// Scalar Rd = f of all elements of Rn, adjacent elements first. `$elements`: the number of bytes of Rn used.
 macro_rules! reduction {
     ($($name:ident: $class:expr, $flops:literal, $elements:ident, $f:path;)*) => {$(
         fn $name<const HALF: bool>(w: u32, c: &Ctx) -> Option<Decoded> {
@@ -424,7 +424,7 @@ fn pair(_: u32, esize: usize) -> u16 {
     2 * esize as u16
 }
 
-/// The form of a complex operation, with its size in bits 23–22.
+/// Returns the form of a complex operation, with its size in bits 23–22.
 fn complex_form(w: u32) -> Option<Form> {
     match bits(w, 22, 2) {
         0 => None,

@@ -7,7 +7,7 @@ use crate::insn::simd_fp::{Form, active, ones, write};
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
 use fxscope_guestmem::Memory;
 
-/// Encodings of this group. Half-precision forms have an encoding of their own.
+/// Encodings of this group. Half-precision forms have separate encodings.
 pub const TABLE: &[Encoding] = &[
     // Sign, root, estimates.
     enc!("FABS (vector)", "0 Q:1 0 01110 1 sz:1 10000 01111 10 rn:5 rd:5", fabs::<false>),
@@ -140,7 +140,7 @@ fn two_registers(w: u32, mut d: Decoded) -> Decoded {
     d
 }
 
-/// Rd = f(Rn), where f gets the environment, the register and the active elements.
+/// Rd = f(Rn), where f receives the environment, the register and the active elements.
 macro_rules! unary {
     ($($name:ident: $class:expr, $flops:literal, $f:expr;)*) => {$(
         fn $name<const HALF: bool>(w: u32, c: &Ctx) -> Option<Decoded> {
@@ -195,20 +195,20 @@ fn round<F: Float>(env: &mut FpEnv, a: &Vreg, active: u64, rounding: Rounding, e
     vector::unary::<F>(env, a, active, |env, a| fp::round_to_int(env, a, rounding, exact))
 }
 
-/// Numbers to integers of the same size.
+/// Converts numbers to integers of the same size.
 #[inline(always)]
 fn to_int<F: Float, I: Integer>(env: &mut FpEnv, a: &Vreg, active: u64, fbits: u32, rounding: Rounding) -> Vreg {
     vector::unary::<F>(env, a, active, |env, a| F::from_u64(fp::to_int::<F, I>(env, a, fbits, rounding).to_bits()))
 }
 
-/// Integers to numbers of the same size.
+/// Converts integers to numbers of the same size.
 #[inline(always)]
 fn from_int<F: Float, I: Integer>(env: &mut FpEnv, a: &Vreg, active: u64, fbits: u32) -> Vreg {
     let rounding = env.rounding();
     vector::unary::<F>(env, a, active, |env, a| fp::from_int(env, I::from_bits(a.to_u64()), fbits, rounding))
 }
 
-/// Rd = f(Rn), where f also gets the number of fraction bits.
+/// Rd = f(Rn), where f also receives the number of fraction bits.
 macro_rules! fixed_point {
     ($($name:ident: $class:literal, $f:expr;)*) => {$(
         fn $name(w: u32, c: &Ctx) -> Option<Decoded> {
@@ -222,7 +222,7 @@ macro_rules! fixed_point {
             if immh < 2 {
                 return None;
             }
-            // The highest bit of immh gives the element size, what is below counts down from twice that.
+            // The highest set bit of immh gives the element size; the bits below it count down from twice that size.
             let esize = 1 << immh.ilog2();
             let form = Form::with_esize(w, esize)?;
             let exec = form.choose([exec::<u16> as Exec, exec::<u32>, exec::<u64>]);

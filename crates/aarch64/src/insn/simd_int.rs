@@ -275,7 +275,7 @@ pub const TABLE: &[Encoding] = &[
         same unary, [u8 - - -] reverse::<T>, 2),
 ];
 
-/// The value taken as unsigned.
+/// Returns the value interpreted as unsigned.
 #[inline(always)]
 fn unsigned<T: Elem>(x: T) -> i128 {
     x.int() & ((1 << T::BITS) - 1)
@@ -321,7 +321,7 @@ fn sqrdmlsh<T: Elem>(d: T, a: T, b: T) -> (T, bool) {
     doubling_high::<T, true>(d.int(), -(a.int() * b.int()))
 }
 
-/// Vd = f of neighbouring elements, first those of Vn, then those of Vm.
+/// Vd = f of adjacent elements, first those of Vn, then those of Vm.
 #[inline(always)]
 fn pairwise<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T, T) -> T) {
     let (a, b) = (cpu.z(i.rn).0, cpu.z(i.rm).0);
@@ -330,9 +330,9 @@ fn pairwise<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T, T) -> T) {
     put(cpu, i, |k| f(both.lanes()[2 * k], both.lanes()[2 * k + 1]));
 }
 
-/// The form of a reduction: `Inst::aux` is the number of bytes reduced.
+/// Returns the form of a reduction: `Inst::aux` is the number of bytes reduced.
 fn across(w: u32, c: &Ctx, class: &'static str, size: u32, exec: Exec) -> Option<Decoded> {
-    // Fewer than four elements are reserved, but for the scalar form, which adds two doublewords.
+    // Fewer than four elements are reserved, except for the scalar form, which adds two doublewords.
     let full = is_full(w);
     if size == 2 && !full {
         return None;

@@ -150,7 +150,7 @@ macro_rules! classes {
     };
 }
 
-/// Interleaved structures; one register is LD1 and not here.
+/// Interleaved structures. The form with one register is LD1, which is above.
 const LD_MULTIPLE: Classes = classes!("LD", " (multiple structures)");
 const ST_MULTIPLE: Classes = classes!("ST", " (multiple structures)");
 const LD_SINGLE: Classes = classes!("LD", " (single structure)");
@@ -159,8 +159,8 @@ const LD_REPLICATE: Classes = classes!("LD", "R");
 
 // ---- decoding -----------------------------------------------------------------------------------
 
-/// The part that all forms share: the base, its update, and the memory access of `regs` registers,
-/// `bytes` in all, with elements of log2 size `size`.
+/// Decodes what all forms share: the base, its update, and the memory access of `regs` registers, `bytes` in all, with elements
+/// of log2 size `size`.
 fn access(w: u32, c: &Ctx, classes: &Classes, exec: Exec, regs: u32, bytes: u32, size: u32) -> Decoded {
     let (post, load, rm, rn) = (bits(w, 23, 1) == 1, is_load(w), bits(w, 16, 5), bits(w, 5, 5));
     let mut d = Decoded::new(c, classes[usize::from(post)][regs as usize - 1], exec);
@@ -323,7 +323,7 @@ fn load<T: Pod>(cpu: &mut Cpu, mem: &mut Memory, i: &Inst) -> Result<T, Stop> {
     mem.load(addr).map_err(|fault| cpu.fault(fault))
 }
 
-/// Stores a value at the base address, as one, so that a fault leaves memory unchanged.
+/// Stores a value at the base address as a whole, so that a fault leaves memory unchanged.
 #[inline(always)]
 fn store<T: Pod>(cpu: &mut Cpu, mem: &mut Memory, i: &Inst, value: T) -> Result<(), Stop> {
     let addr = cpu.x(i.rn);
@@ -331,15 +331,14 @@ fn store<T: Pod>(cpu: &mut Cpu, mem: &mut Memory, i: &Inst, value: T) -> Result<
     mem.store(addr, value).map_err(|fault| cpu.fault(fault))
 }
 
-/// Updates the base: `Inst::imm` or register `Inst::rm` is added, and the forms without post-index
-/// write the register that is never read.
+/// Updates the base: adds `Inst::imm` or register `Inst::rm`. The forms without post-index write to [`Cpu::SINK`].
 #[inline(always)]
 fn write_back(cpu: &mut Cpu, i: &Inst) {
     let next = cpu.x(i.rn).wrapping_add(i.imm as u64).wrapping_add(cpu.x(i.rm));
     cpu.set_x(i.ra, next);
 }
 
-/// The `r`-th register transferred.
+/// Returns the `r`-th register transferred.
 #[inline(always)]
 fn register(i: &Inst, r: usize) -> u8 {
     (i.rd + r as u8) & 31
@@ -430,7 +429,7 @@ fn element_index<T>(i: &Inst) -> usize {
     usize::from(i.aux) & (16 / size_of::<T>() - 1)
 }
 
-/// LD1R to LD4R: one structure, its elements in all places.
+/// LD1R to LD4R: one structure, its elements replicated.
 fn load_replicated<T: Pod, const REGS: usize>(cpu: &mut Cpu, mem: &mut Memory, i: &Inst) -> Result<(), Stop> {
     let elements: [T; REGS] = load(cpu, mem, i)?;
     for (r, &element) in elements.iter().enumerate() {

@@ -27,7 +27,7 @@ macro_rules! permute {
 /// Encodings of this group.
 #[rustfmt::skip]
 pub const TABLE: &[Encoding] = &[
-    // Elements and general registers.
+    // Elements and general-purpose registers.
     enc!("DUP (element)", "0 q:1 0 01110000 imm5:5 0 0000 1 rn:5 rd:5", dup_element),
     enc!("DUP (element, scalar)", "01 0 11110000 imm5:5 0 0000 1 rn:5 rd:5", dup_element),
     enc!("DUP (general)", "0 q:1 0 01110000 imm5:5 0 0001 1 rn:5 rd:5", dup_general),
@@ -68,9 +68,9 @@ pub const TABLE: &[Encoding] = &[
     enc!("BIC (vector, immediate, 16-bit)", "0 q:1 1 0111100000 abc:3 10x1 01 defgh:5 rd:5", bic),
 ];
 
-// ---- elements and general registers -------------------------------------------------------------
+// ---- elements and general-purpose registers -----------------------------------------------------
 
-/// Element size and index that `imm5` encodes.
+/// Returns the element size and index that `imm5` encodes.
 fn size_and_index(w: u32) -> Option<(u32, u16)> {
     let imm5 = bits(w, 16, 5);
     let size = imm5.trailing_zeros();
@@ -83,7 +83,7 @@ fn lane<T: Elem>(v: &Vreg, index: u16) -> T {
     lanes::<T>(v)[usize::from(index) & (16 / size_of::<T>() - 1)]
 }
 
-/// Writes element `index` of Vd and clears what lies above 128 bits.
+/// Writes element `index` of Vd and clears the bits above 128.
 #[inline(always)]
 fn insert<T: Elem>(cpu: &mut Cpu, rd: u8, index: u16, value: T) {
     let mut v = Vreg::from_low(cpu.z(rd).low());
@@ -142,7 +142,7 @@ fn ins_element(w: u32, c: &Ctx) -> Option<Decoded> {
     Some(d)
 }
 
-/// A move of element `index` of Vn to a general register.
+/// Decodes a move of element `index` of Vn to a general-purpose register.
 fn to_general(w: u32, c: &Ctx, class: &'static str, exec: Exec, index: u16) -> Decoded {
     let mut d = with_live(c, class, exec, 0, 0);
     d.inst.rn = d.src_z(bits(w, 5, 5));
@@ -210,8 +210,8 @@ fn ext(w: u32, c: &Ctx) -> Option<Decoded> {
     Some(d)
 }
 
-/// TBL and TBX: bytes of `REGS` registers from Vn on, chosen by the bytes of Vm. Where there is no such
-/// byte, TBL gives zero and TBX (`KEEP`) the byte of Vd.
+/// TBL and TBX: bytes of `REGS` registers from Vn on, selected by the bytes of Vm. For an index out of range, TBL gives zero and
+/// TBX (`KEEP`) the byte of Vd.
 #[inline(always)]
 fn exec_table<const REGS: usize, const KEEP: bool>(cpu: &mut Cpu, i: &Inst) {
     let mut table = [[0; 2]; REGS];
@@ -260,8 +260,7 @@ fn table_lookup(w: u32, c: &Ctx) -> Option<Decoded> {
 
 // ---- immediates ---------------------------------------------------------------------------------
 
-/// The doubleword that a modified immediate stands for (`AdvSIMDExpandImm`), before the inversion that
-/// MVNI and BIC do.
+/// Returns the doubleword that a modified immediate encodes (`AdvSIMDExpandImm`), before the inversion by MVNI and BIC.
 fn expand(w: u32) -> u64 {
     let imm8 = bits(w, 16, 3) << 5 | bits(w, 5, 5);
     let (op, cmode) = (bits(w, 29, 1), bits(w, 12, 4));
@@ -276,8 +275,7 @@ fn expand(w: u32) -> u64 {
     }
 }
 
-/// An instruction with the immediate `value` in `Inst::imm2`; `Inst::imm` is all ones when the upper
-/// doubleword is live.
+/// Decodes an instruction with the immediate `value` in `Inst::imm2`; `Inst::imm` is all ones when the upper doubleword is live.
 fn with_value(w: u32, c: &Ctx, class: &'static str, exec: Exec, value: u64) -> Decoded {
     with_live(c, class, exec, value, if is_full(w) { u64::MAX } else { 0 })
 }

@@ -5,8 +5,8 @@ use crate::enc;
 use crate::insn::simd_common::*;
 use crate::table::{Encoding, Inst, bits};
 
-/// A row whose element size and shift amount are the field immh:immb: as `lanewise!`, with the direction,
-/// [`left`] or [`right`], before the types. `immh` = 0 is the space of the modified immediates.
+/// A row whose element size and shift amount are in the field immh:immb: as `lanewise!`, with the direction, [`left`] or
+/// [`right`], before the types. `immh` = 0 encodes the modified immediates.
 macro_rules! shift {
     ($name:literal, $pattern:literal, $class:literal,
      $width:ident $regs:ident, $amount:ident, $types:tt $helper:path, $f:expr) => {
@@ -157,32 +157,32 @@ pub const TABLE: &[Encoding] = &[
         same binary, [u8 u16 u32 u64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<true>(a.int(), b.amount()))),
 ];
 
-/// The amount of a shift to the right, 1 to the element size in bits.
+/// Returns the amount of a shift to the right, 1 to the element size in bits.
 fn right(w: u32, size: u32) -> u16 {
     ((16 << size) - bits(w, 16, 7)) as u16
 }
 
-/// The amount of a shift to the left, 0 to the element size in bits less one.
+/// Returns the amount of a shift to the left, 0 to the element size in bits less one.
 fn left(w: u32, size: u32) -> u16 {
     (bits(w, 16, 7) - (8 << size)) as u16
 }
 
-/// `a` shifted left by `amount`, or right when that is negative.
+/// Shifts `a` left by `amount`, or right if it is negative.
 #[inline(always)]
 fn shift<T: Elem>(a: T, amount: i8) -> T {
     let bits = amount.unsigned_abs().into();
     if amount >= 0 { a.shl(bits) } else { a.shr(bits) }
 }
 
-/// `x` shifted left by `amount`, or right when that is negative, `ROUND`ed to nearest or down.
+/// Shifts `x` left by `amount`, or right if it is negative, `ROUND`ed to nearest or down.
 #[inline(always)]
 fn shifted<const ROUND: bool>(x: i128, amount: i8) -> i128 {
     match amount {
-        // Out of the range of every element, and all its low bits zero.
+        // Out of range for every element type, with all low bits zero.
         64.. => x.signum() << 66,
         0.. => x << amount,
         _ => {
-            // Beyond 66 a value of 64 bits is all sign, or rounds to zero.
+            // Beyond 66, a 64-bit value is all sign bits, or rounds to zero.
             let right = u32::from(amount.unsigned_abs()).min(67);
             (if ROUND { x + (1 << (right - 1)) } else { x }) >> right
         }

@@ -35,7 +35,7 @@ pub const TABLE: &[Encoding] = &[
     lanewise!("UABAL, UABAL2", "0 q:1 1 01110 size:2 1 rm:5 0101 00 rn:5 rd:5", "simd:UABAL, UABAL2",
         long binary_acc, [u8 u16 u32 -] long_acc2::<T, VECTOR>, |d, a, b| d.wrapping_add(a.max(b) - a.min(b))),
 
-    // Sums of neighbours, twice as large.
+    // Sums of adjacent elements, twice as large.
     lanewise!("SADDLP", "0 q:1 0 01110 size:2 10000 00010 10 rn:5 rd:5", "simd:SADDLP",
         same unary, [i8 i16 i32 -] pairwise_long::<T>, |a, b| a + b),
     lanewise!("UADDLP", "0 q:1 1 01110 size:2 10000 00010 10 rn:5 rd:5", "simd:UADDLP",
@@ -187,7 +187,7 @@ fn doubled<W: Elem>(product: W) -> (W, bool) {
     W::saturate(2 * product.int())
 }
 
-/// Vd = f of neighbouring elements of Vn, widened first.
+/// Vd = f of adjacent elements of Vn, widened first.
 #[inline(always)]
 fn pairwise_long<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T::Wide, T::Wide) -> T::Wide) {
     let a = *cpu.z(i.rn);
@@ -195,7 +195,7 @@ fn pairwise_long<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T::Wide, T::Wide) 
     put(cpu, i, |k| f(wide(2 * k), wide(2 * k + 1)));
 }
 
-/// Vd = f(Vd, neighbouring elements of Vn), the latter widened first.
+/// Vd = f(Vd, adjacent elements of Vn), the latter widened first.
 #[inline(always)]
 fn pairwise_long_acc<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T::Wide, T::Wide, T::Wide) -> T::Wide) {
     let (d, a) = (*cpu.z(i.rd), *cpu.z(i.rn));

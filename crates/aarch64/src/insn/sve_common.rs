@@ -1,10 +1,10 @@
-//! What the SVE instruction groups share: element types, element masks, maps over elements, predicate
-//! arithmetic and operand forms.
+//! Shared by the SVE instruction groups: element types, element masks, maps over elements, predicate arithmetic and operand
+//! forms.
 //!
-//! A predicate is a `u64` with one bit for each byte of a vector; an element is active when the bit of
-//! its lowest byte is set. Elementwise work is done on all 64 bytes of a register, whatever the vector
-//! length: the loops have fixed trip counts, and bytes beyond the vector length are zero on the way in.
-//! Where an operation makes something else than zero of them, the caller trims the destination.
+//! A predicate is a `u64` with one bit for each byte of a vector; an element is active when the bit of its lowest byte is set.
+//! Elementwise operations process all 64 bytes of a register, whatever the vector length: the loops have fixed trip counts, and
+//! source bytes beyond the vector length are zero. If an operation gives something other than zero there, the caller trims the
+//! destination.
 
 use bytemuck::Pod;
 use fxscope_isa::InstKind;
@@ -12,7 +12,7 @@ use fxscope_isa::InstKind;
 use crate::cpu::{Cpu, MAX_VL, Nzcv, Stop, Vreg};
 use crate::table::{Ctx, Decoded, Exec, bits};
 
-/// What an executing function returns.
+/// The result of an executing function.
 pub type Done = Result<(), Stop>;
 
 /// Executing functions for element sizes of 1, 2, 4 and 8 bytes; `None` where the form does not exist.
@@ -21,7 +21,7 @@ pub type BySize = [Option<Exec>; 4];
 /// Timing classes for element sizes of 1, 2, 4 and 8 bytes.
 pub type Classes = [&'static str; 4];
 
-/// A type that vector elements are read and written as.
+/// A type of vector elements.
 pub trait Element: Pod {
     /// Log2 of the size in bytes.
     const LOG2: usize;
@@ -34,31 +34,31 @@ elements!(u8, u16, u32, u64, i8, i16, i32, i64);
 
 // ---- Predicates ----
 
-/// For each log2 of the element size: the predicate bits that count, one for each element.
+/// For each log2 of the element size: the significant predicate bits, one for each element.
 pub const ELEMENT_BITS: [u64; 4] = [u64::MAX, 0x5555_5555_5555_5555, 0x1111_1111_1111_1111, 0x0101_0101_0101_0101];
 
-/// Predicate `p` reduced to the bit that counts for each element of type `T`.
+/// Returns predicate `p` reduced to the significant bit of each element of type `T`.
 #[inline(always)]
 #[must_use]
 pub fn active<T: Element>(p: u64) -> u64 {
     p & ELEMENT_BITS[T::LOG2]
 }
 
-/// The lowest `n` bits set; all of them when `n` is 64 or more.
+/// Returns the lowest `n` bits set; all of them when `n` is 64 or more.
 #[inline(always)]
 #[must_use]
 pub fn low_bits(n: u64) -> u64 {
     if n >= 64 { u64::MAX } else { (1 << n) - 1 }
 }
 
-/// The predicate in which the first `n` elements of 2^`log2` bytes are active.
+/// Returns the predicate in which the first `n` elements of 2^`log2` bytes are active.
 #[inline(always)]
 #[must_use]
 pub fn first_elements(log2: usize, n: usize) -> u64 {
     low_bits((n << log2) as u64) & ELEMENT_BITS[log2]
 }
 
-/// How many of `elements` elements a predicate constraint pattern (`POW2`, `VL1`, …, `ALL`) names.
+/// Returns how many of `elements` elements a predicate constraint pattern (`POW2`, `VL1`, …, `ALL`) selects.
 #[must_use]
 pub fn pattern_elements(pattern: u32, elements: usize) -> usize {
     let fixed = |n: usize| if n <= elements { n } else { 0 };
@@ -73,8 +73,8 @@ pub fn pattern_elements(pattern: u32, elements: usize) -> usize {
     }
 }
 
-/// Flags that describe `result` under governing predicate `g` (`PredTest` in the Arm manual). Both must
-/// be reduced to one bit for each element.
+/// Returns the flags that describe `result` under governing predicate `g` (`PredTest` in the Arm manual). Both must be reduced to
+/// one bit for each element.
 ///
 /// N: the first active element is true; Z: no active element is true; C: the last active element is not true.
 #[inline(always)]
@@ -87,7 +87,7 @@ pub fn predicate_test(g: u64, result: u64) -> Nzcv {
     u8::from(first) << 3 | u8::from(none) << 2 | u8::from(!last) << 1
 }
 
-/// The index of the last active element, when there is one. `p` is reduced to one bit for each element.
+/// Returns the index of the last active element, if there is one. `p` must be reduced to one bit for each element.
 #[inline(always)]
 #[must_use]
 pub fn last_active<T: Element>(p: u64) -> Option<usize> {
@@ -118,7 +118,7 @@ static BYTE_MASKS: [[u64; 256]; 4] = {
     table
 };
 
-/// All bits of every active element of type `T`, no bit of the others.
+/// Returns all bits of every active element of type `T`, and no bit of the others.
 #[inline(always)]
 #[must_use]
 pub fn element_mask<T: Element>(p: u64) -> Vreg {
@@ -129,8 +129,7 @@ pub fn element_mask<T: Element>(p: u64) -> Vreg {
     mask
 }
 
-/// The predicate of the elements of type `T` that are all ones in `mask`, where every element is all
-/// ones or zero.
+/// Returns the predicate of the elements of type `T` that are all ones in `mask`, where every element is all ones or zero.
 #[inline(always)]
 #[must_use]
 pub fn mask_to_predicate<T: Element>(mask: &Vreg) -> u64 {
@@ -140,17 +139,17 @@ pub fn mask_to_predicate<T: Element>(mask: &Vreg) -> u64 {
     active::<T>(byte_signs(mask))
 }
 
-/// The top bit of each byte.
+/// Returns the top bit of each byte.
 ///
-/// Not inlined: otherwise the compiler sees through the elements of the mask and takes them apart one by
-/// one, which is slower by a factor of three. Nor does it find the instruction that does this.
+/// Not inlined: otherwise the compiler sees the elements of the mask and extracts them one by one, which is three times slower.
+/// It does not find the instruction used here by itself.
 #[cfg(target_arch = "x86_64")]
 #[inline(never)]
 fn byte_signs(mask: &Vreg) -> u64 {
     use std::arch::x86_64::{_mm_movemask_epi8, _mm_set_epi64x};
     let quarter = |k: usize| {
         let (low, high) = (mask.0[2 * k] as i64, mask.0[2 * k + 1] as i64);
-        // SAFETY: these need SSE2, which every x86-64 processor has.
+        // SAFETY: these intrinsics need SSE2, which every x86-64 processor has.
         #[allow(unsafe_code)]
         let signs = unsafe { _mm_movemask_epi8(_mm_set_epi64x(high, low)) };
         (signs as u64) << (16 * k)
@@ -161,16 +160,16 @@ fn byte_signs(mask: &Vreg) -> u64 {
 #[cfg(not(target_arch = "x86_64"))]
 use byte_signs_portable as byte_signs;
 
-/// The top bit of each byte, on any host.
+/// Returns the top bit of each byte, on any host.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 fn byte_signs_portable(mask: &Vreg) -> u64 {
     mask.0.iter().rev().fold(0, |signs, word| {
-        // The product gathers the lowest bit of each byte in the top byte; no two terms meet.
+        // The product gathers the lowest bit of each byte in the top byte; no two terms overlap.
         signs << 8 | (word >> 7 & 0x0101_0101_0101_0101).wrapping_mul(0x0102_0408_1020_4080) >> 56
     })
 }
 
-/// `on` where `mask` has ones, `off` elsewhere.
+/// Returns `on` where `mask` has ones, `off` elsewhere.
 #[inline(always)]
 #[must_use]
 pub fn select(mask: &Vreg, on: &Vreg, off: &Vreg) -> Vreg {
@@ -181,11 +180,11 @@ pub fn select(mask: &Vreg, on: &Vreg, off: &Vreg) -> Vreg {
     out
 }
 
-/// The active elements of `on`, the others of `off`.
+/// Returns the active elements of `on`, and the others of `off`.
 #[inline(always)]
 #[must_use]
 pub fn select_active<T: Element>(p: u64, on: &Vreg, off: &Vreg) -> Vreg {
-    // Most loops run most of their iterations with all elements active.
+    // In most loops, most iterations have all elements active.
     if active::<T>(p) == ELEMENT_BITS[T::LOG2] { *on } else { select(&element_mask::<T>(p), on, off) }
 }
 
@@ -205,7 +204,7 @@ pub fn write_zeroing<T: Element>(cpu: &mut Cpu, rd: u8, pg: u8, value: &Vreg) {
 
 // ---- Maps over elements ----
 
-/// The register with `value` in every element (all 64 bytes: the caller trims).
+/// Returns the register with `value` in every element (all 64 bytes: the caller trims).
 #[inline(always)]
 #[must_use]
 pub fn splat<T: Pod>(value: T) -> Vreg {
@@ -248,7 +247,7 @@ pub fn map3<T: Pod>(a: &Vreg, b: &Vreg, c: &Vreg, f: impl Fn(T, T, T) -> T) -> V
     out
 }
 
-/// The register whose element `i` is `f(i)` (all 64 bytes: the caller trims).
+/// Returns the register whose element `i` is `f(i)` (all 64 bytes: the caller trims).
 #[inline(always)]
 #[must_use]
 pub fn from_fn<T: Pod>(f: impl Fn(usize) -> T) -> Vreg {
@@ -268,7 +267,7 @@ pub fn elements<T: Element>(cpu: &Cpu) -> usize {
 
 // ---- Decoding ----
 
-/// The execs of `all` for elements of at least 2^`log2` bytes.
+/// Returns the functions of `all` for elements of at least 2^`log2` bytes.
 #[must_use]
 pub const fn at_least(log2: usize, mut all: BySize) -> BySize {
     let mut i = 0;
@@ -279,7 +278,7 @@ pub const fn at_least(log2: usize, mut all: BySize) -> BySize {
     all
 }
 
-/// The execs of `all` for elements of at most 2^`log2` bytes.
+/// Returns the functions of `all` for elements of at most 2^`log2` bytes.
 #[must_use]
 pub const fn at_most(log2: usize, mut all: BySize) -> BySize {
     let mut i = log2 + 1;
@@ -297,7 +296,7 @@ pub const fn size(w: u32) -> usize {
     bits(w, 22, 2) as usize
 }
 
-/// An SVE data-processing instruction with no operands yet.
+/// Decodes an SVE data-processing instruction, without operands yet.
 #[must_use]
 pub fn sve(c: &Ctx, class: &'static str, exec: Exec) -> Decoded {
     let mut d = Decoded::new(c, class, exec);
@@ -305,7 +304,7 @@ pub fn sve(c: &Ctx, class: &'static str, exec: Exec) -> Decoded {
     d
 }
 
-/// An SVE predicate instruction with no operands yet.
+/// Decodes an SVE predicate instruction, without operands yet.
 #[must_use]
 pub fn sve_predicate(c: &Ctx, class: &'static str, exec: Exec) -> Decoded {
     let mut d = Decoded::new(c, class, exec);
@@ -342,9 +341,9 @@ pub fn unpredicated(w: u32, c: &Ctx, classes: &Classes, execs: &BySize) -> Optio
 
 /// Writes one row of an SVE table: `sve!("NAME", "PATTERN", form, execs)`.
 ///
-/// `form` decodes the operands: `fn(word, ctx, &Classes, &execs) -> Option<Decoded>`. The timing class is
-/// the machine's row `sve:NAME`. Where that differs, the name is followed by
-/// * `as "ROW"`: class `sve:ROW`, such as for names made unique by a prefix;
+/// `form` decodes the operands: `fn(word, ctx, &Classes, &execs) -> Option<Decoded>`. The timing class is the machine's row
+/// `sve:NAME`. If that differs, the name is followed by
+/// * `as "ROW"`: class `sve:ROW`, for names made unique by a prefix;
 /// * `sized "ROW [T"`: class `sve:ROW [T=B]`, `…=H]`, `…=S]`, `…=D]` by element size;
 /// * `classes LIST`: one class for each element size.
 #[macro_export]
@@ -420,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_that_do_not_fit_name_no_element() {
+    fn patterns_that_do_not_fit_select_no_element() {
         assert_eq!(pattern_elements(8, 8), 8);
         assert_eq!(pattern_elements(9, 8), 0);
         assert_eq!(pattern_elements(10, 64), 32);

@@ -58,7 +58,7 @@ macro_rules! relations {
 }
 relations! { Eq ==; Ne !=; Lt <; Le <=; Gt >; Ge >=; }
 
-/// All ones where `condition` holds, else zero.
+/// Returns all ones where `condition` holds, else zero.
 #[inline(always)]
 fn ones_if<T: Int>(condition: bool) -> T {
     if condition { T::ONES } else { T::ZERO }
@@ -79,7 +79,7 @@ fn compare<R: Relation, T: Int>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done
     Ok(())
 }
 
-/// Compares each element of `Zn` with the 64-bit element of `Zm` at its place.
+/// Compares each element of `Zn` with the 64-bit element of `Zm` at the same position.
 fn compare_wide<R: Relation, T: Int>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
     let (n, m) = (cpu.z(i.rn).lanes::<T>(), cpu.z(i.rm).lanes::<T::Wide>());
     let mask = from_fn::<T>(|e| ones_if(R::holds(n[e].widen(), m[e << T::LOG2 >> 3])));
@@ -94,7 +94,7 @@ fn compare_immediate<R: Relation, T: Int>(cpu: &mut Cpu, _: &mut Memory, i: &Ins
     Ok(())
 }
 
-/// What all compares have: destination and governing predicate, first source, flags.
+/// Decodes what all compares share: destination and governing predicate, first source, flags.
 fn common(w: u32, c: &Ctx, classes: &Classes, execs: &BySize) -> Option<Decoded> {
     let mut d = sve(c, classes[size(w)], execs[size(w)]?);
     d.inst.pg = d.src_p(bits(w, 10, 3));

@@ -80,13 +80,13 @@ fn select_elements<T: Int>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
     Ok(())
 }
 
-/// The signed eight-bit immediate with its optional shift; bytes have no shift.
+/// Returns the signed eight-bit immediate with its optional shift; bytes have no shift.
 fn shifted_immediate(w: u32) -> Option<i64> {
     let shifted = bits(w, 13, 1);
     (size(w) > 0 || shifted == 0).then(|| sbits(w, 5, 8) << (8 * shifted))
 }
 
-/// The floating-point number of an eight-bit immediate; there are none of one byte.
+/// Returns the floating-point number that an eight-bit immediate encodes; byte elements have none.
 fn fp_immediate(w: u32) -> Option<i64> {
     let imm8 = bits(w, 5, 8) as u8;
     match size(w) {
@@ -97,7 +97,7 @@ fn fp_immediate(w: u32) -> Option<i64> {
     }
 }
 
-/// `NAME Zd`: all of it is written.
+/// `NAME Zd`, writing all of it.
 fn to_vector(w: u32, c: &Ctx, classes: &Classes, execs: &BySize) -> Option<Decoded> {
     let mut d = sve(c, classes[size(w)], execs[size(w)]?);
     d.inst.rd = d.dst_z(bits(w, 0, 5));

@@ -79,7 +79,7 @@ pub const TABLE: &[Encoding] = &[
     sve!("UQDECP (vector)", "00100101 size:2 101 011 10000 00 Pm:4 Zdn:5", incp_vector, at_least(1, sizes!(u: T => each_by_active::<Decrement, T>))),
 ];
 
-// ---- Constants: what follows from vector length and pattern is known when decoding ----
+// ---- Constants: values that depend only on vector length and pattern are known at decode time ----
 
 /// `Xd = imm`.
 fn constant(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
@@ -109,7 +109,7 @@ fn add_length<const DIVISOR: i64>(w: u32, c: &Ctx, classes: &Classes, exec: &Exe
     Some(d)
 }
 
-/// Elements of size `size` in the pattern, times the multiplier `imm4 + 1`.
+/// Returns the number of elements of size `size` in the pattern, times the multiplier `imm4 + 1`.
 fn pattern_count(w: u32, c: &Ctx) -> i64 {
     let elements = pattern_elements(bits(w, 5, 5), c.vl >> size(w));
     elements as i64 * i64::from(bits(w, 16, 4) + 1)
@@ -208,7 +208,7 @@ fn cntp(w: u32, c: &Ctx, classes: &Classes, exec: &Exec) -> Option<Decoded> {
     Some(d)
 }
 
-/// Active elements of `Pm`; `imm2` has the bits that count.
+/// Returns the number of active elements of `Pm`; `imm2` has the significant bits.
 #[inline(always)]
 fn active_count(cpu: &Cpu, i: &Inst) -> u64 {
     (cpu.p(i.pg) & i.imm2).count_ones().into()

@@ -1,11 +1,11 @@
-//! Integer vector elements: one arithmetic for eight types.
+//! Integer vector elements: the same arithmetic for eight types.
 
 use std::ops::{BitAnd, BitOr, BitXor, Not};
 
 use super::sve_common::Element;
 
-/// An integer element. Signed and unsigned types differ in what `Ord`, division, right shift, widening
-/// and saturation mean, as the instructions do.
+/// An integer element. As in the instructions, `Ord`, division, right shift, widening and saturation depend on the signedness of
+/// the type.
 pub trait Int:
     Element + Ord + BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self> + Not<Output = Self>
 {
@@ -22,11 +22,11 @@ pub trait Int:
     /// All bits set.
     const ONES: Self;
 
-    /// The low bits of `v`.
+    /// Returns the low bits of `v`.
     fn truncate(v: u64) -> Self;
-    /// The bits of the 64-bit value that equals `self`: sign- or zero-extended.
+    /// Returns the bits of the 64-bit value that equals `self`: sign- or zero-extended.
     fn extend(self) -> u64;
-    /// The 64-bit value that equals `self`.
+    /// Returns the 64-bit value that equals `self`.
     fn widen(self) -> Self::Wide;
     /// Sum, modulo the element size.
     fn add(self, b: Self) -> Self;
@@ -36,15 +36,15 @@ pub trait Int:
     fn mul(self, b: Self) -> Self;
     /// High half of the double-width product.
     fn mul_high(self, b: Self) -> Self;
-    /// Quotient rounded towards zero; 0 for division by zero, and the smallest value for its division by -1.
+    /// Quotient rounded towards zero; 0 for division by zero. The smallest value divided by -1 is itself.
     fn div(self, b: Self) -> Self;
     /// Sum, saturating.
     fn add_saturating(self, b: Self) -> Self;
     /// Difference, saturating.
     fn sub_saturating(self, b: Self) -> Self;
-    /// Sum with the bits of `b` taken as an unsigned number, saturating.
+    /// Sum with the bits of `b` interpreted as an unsigned number, saturating.
     fn add_unsigned(self, b: Self) -> Self;
-    /// Difference with the bits of `b` taken as an unsigned number, saturating.
+    /// Difference with the bits of `b` interpreted as an unsigned number, saturating.
     fn sub_unsigned(self, b: Self) -> Self;
     /// Absolute difference, modulo the element size.
     fn abs_diff(self, b: Self) -> Self;
@@ -56,7 +56,7 @@ pub trait Int:
     fn leading_zeros(self) -> u32;
     /// Number of one bits.
     fn count_ones(self) -> u32;
-    /// The bits in opposite order.
+    /// Returns the bits in opposite order.
     fn reverse_bits(self) -> Self;
 }
 

@@ -1,8 +1,7 @@
-//! What the SVE floating-point groups share: operands with their operation count, and execution under a
-//! predicate.
+//! Shared by the SVE floating-point groups: operands with their operation count, and execution under a predicate.
 //!
-//! Inactive elements raise no flags. Where the operands of an instruction are not in the order of its
-//! operation (FSUBR, FMAD, …), the decoder puts them so: execution reads `rn`, `rm`, `ra` and writes `rd`.
+//! Inactive elements raise no flags. If the operands of an instruction are not in the order of its operation (FSUBR, FMAD, …),
+//! the decoder reorders them: execution reads `rn`, `rm`, `ra` and writes `rd`.
 
 use fxscope_isa::FpOp;
 
@@ -15,13 +14,13 @@ use fxscope_guestmem::Memory;
 
 /// An operation on one vector under a predicate.
 pub trait Unary {
-    /// The active elements of the result; the others are unspecified.
+    /// Returns the active elements of the result; the others are unspecified.
     fn apply<F: Float>(env: &mut FpEnv, a: &Vreg, p: u64) -> Vreg;
 }
 
 /// An operation on two vectors under a predicate.
 pub trait Binary {
-    /// The active elements of the result; the others are unspecified.
+    /// Returns the active elements of the result; the others are unspecified.
     fn apply<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, p: u64) -> Vreg;
 }
 
@@ -62,7 +61,7 @@ macro_rules! floats {
 }
 pub(crate) use floats;
 
-/// The floating-point environment and the vector registers side by side.
+/// Borrows the floating-point environment and the vector registers separately.
 #[inline(always)]
 pub fn split(cpu: &mut Cpu) -> (&mut FpEnv, &[Vreg; 32]) {
     (&mut cpu.fp, &cpu.z)
@@ -117,12 +116,12 @@ pub fn plain2<O: Binary, F: Float>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> D
 
 // ---- Operands ----
 
-/// An instruction that does `FLOPS` floating-point operations for each element of the size in bits 23:22.
+/// Decodes an instruction that performs `FLOPS` floating-point operations for each element of the size in bits 23:22.
 pub fn float<const FLOPS: u8>(w: u32, c: &Ctx, classes: &Classes, execs: &BySize) -> Option<Decoded> {
     sized::<FLOPS>(size(w), c, classes, execs)
 }
 
-/// An instruction that does `FLOPS` floating-point operations for each element of 2^`log2` bytes.
+/// Decodes an instruction that performs `FLOPS` floating-point operations for each element of 2^`log2` bytes.
 pub fn sized<const FLOPS: u8>(log2: usize, c: &Ctx, classes: &Classes, execs: &BySize) -> Option<Decoded> {
     let mut d = sve(c, classes[log2], execs[log2]?);
     if FLOPS > 0 {

@@ -86,7 +86,7 @@ unary! {
     ExpAccelerator |_env, a, _p| map1::<F>(a, fp::expa);
 }
 
-/// A bit pattern as a signed integer.
+/// Returns a bit pattern as a signed integer.
 fn signed<F: Float>(value: F) -> i64 {
     let unused = 64 - F::BITS;
     (value.to_u64() << unused) as i64 >> unused

@@ -96,8 +96,8 @@ fn converting<const OPC2: u32>(w: u32, c: &Ctx, classes: &Classes, execs: &Conve
     Some(d)
 }
 
-/// Applies `f` to the bits of each active element of the size of `C`, the larger one of source and result:
-/// the smaller one stands in its low bits.
+/// Applies `f` to the bits of each active element of the size of `C`, the larger of source and result: the smaller one is in its
+/// low bits.
 #[inline(always)]
 fn converted<C: Float + Element>(cpu: &mut Cpu, i: &Inst, f: impl Fn(&mut FpEnv, u64) -> u64) -> Done {
     let p = cpu.p(i.pg);
@@ -107,7 +107,7 @@ fn converted<C: Float + Element>(cpu: &mut Cpu, i: &Inst, f: impl Fn(&mut FpEnv,
     Ok(())
 }
 
-/// The alternative half-precision format does not exist here, whatever FPCR.AHP says.
+/// The alternative half-precision format does not exist here, regardless of FPCR.AHP.
 fn format<C: Float + Element, S: Float, D: Float>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
     converted::<C>(cpu, i, |env, a| {
         let mut ieee = FpEnv { fpcr: env.fpcr & !FpEnv::AHP, ..*env };
@@ -124,12 +124,12 @@ fn from_integer<C: Float + Element, I: Integer, D: Float>(cpu: &mut Cpu, _: &mut
     })
 }
 
-/// Results that are narrower than their elements are extended as their type says.
+/// Extends results that are narrower than their elements according to their type.
 fn to_integer<C: Float + Element, S: Float, I: Integer>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
     converted::<C>(cpu, i, |env, a| fp::to_int::<S, I>(env, S::from_u64(a), 0, Rounding::Zero).to_i128() as u64)
 }
 
-/// The low bits of `bits` as an integer.
+/// Returns the low bits of `bits` as an integer.
 #[inline(always)]
 fn low<I: Integer>(bits: u64) -> I {
     let unused = 64 - 8 * size_of::<I>();

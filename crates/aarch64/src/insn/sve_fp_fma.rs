@@ -51,7 +51,7 @@ fn multiplying(w: u32, c: &Ctx, classes: &Classes, execs: &BySize) -> Option<Dec
     Some(d)
 }
 
-/// ±`addend` ± `a` × `b`, rounded once. Negating is done to the operands, as NaNs show.
+/// ±`addend` ± `a` × `b`, rounded once. The operands are negated, not the result, which matters for NaNs.
 #[inline(always)]
 fn mul_add<F: Float, const NEGATE_PRODUCT: bool, const NEGATE_ADDEND: bool>(
     env: &mut FpEnv,
@@ -90,8 +90,8 @@ fn fused<F: Float + Element, const NEGATE_PRODUCT: bool, const NEGATE_ADDEND: bo
 
 // ---- By element ----
 
-/// The register and the element of `[index]`: log2 of the element size, from bits 23:22; its register and
-/// index from bits 20:16, and for half precision also bit 22.
+/// Reads `[index]`: log2 of the element size, from bits 23:22; register and index from bits 20:16, and for half precision also
+/// bit 22.
 fn element(w: u32) -> (usize, u32, u16) {
     match bits(w, 22, 2) {
         0 | 1 => (1, bits(w, 16, 3), (bits(w, 22, 1) << 2 | bits(w, 19, 2)) as u16),
@@ -123,7 +123,7 @@ fn multiplying_indexed(w: u32, c: &Ctx, classes: &Classes, execs: &BySize) -> Op
     Some(d)
 }
 
-/// Element `index` of each 128-bit part in all elements of that part.
+/// Returns element `index` of each 128-bit part in all elements of that part.
 #[inline(always)]
 fn broadcast<F: Float>(a: &Vreg, index: u16) -> Vreg {
     let part = 16 / size_of::<F>();
@@ -150,7 +150,7 @@ fn product_indexed<F: Float>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
 
 // ---- Complex ----
 
-/// `value`, negated or not.
+/// Negates `value` if `negate`.
 #[inline(always)]
 fn negated_if<F: Float>(negate: bool, value: F) -> F {
     if negate { fp::neg(value) } else { value }
@@ -197,8 +197,8 @@ fn fcmla_indexed(w: u32, c: &Ctx, classes: &Classes, execs: &BySize) -> Option<D
     Some(d)
 }
 
-/// `ra` + `rn` × `b` for the parts of the complex product that rotation `rot` selects: one part of each
-/// element of `rn` times both parts of `b`, of which some are negated.
+/// `ra` + `rn` × `b` for the parts of the complex product that rotation `rot` selects: one part of each element of `rn` times
+/// both parts of `b`, some of them negated.
 #[inline(always)]
 fn complex_mul_add<F: Float>(env: &mut FpEnv, z: &[Vreg; 32], i: &Inst, b: &Vreg, p: u64) -> Vreg {
     let (a, b) = (reg(z, i.rn).lanes::<F>(), b.lanes::<F>());

@@ -102,7 +102,7 @@ fn compare_zero<R: Relation, F: Float>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) 
 
 /// An operation that folds the elements of a vector.
 trait Fold {
-    /// What stands for an inactive element.
+    /// Replaces an inactive element.
     fn identity<F: Float>() -> F;
     fn join<F: Float>(env: &mut FpEnv, a: F, b: F) -> F;
 }
@@ -139,7 +139,7 @@ fn reduced<const FLOPS: u8>(w: u32, c: &Ctx, classes: &Classes, execs: &BySize) 
     Some(d)
 }
 
-/// Joins neighbours until one element is left, as the architecture prescribes.
+/// Combines adjacent elements until one is left, as the architecture prescribes.
 fn reduce<O: Fold, F: Float + Element>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
     let p = active::<F>(cpu.p(i.pg));
     let mut left = cpu.vl >> F::LOG2;

@@ -111,7 +111,7 @@ pub const TABLE: &[Encoding] = &[
 
 /// An element of an address vector, of the size of the register elements of the access.
 pub trait Offset: Element {
-    /// Extends the element to 64 bits in one of the ways of [`extend`].
+    /// Extends the element to 64 bits in one of the ways in [`extend`].
     fn extended<const HOW: u8>(self) -> u64;
 }
 
@@ -144,11 +144,11 @@ offsets!(u32, u64);
 /// The addresses of the elements of an access, active or not.
 pub type Addresses = [u64; MAX_VL / 4];
 
-/// Forms the element addresses, notes the words of the access, and returns the addresses and the active
+/// Computes the element addresses, appends the words of the access to the stream, and returns the addresses and the active
 /// elements as a predicate.
 ///
-/// An address is the base register, plus the immediate, plus the element of the address vector scaled by
-/// `aux`. Forms without base register name the zero register.
+/// An address is the base register, plus the immediate, plus the element of the address vector scaled by `aux`. Forms without
+/// base register use the zero register.
 #[inline(always)]
 pub fn element_addresses<R: Offset, const HOW: u8>(cpu: &mut Cpu, i: &Inst) -> (Addresses, u64) {
     let p = active::<R>(cpu.p(i.pg));
@@ -166,7 +166,7 @@ pub fn element_addresses<R: Offset, const HOW: u8>(cpu: &mut Cpu, i: &Inst) -> (
 
 // ---- Operands ----
 
-/// An access of one `mem_log2`-sized element for each element of `reg_esize` bytes.
+/// Decodes an access of one `mem_log2`-sized element for each element of `reg_esize` bytes.
 fn gather(w: u32, c: &Ctx, class: &'static str, exec: Exec, access: Access, sizes: Sizes) -> Decoded {
     let mut d = Decoded::new(c, class, exec);
     d.info.kind = InstKind::Memory;
@@ -192,7 +192,7 @@ pub struct Sizes {
     pub reg_esize: usize,
 }
 
-/// `[Xn, Zm…]`: base in bits 9:5, offsets in bits 20:16, which are scaled by the memory element size or not.
+/// `[Xn, Zm…]`: base in bits 9:5, offsets in bits 20:16, either scaled by the memory element size or not.
 #[must_use]
 pub fn scalar_plus_vector(
     w: u32,
@@ -210,7 +210,7 @@ pub fn scalar_plus_vector(
     d
 }
 
-/// `[Zn, #imm]`: bases in bits 9:5, and in bits 20:16 an immediate that counts memory elements.
+/// `[Zn, #imm]`: bases in bits 9:5, and in bits 20:16 an immediate in units of memory elements.
 #[must_use]
 pub fn vector_plus_immediate(
     w: u32,

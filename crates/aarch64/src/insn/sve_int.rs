@@ -92,7 +92,7 @@ pub const TABLE: &[Encoding] = &[
     sve!("INDEX (scalar, immediate)" classes INDEX_RI, "00000100 size:2 1 imm5:5 010001 Rn:5 Zd:5", index::<true, false>, sizes!(u: T => ramp::<T, true, false>)),
     sve!("INDEX (immediate, scalar)" classes INDEX_IR, "00000100 size:2 1 Rm:5 010010 imm5:5 Zd:5", index::<false, true>, sizes!(u: T => ramp::<T, false, true>)),
     sve!("INDEX (scalars)" classes INDEX_RR, "00000100 size:2 1 Rm:5 010011 Rn:5 Zd:5", index::<true, true>, sizes!(u: T => ramp::<T, true, true>)),
-    // Prefixes: executed as the moves they are.
+    // Prefixes, executed as moves.
     sve!("MOVPRFX (unpredicated)", "00000100 00 1 00000 101111 Zn:5 Zd:5", movprfx, [Some(copy as Exec); 4]),
     sve!("MOVPRFX (predicated)", "00000100 size:2 010 00 M:1 001 Pg:3 Zn:5 Zd:5", movprfx_predicated, sizes!(u: T => copy_predicated::<T>)),
 ];
@@ -175,7 +175,7 @@ unary! {
     Complement = |a| !a;
 }
 
-/// The low `BITS` bits, sign- or zero-extended as the element type says.
+/// The low `BITS` bits, sign- or zero-extended according to the element type.
 struct Low<const BITS: u32>;
 
 impl<const BITS: u32> Unary for Low<BITS> {
@@ -202,7 +202,7 @@ fn merging1<O: Unary, T: Int>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
     Ok(())
 }
 
-/// `Zd = Zn op Zm`, for operations that make zero of zeros.
+/// `Zd = Zn op Zm`, for operations that give zero for zero operands.
 fn plain2<O: Binary, T: Int>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
     *cpu.z_mut(i.rd) = map2(cpu.z(i.rn), cpu.z(i.rm), O::of::<T>);
     Ok(())
@@ -223,7 +223,7 @@ fn mla<const SUB: bool, T: Int>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done
     Ok(())
 }
 
-/// `Zdn = Pg ? Za ± Zdn × Zm : Zdn`, with `Za` where the encoding of MLA has `Zn`.
+/// `Zdn = Pg ? Za ± Zdn × Zm : Zdn`, with `Za` in the position of `Zn` in MLA.
 fn mad<const SUB: bool, T: Int>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
     let value = map3(cpu.z(i.rn), cpu.z(i.rd), cpu.z(i.rm), multiply_add::<SUB, T>);
     write_merging::<T>(cpu, i.rd, i.pg, &value);
@@ -274,7 +274,7 @@ fn shifted_immediate(w: u32, c: &Ctx, classes: &Classes, execs: &BySize) -> Opti
 /// `acc` plus the products of the four elements of type `N` in `n` and in `m`.
 #[inline(always)]
 fn dot4<N: Int, W: Int>(acc: W, n: W, m: W) -> W {
-    // Shifts sign- or zero-extend as the type says, and there are vectors of them.
+    // Shifts sign- or zero-extend according to the type, and vector shifts exist.
     let part =
         |a: W, k: u32| a.shift_left(u64::from(W::BITS - (k + 1) * N::BITS)).shift_right(u64::from(W::BITS - N::BITS));
     (0..4).fold(acc, |sum, k| sum.add(part(n, k).mul(part(m, k))))
@@ -285,7 +285,7 @@ fn dot_vectors<N: Int, W: Int>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done 
     Ok(())
 }
 
-/// The four elements of `Zm` are those at index `aux` of each 128-bit segment.
+/// Returns the four elements of `Zm` are those at index `aux` of each 128-bit segment.
 fn dot_indexed<N: Int, W: Int>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
     let m = cpu.z(i.rm).lanes::<W>();
     let segment = 16 / size_of::<W>();
@@ -304,7 +304,7 @@ fn dot(w: u32, c: &Ctx, classes: &Classes, execs: &BySize) -> Option<Decoded> {
 }
 
 fn dot_by_element(w: u32, c: &Ctx, classes: &Classes, execs: &BySize) -> Option<Decoded> {
-    // The index takes as many bits as there are wide elements in a segment; the register has the rest.
+    // The index needs log2 of the number of wide elements in a segment; the register has the remaining bits.
     let register_bits = if size(w) == 2 { 3 } else { 4 };
     let mut d = sve(c, classes[size(w)], execs[size(w)]?);
     d.inst.rd = d.both_z(bits(w, 0, 5));
@@ -337,7 +337,7 @@ fn adr(w: u32, c: &Ctx, classes: &Classes, execs: &BySize) -> Option<Decoded> {
     Some(d)
 }
 
-/// Element `e` is base + `e` × step: each a general register, or an immediate (`imm`, `imm2`).
+/// Element `e` is base + `e` × step: each a general-purpose register, or an immediate (`imm`, `imm2`).
 fn ramp<T: Int, const BASE_REG: bool, const STEP_REG: bool>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
     let base = T::truncate(if BASE_REG { cpu.x(i.rn) } else { i.imm as u64 });
     let step = T::truncate(if STEP_REG { cpu.x(i.rm) } else { i.imm2 });

@@ -59,7 +59,7 @@ folds! {
     And = ONES, |a, b| a & b;
 }
 
-/// The active elements of `Zn`, and `neutral` in place of the others.
+/// Returns the active elements of `Zn`, with `neutral` for the others.
 #[inline(always)]
 fn active_or<T: Int>(cpu: &Cpu, i: &Inst, neutral: T) -> Vreg {
     select_active::<T>(cpu.p(i.pg), cpu.z(i.rn), &splat(neutral))

@@ -97,11 +97,11 @@ pub const TABLE: &[Encoding] = &[
 
 // ---- Contiguous loads ----
 
-/// What the `dtype` field stands for: sizes in bytes, and the loads of such elements.
+/// Decodes the `dtype` field: sizes in bytes, and the loads of such elements.
 struct Dtype {
     mem_esize: usize,
     reg_esize: usize,
-    /// By what happens on a fault: see [`super::sve_mem::on_fault`].
+    /// By behaviour on a fault: see [`super::sve_mem::on_fault`].
     contiguous: [Exec; 3],
     broadcast: Exec,
 }
@@ -156,7 +156,7 @@ fn indexed(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
     with_index(d, w, t.mem_esize)
 }
 
-/// Unlike other forms with an index register, this one may have the zero register.
+/// Unlike other forms with an index register, this one allows the zero register.
 fn first_fault(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
     let (d, t) = contiguous_of::<FIRST>(w, c, class);
     with_index(d, w, t.mem_esize).or(Some(d))
@@ -167,7 +167,7 @@ fn contiguous<M: MemElement<R>, R: Element, const ON_FAULT: u8>(cpu: &mut Cpu, m
     let p = active::<R>(cpu.p(i.pg));
     cpu.note(addr);
     cpu.note(p);
-    // The usual case in small code: a full vector as it is.
+    // The usual case: a full vector that is not widened.
     if size_of::<M>() == size_of::<R>()
         && p == ELEMENT_BITS[R::LOG2]
         && let Ok(value) = mem.load(addr)
@@ -198,8 +198,8 @@ fn load_elements<M: MemElement<R>, R: Element, const ON_FAULT: u8>(
     Ok(())
 }
 
-/// Loads `vl / size_of::<R>()` elements by one access, when that touches no page the active elements do
-/// not touch and nothing faults. Inactive elements are zero.
+/// Loads `vl / size_of::<R>()` elements by one access, if that touches no page that the active elements do not touch and nothing
+/// faults. Inactive elements are zero.
 #[inline(always)]
 fn load_whole<M: MemElement<R>, R: Element>(mem: &mut Memory, addr: u64, p: u64, vl: usize) -> Option<Vreg> {
     let elements = vl >> R::LOG2;
@@ -216,8 +216,7 @@ fn load_whole<M: MemElement<R>, R: Element>(mem: &mut Memory, addr: u64, p: u64,
     Some(if all { out } else { select(&element_mask::<R>(p), &out, &Vreg::ZERO) })
 }
 
-/// Loads active elements one by one. Inactive elements, and those that a suppressed fault keeps from
-/// being loaded, are zero.
+/// Loads active elements one by one. Inactive elements, and elements not loaded because of a suppressed fault, are zero.
 #[cold]
 #[inline(never)]
 fn load_each<M: MemElement<R>, R: Element, const ON_FAULT: u8>(
@@ -353,7 +352,7 @@ fn exec_structures<R: Element, const N: usize>(cpu: &mut Cpu, mem: &mut Memory, 
     Ok(())
 }
 
-/// `N * vl` bytes as they are in memory.
+/// Loads `N * vl` bytes in memory order.
 #[inline(always)]
 fn load_image<const N: usize>(mem: &mut Memory, addr: u64, vl: usize) -> Result<[Vreg; N], MemFault> {
     let mut image = [Vreg::ZERO; N];
@@ -428,7 +427,7 @@ mod tests {
 
     const BASE: u64 = 0x10000;
 
-    /// A processor, and one page at [`BASE`] in which byte *i* is *i* modulo 251.
+    /// Returns a processor, and one page at [`BASE`] in which byte *i* is *i* modulo 251.
     fn machine() -> (Cpu, Memory) {
         let mut mem = Memory::new(4 * PAGE).expect("reserve");
         mem.map(BASE, PAGE, Prot::RW, Segment::Mmap).expect("map");
@@ -450,7 +449,7 @@ mod tests {
     const LDNF1B_Z0_P0_X1: u32 = 0xa410_a020; // ldnf1b {z0.b}, p0/z, [x1]
 
     #[test]
-    fn a_first_fault_load_stops_at_the_first_byte_it_cannot_read_and_clears_ffr_from_there() {
+    fn a_first_fault_load_stops_at_the_first_unreadable_byte_and_clears_ffr_from_there() {
         let (mut cpu, mut mem) = machine();
         cpu.x[1] = BASE + PAGE - 20;
         cpu.p[0] = !0xfff; // the first active element is 12
@@ -463,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_fault_load_traps_when_its_first_active_element_faults_and_changes_nothing() {
+    fn a_first_fault_load_whose_first_active_element_faults_traps_and_changes_nothing() {
         let (mut cpu, mut mem) = machine();
         cpu.x[1] = BASE + PAGE - 20;
         cpu.p[0] = !0xf_ffff;

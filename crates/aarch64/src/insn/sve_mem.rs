@@ -1,4 +1,4 @@
-//! What the SVE memory groups share: memory elements, addresses, and the decoding of operand forms.
+//! Shared by the SVE memory groups: memory elements, addresses, and the decoding of operand forms.
 
 use bytemuck::Pod;
 use fxscope_isa::{Access, InstKind, MemOp, Shape};
@@ -10,7 +10,7 @@ use fxscope_guestmem::{MemFault, Memory, PAGE};
 
 /// An element in memory that is widened to, or narrowed from, a register element of type `R`.
 pub trait MemElement<R>: Pod {
-    /// Sign- or zero-extends, as the type says.
+    /// Sign- or zero-extends, according to the type.
     fn widen(self) -> R;
     /// Keeps the low part.
     fn narrow(value: R) -> Self;
@@ -50,7 +50,7 @@ pub mod on_fault {
     pub const NEVER: u8 = 2;
 }
 
-/// The elements that are active in `p`, which has one bit for each element of type `R`, in order.
+/// Iterates over the active elements in `p`, which has one bit for each element of type `R`, in order.
 #[inline(always)]
 pub fn each_active<R: Element>(mut p: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
@@ -62,15 +62,15 @@ pub fn each_active<R: Element>(mut p: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The address of element 0: base, immediate (already in bytes) and scaled index. Forms without index
-/// name the zero register.
+/// Returns the address of element 0: base, immediate (already in bytes) and scaled index. Forms without index use the zero
+/// register.
 #[inline(always)]
 #[must_use]
 pub fn address(cpu: &Cpu, i: &Inst) -> u64 {
     cpu.x(i.rn).wrapping_add(i.imm as u64).wrapping_add(cpu.x(i.rm) << (i.aux & 63))
 }
 
-/// Whether `bytes` bytes at `addr` lie in one page: then all of them can be accessed, or none.
+/// Returns whether `bytes` bytes at `addr` lie in one page, so that either all of them can be accessed or none.
 #[inline(always)]
 #[must_use]
 pub fn in_one_page(addr: u64, bytes: usize) -> bool {
@@ -80,7 +80,7 @@ pub fn in_one_page(addr: u64, bytes: usize) -> bool {
 /// Loads `bytes` bytes (2, 4, 8, 16, 32 or 64) as the low part of a register.
 ///
 /// # Errors
-/// The fault of the first byte that may not be read.
+/// The fault of the first byte that cannot be read.
 #[inline(always)]
 pub fn load_block(mem: &mut Memory, addr: u64, bytes: usize) -> Result<Vreg, MemFault> {
     let mut out = Vreg::ZERO;
@@ -98,7 +98,7 @@ pub fn load_block(mem: &mut Memory, addr: u64, bytes: usize) -> Result<Vreg, Mem
 /// Stores the lowest `bytes` bytes (2, 4, 8, 16, 32 or 64) of `value`.
 ///
 /// # Errors
-/// The fault of the first byte that may not be written; nothing is written then.
+/// The fault of the first byte that cannot be written; nothing is then written.
 #[inline(always)]
 pub fn store_block(mem: &mut Memory, addr: u64, bytes: usize, value: &Vreg) -> Result<(), MemFault> {
     match bytes {
@@ -113,7 +113,7 @@ pub fn store_block(mem: &mut Memory, addr: u64, bytes: usize, value: &Vreg) -> R
 
 // ---- Decoding ----
 
-/// An SVE memory instruction with base register (bits 9:5) and governing predicate (bits 12:10).
+/// Decodes an SVE memory instruction with base register (bits 9:5) and governing predicate (bits 12:10).
 #[must_use]
 pub fn memory(w: u32, c: &Ctx, class: &'static str, exec: Exec, op: MemOp) -> Decoded {
     let mut d = Decoded::new(c, class, exec);
@@ -125,7 +125,7 @@ pub fn memory(w: u32, c: &Ctx, class: &'static str, exec: Exec, op: MemOp) -> De
     d
 }
 
-/// A contiguous access of elements of `mem_esize` bytes in memory and `reg_esize` bytes in the register.
+/// Describes a contiguous access of elements of `mem_esize` bytes in memory and `reg_esize` bytes in the register.
 #[must_use]
 pub fn masked(access: Access, c: &Ctx, mem_esize: usize, reg_esize: usize) -> MemOp {
     MemOp {
@@ -139,13 +139,13 @@ pub fn masked(access: Access, c: &Ctx, mem_esize: usize, reg_esize: usize) -> Me
     }
 }
 
-/// An access to structures of `regs` elements of `esize` bytes.
+/// Describes an access to structures of `regs` elements of `esize` bytes.
 #[must_use]
 pub fn structures(access: Access, c: &Ctx, esize: usize, regs: usize) -> MemOp {
     MemOp { bytes: (regs * c.vl) as u16, regs: regs as u8, structure: regs > 1, ..masked(access, c, esize, esize) }
 }
 
-/// Adds the index register in bits 20:16, scaled by `bytes`. The zero register is no index.
+/// Adds the index register in bits 20:16, scaled by `bytes`. The zero register is not allowed.
 #[must_use]
 pub fn with_index(mut d: Decoded, w: u32, bytes: usize) -> Option<Decoded> {
     if bits(w, 16, 5) == 31 {
@@ -163,7 +163,7 @@ pub fn with_imm4(mut d: Decoded, w: u32, step: usize) -> Decoded {
     d
 }
 
-/// LDR and STR of a register of `bytes` bytes: the 9-bit immediate counts registers.
+/// Decodes LDR and STR of a register of `bytes` bytes: the 9-bit immediate counts registers.
 #[must_use]
 pub fn whole_register(w: u32, c: &Ctx, class: &'static str, exec: Exec, access: Access, bytes: usize) -> Decoded {
     let mut d = Decoded::new(c, class, exec);
@@ -175,9 +175,9 @@ pub fn whole_register(w: u32, c: &Ctx, class: &'static str, exec: Exec, access: 
     d
 }
 
-/// Writes one row of an SVE memory table: `sve_mem!("NAME", "PATTERN", form)`, where `form` is
-/// `fn(word, ctx, class) -> Option<Decoded>`. The timing class is the machine's row `sve:NAME`, or, with
-/// `as "ROW"` behind the name, `sve:ROW`. The name may be given in two parts.
+/// Writes one row of an SVE memory table: `sve_mem!("NAME", "PATTERN", form)`, where `form` is `fn(word, ctx, class) ->
+/// Option<Decoded>`. The timing class is the machine's row `sve:NAME`, or, with `as "ROW"` after the name, `sve:ROW`. The name
+/// may be given in two parts.
 macro_rules! sve_mem {
     ($op:literal $way:literal, $pattern:expr, $form:expr) => {
         $crate::enc!(concat!($op, $way), $pattern, |w, c| $form(w, c, concat!("sve:", $op, $way)))
@@ -191,8 +191,8 @@ macro_rules! sve_mem {
 }
 pub(crate) use sve_mem;
 
-/// Writes one row of an access whose element addresses come from a vector, in one of the five ways there are:
-/// `by_vector!(WAY "OP", "CASE", "PATTERN", form)`. `CASE` ends the name of the machine's row.
+/// Writes one row of an access whose element addresses come from a vector, in one of five ways: `by_vector!(WAY "OP", "CASE",
+/// "PATTERN", form)`. `CASE` is the suffix of the machine's row.
 macro_rules! by_vector {
     (offsets32 $($row:tt)+) => {
         by_vector!(@row "(scalar plus vector", ", 32-bit offset)", $($row)+)

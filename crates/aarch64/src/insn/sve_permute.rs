@@ -61,7 +61,7 @@ pub const TABLE: &[Encoding] = &[
     sve!("PUNPKHI", "00000101 00 110001 0100000 Pn:4 0 Pd:4", predicate, punpk::<true> as Exec),
 ];
 
-/// A register whose element `i` is `f(i)` for the `n` elements of the vector, and zero beyond.
+/// Returns a register whose element `i` is `f(i)` for the `n` elements of the vector, and zero beyond.
 #[inline(always)]
 fn first_n<T: Int>(n: usize, f: impl Fn(usize) -> T) -> Vreg {
     if n == MAX_VL >> T::LOG2 {
@@ -74,7 +74,7 @@ fn first_n<T: Int>(n: usize, f: impl Fn(usize) -> T) -> Vreg {
     out
 }
 
-/// Element `i`, which is known to exist; the mask spares the test.
+/// Returns element `i`, which must exist; the mask avoids the bounds check.
 #[inline(always)]
 fn lane<T: Int>(z: &Vreg, i: usize) -> T {
     let all = z.lanes::<T>();
@@ -143,7 +143,7 @@ fn one_source(w: u32, c: &Ctx, classes: &Classes, execs: &BySize) -> Option<Deco
     Some(d)
 }
 
-/// Bytes from position `aux` on of `Zdn` followed by `Zm`.
+/// Takes the bytes from position `aux` on of `Zdn` followed by `Zm`.
 fn ext_exec(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
     let (vl, from) = (cpu.vl.min(MAX_VL), usize::from(i.aux));
     let mut both = [0u8; 2 * MAX_VL];
@@ -181,7 +181,7 @@ fn insr<const SIMD: bool>(w: u32, c: &Ctx, classes: &Classes, execs: &BySize) ->
     Some(d)
 }
 
-/// The elements of `Zdn` from the first to the last active one, followed by the first elements of `Zm`.
+/// Returns the elements of `Zdn` from the first to the last active one, followed by the first elements of `Zm`.
 fn splice<T: Int>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
     let (count, g) = (elements::<T>(cpu), active::<T>(cpu.p(i.pg)));
     let first = g.trailing_zeros() as usize >> T::LOG2;
@@ -191,7 +191,7 @@ fn splice<T: Int>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
     Ok(())
 }
 
-/// The active elements in the lowest places, zeros behind.
+/// Moves the active elements to the lowest positions and fills the rest with zeros.
 fn compact<T: Int>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
     let mut left = active::<T>(cpu.p(i.pg));
     let mut out = Vreg::ZERO;
@@ -208,8 +208,8 @@ fn compact<T: Int>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
 
 // ---- Last active element ----
 
-/// Element after the last active one, wrapping around (`AFTER`), or the last active one itself; `None`
-/// when no element is active.
+/// Returns the element after the last active one, wrapping around (`AFTER`), or the last active one itself; `None` when no
+/// element is active.
 #[inline(always)]
 fn conditional_last<T: Int, const AFTER: bool>(cpu: &Cpu, pg: u8, z: u8) -> Option<T> {
     let last = last_active::<T>(active::<T>(cpu.p(pg)))?;
@@ -218,14 +218,14 @@ fn conditional_last<T: Int, const AFTER: bool>(cpu: &Cpu, pg: u8, z: u8) -> Opti
     Some(lane(cpu.z(z), at))
 }
 
-/// As [`conditional_last`]; with no active element, the first element (`AFTER`) or the very last one.
+/// As [`conditional_last`]; if no element is active, the first element (`AFTER`) or the last one.
 #[inline(always)]
 fn last<T: Int, const AFTER: bool>(cpu: &Cpu, pg: u8, z: u8) -> T {
     let default = if AFTER { 0 } else { elements::<T>(cpu) - 1 };
     conditional_last::<T, AFTER>(cpu, pg, z).unwrap_or_else(|| lane(cpu.z(z), default))
 }
 
-/// A register with `value` in element 0 and zeros elsewhere.
+/// Returns a register with `value` in element 0 and zeros elsewhere.
 #[inline(always)]
 fn scalar<T: Int>(value: T) -> Vreg {
     let mut out = Vreg::ZERO;
@@ -297,9 +297,9 @@ fn unpack<N: Int, W: Int, const HIGH: bool>(cpu: &mut Cpu, _: &mut Memory, i: &I
     Ok(())
 }
 
-// ---- Predicates: elements of 2^esz bits, all of which move ----
+// ---- Predicates: elements of 2^esz bits, moved as a whole ----
 
-/// The steps of [`spread`] and [`gather`]: distance and mask of what stays.
+/// The steps of [`spread`] and [`gather`]: distance and mask of the bits that stay.
 const STEPS: [(u32, u64); 5] = [
     (16, 0x0000_ffff_0000_ffff),
     (8, 0x00ff_00ff_00ff_00ff),
@@ -308,7 +308,7 @@ const STEPS: [(u32, u64); 5] = [
     (1, 0x5555_5555_5555_5555),
 ];
 
-/// The groups of 2^`log2` bits in the low half of `p`, with a group of zeros behind each.
+/// Spreads the groups of 2^`log2` bits in the low half of `p`, with a zero group after each.
 #[inline(always)]
 fn spread(p: u64, log2: u8) -> u64 {
     let mut p = p & 0xffff_ffff;
@@ -318,7 +318,7 @@ fn spread(p: u64, log2: u8) -> u64 {
     p
 }
 
-/// The even groups of 2^`log2` bits, pushed together: the reverse of [`spread`].
+/// Compacts the even groups of 2^`log2` bits: the reverse of [`spread`].
 #[inline(always)]
 fn gather(p: u64, log2: u8) -> u64 {
     let mut p = p & even_groups(log2);
@@ -328,7 +328,7 @@ fn gather(p: u64, log2: u8) -> u64 {
     (p | p >> 16) & 0xffff_ffff
 }
 
-/// The bits of all even groups of 2^`log2` bits.
+/// Returns the bits of all even groups of 2^`log2` bits.
 #[inline(always)]
 fn even_groups(log2: u8) -> u64 {
     STEPS[4 - usize::from(log2 & 3)].1
@@ -357,7 +357,7 @@ fn trn_p<const ODD: u32>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
 
 fn rev_p(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
     let mut p = cpu.p(i.rn).reverse_bits() >> (64 - cpu.vl);
-    // The bits of each group are in opposite order now: put them back.
+    // The bits of each group are now in reverse order; restore it.
     for (distance, mask) in STEPS.into_iter().filter(|s| s.0 < 1 << i.esz) {
         p = p >> distance & mask | (p & mask) << distance;
     }

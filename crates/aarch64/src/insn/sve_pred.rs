@@ -63,7 +63,7 @@ pub const TABLE: &[Encoding] = &[
     sve!("CTERMNE", "00100101 1 sz:1 1 Rm:5 001000 Rn:5 1 0000", cterm, [cterm_exec::<true, false> as Exec, cterm_exec::<true, true>]),
 ];
 
-/// All predicate bits at the vector length of `c`.
+/// Returns all predicate bits at the vector length of `c`.
 fn all_bits(c: &Ctx) -> u64 {
     low_bits(c.vl as u64)
 }
@@ -90,7 +90,7 @@ fn ptrue(w: u32, c: &Ctx, classes: &Classes, exec: &Exec) -> Option<Decoded> {
     d.inst.imm2 = first_elements(log2, pattern_elements(bits(w, 5, 5), c.vl >> log2));
     if bits(w, 16, 1) == 1 {
         d.dst_flags();
-        // The constant governs itself.
+        // The constant is also the governing predicate.
         d.inst.aux = predicate_test(d.inst.imm2, d.inst.imm2).into();
     }
     Some(d)
@@ -208,14 +208,14 @@ fn logic<const S: bool>(w: u32, c: &Ctx, classes: &Classes, exec: &Exec) -> Opti
 
 // ---- Partition breaks ----
 
-/// All bits before the lowest bit of `p`, and that bit when `AFTER`; all bits when `p` is empty.
+/// Returns all bits before the lowest set bit of `p`, and that bit if `AFTER`; all bits if `p` is empty.
 #[inline(always)]
 fn before_break<const AFTER: bool>(p: u64) -> u64 {
     let first = p & p.wrapping_neg();
     if AFTER { first.wrapping_sub(1) | first } else { first.wrapping_sub(1) }
 }
 
-/// Whether the last bit of `g` is set in `p`; false when `g` is empty.
+/// Returns whether the last bit of `g` is set in `p`; false when `g` is empty.
 #[inline(always)]
 fn last_is_true(g: u64, p: u64) -> bool {
     g.checked_ilog2().is_some_and(|last| p >> last & 1 == 1)
@@ -248,7 +248,7 @@ fn brk<const S: bool>(w: u32, c: &Ctx, classes: &Classes, exec: &Exec) -> Option
     Some(d)
 }
 
-/// BRKPA (`AFTER`) and BRKPB: as BRKA and BRKB of `Pm` when the last active element of `Pn` is true, else false.
+/// BRKPA (`AFTER`) and BRKPB: as BRKA and BRKB of `Pm` if the last active element of `Pn` is true, else false.
 fn brkp<const AFTER: bool, const S: bool>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
     let g = cpu.p(i.pg);
     let result = if last_is_true(g, cpu.p(i.rn)) { g & before_break::<AFTER>(g & cpu.p(i.rm)) } else { 0 };
@@ -259,7 +259,7 @@ fn brkp<const AFTER: bool, const S: bool>(cpu: &mut Cpu, _: &mut Memory, i: &Ins
     Ok(())
 }
 
-/// `Pdm` stays when the last active element of `Pn` is true, else becomes false. The flags do not depend on `Pg`.
+/// `Pdm` stays if the last active element of `Pn` is true, else becomes false. The flags do not depend on `Pg`.
 fn brkn_exec<const S: bool>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
     let result = if last_is_true(cpu.p(i.pg), cpu.p(i.rn)) { cpu.p(i.rd) } else { 0 };
     if S {
@@ -339,8 +339,8 @@ fn wrffr(w: u32, c: &Ctx, classes: &Classes, exec: &Exec) -> Option<Decoded> {
 
 // ---- Loop control ----
 
-/// WHILE with operands of type `T`: element `e` is true while all `Rn`, `Rn + 1`, …, `Rn + e` are less
-/// than `Rm` (or equal to it: `OR_EQUAL`). `imm2` has the bits of all elements.
+/// WHILE with operands of type `T`: element `e` is true if all of `Rn`, `Rn + 1`, …, `Rn + e` are less than `Rm` (or equal to it:
+/// `OR_EQUAL`). `imm2` has the bits of all elements.
 fn while_exec<T: Int, const OR_EQUAL: bool>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
     let (n, m) = (T::truncate(cpu.x(i.rn)), T::truncate(cpu.x(i.rm)));
     let distance = m.extend().wrapping_sub(n.extend());
@@ -369,7 +369,7 @@ fn whilel(w: u32, c: &Ctx, classes: &Classes, execs: &[Exec; 2]) -> Option<Decod
     Some(d)
 }
 
-/// Whether the loop terminates: N, and V as the condition "not last" wants it.
+/// Sets N if the loop terminates, and V as the condition "not last" requires.
 fn cterm_exec<const NOT_EQUAL: bool, const X: bool>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
     let equal = if X { cpu.x(i.rn) == cpu.x(i.rm) } else { cpu.w(i.rn) == cpu.w(i.rm) };
     let carry = cpu.nzcv & 0b0010 != 0;

@@ -1,4 +1,4 @@
-//! SVE prefetches. They fault never and change nothing; they note the words of their access.
+//! SVE prefetches. They never fault and change nothing; they append the words of their access to the stream.
 
 use fxscope_isa::{Access, InstKind};
 
@@ -10,7 +10,7 @@ use crate::cpu::Cpu;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits, sbits};
 use fxscope_guestmem::Memory;
 
-/// The rows of each operation, which are the same but for the element size's field.
+/// The rows of each operation, which differ only in the element size field.
 macro_rules! prefetches {
     ($($op:literal $size:literal)+) => {
         &[$(
@@ -35,8 +35,8 @@ macro_rules! prefetches {
 /// Encodings of this group.
 pub const TABLE: &[Encoding] = prefetches!("PRFB" "00" "PRFH" "01" "PRFW" "10" "PRFD" "11");
 
-/// Gives `build` the kind of access that `prfop` (bits 3:0) asks for. Operations without effect become
-/// instructions that access nothing.
+/// Passes to `build` the kind of access that `prfop` (bits 3:0) requests. Operations without effect become instructions without
+/// an access.
 fn prefetch(w: u32, build: impl FnOnce(Access) -> Option<Decoded>) -> Option<Decoded> {
     fn exec_nothing(_: &mut Cpu, _: &mut Memory, _: &Inst) -> Done {
         Ok(())

@@ -86,9 +86,8 @@ fn vector<R: Offset>(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
     Some(d)
 }
 
-/// Stores active elements in order, so that of two at the same address the later one stays. When an
-/// element faults, those before it have been stored: the architecture allows that, and checking each
-/// address first would cost more than the store.
+/// Stores active elements in order, so that the last of several at the same address remains. When an element faults, those before
+/// it have been stored: the architecture allows that, and checking each address first would cost more than the store.
 fn store<M: MemElement<R>, R: Offset, const HOW: u8>(cpu: &mut Cpu, mem: &mut Memory, i: &Inst) -> Done {
     let (addresses, p) = element_addresses::<R, HOW>(cpu, i);
     let z = cpu.z(i.rd);

@@ -80,8 +80,7 @@ fn by_immediate_merging<S: Shift, T: Int>(cpu: &mut Cpu, _: &mut Memory, i: &Ins
     Ok(())
 }
 
-// The amount is unsigned. Sign extension of a signed `T` does no harm: both readings of a negative
-// element are at least the element size.
+// The amount is unsigned. Sign extension of a signed `T` is harmless: a negative element is at least the element size either way.
 
 fn by_vector<S: Shift, T: Int>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
     let value = map2(cpu.z(i.rd), cpu.z(i.rm), |a: T, n: T| S::of(a, n.extend()));
@@ -108,7 +107,7 @@ fn by_wide<S: Shift, T: Int>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
     Ok(())
 }
 
-/// Log2 of the element size and the shift amount that `tsz:imm3` stands for.
+/// Returns log2 of the element size and the shift amount that `tsz:imm3` encodes.
 fn amount(right: bool, tsz: u32, imm3: u32) -> Option<(usize, u16)> {
     let log2 = tsz.checked_ilog2()?;
     let (esize, value) = (8 << log2, tsz << 3 | imm3);

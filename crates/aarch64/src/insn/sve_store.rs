@@ -61,8 +61,8 @@ pub const TABLE: &[Encoding] = &[
 /// Calls `store` for each active element, in order. Only active elements are touched.
 ///
 /// # Errors
-/// The first fault. Nothing has been stored then: an access that lies in one page faults at its first
-/// element or not at all, and a longer one, of `bytes` bytes for each of the elements, is checked first.
+/// The first fault. Nothing has then been stored: an access within one page faults at its first element or not at all, and a
+/// longer one, of `bytes` bytes per element, is checked first.
 #[inline(always)]
 fn each<R: Element>(
     mem: &mut Memory,
@@ -81,7 +81,7 @@ fn each<R: Element>(
 
 // ---- Contiguous stores ----
 
-/// Stores of registers elements by log2 of their size, for each log2 of the size in memory.
+/// Stores of register elements by log2 of their size, for each log2 of the size in memory.
 const CONTIGUOUS: [[Option<Exec>; 4]; 4] = [
     [Some(contiguous::<u8, u8>), Some(contiguous::<u8, u16>), Some(contiguous::<u8, u32>), Some(contiguous::<u8, u64>)],
     [None, Some(contiguous::<u16, u16>), Some(contiguous::<u16, u32>), Some(contiguous::<u16, u64>)],
@@ -111,7 +111,7 @@ fn contiguous<M: MemElement<R>, R: Element>(cpu: &mut Cpu, mem: &mut Memory, i: 
     cpu.note(addr);
     cpu.note(p);
     let z = cpu.z(i.rd);
-    // The usual case in small code: a full vector as it is.
+    // The usual case: a full vector that is not narrowed.
     let stored = if size_of::<M>() == size_of::<R>() && p == ELEMENT_BITS[R::LOG2] {
         mem.store(addr, z.0)
     } else {
@@ -194,7 +194,7 @@ fn exec_structures<R: Element, const N: usize>(cpu: &mut Cpu, mem: &mut Memory, 
     stored.map_err(|f| cpu.fault(f))
 }
 
-/// The structures as they are in memory.
+/// Returns the structures in memory order.
 #[inline(always)]
 fn interleave<R: Element, const N: usize>(cpu: &Cpu, first: u8, elements: usize) -> [Vreg; N] {
     let mut image = [Vreg::ZERO; N];

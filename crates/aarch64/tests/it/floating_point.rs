@@ -1,5 +1,5 @@
-//! Floating-point arithmetic against `rustc_apfloat`, an independent implementation of IEEE 754, and
-//! against the rules that Arm adds to it.
+//! Compares floating-point arithmetic with `rustc_apfloat`, an independent implementation of IEEE 754, and with the rules that
+//! Arm adds to it.
 
 use fxscope_aarch64::Vreg;
 use fxscope_aarch64::fp::{self, Float, FpEnv, Rounding, vector};
@@ -19,8 +19,7 @@ impl Operands {
         z ^ (z >> 31)
     }
 
-    /// A number of some interesting kind: anything, a boundary of the format, near another number, few
-    /// significant bits.
+    /// Returns an interesting number: any, a boundary of the format, close to another number, or with few significant bits.
     fn float<F: Float>(&mut self, near: F) -> F {
         let r = self.bits();
         let any = self.bits();
@@ -49,7 +48,7 @@ impl Operands {
         })
     }
 
-    /// An environment in any rounding mode, with any flags set.
+    /// Returns an environment in any rounding mode, with any flags set.
     fn env(&mut self) -> FpEnv {
         let r = self.bits();
         FpEnv { fpcr: (r as u32 & 3) << 22, fpsr: (r >> 8) as u32 & 0x9f, ..FpEnv::default() }
@@ -66,16 +65,16 @@ fn round_of(env: &FpEnv) -> Round {
     }
 }
 
-/// What Arm gives for an operation.
+/// Arm's result of an operation.
 struct Expected<F> {
     value: F,
     fpsr: u32,
-    /// Flags that the oracle cannot tell.
-    untold: u32,
+    /// Flags that the oracle does not determine.
+    unknown: u32,
 }
 
-/// What Arm gives for an operation that `ideal` does in a given rounding on operands that are no NaNs:
-/// the same value, the default NaN, and underflow detected before rounding.
+/// Returns Arm's result of an operation that `ideal` performs in a given rounding on operands that are not NaNs: the same value,
+/// the default NaN, and underflow detected before rounding.
 fn expected<F: Float, A: Apfloat>(env: &FpEnv, ideal: impl Fn(Round) -> StatusAnd<A>) -> Expected<F> {
     let StatusAnd { status, value } = ideal(round_of(env));
     let truncated = ideal(Round::TowardZero).value.to_bits() as u64 & (F::SIGN - 1);
@@ -96,8 +95,8 @@ fn expected<F: Float, A: Apfloat>(env: &FpEnv, ideal: impl Fn(Round) -> StatusAn
     }
     let value = F::from_u64(value.to_bits() as u64);
     // The oracle reports no overflow when rounding stops at the largest number.
-    let untold = if value.magnitude() == F::INFINITY - 1 { FpEnv::OFC } else { 0 };
-    Expected { value: if value.is_nan() { F::default_nan() } else { value }, fpsr, untold }
+    let unknown = if value.magnitude() == F::INFINITY - 1 { FpEnv::OFC } else { 0 };
+    Expected { value: if value.is_nan() { F::default_nan() } else { value }, fpsr, unknown }
 }
 
 /// Applies `check` to many triples of operands without NaNs.
@@ -116,13 +115,13 @@ fn for_operands<F: Float>(seed: u64, count: usize, mut check: impl FnMut(FpEnv, 
     }
 }
 
-/// Panics with everything one wants to know when results differ.
+/// Panics with all operands and results if the results differ.
 fn same<F: Float, R: Float>(what: &str, env: &FpEnv, operands: &[F], got: (R, u32), expected: Expected<R>) {
-    let told = (got.0.to_u64(), got.1 & !expected.untold);
-    let Expected { value, fpsr, untold } = expected;
+    let known = (got.0.to_u64(), got.1 & !expected.unknown);
+    let Expected { value, fpsr, unknown } = expected;
     assert_eq!(
-        told,
-        (value.to_u64(), fpsr & !untold),
+        known,
+        (value.to_u64(), fpsr & !unknown),
         "{what} of {operands:x?} in {env:x?}: got {got:x?}, expected {value:x?} {fpsr:x}"
     );
 }
@@ -168,14 +167,14 @@ fn double_arithmetic_is_ieee_with_tininess_before_rounding() {
     arithmetic_is_ieee::<u64, Double>();
 }
 
-/// What flush-to-zero makes of `ideal` on operands that are flushed already.
+/// Returns the result of `ideal` under flush-to-zero, on operands that are already flushed.
 fn flushed<F: Float, A: Apfloat>(env: &FpEnv, ideal: impl Fn(Round) -> StatusAnd<A>) -> Expected<F> {
     let truncated = ideal(Round::TowardZero);
     let magnitude = truncated.value.to_bits() as u64 & (F::SIGN - 1);
     let is_zero = magnitude == 0 && truncated.status == Status::OK;
     if magnitude < 1 << F::FRACTION && !is_zero {
         let zero = F::zero(F::from_u64(truncated.value.to_bits() as u64).sign());
-        return Expected { value: zero, fpsr: env.fpsr | FpEnv::UFC, untold: 0 };
+        return Expected { value: zero, fpsr: env.fpsr | FpEnv::UFC, unknown: 0 };
     }
     expected(env, ideal)
 }
@@ -229,7 +228,7 @@ fn double_flushes_denormals_under_fz() {
 const DENORMAL: u64 = 1;
 const ONE: u64 = 1.0_f64.to_bits();
 
-/// Denormal operations that `f` counts, with no flags set and with all that arithmetic sets often.
+/// Returns the denormal operations that `f` counts, with no flags set and with the flags that arithmetic often sets.
 fn denormals(fpcr: u32, f: impl Fn(&mut FpEnv)) -> [u32; 2] {
     [0, FpEnv::IXC].map(|fpsr| {
         let mut env = FpEnv { fpcr, fpsr, ..FpEnv::default() };
@@ -239,7 +238,7 @@ fn denormals(fpcr: u32, f: impl Fn(&mut FpEnv)) -> [u32; 2] {
 }
 
 #[test]
-fn an_operation_counts_once_when_a_number_that_it_takes_or_gives_is_denormal() {
+fn an_operation_with_denormal_operands_or_results_counts_once() {
     let single = f64::from(f32::from_bits(1)).to_bits();
     for (fpcr, once) in [(0, [1; 2]), (FpEnv::FZ, [0; 2])] {
         assert_eq!(denormals(fpcr, |e| _ = fp::add(e, DENORMAL, ONE)), once, "an operand");
@@ -261,7 +260,7 @@ fn an_operation_counts_once_when_a_number_that_it_takes_or_gives_is_denormal() {
 }
 
 #[test]
-fn elements_of_vectors_count_one_by_one_once_there_was_a_denormal_number() {
+fn elements_of_vectors_count_individually_after_the_first_denormal_number() {
     let (mut a, mut b) = (Vreg::ZERO, Vreg::ZERO);
     a.lanes_mut::<u64>().fill(ONE);
     b.lanes_mut::<u64>().fill(ONE);
@@ -302,11 +301,11 @@ fn nans_propagate_signalling_first_then_in_operand_order() {
     // The addend comes first.
     assert_eq!(fused(QUIET_1, QUIET_2, ONE), (QUIET_1, 0));
     assert_eq!(fused(QUIET_1, ONE, SIGNALLING_3), (SIGNALLING_3 | 0x40_0000, FpEnv::IOC));
-    // Zero times infinity counts for more than a quiet addend.
+    // Zero times infinity takes precedence over a quiet addend.
     assert_eq!(fused(QUIET_2, 0, INFINITY), (0x7fc0_0000, FpEnv::IOC));
 }
 
-/// The square root r of a: exact integer reasoning, a neighbour of r on either side of the true root.
+/// The square root r of a, checked by exact integer arithmetic: a neighbour of r on either side of the true root.
 #[test]
 fn square_roots_are_correctly_rounded() {
     for_operands::<u64>(2, 200_000, |mut env, a, _, _| {
@@ -331,7 +330,7 @@ fn square_roots_are_correctly_rounded() {
         let mut env = FpEnv::default();
         let wide: u64 = fp::convert(&mut env, a);
         let root: u64 = f64::from_bits(wide).sqrt().to_bits();
-        // 53 bits are more than twice 11: rounding twice is rounding once.
+        // 53 bits are more than twice 11: rounding twice equals rounding once.
         let expected: u16 = fp::convert(&mut FpEnv::default(), root);
         assert_eq!(fp::sqrt(&mut env, a), expected, "{a:x}");
     }
@@ -413,7 +412,7 @@ fn double_conversions_are_ieee() {
     conversions_are_ieee::<u64, Double>();
 }
 
-/// Vectors give what their elements give one by one, flags included, and inactive elements nothing.
+/// Vectors give the same results and flags as their elements one by one; inactive elements set no flags.
 fn vectors_are_their_elements<F: Float>() {
     let mut operands = Operands(4);
     let lanes = 64 * 8 / F::BITS as usize;
@@ -435,7 +434,7 @@ fn vectors_are_their_elements<F: Float>() {
         };
         let mut start = operands.env();
         start.fpcr = if round % 5 == 0 { start.fpcr } else { (round as u32 & 1) << 24 };
-        // Operands of vectors are looked at for denormals once there was one.
+        // Operands of vectors are checked for denormals only after the first one.
         start.denormals = round as u32 & 2;
         type Vector<F> = (&'static str, fn(&mut FpEnv, &Vreg, &Vreg, &Vreg, u64) -> Vreg, fn(&mut FpEnv, F, F, F) -> F);
         let operations: [Vector<F>; 14] = [

@@ -1,4 +1,4 @@
-//! Elements that are not active touch nothing: no memory changes, no page is taken, nothing faults.
+//! Inactive elements touch nothing: no memory changes, no page is allocated, nothing faults.
 
 use fxscope_aarch64::table::{self, Ctx, Encoding};
 use fxscope_aarch64::{Block, Cpu};
@@ -21,7 +21,7 @@ impl Rng {
     }
 }
 
-/// A processor whose access `info` is at `base`: contiguous elements from there on, or one 16 bytes behind the other.
+/// Returns a processor whose access `info` is at `base`: contiguous elements from there on, or one every 16 bytes.
 fn cpu(info: &StaticInst, base: u64, predicate: u64) -> Cpu {
     let mut cpu = Cpu::new(VL);
     cpu.p = [predicate; 16];
@@ -44,7 +44,7 @@ fn cpu(info: &StaticInst, base: u64, predicate: u64) -> Cpu {
     cpu
 }
 
-/// Memory of one page at `DATA`, which has been written, with nothing around it.
+/// Returns memory of one page at `DATA`, already written, with nothing around it.
 fn memory() -> Memory {
     let mut mem = Memory::new(8 * PAGE).expect("reserve guest memory");
     mem.map(DATA, PAGE, Prot::RW, Segment::Data).expect("map data");
@@ -52,7 +52,7 @@ fn memory() -> Memory {
     mem
 }
 
-/// A word of the row that accesses memory under a mask, with its description.
+/// Returns a word of the row that accesses memory under a mask, with its description.
 fn word(row: &Encoding, rng: &mut Rng) -> Option<(u32, StaticInst, MemOp)> {
     (0..TRIES).find_map(|_| {
         let word = rng.next() as u32 & !row.pattern.mask | row.pattern.value;
@@ -66,7 +66,7 @@ fn word(row: &Encoding, rng: &mut Rng) -> Option<(u32, StaticInst, MemOp)> {
     })
 }
 
-/// Runs the word; what the processor says of its access, none when it trapped.
+/// Runs the word; returns the dynamic stream of its access, or `None` if it trapped.
 fn run(word: u32, cpu: &mut Cpu, mem: &mut Memory) -> Option<Vec<u64>> {
     let d = table::decode(word, &Ctx { pc: CODE, vl: VL }).expect("it decoded before");
     let block = Block::new(CODE, vec![d.inst], vec![d.info], VL);
@@ -74,12 +74,12 @@ fn run(word: u32, cpu: &mut Cpu, mem: &mut Memory) -> Option<Vec<u64>> {
 }
 
 #[test]
-fn an_access_without_active_elements_touches_nothing_wherever_it_points() {
+fn an_access_without_active_elements_touches_nothing_at_any_address() {
     let mut rng = Rng(1);
     let mut checked = 0;
     for row in table::encodings() {
         let Some((word, info, _)) = word(row, &mut rng) else { continue };
-        // Never mapped, mapped and never touched, and across the end of what is mapped.
+        // Never mapped, mapped but never touched, and across the end of mapped memory.
         for base in [64 * PAGE, DATA + 2 * PAGE, DATA + PAGE - 8] {
             let mut mem = memory();
             mem.map(DATA + 2 * PAGE, PAGE, Prot::RW, Segment::Mmap).expect("map more");
@@ -87,7 +87,7 @@ fn an_access_without_active_elements_touches_nothing_wherever_it_points() {
             let backed = mem.backed_bytes();
             let done = run(word, &mut cpu(&info, base, 0), &mut mem);
             assert!(done.is_some(), "{}: {word:08x} faults at {base:#x}", row.name);
-            assert!(!mem.has_fresh() && mem.backed_bytes() == backed, "{}: {word:08x} takes a page", row.name);
+            assert!(!mem.has_fresh() && mem.backed_bytes() == backed, "{}: {word:08x} allocates a page", row.name);
             let mut page = vec![0; PAGE as usize];
             mem.read(DATA, &mut page).expect("mapped");
             assert!(page.iter().all(|&byte| byte == 1), "{}: {word:08x} writes at {base:#x}", row.name);
@@ -117,7 +117,7 @@ fn the_stream_has_the_addresses_of_all_elements_of_gathers_and_scatters() {
 }
 
 #[test]
-fn stores_at_the_edge_of_memory_change_what_active_elements_name_and_nothing_else() {
+fn stores_at_the_edge_of_memory_change_only_active_elements() {
     let mut rng = Rng(3);
     let mut checked = 0;
     for row in table::encodings() {
@@ -127,7 +127,7 @@ fn stores_at_the_edge_of_memory_change_what_active_elements_name_and_nothing_els
         }
         let step = usize::from(op.mem_esize) * if op.structure { usize::from(op.regs) } else { 1 };
         for _ in 0..20 {
-            // Elements from the `inside`th on lie behind the end of what is mapped.
+            // Elements from `inside` on lie after the end of mapped memory.
             let elements = usize::from(op.bytes) / step;
             let inside = (rng.next() as usize) % (elements + 1);
             let base = DATA + PAGE - (inside * step) as u64;
@@ -151,7 +151,7 @@ fn stores_at_the_edge_of_memory_change_what_active_elements_name_and_nothing_els
                 let expected = if named(at as u64) { 0xa5 } else { 1 };
                 assert_eq!(byte, expected, "{}: {word:08x} at {at:#x}, mask {predicate:#x}", row.name);
             }
-            assert!(!mem.has_fresh() || mem.take_fresh() == [DATA], "{}: takes a page", row.name);
+            assert!(!mem.has_fresh() || mem.take_fresh() == [DATA], "{}: allocates a page", row.name);
             checked += 1;
         }
     }

@@ -1,4 +1,4 @@
-//! The integration tests of `fxscope-aarch64`, as one program: it links once.
+//! The integration tests of `fxscope-aarch64`, as one binary so that they link once.
 
 mod differential;
 mod floating_point;

@@ -1,4 +1,4 @@
-//! What decoding tells the timing model of operands.
+//! What decoding reports to the timing model about operands.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use fxscope_isa::{Reg, RegClass, StaticInst};
 /// Words tried for each encoding.
 const SAMPLES: u64 = 4096;
 
-/// The `i`-th of a fixed sequence of words (`SplitMix64`).
+/// Returns the `i`-th of a fixed sequence of words (`SplitMix64`).
 fn word(i: u64) -> u32 {
     let z = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -16,7 +16,7 @@ fn word(i: u64) -> u32 {
     (z ^ z >> 31) as u32
 }
 
-/// The register that `word` writes, if it is named by the word's lowest field and is read too.
+/// Returns the register that `word` writes, if the word's lowest field names it and it is also read.
 fn written_and_read(word: u32) -> Option<(Reg, StaticInst)> {
     let info = decode(word, &Ctx { pc: 0x1_0000, vl: 64 })?.info;
     let number = word as u8 & 31;
@@ -26,16 +26,16 @@ fn written_and_read(word: u32) -> Option<(Reg, StaticInst)> {
 }
 
 #[test]
-fn a_destination_that_an_instruction_reads_is_told_to_be_its_accumulator() {
-    let mut untold = BTreeSet::new();
+fn a_destination_that_an_instruction_reads_is_reported_as_its_accumulator() {
+    let mut missing = BTreeSet::new();
     for row in encodings().filter(|row| row.pattern.mask & 31 == 0) {
         for i in 0..SAMPLES {
             let word = word(i) & !row.pattern.mask | row.pattern.value;
-            // With any other destination it must be read too: otherwise a source is the same register by chance.
+            // It must also be read with any other destination: otherwise a source happens to be the same register.
             let always = (0..5).all(|bit| written_and_read(word ^ 1 << bit).is_some());
             let this = written_and_read(word).filter(|&(reg, info)| always && info.accumulator != Some(reg));
-            untold.extend(this.map(|(_, info)| info.class.name()));
+            missing.extend(this.map(|(_, info)| info.class.name()));
         }
     }
-    assert!(untold.is_empty(), "{untold:?}");
+    assert!(missing.is_empty(), "{missing:?}");
 }

@@ -1,5 +1,5 @@
-//! The top byte of a data address is no part of the address, and the dynamic stream keeps it: on machines with
-//! the HPC extension it steers prefetching and sectors.
+//! The top byte of a data address is not part of the address, and the dynamic stream keeps it: on machines with the HPC extension
+//! it controls prefetching and sectors.
 
 use fxscope_aarch64::table::{self, Ctx, Encoding};
 use fxscope_aarch64::{Block, Cpu};
@@ -14,7 +14,7 @@ const TAG: u64 = 0xa5 << 56;
 /// Words tried for each row.
 const TRIES: u64 = 400;
 
-/// What an instruction left: the dynamic stream, the registers it may write, and memory.
+/// The effects of an instruction: the dynamic stream, the registers it may write, and memory.
 struct Left {
     stream: Vec<u64>,
     vectors: Vec<[u64; 8]>,
@@ -22,7 +22,7 @@ struct Left {
     memory: Vec<u8>,
 }
 
-/// Executes `word` with the addresses it forms at `DATA` plus a little, and `tag` in their top byte.
+/// Executes `word` with its addresses slightly above `DATA`, and `tag` in their top byte.
 fn run(word: u32, info: &StaticInst, tag: u64) -> Option<Left> {
     let mut mem = Memory::new(8 * PAGE).expect("reserve guest memory");
     mem.map(DATA, PAGE, Prot::RW, Segment::Data).expect("map data");
@@ -61,7 +61,7 @@ fn is_address(info: &StaticInst, vector: usize) -> bool {
     info.addr_srcs.iter().any(|r| usize::from(r.0) == 32 + vector)
 }
 
-/// The addresses among the words of one access.
+/// Returns the addresses among the words of one access.
 fn addresses<'a>(op: &MemOp, stream: &'a [u64]) -> &'a [u64] {
     match op.shape {
         Shape::Single | Shape::Masked => &stream[..1],
@@ -69,7 +69,7 @@ fn addresses<'a>(op: &MemOp, stream: &'a [u64]) -> &'a [u64] {
     }
 }
 
-/// Whether the tag can be in the address at all, and does not also get into data.
+/// Returns whether the tag can be in the address at all, and does not also become data.
 fn applies(info: &StaticInst) -> bool {
     let Some(op) = info.mem else { return false };
     let general = || info.addr_srcs.iter().filter(|r| r.class() == RegClass::Gpr);
@@ -80,7 +80,7 @@ fn applies(info: &StaticInst) -> bool {
     !narrow_bases && distinct && !also_data && !relative_to_pc
 }
 
-/// A word of the row whose access can be tagged and succeeds, with its description.
+/// Returns a word of the row whose access can be tagged and succeeds, with its description.
 fn word(row: &Encoding) -> Option<(u32, StaticInst)> {
     let mut state = u64::from(row.pattern.value);
     (0..TRIES).find_map(|_| {
@@ -95,7 +95,7 @@ fn word(row: &Encoding) -> Option<(u32, StaticInst)> {
 }
 
 #[test]
-fn every_access_ignores_the_top_byte_and_notes_it() {
+fn every_access_ignores_the_top_byte_and_keeps_it_in_the_stream() {
     let mut checked = 0;
     for row in table::encodings() {
         let Some((word, info)) = word(row) else { continue };
@@ -105,7 +105,7 @@ fn every_access_ignores_the_top_byte_and_notes_it() {
         assert!(plain.memory == tagged.memory, "{}: {word:08x} writes other memory", row.name);
         assert!(plain.vectors == tagged.vectors && plain.general == tagged.general, "{}: {word:08x}", row.name);
         for (p, t) in addresses(&op, &plain.stream).iter().zip(addresses(&op, &tagged.stream)) {
-            assert_eq!(*t, p | TAG, "{}: {word:08x} notes another address", row.name);
+            assert_eq!(*t, p | TAG, "{}: {word:08x} has another address in its stream", row.name);
         }
         assert_eq!(plain.stream.len(), tagged.stream.len(), "{}", row.name);
         checked += 1;

@@ -1,4 +1,4 @@
-//! Calendars against plain lists of what was reserved, over random requests in random order of time.
+//! Compares calendars with plain lists of reservations, for random requests in random order of time.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ impl Random {
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=50;
 
 #[test]
-fn a_calendar_grants_the_first_cycle_that_nobody_has() {
+fn a_calendar_grants_the_first_unreserved_cycle() {
     for seed in SEEDS {
         let mut r = Random::new(seed);
         let mut calendar = Calendar::default();
@@ -30,7 +30,7 @@ fn a_calendar_grants_the_first_cycle_that_nobody_has() {
         let mut floor = 0;
         for _ in 0..3_000 {
             let t = floor + r.below(600);
-            let expected = (t..).find(|c| !taken.contains(c)).expect("time goes on");
+            let expected = (t..).find(|c| !taken.contains(c)).expect("time is unbounded");
             assert_eq!(calendar.first_free(t), expected, "seed {seed}");
             assert_eq!(calendar.is_free(t), expected == t, "seed {seed}");
             assert_eq!(calendar.book(t), expected, "seed {seed}");
@@ -42,7 +42,7 @@ fn a_calendar_grants_the_first_cycle_that_nobody_has() {
 }
 
 #[test]
-fn a_work_of_some_cycles_takes_the_first_ones_that_are_free() {
+fn a_long_operation_takes_the_first_free_cycles() {
     for seed in SEEDS {
         let mut r = Random::new(seed);
         let mut calendar = Calendar::default();
@@ -72,7 +72,7 @@ fn a_bus_never_carries_more_lines_than_its_period_allows_and_is_never_early() {
             })
             .collect();
         starts.sort_unstable();
-        // Among any run of transfers: the first to the last take all periods between, but for rounding and the phase.
+        // In any sequence of transfers, the first to the last take all periods in between, except for rounding and the phase.
         for (i, &from) in starts.iter().enumerate() {
             for (n, &to) in starts[i..].iter().enumerate() {
                 let least = n as u64 * period_256 / 256;

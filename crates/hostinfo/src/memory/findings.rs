@@ -55,7 +55,7 @@ fn about_thp(thp: &Thp, found: &mut Vec<String>) {
     about_sizes(thp, found);
 }
 
-/// Smaller sizes of transparent huge pages.
+/// Reports smaller sizes of transparent huge pages.
 fn about_sizes(thp: &Thp, found: &mut Vec<String>) {
     let smaller = || thp.sizes.iter().filter(|one| Some(one.page) != thp.page && one.enabled.is_some());
     let word = |one: &MultiSize| one.enabled.clone().unwrap_or_default();
@@ -153,7 +153,7 @@ pub fn about_process(host: &Host, process: &Process) -> Vec<String> {
     found
 }
 
-/// Large pages that a segment has.
+/// Reports the large pages of a segment.
 fn about_huge(part: &SegmentUse, found: &mut Vec<String>) {
     let name = part.segment.name();
     for &(page, bytes) in &part.hugetlb {
@@ -166,7 +166,7 @@ fn about_huge(part: &SegmentUse, found: &mut Vec<String>) {
     }
 }
 
-/// Why a segment's memory is in base pages.
+/// Explains why a segment's memory is in base pages.
 fn about_base(host: &Host, process: &Process, part: &SegmentUse, found: &mut Vec<String>) {
     let what = format!("this program's {} {}", size(part.base()), noun(part.segment));
     let what = if part.transparent > 0 { format!("{what} outside them") } else { what };
@@ -210,7 +210,7 @@ fn noun(segment: Segment) -> &'static str {
     }
 }
 
-/// Whether the largest segment lies on one node although the process uses several.
+/// Reports if the largest segment lies on one node although the process uses several.
 fn about_placement(process: &Process, found: &mut Vec<String>) {
     let used = |part: &SegmentUse| part.nodes.iter().filter(|(_, bytes)| *bytes > 0).count();
     let mut nodes: Vec<u32> = process.segments.iter().flat_map(|part| &part.nodes).map(|(node, _)| *node).collect();

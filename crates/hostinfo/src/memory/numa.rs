@@ -46,7 +46,7 @@ fn numa_map(line: &str) -> Option<NumaMap> {
     Some(NumaMap { start, policy, nodes: pages.into_iter().map(bytes).collect::<Option<_>>()? })
 }
 
-/// Adds nodes to mappings.
+/// Adds memory by node to mappings.
 pub(super) fn join(mappings: &mut [Mapping], maps: &[NumaMap]) {
     let by_start: BTreeMap<u64, &NumaMap> = maps.iter().map(|map| (map.start, map)).collect();
     for mapping in mappings {

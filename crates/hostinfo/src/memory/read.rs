@@ -43,13 +43,13 @@ pub enum Error {
     },
 }
 
-/// Memory configuration of this host.
+/// Reads the memory configuration of this host.
 #[must_use]
 pub fn host() -> Host {
     Host::parse(Some(rustix::param::page_size() as u64), &files(Path::new("/")))
 }
 
-/// The files below `root` that describe a host's memory. Unreadable files are absent.
+/// Reads the files below `root` that describe a host's memory. Unreadable files are absent.
 #[must_use]
 pub fn files(root: &Path) -> Files {
     let mut files = Files::new();
@@ -95,7 +95,7 @@ pub fn process(pid: u32) -> Result<Process, Error> {
     Ok(Process::parse(pid, &texts(Path::new("/proc"), pid)?))
 }
 
-/// The texts of a process below `proc`.
+/// Reads the texts of a process below `proc`.
 ///
 /// # Errors
 /// As for [`process`].
@@ -141,7 +141,7 @@ fn texts_of(
     Ok(ProcessTexts { smaps, numa_maps, status, exe })
 }
 
-/// Why a file of a process cannot be read.
+/// Returns why a file of a process cannot be read.
 fn failed(path: PathBuf, error: io::Error, pid: u32) -> Error {
     match error.kind() {
         ErrorKind::NotFound => Error::Ended(pid),
@@ -151,17 +151,17 @@ fn failed(path: PathBuf, error: io::Error, pid: u32) -> Error {
     }
 }
 
-/// Start time of a process in `stat`: word 20 after the name, which is in parentheses and may contain anything.
+/// Returns the start time of a process in `stat`: word 20 after the name, which is in parentheses and may contain anything.
 fn started(stat: &str) -> Option<&str> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(19)
 }
 
-/// Virtual memory size of a process in `stat`, after the start time: 0 once its memory is gone.
+/// Returns the virtual memory size of a process in `stat`, after the start time: 0 once its memory is gone.
 fn addresses(stat: &str) -> Option<&str> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(20)
 }
 
-/// Whether `smaps` is truncated: it ends within a line, or its last mapping lacks the last field of its first.
+/// Returns whether `smaps` is truncated: it ends within a line, or its last mapping lacks the last field of its first.
 fn is_cut(smaps: &str) -> bool {
     let is_field = |line: &&str| line.starts_with(|c: char| c.is_ascii_uppercase());
     let key = |line: &str| line.split(':').next().map(str::to_owned);
@@ -169,7 +169,7 @@ fn is_cut(smaps: &str) -> bool {
     !smaps.ends_with('\n') || smaps.lines().last().and_then(key) != last_of_first.and_then(key)
 }
 
-/// Why a process has no mappings, from its `status`.
+/// Returns why a process has no mappings, from its `status`.
 fn without_memory(pid: u32, status: &str) -> Error {
     // Kernels before 6.9 do not mark their threads; ending processes have no VmSize, either.
     let thread = match value(status, "Kthread") {
@@ -182,13 +182,13 @@ fn without_memory(pid: u32, status: &str) -> Error {
     }
 }
 
-/// How a process that had mappings ended, from its `status`.
+/// Returns how a process that had mappings ended, from its `status`.
 fn ended(pid: u32, status: &str) -> Error {
     let state = value(status, "State").unwrap_or_default();
     if state.starts_with(['Z', 'X']) { Error::Zombie(pid) } else { Error::Ended(pid) }
 }
 
-/// The value of `key` in `status`.
+/// Returns the value of `key` in `status`.
 fn value<'s>(status: &'s str, key: &str) -> Option<&'s str> {
     status.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':')).map(str::trim)
 }
@@ -203,7 +203,7 @@ mod tests {
     const SMAPS: &str = "00400000-00401000 r-xp 00000000 00:00 1 /bin/a\nRss: 4 kB\nVmFlags: rd ex\n\
                          00500000-00502000 rw-p 00000000 00:00 0 [heap]\nRss: 8 kB\nVmFlags: rd wr\n";
 
-    /// The result for process 7 with these texts of `smaps`, of `stat` read after it, and of `status`.
+    /// Returns the result for process 7 with these texts of `smaps`, of `stat` read after it, and of `status`.
     fn result_of(smaps: Result<&str, i32>, after: Result<&str, i32>, status: &str) -> Result<ProcessTexts, String> {
         let mut stats = 0;
         let read = |name: &str| {

@@ -32,7 +32,7 @@ pub enum Segment {
 }
 
 impl Segment {
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -48,8 +48,8 @@ impl Segment {
         }
     }
 
-    /// The segment of a mapping. `before` is the segment of the mapping that ends where this one begins, or `None`
-    /// after a gap.
+    /// Returns the segment of a mapping. `before` is the segment of the mapping that ends where this one begins, or `None` after
+    /// a gap.
     fn of(mapping: &Mapping, program: Option<&str>, before: Option<Segment>) -> Segment {
         let path = mapping.path.trim_end_matches(" (deleted)");
         let writable = mapping.permissions.as_bytes().get(1) == Some(&b'w');
@@ -96,15 +96,15 @@ pub struct SegmentUse {
 }
 
 impl SegmentUse {
-    /// Resident memory in base pages.
+    /// Returns the resident memory in base pages.
     #[must_use]
     pub fn base(&self) -> u64 {
         self.rss.saturating_sub(self.transparent)
     }
 }
 
-/// Assigns each mapping its segment, and sums up. `program` is the executed file; if unknown, the file of the first
-/// mapping with a file.
+/// Assigns each mapping its segment, and sums them. `program` is the executed file; if unknown, the file of the first mapping
+/// with a file.
 pub(super) fn sum(mappings: &mut [Mapping], program: Option<&str>) -> Vec<SegmentUse> {
     let first = mappings.iter().map(|m| m.path.trim_end_matches(" (deleted)")).find(|path| path.starts_with('/'));
     let program = program.or(first).map(str::to_owned);

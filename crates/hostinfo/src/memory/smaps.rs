@@ -46,19 +46,19 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Virtual memory in bytes.
+    /// Returns the virtual memory in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.end - self.start
     }
 
-    /// Memory in transparent huge pages.
+    /// Returns the memory in transparent huge pages.
     #[must_use]
     pub fn transparent(&self) -> u64 {
         self.anon_huge.saturating_add(self.shmem_huge).saturating_add(self.file_huge)
     }
 
-    /// Memory in hugetlbfs pages.
+    /// Returns the memory in hugetlbfs pages.
     #[must_use]
     pub fn hugetlb(&self) -> u64 {
         self.shared_hugetlb.saturating_add(self.private_hugetlb)

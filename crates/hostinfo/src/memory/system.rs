@@ -120,7 +120,7 @@ impl Tree<'_> {
         number
     }
 
-    /// The word in brackets in a setting.
+    /// Returns the word in brackets in a setting.
     fn setting(&mut self, path: &str) -> Option<String> {
         let text = self.files.get(path)?.trim();
         let chosen = text.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));

@@ -1,3 +1,3 @@
-//! The integration tests of `fxscope-hostinfo`, as one program: it links once.
+//! The integration tests of `fxscope-hostinfo`, as one binary so that they link once.
 
 mod memory;

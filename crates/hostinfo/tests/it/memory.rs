@@ -41,7 +41,7 @@ fn has(found: &[String], part: &str) -> bool {
     found.iter().any(|sentence| sentence.contains(part))
 }
 
-/// A process with one mapping.
+/// Returns a process with one mapping.
 fn one(header: &str, fields: &str) -> Process {
     let smaps = format!("{header}\n{fields}");
     Process::parse(1, &ProcessTexts { smaps, exe: Some("/bin/a.out".to_owned()), ..ProcessTexts::default() })
@@ -122,7 +122,7 @@ fn memory_is_summed_by_segment() {
 }
 
 #[test]
-fn findings_tell_whether_large_pages_were_requested_and_obtained() {
+fn findings_show_whether_large_pages_were_requested_and_obtained() {
     let found = about_process(&host(), &process("asked"));
     assert!(has(&found, "anonymous: 300 MiB of 300 MiB (100 %) in transparent huge pages"), "{found:?}");
     let found = about_process(&host(), &process("not-asked"));
@@ -232,7 +232,7 @@ fn missing_processes_and_processes_without_memory_are_distinguished() {
     fs::remove_dir_all(&folder).expect("there");
 }
 
-/// A text with a few characters replaced, removed or inserted, or truncated.
+/// Returns a text with a few characters replaced, removed or inserted, or truncated.
 fn damaged(text: String) -> impl Strategy<Value = String> {
     let length = text.chars().count();
     let pieces = prop_oneof![

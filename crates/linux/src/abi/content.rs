@@ -1,5 +1,5 @@
-//! The contents of a program's file. Of files on the host only what is asked for is read, a piece at a time: how large a file is
-//! says nothing about what it takes to load it.
+//! The contents of a program's file. Of files on the host only the parts needed are read, piece by piece: the memory that loading
+//! takes does not depend on the file's size.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -10,20 +10,20 @@ use std::path::Path;
 
 use object::read::{ReadCache, ReadRef};
 
-/// Most bytes of headers: more than the largest table of program headers has.
+/// Maximum bytes of headers: more than the largest table of program headers has.
 const HEADER_BYTES: u64 = 8 << 20;
 
-/// Most bytes of section headers, symbol tables and notes: names are a convenience, and the program runs without.
+/// Maximum bytes of section headers, symbol tables and notes: names are a convenience, and the program runs without.
 const NAME_BYTES: u64 = 256 << 20;
 
-/// The largest part of the machine's memory that reading a file's names may take for the time being.
+/// Reading a file's names may temporarily use at most 1/8 of the machine's memory.
 const NAME_SHARE: u64 = 8;
 
 /// A program's file on the host.
 pub(crate) struct ProgramFile {
     file: File,
     cache: ReadCache<File>,
-    /// Bytes that may still be read for tables.
+    /// Bytes of tables that may still be read.
     left: Cell<u64>,
     name_bytes: u64,
 }
@@ -32,15 +32,15 @@ impl ProgramFile {
     /// Opens the file at `path`. `memory_bytes` is the memory of the machine.
     ///
     /// # Errors
-    /// The host's; that it is no regular file.
+    /// The host's; also when it is not a regular file.
     pub(crate) fn open(path: &Path, memory_bytes: u64) -> io::Result<ProgramFile> {
         ProgramFile::of(fxscope_host::open(path, u64::MAX)?, memory_bytes)
     }
 
-    /// The same for a file that is open already.
+    /// The same for a file that is already open.
     ///
     /// # Errors
-    /// The host's; that it is no regular file.
+    /// The host's; also when it is not a regular file.
     pub(crate) fn of(file: File, memory_bytes: u64) -> io::Result<ProgramFile> {
         if !file.metadata()?.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
@@ -51,35 +51,35 @@ impl ProgramFile {
     }
 }
 
-/// What a program is loaded from.
+/// The source from which a program is loaded.
 #[derive(Clone, Copy)]
 pub(crate) enum Content<'a> {
-    /// All of it, in memory.
+    /// The complete contents, in memory.
     Bytes(&'a [u8]),
-    /// A file of the host.
+    /// A host file.
     File(&'a ProgramFile),
 }
 
 impl<'a> Content<'a> {
-    /// Its length in bytes.
+    /// Returns its length in bytes.
     pub(crate) fn bytes(self) -> u64 {
         self.len().unwrap_or(0)
     }
 
-    /// Its first bytes, at most `most`.
+    /// Returns its first bytes, at most `most`.
     pub(crate) fn start(self, most: u64) -> &'a [u8] {
         self.read_bytes_at(0, self.bytes().min(most)).unwrap_or_default()
     }
 
-    /// From now on headers are read.
-    pub(crate) fn headers_follow(self) {
+    /// Sets the read limit for headers.
+    pub(crate) fn limit_to_headers(self) {
         if let Content::File(file) = self {
             file.left.set(HEADER_BYTES);
         }
     }
 
-    /// From now on names are read, of which there may be more than of headers.
-    pub(crate) fn names_follow(self) {
+    /// Sets the read limit for names, which may be larger than headers.
+    pub(crate) fn limit_to_names(self) {
         if let Content::File(file) = self {
             file.left.set(file.name_bytes);
         }
@@ -88,7 +88,7 @@ impl<'a> Content<'a> {
     /// Copies the bytes from `offset` on.
     ///
     /// # Errors
-    /// The host's; when the contents end before.
+    /// The host's; also when the contents end before.
     pub(crate) fn copy(self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         match self {
             Content::Bytes(bytes) => {
@@ -122,7 +122,7 @@ impl<'a> ReadRef<'a> for Content<'a> {
     fn read_bytes_at_until(self, range: Range<u64>, delimiter: u8) -> Result<&'a [u8], ()> {
         match self {
             Content::Bytes(bytes) => bytes.read_bytes_at_until(range, delimiter),
-            // Only whole tables are read.
+            // Only complete tables are read.
             Content::File(_) => Err(()),
         }
     }

@@ -1,7 +1,7 @@
-//! Reads AArch64 ELF files, trusting nothing in them.
+//! Reads AArch64 ELF files without trusting their contents.
 //!
-//! [`Image::parse`] checks every number that later code relies on: a parsed image can be mapped without
-//! further tests, except for what depends on the machine's memory.
+//! [`Image::parse`] checks every number that later code relies on: a parsed image can be mapped without further checks, except
+//! for the machine's memory.
 
 use fxscope_guestmem::{MapError, PAGE, USER_END};
 use fxscope_guestmem::{Memory, Prot, Segment};
@@ -14,14 +14,13 @@ use crate::abi::content::Content;
 use crate::abi::layout::MMAP_TOP;
 use crate::symbols::Symbols;
 
-/// Most loadable segments a program may have; linkers make two to six.
+/// Maximum number of loadable segments of a program; linkers create two to six.
 const MAX_SEGMENTS: usize = 256;
 
-/// Longest path of an interpreter in bytes (Linux's `PATH_MAX` without the final zero).
+/// Maximum length of an interpreter's path in bytes (Linux's `PATH_MAX` without the final zero).
 const MAX_PATH: usize = 4095;
 
-/// Where a position-independent program is put: two thirds of user space, as Linux does without
-/// address randomisation.
+/// Base address of position-independent programs: two thirds of user space, as in Linux without address randomisation.
 pub const PIE_BASE: u64 = (USER_END / 3 * 2) & !(PAGE - 1);
 
 /// Why a file cannot be run. Each message says what is wrong, where, and what to do.
@@ -38,7 +37,7 @@ pub enum ElfError {
     Machine { machine: String },
     #[error("{kind}, not an executable program; link it into a program first")]
     NotExecutable { kind: &'static str },
-    #[error("an interpreter that asks for an interpreter itself, {interpreter}; give the folder of a proper one")]
+    #[error("an interpreter that itself requires an interpreter, {interpreter}; give a sysroot with a valid one")]
     NestedInterpreter { interpreter: String },
     #[error(
         "truncated: {what} needs bytes {start:#x} to {end:#x} and the file has {len:#x}; copy or build the file again"
@@ -92,7 +91,7 @@ impl Load {
         self.address + self.memory_bytes
     }
 
-    /// Copies its contents into memory that is mapped; `no_room` is the error when there is too little of that.
+    /// Copies its contents into mapped memory; `no_room` is the error to return when memory runs out.
     fn fill(&self, file: Content<'_>, mem: &mut Memory, no_room: &ElfError) -> Result<(), ElfError> {
         /// Bytes copied at a time.
         const PIECE: u64 = 1 << 20;
@@ -110,14 +109,14 @@ impl Load {
     }
 }
 
-/// What a file is loaded as, which decides where a position-independent one goes.
+/// The role of a file, which determines the base address of a position-independent one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The program itself: at [`PIE_BASE`].
     Program,
-    /// The interpreter that a dynamic program names (`ld.so`): right below the end of mappings.
+    /// The interpreter that a dynamic program names (`ld.so`): directly below the end of mappings.
     Interpreter,
-    /// Something to look at and not to start, a library perhaps: where a program would go.
+    /// A file to examine and not to start, such as a library: at the address of a program.
     Text,
 }
 
@@ -126,12 +125,12 @@ pub enum Role {
 pub struct Image {
     loads: Vec<Load>,
     interpreter: Option<Vec<u8>>,
-    /// Added to every address of the file: zero unless position-independent.
+    /// Added to every address in the file: zero unless position-independent.
     bias: u64,
     entry: u64,
     phdr: u64,
     phnum: u64,
-    /// The program asks for an executable stack.
+    /// Whether the program requests an executable stack.
     pub executable_stack: bool,
     /// Function names by address.
     pub symbols: Symbols,
@@ -149,7 +148,7 @@ impl Image {
         Image::read(Content::Bytes(file), Role::Program)
     }
 
-    /// Reads and checks the headers of an ELF file that is to be loaded as `role`.
+    /// Reads and checks the headers of an ELF file to be loaded as `role`.
     ///
     /// # Errors
     /// What is wrong with the file.
@@ -192,44 +191,44 @@ impl Image {
         })
     }
 
-    /// Path of the interpreter that loads the program's libraries and starts it (`PT_INTERP`), if it has one.
+    /// Returns the path of the interpreter that loads the program's libraries and starts it (`PT_INTERP`), if it has one.
     #[must_use]
     pub fn interpreter(&self) -> Option<&[u8]> {
         self.interpreter.as_deref()
     }
-    /// Address of the first instruction.
+    /// Returns the address of the first instruction.
     #[must_use]
     pub fn entry(&self) -> u64 {
         self.entry
     }
-    /// Address at which the program can read its own program headers (`AT_PHDR`), or 0 when no segment holds them.
+    /// Returns the address of the program headers in the program's memory (`AT_PHDR`), or 0 when no segment holds them.
     #[must_use]
     pub fn program_headers(&self) -> u64 {
         self.phdr
     }
-    /// Number of program headers (`AT_PHNUM`).
+    /// Returns the number of program headers (`AT_PHNUM`).
     #[must_use]
     pub fn program_header_count(&self) -> u64 {
         self.phnum
     }
-    /// What was added to every address of the file.
+    /// Returns the offset added to every address in the file.
     #[must_use]
     pub fn bias(&self) -> u64 {
         self.bias
     }
-    /// The address at which the byte of the file at `offset` is mapped as code.
+    /// Returns the address at which the byte of the file at `offset` is mapped as code.
     #[must_use]
     pub fn code_at(&self, offset: u64) -> Option<u64> {
         let holds = |l: &&Load| l.prot.exec && l.offset <= offset && offset - l.offset < l.file_bytes;
         self.loads.iter().find(holds).map(|l| l.address + (offset - l.offset))
     }
-    /// Address behind the last segment: where the `brk` heap starts, rounded up to a page.
+    /// Returns the address after the last segment: where the `brk` heap starts, rounded up to a page.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.loads.iter().map(|l| page_up(l.end())).max().unwrap_or(PAGE)
     }
 
-    /// The pages that hold parts of the file, with the file offset of each range.
+    /// Iterates over the pages that hold parts of the file, with the file offset of each range.
     pub(crate) fn file_ranges(&self) -> impl Iterator<Item = (std::ops::Range<u64>, u64)> + '_ {
         self.loads.iter().filter(|l| l.file_bytes > 0).map(|l| {
             let start = l.address & !(PAGE - 1);
@@ -245,7 +244,7 @@ impl Image {
         self.map_from(Content::Bytes(file), mem, memory_bytes)
     }
 
-    /// The same from contents that need not be in memory.
+    /// The same for contents that need not be in memory.
     pub(crate) fn map_from(&self, file: Content<'_>, mem: &mut Memory, memory_bytes: u64) -> Result<(), ElfError> {
         let pieces = self.pieces();
         let bytes = pieces.iter().map(|p| p.end - p.start).sum();
@@ -263,8 +262,8 @@ impl Image {
         Ok(())
     }
 
-    /// The pages of all segments as ranges that do not overlap. A page that two segments share gets the
-    /// rights of both, and the purpose of the more specific one (data before text before bss).
+    /// Returns the pages of all segments as ranges that do not overlap. A page shared by two segments gets the rights of both,
+    /// and the purpose of the more specific one (data before text before bss).
     fn pieces(&self) -> Vec<Piece> {
         let parts: Vec<Piece> = self.loads.iter().flat_map(Piece::of).collect();
         let mut edges: Vec<u64> = parts.iter().flat_map(|p| [p.start, p.end]).collect();
@@ -296,7 +295,7 @@ struct Piece {
 }
 
 impl Piece {
-    /// The pages of one segment: those with bytes of the file, then those without.
+    /// Returns the pages of one segment: those with file contents, then those without.
     fn of(load: &Load) -> impl Iterator<Item = Piece> + use<> {
         let (start, end, prot) = (load.address & !(PAGE - 1), page_up(load.end()), load.prot);
         let file_end = if load.file_bytes > 0 { page_up(load.address + load.file_bytes) } else { start };
@@ -335,9 +334,9 @@ fn page_up(address: u64) -> u64 {
 }
 
 fn check_identification(file: Content<'_>) -> Result<(), ElfError> {
-    /// Bytes that say what kind of ELF file it is (`EI_NIDENT`).
+    /// Length of the ELF identification in bytes (`EI_NIDENT`).
     const IDENTIFICATION: u64 = 16;
-    file.headers_follow();
+    file.limit_to_headers();
     let identification = file.start(IDENTIFICATION);
     if !identification.starts_with(&elf::ELFMAG) {
         let start: Vec<String> = identification.iter().take(4).map(|b| format!("{b:02x}")).collect();
@@ -357,7 +356,7 @@ fn check_identification(file: Content<'_>) -> Result<(), ElfError> {
     }
 }
 
-/// Checks machine and type; whether the program is position-independent.
+/// Checks machine and type; returns whether the program is position-independent.
 fn check_header(header: &Header) -> Result<bool, ElfError> {
     let machine = header.e_machine(LE);
     if machine != elf::EM_AARCH64 {
@@ -429,7 +428,7 @@ fn load(index: usize, p: &elf::ProgramHeader64<Endianness>, file: Content<'_>, b
     if !agree {
         return Err(ElfError::BadAlignment { index, align, address: vaddr, offset });
     }
-    // Page zero stays unmapped, so that a null pointer faults. The top is the stack's.
+    // Page zero stays unmapped, so that a null pointer faults. The top belongs to the stack.
     let limit = MMAP_TOP - bias;
     let outside = ElfError::OutsideUserSpace { index, address: vaddr, bytes: memory_bytes };
     let end = vaddr.checked_add(memory_bytes).ok_or(outside.clone())?;
@@ -438,19 +437,19 @@ fn load(index: usize, p: &elf::ProgramHeader64<Endianness>, file: Content<'_>, b
     }
     let flags = p.p_flags(LE).0;
     let has = |flag: elf::ProgramFlags| flags & flag.0 != 0;
-    // AArch64 Linux has no executable mapping that cannot be read, and no writable one.
+    // AArch64 Linux has no mapping that is executable or writable but not readable.
     let prot = Prot { read: flags & 7 != 0, write: has(elf::PF_W), exec: has(elf::PF_X) };
     Ok(Load { index, prot, offset, address: vaddr + bias, file_bytes, memory_bytes })
 }
 
-/// The addresses from the first executable segment to the end of the last.
+/// Returns the addresses from the first executable segment to the end of the last.
 fn text(loads: &[Load]) -> std::ops::Range<u64> {
     let code = || loads.iter().filter(|l| l.prot.exec);
     code().map(|l| l.address).min().unwrap_or(0)..code().map(Load::end).max().unwrap_or(0)
 }
 
-/// Names of the functions of a library of which the part from file offset `offset` on is mapped as code at `start`.
-/// `None`: it is no such file.
+/// Returns the names of the functions of a library whose contents from file offset `offset` on are mapped as code at `start`.
+/// `None` if it is not such a file.
 pub(crate) fn library_symbols(file: Content<'_>, start: u64, offset: u64) -> Option<Symbols> {
     check_identification(file).ok()?;
     let header = Header::parse(file).ok()?;
@@ -465,7 +464,7 @@ pub(crate) fn library_symbols(file: Content<'_>, start: u64, offset: u64) -> Opt
     Some(Symbols::parse(header, file, bias).within(address..address.saturating_add(code.p_memsz(LE))))
 }
 
-/// The interpreter's path, without the zero that ends it.
+/// Returns the interpreter's path, without the terminating zero.
 fn interpreter(headers: &[elf::ProgramHeader64<Endianness>], file: Content<'_>) -> Result<Option<Vec<u8>>, ElfError> {
     let Some(p) = headers.iter().find(|p| p.p_type(LE) == elf::PT_INTERP) else { return Ok(None) };
     let (what, start, bytes) = ("the interpreter's name", p.p_offset(LE), p.p_filesz(LE));
@@ -478,8 +477,8 @@ fn interpreter(headers: &[elf::ProgramHeader64<Endianness>], file: Content<'_>) 
     }
 }
 
-/// Where a position-independent interpreter goes: as high below the end of mappings as its segments, and their
-/// alignment, let it. Numbers that make no sense are refused later, with the segment they belong to.
+/// Returns the base address of a position-independent interpreter: as high below the end of mappings as its segments and their
+/// alignment allow. Invalid numbers are refused later, with the segment they belong to.
 fn interpreter_base(headers: &[elf::ProgramHeader64<Endianness>]) -> u64 {
     let loads = || headers.iter().filter(|p| p.p_type(LE) == elf::PT_LOAD);
     let end = loads().map(|p| p.p_vaddr(LE).saturating_add(p.p_memsz(LE))).max().unwrap_or(0);
@@ -487,13 +486,13 @@ fn interpreter_base(headers: &[elf::ProgramHeader64<Endianness>]) -> u64 {
     MMAP_TOP.saturating_sub(end) & !(align - 1)
 }
 
-/// Where in memory the file offset of the program headers ends up.
+/// Returns the address of the program headers, from their file offset.
 fn header_address(offset: u64, loads: &[Load]) -> u64 {
     let holds = |l: &&Load| l.offset <= offset && offset - l.offset < l.file_bytes;
     loads.iter().find(holds).map_or(0, |l| l.address + (offset - l.offset))
 }
 
-/// Whether the file has the bytes `[start, start + len)`.
+/// Checks that the file has the bytes `[start, start + len)`.
 fn check_within(file: Content<'_>, what: &str, start: u64, len: u64) -> Result<(), ElfError> {
     let end = start.checked_add(len).filter(|&end| end <= file.bytes());
     end.map(|_| ()).ok_or_else(|| truncated(file, what, start, len))

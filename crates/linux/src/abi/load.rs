@@ -1,4 +1,4 @@
-//! Puts a program into an empty address space: the file itself and, when it is dynamic, its interpreter.
+//! Loads a program into an empty address space: the file itself and, if it is dynamic, its interpreter.
 //!
 //! Used at the start of a process and by `execve`.
 
@@ -24,16 +24,16 @@ use crate::start_error::StartError;
 pub(crate) struct Loaded {
     /// The program's own file.
     pub image: Image,
-    /// What was added to the interpreter's addresses (`AT_BASE`), or 0 without an interpreter.
+    /// The base address of the interpreter (`AT_BASE`), or 0 without an interpreter.
     pub interpreter_base: u64,
-    /// Address of the first instruction: the interpreter's when there is one.
+    /// Address of the first instruction: the interpreter's if there is one.
     pub entry: u64,
-    /// What of the files is where.
+    /// Which parts of the files are mapped where.
     pub mapped: MappedFiles,
 }
 
-/// Maps the program with the contents `file`, and its interpreter, found through `view`. `path` is
-/// for messages. `memory_bytes` is how much memory the machine has.
+/// Maps the program with the contents `file`, and its interpreter, found through `view`. `path` is for messages. `memory_bytes`
+/// is the memory of the machine.
 ///
 /// # Errors
 /// When either file cannot be loaded or the interpreter is missing.
@@ -64,7 +64,7 @@ pub(crate) fn load(
     Ok(Loaded { entry: interpreter.entry(), interpreter_base: interpreter.bias(), image, mapped })
 }
 
-/// Notes where the parts of a file are.
+/// Records where the parts of a file are mapped.
 fn note(image: &Image, path: &Path, mem: &mut Memory, mapped: &mut MappedFiles) {
     let path = real_path(path);
     for (range, offset) in image.file_ranges() {
@@ -72,9 +72,9 @@ fn note(image: &Image, path: &Path, mem: &mut Memory, mapped: &mut MappedFiles) 
     }
 }
 
-/// What a new program is given.
+/// The arguments of a new program.
 pub(crate) struct Arguments {
-    /// Its path as it was asked for (`AT_EXECFN`).
+    /// Its path as requested (`AT_EXECFN`).
     pub program: Vec<u8>,
     /// `argv`, the program's name first.
     pub args: Vec<Vec<u8>>,
@@ -84,7 +84,7 @@ pub(crate) struct Arguments {
     pub stack_bytes: u64,
 }
 
-/// A program that can start: loaded, with its stack.
+/// A program ready to start: loaded, with its stack.
 pub(crate) struct Ready {
     pub program: Loaded,
     pub stack: InitialStack,
@@ -109,13 +109,13 @@ pub(crate) fn prepare(
     Ok(Ready { program, stack })
 }
 
-/// The page that signal handlers return to.
+/// Maps the page that signal handlers return to.
 fn map_return_code(mem: &mut Memory) -> Option<()> {
     mem.map(SIGNAL_RETURN, PAGE, Prot::RX, Segment::File).ok()?;
     mem.write_privileged(SIGNAL_RETURN, bytemuck::cast_slice(&frame::RETURN_CODE)).ok()
 }
 
-/// Where the interpreter is, and its file.
+/// Opens the interpreter; returns its path on the host and its file.
 fn open_interpreter(
     path: &Path,
     name: &[u8],

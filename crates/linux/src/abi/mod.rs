@@ -1,4 +1,4 @@
-//! The binary interface of arm64 Linux: programs, how they start, and what system calls pass.
+//! The binary interface of arm64 Linux: programs, how they start, and the data passed in system calls.
 
 pub(crate) mod content;
 pub mod elf;

@@ -1,4 +1,4 @@
-//! The initial stack: arguments, environment and auxiliary vector as arm64 Linux lays them out.
+//! The initial stack: arguments, environment and auxiliary vector in the layout of arm64 Linux.
 
 use fxscope_guestmem::PAGE;
 use fxscope_guestmem::{Memory, Prot, Segment};
@@ -33,7 +33,7 @@ pub(crate) mod at {
     pub const MINSIGSTKSZ: u64 = 51;
 }
 
-/// Clock ticks per second that `times` counts in.
+/// Clock ticks per second, the unit of `times`.
 pub const CLOCK_TICKS: u64 = 100;
 
 /// A new program's stack.
@@ -123,7 +123,7 @@ pub(crate) fn build(
 struct Strings(Vec<u8>);
 
 impl Strings {
-    /// Appends a string with its terminating zero; its offset.
+    /// Appends a string with its terminating zero; returns its offset.
     fn push(&mut self, text: &[u8]) -> usize {
         let at = self.bytes(text);
         self.0.push(0);

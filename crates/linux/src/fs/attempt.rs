@@ -1,5 +1,5 @@
-//! Calls of the host that would wait for something that `poll` cannot tell of. They are made without waiting, and again from time
-//! to time until they succeed; other threads run on meanwhile.
+//! Host calls that would wait for something that `poll` cannot report. They are made without blocking, and repeated until they
+//! succeed; other threads run in the meantime.
 
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 
@@ -14,19 +14,19 @@ use crate::kernel::Kernel;
 use crate::sched::wait::{Blocked, Wait};
 use crate::thread::Thread;
 
-/// Longest time between two attempts while every thread waits, in ns.
+/// Maximum time between two attempts while every thread waits, in ns.
 pub(crate) const PAUSE_NS: u64 = 10_000_000;
 
-/// What is tried again.
+/// A call to repeat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Attempt {
-    /// To open a FIFO for reading: [`Thread::opening`] is open already, and a writer is missing.
+    /// Open a FIFO for reading: [`Thread::opening`] is already open, and a writer is missing.
     FifoReader,
-    /// To open a FIFO for writing: [`Thread::opening`] only names it until there is a reader.
+    /// Open a FIFO for writing: [`Thread::opening`] only names it until there is a reader.
     FifoWriter,
-    /// To lock a file that another open file has locked.
+    /// Lock a file that another open file has locked.
     Lock { fd: i32, operation: FlockOperation },
-    /// To connect to a local socket whose queue of connections is full.
+    /// Connect to a local socket whose connection queue is full.
     Connect { fd: i32, address: SocketAddrAny },
 }
 
@@ -42,7 +42,7 @@ impl std::fmt::Display for Attempt {
 }
 
 impl Attempt {
-    /// Tries. Whether the system call has something to return now; making it again returns it.
+    /// Makes an attempt. Returns whether the system call has a result now; making it again returns that result.
     fn succeeds(&self, files: &Files, opening: &mut Option<OpenFile>) -> bool {
         match self {
             Attempt::FifoReader => opening.as_ref().is_none_or(|file| has_writer(file.host.as_fd())),
@@ -57,20 +57,20 @@ impl Attempt {
     }
 }
 
-/// Whether a writer has opened the FIFO since it was opened for reading.
+/// Returns whether a writer has opened the FIFO since it was opened for reading.
 pub(crate) fn has_writer(fifo: BorrowedFd<'_>) -> bool {
     let mut list = [PollFd::from_borrowed_fd(fifo, PollFlags::IN)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    // It has written something, or gone again.
+    // A writer has written something, or has already closed it.
     if rustix::event::poll(&mut list, Some(&now)).is_ok_and(|ready| ready > 0) {
         return true;
     }
-    // Of an empty FIFO nothing can be copied: at once without a writer, later with one.
+    // `tee` from an empty FIFO returns 0 without a writer, `EAGAIN` with one.
     let Ok((_reader, writer)) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC) else { return false };
     matches!(rustix::pipe::tee(fifo, &writer, 1, SpliceFlags::NONBLOCK), Err(Errno::AGAIN) | Ok(1))
 }
 
-/// Opens the FIFO that `file` names for writing, in its place. `false`: nobody has it open for reading.
+/// Opens the FIFO that `file` names for writing and replaces `file` by it. `false`: it has no reader.
 fn open_for_writing(file: &mut OpenFile) -> bool {
     let name = format!("/proc/self/fd/{}", file.host.as_raw_fd());
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -84,10 +84,10 @@ fn open_for_writing(file: &mut OpenFile) -> bool {
     }
 }
 
-/// Begins to connect a socket, without waiting.
+/// Starts to connect a socket, without blocking.
 pub(crate) fn connect(socket: BorrowedFd<'_>, address: &SocketAddrAny) -> Result<(), Errno> {
     let flags = rustix::fs::fcntl_getfl(socket)?;
-    // The socket is the program's own, and nobody else looks at it meanwhile.
+    // The socket belongs to the program; nobody else sees the changed flags.
     rustix::fs::fcntl_setfl(socket, flags | OFlags::NONBLOCK)?;
     let result = rustix::net::connect(socket, address);
     rustix::fs::fcntl_setfl(socket, flags)?;
@@ -104,18 +104,18 @@ impl Thread {
 }
 
 impl Kernel<'_> {
-    /// The thread begins to wait until an attempt succeeds.
+    /// Blocks the thread until an attempt succeeds.
     pub(crate) fn try_later(&mut self, attempt: Attempt) {
         self.block(Blocked { restart: true, ..Blocked::new(Wait::Attempt(attempt)) });
     }
 }
 
-/// Whether any thread waits for an attempt to succeed.
+/// Returns whether any thread waits for an attempt to succeed.
 pub(crate) fn any(k: &Kernel<'_>) -> bool {
     k.all_threads().any(|thread| thread.attempt().is_some())
 }
 
-/// Makes all attempts again and marks the threads whose calls have something to return. Whether there are any.
+/// Repeats all attempts and marks the threads whose calls have a result. Returns whether there are any.
 pub(crate) fn make_all(k: &mut Kernel<'_>) -> bool {
     let Kernel { thread, process, other_threads, other_processes, .. } = k;
     let mut found = false;

@@ -1,4 +1,4 @@
-//! The open files of a process: its own table of descriptors over host files.
+//! The open files of a process: its descriptor table over host files.
 
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::rc::Rc;
@@ -17,7 +17,7 @@ use crate::fs::vfs::{Origin, View};
 use crate::ipc::channels::Channel;
 use crate::setup::Stdio;
 
-/// How directories are opened that paths start from.
+/// Flags for opening directories from which paths start.
 pub(crate) const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// `AT_FDCWD`: relative to the current directory.
@@ -28,16 +28,16 @@ pub(crate) const AT_FDCWD: i32 = -100;
 pub(crate) struct OpenFile {
     pub host: OwnedFd,
     pub origin: Origin,
-    /// The open file description: descriptors that have been duplicated share it, with the position and the flags.
+    /// The open file description: duplicated descriptors share it, with position and flags.
     pub description: Description,
 }
 
-/// Names an open file description.
+/// Identifies an open file description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Description(u64);
 
 impl Description {
-    /// One that no other open file has.
+    /// Returns a new description, not shared with any open file.
     pub(crate) fn new() -> Description {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Description(NEXT.fetch_add(1, Ordering::Relaxed))
@@ -45,12 +45,12 @@ impl Description {
 }
 
 impl OpenFile {
-    /// A file that has just been opened.
+    /// Returns a newly opened file.
     pub(crate) fn new(host: OwnedFd, origin: Origin) -> OpenFile {
         OpenFile { host, origin, description: Description::new() }
     }
 
-    /// A second handle of the same description.
+    /// Returns a second handle of the same description.
     ///
     /// # Errors
     /// When the host is out of descriptors.
@@ -64,34 +64,34 @@ impl OpenFile {
 pub(crate) struct Descriptor {
     pub file: OpenFile,
     pub close_on_exec: bool,
-    /// What the open file makes the host hold.
+    /// The host resources of the open file.
     pub channel: Option<Rc<Channel>>,
 }
 
-/// The program as it was started.
+/// The program that a process runs.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Program {
     /// Absolute path (`/proc/self/exe`).
     pub path: Vec<u8>,
-    /// Arguments, its name first.
+    /// Arguments, including the program's name.
     pub args: Vec<Vec<u8>>,
     /// Environment, each entry as `NAME=value`.
     pub env: Vec<Vec<u8>>,
-    /// The auxiliary vector as it lies on the stack.
+    /// The auxiliary vector as on the stack.
     pub auxv: Vec<u8>,
-    /// What all this takes.
+    /// The cost of all this.
     #[serde(skip)]
     pub charge: Charge,
 }
 
 impl Program {
-    /// The same without the charge for it.
+    /// Returns a copy without its charge.
     pub(crate) fn uncharged(&self) -> Program {
         let (path, args) = (self.path.clone(), self.args.clone());
         Program { path, args, env: self.env.clone(), auxv: self.auxv.clone(), charge: Charge::default() }
     }
 
-    /// Whether an interpreter started it: the auxiliary vector says where that one is.
+    /// Returns whether an interpreter started it: the auxiliary vector then has its address.
     pub(crate) fn has_interpreter(&self) -> bool {
         let words = self.auxv.chunks_exact(8).map(|b| u64::from_le_bytes(b.try_into().unwrap_or_default()));
         let words: Vec<u64> = words.collect();
@@ -99,20 +99,20 @@ impl Program {
     }
 }
 
-/// The table of descriptors, the current directory, and what paths mean.
+/// The descriptor table, the current directory, and the resolution of paths.
 pub struct Files {
     pub(crate) table: Vec<Option<Descriptor>>,
     pub(crate) current: OpenFile,
     pub(crate) view: Rc<View>,
     pub(crate) program: Rc<Program>,
     pub(crate) umask: Umask,
-    /// One more than the highest descriptor of the host to take.
-    most: u64,
-    /// Device and inode numbers of the standard streams that the process was started with.
+    /// One more than the highest host descriptor that may be used.
+    host_limit: u64,
+    /// Device and inode numbers of the process's original standard streams.
     pub(crate) inherited: [(u64, u64); 3],
 }
 
-/// Device and inode numbers of the standard streams.
+/// Returns the device and inode numbers of the standard streams.
 fn identities(stdio: &Stdio) -> std::io::Result<[(u64, u64); 3]> {
     let identity = |file: &OwnedFd| rustix::fs::fstat(file).map(|stat| (stat.st_dev, stat.st_ino));
     Ok([identity(&stdio.input)?, identity(&stdio.output)?, identity(&stdio.error)?])
@@ -132,12 +132,12 @@ impl Files {
             view,
             program: Rc::new(program),
             umask: Umask::of_host(),
-            most: budget::host_descriptors(),
+            host_limit: budget::host_descriptors(),
             inherited,
         })
     }
 
-    /// Files that have been opened again, in a run whose standard streams are these.
+    /// Returns a table of reopened files, for a run with these standard streams.
     pub(crate) fn reopened(
         table: Vec<Option<Descriptor>>,
         current: OpenFile,
@@ -146,8 +146,8 @@ impl Files {
         umask: Umask,
         stdio: &Stdio,
     ) -> std::io::Result<Files> {
-        let (most, inherited) = (budget::host_descriptors(), identities(stdio)?);
-        Ok(Files { table, current, view, program, umask, most, inherited })
+        let (host_limit, inherited) = (budget::host_descriptors(), identities(stdio)?);
+        Ok(Files { table, current, view, program, umask, host_limit, inherited })
     }
 
     fn get(&self, fd: i32) -> Result<&Descriptor, Errno> {
@@ -160,22 +160,22 @@ impl Files {
         self.table.get_mut(index).and_then(Option::as_mut).ok_or(Errno::BADF)
     }
 
-    /// The open file of a descriptor.
+    /// Returns the open file of a descriptor.
     pub(crate) fn open_file(&self, fd: i32) -> Result<&OpenFile, Errno> {
         Ok(&self.get(fd)?.file)
     }
 
-    /// The host file of a descriptor.
+    /// Returns the host file of a descriptor.
     pub(crate) fn host(&self, fd: i32) -> Result<BorrowedFd<'_>, Errno> {
         Ok(self.get(fd)?.file.host.as_fd())
     }
 
-    /// Whether a file is one of the standard streams that the process was started with, under whatever number.
+    /// Returns whether a file is one of the process's original standard streams, under any number.
     pub(crate) fn is_inherited(&self, file: BorrowedFd<'_>) -> bool {
         rustix::fs::fstat(file).is_ok_and(|stat| self.inherited.contains(&(stat.st_dev, stat.st_ino)))
     }
 
-    /// The simulated file that a descriptor is for, if it is for one.
+    /// Returns the simulated file of a descriptor, if it is for one.
     pub(crate) fn simulated(&self, fd: i32) -> Option<&Node> {
         match &self.get(fd).ok()?.file.origin {
             Origin::Simulated(node) => Some(node),
@@ -183,7 +183,7 @@ impl Files {
         }
     }
 
-    /// Path and origin of the directory that relative paths start from.
+    /// Returns path and origin of the directory from which relative paths start.
     ///
     /// # Errors
     /// `EBADF`; `ENOTDIR`; `ENOENT` when it has been deleted.
@@ -200,7 +200,7 @@ impl Files {
         Ok((self.view.guest_path(path, &file.origin), file.origin.clone()))
     }
 
-    /// Path of the current directory as the program sees it.
+    /// Returns the path of the current directory as the program sees it.
     pub(crate) fn current_path(&self) -> Result<Vec<u8>, Errno> {
         Ok(self.directory_path(AT_FDCWD)?.0)
     }
@@ -210,7 +210,7 @@ impl Files {
         self.current = directory;
     }
 
-    /// What the link in `/proc/self/fd` says for an open file.
+    /// Returns the target of the link in `/proc/self/fd` for an open file.
     pub(crate) fn link_text(&self, fd: i32) -> Vec<u8> {
         let Ok(file) = self.open_file(fd) else { return Vec::new() };
         if let Origin::Simulated(node) = &file.origin {
@@ -221,17 +221,17 @@ impl Files {
         self.view.guest_path(text, &file.origin)
     }
 
-    /// Every open file, once for each descriptor.
+    /// Iterates over all open files, once for each descriptor.
     pub(crate) fn open_files(&self) -> impl Iterator<Item = &OpenFile> {
         self.table.iter().flatten().map(|descriptor| &descriptor.file)
     }
 
-    /// Puts an open file at the lowest free number from `from` on; at most `limit` descriptors.
+    /// Inserts an open file at the lowest free number from `from` on; at most `limit` descriptors.
     pub(crate) fn insert(&mut self, file: OpenFile, close_on_exec: bool, from: i32, limit: u64) -> Result<i32, Errno> {
         self.put(Descriptor { file, close_on_exec, channel: None }, from, limit)
     }
 
-    /// The same for an open file that makes the host hold something, at the lowest free number.
+    /// The same for an open file with host resources, at the lowest free number.
     pub(crate) fn insert_channel(
         &mut self,
         file: OpenFile,
@@ -254,17 +254,17 @@ impl Files {
         Ok(index as i32)
     }
 
-    /// Whether the simulator still has descriptors for itself when a program has this one.
+    /// Checks that the simulator still has descriptors for itself if a program keeps this one.
     fn check_host(&self, host: &OwnedFd) -> Result<(), Errno> {
-        if (host.as_raw_fd() as u64) < self.most { Ok(()) } else { Err(Errno::MFILE) }
+        if (host.as_raw_fd() as u64) < self.host_limit { Ok(()) } else { Err(Errno::MFILE) }
     }
 
-    /// What the open file of a descriptor makes the host hold.
+    /// Returns the host resources of a descriptor's open file.
     pub(crate) fn channel(&self, fd: i32) -> Option<&Channel> {
         self.get(fd).ok()?.channel.as_deref()
     }
 
-    /// A second descriptor for the same open file, the lowest free one from `from` on.
+    /// Adds a descriptor for the same open file, the lowest free one from `from` on.
     pub(crate) fn duplicate(&mut self, fd: i32, close_on_exec: bool, from: i32, limit: u64) -> Result<i32, Errno> {
         let (file, channel) = (self.second(fd)?, self.get(fd)?.channel.clone());
         self.put(Descriptor { file, close_on_exec, channel }, from, limit)
@@ -282,7 +282,7 @@ impl Files {
         self.put(Descriptor { file, close_on_exec, channel }, to, limit)
     }
 
-    /// A second handle of an open file.
+    /// Returns a second handle of an open file.
     pub(crate) fn second(&self, fd: i32) -> Result<OpenFile, Errno> {
         self.copy(self.open_file(fd)?)
     }
@@ -299,7 +299,7 @@ impl Files {
         Ok(())
     }
 
-    /// The same files, open in a second process.
+    /// Returns the same files, for a child process.
     pub(crate) fn fork(&self) -> Result<Files, Errno> {
         let mut table = Vec::with_capacity(self.table.len());
         for entry in &self.table {
@@ -313,11 +313,11 @@ impl Files {
         }
         let current = self.copy(&self.current)?;
         let (view, program) = (Rc::clone(&self.view), Rc::clone(&self.program));
-        let Files { umask, most, inherited, .. } = *self;
-        Ok(Files { table, current, view, program, umask, most, inherited })
+        let Files { umask, host_limit, inherited, .. } = *self;
+        Ok(Files { table, current, view, program, umask, host_limit, inherited })
     }
 
-    /// Closes what is not to be kept for the next program.
+    /// Closes the descriptors with the close-on-exec flag.
     pub(crate) fn close_for_exec(&mut self) {
         for entry in &mut self.table {
             entry.take_if(|d| d.close_on_exec);
@@ -329,7 +329,7 @@ impl Files {
         self.table.clear();
     }
 
-    /// One more than the highest descriptor there may be.
+    /// Returns one more than the highest descriptor allowed.
     pub(crate) fn end(&self) -> i32 {
         self.table.len() as i32
     }

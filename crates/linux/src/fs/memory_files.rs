@@ -1,7 +1,7 @@
 //! Files in the memory of the simulated machine: those of `memfd_create`, and those below `/dev/shm`.
 //!
-//! The host keeps them, and their bytes count against the memory that the simulated machine has, as guest pages do:
-//! what does not fit is refused with `ENOSPC`.
+//! The host stores them, and their bytes count against the memory of the simulated machine, as guest pages do: what does not fit
+//! is refused with `ENOSPC`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -20,14 +20,14 @@ use crate::kernel::Kernel;
 /// Unit of `st_blocks` in bytes.
 const STAT_BLOCK: u64 = 512;
 
-/// A file of the host: device and inode.
+/// A host file: device and inode.
 type Identity = (u64, u64);
 
-/// Lets `change` write `bytes` bytes at `at`, or at the file's position. It gets the number of bytes that there is room
-/// for, of at least one if any are to be written; files elsewhere than in the simulated memory have room for all.
+/// Calls `change` to write `bytes` bytes at `at`, or at the file's position. It is passed the number of bytes for which there is
+/// room, at least one unless `bytes` is 0; files outside the simulated memory always have room for all.
 ///
 /// # Errors
-/// `ENOSPC` when there is room for none; those of `change`, and the host's.
+/// `ENOSPC` when there is no room; those of `change`, and the host's.
 pub(crate) fn growing<T>(
     mem: &mut Memory,
     file: &OpenFile,
@@ -59,30 +59,30 @@ fn allocated(stat: &Stat) -> u64 {
     stat.st_blocks as u64 * STAT_BLOCK
 }
 
-/// What a file holds, in bytes.
+/// The size of a file, in bytes.
 struct Held {
     /// Its length.
     size: u64,
-    /// What is allocated for it; less than its length when it has holes.
+    /// Bytes allocated for it; less than its length if it has holes.
     allocated: u64,
 }
 
 impl Held {
-    /// How many of `bytes` bytes from `start` on can be written for certain with `room` bytes more, where the host allocates
-    /// pages of `page` bytes. Where the holes are is not looked at.
+    /// Returns how many of `bytes` bytes from `start` on can certainly be written with `room` more bytes, if the host allocates
+    /// pages of `page` bytes. The positions of holes are not examined.
     fn fitting(&self, start: u64, bytes: u64, room: u64, page: u64) -> u64 {
         let room = room / page * page;
         let end = self.size.next_multiple_of(page);
         let holes = end.saturating_sub(self.allocated);
         // All holes are filled, and the file grows by the rest.
         let filled = (end + room).saturating_sub(holes + start);
-        // Every page of it is new.
+        // All its pages are new.
         let new = (start / page * page + room).saturating_sub(start);
         bytes.min(filled.max(new))
     }
 }
 
-/// Counts again what files in the simulated memory hold: system calls open and close, shorten and delete them.
+/// Recounts the bytes of files in the simulated memory: system calls open, close, truncate and delete them.
 pub(crate) fn recount(k: &mut Kernel<'_>) {
     let mut files = BTreeMap::new();
     for (open, mapped) in k.processes_files() {
@@ -99,9 +99,9 @@ pub(crate) fn recount(k: &mut Kernel<'_>) {
     k.mem.set_elsewhere(files.values().sum());
 }
 
-/// Adds the files of a folder and of those in it.
+/// Adds the files of a folder and its subfolders.
 fn add_named(folder: &Path, files: &mut BTreeMap<Identity, u64>) {
-    // A folder that the program may not read holds what it held open.
+    // If the program may not read a folder, its files still count while they are open.
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         match entry.metadata() {
             Ok(data) if data.is_dir() => add_named(&entry.path(), files),
@@ -124,21 +124,21 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_holes_can_be_written_again_without_room_but_not_grow() {
+    fn a_file_without_holes_can_be_overwritten_without_room_but_not_grow() {
         assert_eq!(dense(3).fitting(0, 3 * PAGE, 0, PAGE), 3 * PAGE);
         assert_eq!(dense(3).fitting(PAGE, 9 * PAGE, PAGE - 1, PAGE), 2 * PAGE);
         assert_eq!(dense(3).fitting(3 * PAGE, 1, PAGE - 1, PAGE), 0);
     }
 
     #[test]
-    fn a_file_grows_by_the_room_there_is_and_to_the_end_of_its_last_page() {
+    fn a_file_grows_by_the_room_available_and_to_the_end_of_its_last_page() {
         assert_eq!(dense(3).fitting(3 * PAGE, 9 * PAGE, 2 * PAGE, PAGE), 2 * PAGE);
         let begun = Held { size: PAGE + 1, allocated: 2 * PAGE };
         assert_eq!(begun.fitting(PAGE + 1, PAGE, 0, PAGE), PAGE - 1);
     }
 
     #[test]
-    fn holes_take_room_of_their_own() {
+    fn filling_holes_takes_room() {
         let sparse = Held { size: 100 * PAGE, allocated: 0 };
         assert_eq!(sparse.fitting(0, 50 * PAGE, 2 * PAGE, PAGE), 2 * PAGE);
         assert_eq!(sparse.fitting(PAGE + 5, 50 * PAGE, 2 * PAGE, PAGE), 2 * PAGE - 5);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_far_behind_the_end_takes_only_its_own_pages() {
+    fn a_write_far_beyond_the_end_takes_only_its_own_pages() {
         assert_eq!(dense(1).fitting(1 << 40, PAGE, PAGE, PAGE), PAGE);
     }
 }

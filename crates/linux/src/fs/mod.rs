@@ -1,4 +1,4 @@
-//! Files: descriptors, the tree of files that programs see, and waiting for the host's files.
+//! Files: descriptors, the file tree that programs see, and waiting for host files.
 
 pub(crate) mod attempt;
 pub(crate) mod files;

@@ -1,5 +1,5 @@
-//! Waiting for the host's files. No host call is made that could block: a thread waits until the host says that its
-//! descriptors are ready, and the others run on. Only when every thread waits does the simulator wait with them.
+//! Waiting for host files. No host call may block: a thread waits until the host reports its descriptors as ready, and the others
+//! continue. Only when every thread waits does the simulator wait, too.
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
@@ -10,13 +10,13 @@ use crate::kernel::Kernel;
 use crate::sched::wait::Wait;
 use crate::thread::Thread;
 
-/// Longest wait on the host before the driver is asked again whether to continue.
+/// Maximum wait on the host before the driver decides again whether to continue.
 pub(crate) const SLICE_NS: u64 = 100_000_000;
 
-/// A descriptor and what it is waited for.
+/// A descriptor and the events of interest.
 pub(crate) type Interest = (i32, PollFlags);
 
-/// Interests in snapshots.
+/// Serialises interests.
 pub(crate) mod interests {
     use rustix::event::PollFlags;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -33,7 +33,7 @@ pub(crate) mod interests {
     }
 }
 
-/// Asks the host, without waiting, which of these are ready for what.
+/// Polls the host for these descriptors, without blocking.
 ///
 /// # Errors
 /// `EBADF` when one is not open; the host's.
@@ -49,26 +49,26 @@ pub(crate) fn ready(files: &Files, interests: &[Interest]) -> Result<Vec<PollFla
 fn poll(list: &mut [PollFd<'_>], ns: u64) -> Result<usize, Errno> {
     let timeout = Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 };
     match rustix::event::poll(list, Some(&timeout)) {
-        // A signal to the simulator: as if nothing were ready yet.
+        // A signal to the simulator interrupted the call: nothing is ready yet.
         Err(Errno::INTR) => Ok(0),
         result => result,
     }
 }
 
 impl Kernel<'_> {
-    /// Whether anyone waits for descriptors.
+    /// Returns whether any thread waits for descriptors.
     pub(crate) fn files_are_waited_for(&self) -> bool {
         !self.system.cpus.no_files() && self.all_threads().any(Thread::waits_for_files)
     }
 
-    /// The open files of a thread's process.
+    /// Returns the open files of a thread's process.
     fn files_of(&self, thread: &Thread) -> Option<&Files> {
         self.all_processes().find(|process| process.pid == thread.pid).map(|process| &process.files)
     }
 }
 
-/// Marks the threads whose descriptors are ready, or whose attempts succeed. With `patience_ns`, waits that long for one of them
-/// in the host, at most [`SLICE_NS`], and less when there are attempts to make again. Whether there were any.
+/// Marks the threads whose descriptors are ready, or whose attempts succeed. With `patience_ns`, waits that long on the host, at
+/// most [`SLICE_NS`], and less when there are attempts to repeat. Returns whether any thread was marked.
 pub(crate) fn poke_ready(k: &mut Kernel<'_>, patience_ns: u64) -> bool {
     if !attempt::any(k) {
         return poke_polled(k, patience_ns);
@@ -91,7 +91,7 @@ fn poke_polled(k: &mut Kernel<'_>, patience_ns: u64) -> bool {
                     owners.push(thread.tid);
                     list.push(PollFd::from_borrowed_fd(host, events));
                 }
-                // Closed by another thread: the call says so.
+                // Closed by another thread: the call returns the error.
                 None => found.push(thread.tid),
             }
         }
@@ -106,7 +106,7 @@ fn poke_polled(k: &mut Kernel<'_>, patience_ns: u64) -> bool {
     !found.is_empty()
 }
 
-/// Whether someone waits for a file that the world outside the simulation can make ready.
+/// Returns whether a thread waits for a file that something outside the simulation can make ready.
 pub(crate) fn outside_can_help(k: &Kernel<'_>) -> bool {
     k.all_threads().any(|thread| {
         let interests = match thread.blocked.as_ref().map(|b| &b.wait) {

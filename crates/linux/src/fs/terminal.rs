@@ -1,4 +1,4 @@
-//! Programs at the host's terminal, which others may write to as well.
+//! Programs that share the host's terminal with other output.
 
 use std::fmt;
 
@@ -6,21 +6,21 @@ use rustix::fd::BorrowedFd;
 
 use crate::guest::Guest;
 
-/// Observer of the terminal, which writes to it as well. Called whenever a program is about to write there or to wait for input, and
-/// when it has read; with whether the cursor is at the beginning of a line afterwards.
+/// Observer of the terminal, which shares it with programs. Called before a program writes to it or waits for input, and after it
+/// has read; the argument is whether the cursor is then at the beginning of a line.
 pub type TerminalWatch = Box<dyn FnMut(bool)>;
 
-/// Who is told, if anybody.
+/// The observer, if any.
 #[derive(Default)]
 pub(crate) struct Terminal(Option<TerminalWatch>);
 
 impl Terminal {
-    /// From now on `watch` is told.
+    /// Sets the observer.
     pub(crate) fn watch(&mut self, watch: TerminalWatch) {
         self.0 = Some(watch);
     }
 
-    /// Tells that a program uses `file`, if that is a terminal.
+    /// Notifies the observer that a program uses `file`, if that is a terminal.
     pub(crate) fn used(&mut self, file: BorrowedFd<'_>, ends_line: bool) {
         if let Some(watch) = &mut self.0
             && rustix::termios::isatty(file)
@@ -37,7 +37,7 @@ impl fmt::Debug for Terminal {
 }
 
 impl Guest {
-    /// Lets `watch` know of what programs do at the host's terminal, which it writes to as well.
+    /// Sets the observer of programs' use of the host's terminal.
     pub fn watch_terminal(&mut self, watch: TerminalWatch) {
         self.system.terminal.watch(watch);
     }

@@ -4,11 +4,11 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::Mode;
 
-/// Rights that files which a process makes do not get.
+/// Permissions that new files of a process do not get.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Umask(Mode);
 
-/// The host's is one for all simulated processes, of whatever thread.
+/// Guards the host process's umask, which all simulated processes of all threads share.
 static HOST: Mutex<()> = Mutex::new(());
 
 impl Umask {
@@ -16,7 +16,7 @@ impl Umask {
         Umask(Mode::from_raw_mode(bits & 0o777))
     }
 
-    /// The one that programs start with.
+    /// Returns the initial umask of programs, which is the host's.
     pub(crate) fn of_host() -> Umask {
         let _alone = HOST.lock().unwrap_or_else(PoisonError::into_inner);
         let mode = rustix::process::umask(Mode::empty());
@@ -28,7 +28,7 @@ impl Umask {
         self.0.as_raw_mode()
     }
 
-    /// What `make` makes does not get the rights.
+    /// Calls `make` under this umask.
     pub(crate) fn making<T>(self, make: impl FnOnce() -> T) -> T {
         let _alone = HOST.lock().unwrap_or_else(PoisonError::into_inner);
         let before = rustix::process::umask(self.0);

@@ -1,5 +1,5 @@
-//! Pipes, sockets and other things of the host's kernel that programs make: what each can hold is charged until the last
-//! descriptor of it is closed.
+//! Pipes, sockets and other kernel objects that programs create on the host: the capacity of each is charged until its last
+//! descriptor is closed.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -13,33 +13,33 @@ use crate::fs::files::{Files, OpenFile};
 use crate::fs::vfs::Origin;
 use crate::kernel::Kernel;
 
-/// Device and inode of the host.
+/// Host device and inode.
 type Identity = (u64, u64);
 
-/// One of them, as long as a descriptor is open.
+/// One kernel object, while a descriptor is open.
 #[derive(Debug)]
 pub(crate) struct Channel {
     pub charge: Charge,
-    /// Only guest processes have it: nobody outside can end a wait for it.
+    /// Whether only guest processes use it, so that nothing outside can end a wait for it.
     pub own: bool,
 }
 
-/// Those that can be found again by what they are.
+/// Objects that can be looked up by their identity.
 #[derive(Default)]
 pub(crate) struct Channels {
     known: BTreeMap<Identity, Weak<Channel>>,
-    /// Number of entries at which those of closed ones are dropped.
+    /// Number of entries at which closed ones are removed.
     full: usize,
 }
 
 impl Channels {
-    /// Whether `channel` is found by what `file` is.
+    /// Returns whether `channel` is registered under the identity of `file`.
     pub(crate) fn is_known(&self, file: &OpenFile, channel: &Rc<Channel>) -> bool {
         let known = identity(file.host.as_fd()).ok().and_then(|identity| self.get(identity));
         known.is_some_and(|known| Rc::ptr_eq(&known, channel))
     }
 
-    /// From now on `channel` is found by what `file` is.
+    /// Registers `channel` under the identity of `file`.
     ///
     /// # Errors
     /// The host's.
@@ -60,7 +60,7 @@ impl Channels {
         self.known.insert(identity, Rc::downgrade(channel));
     }
 
-    /// Whether only guest processes have the file.
+    /// Returns whether only guest processes use the file.
     pub(crate) fn is_own(&self, file: BorrowedFd<'_>) -> bool {
         identity(file).is_ok_and(|identity| self.get(identity).is_some_and(|channel| channel.own))
     }
@@ -71,7 +71,7 @@ fn identity(file: BorrowedFd<'_>) -> Result<Identity, Errno> {
 }
 
 impl Kernel<'_> {
-    /// Charges for something new that holds up to `bytes` bytes and is found by its descriptor `file`.
+    /// Charges for a new object with a capacity of `bytes` bytes, registered under its descriptor `file`.
     ///
     /// # Errors
     /// `ENOMEM`; the host's.
@@ -82,7 +82,7 @@ impl Kernel<'_> {
         Ok(channel)
     }
 
-    /// Charges for something that no other descriptor leads to.
+    /// Charges for an object that no other descriptor refers to.
     ///
     /// # Errors
     /// `ENOMEM`.
@@ -91,7 +91,7 @@ impl Kernel<'_> {
         Ok(Rc::new(Channel { charge: self.system.budget.charge(bytes), own: false }))
     }
 
-    /// What a file that has just been opened by its name makes the host hold: a pipe its contents, a simulated file its text.
+    /// Charges for a file that has just been opened by name: a pipe for its contents, a simulated file for its text.
     ///
     /// # Errors
     /// `ENOMEM`; the host's.

@@ -1,4 +1,4 @@
-//! Futexes: the waiters, and what the end of a thread does to the locks it holds.
+//! Futexes: the waiters, and how the end of a thread affects the locks it holds.
 
 use fxscope_guestmem::Memory;
 use serde::{Deserialize, Serialize};
@@ -7,34 +7,34 @@ use crate::kernel::Kernel;
 use crate::sched::wait::{Blocked, Wait};
 use crate::thread::Thread;
 
-/// Bits of a lock word: the owner's thread number.
+/// Bits of a lock word: the owner's thread ID.
 pub(crate) const OWNER: u32 = 0x3fff_ffff;
 /// Bit of a lock word: the owner ended without unlocking.
 pub(crate) const OWNER_DIED: u32 = 0x4000_0000;
-/// Bit of a lock word: someone waits in the kernel.
+/// Bit of a lock word: a thread waits in the kernel.
 pub(crate) const WAITERS: u32 = 0x8000_0000;
-/// Every bit: a wake-up for everyone.
+/// All bits: wakes every waiter.
 pub(crate) const ANY: u32 = u32::MAX;
 
-/// Most entries of a robust list that are looked at (Linux's `ROBUST_LIST_LIMIT`): lists may be circular.
+/// Maximum number of robust list entries examined (Linux's `ROBUST_LIST_LIMIT`): lists may be circular.
 const ROBUST_LIMIT: usize = 2048;
 
-/// What makes two futex addresses the same futex.
+/// The identity of a futex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Key {
-    /// An address of one process.
+    /// A private address of one process.
     Private {
         /// The process.
         pid: u32,
         /// The address.
         address: u64,
     },
-    /// Memory that processes share: its physical address.
+    /// Memory shared by processes: its physical address.
     Shared(u64),
 }
 
 impl Key {
-    /// The futex at `address`; `private`: the program promises that no other process uses it.
+    /// Returns the key of the futex at `address`; `private`: the program guarantees that no other process uses it.
     pub(crate) fn of(mem: &Memory, pid: u32, address: u64, private: bool) -> Key {
         let shared = !private && mem.region_at(address).is_some_and(|r| r.shared);
         match mem.physical(address) {
@@ -44,7 +44,7 @@ impl Key {
     }
 }
 
-/// The threads that wait for `key`, first come first.
+/// Returns the threads that wait for `key`, in the order of arrival.
 fn waiters<'a>(k: &'a mut Kernel<'_>, key: Key, bits: u32, locks: bool) -> Vec<&'a mut Thread> {
     let waits = |thread: &&mut Thread| match &thread.blocked {
         Some(Blocked { wait: Wait::Futex { key: its, bitset, lock, .. }, .. }) => {
@@ -57,14 +57,14 @@ fn waiters<'a>(k: &'a mut Kernel<'_>, key: Key, bits: u32, locks: bool) -> Vec<&
     found
 }
 
-/// Wakes up to `count` threads that wait for `key` with one of `bits`; how many.
+/// Wakes up to `count` threads that wait for `key` with one of `bits`; returns their number.
 pub(crate) fn wake(k: &mut Kernel<'_>, key: Key, count: u64, bits: u32) -> u64 {
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     let chosen = waiters(k, key, bits, false).into_iter().take(count);
     chosen.map(|thread| thread.finish_call(0)).count() as u64
 }
 
-/// Makes up to `count` threads that wait for `from` wait for `to` (at `address`) instead; how many.
+/// Requeues up to `count` threads from `from` to `to` (at `address`); returns their number.
 pub(crate) fn requeue(k: &mut Kernel<'_>, from: Key, to: Key, address: u64, count: u64) -> u64 {
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     let chosen = waiters(k, from, ANY, false).into_iter().take(count);
@@ -76,8 +76,7 @@ pub(crate) fn requeue(k: &mut Kernel<'_>, from: Key, to: Key, address: u64, coun
     requeued.count() as u64
 }
 
-/// Gives a priority-inheritance lock that its owner has let go to the first thread that waits for it. The
-/// word to store there: 0 when nobody waits.
+/// Hands a released priority-inheritance lock to the first waiter. Returns the new lock word: 0 if nobody waits.
 pub(crate) fn hand_over(k: &mut Kernel<'_>, key: Key) -> u32 {
     let mut chosen = waiters(k, key, ANY, true);
     let Some((first, rest)) = chosen.split_first_mut() else { return 0 };
@@ -85,7 +84,7 @@ pub(crate) fn hand_over(k: &mut Kernel<'_>, key: Key) -> u32 {
     first.tid | if rest.is_empty() { 0 } else { WAITERS }
 }
 
-/// What the end of a thread does to the memory of its process.
+/// What remains to be done in the memory of a process when one of its threads ends.
 #[derive(Clone, Copy)]
 pub(crate) struct ExitWork {
     tid: u32,
@@ -94,18 +93,18 @@ pub(crate) struct ExitWork {
 }
 
 impl Thread {
-    /// What is to be done at its end, which is done once.
+    /// Takes the work to do at its end, which is done only once.
     pub(crate) fn take_exit_work(&mut self) -> ExitWork {
         let (robust_list, clear_tid) = (std::mem::take(&mut self.robust_list), std::mem::take(&mut self.clear_tid));
         ExitWork { tid: self.tid, robust_list, clear_tid }
     }
 }
 
-/// A thread of the process ends: marks the robust locks that it holds, clears its number and wakes who waits for that. Bad
-/// pointers are passed over, as Linux does.
+/// Performs the end of a thread of the process: marks the robust locks that it holds, clears its thread ID and wakes those who
+/// wait for that. Bad pointers are ignored, as under Linux.
 pub(crate) fn thread_ends(k: &mut Kernel<'_>, work: ExitWork) {
     if work.robust_list != 0 {
-        // A pointer that leads nowhere ends the walk.
+        // A bad pointer ends the walk.
         let _ = release_robust_locks(k, work.tid, work.robust_list);
     }
     let address = work.clear_tid;
@@ -115,7 +114,7 @@ pub(crate) fn thread_ends(k: &mut Kernel<'_>, work: ExitWork) {
     }
 }
 
-/// `struct robust_list_head`: first entry, distance from an entry to its lock word, entry being changed.
+/// Reads `struct robust_list_head`: first entry, offset from an entry to its lock word, entry being changed.
 fn release_robust_locks(k: &mut Kernel<'_>, tid: u32, head: u64) -> Result<(), fxscope_guestmem::MemFault> {
     let [mut entry, distance, pending]: [u64; 3] = k.mem.load(head)?;
     for _ in 0..ROBUST_LIMIT {
@@ -145,7 +144,7 @@ fn release_robust_lock(
     let word: u32 = k.mem.load(address)?;
     let key = Key::of(k.mem, k.process.pid, address, false);
     if word & OWNER != tid {
-        // It had let the lock go and not yet woken who waits for it.
+        // It had released the lock but not yet woken the next waiter.
         if word == 0 && !inherits {
             wake(k, key, 1, ANY);
         }

@@ -1,4 +1,4 @@
-//! What threads and processes meet through: futexes, pipes and sockets, the hardware barrier.
+//! Communication between threads and processes: futexes, pipes and sockets, the hardware barrier.
 
 pub(crate) mod barrier;
 pub(crate) mod channels;

@@ -1,4 +1,4 @@
-//! Address spaces as Linux sees them: what is mapped where, and which pages the modelled system has given it.
+//! Address spaces as Linux sees them: what is mapped where, and which pages the modelled system has allocated.
 
 use fxscope_guestmem::SpaceId;
 use serde::{Deserialize, Serialize};
@@ -13,10 +13,10 @@ pub(crate) struct AddressSpace {
     pub id: SpaceId,
     /// Which files are mapped where.
     pub mapped: MappedFiles,
-    /// Its pages as the modelled system has them.
+    /// Its pages in the modelled system.
     pub pages: Pages,
     /// First address of the heap.
     pub heap_start: u64,
-    /// Its current end.
+    /// Current end of the heap.
     pub brk: u64,
 }

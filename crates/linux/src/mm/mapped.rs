@@ -1,7 +1,7 @@
 //! Which files are mapped where: for `/proc/self/maps`, and for writing shared mappings back.
 //!
-//! Mappings are copies of the file's contents. Those of a shared mapping are written back when it is unmapped, with
-//! `msync`, and when the program ends. A file in the simulated memory takes room there beside its mappings.
+//! Mappings are copies of the file's contents. Those of a shared mapping are written back when it is unmapped, by `msync`, and
+//! when the program ends. A file in the simulated memory takes room there in addition to its mappings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hasher as _;
@@ -18,7 +18,7 @@ use crate::fs::memory_files;
 use crate::guest::Guest;
 
 impl Guest {
-    /// The host's paths of the files that are mapped now: before the first step the program and its interpreter.
+    /// Returns the host paths of the files that are mapped now: before the first step, the program and its interpreter.
     #[must_use]
     pub fn mapped_files(&self) -> Vec<PathBuf> {
         let paths: BTreeSet<&[u8]> = self.space().mapped.paths().collect();
@@ -29,7 +29,7 @@ impl Guest {
 /// A file, or a part of it, in memory.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Mapped {
-    /// Address behind the mapping.
+    /// Address after the mapping.
     pub end: u64,
     /// The file's path as the program sees it.
     pub path: Vec<u8>,
@@ -43,7 +43,7 @@ pub(crate) struct Mapped {
 }
 
 impl Mapped {
-    /// A private mapping of a program's own file, of which nothing else is known.
+    /// Returns a private mapping of a program's own file, of which nothing else is known.
     pub(crate) fn private(end: u64, path: Vec<u8>, offset: u64) -> Mapped {
         Mapped { end, path, offset, inode: 0, write_back: None, shared: false }
     }
@@ -54,13 +54,12 @@ impl Mapped {
 pub(crate) struct MappedFiles {
     /// By first address.
     files: BTreeMap<u64, Mapped>,
-    /// Pages of mappings that are written back, with a hash of their contents as the file has them: only pages that
-    /// the program changed are written.
+    /// Pages of mappings that are written back, with a hash of their contents in the file: only changed pages are written.
     clean: BTreeMap<u64, u64>,
 }
 
 impl MappedFiles {
-    /// Notes a new mapping at `start`, of which the range has been given to [`MappedFiles::remove`].
+    /// Records a new mapping at `start`; its range must have been passed to [`MappedFiles::remove`].
     pub(crate) fn insert(&mut self, mem: &mut Memory, start: u64, mapped: Mapped) {
         if mapped.write_back.is_some() {
             for page in (start..mapped.end).step_by(PAGE as usize) {
@@ -70,46 +69,46 @@ impl MappedFiles {
         self.files.insert(start, mapped);
     }
 
-    /// Number of mappings of files.
+    /// Returns the number of file mappings.
     pub(crate) fn len(&self) -> usize {
         self.files.len()
     }
 
-    /// Paths of all files, once for each mapping.
+    /// Iterates over the paths of all files, once per mapping.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &[u8]> {
         self.files.values().map(|mapped| &mapped.path[..])
     }
 
-    /// The files that changes of mappings go to.
+    /// Iterates over the files to which mappings are written back.
     pub(crate) fn written_back_to(&self) -> impl Iterator<Item = &OpenFile> {
         self.files.values().filter_map(|mapped| mapped.write_back.as_deref())
     }
 
-    /// The mappings that are written back: their first addresses and the files.
+    /// Iterates over the mappings that are written back: their first addresses and the files.
     pub(crate) fn written_back(&self) -> impl Iterator<Item = (u64, &OpenFile)> {
         self.files.iter().filter_map(|(&start, mapped)| Some((start, mapped.write_back.as_deref()?)))
     }
 
-    /// From now on the mapping at `start` is written back to `file`. `None`: there is none.
+    /// Makes the mapping at `start` write back to `file`. `None`: there is no such mapping.
     pub(crate) fn write_back_to(&mut self, start: u64, file: OpenFile) -> Option<()> {
         self.files.get_mut(&start)?.write_back = Some(Arc::new(file));
         Some(())
     }
 
-    /// The file mapped at an address; its offset is that of the address.
+    /// Returns the file mapped at an address; the offset is that of the address.
     pub(crate) fn at(&self, address: u64) -> Option<Mapped> {
         let (&start, mapped) = self.files.range(..=address).next_back()?;
         (address < mapped.end).then(|| Mapped { offset: mapped.offset + (address - start), ..mapped.clone() })
     }
 
-    /// The first address in `[start, end)` that belongs to a shared mapping of a file which was not opened for writing: it can
+    /// Returns the first address in `[start, end)` that belongs to a shared mapping of a file not opened for writing: it can
     /// never be made writable.
     pub(crate) fn first_unwritable(&self, start: u64, end: u64) -> Option<u64> {
         let unwritable = |(_, m): &(&u64, &Mapped)| m.end > start && m.shared && m.write_back.is_none();
         self.files.range(..end).find(unwritable).map(|(&first, _)| first.max(start))
     }
 
-    /// Forgets what is mapped in `[start, end)`, writing changes of shared mappings back.
+    /// Removes what is mapped in `[start, end)`, writing changes of shared mappings back.
     pub(crate) fn remove(&mut self, mem: &mut Memory, start: u64, end: u64) {
         self.split(start);
         self.split(end);
@@ -118,7 +117,7 @@ impl MappedFiles {
         self.clean.retain(|&page, _| page < start || page >= end);
     }
 
-    /// Moves what is noted for `[from, from + len)` to `to`.
+    /// Moves the records of `[from, from + len)` to `to`.
     pub(crate) fn move_range(&mut self, from: u64, len: u64, to: u64) {
         self.split(from);
         self.split(from + len);
@@ -136,16 +135,16 @@ impl MappedFiles {
         }
     }
 
-    /// Writes the pages of shared mappings in `[start, end)` to their files, without making the files longer.
+    /// Writes the pages of shared mappings in `[start, end)` to their files, without extending the files.
     ///
     /// # Errors
-    /// The host's; `ENOSPC` when a file in the simulated memory finds no room there.
+    /// The host's; `ENOSPC` when there is no room for a file in the simulated memory.
     pub(crate) fn write_back(&mut self, mem: &mut Memory, start: u64, end: u64) -> Result<(), Errno> {
         self.write_pages(mem, start, end, false)
     }
 
-    /// The same for pages that this address space needs no longer: the room of each is there for its copy in the file. What
-    /// cannot be written is lost, as under Linux when nobody asks with `msync`.
+    /// The same for pages that this address space no longer needs: the room of each is available for its copy in the file. Errors
+    /// are ignored, as under Linux without `msync`.
     pub(crate) fn give_back(&mut self, mem: &mut Memory, start: u64, end: u64) {
         let _ = self.write_pages(mem, start, end, true);
     }
@@ -172,7 +171,7 @@ impl MappedFiles {
         Ok(())
     }
 
-    /// Makes `at` a boundary between two mappings, if it lies inside one.
+    /// Makes `at` a boundary between two mappings if it lies inside one.
     fn split(&mut self, at: u64) {
         let Some((&start, mapped)) = self.files.range_mut(..at).next_back() else { return };
         if mapped.end > at {
@@ -183,7 +182,7 @@ impl MappedFiles {
     }
 }
 
-/// A hash of a page's contents; `None`: nothing is there, or the program may not read it.
+/// Returns a hash of a page's contents; `None`: nothing is there, or the program may not read it.
 fn page_hash(mem: &mut Memory, page: u64) -> Option<u64> {
     mem.physical(page)?;
     let mut content = vec![0; PAGE as usize];

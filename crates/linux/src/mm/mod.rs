@@ -1,4 +1,4 @@
-//! Address spaces: what is mapped, and the pages that the modelled system gives to it.
+//! Address spaces: what is mapped, and the pages that the modelled system allocates.
 
 pub(crate) mod address_space;
 pub(crate) mod mapped;

@@ -4,10 +4,10 @@ use bytemuck::Pod;
 use fxscope_guestmem::Memory;
 use rustix::io::Errno;
 
-/// Longest path in bytes, its terminating zero included.
+/// Maximum length of a path in bytes, including its terminating zero.
 const PATH_MAX: usize = 4096;
 
-/// Longest argument of a program in bytes (Linux's `MAX_ARG_STRLEN` with 64 KiB pages).
+/// Maximum length of a program's argument in bytes (Linux's `MAX_ARG_STRLEN` with 64 KiB pages).
 const ARGUMENT_MAX: usize = 32 << 16;
 
 pub(crate) fn read<T: Pod>(mem: &mut Memory, addr: u64) -> Result<T, Errno> {
@@ -33,17 +33,17 @@ pub(crate) fn write_bytes(mem: &mut Memory, addr: u64, bytes: &[u8]) -> Result<(
     mem.write(addr, bytes).map_err(|_| Errno::FAULT)
 }
 
-/// A path or another string that ends with a zero byte.
+/// Reads a path or another string terminated by a zero byte.
 pub(crate) fn string(mem: &mut Memory, addr: u64) -> Result<Vec<u8>, Errno> {
     bounded_string(mem, addr, PATH_MAX).and_then(|text| text.ok_or(Errno::NAMETOOLONG))
 }
 
-/// An argument or a variable of a program: a string of any reasonable length.
+/// Reads an argument or environment variable of a program: a string of any reasonable length.
 pub(crate) fn long_string(mem: &mut Memory, addr: u64) -> Result<Vec<u8>, Errno> {
     bounded_string(mem, addr, ARGUMENT_MAX).and_then(|text| text.ok_or(Errno::TOOBIG))
 }
 
-/// A string of less than `most` bytes; `None`: it is longer.
+/// Reads a string of less than `most` bytes; `None`: it is longer.
 fn bounded_string(mem: &mut Memory, addr: u64, most: usize) -> Result<Option<Vec<u8>>, Errno> {
     let mut text = Vec::new();
     loop {

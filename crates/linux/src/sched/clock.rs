@@ -1,4 +1,4 @@
-//! Where the program's clocks get their time from.
+//! Sources of time for the program's clocks.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -6,10 +6,10 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClockSource {
-    /// Simulated time, which the driver of the run sets: the same on every run.
+    /// Simulated time, set by the driver of the run: the same in every run.
     #[default]
     Simulated,
-    /// The host's time. Runs do not repeat exactly, and sleeping takes as long as it says.
+    /// The host's time. Runs are not reproducible, and sleeping takes real time.
     Host,
 }
 
@@ -23,13 +23,13 @@ impl HostClock {
         HostClock { start: Instant::now() }
     }
 
-    /// Time since the start in ns.
+    /// Returns the time since the start in ns.
     pub(crate) fn now_ns(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 }
 
-/// The host's time of day in ns since 1970; 0 when it is set to an earlier one.
+/// Returns the host's time of day in ns since 1970; 0 if it is set to an earlier time.
 pub(crate) fn unix_ns() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX))
 }

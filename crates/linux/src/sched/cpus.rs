@@ -1,13 +1,12 @@
 //! Per-CPU scheduling: which thread runs on which CPU.
 //!
-//! In functional runs all threads take turns, and a thread's CPU is only a number that it can ask for. In timed runs each
-//! CPU has a run queue ([`Guest::spread`]): the first thread of the queue runs for a time slice, and the driver chooses
-//! which CPU runs next ([`Guest::enter`]).
+//! In functional runs all threads run in turn, and a thread's CPU is only a number that it can query. In timed runs each CPU has
+//! a run queue ([`Guest::spread`]): the first thread of the queue runs for a time slice, and the driver chooses which CPU runs
+//! next ([`Guest::enter`]).
 //!
 //! Where Linux is free to choose, the rules are these. A new thread goes to the CPU with the fewest threads, preferring its
-//! parent's memory node and then the lowest number. A thread that wakes up returns to its CPU, unless that CPU has a ready
-//! thread and another CPU has none. An idle CPU takes a thread from the longest queue. Otherwise only `sched_setaffinity`
-//! moves threads.
+//! parent's memory node and then the lowest number. A thread that wakes up returns to its CPU, unless that CPU has a ready thread
+//! and another CPU has none. An idle CPU takes a thread from the longest queue. Otherwise only `sched_setaffinity` moves threads.
 
 use std::ops::Range;
 
@@ -27,31 +26,31 @@ use crate::thread::Thread;
 /// a machine of eight CPUs or more (`sched_min_granularity_ns`, 0.75 ms times four).
 pub const SLICE_NS: u64 = 3_000_000;
 
-/// A thread's place in a run queue.
+/// A thread's position in a run queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Queued {
-    /// The queue is in ascending order of this.
+    /// The queue is sorted by this in ascending order.
     pub turn: u64,
     /// Simulated time from which the thread could run, ns.
     pub since_ns: u64,
-    /// It waited with `WFE`, on its core: the kernel does not have to wake it.
+    /// Whether it waited with `WFE`, on its core, so that the kernel need not wake it.
     pub on_core: bool,
 }
 
-/// A CPU and what is known of its run queue. The threads of the queue are those with this CPU and a [`Queued`].
+/// A CPU and the state of its run queue. The threads of the queue are those with this CPU and a [`Queued`].
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct RunQueue {
     place: CpuPlace,
-    /// The thread that ran there last: its number, and its entry as long as it exists.
+    /// The thread that ran there last: its number, and its entry while it exists.
     tid: u32,
     thread: Id<Thread>,
-    /// The thread that the driver knows to be running there.
+    /// The running thread last reported to the driver.
     announced: u32,
-    /// End of the time slice of the thread that runs there, ns.
+    /// End of the time slice of the running thread, ns.
     slice_end_ns: u64,
-    /// The earliest time from which one of its threads could have run, ns; [`FOR_EVER`] when it has none.
+    /// The earliest time from which one of its threads could have run, ns; [`FOR_EVER`] if there is none.
     ready_ns: u64,
-    /// That thread waited with `WFE`.
+    /// Whether that thread waited with `WFE`.
     on_core: bool,
     /// Whether the running thread is the only one of this queue, and [`Cpus::changes`] when that was found.
     alone: Option<(u64, bool)>,
@@ -65,34 +64,34 @@ pub(crate) struct Cpus {
     /// The active CPU: the one whose thread is the running one.
     active: usize,
     turns: u64,
-    /// Counts changes of what the driver is told.
+    /// Counts changes of the state that the driver sees.
     changes: u64,
-    /// Times at which the same threads are ready as when all were last examined, the running one aside, unless something
-    /// has been done to them since ([`Cpus::invalidate`]).
+    /// Times at which the same threads are ready as when all were last examined, except the running one, unless their state has
+    /// been changed since ([`Cpus::invalidate`]).
     unchanged: Range<u64>,
-    /// Whether any thread waited for descriptors then.
+    /// Whether any thread waited for descriptors at that time.
     files: bool,
 }
 
 impl Cpus {
-    /// Something may have been done to threads other than the running one: they must be examined again.
+    /// Threads other than the running one may have changed: examines them again.
     pub(crate) fn invalidate(&mut self) {
         self.unchanged = 0..0;
     }
 
-    /// Whether it is certain that no thread waits for descriptors.
+    /// Returns whether it is certain that no thread waits for descriptors.
     #[inline(always)]
     pub(crate) fn no_files(&self) -> bool {
         !self.unchanged.is_empty() && !self.files
     }
 
-    /// Whether each CPU has a run queue, as in timed runs.
+    /// Returns whether each CPU has a run queue, as in timed runs.
     #[inline(always)]
     pub(crate) fn are_separate(&self) -> bool {
         !self.queues.is_empty()
     }
 
-    /// End of the time slice of the running thread, ns.
+    /// Returns the end of the time slice of the running thread, ns.
     #[inline(always)]
     pub(crate) fn slice_end_ns(&self) -> u64 {
         self.queues.get(self.active).map_or(FOR_EVER, |queue| queue.slice_end_ns)
@@ -109,7 +108,7 @@ impl Cpus {
 }
 
 impl Platform {
-    /// Of the CPUs of `affinity`, the one with the fewest threads, preferring the memory node of CPU `near`.
+    /// Returns the CPU of `affinity` with the fewest threads, preferring the memory node of CPU `near`.
     fn emptiest_cpu(&self, affinity: &[u64], near: u32, threads_on: impl Fn(u32) -> usize) -> u32 {
         let near = self.node_of(near);
         let allowed = self.cpus.iter().filter(|place| allows(affinity, place.cpu));
@@ -119,12 +118,12 @@ impl Platform {
 }
 
 impl Kernel<'_> {
-    /// Number of threads whose CPU is `cpu`.
+    /// Returns the number of threads whose CPU is `cpu`.
     fn threads_on(&self, cpu: u32) -> usize {
         self.all_threads().filter(|thread| !thread.ended && thread.cpu_number == cpu).count()
     }
 
-    /// Moves the thread `tid`, or the running one for 0, to another CPU if its affinity no longer has its own.
+    /// Moves the thread `tid`, or the running one for 0, to another CPU if its affinity no longer includes its own.
     pub(crate) fn move_to_allowed_cpu(&mut self, tid: u64) {
         let thread = self.other_threads.iter().find(|other| tid == u64::from(other.tid)).unwrap_or(self.thread);
         let (own, last) = (thread.tid, thread.cpu_number);
@@ -138,13 +137,13 @@ impl Kernel<'_> {
         self.system.cpus_stale = true;
     }
 
-    /// The CPU of a new thread with this affinity whose parent is the running one.
+    /// Returns the CPU of a new thread with this affinity whose parent is the running one.
     pub(crate) fn cpu_of_new(&self, affinity: &[u64]) -> u32 {
         self.system.platform.emptiest_cpu(affinity, self.thread.cpu_number, |cpu| self.threads_on(cpu))
     }
 }
 
-/// Whether an affinity mask has a CPU.
+/// Returns whether an affinity mask includes a CPU.
 pub(crate) fn allows(affinity: &[u64], cpu: u32) -> bool {
     affinity.get(cpu as usize / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 1)
 }
@@ -156,7 +155,7 @@ pub struct CpuState {
     pub place: CpuPlace,
     /// Simulated time in ns from which one of its threads could have run; `None`: none is ready.
     pub ready_ns: Option<u64>,
-    /// That thread waited with `WFE`, on its core: it continues without being woken by the kernel.
+    /// Whether that thread waited with `WFE`, on its core: it continues without being woken by the kernel.
     pub on_core: bool,
 }
 
@@ -184,7 +183,7 @@ impl Guest {
         self.queue_ready();
     }
 
-    /// The CPUs, by ascending number.
+    /// Iterates over the CPUs, by ascending number.
     pub fn cpus(&self) -> impl Iterator<Item = CpuState> + '_ {
         self.system.cpus.queues.iter().map(|queue| CpuState {
             place: queue.place,
@@ -193,35 +192,35 @@ impl Guest {
         })
     }
 
-    /// A number that changes whenever [`Guest::cpus`] may.
+    /// Returns a number that changes whenever [`Guest::cpus`] may have changed.
     #[inline(always)]
     #[must_use]
     pub fn cpu_changes(&self) -> u64 {
         self.system.cpus.changes
     }
 
-    /// Whether a trap of the running thread is pending until the next step.
+    /// Returns whether a trap of the running thread is pending until the next step.
     #[inline(always)]
     #[must_use]
     pub fn has_trap(&self) -> bool {
         self.thread().trap.is_some()
     }
 
-    /// Whether the running thread is between a load-exclusive and its store-exclusive.
+    /// Returns whether the running thread is between a load-exclusive and its store-exclusive.
     #[inline(always)]
     #[must_use]
     pub fn in_exclusive(&self) -> bool {
         self.thread().cpu.monitor.is_some()
     }
 
-    /// With `hold`, a step stops before a block that synchronises with other threads ([`Step::Synchronises`]).
+    /// With `hold`, makes a step stop before a block that synchronises with other threads ([`Step::Synchronises`]).
     #[inline(always)]
     pub fn hold(&mut self, hold: bool) {
         self.held = hold;
     }
 
-    /// Makes CPU `index` of [`Guest::cpus`] the active one. Its time is `now_ns`, which may be earlier than that of the CPU
-    /// that was active.
+    /// Makes CPU `index` of [`Guest::cpus`] the active one. Its time is `now_ns`, which may be earlier than that of the
+    /// previously active CPU.
     pub fn enter(&mut self, index: usize, now_ns: u64) {
         self.account();
         let cpus = &mut self.system.cpus;
@@ -241,37 +240,37 @@ impl Guest {
         self.deadline = 0;
     }
 
-    /// The thread to run on a CPU, other than the running one: the one that ran there last, or the first of its queue.
+    /// Returns the thread to run on a CPU, other than the running one: the one that ran there last, or the first of its queue.
     fn thread_of(&self, queue: &RunQueue) -> Option<Id<Thread>> {
         let is_its = |t: &Thread| t.tid == queue.tid && t.cpu_number == queue.place.cpu && t.queued.is_some();
         let last = self.threads.get(queue.thread).is_some_and(is_its) && queue.thread != self.running;
         if last { Some(queue.thread) } else { self.first_queued() }
     }
 
-    /// The running thread, which has just been chosen, counts as running since `ns`.
+    /// Counts the running thread, which has just been chosen, as running since `ns`.
     pub fn has_run_since(&mut self, ns: u64) {
         self.system.accounted_ns = ns;
     }
 
-    /// Does what must be done before the next block, if anything. `Some`: that was a step of its own.
+    /// Does what must be done before the next block, if anything. `Some`: that was a step by itself.
     #[inline(always)]
     pub fn attend_due<E: Engine>(&mut self, code: &mut Code<E>) -> Option<Step> {
         if self.instructions >= self.deadline { self.attend(code) } else { None }
     }
 
-    /// The block that the next step executes if nothing must be done first. `None`: no code can be fetched there.
+    /// Returns the block that the next step executes if nothing must be done first. `None`: code cannot be fetched there.
     #[inline(always)]
     pub fn next_block<E: Engine>(&mut self, code: &mut Code<E>) -> Option<BlockId> {
         code.next_of(&self.threads[self.running], &mut self.memory, &mut self.processes).ok()
     }
 
-    /// Whether there is only one process.
+    /// Returns whether there is only one process.
     #[must_use]
     pub fn is_alone(&self) -> bool {
         self.processes.len() == 1
     }
 
-    /// The first thread of the active CPU's queue, other than the running one.
+    /// Returns the first thread of the active CPU's queue, other than the running one.
     fn first_queued(&self) -> Option<Id<Thread>> {
         let others =
             self.threads.iter().filter(|(id, thread)| *id != self.running && self.system.cpus.is_on_active(thread));
@@ -294,7 +293,7 @@ impl Guest {
         let mut k = self.kernel();
         if k.files_are_waited_for() && poke_ready(&mut k, 0) {
             self.system.cpus.invalidate();
-            // The running thread may be one of those that were waiting.
+            // The running thread may be among those that were waiting.
             self.settle_ready();
         }
         self.queue_ready();
@@ -306,7 +305,7 @@ impl Guest {
         let slice_over = yielded || now_ns >= cpus.slice_end_ns();
         if can_run && !slice_over {
             self.renew_slice(false);
-            return Some(Turn::GoOn);
+            return Some(Turn::Continue);
         }
         if can_run && let Some(queued) = &mut thread.queued {
             queued.turn = cpus.next_turn();
@@ -314,14 +313,14 @@ impl Guest {
         match self.first_queued() {
             Some(next) => {
                 self.run_on_active(next);
-                // What is between a load-exclusive and its store-exclusive must not be seen as undisturbed.
+                // A switch between a load-exclusive and its store-exclusive must make the store fail.
                 self.thread_mut().cpu.monitor = None;
                 self.renew_slice(true);
                 None
             }
             None if can_run => {
                 self.renew_slice(true);
-                Some(Turn::GoOn)
+                Some(Turn::Continue)
             }
             None => Some(Turn::Stop(Step::Idle)),
         }
@@ -341,7 +340,7 @@ impl Guest {
         };
     }
 
-    /// Whether the running thread is the only one of the active CPU's queue.
+    /// Returns whether the running thread is the only one of the active CPU's queue.
     fn is_alone_on_active(&mut self) -> bool {
         let cpus = &self.system.cpus;
         let (changes, known) = (cpus.changes, cpus.queues[cpus.active].alone);
@@ -356,12 +355,12 @@ impl Guest {
         alone
     }
 
-    /// Threads that have become ready enter run queues; threads that are no longer ready leave them.
+    /// Adds threads that have become ready to run queues; removes threads that are no longer ready.
     pub(crate) fn queue_ready(&mut self) {
         let now_ns = self.system.now_ns;
         let thread = &self.threads[self.running];
-        let goes_on = thread.can_run() && thread.queued.is_some();
-        if goes_on && self.system.cpus.unchanged.contains(&now_ns) && !self.system.cpus_stale {
+        let stays_queued = thread.can_run() && thread.queued.is_some();
+        if stays_queued && self.system.cpus.unchanged.contains(&now_ns) && !self.system.cpus_stale {
             return;
         }
         let process = thread.process;
@@ -373,7 +372,7 @@ impl Guest {
             if thread.process == process {
                 thread.look_at_monitor(&mut self.memory);
             }
-            unchanged = thread.stays_so(now_ns, unchanged);
+            unchanged = thread.unchanged_during(now_ns, unchanged);
             files |= thread.waits_for_files();
             let ready = !thread.ended && thread.has_work(now_ns);
             if !ready {
@@ -392,11 +391,11 @@ impl Guest {
             while let Some((id, cpu)) = self.overdue_move() {
                 self.pull(id, cpu);
             }
-            self.tell_driver();
+            self.update_driver_view();
         }
     }
 
-    /// A thread enters the queue of its CPU or of a better one.
+    /// Adds a thread to the queue of its CPU or of a better one.
     fn enqueue(&mut self, id: Id<Thread>) {
         let now_ns = self.system.now_ns;
         let thread = &self.threads[id];
@@ -416,8 +415,8 @@ impl Guest {
         thread.queued = Some(Queued { turn, since_ns, on_core });
     }
 
-    /// A queued thread to move to an idle CPU that it may run on, and that CPU: from the longest queue, the thread that has
-    /// waited longest.
+    /// Returns a queued thread to move to an idle CPU that it may run on, and that CPU: from the longest queue, the thread that
+    /// has waited longest.
     fn overdue_move(&self) -> Option<(Id<Thread>, u32)> {
         let queues = &self.system.cpus.queues;
         let queued = || self.threads.iter().filter_map(|(id, t)| Some((id, t, t.queued?)));
@@ -436,7 +435,7 @@ impl Guest {
             let RunQueue { place, tid, .. } = queues[queue];
             let mut line: Vec<_> = queued().filter(|(_, t, _)| t.cpu_number == place.cpu).collect();
             line.sort_by_key(|(_, thread, queued)| (thread.tid != tid, queued.turn));
-            // The first one runs, or is about to.
+            // The first one is running, or about to run.
             line[1..].iter().find_map(|&(id, thread, _)| {
                 let free =
                     (0..queues.len()).filter(|&l| lines[l] == 0 && allows(&thread.affinity, queues[l].place.cpu));
@@ -456,8 +455,8 @@ impl Guest {
         thread.cpu.monitor = None;
     }
 
-    /// Updates what the driver sees of the CPUs.
-    fn tell_driver(&mut self) {
+    /// Updates the state of the CPUs that the driver sees.
+    fn update_driver_view(&mut self) {
         let cpus = &mut self.system.cpus;
         for queue in &mut cpus.queues {
             queue.ready_ns = FOR_EVER;
@@ -472,12 +471,12 @@ impl Guest {
         cpus.changes += 1;
     }
 
-    /// No thread is ready on any CPU: what the driver must do.
+    /// Returns what the driver must do when no thread is ready on any CPU.
     pub fn wait(&mut self) -> Step {
         if self.end.is_some() { Step::Ended } else { self.idle() }
     }
 
-    /// It is `now_ns` on all CPUs, which were idle: wakes what is due.
+    /// Sets the time of all CPUs, which were idle, to `now_ns` and wakes the threads that are due.
     pub fn wake_due(&mut self, now_ns: u64) {
         self.account();
         self.set_now_ns(now_ns.max(self.system.now_ns));
@@ -488,10 +487,10 @@ impl Guest {
     }
 }
 
-/// What comes next on a CPU.
+/// What happens next on a CPU.
 pub(crate) enum Turn {
     /// The running thread continues.
-    GoOn,
+    Continue,
     /// The driver must do something.
     Stop(Step),
 }

@@ -1,4 +1,4 @@
-//! Which thread runs, on which CPU, and until when the others wait.
+//! Which thread runs, on which CPU, and how long the others wait.
 
 pub(crate) mod clock;
 pub(crate) mod cpus;

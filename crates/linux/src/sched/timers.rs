@@ -1,4 +1,4 @@
-//! Timers of a process. They follow its clocks: simulated time, or the time it has spent running.
+//! Timers of a process. They use its clocks: simulated time, or its CPU time.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,17 +8,17 @@ use crate::process::Process;
 use crate::sched::wait::FOR_EVER;
 use crate::signal::{self, Origin, SigInfo, code};
 
-/// What a timer counts.
+/// The clock of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Counts {
-    /// Time since the start of the run; points in time are given on the real-time clock or on the monotonic one.
+    /// Time since the start of the run; absolute times are on the real-time clock or on the monotonic one.
     Time { realtime: bool },
-    /// Time that the process spends running.
+    /// CPU time of the process.
     Running,
 }
 
 impl Counts {
-    /// The time of what is counted, in ns, when it is `now_ns` and the process has run for `cpu_ns`.
+    /// Returns its current value in ns, when it is `now_ns` and the process has used `cpu_ns` of CPU time.
     fn clock(self, now_ns: u64, cpu_ns: u64) -> u64 {
         match self {
             Counts::Time { .. } => now_ns,
@@ -26,7 +26,7 @@ impl Counts {
         }
     }
 
-    /// A point in time as the program gives it, in ns of what is counted.
+    /// Converts an absolute time given by the program to ns of this clock.
     pub(crate) fn since_start(self, at_ns: u64, start_unix_ns: u64) -> u64 {
         let realtime = self == Counts::Time { realtime: true };
         if realtime { at_ns.saturating_sub(start_unix_ns) } else { at_ns }
@@ -51,27 +51,27 @@ pub(crate) enum Notify {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Timer {
     pub counts: Counts,
-    /// When it expires, in ns of what it counts; [`FOR_EVER`]: it is not armed.
+    /// Expiration in ns of its clock; [`FOR_EVER`]: it is not armed.
     pub at_ns: u64,
-    /// Time between later expirations in ns, or 0 for none.
+    /// Interval of later expirations in ns, or 0 for none.
     pub interval_ns: u64,
     pub notify: Notify,
-    /// Expirations that were missed before the last signal.
+    /// Number of expirations missed before the last signal.
     pub overrun: u32,
 }
 
 impl Timer {
-    /// A timer that is not armed.
+    /// Returns a timer that is not armed.
     pub(crate) fn new(counts: Counts, notify: Notify) -> Timer {
         Timer { counts, at_ns: FOR_EVER, interval_ns: 0, notify, overrun: 0 }
     }
 
-    /// How long until it expires when `now_ns` is the time of what it counts; 0: not armed.
+    /// Returns the time until it expires when its clock is `now_ns`; 0: not armed.
     pub(crate) fn left(&self, now_ns: u64) -> u64 {
         if self.at_ns == FOR_EVER { 0 } else { self.at_ns.saturating_sub(now_ns).max(1) }
     }
 
-    /// Expires, if it is time. Whether it did.
+    /// Expires it, if it is due. Returns whether it did.
     fn expire(&mut self, now_ns: u64) -> bool {
         if self.at_ns > now_ns {
             return false;
@@ -87,14 +87,14 @@ impl Timer {
     }
 }
 
-/// `setitimer`'s timers: real, virtual, profiling.
+/// Number of `setitimer`'s timers: real, virtual, profiling.
 pub(crate) const ALARMS: usize = 3;
 
 /// The timers of a process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Timers {
     pub alarms: [Timer; ALARMS],
-    /// Those of `timer_create`, by number.
+    /// Timers of `timer_create`, by number.
     pub numbered: Vec<Option<Timer>>,
 }
 
@@ -116,9 +116,9 @@ impl Timers {
 }
 
 impl Process {
-    /// The earliest simulated time at which one of its timers may expire, when it is `now_ns` and its threads have run for
-    /// `cpu_ns`. Timers that count time spent running are left out unless it `runs`; they cannot expire sooner than if it
-    /// ran on.
+    /// Returns the earliest simulated time at which one of its timers may expire, when it is `now_ns` and its threads have used
+    /// `cpu_ns` of CPU time. Timers of CPU time are ignored unless it `runs`; they cannot expire sooner than if it continued to
+    /// run.
     fn next_timer(&self, now_ns: u64, cpu_ns: u64, runs: bool) -> u64 {
         let armed = self.timers.all().filter(|t| t.at_ns != FOR_EVER);
         let times = armed.filter(|t| runs || t.counts != Counts::Running).map(|t| {
@@ -128,7 +128,7 @@ impl Process {
         times.min().unwrap_or(FOR_EVER)
     }
 
-    /// Signals of the timers that have expired, with the thread they are for.
+    /// Returns the signals of the timers that have expired, with the thread they are for.
     fn expired(&mut self, now_ns: u64, cpu_ns: u64) -> Vec<(SigInfo, Option<u32>)> {
         let mut signals = Vec::new();
         let numbered = self.timers.numbered.iter_mut().enumerate().filter_map(|(id, t)| Some((id, t.as_mut()?)));
@@ -153,7 +153,7 @@ impl Process {
 }
 
 impl Kernel<'_> {
-    /// The time of what a timer of the running process counts, in ns.
+    /// Returns the current value of a clock of the running process, in ns.
     pub(crate) fn timer_clock(&self, counts: Counts) -> u64 {
         counts.clock(self.system.now_ns, self.cpu_ns())
     }
@@ -187,7 +187,7 @@ impl Guest {
         self.kernel().expire_timers();
     }
 
-    /// The earliest time at which a timer of any process may expire.
+    /// Returns the earliest time at which a timer of any process may expire.
     pub(crate) fn next_timer(&self, runs: bool) -> u64 {
         let (now_ns, running) = (self.system.now_ns, self.threads[self.running].process);
         let times = self.processes.iter().map(|(id, process)| match id == running {

@@ -1,6 +1,6 @@
-//! Which thread runs. One host thread runs all guest threads. In functional runs they take turns, each for [`QUANTUM`]
-//! instructions or until it waits, yields or ends; in timed runs, `cpus` chooses among the threads of a CPU. Nothing depends
-//! on the host, so that a run can be repeated exactly.
+//! Thread selection. One host thread runs all guest threads. In functional runs they run in turn, each for [`QUANTUM`]
+//! instructions or until it waits, yields or ends; in timed runs, `cpus` chooses among the threads of a CPU. Nothing depends on
+//! the host, so runs are reproducible.
 
 use std::ops::Range;
 
@@ -16,36 +16,36 @@ use crate::sched::wait::{Blocked, FOR_EVER, Wait};
 use crate::table::Id;
 use crate::thread::Thread;
 
-/// Instructions that a thread runs before other ready threads in functional runs: enough to make the cost of switches
-/// negligible, and few enough that a spinning thread does not delay the others for long.
+/// Instructions that a thread runs before other ready threads in functional runs: enough to make the cost of switches negligible,
+/// and few enough that a spinning thread does not delay the others for long.
 pub const QUANTUM: u64 = 1 << 14;
 
 impl Thread {
-    /// Whether it neither waits nor has ended.
+    /// Returns whether it neither waits nor has ended.
     pub(crate) fn can_run(&self) -> bool {
         self.blocked.is_none() && !self.ended
     }
 
-    /// Whether it waits for this.
+    /// Returns whether it waits for this.
     pub(crate) fn waits_for(&self, wait: &Wait) -> bool {
         self.blocked.as_ref().is_some_and(|blocked| blocked.wait == *wait)
     }
 
-    /// Whether it can run, or must be examined.
+    /// Returns whether it can run, or must be examined.
     pub(crate) fn has_work(&self, now_ns: u64) -> bool {
         self.blocked.as_ref().is_none_or(|b| self.poked || b.until_ns <= now_ns)
     }
 
-    /// Whether it waits for descriptors or for something else on the host.
+    /// Returns whether it waits for descriptors or for something else on the host.
     pub(crate) fn waits_for_files(&self) -> bool {
         matches!(self.blocked, Some(Blocked { wait: Wait::Files(_) | Wait::Attempt(_), .. }))
     }
 
-    /// The part of `times`, around `now_ns`, for which [`Thread::has_work`] returns what it returns now, unless something is
-    /// done to the thread.
-    pub(crate) fn stays_so(&self, now_ns: u64, times: Range<u64>) -> Range<u64> {
+    /// Returns the part of `times`, around `now_ns`, for which [`Thread::has_work`] returns the same as now, unless the thread's
+    /// state is changed.
+    pub(crate) fn unchanged_during(&self, now_ns: u64, times: Range<u64>) -> Range<u64> {
         match &self.blocked {
-            // What its monitor watches may change at any time.
+            // The memory that its monitor watches may change at any time.
             Some(Blocked { wait: Wait::Event(Some(_)), .. }) if !self.ended => 0..0,
             Some(b) if b.until_ns <= now_ns => times.start.max(b.until_ns)..times.end,
             Some(b) => times.start..times.end.min(b.until_ns),
@@ -55,8 +55,7 @@ impl Thread {
 }
 
 impl Guest {
-    /// Handles what the last block left and what has happened since, and chooses the thread to run. `None`: run its next
-    /// block.
+    /// Handles the result of the last block and any events since, and chooses the thread to run. `None`: run its next block.
     #[cold]
     #[inline(never)]
     pub(crate) fn attend<E: Engine>(&mut self, code: &mut Code<E>) -> Option<Step> {
@@ -93,11 +92,11 @@ impl Guest {
         None
     }
 
-    /// Charges the time since it was last called to the running thread.
+    /// Charges the time since the last call to the running thread.
     pub(crate) fn account(&mut self) {
         let ran = self.system.running_ns();
         let thread = &mut self.threads[self.running];
-        // Nobody runs while the thread waits or has ended.
+        // No thread runs while this one waits or has ended.
         if thread.blocked.is_none() && !thread.ended {
             thread.cpu_ns += ran;
             self.processes[thread.process].cpu_ns += ran;
@@ -123,21 +122,21 @@ impl Guest {
             }
             let turn = if self.system.cpus.are_separate() { self.choose_on_active() } else { self.choose_any() };
             match turn {
-                Some(Turn::GoOn) => return None,
+                Some(Turn::Continue) => return None,
                 Some(Turn::Stop(step)) => return Some(step),
                 None => {}
             }
         }
     }
 
-    /// Chooses among all threads. `None`: the running thread has changed and must be looked at.
+    /// Chooses among all threads. `None`: the running thread has changed and must be examined.
     fn choose_any(&mut self) -> Option<Turn> {
         let (instructions, quantum_end) = (self.instructions, self.quantum_end);
         let thread = self.thread_mut();
         let can_run = thread.can_run();
         let quantum_over = instructions >= quantum_end || std::mem::take(&mut thread.yielded);
         if can_run && !quantum_over {
-            return Some(Turn::GoOn);
+            return Some(Turn::Continue);
         }
         let mut k = self.kernel();
         if k.files_are_waited_for() && poke_ready(&mut k, 0) && !can_run {
@@ -154,24 +153,24 @@ impl Guest {
             }
             None if can_run => {
                 self.quantum_end = self.instructions + QUANTUM;
-                Some(Turn::GoOn)
+                Some(Turn::Continue)
             }
             None => Some(Turn::Stop(self.idle())),
         }
     }
 
-    /// The next thread in turn that has something to do, other than the running one.
+    /// Returns the next thread in turn that has something to do, other than the running one.
     fn next_with_work(&self) -> Option<Id<Thread>> {
         let now_ns = self.system.now_ns;
         let others = self.threads.iter().filter(|(id, thread)| *id != self.running && thread.has_work(now_ns));
         others.min_by_key(|(_, thread)| thread.turn).map(|(id, _)| id)
     }
 
-    /// Switches to another thread. The one that ran goes to the end of the line.
+    /// Switches to another thread. The one that ran goes to the end of the queue.
     fn switch_to(&mut self, next: Id<Thread>) {
         self.thread_mut().turn = self.system.next_turn();
         self.run_thread(next);
-        // What is between a load-exclusive and its store-exclusive must not be seen as undisturbed.
+        // A switch between a load-exclusive and its store-exclusive must make the store fail.
         self.thread_mut().cpu.monitor = None;
         self.quantum_end = self.instructions + QUANTUM;
     }
@@ -195,12 +194,12 @@ impl Guest {
         }
     }
 
-    /// The address space of the running thread's process becomes the active one.
+    /// Activates the address space of the running thread's process.
     fn activate_space(&mut self) {
         self.memory.activate(self.space().id);
     }
 
-    /// No thread can run: what the driver must do.
+    /// Returns what the driver must do when no thread can run.
     pub(crate) fn idle(&mut self) -> Step {
         let until_ns = self.next_event();
         let left_ns = until_ns.saturating_sub(self.system.now_ns);
@@ -211,7 +210,7 @@ impl Guest {
             return Step::Waiting;
         }
         if outside_can_help(&k) {
-            // Until something happens there, a second there is a second here.
+            // Until something happens on the host, simulated time passes at the host's speed.
             let slice_ns = if attempt::any(&k) { attempt::PAUSE_NS } else { SLICE_NS };
             let patience_ns = left_ns.min(slice_ns);
             let found = poke_ready(&mut k, patience_ns);
@@ -228,7 +227,7 @@ impl Guest {
         self.end_run(end)
     }
 
-    /// The earliest time limit, or [`FOR_EVER`].
+    /// Returns the earliest time limit, or [`FOR_EVER`].
     pub(crate) fn next_event(&self) -> u64 {
         let waits = self.threads.values().filter_map(|t| t.blocked.as_ref()).map(|b| b.until_ns);
         waits.chain([self.next_timer(false)]).min().unwrap_or(FOR_EVER)
@@ -249,7 +248,7 @@ impl Guest {
         End::Deadlock { threads }
     }
 
-    /// When [`Guest::attend`] is called next, if nothing else makes it.
+    /// Sets when [`Guest::attend`] is called next, if nothing else causes it.
     fn set_deadline(&mut self) {
         if self.system.next_event_ns <= self.system.now_ns {
             let now_ns = self.system.now_ns;

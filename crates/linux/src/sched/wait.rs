@@ -1,7 +1,6 @@
-//! What threads wait for. A system call that has to wait leaves a [`Blocked`] in its thread and writes no
-//! result. The scheduler then runs other threads. How the call goes on depends on what it waits for: a futex
-//! is handed over by the thread that wakes it; every other call is made again, from the registers it was made
-//! with, as soon as it may have something to return.
+//! Waits of threads. A system call that has to wait leaves a [`Blocked`] in its thread and writes no result. The scheduler then
+//! runs other threads. How the call continues depends on the kind of wait: a thread that wakes a futex completes the waiter's
+//! call; every other call is repeated with its original registers as soon as it may have a result.
 
 use fxscope_aarch64::cpu::Monitor;
 use rustix::io::Errno;
@@ -27,26 +26,26 @@ pub(crate) enum Wait {
         key: Key,
         /// Its address, for messages.
         address: u64,
-        /// Bits a wake-up must have one of.
+        /// A wake-up must have one of these bits.
         bitset: u32,
         /// The waker hands over a priority-inheritance lock instead of only waking.
         lock: bool,
     },
     /// The time limit.
     Sleep {
-        /// Where to write the time that is left after an interruption, or 0.
+        /// Where to write the remaining time after an interruption, or 0.
         remaining: u64,
     },
-    /// One of the signals in this mask, blocked ones included; 0: any that is not blocked.
+    /// One of the signals in this mask, including blocked ones; 0: any that is not blocked.
     Signal(u64),
     /// One of these descriptors.
     Files(#[serde(with = "crate::fs::poll::interests")] Vec<Interest>),
-    /// A call of the host that is tried again.
+    /// A host call to repeat.
     #[serde(skip)]
     Attempt(Attempt),
-    /// An event (`WFE`), and what the monitor was armed for.
+    /// An event (`WFE`), and the state of the monitor.
     Event(Option<Monitor>),
-    /// The end of a child; with `vfork`, that one's end or `execve`, until which the parent cannot be interrupted.
+    /// The end of a child; with `vfork`, that child's end or `execve`. The parent cannot be interrupted in this case.
     Child {
         /// The child that uses this process's memory.
         vfork: Option<u32>,
@@ -54,12 +53,12 @@ pub(crate) enum Wait {
 }
 
 impl Wait {
-    /// Whether the system call is made again when there may be something for it.
+    /// Returns whether the system call is repeated when it may have a result.
     pub(crate) fn is_repeated(&self) -> bool {
         matches!(self, Wait::Signal(_) | Wait::Files(_) | Wait::Attempt(_) | Wait::Child { vfork: None })
     }
 
-    /// Signals that end the wait although they are blocked.
+    /// Returns the signals that end the wait although they are blocked.
     pub(crate) fn signals(&self) -> u64 {
         match self {
             Wait::Signal(mask) => *mask,
@@ -87,44 +86,44 @@ impl std::fmt::Display for Wait {
     }
 }
 
-/// A thread in the middle of a system call that has to wait.
+/// The state of a thread that waits in a system call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Blocked {
-    /// What for.
+    /// What it waits for.
     pub wait: Wait,
     /// Simulated time in ns at which it gives up; [`FOR_EVER`].
     pub until_ns: u64,
-    /// After a handler with `SA_RESTART` the call is made again; otherwise it fails with `EINTR`.
+    /// Whether the call is repeated after a handler with `SA_RESTART`; otherwise it fails with `EINTR`.
     pub restart: bool,
-    /// Bytes that the call has moved already.
+    /// Bytes that the call has already transferred.
     pub progress: u64,
-    /// When the wait began, in the order of all waits.
+    /// The position of the wait in the order of all waits.
     pub since: u64,
 }
 
-/// What a system call that is made again remembers of its first attempt.
+/// What a repeated system call keeps from its first attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Resumed {
     /// The time limit of the first attempt.
     pub until_ns: u64,
-    /// Bytes moved so far.
+    /// Bytes transferred so far.
     pub progress: u64,
 }
 
 impl Blocked {
-    /// A wait without a time limit that fails with `EINTR` when a signal comes.
+    /// Returns a wait without a time limit that fails with `EINTR` when a signal arrives.
     pub(crate) fn new(wait: Wait) -> Blocked {
         Blocked { wait, until_ns: FOR_EVER, restart: false, progress: 0, since: 0 }
     }
 }
 
 impl Thread {
-    /// The time limit of the system call being made: `limit` in ns, unless this is not the first attempt.
+    /// Returns the time limit of the current system call: `limit` in ns, or that of the first attempt if the call is repeated.
     pub(crate) fn time_limit(&self, limit: u64) -> u64 {
         self.resumed.map_or(limit, |r| r.until_ns)
     }
 
-    /// Ends the system call it is blocked in, with `result` in `x0`.
+    /// Ends the system call in which it is blocked, with `result` in `x0`.
     pub(crate) fn finish_call(&mut self, result: i64) {
         self.blocked = None;
         self.cpu.set_x(0, result as u64);
@@ -132,7 +131,7 @@ impl Thread {
 }
 
 impl Kernel<'_> {
-    /// The thread begins a wait.
+    /// Blocks the thread.
     pub(crate) fn block(&mut self, blocked: Blocked) {
         let system = &mut *self.system;
         system.next_event_ns = system.next_event_ns.min(blocked.until_ns);
@@ -140,7 +139,7 @@ impl Kernel<'_> {
         self.thread.blocked = Some(Blocked { since: system.waits, ..blocked });
     }
 
-    /// A handler with these flags is about to run: the system call that the thread is blocked in, if any, is over for now.
+    /// Interrupts the system call in which the thread is blocked, if any, because a handler with these flags is about to run.
     pub(crate) fn interrupt_call(&mut self, handler_flags: u64) {
         let thread = &mut *self.thread;
         let Some(blocked) = thread.blocked.take() else { return };
@@ -153,13 +152,13 @@ impl Kernel<'_> {
             return;
         }
         if blocked.restart && handler_flags & flags::RESTART != 0 {
-            // The call is made again when the handler returns.
+            // The call is repeated when the handler returns.
             thread.cpu.pc = thread.cpu.pc.wrapping_sub(4);
             return;
         }
         if let Wait::Sleep { remaining: address @ 1.. } = blocked.wait {
             let left = Time::from_ns(blocked.until_ns.saturating_sub(self.system.now_ns));
-            // A bad pointer shows in the result of the call only when it ends by itself.
+            // The call reports a bad pointer only when it ends by itself.
             let _ = self.mem.store(address, left);
         }
         thread.cpu.set_x(0, i64::from(Errno::INTR.raw_os_error()).wrapping_neg() as u64);

@@ -1,4 +1,4 @@
-//! The frame a signal handler runs on (`struct rt_sigframe` of arm64 Linux) and the return from it.
+//! The signal frame (`struct rt_sigframe` of arm64 Linux) and the return from it.
 //!
 //! ```text
 //! sp → siginfo_t                 128 bytes
@@ -30,7 +30,7 @@ const PC: usize = SIGCONTEXT + 264;
 const PSTATE: usize = SIGCONTEXT + 272;
 const RECORDS: usize = SIGCONTEXT + 288;
 const RECORD_BYTES: usize = 4096;
-/// Bytes of `struct rt_sigframe`.
+/// Size of `struct rt_sigframe` in bytes.
 const FRAME: usize = RECORDS + RECORD_BYTES;
 
 const FPSIMD_MAGIC: u32 = 0x4650_8001;
@@ -39,14 +39,14 @@ const ESR_MAGIC: u32 = 0x4553_5201;
 const SVE_MAGIC: u32 = 0x5356_4501;
 const SVE_HEADER: usize = 16;
 
-/// `AT_MINSIGSTKSZ`: the frame, its frame record, and alignment. All records fit in the fixed area up to a
-/// vector length of 64 bytes.
+/// `AT_MINSIGSTKSZ`: the frame, its frame record, and alignment. All records fit in the fixed area for vector lengths of up to 64
+/// bytes.
 pub const MIN_SIGNAL_STACK: u64 = FRAME as u64 + 16 + 16;
 
-/// `mov x8, #139; svc #0`: calls `rt_sigreturn`, in the form unwinders recognise.
+/// `mov x8, #139; svc #0`: calls `rt_sigreturn`, in the form that unwinders recognise.
 pub const RETURN_CODE: [u32; 2] = [0xd280_1168, 0xd400_0001];
 
-/// Bytes of the SVE record for vectors of `vl` bytes.
+/// Returns the size of the SVE record in bytes for vectors of `vl` bytes.
 fn sve_bytes(vl: usize) -> usize {
     (SVE_HEADER + 32 * vl + 17 * (vl / 8)).next_multiple_of(16)
 }
@@ -59,7 +59,7 @@ fn get<T: Pod>(frame: &[u8], at: usize) -> T {
     bytemuck::pod_read_unaligned(&frame[at..at + size_of::<T>()])
 }
 
-/// Pushes the frame for `info` and points the thread at the handler. `mask` is what `rt_sigreturn` restores.
+/// Pushes the frame for `info` and makes the thread continue at the handler. `mask` is what `rt_sigreturn` restores.
 pub(crate) fn push(
     mem: &mut Memory,
     thread: &mut Thread,
@@ -131,7 +131,7 @@ fn save_records(area: &mut [u8], cpu: &Cpu, syndrome: u64) {
         let start = predicates + n * (vl / 8);
         area[start..start + vl / 8].copy_from_slice(&p.to_le_bytes()[..vl / 8]);
     }
-    // The record after that is all zero: the end.
+    // The next record is all zero, which marks the end.
 }
 
 /// Restores the state from the frame at the stack pointer. `None`: the frame is damaged, and the program

@@ -1,4 +1,4 @@
-//! Signals: numbers, dispositions, what is pending, and delivery to handlers.
+//! Signals: numbers, dispositions, pending signals, and delivery to handlers.
 
 pub mod frame;
 
@@ -38,7 +38,7 @@ pub mod number {
 }
 use number::*;
 
-/// The lowest real-time signal: those queue.
+/// The lowest real-time signal; real-time signals are queued.
 const FIRST_REALTIME: u32 = 32;
 
 /// Highest signal number.
@@ -79,7 +79,7 @@ const NAMES: [&str; 32] = [
     "SIGSYS",
 ];
 
-/// The name of a signal, such as `SIGSEGV`.
+/// Returns the name of a signal, such as `SIGSEGV`.
 #[must_use]
 pub fn name(signal: u32) -> String {
     match NAMES.get(signal as usize) {
@@ -88,7 +88,7 @@ pub fn name(signal: u32) -> String {
     }
 }
 
-/// The bit of a signal in a mask.
+/// Returns the bit of a signal in a mask.
 #[must_use]
 pub fn bit(signal: u32) -> u64 {
     1 << (signal - 1)
@@ -114,7 +114,7 @@ pub mod flags {
     pub const RESETHAND: u64 = 0x8000_0000;
 }
 
-/// What a program asked to happen on a signal (the kernel's `struct sigaction`).
+/// The disposition of a signal that a program has set (the kernel's `struct sigaction`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable, Serialize, Deserialize)]
 #[repr(C)]
 pub struct Action {
@@ -157,14 +157,14 @@ mod class {
     pub const LONG: u64 = 1 << 25;
 }
 
-/// Where a signal comes from.
+/// The origin of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Origin {
-    /// An instruction: the address it is about, and the exception syndrome for memory faults.
+    /// An instruction: the address concerned, and the exception syndrome for memory faults.
     Fault {
-        /// Address that could not be accessed, or of the instruction.
+        /// Address that could not be accessed, or that of the instruction.
         address: u64,
-        /// `ESR_EL1` as Linux passes it on; 0 when it does not.
+        /// `ESR_EL1` as reported by Linux; 0 if it is not reported.
         syndrome: u64,
     },
     /// `kill`, `tgkill`, or the kernel on the program's behalf.
@@ -194,25 +194,25 @@ pub enum Origin {
     },
 }
 
-/// One signal on its way to a thread.
+/// A signal to be delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SigInfo {
     /// The signal's number.
     pub signal: u32,
     /// `si_code`.
     pub code: i32,
-    /// Where it comes from.
+    /// Its origin.
     pub origin: Origin,
 }
 
 impl SigInfo {
-    /// A signal caused by the instruction at (or concerning) `address`.
+    /// Returns a signal caused by the instruction at (or concerning) `address`.
     #[must_use]
     pub fn fault(signal: u32, code: i32, address: u64) -> SigInfo {
         SigInfo { signal, code, origin: Origin::Fault { address, syndrome: 0 } }
     }
 
-    /// What a memory access that the address space does not allow becomes.
+    /// Returns the signal for a memory access that the address space does not allow.
     #[must_use]
     pub fn memory_fault(fault: MemFault) -> SigInfo {
         let (signal, code) = match fault {
@@ -228,14 +228,14 @@ impl SigInfo {
         SigInfo { signal, code, origin: Origin::Fault { address: fault.addr, syndrome } }
     }
 
-    /// What a misaligned access, or a jump to a misaligned address, becomes.
+    /// Returns the signal for a misaligned access, or a jump to a misaligned address.
     #[must_use]
     pub fn misaligned(address: u64, pc: u64) -> SigInfo {
         let syndrome = if address == pc { class::PC << 26 } else { class::DATA << 26 | 0x21 } | class::LONG;
         SigInfo { signal: SIGBUS, code: code::BUS_ADRALN, origin: Origin::Fault { address, syndrome } }
     }
 
-    /// The `siginfo_t` a handler reads.
+    /// Returns the `siginfo_t` for a handler.
     pub(crate) fn to_bytes(self) -> [u8; 128] {
         let mut bytes = [0; 128];
         bytes[0..4].copy_from_slice(&self.signal.to_le_bytes());
@@ -282,14 +282,14 @@ impl AltStack {
     /// No alternate stack.
     pub const NONE: AltStack = AltStack { start: 0, flags: AltStack::DISABLED, pad: 0, bytes: 0 };
 
-    /// Whether the stack pointer is on it.
+    /// Returns whether the stack pointer is on it.
     #[must_use]
     pub fn holds(&self, sp: u64) -> bool {
         self.flags & AltStack::DISABLED == 0 && sp > self.start && sp - self.start <= self.bytes
     }
 }
 
-/// Makes `info` pending for a thread of a process with these `actions`, as `tgkill` and its like do.
+/// Makes `info` pending for a thread of a process with these `actions`, as `tgkill` and similar calls do.
 pub(crate) fn send(actions: &[Action], thread: &mut Thread, info: SigInfo) {
     if thread.mask & bit(info.signal) == 0 && ignores(actions, info.signal) {
         return;
@@ -297,15 +297,15 @@ pub(crate) fn send(actions: &[Action], thread: &mut Thread, info: SigInfo) {
     queue(thread, info);
 }
 
-/// Makes `info` pending for the thread, even if it is ignored: that is found out when it is delivered.
+/// Makes `info` pending for the thread, even if it is ignored: that is checked on delivery.
 pub(crate) fn queue(thread: &mut Thread, info: SigInfo) {
     if add(&mut thread.pending, info) && thread.wants(info.signal) {
         thread.poked = true;
     }
 }
 
-/// Makes `info` pending for the process `pid`, as `kill` does: a thread that does not block it will take it. Whether there
-/// is such a process.
+/// Makes `info` pending for the process `pid`, as `kill` does: a thread that does not block it will take it. Returns whether the
+/// process exists.
 pub(crate) fn send_to_process(k: &mut Kernel<'_>, pid: u32, info: SigInfo) -> bool {
     let process = match pid == k.process.pid {
         true => Some(&mut *k.process),
@@ -314,22 +314,22 @@ pub(crate) fn send_to_process(k: &mut Kernel<'_>, pid: u32, info: SigInfo) -> bo
     let Some(Process { actions, pending, .. }) = process else { return false };
     let all = std::iter::once(&mut *k.thread).chain(k.other_threads.iter_mut());
     let threads: Vec<&mut Thread> = all.filter(|thread| thread.pid == pid).collect();
-    // A signal that someone blocks is kept: its disposition may be another one when it is let through.
+    // A blocked signal is kept: its disposition may have changed when it is unblocked.
     let blocked = threads.iter().any(|t| t.mask & bit(info.signal) != 0);
     if (!blocked && ignores(actions, info.signal)) || !add(pending, info) {
         return true;
     }
-    // Of several threads that can take it, the first of the process does.
+    // If several threads can take it, the first of the process does.
     if let Some(taker) = threads.into_iter().filter(|t| t.wants(info.signal)).min_by_key(|t| t.tid) {
         taker.poked = true;
     }
     true
 }
 
-/// Adds to a list of pending signals; `false` for a standard signal that is already in it, which is not queued
-/// again. Real-time signals are.
+/// Adds to a list of pending signals; `false` for a standard signal that is already pending, which is not queued again. Real-time
+/// signals are.
 fn add(pending: &mut Vec<SigInfo>, info: SigInfo) -> bool {
-    // `kill` does not fail when the queue is full; one of each signal waits then.
+    // `kill` does not fail when the queue is full; then one of each signal is kept.
     let queues = info.signal >= FIRST_REALTIME && (pending.len() as u64) < PENDING_SIGNALS;
     if !queues && pending.iter().any(|p| p.signal == info.signal) {
         return false;
@@ -338,7 +338,7 @@ fn add(pending: &mut Vec<SigInfo>, info: SigInfo) -> bool {
     true
 }
 
-/// Whether a signal that arrives is dropped.
+/// Returns whether an arriving signal is dropped.
 fn ignores(actions: &[Action], signal: u32) -> bool {
     match actions[signal as usize].handler {
         SIG_IGN => true,
@@ -347,7 +347,7 @@ fn ignores(actions: &[Action], signal: u32) -> bool {
     }
 }
 
-/// Delivers a signal that the current instruction caused. Blocking or ignoring it does not help.
+/// Delivers a signal that the current instruction caused, even if it is blocked or ignored.
 pub(crate) fn force(k: &mut Kernel<'_>, info: SigInfo) {
     let action = &mut k.process.actions[info.signal as usize];
     if k.thread.mask & bit(info.signal) != 0 || action.handler == SIG_IGN {
@@ -357,7 +357,7 @@ pub(crate) fn force(k: &mut Kernel<'_>, info: SigInfo) {
     deliver(k, info);
 }
 
-/// Takes the pending signal with the lowest number that is in `allowed`: the thread's own before the process's.
+/// Takes the pending signal with the lowest number in `allowed`: the thread's own before the process's.
 pub(crate) fn take(k: &mut Kernel<'_>, allowed: u64) -> Option<SigInfo> {
     [&mut k.thread.pending, &mut k.process.pending].into_iter().find_map(|list| {
         let open = list.iter().enumerate().filter(|(_, p)| allowed & bit(p.signal) != 0);
@@ -372,7 +372,7 @@ pub(crate) fn deliver_pending(k: &mut Kernel<'_>) {
         let Some(info) = take(k, !k.thread.mask) else { break };
         deliver(k, info);
     }
-    // `rt_sigsuspend` put its mask in place only until a signal arrived.
+    // The mask of `rt_sigsuspend` applies only until a signal arrives.
     if k.thread.blocked.is_none()
         && let Some(mask) = k.thread.mask_after_suspend.take()
     {
@@ -433,7 +433,7 @@ fn kill(k: &mut Kernel<'_>, info: SigInfo) {
     }));
 }
 
-/// Signals that do nothing by default. Stopping is not modelled: there is no one to continue the program.
+/// Returns whether a signal is ignored by default. Stopping is not modelled: nobody could continue the program.
 fn default_is_ignore(signal: u32) -> bool {
     matches!(signal, SIGCHLD | SIGCONT | SIGURG | SIGWINCH | SIGSTOP | SIGTSTP | SIGTTIN | SIGTTOU)
 }

@@ -28,10 +28,10 @@ struct WindowRequest {
     window: i8,
 }
 
-/// Longest CPU mask that is read, bytes: 1024 CPUs, as `cpu_set_t` has.
+/// Maximum size of a CPU mask, bytes: 1024 CPUs, as in `cpu_set_t`.
 const MASK_BYTES: u32 = 128;
 
-/// The `ioctl` for the driver's device file, if the descriptor is open for that one; the others' otherwise.
+/// Handles the `ioctl` if the descriptor is open for the driver's device file; `None` otherwise.
 pub(super) fn ioctl(k: &mut Kernel<'_>, a: &Args) -> Option<Result> {
     let owner = barrier_file(&k.process.files, a[0] as i32)?;
     let barrier = k.system.platform.barrier?;
@@ -89,7 +89,7 @@ fn allocate(
     user::write(k.mem, address, BladeRequest { cmg: cmg as u8, blade: blade as u8, ..asked })
 }
 
-/// Where a thread is that may run on one CPU only: windows are a core's, not a thread's.
+/// Returns the position of a thread that is bound to one CPU: windows belong to a core, not to a thread.
 fn only_place(k: &Kernel<'_>) -> std::result::Result<Place, Errno> {
     let allowed: u32 = k.thread.affinity.iter().map(|word| word.count_ones()).sum();
     k.system.platform.place_of(k.thread.cpu_number()).filter(|_| allowed == 1).ok_or(Errno::PERM)

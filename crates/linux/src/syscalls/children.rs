@@ -15,7 +15,7 @@ const WNOHANG: u64 = 1;
 const WEXITED: u64 = 4;
 const WNOWAIT: u64 = 0x100_0000;
 
-/// Which children a call is about.
+/// Which children a call refers to.
 #[derive(Clone, Copy)]
 enum Which {
     Any,
@@ -33,10 +33,10 @@ impl Which {
     }
 }
 
-/// A child that has ended, if there is one: its place among the zombies.
+/// Returns the index among the zombies of a child that has ended, if there is one.
 ///
 /// # Errors
-/// `ECHILD` when there is no such child at all.
+/// `ECHILD` when no such child exists.
 fn ended_child(k: &Kernel<'_>, which: Which) -> std::result::Result<Option<usize>, Errno> {
     let found = k.system.zombies.iter().position(|z| z.ppid == k.process.pid && which.has(z.pid, z.group));
     let mut others = k.other_processes.iter();
@@ -52,7 +52,7 @@ fn wait(k: &mut Kernel<'_>) -> Result {
     Ok(0)
 }
 
-/// Forgets a zombie; its time is its parent's children's.
+/// Removes a zombie and adds its time to that of its parent's children.
 fn reap(k: &mut Kernel<'_>, index: usize) -> Zombie {
     let zombie = k.system.zombies.remove(index);
     k.process.children_cpu_ns += zombie.cpu_ns;
@@ -113,7 +113,7 @@ pub(super) fn waitid(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(0)
 }
 
-/// The process `pid`, or for 0 the running one.
+/// Returns the process `pid`, or the running one for 0.
 fn named<'a>(k: &'a mut Kernel<'_>, pid: u64) -> std::result::Result<&'a mut Process, Errno> {
     let pid = if pid as u32 == 0 { k.process.pid } else { pid as u32 };
     k.process_of(pid).ok_or(Errno::SRCH)

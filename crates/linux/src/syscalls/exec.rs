@@ -1,4 +1,4 @@
-//! `execve`: another program in the place of the one that runs.
+//! `execve`: replaces the running program.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -34,26 +34,26 @@ use crate::signal::{AltStack, SIG_DFL, SIG_IGN};
 use crate::start_error::StartError;
 use crate::thread::name_of;
 
-/// Scripts may name scripts as their interpreters, this many times (Linux's limit).
+/// Maximum nesting of scripts as interpreters of scripts (Linux's limit).
 const SCRIPTS: usize = 5;
 
 /// Descriptors of standard output and standard error.
 const STDOUT: i32 = 1;
 const STDERR: i32 = 2;
 
-/// Most bytes of a script's first line that count.
+/// Maximum number of significant bytes in a script's first line.
 const LINE: usize = 256;
 
 /// Arguments, or variables as `NAME=value`.
 type Words = Vec<Vec<u8>>;
 
-/// Bytes that arguments and variables may take together, their pointers included: a quarter of the stack, and 6 MiB at most
-/// (`execve(2)`).
+/// Returns the bytes that arguments and variables may take together, including their pointers: a quarter of the stack, and at
+/// most 6 MiB (`execve(2)`).
 fn argument_room(k: &Kernel<'_>) -> u64 {
     (k.process.limits[Limit::STACK].soft / 4).clamp(128 << 10, 6 << 20)
 }
 
-/// An array of pointers to strings that ends with a null pointer. They are taken out of `room`.
+/// Reads an array of pointers to strings, terminated by a null pointer. Their size is deducted from `room`.
 fn strings(k: &mut Kernel<'_>, pointer: u64, room: &mut u64) -> std::result::Result<Words, Errno> {
     let mut list = Vec::new();
     if pointer == 0 {
@@ -70,7 +70,7 @@ fn strings(k: &mut Kernel<'_>, pointer: u64, room: &mut u64) -> std::result::Res
     }
 }
 
-/// A program's path as it was resolved, and its file.
+/// A program's resolved path, and its file.
 struct Found {
     path: Vec<u8>,
     file: ProgramFile,
@@ -89,7 +89,7 @@ fn find(k: &Kernel<'_>, dir: i32, path: &[u8]) -> std::result::Result<Found, Err
     Ok(Found { path: real, file })
 }
 
-/// Interpreter and argument of a script's first line; `None`: it is no script.
+/// Returns interpreter and argument of a script's first line; `None`: it is not a script.
 fn interpreter(content: &[u8]) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
     let line = content.strip_prefix(b"#!")?;
     let line = &line[..line.len().min(LINE)];
@@ -140,18 +140,18 @@ fn execute(k: &mut Kernel<'_>, dir: i32, mut name: Vec<u8>, mut args: Words, env
     replace(k, &found, arguments)
 }
 
-/// Whether a path leads to a command that the simulator carries out itself.
+/// Returns whether a path leads to a command that the simulator implements.
 fn is_command(k: &Kernel<'_>, dir: i32, name: &[u8]) -> bool {
     matches!(resolve(k, dir, name, Last::Follow), Ok(Target::Simulated(Node { kind: Kind::Command, .. })))
 }
 
-/// `hwpfctl`: sets the prefetch register and executes the command behind its options, which is looked for as shells do.
+/// `hwpfctl`: sets the prefetch register and executes the command after its options, which is searched for as shells do.
 fn hwpfctl(k: &mut Kernel<'_>, mut args: &[Vec<u8>], env: Words) -> Result {
     let (settings, command) = loop {
         let (settings, command) = match hwpfctl::parse(args.get(1..).unwrap_or_default()) {
             Ok(Call::Set(settings, command)) => (settings, command),
             Ok(Call::Help) => {
-                tell(k, STDOUT, hwpfctl::HELP);
+                print(k, STDOUT, hwpfctl::HELP);
                 return end(k, 0);
             }
             Err(what) => return fail(k, 1, &what),
@@ -182,27 +182,27 @@ fn hwpfctl(k: &mut Kernel<'_>, mut args: &[Vec<u8>], env: Words) -> Result {
     fail(k, status, &format!("cannot execute {}: {what}", String::from_utf8_lossy(program)))
 }
 
-/// Sets the register of the thread's core and reports what the options ask for.
+/// Sets the register of the thread's core and prints what the options request.
 fn set_prefetch(k: &mut Kernel<'_>, settings: &hwpfctl::Settings) {
     for note in &settings.notes {
-        tell(k, STDERR, &format!("hwpfctl: {note}\n"));
+        print(k, STDERR, &format!("hwpfctl: {note}\n"));
     }
     let before = k.thread.cpu.hpc.stream_detect();
     k.thread.cpu.hpc.set_stream_detect(settings.stream_detect.into());
     if settings.verbose {
         let (before, now) = (hwpfctl::describe(before.into()), hwpfctl::describe(settings.stream_detect));
-        tell(k, STDOUT, &format!("hwpfctl: before: {before}\nhwpfctl: now:    {now}\n"));
+        print(k, STDOUT, &format!("hwpfctl: before: {before}\nhwpfctl: now:    {now}\n"));
     }
 }
 
-/// Without a command, the CPU's defaults are for all that runs on cores that the process may run on.
+/// Resets, without a command, all cores that the process may run on to the CPU's defaults.
 fn reset_prefetch(k: &mut Kernel<'_>) {
     for other in k.other_threads.iter_mut().filter(|other| allows(&k.thread.affinity, other.cpu_number())) {
         other.cpu.hpc.set_stream_detect(0);
     }
 }
 
-/// The paths at which a shell looks for a command.
+/// Returns the paths at which a shell searches for a command.
 fn candidates(program: &[u8], env: &[Vec<u8>]) -> Words {
     if program.contains(&b'/') {
         return vec![program.to_vec()];
@@ -212,8 +212,8 @@ fn candidates(program: &[u8], env: &[Vec<u8>]) -> Words {
     folders.map(|folder| [folder, b"/", program].concat()).collect()
 }
 
-/// Writes a text to an open file of the process. That it cannot be written is no reason not to go on.
-fn tell(k: &mut Kernel<'_>, fd: i32, text: &str) {
+/// Writes a text to an open file of the process. Errors are ignored.
+fn print(k: &mut Kernel<'_>, fd: i32, text: &str) {
     if let Ok(file) = k.process.files.host(fd) {
         k.system.terminal.used(file, text.ends_with('\n'));
         let _ = rustix::io::write(file, text.as_bytes());
@@ -221,17 +221,17 @@ fn tell(k: &mut Kernel<'_>, fd: i32, text: &str) {
 }
 
 fn fail(k: &mut Kernel<'_>, status: i32, what: &str) -> Result {
-    tell(k, STDERR, &format!("hwpfctl: {what}\n"));
+    print(k, STDERR, &format!("hwpfctl: {what}\n"));
     end(k, status)
 }
 
-/// The process ends.
+/// Ends the process.
 fn end(k: &mut Kernel<'_>, status: i32) -> Result {
     k.process.end = Some(End::Exit { code: status });
     Ok(0)
 }
 
-/// What a program that cannot start is to the one that asked for it.
+/// Returns the error number for a program that cannot start.
 fn errno(error: &StartError) -> Errno {
     match error {
         StartError::Read { source, .. } | StartError::Interpreter { source, .. } => {
@@ -243,7 +243,7 @@ fn errno(error: &StartError) -> Errno {
     }
 }
 
-/// A program names its interpreter itself: it gets none that it may not read.
+/// Checks that the program may read the interpreter named in its file.
 fn check_interpreter(k: &Kernel<'_>, file: Content<'_>) -> std::result::Result<(), Errno> {
     let image = Image::read(file, Role::Program).map_err(|_| Errno::NOEXEC)?;
     let Some(name) = image.interpreter() else { return Ok(()) };
@@ -253,7 +253,7 @@ fn check_interpreter(k: &Kernel<'_>, file: Content<'_>) -> std::result::Result<(
     view.policy.check(view.policy.may_read(path), Denied::Read, path)
 }
 
-/// Loads the program into a new address space and, when that has worked, gives up the old one.
+/// Loads the program into a new address space and, if that succeeds, drops the old one.
 fn replace(k: &mut Kernel<'_>, found: &Found, arguments: Arguments) -> Result {
     check_interpreter(k, Content::File(&found.file))?;
     let (old, new) = (k.mem.active(), k.mem.add_space());
@@ -280,7 +280,7 @@ fn replace(k: &mut Kernel<'_>, found: &Found, arguments: Arguments) -> Result {
     Ok(0)
 }
 
-/// The process has the address space `new` from now on. The old one stays if another process has it too (`vfork`).
+/// Switches the process to address space `new`. The old one stays if another process uses it, too (`vfork`).
 fn enter_space(k: &mut Kernel<'_>, new: SpaceId) {
     if k.shares_space() {
         let (mapped, pages) = (MappedFiles::default(), k.space().pages.fork(false));
@@ -291,7 +291,7 @@ fn enter_space(k: &mut Kernel<'_>, new: SpaceId) {
     }
 }
 
-/// The thread that calls `execve` is the only one left, and the first of its process.
+/// Makes the thread that calls `execve` the only one, and the first of its process.
 fn end_other_threads(k: &mut Kernel<'_>) {
     let work = k.thread.take_exit_work();
     thread_ends(k, work);
@@ -303,7 +303,7 @@ fn end_other_threads(k: &mut Kernel<'_>) {
 fn become_program(k: &mut Kernel<'_>, ready: Ready, arguments: Arguments, found: &Found) {
     let mut cpu = Cpu::new(k.thread.next_vl.take(k.system.platform.vector_bytes));
     (cpu.id, cpu.counter_hz, cpu.counter) = (k.thread.cpu.id, k.thread.cpu.counter_hz, k.thread.cpu.counter);
-    // They belong to the core, not to the program: tools set them and then become the program that they are for.
+    // They belong to the core, not to the program: tools set them and then execute the program to be run with them.
     cpu.hpc = k.thread.cpu.hpc;
     cpu.pc = ready.program.entry;
     cpu.set_x(Cpu::SP, ready.stack.sp);

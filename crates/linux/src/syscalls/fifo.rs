@@ -1,4 +1,4 @@
-//! Opening files: `openat`, which waits when it leads to a FIFO until the other end is open too.
+//! Opening files: `openat`, which for a FIFO waits until the other end is open, too.
 
 use std::os::fd::AsFd as _;
 
@@ -21,7 +21,7 @@ pub(super) fn open(k: &mut Kernel<'_>, dir: i32, name: &[u8], flags: OFlags, mod
     let file = match k.thread.opening.take() {
         Some(file) => file,
         None => match files::open(k, dir, name, flags | OFlags::NONBLOCK, mode) {
-            // A FIFO without a reader: its handle leads to it later, whatever becomes of its name.
+            // A FIFO without a reader: the handle refers to it later, whatever happens to its name.
             Err(Errno::NXIO) if flags & OFlags::RWMODE == OFlags::WRONLY => {
                 files::open(k, dir, name, OFlags::PATH, Mode::empty())?
             }
@@ -31,7 +31,7 @@ pub(super) fn open(k: &mut Kernel<'_>, dir: i32, name: &[u8], flags: OFlags, mod
     let kind = FileType::from_raw_mode(rustix::fs::fstat(&file.host)?.st_mode);
     let has_name = kind.is_file() || kind.is_dir();
     if !has_name && matches!(resolve(k, dir, name, Last::Follow), Ok(Target::Descriptor(_))) {
-        // Open already, with flags of its own.
+        // Already open, with its own flags.
         return Ok(Some(file));
     }
     let status = rustix::fs::fcntl_getfl(&file.host)?;

@@ -1,5 +1,5 @@
-//! System calls on open files and their descriptors. Moving bytes is in `transfer.rs`, names in `paths.rs`, what
-//! describes files in `stat.rs`.
+//! System calls on open files and their descriptors. Data transfer is in `transfer.rs`, names in `paths.rs`, descriptions of
+//! files in `stat.rs`.
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -82,7 +82,7 @@ pub(super) fn openat(k: &mut Kernel<'_>, a: &Args) -> Result {
 /// Opens a path of the program.
 ///
 /// # Errors
-/// As `open` has them; `EACCES` for what the program may not do.
+/// As for `open`; `EACCES` for what the program may not do.
 pub(super) fn open(
     k: &Kernel<'_>,
     dir: i32,
@@ -100,8 +100,8 @@ pub(super) fn open(
     }
 }
 
-/// A name is about to be made at a path of the host. Of those in `/dev/shm` there may be as many as `tmpfs` lets there be: one
-/// for every other page of memory.
+/// Accounts for a name about to be created at a host path. `/dev/shm` may have as many as `tmpfs` allows: one for every other
+/// page of memory.
 ///
 /// # Errors
 /// `ENOSPC`.
@@ -129,7 +129,7 @@ fn open_host(k: &Kernel<'_>, place: Place, flags: OFlags, mode: Mode) -> std::re
         policy.check(policy.may_change(path), Denied::Write, path)?;
         add_name(k, path)?;
         match k.process.files.umask.making(|| handle::create(policy, path, flags, mode)) {
-            // Another program has made it in the meantime.
+            // Another program has created it in the meantime.
             Err(Errno::EXIST) if !flags.contains(OFlags::EXCL) => Handle::new(policy, path)?.open(policy, flags)?,
             made => made?,
         }
@@ -140,14 +140,14 @@ fn open_host(k: &Kernel<'_>, place: Place, flags: OFlags, mode: Mode) -> std::re
     opened(k, host, path, place.origin)
 }
 
-/// An open file of the host, which is at `path`.
+/// Returns an open host file, which is at `path`.
 fn opened(k: &Kernel<'_>, host: OwnedFd, path: &[u8], origin: Origin) -> std::result::Result<OpenFile, Errno> {
     let in_memory = k.process.files.view.policy.shared_memory.has(path)
         && FileType::from_raw_mode(rustix::fs::fstat(&host)?.st_mode).is_file();
     Ok(OpenFile::new(host, if in_memory { Origin::Memory } else { origin }))
 }
 
-/// Opens a simulated file: its contents as they are now, as a file of its own.
+/// Opens a simulated file: a separate file with its current contents.
 fn open_simulated(k: &Kernel<'_>, node: Node, flags: OFlags) -> std::result::Result<OpenFile, Errno> {
     let only_path = flags.contains(OFlags::PATH);
     match node.kind {
@@ -171,7 +171,7 @@ fn open_simulated(k: &Kernel<'_>, node: Node, flags: OFlags) -> std::result::Res
     Ok(OpenFile::new(text_file(&content)?, Origin::Simulated(node)))
 }
 
-/// A host file with these contents that can only be read.
+/// Creates a read-only host file with these contents.
 fn text_file(content: &[u8]) -> std::result::Result<OwnedFd, Errno> {
     let file = rustix::fs::memfd_create("simulated", MemfdFlags::CLOEXEC)?;
     let mut rest = content;
@@ -182,7 +182,7 @@ fn text_file(content: &[u8]) -> std::result::Result<OwnedFd, Errno> {
     rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Opens an open file again: a file of the host as any other, and what has no path as a second descriptor of it.
+/// Reopens an open file: a host file like any other, and one without a path by duplicating its descriptor.
 fn reopen(k: &Kernel<'_>, fd: i32, flags: OFlags) -> std::result::Result<OpenFile, Errno> {
     let file = k.process.files.open_file(fd)?;
     if let Origin::Simulated(node) = &file.origin {
@@ -264,7 +264,7 @@ pub(super) fn fallocate(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(0)
 }
 
-/// `flock`. A lock that has to be waited for is tried again until it is free.
+/// `flock`. If the lock is not free, the call is repeated until it is.
 pub(super) fn flock(k: &mut Kernel<'_>, a: &Args) -> Result {
     const NONBLOCKING: u64 = 4;
     let operation = match a[1] & !NONBLOCKING {
@@ -290,13 +290,13 @@ pub(super) fn memfd_create(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(k.process.files.insert(OpenFile::new(host, Origin::Memory), close_on_exec, 0, limit)? as u64)
 }
 
-/// `sync_file_range` and `readahead`: advice about when to move data.
+/// `sync_file_range` and `readahead`: advice about when to transfer data.
 pub(super) fn advice(k: &mut Kernel<'_>, a: &Args) -> Result {
     k.process.files.host(a[0] as i32)?;
     Ok(0)
 }
 
-/// `sync`: what a program has written is in the host's hands already.
+/// `sync`: data that a program has written are already on the host.
 pub(super) fn sync(_: &mut Kernel<'_>, _: &Args) -> Result {
     Ok(0)
 }
@@ -403,8 +403,7 @@ struct RecordLock {
     pad2: u32,
 }
 
-/// Locks on parts of files: nobody else holds any, so each is granted. They do not keep other programs of the host
-/// away.
+/// Locks on parts of files: each is granted. They exclude neither other guest processes nor other programs on the host.
 fn lock(k: &mut Kernel<'_>, fd: i32, a: &Args) -> Result {
     const UNLOCKED: i16 = 2;
     k.process.files.host(fd)?;
@@ -426,14 +425,14 @@ fn push_entry(out: &mut Vec<u8>, inode: u64, cookie: i64, kind: FileType, name: 
     out.extend_from_slice(&inode.to_le_bytes());
     out.extend_from_slice(&cookie.to_le_bytes());
     out.extend_from_slice(&(len as u16).to_le_bytes());
-    // `DT_…`: the type bits of the mode, shifted down; 0 when the file system does not say.
+    // `DT_…`: the type bits of the mode, shifted down; 0 if the file system does not report it.
     out.push(if kind == FileType::Unknown { 0 } else { (kind.as_raw_mode() >> 12) as u8 });
     out.extend_from_slice(name);
     out.resize(end, 0);
 }
 
-/// The records of a simulated folder. Each one's cookie is the offset behind it, so that the file that holds them
-/// can be read and positioned as the folder itself.
+/// Returns the records of a simulated folder. The cookie of each is the offset after it, so that the file that holds them can be
+/// read and positioned like the folder itself.
 fn directory_entries(k: &Kernel<'_>, node: &Node) -> Vec<u8> {
     let mut out = Vec::new();
     let dots = [&b"."[..], b".."].map(|name| (name.to_vec(), FileType::Directory, node.inode()));
@@ -457,7 +456,7 @@ pub(super) fn getdents64(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(out.len() as u64)
 }
 
-/// As many whole records as fit into `room` bytes, from the file's position on.
+/// Reads as many whole records as fit into `room` bytes, from the file's position on.
 fn simulated_entries(file: BorrowedFd<'_>, room: usize) -> std::result::Result<Vec<u8>, Errno> {
     let start = rustix::fs::tell(file)?;
     let mut bytes = vec![0; room];
@@ -491,7 +490,7 @@ fn host_entries(file: BorrowedFd<'_>, room: usize) -> std::result::Result<Vec<u8
             entry.file_type(),
             entry.file_name().to_bytes(),
         );
-        // One host call fills the buffer; the next would read on.
+        // One host call fills the buffer; the next would read more.
         if directory.is_buffer_empty() {
             break;
         }

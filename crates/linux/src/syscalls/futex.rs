@@ -28,12 +28,12 @@ mod op {
     pub const CLOCK_REALTIME: u64 = 0x100;
 }
 
-/// Operations whose fourth argument is a time limit.
+/// Returns whether the fourth argument of an operation is a time limit.
 fn has_time_limit(operation: u64) -> bool {
     matches!(operation, op::WAIT | op::WAIT_BITSET | op::LOCK_PI | op::LOCK_PI2)
 }
 
-/// The address of a futex: a multiple of 4 that can be read.
+/// Checks the address of a futex, which must be a multiple of 4 and readable; returns its key and value.
 fn checked(k: &mut Kernel<'_>, address: u64, private: bool) -> std::result::Result<(Key, u32), Errno> {
     if !address.is_multiple_of(4) {
         return Err(Errno::INVAL);
@@ -42,7 +42,7 @@ fn checked(k: &mut Kernel<'_>, address: u64, private: bool) -> std::result::Resu
     Ok((Key::of(k.mem, k.process.pid, address, private), word))
 }
 
-/// The time limit in simulated ns since the start. Only `FUTEX_WAIT` gives a duration.
+/// Returns the time limit in simulated ns since the start. Only `FUTEX_WAIT` takes a duration.
 fn time_limit(k: &mut Kernel<'_>, operation: u64, realtime: bool, pointer: u64) -> Result {
     if !has_time_limit(operation) || pointer == 0 {
         return Ok(FOR_EVER);
@@ -91,7 +91,7 @@ pub(super) fn futex(k: &mut Kernel<'_>, a: &Args) -> Result {
     }
 }
 
-/// How many threads to wake: a negative number wakes one, as under Linux.
+/// Returns how many threads to wake: a negative number wakes one, as under Linux.
 fn count(value: u32) -> u64 {
     (value as i32).max(1) as u64
 }
@@ -101,7 +101,7 @@ fn wait(k: &mut Kernel<'_>, wait: Wait, until_ns: u64) {
     k.block(Blocked { until_ns, restart, ..Blocked::new(wait) });
 }
 
-/// `FUTEX_REQUEUE`: wakes some of the waiters and makes others wait elsewhere.
+/// `FUTEX_REQUEUE`: wakes some waiters and requeues others.
 fn move_waiters(k: &mut Kernel<'_>, from: Key, woken: u32, moved: u32, address: u64, private: bool) -> Result {
     if (woken as i32) < 0 || (moved as i32) < 0 {
         return Err(Errno::INVAL);
@@ -111,8 +111,8 @@ fn move_waiters(k: &mut Kernel<'_>, from: Key, woken: u32, moved: u32, address: 
     Ok(woken + requeue(k, from, to, address, moved.into()))
 }
 
-/// `FUTEX_WAKE_OP`: changes a second futex, wakes waiters of the first, and of the second if its old value
-/// compares as asked. The operation is encoded as `op:4 comparison:4 operand:12 comparand:12`.
+/// `FUTEX_WAKE_OP`: changes a second futex, wakes waiters of the first, and of the second if the comparison with its old value
+/// holds. The operation is encoded as `op:4 comparison:4 operand:12 comparand:12`.
 fn wake_op(k: &mut Kernel<'_>, first: Key, n1: u32, n2: u32, address: u64, code: u32, private: bool) -> Result {
     let (second, old) = checked(k, address, private)?;
     let signed = |shift: u32| ((code << shift) as i32) >> 20;
@@ -143,8 +143,8 @@ fn wake_op(k: &mut Kernel<'_>, first: Key, n1: u32, n2: u32, address: u64, code:
     Ok(woken + if also_second { wake(k, second, count(n2), ANY) } else { 0 })
 }
 
-/// Takes a priority-inheritance lock, or waits for it until the limit; `None`: does not wait. Priorities are not
-/// modelled, so nothing is inherited.
+/// Acquires a priority-inheritance lock, or waits for it until the limit; `None`: does not wait. Priorities are not modelled, so
+/// nothing is inherited.
 fn lock(k: &mut Kernel<'_>, address: u64, key: Key, word: u32, until_ns: Option<u64>) -> Result {
     let owner = word & OWNER;
     if owner == k.thread.tid {

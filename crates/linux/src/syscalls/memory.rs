@@ -27,12 +27,12 @@ const MAP_HUGETLB: u64 = 0x4_0000;
 const MAP_NORESERVE: u64 = 0x4000;
 const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
 
-/// Rights from `PROT_…` bits. AArch64 Linux has no page that can be written or executed but not read.
+/// Converts `PROT_…` bits to rights. AArch64 Linux has no page that is writable or executable but not readable.
 fn prot(bits: u64) -> Prot {
     Prot { read: bits & 7 != 0, write: bits & 2 != 0, exec: bits & 4 != 0 }
 }
 
-/// `[start, start + len)` in whole pages, within user space.
+/// Returns `[start, start + len)` in whole pages, within user space.
 fn range(start: u64, len: u64) -> std::result::Result<(u64, u64), Errno> {
     if !start.is_multiple_of(PAGE) {
         return Err(Errno::INVAL);
@@ -41,12 +41,12 @@ fn range(start: u64, len: u64) -> std::result::Result<(u64, u64), Errno> {
     Ok((start, end.next_multiple_of(PAGE)))
 }
 
-/// Whether a region reaches into `[start, end)`.
+/// Returns whether a region overlaps `[start, end)`.
 fn in_use(mem: &Memory, start: u64, end: u64) -> bool {
     mem.regions_within(start, end).next().is_some()
 }
 
-/// Whether every page of `[start, end)` is mapped.
+/// Returns whether every page of `[start, end)` is mapped.
 fn mapped(mem: &Memory, start: u64, end: u64) -> bool {
     let mut at = start;
     while at < end {
@@ -58,7 +58,7 @@ fn mapped(mem: &Memory, start: u64, end: u64) -> bool {
     true
 }
 
-/// The highest free place for `len` bytes below the stack's room that is a multiple of `align`.
+/// Returns the highest free range of `len` bytes below the stack's room that is aligned to `align`.
 fn free_place(mem: &Memory, len: u64, align: u64) -> Option<u64> {
     let between = |low: u64, high: u64| {
         let start = high.checked_sub(len)? / align * align;
@@ -73,37 +73,37 @@ fn free_place(mem: &Memory, len: u64, align: u64) -> Option<u64> {
     between(low, MMAP_TOP).or(best)
 }
 
-/// Notes that code in `[start, end)` may change.
+/// Records that code in `[start, end)` may change.
 fn touch_code(k: &mut Kernel<'_>, start: u64, end: u64) {
     k.process.code_changed |= k.mem.regions_within(start, end).any(|r| r.prot.exec);
 }
 
 /// Properties of a new mapping in addition to its region.
 #[derive(Default)]
-struct Asked {
-    /// Pages of its own, and whether they are taken when they are touched.
+struct Requested {
+    /// Its requested pages, and whether they are allocated on demand.
     pages: Option<(MappingPages, bool)>,
     /// The number of the call that makes it.
     site: Option<u32>,
 }
 
-impl Asked {
-    /// What a thread asks for with `flags`, or a run for what it calls.
-    fn of(k: &mut Kernel<'_>, segment: Segment, len: u64, flags: u64) -> std::result::Result<Asked, Errno> {
+impl Requested {
+    /// Returns what a thread requests with `flags`, or a run for its calls.
+    fn of(k: &mut Kernel<'_>, segment: Segment, len: u64, flags: u64) -> std::result::Result<Requested, Errno> {
         let huge = huge_page(k, flags)?.map(|bytes| (MappingPages::Size(bytes), true));
         if segment != Segment::Mmap || !k.spaces[k.process.space].pages.wants_site(len) {
-            return Ok(Asked { pages: huge, site: None });
+            return Ok(Requested { pages: huge, site: None });
         }
         let site = Site::calling(k);
         let (pages, site) = k.spaces[k.process.space].pages.site(site);
-        Ok(Asked { pages: pages.map(|pages| (pages, false)).or(huge), site: Some(site) })
+        Ok(Requested { pages: pages.map(|pages| (pages, false)).or(huge), site: Some(site) })
     }
 
     fn own_pages(&self) -> Option<MappingPages> {
         self.pages.map(|(pages, _)| pages)
     }
 
-    /// A new range is so.
+    /// Applies them to a new range.
     fn note(&self, k: &mut Kernel<'_>, range: std::ops::Range<u64>) {
         if let Some((pages, on_demand)) = self.pages {
             k.spaces[k.process.space].pages.give(range.clone(), pages, on_demand);
@@ -114,14 +114,18 @@ impl Asked {
     }
 }
 
-/// Properties of a region that grows to `len` bytes: those that it has, if they are known.
-fn grown(k: &mut Kernel<'_>, region: &Region, len: u64) -> std::result::Result<Asked, Errno> {
-    let (pages, site) = k.spaces[k.process.space].pages.asked_at(region.start);
-    if pages.is_some() || site.is_some() { Ok(Asked { pages, site }) } else { Asked::of(k, region.segment, len, 0) }
+/// Returns the properties of a region that grows to `len` bytes: its present ones, if known.
+fn grown(k: &mut Kernel<'_>, region: &Region, len: u64) -> std::result::Result<Requested, Errno> {
+    let (pages, site) = k.spaces[k.process.space].pages.requested_at(region.start);
+    if pages.is_some() || site.is_some() {
+        Ok(Requested { pages, site })
+    } else {
+        Requested::of(k, region.segment, len, 0)
+    }
 }
 
-/// Bytes of the pages that flags of `mmap` ask for, with the size's logarithm in their upper bits or, without it, the
-/// system's usual ones.
+/// Returns the bytes of the pages that flags of `mmap` request, with the size's logarithm in their upper bits or, without it, the
+/// system's default.
 fn huge_page(k: &Kernel<'_>, flags: u64) -> std::result::Result<Option<u64>, Errno> {
     const SHIFT: u32 = 26;
     const MASK: u64 = 0x3f;
@@ -136,21 +140,21 @@ fn huge_page(k: &Kernel<'_>, flags: u64) -> std::result::Result<Option<u64>, Err
     bytes.map(Some).ok_or(Errno::INVAL)
 }
 
-/// Maps `region` for a thread, in the place of what was there.
-fn map_as(k: &mut Kernel<'_>, region: Region, asked: &Asked) -> std::result::Result<(), Errno> {
+/// Maps `region` for a thread, replacing what was there.
+fn map_as(k: &mut Kernel<'_>, region: Region, requested: &Requested) -> std::result::Result<(), Errno> {
     replace(k, region)?;
-    asked.note(k, region.start..region.end);
+    requested.note(k, region.start..region.end);
     let who = k.toucher();
     k.spaces[k.process.space].pages.mapped(&region, who);
     Ok(())
 }
 
-/// The same for a region as any other of its segment.
+/// The same for a region with the default pages of its segment.
 fn map(k: &mut Kernel<'_>, region: Region) -> std::result::Result<(), Errno> {
-    map_as(k, region, &Asked::default())
+    map_as(k, region, &Requested::default())
 }
 
-/// Maps `region` in the place of what was there, without taking pages.
+/// Maps `region`, replacing what was there, without allocating pages.
 fn replace(k: &mut Kernel<'_>, region: Region) -> std::result::Result<(), Errno> {
     let Region { start, end, .. } = region;
     touch_code(k, start, end);
@@ -197,7 +201,7 @@ pub(super) fn mmap(k: &mut Kernel<'_>, a: &Args) -> Result {
     if flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) != 0 && hint % whole != 0 {
         return Err(Errno::INVAL);
     }
-    // Only what is meant to be used must fit in memory.
+    // Only memory meant to be used must fit in the machine's memory.
     if bits & 2 != 0 && flags & MAP_NORESERVE == 0 && len > k.system.platform.memory_bytes {
         return Err(Errno::NOMEM);
     }
@@ -205,12 +209,12 @@ pub(super) fn mmap(k: &mut Kernel<'_>, a: &Args) -> Result {
         offset.checked_add(len).filter(|&end| end <= i64::MAX as u64).ok_or(Errno::OVERFLOW)?;
         check_file(k, fd, bits, flags)?;
     }
-    let asked = Asked::of(k, purpose(bits, flags), len, flags)?;
-    let align = k.spaces[k.process.space].pages.alignment(purpose(bits, flags), asked.own_pages(), len);
+    let requested = Requested::of(k, purpose(bits, flags), len, flags)?;
+    let align = k.spaces[k.process.space].pages.alignment(purpose(bits, flags), requested.own_pages(), len);
     let start = place(k.mem, hint, len, flags, align)?;
     let segment = segment(k.mem, start, bits, flags);
     let shared = flags & MAP_SHARED != 0;
-    map_as(k, Region { start, end: start + len, prot: prot(bits), segment, shared }, &asked)?;
+    map_as(k, Region { start, end: start + len, prot: prot(bits), segment, shared }, &requested)?;
     if shared {
         k.mem.share(start, len).map_err(|_| Errno::NOMEM)?;
     }
@@ -228,15 +232,15 @@ pub(super) fn mmap(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(start)
 }
 
-/// What a new mapping at `start` is for. The zero pages behind a library's data, which its loader maps over the file's,
-/// are a part of it.
+/// Returns the purpose of a new mapping at `start`. The zero pages after a library's data, which its loader maps over the file's
+/// pages, are part of it.
 fn segment(mem: &Memory, start: u64, bits: u64, flags: u64) -> Segment {
     let before = mem.region_at(start).map(|region| region.segment);
     let part_of_file = flags & MAP_FIXED != 0 && matches!(before, Some(Segment::File | Segment::Text));
     if part_of_file && flags & MAP_ANONYMOUS != 0 { Segment::File } else { purpose(bits, flags) }
 }
 
-/// What a mapping is for, wherever it is. Libraries are files, code among them text.
+/// Returns the purpose of a mapping at any address. Libraries are files; their code is text.
 fn purpose(bits: u64, flags: u64) -> Segment {
     const EXEC: u64 = 4;
     match () {
@@ -248,7 +252,7 @@ fn purpose(bits: u64, flags: u64) -> Segment {
     }
 }
 
-/// Notes which file a new mapping is of, and whether changes go back to it.
+/// Records the file of a new mapping, and whether changes are written back to it.
 fn note_file(
     k: &mut Kernel<'_>,
     fd: i32,
@@ -267,10 +271,10 @@ fn note_file(
     Ok(())
 }
 
-/// Takes over the names of a library's functions, for reports.
+/// Adds the names of a library's functions, for reports.
 fn note_library(k: &mut Kernel<'_>, fd: i32, start: u64, offset: u64) -> std::result::Result<(), Errno> {
     let file = std::fs::File::from(k.process.files.second(fd)?.host);
-    // A file that is cut short meanwhile has no names.
+    // A file truncated in the meantime has no names.
     let Ok(file) = ProgramFile::of(file, k.system.platform.memory_bytes) else { return Ok(()) };
     if let Some(symbols) = elf::library_symbols(Content::File(&file), start, offset) {
         // The program runs without them.
@@ -283,7 +287,7 @@ fn note_library(k: &mut Kernel<'_>, fd: i32, start: u64, offset: u64) -> std::re
     Ok(())
 }
 
-/// Where a new mapping goes.
+/// Returns where a new mapping goes.
 fn place(mem: &Memory, hint: u64, len: u64, flags: u64, align: u64) -> Result {
     if flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) != 0 {
         let (start, end) = range(hint, len)?;
@@ -300,7 +304,7 @@ fn place(mem: &Memory, hint: u64, len: u64, flags: u64, align: u64) -> Result {
     if fits { Ok(hint) } else { free_place(mem, len, align).ok_or(Errno::NOMEM) }
 }
 
-/// Whether a file can be mapped so.
+/// Checks whether a file can be mapped in this way.
 fn check_file(k: &Kernel<'_>, fd: i32, bits: u64, flags: u64) -> std::result::Result<(), Errno> {
     let file = k.process.files.host(fd)?;
     let mode = rustix::fs::fcntl_getfl(file)? & OFlags::RWMODE;
@@ -351,7 +355,7 @@ pub(super) fn mprotect(k: &mut Kernel<'_>, a: &Args) -> Result {
         return Err(Errno::INVAL);
     }
     let prot = prot(a[2]);
-    // Linux changes one mapping after the other and keeps what it has changed when it refuses one.
+    // Linux changes one mapping after the other and keeps earlier changes when it refuses one.
     let refused = if prot.write { k.spaces[k.process.space].mapped.first_unwritable(start, end) } else { None };
     let allowed_end = refused.unwrap_or(end);
     if start < allowed_end {
@@ -362,7 +366,8 @@ pub(super) fn mprotect(k: &mut Kernel<'_>, a: &Args) -> Result {
     if refused.is_some() { Err(Errno::ACCESS) } else { Ok(0) }
 }
 
-/// C libraries reserve the stack of a thread, and heaps of other threads than the first, and make them writable then.
+/// Allocates prepaged pages: C libraries reserve the stack of a thread, and heaps of threads other than the first, and then make
+/// them writable.
 fn prepage_reserved(k: &mut Kernel<'_>, start: u64, end: u64) {
     let who = k.toucher();
     let reserved = |region: &&Region| matches!(region.segment, Segment::ThreadStack | Segment::Mmap);
@@ -390,7 +395,7 @@ pub(super) fn mremap(k: &mut Kernel<'_>, a: &Args) -> Result {
         return Err(Errno::NOMEM);
     }
     touch_code(k, start, old_end);
-    let asked = if new_len > old_len { grown(k, &region, new_len)? } else { Asked::default() };
+    let requested = if new_len > old_len { grown(k, &region, new_len)? } else { Requested::default() };
     if flags & FIXED == 0 {
         if new_len <= old_len {
             if new_len < old_len {
@@ -399,7 +404,7 @@ pub(super) fn mremap(k: &mut Kernel<'_>, a: &Args) -> Result {
             return Ok(start);
         }
         if new_end <= MMAP_TOP && !in_use(k.mem, old_end, new_end) {
-            map_as(k, Region { start: old_end, end: new_end, ..region }, &asked)?;
+            map_as(k, Region { start: old_end, end: new_end, ..region }, &requested)?;
             return Ok(start);
         }
         if flags & MAYMOVE == 0 {
@@ -416,7 +421,7 @@ pub(super) fn mremap(k: &mut Kernel<'_>, a: &Args) -> Result {
         free_place(
             k.mem,
             new_len,
-            k.spaces[k.process.space].pages.alignment(region.segment, asked.own_pages(), new_len),
+            k.spaces[k.process.space].pages.alignment(region.segment, requested.own_pages(), new_len),
         )
         .ok_or(Errno::NOMEM)?
     };
@@ -425,7 +430,7 @@ pub(super) fn mremap(k: &mut Kernel<'_>, a: &Args) -> Result {
     replace(k, moved)?;
     k.spaces[k.process.space].mapped.move_range(start, kept, to);
     k.spaces[k.process.space].pages.moved(start, kept, to);
-    asked.note(k, to + kept..to + new_len);
+    requested.note(k, to + kept..to + new_len);
     move_pages(k.mem, start, to, kept)?;
     let who = k.toucher();
     k.spaces[k.process.space].pages.mapped(&moved, who);
@@ -433,9 +438,9 @@ pub(super) fn mremap(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(to)
 }
 
-/// Moves the contents of backed pages, giving each old page back before the next is copied.
+/// Moves the contents of backed pages, releasing each old page before copying the next.
 fn move_pages(mem: &mut Memory, from: u64, to: u64, len: u64) -> std::result::Result<(), Errno> {
-    // Reading needs the right to; the mapping is about to go anyway.
+    // Reading needs read permission; the mapping is about to be removed anyway.
     mem.protect(from, len, Prot::R).map_err(|_| Errno::FAULT)?;
     for offset in (0..len).step_by(PAGE as usize) {
         if mem.physical(from + offset).is_some() {
@@ -476,7 +481,7 @@ pub(super) fn madvise(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(0)
 }
 
-/// `msync`: what has changed in shared mappings goes to their files, also when parts of the range are not mapped.
+/// `msync`: writes changes of shared mappings to their files, even if parts of the range are not mapped.
 pub(super) fn msync(k: &mut Kernel<'_>, a: &Args) -> Result {
     const ASYNC: u64 = 1;
     const INVALIDATE: u64 = 2;
@@ -489,7 +494,7 @@ pub(super) fn msync(k: &mut Kernel<'_>, a: &Args) -> Result {
     if mapped(k.mem, start, end) { Ok(0) } else { Err(Errno::NOMEM) }
 }
 
-/// `mlock` and its relatives: memory is always in memory.
+/// `mlock` and related calls: memory is always resident.
 pub(super) fn mlock(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (start, end) = range(a[0] & !(PAGE - 1), a[1].saturating_add(a[0] % PAGE))?;
     if mapped(k.mem, start, end) { Ok(0) } else { Err(Errno::NOMEM) }
@@ -512,7 +517,7 @@ pub(super) fn mincore(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(0)
 }
 
-/// `personality`: the plain one. Addresses are not randomised anyway.
+/// `personality`: only the default one. Addresses are never randomised.
 pub(super) fn personality(_: &mut Kernel<'_>, _: &Args) -> Result {
     Ok(0)
 }

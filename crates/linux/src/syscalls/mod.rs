@@ -1,8 +1,7 @@
-//! System calls: dispatch from the table to the handlers, which stand in one file per subject.
+//! System calls: dispatch from the table to the handlers, which are in one file per subject.
 //!
-//! A handler gets the process, the calling thread and six arguments, and returns the value for `x0` or an
-//! error number. A call that has to wait leaves what for in the thread (`Thread::block`); its result is written
-//! when the wait is over.
+//! A handler receives the process, the calling thread and six arguments, and returns the value for `x0` or an error number. A
+//! call that has to wait records the reason in the thread (`Thread::block`); its result is written when the wait is over.
 
 mod barrier;
 mod children;
@@ -38,7 +37,7 @@ pub type Args = [u64; 6];
 /// The value for `x0`, or an error number.
 pub type Result = std::result::Result<u64, Errno>;
 
-/// What answers a system call.
+/// A handler of a system call.
 pub type Handler = fn(&mut Kernel<'_>, &Args) -> Result;
 
 /// One system call of arm64 Linux.
@@ -48,7 +47,7 @@ pub struct SystemCall {
     pub number: u64,
     /// Its name.
     pub name: &'static str,
-    /// What answers it; `None`: it is answered with `ENOSYS`, counted and reported.
+    /// Its handler; `None`: the call fails with `ENOSYS`, and is counted and reported.
     pub handler: Option<Handler>,
 }
 
@@ -70,13 +69,13 @@ fn find(number: u64) -> Option<&'static SystemCall> {
     usize::try_from(number).ok().and_then(|n| *BY_NUMBER.get(n)?)
 }
 
-/// The name of a system call, such as `openat`.
+/// Returns the name of a system call, such as `openat`.
 #[must_use]
 pub fn name(number: u64) -> &'static str {
     find(number).map_or("(no such system call)", |call| call.name)
 }
 
-/// Answers the system call that the thread has just made.
+/// Performs the system call that the thread has just made.
 pub(crate) fn call(k: &mut Kernel<'_>) {
     k.thread.discard_sve_state();
     let number = k.thread.cpu.x(8);
@@ -95,12 +94,12 @@ pub(crate) fn call(k: &mut Kernel<'_>) {
     if k.thread.blocked.is_some() {
         return;
     }
-    // The mask was for the wait only, and that is over without a signal.
+    // The mask applied to the wait only, which has ended without a signal.
     if let Some(mask) = k.thread.mask_after_suspend.take() {
         k.thread.mask = mask;
     }
     match result {
-        // A signal to the simulator interrupted the host's call: make it again, after the driver had a look.
+        // A signal to the simulator interrupted the host's call: repeat it after the driver has run.
         Err(Errno::INTR) => {
             k.thread.cpu.pc = k.thread.cpu.pc.wrapping_sub(4);
         }

@@ -10,7 +10,7 @@ use crate::kernel::Kernel;
 use crate::mm::pages::{NodeMask, Policy};
 use crate::mm::user;
 
-/// Most nodes that a mask may speak of.
+/// Maximum number of nodes in a mask.
 const MAX_MASK: u64 = 8 * PAGE;
 
 /// Flags of `mbind` and `move_pages`.
@@ -20,7 +20,7 @@ mod flag {
     pub const MOVE_ALL: u64 = 4;
 }
 
-/// Reads a mask of nodes of which `bits` counts one more than there are; none, when the pointer is null.
+/// Reads a mask of nodes; `bits` is one more than their number. Empty if the pointer is null.
 fn read_mask(k: &mut Kernel<'_>, mask: u64, bits: u64) -> std::result::Result<NodeMask, Errno> {
     let bits = bits.saturating_sub(1);
     if bits > MAX_MASK {
@@ -91,7 +91,7 @@ pub(super) fn mbind(k: &mut Kernel<'_>, a: &Args) -> Result {
     if misplaced { Err(Errno::IO) } else { Ok(0) }
 }
 
-/// Whether every page of a range is mapped.
+/// Returns whether every page of a range is mapped.
 fn is_mapped(k: &Kernel<'_>, range: Range<u64>) -> bool {
     let mut at = range.start;
     while at < range.end {
@@ -118,11 +118,11 @@ pub(super) fn get_mempolicy(k: &mut Kernel<'_>, a: &Args) -> Result {
             k.mem.region_at(address).ok_or(Errno::FAULT)?;
             let policy = k.spaces[k.process.space].pages.policy_at(address).unwrap_or_default();
             let value = if flags & NODE != 0 { touched_node(k, address)? } else { policy.word() };
-            (value, policy.told_nodes())
+            (value, policy.reported_nodes())
         }
         _ if address != 0 => return Err(Errno::INVAL),
-        NODE => (k.thread.policy.next_interleaved().ok_or(Errno::INVAL)?, k.thread.policy.told_nodes()),
-        _ => (k.thread.policy.word(), k.thread.policy.told_nodes()),
+        NODE => (k.thread.policy.next_interleaved().ok_or(Errno::INVAL)?, k.thread.policy.reported_nodes()),
+        _ => (k.thread.policy.word(), k.thread.policy.reported_nodes()),
     };
     user::write_if(k.mem, word, value)?;
     if mask != 0 {
@@ -131,14 +131,14 @@ pub(super) fn get_mempolicy(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(0)
 }
 
-/// The node of the page at an address, which is touched for it.
+/// Touches the page at an address and returns its node.
 fn touched_node(k: &mut Kernel<'_>, address: u64) -> std::result::Result<u32, Errno> {
     user::read::<u8>(k.mem, address)?;
     k.note_touched();
     k.spaces[k.process.space].pages.node_at(address).ok_or(Errno::FAULT)
 }
 
-/// Whether a process that a call names is the one that runs.
+/// Checks that a call names the running process.
 fn check_own(k: &Kernel<'_>, pid: u64) -> std::result::Result<(), Errno> {
     match pid as u32 {
         0 => Ok(()),
@@ -148,7 +148,7 @@ fn check_own(k: &Kernel<'_>, pid: u64) -> std::result::Result<(), Errno> {
     }
 }
 
-/// `move_pages`: says where pages are; with nodes, moves them there first.
+/// `move_pages`: reports where pages are; if nodes are given, moves the pages there first.
 pub(super) fn move_pages(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (pid, count, pages, nodes, status, flags) = (a[0], a[1], a[2], a[3], a[4], a[5]);
     if flags & !(flag::MOVE | flag::MOVE_ALL) != 0 {
@@ -176,7 +176,7 @@ pub(super) fn move_pages(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(0)
 }
 
-/// `migrate_pages`: moves what is on some nodes to others, the first to the first and so on, round and round.
+/// `migrate_pages`: moves pages between nodes, from the nth of the first set to the nth of the second, modulo its size.
 pub(super) fn migrate_pages(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (pid, bits) = (a[0], a[1]);
     let (from, to) = (read_mask(k, a[2], bits)?, read_mask(k, a[3], bits)?);

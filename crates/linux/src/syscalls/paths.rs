@@ -1,4 +1,4 @@
-//! System calls on names: making, renaming and deleting files and folders, the current directory, rights and times.
+//! System calls on names: creating, renaming and deleting files and folders, the current directory, permissions and times.
 
 use std::os::fd::AsFd as _;
 
@@ -29,18 +29,18 @@ pub(super) fn check_flags(flags: u64, known: u64) -> Outcome<()> {
     if flags as u32 as u64 & !known == 0 { Ok(()) } else { Err(Errno::INVAL) }
 }
 
-/// Where a call's path leads.
+/// Resolves the path of a call.
 pub(super) fn target(k: &mut Kernel<'_>, dir: u64, name: u64, last: Last) -> Outcome<Target> {
     let name = user::string(k.mem, name)?;
     resolve(k, dir as i32, &name, last)
 }
 
-/// How the flag `AT_SYMLINK_NOFOLLOW` treats the last component.
+/// Returns how the last component is treated under the flag `AT_SYMLINK_NOFOLLOW`.
 pub(super) fn last(flags: u64) -> Last {
     if flags & AT_SYMLINK_NOFOLLOW != 0 { Last::Keep } else { Last::Follow }
 }
 
-/// A file of the host that the program may change, make or delete. `EACCES` for any other and for devices, which may only be
+/// Returns a host file that the program may change, create or delete. `EACCES` for any other and for devices, which may only be
 /// opened; `EPERM` for simulated ones.
 fn changeable(k: &Kernel<'_>, target: Target) -> Outcome<Place> {
     match target {
@@ -54,7 +54,7 @@ fn changeable(k: &Kernel<'_>, target: Target) -> Outcome<Place> {
     }
 }
 
-/// A place for something new. `EEXIST` when there is something.
+/// Returns the location of a new file. `EEXIST` if it exists.
 fn vacant(k: &mut Kernel<'_>, dir: u64, name: u64) -> Outcome<Place> {
     match target(k, dir, name, Last::Keep)? {
         Target::Host(Place { kind: None, .. }) => {}
@@ -66,7 +66,7 @@ fn vacant(k: &mut Kernel<'_>, dir: u64, name: u64) -> Outcome<Place> {
     Ok(place)
 }
 
-/// An existing file of the host that the program may change. `ENOENT` when there is none.
+/// Returns an existing host file that the program may change. `ENOENT` if there is none.
 fn existing(k: &mut Kernel<'_>, dir: u64, name: u64, last: Last) -> Outcome<Place> {
     match target(k, dir, name, last)? {
         Target::Host(Place { kind: None, .. }) => Err(Errno::NOENT),
@@ -74,8 +74,8 @@ fn existing(k: &mut Kernel<'_>, dir: u64, name: u64, last: Last) -> Outcome<Plac
     }
 }
 
-/// Whether the program may change the attributes of the file behind a descriptor: of one that has or had a path as the path
-/// says, of others unless they are the host's.
+/// Checks that the program may change the attributes of the file behind a descriptor: if it has or had a path, according to the
+/// path; otherwise, unless it is the host's.
 fn check_descriptor(k: &Kernel<'_>, fd: i32) -> Outcome<()> {
     let file = k.process.files.open_file(fd)?;
     if let Origin::Simulated(_) = file.origin {
@@ -91,7 +91,7 @@ fn check_descriptor(k: &Kernel<'_>, fd: i32) -> Outcome<()> {
     policy.check(policy.may_change(&path), Denied::Write, &path)
 }
 
-/// A handle of a file of which the program may change the attributes.
+/// Opens a handle for a file whose attributes the program may change.
 fn handle(k: &Kernel<'_>, place: &Place) -> Outcome<Handle> {
     let policy = &k.process.files.view.policy;
     let handle = Handle::new(policy, &place.path)?;
@@ -99,7 +99,7 @@ fn handle(k: &Kernel<'_>, place: &Place) -> Outcome<Handle> {
     Ok(handle)
 }
 
-/// The folder of a file of the host, and the file's name in it.
+/// Returns the folder of a host file, and the file's name in it.
 fn named<'p>(k: &Kernel<'_>, place: &'p Place) -> Outcome<(Handle, &'p [u8])> {
     parent(&k.process.files.view.policy, &place.path)
 }
@@ -112,7 +112,7 @@ pub(super) fn mkdirat(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(0)
 }
 
-/// `mknodat`: named pipes and empty files; devices are for the superuser.
+/// `mknodat`: named pipes and empty files; devices are reserved to the superuser.
 pub(super) fn mknodat(k: &mut Kernel<'_>, a: &Args) -> Result {
     let kind = match FileType::from_raw_mode(a[2] as u32) {
         FileType::Fifo => FileType::Fifo,
@@ -150,7 +150,7 @@ pub(super) fn renameat2(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(0)
 }
 
-/// `linkat`. The old name must be one that the program may change too: through the new one it could.
+/// `linkat`. The program must also be allowed to change the old name: through the new one it could.
 pub(super) fn linkat(k: &mut Kernel<'_>, a: &Args) -> Result {
     check_flags(a[4], AT_SYMLINK_FOLLOW)?;
     let last = if a[4] & AT_SYMLINK_FOLLOW != 0 { Last::Follow } else { Last::Keep };
@@ -197,7 +197,7 @@ pub(super) fn fchmodat(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(0)
 }
 
-/// Owner and group of a call; -1 leaves one as it is.
+/// Returns owner and group for a call; -1 leaves one unchanged.
 fn owners(a: &Args, first: usize) -> (Option<Uid>, Option<Gid>) {
     let id = |value: u64| Some(value as u32).filter(|&id| id != u32::MAX);
     (id(a[first]).map(Uid::from_raw), id(a[first + 1]).map(Gid::from_raw))
@@ -221,7 +221,7 @@ pub(super) fn fchownat(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(0)
 }
 
-/// `utimensat`; without a name it is about the descriptor.
+/// `utimensat`; without a name it refers to the descriptor.
 pub(super) fn utimensat(k: &mut Kernel<'_>, a: &Args) -> Result {
     check_flags(a[3], AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)?;
     let times = if a[2] == 0 { [NOW; 2] } else { user::read(k.mem, a[2])? };
@@ -237,7 +237,7 @@ pub(super) fn utimensat(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(0)
 }
 
-/// The present, as a time of `utimensat` (`UTIME_NOW`).
+/// The current time, as a time of `utimensat` (`UTIME_NOW`).
 const NOW: Time = Time { seconds: 0, fraction: 0x3fff_ffff };
 
 pub(super) fn getcwd(k: &mut Kernel<'_>, a: &Args) -> Result {
@@ -259,7 +259,7 @@ pub(super) fn chdir(k: &mut Kernel<'_>, a: &Args) -> Result {
             OpenFile::new(Handle::new(policy, &place.path)?.open(policy, DIRECTORY)?, place.origin)
         }
         Target::Simulated(node) if node.kind == Kind::Directory => {
-            // The host's folder is not looked at.
+            // The host's folder is not used.
             OpenFile::new(rustix::fs::open("/", DIRECTORY, Mode::empty())?, Origin::Simulated(node))
         }
         Target::Simulated(_) => return Err(Errno::NOTDIR),
@@ -276,12 +276,12 @@ pub(super) fn fchdir(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(0)
 }
 
-/// `chroot`, `mount` and their relatives: for the superuser.
+/// `chroot`, `mount` and related calls: reserved to the superuser.
 pub(super) fn privileged(_: &mut Kernel<'_>, _: &Args) -> Result {
     Err(Errno::PERM)
 }
 
-/// Extended attributes: as on a file system that has none.
+/// Extended attributes: as on a file system without them.
 pub(super) fn no_attributes(_: &mut Kernel<'_>, _: &Args) -> Result {
     Err(Errno::OPNOTSUPP)
 }

@@ -18,8 +18,8 @@ use crate::mm::user;
 use crate::sched::wait::{Blocked, FOR_EVER, Wait};
 use crate::signal::UNBLOCKABLE;
 
-/// Most events one call may return.
-const MOST: u64 = 1 << 12;
+/// Maximum number of events that one call may return.
+const MAX_EVENTS: u64 = 1 << 12;
 
 /// `struct pollfd`.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -30,7 +30,7 @@ struct PollEntry {
     revents: u16,
 }
 
-/// Puts a signal mask in place for the duration of the call, unless it is being made again.
+/// Sets a signal mask for the duration of the call, unless the call is being repeated.
 fn set_mask(k: &mut Kernel<'_>, pointer: u64, bytes: u64) -> std::result::Result<(), Errno> {
     if pointer == 0 || k.thread.mask_after_suspend.is_some() {
         return Ok(());
@@ -43,7 +43,7 @@ fn set_mask(k: &mut Kernel<'_>, pointer: u64, bytes: u64) -> std::result::Result
     Ok(())
 }
 
-/// The point in time of a `timespec` that says how long to wait; a null pointer is for ever.
+/// Returns the end of the duration in a `timespec`; a null pointer means forever.
 fn until(k: &mut Kernel<'_>, pointer: u64) -> Result {
     let limit = match pointer {
         0 => FOR_EVER,
@@ -52,7 +52,7 @@ fn until(k: &mut Kernel<'_>, pointer: u64) -> Result {
     Ok(k.thread.time_limit(limit))
 }
 
-/// Nothing is ready: waits, or gives up when the time is over.
+/// Nothing is ready: waits, or returns when the time is over.
 fn wait(k: &mut Kernel<'_>, interests: Vec<Interest>, until_ns: u64) -> Result {
     if until_ns > k.system.now_ns {
         k.block(Blocked { until_ns, ..Blocked::new(Wait::Files(interests)) });
@@ -88,7 +88,7 @@ pub(super) fn ppoll(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(count)
 }
 
-/// Which events of `poll` stand for a set of `select`: to ask for, and to answer with.
+/// The events of `poll` for a set of `select`: to request, and to report.
 const SETS: [(PollFlags, PollFlags); 3] = [
     (PollFlags::IN, PollFlags::IN.union(PollFlags::HUP).union(PollFlags::ERR)),
     (PollFlags::OUT, PollFlags::OUT.union(PollFlags::ERR)),
@@ -96,7 +96,7 @@ const SETS: [(PollFlags, PollFlags); 3] = [
 ];
 
 pub(super) fn pselect6(k: &mut Kernel<'_>, a: &Args) -> Result {
-    // Higher numbers are not looked at.
+    // Higher numbers are ignored.
     let count = (a[0] as i32).min(k.process.files.end());
     let count = usize::try_from(count).map_err(|_| Errno::INVAL)?;
     let until_ns = until(k, a[4])?;
@@ -214,7 +214,7 @@ fn epoll_wait(k: &mut Kernel<'_>, a: &Args, until_ns: u64) -> Result {
     let fd = a[0] as i32;
     let most = usize::try_from(a[2] as i32).ok().filter(|&n| n > 0).ok_or(Errno::INVAL)?;
     set_mask(k, a[4], a[5])?;
-    let mut buffer = vec![MaybeUninit::<epoll::Event>::uninit(); most.min(MOST as usize)];
+    let mut buffer = vec![MaybeUninit::<epoll::Event>::uninit(); most.min(MAX_EVENTS as usize)];
     let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
     let (events, _) = epoll::wait(k.process.files.host(fd)?, &mut buffer[..], Some(&now))?;
     let list: Vec<EpollEvent> =

@@ -44,7 +44,7 @@ pub(super) fn getgroups(_: &mut Kernel<'_>, _: &Args) -> Result {
     Ok(0)
 }
 
-/// `rseq`: as on a kernel without it, which C libraries are ready for.
+/// `rseq`: as on a kernel without it, which C libraries support.
 pub(super) fn rseq(_: &mut Kernel<'_>, _: &Args) -> Result {
     Err(Errno::NOSYS)
 }
@@ -129,7 +129,7 @@ pub(super) fn getrandom(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(bytes.len() as u64)
 }
 
-/// The affinity of the thread with number `tid`, or 0 for the caller.
+/// Returns the affinity of the thread with number `tid`, or of the caller for 0.
 fn affinity<'a>(k: &'a mut Kernel<'_>, tid: u64) -> std::result::Result<&'a mut Vec<u64>, Errno> {
     if tid == 0 || tid == u64::from(k.thread.tid) {
         return Ok(&mut k.thread.affinity);
@@ -174,7 +174,7 @@ pub(super) fn sched_yield(k: &mut Kernel<'_>, _: &Args) -> Result {
     Ok(0)
 }
 
-/// Whether there is a thread with this number; 0 is the caller.
+/// Checks that a thread with this number exists; 0 is the caller.
 fn check_thread(k: &Kernel<'_>, tid: u64) -> Result {
     let there = tid == 0 || tid == u64::from(k.thread.tid) || k.other_threads.iter().any(|o| u64::from(o.tid) == tid);
     if there { Ok(0) } else { Err(Errno::SRCH) }
@@ -192,7 +192,7 @@ pub(super) fn sched_getparam(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(0)
 }
 
-/// `sched_setscheduler`: other policies are not for ordinary users.
+/// `sched_setscheduler`: other policies are not available to ordinary users.
 pub(super) fn sched_setscheduler(k: &mut Kernel<'_>, a: &Args) -> Result {
     check_thread(k, a[0])?;
     let priority: u32 = user::read(k.mem, a[2])?;
@@ -207,7 +207,7 @@ pub(super) fn sched_setparam(k: &mut Kernel<'_>, a: &Args) -> Result {
     sched_setscheduler(k, &[a[0], 0, a[1], 0, 0, 0])
 }
 
-/// The priorities of a policy: a range for the real-time ones.
+/// `sched_get_priority_max`: the range of priorities for real-time policies.
 pub(super) fn sched_get_priority_max(_: &mut Kernel<'_>, a: &Args) -> Result {
     match a[0] {
         1 | 2 => Ok(99),
@@ -220,12 +220,12 @@ pub(super) fn sched_get_priority_min(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(sched_get_priority_max(k, a)?.min(1))
 }
 
-/// `getpriority`: nice 0, as the system call gives it.
+/// `getpriority`: nice 0, as encoded by the system call.
 pub(super) fn getpriority(_: &mut Kernel<'_>, a: &Args) -> Result {
     if a[0] <= 2 { Ok(20) } else { Err(Errno::INVAL) }
 }
 
-/// `setpriority`: all threads get the same share whatever their priority.
+/// `setpriority`: all threads have the same share, whatever their priority.
 pub(super) fn setpriority(_: &mut Kernel<'_>, a: &Args) -> Result {
     if a[0] <= 2 { Ok(0) } else { Err(Errno::INVAL) }
 }
@@ -238,7 +238,8 @@ pub(super) fn getcpu(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(0)
 }
 
-/// `membarrier`: no other thread runs at the same time, so there is nothing to wait for. The commands are those of Linux 4.16 without registration of cores.
+/// `membarrier`: no other thread runs at the same time, so there is nothing to wait for. The commands are those of Linux 4.16
+/// without registration of cores.
 pub(super) fn membarrier(_: &mut Kernel<'_>, a: &Args) -> Result {
     const QUERY: u64 = 0;
     const SUPPORTED: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4;
@@ -281,15 +282,15 @@ pub(super) fn prctl(k: &mut Kernel<'_>, a: &Args) -> Result {
     }
 }
 
-/// `PR_SVE_SET_VL`: the largest length the machine has that is not above the one asked for.
+/// `PR_SVE_SET_VL`: sets the largest length of the machine that does not exceed the requested one.
 fn set_vector_length(k: &mut Kernel<'_>, argument: u64) -> Result {
     /// `PR_SVE_VL_LEN_MASK`.
     const LENGTH: u64 = 0xffff;
     const SET_ON_EXEC: u64 = 1 << 18;
-    /// `SVE_VL_MAX`: the longest vectors that Linux has numbers for, bytes.
-    const MOST: u64 = 8192;
+    /// `SVE_VL_MAX`: the maximum vector length that Linux supports, bytes.
+    const MAX: u64 = 8192;
     let (wanted, flags) = (argument & LENGTH, argument & !LENGTH);
-    if flags & !(SVE_VL_INHERIT | SET_ON_EXEC) != 0 || !(16..=MOST).contains(&wanted) || !wanted.is_multiple_of(16) {
+    if flags & !(SVE_VL_INHERIT | SET_ON_EXEC) != 0 || !(16..=MAX).contains(&wanted) || !wanted.is_multiple_of(16) {
         return Err(Errno::INVAL);
     }
     let possible = [64, 32, 16].into_iter().filter(|&vl| vl <= k.system.platform.vector_bytes);
@@ -299,14 +300,14 @@ fn set_vector_length(k: &mut Kernel<'_>, argument: u64) -> Result {
         return Ok(vector_length(k.thread, vl));
     }
     if vl != k.thread.cpu.vl {
-        // The call has already left only the SIMD&FP registers.
+        // The system call has already reduced the registers to the SIMD&FP part.
         k.thread.cpu.vl = vl;
         k.process.code_changed = true;
     }
     Ok(vector_length(k.thread, vl))
 }
 
-/// What the calls about the vector length return for the length `vl`.
+/// Returns the result of the calls about the vector length for the length `vl`.
 fn vector_length(t: &Thread, vl: usize) -> u64 {
     vl as u64 | if t.next_vl.inherit { SVE_VL_INHERIT } else { 0 }
 }

@@ -10,7 +10,7 @@ use crate::mm::user;
 use crate::sched::wait::{Blocked, FOR_EVER, Wait};
 use crate::signal::{self, Action, AltStack, Origin, SigInfo, UNBLOCKABLE, code, frame, number};
 
-/// A signal's number; `EINVAL` when there is none such.
+/// Returns a signal's number; `EINVAL` if there is no such signal.
 fn signal_number(argument: u64) -> std::result::Result<u32, Errno> {
     match argument as u32 {
         n if n <= signal::LAST => Ok(n),
@@ -98,7 +98,7 @@ pub(super) fn rt_sigtimedwait(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(0)
 }
 
-/// The result is what the interrupted code had in x0.
+/// `rt_sigreturn`: the result is the x0 of the interrupted code.
 pub(super) fn rt_sigreturn(k: &mut Kernel<'_>, _: &Args) -> Result {
     if frame::pop(k.mem, k.thread).is_none() {
         let sp = k.thread.cpu.x(Cpu::SP);
@@ -127,13 +127,13 @@ pub(super) fn sigaltstack(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(0)
 }
 
-/// Signal `n` as the running process sends it; `None` for 0, which only asks whether the receiver exists.
+/// Returns signal `n` as sent by the running process; `None` for 0, which only checks whether the receiver exists.
 fn sent(k: &Kernel<'_>, n: u32, code: i32) -> Option<SigInfo> {
     let origin = Origin::Sender { pid: k.process.pid, uid: rustix::process::getuid().as_raw() };
     (n != 0).then_some(SigInfo { signal: n, code, origin })
 }
 
-/// The processes that a call to `kill` is for.
+/// Returns the processes that a call to `kill` addresses.
 fn receivers(k: &Kernel<'_>, target: i32) -> Vec<u32> {
     let own = &*k.process;
     let chosen = k.all_processes().filter(|p| match target {
@@ -143,7 +143,7 @@ fn receivers(k: &Kernel<'_>, target: i32) -> Vec<u32> {
         group => p.group == group.unsigned_abs(),
     });
     let mut pids: Vec<u32> = chosen.map(|p| p.pid).collect();
-    // A zombie exists, and a signal does nothing to it.
+    // A zombie exists, but a signal has no effect on it.
     pids.extend(k.system.zombies.iter().map(|z| z.pid).filter(|&pid| target > 0 && pid == target as u32));
     pids
 }
@@ -178,7 +178,7 @@ fn send_to_thread(k: &mut Kernel<'_>, tid: u64, info: Option<SigInfo>) -> Result
     Ok(0)
 }
 
-/// The signal that a `siginfo_t` of the program describes. Programs may not pretend to be the kernel.
+/// Returns the signal that a `siginfo_t` of the program describes. Programs may not pretend to be the kernel.
 fn queued(k: &mut Kernel<'_>, number: u64, pointer: u64) -> std::result::Result<Option<SigInfo>, Errno> {
     let signal = signal_number(number)?;
     let [_, _, code, _, pid, uid, low, high]: [u32; 8] = user::read(k.mem, pointer)?;

@@ -1,5 +1,5 @@
-//! Sockets. Pairs of them within the program are always there; everything that has an address, of the network or in
-//! the file system, needs [`Access::network`].
+//! Sockets. Socket pairs within the program are always available; everything that has an address, in the network or in the file
+//! system, needs [`Access::network`].
 //!
 //! [`Access::network`]: crate::Access::network
 
@@ -34,7 +34,7 @@ const SOCK_NONBLOCK: u32 = 0o4000;
 
 type Outcome<T> = std::result::Result<T, Errno>;
 
-/// Type and flags of a new socket; whether it is to be closed by `execve`.
+/// Returns type and flags of a new socket, and whether `execve` closes it.
 fn kind(argument: u64) -> Outcome<(SocketType, SocketFlags, bool)> {
     let bits = argument as u32;
     if bits & !(0xf | SOCK_NONBLOCK | O_CLOEXEC) != 0 {
@@ -54,7 +54,7 @@ fn host_flags(bits: u32) -> SocketFlags {
     SocketFlags::CLOEXEC | nonblocking
 }
 
-/// A descriptor for a new socket; `own`: it leads to another one of the program.
+/// Inserts a descriptor for a new socket; `own`: it is connected to another one of the program.
 fn insert(k: &mut Kernel<'_>, host: OwnedFd, close_on_exec: bool, own: bool) -> Outcome<i32> {
     let bytes = Files::capacity(host.as_fd());
     let (channel, limit) = (k.new_channel(host.as_fd(), bytes, own)?, limit(k));
@@ -69,7 +69,7 @@ pub(super) fn socket(k: &mut Kernel<'_>, a: &Args) -> Result {
         AF_INET6 => AddressFamily::INET6,
         _ => return Err(Errno::AFNOSUPPORT),
     };
-    // A local socket reaches nobody before it has an address.
+    // A local socket is connected to nobody before it has an address.
     if family != AddressFamily::UNIX {
         k.process.files.view.policy.check_network()?;
     }
@@ -96,9 +96,9 @@ pub(super) fn socketpair(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(0)
 }
 
-/// An address that the program gives: its bytes are those of every little-endian Linux.
+/// Reads an address from the program: its bytes are the same on every little-endian Linux.
 ///
-/// A name in the file system is the program's, and the host's socket is where it leads.
+/// A name in the file system is the program's; it is resolved to the host's socket.
 fn address(k: &mut Kernel<'_>, addr: u64, len: u64) -> Outcome<SocketAddrAny> {
     if !(2..=128).contains(&len) {
         return Err(Errno::INVAL);
@@ -133,7 +133,7 @@ fn address(k: &mut Kernel<'_>, addr: u64, len: u64) -> Outcome<SocketAddrAny> {
     }
 }
 
-/// Gives an address to the program, cut off where its buffer ends.
+/// Writes an address to the program, truncated to its buffer.
 fn give_address(k: &mut Kernel<'_>, address: Option<&SocketAddrAny>, addr: u64, len_addr: u64) -> Outcome<()> {
     if addr == 0 {
         return Ok(());
@@ -164,7 +164,7 @@ fn address_bytes(address: &SocketAddrAny) -> Vec<u8> {
     }
 }
 
-/// `bind`: a name in the file system would be a file made there, and another's socket is outside the program.
+/// `bind`: a name in the file system would create a file there, and another program's socket is outside the guest.
 pub(super) fn bind(k: &mut Kernel<'_>, a: &Args) -> Result {
     k.process.files.host(a[0] as i32)?;
     let address = address(k, a[1], a[2])?;
@@ -185,7 +185,7 @@ pub(super) fn connect(k: &mut Kernel<'_>, a: &Args) -> Result {
     let fd = a[0] as i32;
     let waits = !rustix::fs::fcntl_getfl(k.process.files.host(fd)?)?.contains(OFlags::NONBLOCK);
     match attempt::connect(k.process.files.host(fd)?, &address) {
-        // An attempt of this call has succeeded.
+        // An earlier attempt of this call has succeeded.
         Err(Errno::ISCONN) if k.thread.resumed.is_some() => {}
         Err(Errno::INPROGRESS | Errno::ALREADY) if waits => wait(k, fd, PollFlags::OUT, 0)?,
         Err(Errno::AGAIN) if waits => k.try_later(Attempt::Connect { fd, address }),
@@ -239,15 +239,15 @@ pub(super) fn shutdown(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(0)
 }
 
-/// Most bytes of a message: more than any host lets its sockets hold.
-const MESSAGE_MOST: u64 = 64 << 20;
+/// Maximum bytes of a message: more than any host allows for its sockets.
+const MAX_MESSAGE: u64 = 64 << 20;
 
-/// Whether a file is a socket.
+/// Returns whether a file is a socket.
 pub(super) fn is_socket(file: BorrowedFd<'_>) -> bool {
     sockopt::socket_type(file).is_ok()
 }
 
-/// Sends the pieces: to a stream all of them, however often the other side has to make room; else as one message.
+/// Sends the pieces: to a stream, all of them, waiting for room as often as necessary; otherwise as one message.
 pub(super) fn send(
     k: &mut Kernel<'_>,
     fd: i32,
@@ -257,13 +257,13 @@ pub(super) fn send(
 ) -> Result {
     let is_stream = sockopt::socket_type(k.process.files.host(fd)?)? == SocketType::STREAM;
     let total: u64 = pieces.iter().map(|piece| piece.len).sum();
-    if !is_stream && total > MESSAGE_MOST {
+    if !is_stream && total > MAX_MESSAGE {
         return Err(Errno::MSGSIZE);
     }
     if to.is_some() {
         k.process.files.view.policy.check_network()?;
     }
-    // No signal reaches the simulator; the program gets its own.
+    // The simulator must not receive a signal; the program receives its own.
     let host_flags = flags | SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     let most = if is_stream { CHUNK } else { total as usize };
     let result = deliver(k, fd, total, !flags.contains(SendFlags::DONTWAIT), |k, done| {
@@ -286,14 +286,14 @@ pub(super) fn sendto(k: &mut Kernel<'_>, a: &Args) -> Result {
     send(k, a[0] as i32, &[piece], SendFlags::from_bits_retain(a[3] as u32), to.as_ref())
 }
 
-/// What has been received.
+/// The result of receiving.
 pub(super) struct Received {
-    /// Bytes; of a message that was cut off perhaps more than there was room for.
+    /// Bytes; for a truncated message possibly more than there was room for.
     pub bytes: u64,
     from: Option<SocketAddrAny>,
 }
 
-/// Receives into the pieces what is available or, with `MSG_WAITALL`, all that fits. `None`: the thread waits.
+/// Receives into the pieces what is available or, with `MSG_WAITALL`, until they are full. `None`: the thread waits.
 pub(super) fn receive(k: &mut Kernel<'_>, fd: i32, pieces: &[Piece], flags: RecvFlags) -> Outcome<Option<Received>> {
     check_writable(k, pieces)?;
     let is_stream = sockopt::socket_type(k.process.files.host(fd)?)? == SocketType::STREAM;
@@ -346,7 +346,7 @@ struct Message {
     pad2: u32,
 }
 
-/// `sendmsg` without ancillary data: descriptors are not passed on.
+/// `sendmsg` without ancillary data: descriptors are not passed.
 pub(super) fn sendmsg(k: &mut Kernel<'_>, a: &Args) -> Result {
     let message: Message = user::read(k.mem, a[1])?;
     if message.control_len != 0 {
@@ -390,7 +390,7 @@ pub(super) fn setsockopt(k: &mut Kernel<'_>, a: &Args) -> Result {
     let value: u32 = user::read(k.mem, a[3])?;
     let is_buffer = a[1] == SOL_SOCKET && matches!(a[2], SO_SNDBUF | SO_RCVBUF);
     if is_buffer {
-        // The host reserves twice of what is asked for.
+        // The host reserves twice the requested size.
         k.afford(2 * u64::from(value))?;
     }
     let file = k.process.files.host(a[0] as i32)?;

@@ -1,4 +1,4 @@
-//! System calls that describe files: `stat` and its relatives, access checks, terminals.
+//! System calls that describe files: `stat` and related calls, access checks, terminals.
 
 use bytemuck::{Pod, Zeroable};
 use rustix::fs::{Access, AtFlags, CWD, Stat, StatFs};
@@ -38,7 +38,7 @@ struct GuestStat {
     unused: [u32; 2],
 }
 
-/// The parts of the host's `stat`, whose field types differ between hosts.
+/// Converts the host's `stat`, whose field types differ between hosts.
 #[allow(clippy::unnecessary_cast)]
 fn guest_stat(s: &Stat) -> GuestStat {
     let time = |seconds: i64, ns: i64| Time { seconds, fraction: ns };
@@ -62,9 +62,9 @@ fn guest_stat(s: &Stat) -> GuestStat {
     }
 }
 
-/// The description of a simulated file.
+/// Returns the description of a simulated file.
 fn simulated_stat(k: &Kernel<'_>, node: &Node) -> GuestStat {
-    /// Device numbers that `/proc` and `/sys` commonly have.
+    /// Usual device number of `/proc` and `/sys`.
     const DEVICE: u64 = 0x15;
     let rights = match node.kind {
         Kind::Directory | Kind::Command | Kind::Library => 0o555,
@@ -81,7 +81,7 @@ fn simulated_stat(k: &Kernel<'_>, node: &Node) -> GuestStat {
         nlink: if node.kind == Kind::Directory { 2 } else { 1 },
         rdev: match node.kind {
             Kind::Random => rustix::fs::makedev(1, 9),
-            // Devices of their own kind; the first minor number that Linux gives to those that want any.
+            // A misc device; 63 is the first minor number that Linux assigns dynamically.
             Kind::HardwareBarrier => rustix::fs::makedev(10, 63),
             _ => 0,
         },
@@ -174,7 +174,7 @@ struct Statx {
     spare: [u64; 14],
 }
 
-/// What `stat` has too: everything except the time of birth.
+/// The fields that `stat` has, too: everything except the time of birth.
 const STATX_BASIC_STATS: u32 = 0x7ff;
 
 pub(super) fn statx(k: &mut Kernel<'_>, a: &Args) -> Result {
@@ -266,7 +266,7 @@ struct GuestStatFs {
     spare: [u64; 4],
 }
 
-/// What the file system says, whose field types differ between hosts.
+/// Converts the host's `statfs`, whose field types differ between hosts.
 #[allow(clippy::unnecessary_cast)]
 fn guest_stat_fs(s: &StatFs) -> GuestStatFs {
     GuestStatFs {
@@ -290,7 +290,7 @@ fn simulated_stat_fs(node: &Node) -> GuestStatFs {
     GuestStatFs { kind, block_bytes: 4096, name_max: 255, fragment_bytes: 4096, ..GuestStatFs::zeroed() }
 }
 
-/// Of files in the simulated memory: all of it is there for them.
+/// Returns the `statfs` of files in the simulated memory: all of the memory is available to them.
 fn memory_stat_fs(k: &Kernel<'_>, host: &StatFs) -> GuestStatFs {
     let host = guest_stat_fs(host);
     let blocks = |bytes: u64| bytes / host.block_bytes.max(1);
@@ -357,7 +357,7 @@ const SPECIAL_CODES: [SpecialCodeIndex; 17] = [
     SpecialCodeIndex::VEOL2,
 ];
 
-/// `ioctl`: what programs ask terminals and pipes. Anything else is `ENOTTY`.
+/// `ioctl`: what programs query of terminals and pipes. Anything else is `ENOTTY`.
 pub(super) fn ioctl(k: &mut Kernel<'_>, a: &Args) -> Result {
     if let Some(answer) = barrier::ioctl(k, a) {
         return answer;

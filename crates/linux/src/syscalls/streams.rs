@@ -1,6 +1,6 @@
-//! Reading and writing what can make a program wait: pipes, sockets, terminals, event counters.
+//! Reading and writing descriptors on which a program may wait: pipes, sockets, terminals, event counters.
 //!
-//! No call of the host waits. What is not ready makes the thread wait, and the system call goes on from where it was.
+//! No host call blocks. If a descriptor is not ready, the thread waits, and the system call then continues where it stopped.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::BorrowedFd;
@@ -18,28 +18,28 @@ use crate::kernel::Kernel;
 use crate::mm::user;
 use crate::sched::wait::{Blocked, FOR_EVER, Wait};
 
-/// Bytes written at a time: what a pipe that is ready takes without blocking (`PIPE_BUF`).
+/// Bytes written at a time: what a ready pipe accepts without blocking (`PIPE_BUF`).
 const PORTION: usize = 4096;
 
-/// Most bytes one call takes from a stream at a time.
-const MOST: u64 = CHUNK as u64;
+/// Maximum bytes that one call takes from a stream at a time.
+const MAX_READ: u64 = CHUNK as u64;
 
-/// Simulated time until a call is made again that the host refuses although it says that the descriptor is ready, in ns.
+/// Simulated time, in ns, until a call is repeated that the host refuses although it reports the descriptor as ready.
 const AGAIN_NS: u64 = 1_000_000;
 
-/// The position of `preadv2` and `pwritev2` that stands for the file's own.
+/// The offset of `preadv2` and `pwritev2` that selects the file's own position.
 const CURRENT: u64 = u64::MAX;
 
 type Outcome<T> = std::result::Result<T, Errno>;
 
-/// Whether transfers to and from a descriptor may have to wait.
+/// Returns whether transfers to and from a descriptor may have to wait.
 pub(super) fn is_stream(k: &Kernel<'_>, fd: i32) -> bool {
     let kind = k.process.files.host(fd).and_then(rustix::fs::fstat).map(|s| FileType::from_raw_mode(s.st_mode));
     k.process.files.simulated(fd).is_none()
         && kind.is_ok_and(|kind| !matches!(kind, FileType::RegularFile | FileType::Directory | FileType::BlockDevice))
 }
 
-/// Whether the descriptor is ready. If not: `EAGAIN` when the program does not want to wait, or else the wait begins.
+/// Returns whether the descriptor is ready. If not: `EAGAIN` for a non-blocking descriptor; otherwise the thread blocks.
 pub(super) fn ready_or_block(k: &mut Kernel<'_>, fd: i32, events: PollFlags) -> Outcome<bool> {
     if is_ready(k, fd, events)? {
         return Ok(true);
@@ -52,13 +52,13 @@ fn is_ready(k: &Kernel<'_>, fd: i32, events: PollFlags) -> Outcome<bool> {
     Ok(ready(&k.process.files, &[(fd, events)])?.iter().any(|revents| !revents.is_empty()))
 }
 
-/// The thread waits for a descriptor that is not ready; `progress` bytes have been moved. `EAGAIN` when the program does not
-/// want to wait.
+/// Blocks the thread on a descriptor that is not ready; `progress` bytes have been transferred. `EAGAIN` for a non-blocking
+/// descriptor.
 pub(super) fn wait(k: &mut Kernel<'_>, fd: i32, events: PollFlags, progress: u64) -> Outcome<()> {
     if rustix::fs::fcntl_getfl(k.process.files.host(fd)?)?.contains(OFlags::NONBLOCK) {
         return Err(Errno::AGAIN);
     }
-    // A local datagram socket is ready to send even when the queue of the one it sends to is full.
+    // A local datagram socket is ready to send even if the receiver's queue is full.
     let (interests, until_ns) = match is_ready(k, fd, events)? {
         false => (vec![(fd, events)], FOR_EVER),
         true => (Vec::new(), k.system.now_ns.saturating_add(AGAIN_NS)),
@@ -67,7 +67,7 @@ pub(super) fn wait(k: &mut Kernel<'_>, fd: i32, events: PollFlags, progress: u64
     Ok(())
 }
 
-/// Reads what is there into the pieces, waiting until there is something.
+/// Reads what is available into the pieces, waiting until there is something.
 pub(super) fn read(k: &mut Kernel<'_>, fd: i32, pieces: &[Piece]) -> Result {
     let total: u64 = pieces.iter().map(|p| p.len).sum();
     k.system.terminal.used(k.process.files.host(fd)?, false);
@@ -78,7 +78,7 @@ pub(super) fn read(k: &mut Kernel<'_>, fd: i32, pieces: &[Piece]) -> Result {
     if total > 0 && !ready_or_block(k, fd, PollFlags::IN)? {
         return Ok(0);
     }
-    let mut buffer = vec![0; total.min(MOST) as usize];
+    let mut buffer = vec![0; total.min(MAX_READ) as usize];
     let got = match read_now(k.process.files.host(fd)?, &mut buffer) {
         // Another reader was faster.
         Err(Errno::AGAIN) => return wait(k, fd, PollFlags::IN, 0).map(|()| 0),
@@ -89,11 +89,11 @@ pub(super) fn read(k: &mut Kernel<'_>, fd: i32, pieces: &[Piece]) -> Result {
     Ok(got as u64)
 }
 
-/// Whether the pieces can be written, looked at first so that nothing is taken out of a stream and lost.
+/// Checks that the pieces can be written before anything is read from a stream, so that no data are lost.
 pub(super) fn check_writable(k: &mut Kernel<'_>, pieces: &[Piece]) -> Outcome<()> {
     for piece in pieces {
         let touch = fxscope_guestmem::Touch::Write;
-        k.mem.check(piece.addr, piece.len.min(MOST), touch).map_err(|_| Errno::FAULT)?;
+        k.mem.check(piece.addr, piece.len.min(MAX_READ), touch).map_err(|_| Errno::FAULT)?;
     }
     Ok(())
 }
@@ -110,7 +110,7 @@ pub(super) fn scatter(k: &mut Kernel<'_>, pieces: &[Piece], mut skip: u64, mut b
     Ok(())
 }
 
-/// At most `most` bytes of the pieces, from `skip` bytes on.
+/// Reads at most `most` bytes of the pieces, from `skip` bytes on.
 pub(super) fn gather(k: &mut Kernel<'_>, pieces: &[Piece], mut skip: u64, most: usize) -> Outcome<Vec<u8>> {
     let mut bytes = Vec::new();
     for piece in pieces {
@@ -122,7 +122,7 @@ pub(super) fn gather(k: &mut Kernel<'_>, pieces: &[Piece], mut skip: u64, most: 
     Ok(bytes)
 }
 
-/// Writes the pieces, waiting whenever the other side has to make room.
+/// Writes the pieces, waiting whenever there is no room.
 pub(super) fn write(k: &mut Kernel<'_>, fd: i32, pieces: &[Piece]) -> Result {
     if is_socket(k.process.files.host(fd)?) {
         return sockets::send(k, fd, pieces, SendFlags::empty(), None);
@@ -136,8 +136,8 @@ pub(super) fn write(k: &mut Kernel<'_>, fd: i32, pieces: &[Piece]) -> Result {
     result.map_err(|error| write_error(k, error))
 }
 
-/// Moves `total` bytes to a descriptor by calls of `give`, which gets how many have been moved, moves some without waiting and
-/// says how many. When there is no room, the thread waits, unless it does not want to (`waits`, `O_NONBLOCK`).
+/// Moves `total` bytes to a descriptor by calls of `give`, which is passed the number of bytes moved so far, moves some without
+/// blocking and returns their number. If there is no room, the thread waits, unless it is non-blocking (`waits`, `O_NONBLOCK`).
 pub(super) fn deliver(
     k: &mut Kernel<'_>,
     fd: i32,
@@ -166,7 +166,7 @@ pub(super) fn deliver(
     }
 }
 
-/// Writes to a stream what it takes without waiting. `EAGAIN`: nothing.
+/// Writes to a stream what it accepts without blocking. `EAGAIN`: nothing.
 pub(super) fn write_now(k: &Kernel<'_>, fd: i32, bytes: &[u8]) -> Outcome<usize> {
     let file = k.process.files.host(fd)?;
     if is_socket(file) {
@@ -176,7 +176,7 @@ pub(super) fn write_now(k: &Kernel<'_>, fd: i32, bytes: &[u8]) -> Outcome<usize>
         Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {}
         result => return result,
     }
-    // Files and hosts that do not know the flag: as much as is certain to fit.
+    // Files, and hosts that do not support the flag: as much as certainly fits.
     if is_ready(k, fd, PollFlags::OUT)? {
         rustix::io::write(file, &bytes[..bytes.len().min(PORTION)])
     } else {
@@ -184,7 +184,7 @@ pub(super) fn write_now(k: &Kernel<'_>, fd: i32, bytes: &[u8]) -> Outcome<usize>
     }
 }
 
-/// Reads from a file that is ready. `EAGAIN`: it is not any more, as far as the host can tell.
+/// Reads from a ready file. `EAGAIN`: it is not ready any more, as far as the host can tell.
 fn read_now(file: BorrowedFd<'_>, buffer: &mut [u8]) -> Outcome<usize> {
     match rustix::io::preadv2(file, &mut [IoSliceMut::new(buffer)], CURRENT, ReadWriteFlags::NOWAIT) {
         Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => rustix::io::read(file, buffer),

@@ -13,7 +13,7 @@ const fn missing(number: u64, name: &'static str) -> SystemCall {
     SystemCall { number, name, handler: None }
 }
 
-/// Every system call with its number and name, and its handler where there is one.
+/// Every system call with its number and name, and its handler if it has one.
 pub const TABLE: &[SystemCall] = &[
     missing(0, "io_setup"),
     missing(1, "io_destroy"),

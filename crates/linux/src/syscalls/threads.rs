@@ -28,11 +28,11 @@ mod flag {
     pub const PARENT_SETTID: u64 = 0x10_0000;
     pub const CHILD_CLEARTID: u64 = 0x20_0000;
     pub const CHILD_SETTID: u64 = 0x100_0000;
-    /// New name spaces and other things that are not modelled.
+    /// New name spaces and other features that are not modelled.
     pub const UNSUPPORTED: u64 = 0x7e02_3080;
 }
 
-/// What `clone` and `clone3` ask for.
+/// The request of `clone` and `clone3`.
 #[derive(Clone, Copy)]
 struct Request {
     flags: u64,
@@ -133,7 +133,7 @@ fn start_process(k: &mut Kernel<'_>, request: Request) -> Result {
     Ok(pid.into())
 }
 
-/// A copy of the address space for a child, in which the child's words are written.
+/// Copies the address space for a child and writes the child's words in it.
 fn fork_space(
     k: &mut Kernel<'_>,
     child: &mut Thread,
@@ -154,13 +154,13 @@ fn fork_space(
     Ok(k.spaces.insert(AddressSpace { id: copy, mapped, pages, heap_start, brk }))
 }
 
-/// The parent is told the number of its child, if it asks for it.
+/// Writes the child's thread ID to the parent's memory, if requested.
 fn write_parent_tid(k: &mut Kernel<'_>, request: Request, tid: u32) -> std::result::Result<(), Errno> {
     let asked = request.flags & flag::PARENT_SETTID != 0;
     if asked { user::write(k.mem, request.parent_tid, tid) } else { Ok(()) }
 }
 
-/// What the flags say about the new thread's registers and the words that are told its number.
+/// Sets the new thread's registers according to the flags, and records the words to which its thread ID is written.
 fn prepare(k: &mut Kernel<'_>, child: &mut Thread, request: Request) -> std::result::Result<(), Errno> {
     let has = |bit| request.flags & bit != 0;
     child.cpu.set_x(0, 0);

@@ -12,7 +12,7 @@ use crate::sched::wait::{Blocked, Wait};
 
 const TIMER_ABSTIME: u64 = 1;
 
-/// The time on a clock in ns.
+/// Returns the time on a clock in ns.
 fn clock(k: &Kernel<'_>, id: u64) -> std::result::Result<u64, Errno> {
     match id as i32 {
         // REALTIME, REALTIME_COARSE, TAI
@@ -27,8 +27,8 @@ fn clock(k: &Kernel<'_>, id: u64) -> std::result::Result<u64, Errno> {
     }
 }
 
-/// The clocks that `clock_getcpuclockid` and `pthread_getcpuclockid` make: a number, inverted, above three bits of
-/// which one says that it is a thread's.
+/// Returns the CPU time for a clock from `clock_getcpuclockid` or `pthread_getcpuclockid`: an inverted number above three bits,
+/// one of which marks a thread's clock.
 fn cpu_clock(k: &Kernel<'_>, id: i32) -> std::result::Result<u64, Errno> {
     const THREAD: i32 = 4;
     let number = !(id >> 3) as u32;
@@ -64,8 +64,8 @@ pub(super) fn gettimeofday(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(0)
 }
 
-/// Puts the thread to sleep until simulated time `until_ns`; the time that is left after an interruption goes to
-/// `remaining`, unless that is 0.
+/// Puts the thread to sleep until simulated time `until_ns`; the remaining time after an interruption is written to `remaining`,
+/// unless that is 0.
 fn sleep(k: &mut Kernel<'_>, until_ns: u64, remaining: u64) -> Result {
     if until_ns > k.system.now_ns {
         k.block(Blocked { until_ns, ..Blocked::new(Wait::Sleep { remaining }) });
@@ -105,7 +105,7 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// Of something that ran this long and did nothing else.
+    /// Returns the usage of a process that ran this long and did nothing else.
     pub(super) fn of_time(ns: u64) -> Usage {
         Usage { user: Time::from_ns_in_us(ns), ..Usage::zeroed() }
     }

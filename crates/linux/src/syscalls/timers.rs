@@ -11,8 +11,8 @@ use crate::sched::timers::{ALARMS, Counts, Notify, Timer};
 use crate::sched::wait::FOR_EVER;
 use crate::signal::{self, number::SIGALRM};
 
-/// Most timers a process may have.
-const MOST: usize = 1 << 16;
+/// Maximum number of timers of a process.
+const MAX_TIMERS: usize = 1 << 16;
 
 /// `struct itimerspec`, and with microseconds `struct itimerval`.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -22,19 +22,19 @@ struct Setting {
     value: Time,
 }
 
-/// A `timeval` in ns.
+/// Converts a `timeval` to ns.
 fn us_to_ns(time: Time) -> Result {
     Time { fraction: time.fraction.checked_mul(1000).ok_or(Errno::INVAL)?, ..time }.to_ns()
 }
 
-/// Arms or disarms a timer. No thread may sleep past it.
+/// Arms or disarms a timer.
 fn set(k: &mut Kernel<'_>, timer: &mut Timer, at_ns: u64, interval_ns: u64) {
     (timer.at_ns, timer.interval_ns, timer.overrun) = (at_ns, interval_ns, 0);
-    // Found out at the next look at all timers.
+    // All timers are checked again at once: no thread may sleep past this one.
     k.system.next_event_ns = k.system.now_ns;
 }
 
-/// The alarm `which` and the time of what it counts.
+/// Returns the index of alarm `which` and the current value of its clock.
 fn alarm(k: &Kernel<'_>, which: u64) -> std::result::Result<(usize, u64), Errno> {
     let index = usize::try_from(which).ok().filter(|&i| i < ALARMS).ok_or(Errno::INVAL)?;
     Ok((index, k.timer_clock(k.process.timers.alarms[index].counts)))
@@ -102,7 +102,7 @@ pub(super) fn timer_create(k: &mut Kernel<'_>, a: &Args) -> Result {
         _ => return Err(Errno::INVAL),
     };
     let free = k.process.timers.numbered.iter().position(Option::is_none).unwrap_or(k.process.timers.numbered.len());
-    if free == MOST {
+    if free == MAX_TIMERS {
         return Err(Errno::AGAIN);
     }
     k.afford(1 << 10).map_err(|_| Errno::AGAIN)?;
@@ -115,7 +115,7 @@ pub(super) fn timer_create(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(0)
 }
 
-/// The timer with this number and the time of what it counts.
+/// Returns the timer with this number and the current value of its clock.
 fn numbered(k: &Kernel<'_>, id: u64) -> std::result::Result<(usize, Timer, u64), Errno> {
     let index = usize::try_from(id as i32).map_err(|_| Errno::INVAL)?;
     let timer = k.process.timers.numbered.get(index).copied().flatten().ok_or(Errno::INVAL)?;

@@ -1,4 +1,4 @@
-//! Moving bytes between files and the program's memory, and between files.
+//! Transfer of bytes between files and the program's memory, and between files.
 
 use std::os::fd::AsFd as _;
 
@@ -18,13 +18,13 @@ use crate::kernel::Kernel;
 use crate::mm::user;
 use crate::signal::{self, Origin, SigInfo, code, number};
 
-/// Bytes moved between host and guest at a time.
+/// Bytes transferred between host and guest at a time.
 pub(super) const CHUNK: usize = 1 << 20;
 
-/// Most bytes one call transfers (Linux's `MAX_RW_COUNT` with 64 KiB pages).
+/// Maximum bytes that one call transfers (Linux's `MAX_RW_COUNT` with 64 KiB pages).
 pub(super) const MAX_TRANSFER: u64 = 0x7fff_0000;
 
-/// Most entries of an `iovec` array.
+/// Maximum number of entries of an `iovec` array.
 const IOV_MAX: u64 = 1024;
 
 /// One piece of guest memory of a transfer.
@@ -35,7 +35,7 @@ pub(super) struct Piece {
     pub len: u64,
 }
 
-/// The pieces of an `iovec` array.
+/// Reads the pieces of an `iovec` array.
 pub(super) fn pieces(k: &mut Kernel<'_>, addr: u64, count: u64) -> std::result::Result<Vec<Piece>, Errno> {
     if count > IOV_MAX {
         return Err(Errno::INVAL);
@@ -58,7 +58,7 @@ fn one_piece(addr: u64, len: u64) -> Vec<Piece> {
     vec![Piece { addr, len: len.min(MAX_TRANSFER) }]
 }
 
-/// Reads into the pieces in order, at the file's position or at `offset`, until one comes up short.
+/// Reads into the pieces in order, at the file's position or at `offset`, until a read returns less than requested.
 fn read_pieces(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece], offset: Option<u64>) -> Result {
     if k.process.files.simulated(fd as i32).is_some_and(|node| node.kind == Kind::Random) {
         return read_random(k, pieces);
@@ -70,7 +70,7 @@ fn read_pieces(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece], offset: Option<u64
         let mut here = 0;
         while here < piece.len {
             let n = (piece.len - here).min(CHUNK as u64);
-            // Look first, so that nothing is taken out of a pipe and lost.
+            // Check first, so that no data read from a pipe are lost.
             if k.mem.check(piece.addr.wrapping_add(here), n, Touch::Write).is_err() {
                 return if done > 0 { Ok(done) } else { Err(Errno::FAULT) };
             }
@@ -107,8 +107,8 @@ fn read_random(k: &mut Kernel<'_>, pieces: &[Piece]) -> Result {
     Ok(done)
 }
 
-/// Writes the pieces in order, at the file's position or at `offset`. Small transfers are one host call, so
-/// that lines written in pieces come out whole.
+/// Writes the pieces in order, at the file's position or at `offset`. Small transfers are one host call, so that lines written in
+/// pieces stay whole.
 fn write_pieces(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece], offset: Option<u64>) -> Result {
     let file = k.process.files.open_file(fd as i32)?;
     let mut done = 0u64;
@@ -150,8 +150,8 @@ fn write_pieces(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece], offset: Option<u6
     Ok(done)
 }
 
-/// The error of a write, or of making a file longer. One to a pipe that nobody reads is a signal, too, and so is one beyond
-/// the limit of the size of files (setrlimit(2), `RLIMIT_FSIZE`).
+/// Returns the error of a write or of extending a file. A write to a pipe without readers also sends a signal, and so does one
+/// beyond the limit of the file size (setrlimit(2), `RLIMIT_FSIZE`).
 pub(super) fn write_error(k: &mut Kernel<'_>, error: Errno) -> Errno {
     let signal = match error {
         Errno::PIPE => number::SIGPIPE,
@@ -178,17 +178,17 @@ fn write_chunk(
     })
 }
 
-/// A file offset; negative ones are `EINVAL`.
+/// Converts a file offset; negative ones are `EINVAL`.
 fn offset(value: u64) -> std::result::Result<Option<u64>, Errno> {
     if (value as i64) < 0 { Err(Errno::INVAL) } else { Ok(Some(value)) }
 }
 
-/// Reads at the file's position; from a stream, waiting for it.
+/// Reads at the file's position; waits for a stream.
 fn read_on(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece]) -> Result {
     if is_stream(k, fd as i32) { streams::read(k, fd as i32, pieces) } else { read_pieces(k, fd, pieces, None) }
 }
 
-/// Writes at the file's position; to a stream, waiting for it.
+/// Writes at the file's position; waits for a stream.
 fn write_on(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece]) -> Result {
     if is_stream(k, fd as i32) { streams::write(k, fd as i32, pieces) } else { write_pieces(k, fd, pieces, None) }
 }
@@ -254,7 +254,7 @@ pub(super) fn pwritev2(k: &mut Kernel<'_>, a: &Args) -> Result {
     }
 }
 
-/// Reads an offset that a call goes on from, if it has one.
+/// Reads the offset at which a call continues, if it has one.
 fn offset_at(k: &mut Kernel<'_>, addr: u64) -> std::result::Result<Option<u64>, Errno> {
     if addr == 0 { Ok(None) } else { offset(user::read(k.mem, addr)?) }
 }
@@ -275,8 +275,8 @@ pub(super) fn sendfile(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(done as u64)
 }
 
-/// `sendfile` to a pipe, which gets what it has room for, or to a socket, which gets all. The position it reads from moves on
-/// with what is sent.
+/// `sendfile` to a pipe, which gets what it has room for, or to a socket, which gets everything. The read position advances by
+/// what is sent.
 fn send_to_stream(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (to, from, total) = (a[0] as i32, a[1] as i32, a[3].min(MAX_TRANSFER));
     k.process.files.host(from)?;

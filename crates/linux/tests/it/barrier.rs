@@ -1,4 +1,4 @@
-//! The hardware barrier as programs reach it: the driver's device file and `/sys`, and the windows.
+//! The hardware barrier as programs access it: the driver's device file and `/sys`, and the windows.
 
 use crate::common;
 
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use common::{HOSTED, build, platform};
 use fxscope_linux::{Code, CpuPlace, Guest, Platform, Setup};
 
-/// Runs a program on two CMGs, of CPUs 12, 13 and 24, 25; the exit status and the output.
+/// Runs a program on two CMGs, with CPUs 12, 13 and 24, 25; returns the exit status and the output.
 fn run(program: &Path, args: &[&str], change: impl FnOnce(&mut Platform)) -> (i32, String) {
     let mut machine = platform(64);
     machine.cpus = [(12, 4), (13, 4), (24, 5), (25, 5)].map(|(cpu, node)| CpuPlace { cpu, node }).to_vec();
@@ -27,7 +27,7 @@ fn run(program: &Path, args: &[&str], change: impl FnOnce(&mut Platform)) -> (i3
 }
 
 #[test]
-fn the_driver_answers_as_its_library_documents() {
+fn the_driver_behaves_as_its_library_documents() {
     let expected = [
         "device: 1",
         "one core: EINVAL",
@@ -62,25 +62,25 @@ fn the_driver_answers_as_its_library_documents() {
 }
 
 #[test]
-fn what_a_program_has_is_free_again_when_the_last_descriptor_of_its_file_is_closed() {
+fn blades_and_windows_are_freed_when_the_last_descriptor_of_the_file_is_closed() {
     let (_, text) = run(&build("barrier.c", HOSTED), &["closed"], |_| {});
     let found: Vec<_> = text.lines().skip(3).collect();
     assert_eq!(found, ["CMG0/used_bb_bmap: 0001", "CMG0/used_bb_bmap: 0000", "CMG0/used_bw_bmap: 12 0000,13 0000"]);
 }
 
 #[test]
-fn a_window_that_the_driver_has_not_assigned_ends_a_program_with_sigill() {
+fn access_to_an_unassigned_window_ends_a_program_with_sigill() {
     const SIGILL: i32 = 4;
     assert_eq!(run(&build("barrier.c", HOSTED), &["undefined"], |_| {}), (128 + SIGILL, "device: 1\n".to_owned()));
 }
 
 #[test]
-fn a_machine_without_the_hardware_barrier_has_no_device_for_it() {
+fn a_machine_without_hardware_barrier_has_no_device_for_it() {
     let (status, text) = run(&build("barrier.c", HOSTED), &["driver"], |machine| machine.barrier = None);
     assert_eq!((status, text.as_str()), (0, "open: ENOENT\n"));
 }
 
-/// `kernels/prebuilt/barrier.elf`, which checks that nobody leaves a barrier before all have come to it.
+/// `kernels/prebuilt/barrier.elf`, which checks that no thread leaves a barrier before all have reached it.
 fn kernel() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels/prebuilt/barrier.elf")
 }
@@ -98,7 +98,7 @@ fn threads_meet_at_the_hardware_barrier_of_their_cmg() {
 }
 
 #[test]
-fn threads_of_two_cmgs_have_no_hardware_barrier_in_common() {
+fn threads_of_two_cmgs_cannot_share_a_hardware_barrier() {
     let (status, text) = run(&kernel(), &["kind=hardware", "threads=3"], |_| {});
     assert_eq!((status, text.as_str()), (2, ""));
 }

@@ -1,4 +1,4 @@
-//! A call that blocks lets the program's other threads and processes go on, and the host's, too.
+//! A blocking call lets the program's other threads and processes continue, and those of the host, too.
 
 use crate::common;
 
@@ -15,7 +15,7 @@ fn folder() -> (TempDir, String) {
     (folder, path)
 }
 
-/// What the program prints under QEMU, which leaves the calls to the host, and here.
+/// Compares what the program prints here and under QEMU, which leaves the calls to the host.
 fn same_as_under_qemu(what: &str) {
     let program = build("blocking.c", HOSTED);
     let [here, qemu] = [run_here, run_qemu].map(|run| {
@@ -28,7 +28,7 @@ fn same_as_under_qemu(what: &str) {
 }
 
 #[test]
-fn what_is_sent_and_written_arrives_whole_while_another_thread_takes_it_out() {
+fn large_transfers_arrive_completely_while_another_thread_reads() {
     same_as_under_qemu("transfers");
 }
 
@@ -38,12 +38,12 @@ fn opening_a_fifo_waits_for_the_other_end_and_is_interrupted_by_signals() {
 }
 
 #[test]
-fn a_lock_is_waited_for_while_its_owner_runs_on() {
+fn a_thread_waits_for_a_lock_while_its_owner_continues() {
     same_as_under_qemu("locks");
 }
 
 #[test]
-fn connecting_waits_for_room_in_the_queue_of_the_one_who_accepts() {
+fn connecting_waits_for_room_in_the_listeners_queue() {
     let (_folder, path) = folder();
     let access = Access { network: true, ..Access::standard() };
     let run = Run { args: &["connections", &path], ..Run::default() };
@@ -52,7 +52,7 @@ fn connecting_waits_for_room_in_the_queue_of_the_one_who_accepts() {
 }
 
 #[test]
-fn fifos_lead_to_programs_of_the_host() {
+fn fifos_connect_to_programs_on_the_host() {
     let (_folder, path) = folder();
     for name in ["request", "answer"] {
         let mode = rustix::fs::Mode::from_raw_mode(0o600);
@@ -61,12 +61,12 @@ fn fifos_lead_to_programs_of_the_host() {
     let outside = {
         let (request, answer) = (Path::new(&path).join("request"), Path::new(&path).join("answer"));
         std::thread::spawn(move || {
-            // Long enough that the program waits for the reader.
+            // Long enough for the program to wait for the reader.
             std::thread::sleep(std::time::Duration::from_millis(30));
             let mut text = [0; 7];
             let mut request = std::fs::File::open(request).expect("open");
             let mut answer = std::fs::File::create(answer).expect("create");
-            // Nothing is written before the program has opened both and asked.
+            // Nothing is written before the program has opened both FIFOs and sent its request.
             request.read_exact(&mut text).expect("read");
             answer.write_all(if &text == b"request" { b"answer" } else { b"error" }).expect("write");
         })

@@ -1,4 +1,4 @@
-//! What a program makes the host hold is bounded by the memory of its machine, whatever it asks for.
+//! The host resources that a program uses are bounded by the memory of its machine, whatever it requests.
 
 use crate::common;
 
@@ -25,7 +25,7 @@ fn printed(what: &str) -> String {
     outcome.output
 }
 
-/// `what: COUNT, then ERROR`.
+/// Parses `what: COUNT, then ERROR`.
 fn count_and_error(what: &str) -> (u64, String) {
     let output = printed(what);
     let line = output.lines().next().expect("a line");
@@ -34,25 +34,25 @@ fn count_and_error(what: &str) -> (u64, String) {
 }
 
 #[test]
-fn processes_and_threads_end_with_memory_and_are_there_again_when_others_have_ended() {
+fn memory_limits_processes_and_threads_until_others_end() {
     // Each process takes 2 MiB and its own pages.
     let output = printed("processes");
     let (count, error) = count_and_error("processes");
     assert!((15..32).contains(&count) && error == "ENOMEM", "{output}");
     assert!(output.ends_with("again: as many\n"), "{output}");
-    // A thread takes 160 KiB, and a page of its stack once it runs. The C library says `EAGAIN` for `ENOMEM`.
+    // A thread takes 160 KiB, and a page of its stack once it runs. The C library turns `ENOMEM` into `EAGAIN`.
     let (count, error) = count_and_error("threads");
     assert!((150..400).contains(&count) && error == "EAGAIN", "{count} {error}");
 }
 
 #[test]
-fn names_in_dev_shm_are_as_many_as_tmpfs_has_for_this_memory() {
+fn dev_shm_has_as_many_names_as_tmpfs_allows_for_this_memory() {
     // One for every other page of 64 KiB.
     assert_eq!(printed("names"), "names: 512, then ENOSPC\nagain: 0\n");
 }
 
 #[test]
-fn what_pipes_sockets_and_other_descriptors_can_hold_takes_memory() {
+fn the_capacity_of_pipes_sockets_and_other_descriptors_takes_memory() {
     let (pipes, error) = count_and_error("pipes");
     assert!((40..64).contains(&pipes) && error == "ENOMEM", "{pipes} {error}");
     let (sockets, error) = count_and_error("sockets");
@@ -64,7 +64,7 @@ fn what_pipes_sockets_and_other_descriptors_can_hold_takes_memory() {
 }
 
 #[test]
-fn queued_signals_timers_and_regions_are_bounded_as_linux_bounds_them() {
+fn queued_signals_timers_and_regions_have_linuxs_limits() {
     assert_eq!(count_and_error("signals"), (4096, "EAGAIN".to_owned()));
     assert_eq!(count_and_error("timers"), (65536, "EAGAIN".to_owned()));
     let (regions, error) = count_and_error("regions");
@@ -72,8 +72,8 @@ fn queued_signals_timers_and_regions_are_bounded_as_linux_bounds_them() {
 }
 
 #[test]
-fn tables_for_pages_that_are_far_apart_take_memory() {
-    // Each page takes a table of 256 KiB beside its own 64 KiB.
+fn page_tables_of_distant_pages_take_memory() {
+    // Each page takes a table of 256 KiB in addition to its own 64 KiB.
     let (pages, error) = count_and_error("tables");
     assert!((150..220).contains(&pages) && error == "EFAULT", "{pages} {error}");
 }
@@ -84,7 +84,7 @@ fn arguments_and_variables_take_a_quarter_of_the_stack_at_most() {
 }
 
 #[test]
-fn a_page_that_cannot_be_had_is_reported_with_what_memory_is_used_for() {
+fn running_out_of_memory_is_reported_with_the_use_of_memory() {
     let (end, ..) = run_to_end(&build("budget.c", HOSTED), &run(&["touch"]));
     let text = end.to_string();
     assert_eq!(end.status(), Some(128 + 7));
@@ -98,7 +98,7 @@ fn a_page_that_cannot_be_had_is_reported_with_what_memory_is_used_for() {
     assert!(memory.limit == MEMORY && memory.pages + 65536 > MEMORY - MIB, "{memory:?}");
 }
 
-/// A copy of a program that is changed.
+/// Returns a modified copy of a program.
 fn changed(folder: &Path, name: &str, change: impl FnOnce(&File, u64)) -> PathBuf {
     let path = folder.join(name);
     std::fs::copy(build("start.c", FREESTANDING), &path).expect("copy");
@@ -108,7 +108,7 @@ fn changed(folder: &Path, name: &str, change: impl FnOnce(&File, u64)) -> PathBu
     path
 }
 
-/// Programs in sparse files of 3 GB, and what is so large in each.
+/// Returns programs in sparse files of 3 GB, with the part that is so large in each.
 fn sparse(folder: &Path) -> [(&'static str, PathBuf); 3] {
     const LARGE: u64 = 3 << 30;
     let put = |file: &File, at: u64, bytes: &[u8]| file.write_all_at(bytes, at).expect("write");
@@ -143,7 +143,7 @@ fn sparse(folder: &Path) -> [(&'static str, PathBuf); 3] {
 }
 
 #[test]
-fn of_a_program_file_only_what_is_mapped_is_read() {
+fn only_the_mapped_parts_of_a_program_file_are_read() {
     let folder = tempfile::tempdir().expect("folder");
     for (what, program) in sparse(folder.path()) {
         let start = std::time::Instant::now();
@@ -170,7 +170,7 @@ fn of_a_program_file_only_what_is_mapped_is_read() {
     assert!(error.to_string().contains("/dev/zero: it is a device"), "{error}");
 }
 
-/// What the child of the next test does.
+/// The child process of the next test.
 #[test]
 #[ignore = "run by peak_memory_of_the_host_stays_near_the_limit"]
 fn flood() {
@@ -196,7 +196,7 @@ fn peak_memory_of_the_host_stays_near_the_limit() {
         let line = text.lines().find_map(|line| line.split_once("VmHWM:")).unwrap_or_else(|| panic!("{what}: {text}"));
         line.1.trim().trim_end_matches(" kB").trim().parse::<u64>().expect("a number") << 10
     };
-    // What the simulator takes itself.
+    // The simulator's own peak.
     let least = peak("none");
     assert!(least < 64 * MIB, "{} MiB", least / MIB);
     for what in ["processes", "threads", "names", "pipes", "tables", "signals", "timers", "calls", "channels", "file"] {

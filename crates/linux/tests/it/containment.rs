@@ -1,4 +1,4 @@
-//! Programs touch nothing of the host but what they may.
+//! Programs access nothing on the host except what they may.
 
 use crate::common;
 
@@ -8,7 +8,7 @@ use std::path::Path;
 use common::{HOSTED, Outcome, Run, build, build_dynamic, run_qemu, run_with};
 use fxscope_linux::{Access, Denied};
 
-/// Everything about a folder that a program could change, in the order of the names.
+/// Returns everything about a folder that a program could change, in the order of the names.
 fn snapshot(folder: &Path) -> Vec<(String, u32, std::time::SystemTime, Vec<u8>)> {
     let mut list = Vec::new();
     for entry in std::fs::read_dir(folder).expect("folder") {
@@ -63,11 +63,11 @@ fn nothing_outside_the_allowed_folders_can_be_changed() {
 }
 
 #[test]
-fn links_that_lead_in_circles_through_two_trees_end() {
+fn circular_links_through_two_trees_are_detected() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let real = folder.path().canonicalize().expect("real path");
     let root = real.join("root");
-    // Each link is in both trees and leads to the next one, from which either tree can be entered.
+    // Each link is in both trees and leads to the next one, which can be looked up in either tree.
     let inside = root.join(real.strip_prefix("/").expect("absolute"));
     std::fs::create_dir_all(&inside).expect("folder");
     for n in 0..39 {
@@ -96,12 +96,12 @@ fn with_network_access_programs_talk_over_sockets() {
 }
 
 #[test]
-fn a_sandboxed_program_has_its_standard_streams_only() {
+fn a_sandboxed_program_has_only_its_standard_streams() {
     let run = Run { args: &["x", "last"], input: b"first\nsecond", ..Run::default() };
     let (outcome, refusals) = run_with(&build("hosted.c", HOSTED), &run, &Access::sandbox());
     assert!(outcome.output.contains("first"), "{}", outcome.output);
     assert!(refusals.is_empty(), "{refusals:?}");
-    // The libraries of a dynamic program are files as any other.
+    // The libraries of a dynamic program are files like any other.
     let program = build_dynamic("hosted.c", HOSTED);
     let (outcome, refusals) = run_with(&program, &run, &Access::sandbox());
     assert_eq!(outcome.status, 127, "{}", outcome.error);

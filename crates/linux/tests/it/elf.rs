@@ -62,21 +62,21 @@ fn refusal(file: &[u8]) -> ElfError {
     Image::parse(file).expect_err("must be refused")
 }
 
-/// The file with `bytes` at offset `at`.
+/// Returns the file with `bytes` at offset `at`.
 fn patched(mut file: Vec<u8>, at: usize, bytes: &[u8]) -> Vec<u8> {
     file[at..at + bytes.len()].copy_from_slice(bytes);
     file
 }
 
 #[test]
-fn what_is_not_elf_is_refused_with_its_first_bytes() {
+fn files_other_than_elf_are_refused_with_their_first_bytes() {
     assert_eq!(refusal(b"#!/bin/sh\n"), ElfError::NotElf { start: "23 21 2f 62".into() });
     assert!(refusal(b"").to_string().contains("empty"));
     assert_eq!(refusal(b"\x7fEL"), ElfError::NotElf { start: "7f 45 4c".into() });
 }
 
 #[test]
-fn other_classes_orders_machines_and_types_are_refused() {
+fn other_classes_byte_orders_machines_and_types_are_refused() {
     let file = elf(&[TEXT]);
     assert_eq!(refusal(&patched(file.clone(), 4, &[1])), ElfError::Class32);
     assert_eq!(refusal(&patched(file.clone(), 5, &[2])), ElfError::BigEndian);
@@ -113,7 +113,7 @@ fn the_interpreter_of_a_dynamic_program_is_named() {
 }
 
 #[test]
-fn interpreters_without_a_proper_name_are_refused() {
+fn interpreters_without_a_valid_name_are_refused() {
     let endless = dynamic(&[b'x'; 0x100]);
     let empty = dynamic(b"\0");
     let long = dynamic(&[vec![b'x'; 4096], vec![0]].concat());
@@ -126,20 +126,20 @@ fn interpreters_without_a_proper_name_are_refused() {
 }
 
 #[test]
-fn an_interpreter_does_not_ask_for_another() {
+fn an_interpreter_must_not_require_another_one() {
     let error = Image::parse_as(&dynamic(b"/ld.so\0"), Role::Interpreter).expect_err("must be refused");
     assert_eq!(error, ElfError::NestedInterpreter { interpreter: "/ld.so".into() });
 }
 
 #[test]
-fn position_independent_interpreters_go_to_the_end_of_mappings() {
+fn position_independent_interpreters_are_placed_at_the_end_of_mappings() {
     let file = patched(elf(&[Header { address: 0, memory_bytes: 0x2_1000, ..TEXT }]), 16, &[3, 0]);
     let file = patched(file, 24, &0x200u64.to_le_bytes());
     let image = Image::parse_as(&file, Role::Interpreter).expect("valid");
-    // 64 GiB for the stack and the page with the signal return code lie above.
+    // 64 GiB for the stack and the page with the signal return code are above.
     let top = (1u64 << 48) - (1 << 36) - 0x1_0000;
     assert_eq!((image.bias(), image.entry()), (top - 0x3_0000, top - 0x3_0000 + 0x200));
-    // Sizes and alignments that make no sense are refused as anywhere else.
+    // Invalid sizes and alignments are refused as for any other file.
     let huge = patched(file.clone(), 64 + 40, &u64::MAX.to_le_bytes());
     assert!(matches!(Image::parse_as(&huge, Role::Interpreter), Err(ElfError::OutsideUserSpace { .. })));
     let aligned = patched(file, 64 + 48, &(1u64 << 63).to_le_bytes());
@@ -147,7 +147,7 @@ fn position_independent_interpreters_go_to_the_end_of_mappings() {
 }
 
 #[test]
-fn segments_that_lie_about_their_size_are_refused() {
+fn segments_with_false_sizes_are_refused() {
     let huge = Header { file_bytes: 1 << 40, memory_bytes: 1 << 40, ..TEXT };
     assert!(matches!(refusal(&elf(&[huge])), ElfError::Truncated { .. }));
     let wrapping = Header { offset: u64::MAX - 0xfff, ..TEXT };
@@ -190,7 +190,7 @@ fn programs_without_segments_or_with_too_many_are_refused() {
 }
 
 #[test]
-fn alignments_that_the_address_contradicts_are_refused() {
+fn alignments_that_contradict_the_address_are_refused() {
     let odd = Header { align: 3, ..TEXT };
     assert!(matches!(refusal(&elf(&[odd])), ElfError::BadAlignment { align: 3, .. }));
     let shifted = Header { address: 0x40_0010, ..TEXT };
@@ -223,7 +223,7 @@ fn segments_that_share_a_page_get_the_rights_of_both() {
 }
 
 #[test]
-fn position_independent_programs_are_moved_up() {
+fn position_independent_programs_are_loaded_at_a_high_address() {
     let file = patched(elf(&[Header { address: 0, ..TEXT }]), 16, &[3, 0]);
     let file = patched(file, 24, &0x200u64.to_le_bytes());
     let image = Image::parse(&file).expect("valid");

@@ -1,4 +1,4 @@
-//! Files as programs see them: the host's as under QEMU, and those of the modelled machine.
+//! Files as programs see them: the host's, as under QEMU, and those of the modelled machine.
 
 use crate::common;
 
@@ -30,7 +30,7 @@ fn mappings_of_files_that_were_not_opened_for_writing_cannot_be_made_writable() 
     let folder = tempfile::tempdir().expect("temporary folder");
     let path = folder.path().canonicalize().expect("path");
     let outcome = run_here(&program, &Run { args: &[path.to_str().expect("UTF-8")], ..Run::default() });
-    // Linux's answers (mm/mprotect.c, mm/msync.c).
+    // Linux's results (mm/mprotect.c, mm/msync.c).
     let expected = "\
         shared, writable, of O_RDONLY: EACCES\nshared, of O_WRONLY: EACCES\nprivate, of O_WRONLY: EACCES\n\
         private, of O_RDONLY: done\nmake it writable: done\nshared, of O_RDWR: done\nmake it writable: done\n\
@@ -43,7 +43,7 @@ fn mappings_of_files_that_were_not_opened_for_writing_cannot_be_made_writable() 
 }
 
 #[test]
-fn a_program_s_umask_is_its_own() {
+fn a_programs_umask_does_not_change_the_hosts() {
     let umask = || {
         let status = std::fs::read_to_string("/proc/self/status").expect("status");
         status.lines().find(|line| line.starts_with("Umask:")).expect("a line").to_owned()
@@ -56,7 +56,7 @@ fn a_program_s_umask_is_its_own() {
     assert_eq!(umask(), before);
 }
 
-/// What the program `show` prints for each path.
+/// Returns what the program `show` prints for each path.
 fn show(paths: &[&str]) -> Vec<String> {
     show_on(platform(64), paths)
 }
@@ -125,7 +125,7 @@ fn the_processors_of_the_machine_are_in_proc_and_sys() {
 }
 
 #[test]
-fn a_compute_node_shows_its_distances_assistant_cores_and_what_they_keep_of_l2_as_fx1000_does() {
+fn a_compute_node_shows_distances_assistant_cores_and_their_ways_of_l2_as_fx1000_does() {
     let shown = |paths: &[&str]| -> Vec<String> {
         let paths: Vec<String> = paths.iter().map(|path| format!("/sys/devices/system/{path}")).collect();
         let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
@@ -151,10 +151,10 @@ fn a_compute_node_shows_its_distances_assistant_cores_and_what_they_keep_of_l2_a
         "node/node4/cpulist",
     ];
     assert_eq!(shown(&others), ["0-1,12-59", "64K", "2", "16", "2048", "2048", "12-23", "0", "0", "12-23"]);
-    // hwloc: of two sets of processors that overlap, one contains the other.
+    // hwloc: if two sets of processors overlap, one contains the other.
     let sets = ["cpu/cpu0/topology/package_cpus_list", "cpu/cpu0/cache/index2/shared_cpu_list"];
     assert_eq!(shown(&sets), ["0", "0"], "no memory node has this core");
-    // Programs are not to run there.
+    // Programs must not run there.
     let [status]: [String; 1] = show_on(compute_node(), &["/proc/self/status"]).try_into().expect("one file");
     assert!(status.contains("Cpus_allowed_list:\t12-59\n"), "{status}");
 }
@@ -181,7 +181,7 @@ fn memory_nodes_and_huge_pages_are_those_of_the_machine() {
 }
 
 #[test]
-fn a_program_sees_itself_in_proc() {
+fn proc_shows_the_program_itself() {
     let [comm, cmdline, status, maps, fd, task] = show(&[
         "/proc/self/comm",
         "/proc/self/cmdline",
@@ -205,7 +205,7 @@ fn a_program_sees_itself_in_proc() {
 }
 
 #[test]
-fn nothing_of_the_host_shows_in_proc_and_sys() {
+fn proc_and_sys_show_nothing_of_the_host() {
     let [proc, sys, device] = show(&["/proc", "/sys", "/dev"]).try_into().expect("three folders");
     assert_eq!(proc.lines().filter(|name| name.parse::<u32>().is_ok()).collect::<Vec<_>>(), ["1000"]);
     assert_eq!(sys.split_whitespace().collect::<Vec<_>>(), ["bus", "class", "devices", "fs", "kernel"]);
@@ -221,7 +221,7 @@ fn random_devices_give_the_same_bytes_on_every_run() {
     assert_eq!(outcome, run_here(&program, &Run::default()));
 }
 
-/// A folder tree for a program to find files in: `/etc/name` is a link to an absolute path.
+/// Returns a folder tree as a sysroot: `/etc/name` is a link to an absolute path.
 fn sysroot(folder: &Path) -> PathBuf {
     let root = folder.join("root");
     std::fs::create_dir_all(root.join("etc")).expect("folder");

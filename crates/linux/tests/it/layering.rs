@@ -1,4 +1,4 @@
-//! The layers of the crate: system calls use the subsystems of the kernel, and no subsystem uses system calls.
+//! The layering of the crate: system calls use the subsystems of the kernel, and no subsystem uses system calls.
 
 use std::path::{Path, PathBuf};
 

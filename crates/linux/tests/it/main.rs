@@ -1,4 +1,4 @@
-//! The integration tests of `fxscope-linux`, as one program: it links once.
+//! The integration tests of `fxscope-linux`, as one binary so that they link once.
 
 mod barrier;
 mod blocking;

@@ -4,7 +4,7 @@ use crate::common;
 
 use common::{HOSTED, Run, build, run_here};
 
-/// What the program prints in a machine with 32 MiB.
+/// Returns what the program prints on a machine with 32 MiB.
 fn printed(how: &str) -> Vec<String> {
     let run = Run { args: &[how], memory_bytes: Some(32 << 20), ..Run::default() };
     let outcome = run_here(&build("memory_files.c", HOSTED), &run);
@@ -13,7 +13,7 @@ fn printed(how: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_is_written_to_a_memfd_takes_memory_and_is_refused_without_room() {
+fn data_in_a_memfd_take_memory_and_are_refused_without_room() {
     let expected = [
         "write: ENOSPC",
         "MiB of a memfd: as expected",
@@ -50,7 +50,7 @@ fn files_below_dev_shm_take_memory_until_they_are_deleted_and_closed() {
 }
 
 #[test]
-fn copies_into_a_memfd_end_where_memory_does() {
+fn copies_into_a_memfd_end_when_memory_runs_out() {
     assert_eq!(printed("copied"), ["MiB sent: as expected", "send more: ENOSPC", "copy: ENOSPC"]);
 }
 
@@ -61,7 +61,7 @@ fn a_mapped_memfd_counts_with_its_mapping_and_unmapping_loses_nothing() {
 }
 
 #[test]
-fn memory_of_a_process_that_was_killed_is_there_for_others() {
+fn memory_of_a_killed_process_is_available_to_others() {
     let expected =
         ["write: ENOSPC", "MiB of a child: as expected", "signal 9", "write: ENOSPC", "MiB of its parent: as expected"];
     assert_eq!(printed("children"), expected);

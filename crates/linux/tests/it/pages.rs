@@ -1,4 +1,4 @@
-//! Page sizes, memory policies and the nodes of pages, as a program finds them and as a driver of it does.
+//! Page sizes, memory policies and the nodes of pages, as seen by a program and by its driver.
 
 use crate::common;
 
@@ -13,7 +13,7 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const DEMAND: &str = "XOS_MMM_L_PAGING_POLICY=demand:demand:demand";
 
-/// `programs/pages.c`, ready to run one of its cases on a machine with the nodes 4 to 7, twelve processors each, whose
+/// Returns `programs/pages.c`, ready to run one of its cases on a machine with nodes 4 to 7, twelve processors each, whose
 /// segments have pages of 2 MiB.
 fn start(case: &str, environment: &[&str], policy: MemoryPolicy) -> (Guest, std::fs::File) {
     let mut platform = platform(64);
@@ -38,7 +38,7 @@ fn run(case: &str, environment: &[&str], policy: MemoryPolicy) -> (Guest, String
     finished(process, output)
 }
 
-/// Runs a process to its end; what it has written.
+/// Runs a process to its end; returns it with its output.
 fn finished(mut process: Guest, mut output: std::fs::File) -> (Guest, String) {
     let mut code: Code = Code::of(&process);
     let end = process.run_functional(&mut code, 100_000_000).cloned().expect("ends");
@@ -53,7 +53,7 @@ fn output(case: &str, environment: &[&str]) -> String {
     run(case, environment, MemoryPolicy::Local).1
 }
 
-/// The numbers behind `what:` at the start of each line that has it.
+/// Returns the numbers after `what:` at the start of each line that has it.
 fn numbers(text: &str, what: &str) -> Vec<Vec<i32>> {
     let lines = text.lines().filter_map(|line| line.strip_prefix(what)?.strip_prefix(": "));
     lines.map(|line| line.split(' ').map(|n| n.parse().expect("a number")).collect()).collect()
@@ -69,7 +69,7 @@ fn prepaged_memory_is_on_the_node_of_the_thread_that_maps_it_before_it_is_touche
 }
 
 #[test]
-fn memory_on_demand_has_a_node_page_by_page_when_it_is_touched() {
+fn memory_on_demand_gets_a_node_page_by_page_when_touched() {
     const NOENT: i32 = -2;
     let text = output("first_touch", &[DEMAND]);
     assert_eq!(numbers(&text, "mapped"), [[NOENT; 4]]);
@@ -79,7 +79,7 @@ fn memory_on_demand_has_a_node_page_by_page_when_it_is_touched() {
 }
 
 #[test]
-fn a_policy_is_told_as_it_was_set_and_inherited_by_children() {
+fn a_policy_reads_back_as_it_was_set_and_is_inherited_by_children() {
     let text = output("policies", &[]);
     let expected = "at first: 0 mode 0 nodes 0\nbound: 0 mode 2 nodes 0x60\nnode of nothing interleaved: -1\n\
                     child: 0 mode 2 nodes 0x60\nno such nodes: -1\nerrno 1\ndefault: 0 mode 0 nodes 0\nallowed 0xf0\n";
@@ -87,7 +87,7 @@ fn a_policy_is_told_as_it_was_set_and_inherited_by_children() {
 }
 
 #[test]
-fn ranges_have_policies_of_their_own_which_pages_follow_when_touched_and_when_moved() {
+fn pages_follow_the_policies_of_ranges_when_touched_and_when_moved() {
     let text = output("ranges", &[DEMAND]);
     assert!(text.contains("bound: 0 mode 2 nodes 0x80\ninterleaved: 0 mode 3 nodes 0x60\nuntold: 0 mode 0 nodes 0\n"));
     let nodes = numbers(&text, "nodes");
@@ -96,19 +96,19 @@ fn ranges_have_policies_of_their_own_which_pages_follow_when_touched_and_when_mo
     assert_eq!(nodes[1], [7; 4]);
     assert!(text.contains("with a hole: -1\nerrno 1\nmigrated: 0\n"), "{text}");
     assert_eq!(nodes[2], [5, -14, 5, 5]);
-    // The whole large page moves.
+    // The entire large page moves.
     assert!(text.contains("one page: 6\n"), "{text}");
     assert_eq!(nodes[3], [6, 6]);
 }
 
 #[test]
-fn moved_pages_are_counted_and_told_apart_from_those_that_stayed() {
+fn moved_pages_are_counted_and_distinguished_from_those_that_stayed() {
     let (mut process, _) = run("ranges", &[DEMAND], MemoryPolicy::Local);
     let work = process.take_memory_work().expect("pages were taken");
     // mbind moves the three that are not on node 7, migrate_pages the three that are left, move_pages one of them.
     assert_eq!((work.moved, work.moved_bytes), (7, 14 * MIB));
     let moved: Vec<_> = process.page_spans().into_iter().filter(|span| span.moved > 0).collect();
-    // The one page has been moved once more than the two others; a hole is between them.
+    // This page has been moved once more than the two others; a hole is between them.
     let found: Vec<_> = moved.iter().map(|span| (span.range.end - span.range.start, span.placement)).collect();
     assert_eq!(found, [(2 * MIB, Placement::Node(6)), (4 * MIB, Placement::Node(5))]);
     assert!(moved[0].moved > moved[1].moved);
@@ -125,13 +125,13 @@ fn files_about_memory_have_the_pages_of_each_node() {
 }
 
 #[test]
-fn each_thread_s_first_touch_counts_with_the_node_that_it_runs_on() {
+fn first_touch_places_pages_on_the_node_of_the_touching_thread() {
     assert_eq!(numbers(&output("threads", &[DEMAND]), "nodes"), [[4, 4, 6, 6]]);
     assert_eq!(numbers(&output("threads", &[]), "nodes"), [[4; 4]]);
 }
 
 #[test]
-fn the_policy_that_a_run_starts_with_places_all_its_memory() {
+fn the_initial_policy_of_a_run_places_all_its_memory() {
     let (_, text) = run("first_touch", &[], MemoryPolicy::Bind(0x40));
     assert_eq!(numbers(&text, "mapped"), [[6; 4]]);
     let (_, text) = run("first_touch", &[], MemoryPolicy::Interleave(0xf0));
@@ -140,7 +140,7 @@ fn the_policy_that_a_run_starts_with_places_all_its_memory() {
     assert_eq!(nodes, [4, 5, 6, 7]);
 }
 
-/// What the system did about pages in the case `churn`, besides what it does in any case.
+/// Returns the system's work on pages in the case `churn`, in addition to the work that every case has.
 fn churn(environment: &[&str]) -> MemoryWork {
     let work = |case| run(case, environment, MemoryPolicy::Local).0.take_memory_work().unwrap_or_default();
     let (all, others) = (work("churn"), work("none"));
@@ -153,7 +153,7 @@ fn churn(environment: &[&str]) -> MemoryWork {
 }
 
 #[test]
-fn memory_is_cleared_whenever_it_is_taken_and_given_back_as_often() {
+fn memory_is_cleared_whenever_it_is_allocated_and_released_as_often() {
     let work = MemoryWork { faults: 0, cleared_bytes: 48 * MIB, freed_bytes: 48 * MIB, ..MemoryWork::default() };
     assert_eq!(churn(&[]), work);
     // 16 MiB are 8 large pages or 256 normal ones.
@@ -162,13 +162,13 @@ fn memory_is_cleared_whenever_it_is_taken_and_given_back_as_often() {
 }
 
 #[test]
-fn memory_that_is_never_given_back_is_cleared_once() {
+fn memory_that_is_never_released_is_cleared_once() {
     let work = MemoryWork { cleared_bytes: 16 * MIB, ..MemoryWork::default() };
     assert_eq!(churn(&["XOS_MMM_L_ARENA_FREE=2"]), work);
 }
 
 #[test]
-fn blocks_of_malloc_are_mapped_or_on_the_heap_and_given_back_as_the_library_s_variables_say() {
+fn the_librarys_variables_control_where_malloc_blocks_are_and_whether_they_are_released() {
     let heap = |environment: &[&str]| numbers(&output("blocks", environment), "heap");
     assert_eq!(heap(&[]), [[0, 0]]);
     assert_eq!(heap(&["XOS_MMM_L_ARENA_FREE=1"]), [[1, 0]]);
@@ -177,7 +177,7 @@ fn blocks_of_malloc_are_mapped_or_on_the_heap_and_given_back_as_the_library_s_va
 }
 
 #[test]
-fn threads_share_one_arena_unless_the_lock_type_is_for_speed_and_their_heaps_are_taken_as_they_grow() {
+fn threads_share_one_arena_unless_each_has_its_own_and_heaps_are_allocated_as_they_grow() {
     let arenas = |environment: &[&str]| {
         let text = output("arenas", environment);
         (numbers(&text, "shared")[0][0], numbers(&text, "behind")[0][0])
@@ -187,7 +187,7 @@ fn threads_share_one_arena_unless_the_lock_type_is_for_speed_and_their_heaps_are
     let speed = "XOS_MMM_L_ARENA_LOCK_TYPE=0";
     // The first heap, of 132 KiB, ends within its first large page.
     assert_eq!(arenas(&["XOS_MMM_L_ARENA_LOCK_TYPE=1"]), (1, FAULT));
-    // What is reserved for a heap has no pages; the part it has grown to has them at once.
+    // The reserved part of a heap has no pages; the part in use has them at once.
     assert_eq!(arenas(&[speed]), (0, NOENT));
     assert_eq!(arenas(&[speed, "XOS_MMM_L_HEAP_SIZE_MB=256"]), (0, 4));
     assert_eq!(arenas(&[speed, "XOS_MMM_L_HEAP_SIZE_MB=256", DEMAND]), (0, NOENT));
@@ -206,7 +206,7 @@ fn shifts(environment: &[&str]) -> impl Fn(Segment) -> u32 {
 }
 
 #[test]
-fn the_library_s_variables_choose_page_sizes_by_segment() {
+fn the_librarys_variables_select_page_sizes_by_segment() {
     use Segment::{Bss, Data, Stack, Text};
     let sizes = |environment: &[&str]| [Text, Data, Bss, Stack].map(shifts(environment));
     assert_eq!(sizes(&[]), [16, 21, 21, 21]);
@@ -216,7 +216,7 @@ fn the_library_s_variables_choose_page_sizes_by_segment() {
 }
 
 #[test]
-fn spans_say_where_prepaged_memory_is_and_how_all_other_memory_comes_to_be_placed() {
+fn spans_show_the_nodes_of_prepaged_memory_and_the_placement_of_all_other_memory() {
     let (process, _) = start("none", &[], MemoryPolicy::Local);
     let region = |segment| process.memory().regions().find(|r| r.segment == segment).expect("mapped").start;
     let spans = process.page_spans();
@@ -228,7 +228,7 @@ fn spans_say_where_prepaged_memory_is_and_how_all_other_memory_comes_to_be_place
 }
 
 #[test]
-fn the_pages_of_a_run_are_counted_at_their_most_with_what_rounding_loses() {
+fn page_use_is_the_maximum_including_rounding() {
     let (mut process, _) = run("churn", &[], MemoryPolicy::Local);
     let uses = process.page_use();
     let mmap: Vec<&PageUse> = uses.iter().filter(|u| u.segment == Segment::Mmap).collect();
@@ -240,11 +240,11 @@ fn the_pages_of_a_run_are_counted_at_their_most_with_what_rounding_loses() {
 }
 
 #[test]
-fn a_program_that_asks_for_huge_pages_itself_gets_those_that_the_system_has() {
+fn a_program_that_requests_huge_pages_gets_those_of_the_system() {
     let text = output("own", &["XOS_MMM_L_HPAGE_TYPE=none"]);
     const NOENT: i32 = -2;
     assert!(text.contains("on a page: 1\n") && text.contains("KernelPageSize:     2048 kB\n"), "{text}");
-    // Of hugetlbfs, as of any other memory, pages are taken when they are touched.
+    // hugetlbfs pages, like any other memory, are allocated when touched.
     assert_eq!(numbers(&text, "asked for"), [[NOENT, NOENT]]);
     assert_eq!(numbers(&text, "touched"), [[NOENT, 4]]);
     assert!(text.contains("no such size: 1\nhuge page of hugetlbfs: -1\nadvised: 0\n"), "{text}");
@@ -260,7 +260,7 @@ fn advice_gives_transparent_huge_pages_where_whole_ones_fit_and_nothing_has_been
 }
 
 #[test]
-fn mappings_of_a_call_have_the_pages_that_a_run_gives_them() {
+fn mappings_of_a_call_have_the_pages_set_for_that_call() {
     let sizes = |pages: Option<MappingPages>| {
         let (mut process, output) = start("calls", &[], MemoryPolicy::Local);
         let symbols = process.running_symbols();
@@ -273,12 +273,12 @@ fn mappings_of_a_call_have_the_pages_that_a_run_gives_them() {
     };
     assert_eq!(sizes(None), (vec![2048, 2048], vec![]));
     assert_eq!(sizes(Some(MappingPages::Size(64 * KIB))), (vec![64, 2048], vec![1]));
-    // Nothing of 4 MiB holds a transparent huge page.
+    // No mapping of 4 MiB contains a transparent huge page.
     assert_eq!(sizes(Some(MappingPages::Transparent)), (vec![64, 2048], vec![1]));
 }
 
 #[test]
-fn large_mappings_are_noted_with_the_functions_that_make_them() {
+fn large_mappings_are_recorded_with_the_functions_that_make_them() {
     let (mut process, output) = start("calls", &[], MemoryPolicy::Local);
     process.note_mappings(4 * MIB);
     let (process, _) = finished(process, output);

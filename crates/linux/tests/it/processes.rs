@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use common::{HOSTED, Run, build, run_here, same_as_qemu};
 
 #[test]
-fn processes_fork_talk_and_are_waited_for() {
+fn processes_fork_communicate_and_are_waited_for() {
     same_as_qemu("processes.c", HOSTED, &Run::default());
 }
 
@@ -21,7 +21,7 @@ fn programs_execute_programs_and_scripts() {
     let program = build("processes.c", HOSTED);
     let folder = tempfile::tempdir().expect("temporary directory");
     std::fs::create_dir(folder.path().join("bin")).expect("create");
-    // Its own shell: the host's is for another processor.
+    // A separate shell: the host's is for another processor.
     std::fs::copy(&program, folder.path().join("bin/sh")).expect("copy");
     let script = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("script");
     std::fs::write(&script, "#! /bin/sh script\nexit\n").expect("write");

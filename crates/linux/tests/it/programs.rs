@@ -1,4 +1,4 @@
-//! Whole programs, built by the cross compilers, give the same output and exit status as under QEMU.
+//! Whole programs, built with cross compilers, give the same output and exit status as under QEMU.
 
 use crate::common;
 
@@ -187,7 +187,7 @@ fn the_driver_sees_each_block_and_keeps_the_time() {
                 executed += n as u64;
             }
             Step::Sleep { until_ns } => {
-                // Asking again changes nothing until the time has come.
+                // Another step changes nothing until the time has come.
                 assert_eq!(process.step(&mut code), Step::Sleep { until_ns });
                 slept += 1;
                 process.set_now_ns(until_ns);
@@ -203,7 +203,7 @@ fn the_driver_sees_each_block_and_keeps_the_time() {
     assert_eq!(process.end(), Some(&End::Exit { code: 0 }));
 }
 
-/// Standard streams that lead nowhere.
+/// Standard streams without a reader.
 fn quiet() -> Stdio {
     let null = || std::fs::File::options().read(true).write(true).open("/dev/null").expect("/dev/null").into();
     Stdio { input: null(), output: null(), error: null() }
@@ -220,7 +220,7 @@ fn system_calls_that_do_not_exist_are_counted() {
 }
 
 #[test]
-fn an_instruction_that_is_not_there_is_reported_with_its_text() {
+fn an_undefined_instruction_is_reported_with_its_disassembly() {
     let program = build("faults.c", FREESTANDING);
     let (end, ..) = run_to_end(&program, &Run { args: &["illegal"], ..Run::default() });
     let End::Killed(killed) = &end else { panic!("{end}") };

@@ -1,4 +1,4 @@
-//! The registers of the sector cache as programs see them: who shares which, and what the kernel leaves in them.
+//! The registers of the sector cache as programs see them: which are shared, and what the kernel writes to them.
 
 use crate::common;
 
@@ -7,7 +7,7 @@ use std::io::{Read as _, Seek as _};
 use common::{HOSTED, build, platform};
 use fxscope_linux::{Code, CpuPlace, Guest, Platform, Setup};
 
-/// Runs `sectors.c` on a machine with CPUs 12 and 13 on one CMG and CPU 24 on another; the exit status and the output.
+/// Runs `sectors.c` on a machine with CPUs 12 and 13 on one CMG and CPU 24 on another; returns the exit status and the output.
 fn run(second: &str, change: impl FnOnce(&mut Platform)) -> (i32, String) {
     let program = build("sectors.c", HOSTED);
     let mut machine = platform(64);
@@ -39,7 +39,7 @@ fn cores_of_different_cmgs_do_not_share_the_ways_of_l2() {
 }
 
 #[test]
-fn where_the_sector_cache_is_not_enabled_its_registers_end_a_program_with_sigill() {
+fn without_the_sector_cache_access_to_its_registers_ends_a_program_with_sigill() {
     const SIGILL: i32 = 4;
     let (status, text) = run("13", |machine| machine.hpc.disable_sectors());
     assert_eq!((status, text.as_str()), (128 + SIGILL, ""));

@@ -1,4 +1,4 @@
-//! A guest that is kept and restored goes on as it would have gone on without that.
+//! A restored guest continues as the original would have.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -12,23 +12,23 @@ use fxscope_linux::{Access, Code, Guest, Setup, SnapshotError, Stdio};
 
 use crate::common::{HOSTED, build, platform};
 
-/// Instructions after which guests are kept: before, among and after threads, child and signals.
+/// Instructions after which snapshots are taken: before, among and after threads, child and signals.
 const STOPS: [u64; 5] = [1_000, 120_000, 700_000, 1_500_000, 3_000_000];
 
 /// More than the program runs.
 const ENOUGH: u64 = 300_000_000;
 
-/// Where a test that runs as another process finds the snapshot, and where it leaves what came of it.
+/// The variable with which a test that runs in another process finds the snapshot, and stores its result.
 const SNAPSHOT: &str = "FXSCOPE_TEST_SNAPSHOT";
 
-/// Standard streams of which the output goes to `output`.
+/// Returns standard streams with output to `output`.
 fn streams(output: &Path) -> Stdio {
     let null = || OwnedFd::from(File::options().read(true).write(true).open("/dev/null").expect("null device"));
     let output = File::options().create(true).append(true).open(output).expect("output");
     Stdio { input: null(), output: output.into(), error: null() }
 }
 
-/// A new run of the program, which reads `text`.
+/// Starts a new run of the program, which reads `text`.
 fn start(text: &Path, output: &Path) -> (Guest, Code) {
     let program = build("snapshot.c", &[HOSTED, &["-pthread"]].concat());
     let mut setup = Setup::new(platform(64), program.to_str().expect("UTF-8 path")).expect("setup");
@@ -47,7 +47,7 @@ fn run((guest, code): &mut (Guest, Code), instructions: u64) {
     }
 }
 
-/// Runs a guest to its end: how it ended, its instructions, the time, and a digest of its memory.
+/// Runs a guest to its end; returns how it ended, its instructions, the time, and a digest of its memory.
 fn outcome(mut run_of: (Guest, Code)) -> String {
     run(&mut run_of, ENOUGH);
     let (mut guest, _) = run_of;
@@ -71,7 +71,7 @@ fn text(path: &Path) -> String {
     std::fs::read_to_string(path).expect("a file of the test")
 }
 
-/// A folder with the file that the program reads.
+/// Returns a folder with the file that the program reads.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("temporary directory");
     std::fs::write(folder.path().join("text"), "one two three").expect("write");
@@ -79,9 +79,9 @@ fn folder() -> tempfile::TempDir {
 }
 
 #[test]
-fn a_restored_guest_goes_on_in_another_process_as_if_nothing_had_happened() {
+fn a_restored_guest_continues_in_another_process_as_if_nothing_had_happened() {
     if let Ok(files) = std::env::var(SNAPSHOT) {
-        return go_on(Path::new(&files));
+        return continue_run(Path::new(&files));
     }
     for stop in STOPS {
         let folder = folder();
@@ -100,7 +100,7 @@ fn a_restored_guest_goes_on_in_another_process_as_if_nothing_had_happened() {
         run(&mut first, stop);
         std::fs::write(at("snapshot"), first.0.save(&first.1).unwrap_or_else(|e| panic!("{e}"))).expect("write");
         drop(first);
-        let name = "snapshot::a_restored_guest_goes_on_in_another_process_as_if_nothing_had_happened";
+        let name = "snapshot::a_restored_guest_continues_in_another_process_as_if_nothing_had_happened";
         let mut other = Command::new(std::env::current_exe().expect("this program"));
         let output = other.args([name, "--exact"]).env(SNAPSHOT, folder.path()).output().expect("start");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
@@ -109,8 +109,8 @@ fn a_restored_guest_goes_on_in_another_process_as_if_nothing_had_happened() {
     }
 }
 
-/// The other process: restores the guest and leaves what came of it.
-fn go_on(folder: &Path) {
+/// The other process: restores the guest and stores its result.
+fn continue_run(folder: &Path) {
     let mut bytes = Vec::new();
     File::open(folder.join("snapshot")).and_then(|mut file| file.read_to_end(&mut bytes)).expect("snapshot");
     let guest = Guest::restore(&bytes, &streams(&folder.join("output"))).unwrap_or_else(|e| panic!("{e}"));
@@ -119,7 +119,7 @@ fn go_on(folder: &Path) {
 }
 
 #[test]
-fn a_guest_and_its_clone_come_to_the_same_end() {
+fn a_guest_and_its_clone_end_in_the_same_way() {
     for stop in STOPS {
         let folder = folder();
         let at = |name: &str| folder.path().join(name);
@@ -133,7 +133,7 @@ fn a_guest_and_its_clone_come_to_the_same_end() {
 }
 
 #[test]
-fn a_file_that_has_changed_or_is_gone_is_named() {
+fn a_changed_or_missing_file_is_named() {
     let folder = folder();
     let at = |name: &str| folder.path().join(name);
     let mut guest = start(&at("text"), &at("output"));
@@ -151,7 +151,7 @@ fn a_file_that_has_changed_or_is_gone_is_named() {
 }
 
 #[test]
-fn bytes_that_are_no_snapshot_or_one_of_another_version_are_refused() {
+fn invalid_snapshots_and_those_of_another_version_are_refused() {
     let folder = folder();
     let at = |name: &str| folder.path().join(name);
     let (guest, code) = start(&at("text"), &at("output"));

@@ -11,7 +11,7 @@ fn posix_threads_synchronise() {
 }
 
 #[test]
-fn a_lock_whose_owner_ends_goes_to_the_next_with_a_warning() {
+fn a_robust_lock_whose_owner_ends_passes_to_the_next_thread_with_a_warning() {
     // QEMU's user mode has no robust locks.
     let outcome = run_here(&build("threads.c", HOSTED), &Run { args: &["robust"], ..Run::default() });
     assert_eq!(outcome.output, "robust: Owner died, then Success\n".repeat(2));
@@ -52,7 +52,7 @@ fn runs_with_threads_repeat_exactly() {
 }
 
 #[test]
-fn a_deadlock_names_what_every_thread_waits_for() {
+fn a_deadlock_report_names_what_every_thread_waits_for() {
     let program = build("many_threads.c", HOSTED);
     let (end, ..) = run_to_end(&program, &Run { args: &["deadlock"], ..Run::default() });
     let End::Deadlock { threads } = &end else { panic!("{end}") };

@@ -1,5 +1,5 @@
-//! Vector lengths and vector registers as Linux's `Documentation/arch/arm64/sve.rst` describes them. QEMU's user mode keeps
-//! registers over system calls and forgets flags at `execve`, so that it is no reference here.
+//! Vector lengths and vector registers as described in Linux's `Documentation/arch/arm64/sve.rst`. QEMU's user mode keeps
+//! registers across system calls and ignores flags at `execve`, so it is not a reference here.
 
 use crate::common;
 
@@ -12,7 +12,7 @@ fn lines(args: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn vector_lengths_are_multiples_of_16_up_to_8192_and_clamped_to_what_there_is() {
+fn vector_lengths_are_multiples_of_16_up_to_8192_and_clamped_to_the_machines() {
     let expected = [
         "set 16: 16",
         "set 32: 32",
@@ -33,7 +33,7 @@ fn vector_lengths_are_multiples_of_16_up_to_8192_and_clamped_to_what_there_is() 
 }
 
 #[test]
-fn execve_keeps_a_vector_length_that_was_set_to_be_inherited_or_for_the_next_program() {
+fn execve_keeps_a_vector_length_set_as_inherited_or_for_the_next_program() {
     let expected = [
         // Neither: the default again.
         "flags 0: 0x20, now: rdvl 32, get 0x20",
@@ -45,7 +45,7 @@ fn execve_keeps_a_vector_length_that_was_set_to_be_inherited_or_for_the_next_pro
         "thread: rdvl 32, get 0x20020",
         "executed: rdvl 32, get 0x20020",
         "again: rdvl 32, get 0x20020",
-        // PR_SVE_SET_VL_ONEXEC: returned, but in force in the next program only.
+        // PR_SVE_SET_VL_ONEXEC: returned, but in effect only in the next program.
         "flags 0x40000: 0x20, now: rdvl 64, get 0x40",
         "thread: rdvl 64, get 0x40",
         "executed: rdvl 32, get 0x20",

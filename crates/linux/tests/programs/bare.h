@@ -1,4 +1,4 @@
-/* System calls and start-up for programs without a C library. Only general registers are used. */
+/* System calls and start-up for programs without a C library. Only general-purpose registers are used. */
 typedef unsigned long word;
 
 static inline word call(word n, word a, word b, word c, word d, word e, word f)

@@ -1,4 +1,4 @@
-/* Calls that block until another thread or process does its part. The first argument says which, the second is a folder. */
+/* Calls that block until another thread or process does its part. The first argument selects the call, the second is a folder. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -175,7 +175,7 @@ static void fifos(void)
 
     struct sigaction action = { .sa_handler = interrupted };
     sigaction(SIGALRM, &action, 0);
-    /* Repeated, since the first one may come before open() has begun to wait. */
+    /* Repeated, because the first one may arrive before open() waits. */
     ualarm(20000, 20000);
     report("interrupted reader", open("fifo", O_RDONLY));
     report("interrupted writer", open("fifo", O_WRONLY));
@@ -232,7 +232,7 @@ static void connections(void)
     printf("connections: %d\n", done);
 }
 
-/* Two FIFOs to a program outside: a request goes out through the first, and an answer comes in through the second. */
+/* Two FIFOs to a program outside: a request is sent through the first, and an answer received through the second. */
 static void outside(void)
 {
     char text[32] = "";

@@ -1,4 +1,4 @@
-/* Asks for ever more of one kind of thing until the kernel refuses. The argument says what; prints what it got and why no more. */
+/* Requests objects of one kind until the kernel refuses. The argument selects the kind; prints the number obtained and the error. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// Tries to change what lies outside the folder it may write to. Arguments: that folder, and one beside it that holds
+// Tries to change files outside the folder it may write to. Arguments: that folder, and one next to it that holds
 // `victim` (a file) and `folder`. Prints what succeeded.
 
 #define _GNU_SOURCE

@@ -1,4 +1,4 @@
-/* Catches faults, looks at what the kernel says about them, and goes on behind the instruction. */
+/* Catches faults, checks what the kernel reports about them, and continues after the instruction. */
 #include "bare.h"
 
 struct info { int signal, error, code, pad; word address; };

@@ -1,4 +1,4 @@
-// File system calls of computing programs, their errors included. Argument: an empty folder.
+// File system calls of computing programs, including their errors. Argument: an empty folder.
 
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -193,7 +193,7 @@ static void sharing(void) {
     report("close-on-exec", fcntl(m, F_GETFD));
     report("dup", fcntl(m, F_DUPFD_CLOEXEC, 50));
     report("dup3 to itself", dup3(m, m, 0));
-    // The last shared mapping is still there when the program ends.
+    // The last shared mapping still exists when the program ends.
 }
 
 static void talking(void) {

@@ -1,4 +1,4 @@
-/* Prints what a program can find out about the machine. */
+/* Prints what a program can query about the machine. */
 #include "bare.h"
 
 static word id(word n)

@@ -1,4 +1,4 @@
-/* What mmap, mprotect and msync say to mappings of files that cannot be written, and to bad ranges. The argument is a folder. */
+/* Results of mmap, mprotect and msync for mappings of files that cannot be written, and for bad ranges. The argument is a folder. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// Fills files in memory beyond the memory there is: 32 MiB. The argument says how; prints what the kernel says to it.
+// Fills files in memory until its 32 MiB are exhausted. The argument selects the method; prints the results of the calls.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -30,7 +30,7 @@ static int memory_file(void)
     return fd;
 }
 
-// Writes until the kernel refuses: MiB that were written.
+// Writes until the kernel refuses; returns the MiB written.
 static long fill(int fd)
 {
     long done = 0;

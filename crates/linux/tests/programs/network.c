@@ -1,4 +1,4 @@
-// A program that talks to itself over the loopback interface and a socket in the folder that it is given.
+// Communicates with itself over the loopback interface and a socket in the folder given as argument.
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Where pages are, and how policies say it: `pages CASE` prints what the kernel answers. */
+/* The nodes of pages, and memory policies: `pages CASE` prints the results of the calls. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -32,7 +32,7 @@ __attribute__((always_inline)) static inline char *map(size_t len)
     return mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-/* The nodes of `count` pages `pitch` bytes apart, as move_pages tells them. */
+/* The nodes of `count` pages `pitch` bytes apart, as reported by move_pages. */
 static void show_nodes(const char *what, char *at, size_t pitch, int count)
 {
     printf("%s:", what);
@@ -80,7 +80,7 @@ static void show_line_with(const char *file, const char *word)
     fclose(f);
 }
 
-/* 64 MiB on node 7, as the files about memory have them. */
+/* 64 MiB on node 7, as shown in the files about memory. */
 static void files(void)
 {
     show_line_with("/sys/devices/system/node/node7/meminfo", "HugePages_Total");
@@ -156,7 +156,7 @@ static void ranges(void)
     show_nodes("nodes", a, 1 * MIB, 2);
 }
 
-/* So that .bss has pages of its own. */
+/* So that .bss has separate pages. */
 static volatile char zeros[1 << 20];
 
 static char *shared_array;
@@ -168,7 +168,7 @@ static void *touch(void *unused)
     return NULL;
 }
 
-/* The second thread of the process runs on another node: its affinity says so. */
+/* The second thread of the process runs on another node, by its affinity. */
 static void threads(void)
 {
     shared_array = map(8 * MIB);
@@ -185,7 +185,7 @@ static void threads(void)
     show_nodes("nodes", shared_array, 2 * MIB, 4);
 }
 
-/* Whether 16 MiB that malloc gives in four blocks are on the heap, and whether it is as large when they are free. */
+/* Whether 16 MiB allocated in four blocks are on the heap, and whether it is as large after they are freed. */
 static void blocks(void)
 {
     void *block[4];
@@ -197,11 +197,11 @@ static void blocks(void)
     for (int i = 0; i < 4; i++)
         free(block[i]);
     long kept = (char *)sbrk(0) - before;
-    /* A part of the first block was there already. */
+    /* A part of the first block existed already. */
     printf("heap: %d %d\n", grown > (long)(15 * MIB), kept > (long)(15 * MIB));
 }
 
-/* Whether a block of another thread than the first is on the first heap, and the node of what lies 32 MiB behind it. */
+/* Whether a block of a thread other than the first is on the first heap, and the node of the page 32 MiB after it. */
 static void *allocate(void *unused)
 {
     (void)unused;
@@ -219,7 +219,7 @@ static void arenas(void)
     pthread_join(thread, NULL);
 }
 
-/* Maps, touches and gives back 16 MiB three times. */
+/* Maps, touches and releases 16 MiB three times. */
 static void churn(void)
 {
     for (int i = 0; i < 3; i++) {
@@ -229,7 +229,7 @@ static void churn(void)
     }
 }
 
-/* Where transparent huge pages of 512 MiB fit into 1.5 GiB, of which nothing has been touched: at least two of them. */
+/* Where transparent huge pages of 512 MiB fit into 1.5 GiB, none of which has been touched: at least two of them. */
 static char *map_huge(void)
 {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -237,7 +237,7 @@ static char *map_huge(void)
     return (char *)((start + 512 * MIB - 1) & -(512 * MIB));
 }
 
-/* Pages that a program asks for itself. */
+/* Pages that a program requests itself. */
 static void own(void)
 {
     const int huge = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, rights = PROT_READ | PROT_WRITE;

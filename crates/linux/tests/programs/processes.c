@@ -191,7 +191,7 @@ static void execs(char *self, char *path)
 int main(int argc, char **argv)
 {
     if (argc == 3 && !strcmp(argv[1], "-c")) {
-        /* As a shell. */
+        /* Runs as a shell. */
         if (!strcmp(argv[2], "echo"))
             puts("echoed");
         return !strcmp(argv[2], "seven") ? 7 : 0;

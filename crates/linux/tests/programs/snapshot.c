@@ -1,4 +1,4 @@
-/* Has something of everything that a snapshot must hold: threads that wait for each other, a child process, a pipe with
+/* Uses everything that a snapshot must store: threads that wait for each other, a child process, a pipe with
  * contents, a file in memory that is mapped, duplicated descriptors, a signal that is pending, a timer, memory from brk and
  * mmap, and vectors. What it prints depends on none of the times at which these happen. */
 #define _GNU_SOURCE

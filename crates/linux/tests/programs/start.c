@@ -1,4 +1,4 @@
-/* Prints what the stack holds at the start, as far as it is the same on every Linux. */
+/* Prints the initial contents of the stack that are the same on every Linux. */
 #include "bare.h"
 
 static void show(word type, word value)
@@ -46,7 +46,7 @@ void begin(word *stack)
         text("\n");
     }
     stack++;
-    /* In the order of their types: that of the entries is the kernel's own. */
+    /* In the order of their types, because the order of the entries depends on the kernel. */
     for (word type = 1; type < 40; type++)
         for (word *entry = stack; entry[0]; entry += 2)
             if (entry[0] == type)

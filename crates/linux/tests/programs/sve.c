@@ -1,4 +1,4 @@
-/* Loops the compiler turns into SVE code, and the vector length as the system tells it. */
+/* Loops the compiler turns into SVE code, and the vector length as reported by the system. */
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/prctl.h>

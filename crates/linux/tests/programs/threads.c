@@ -55,7 +55,7 @@ static void *work(void *argument)
         }
         pthread_rwlock_unlock(&rw);
     }
-    /* The threads go through here in the order of their numbers. */
+    /* The threads pass here in the order of their numbers. */
     pthread_mutex_lock(&lock);
     while (turn != me)
         pthread_cond_wait(&changed, &lock);

@@ -1,4 +1,4 @@
-/* Timers: alarms, intervals, values of POSIX timers, timers on the processor's time. */
+/* Timers: alarms, intervals, values of POSIX timers, timers of CPU time. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sched.h>

@@ -1,4 +1,4 @@
-/* The vector length that prctl sets, here and after execve, and the vector registers behind a system call. */
+/* The vector length that prctl sets, here and after execve, and the vector registers after a system call. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -36,7 +36,7 @@ static void run(const char *program, char *const arguments[])
     waitpid(child, 0, 0);
 }
 
-/* Sets 32 bytes with these flags, then executes itself, which executes itself once more. */
+/* Sets 32 bytes with these flags, then executes itself twice. */
 static void execute(char *program, unsigned long flags)
 {
     char *arguments[] = { program, "executed", 0 };

@@ -1,6 +1,5 @@
-//! Random blocks of several instructions. What one instruction leaves, the next ones use: results that are
-//! wrong where single instructions are not compared (bits of a register beyond the result, state between two
-//! instructions) show here.
+//! Random blocks of several instructions, each using the results of earlier ones. They reveal errors that a comparison of single
+//! instructions misses: wrong register bits beyond the result, and state between two instructions.
 
 use fxscope_aarch64::Encoding;
 use fxscope_aarch64::cpu::stream_words;
@@ -13,13 +12,13 @@ use crate::differential::generate::{bare, is_load_exclusive, is_store_exclusive,
 use crate::differential::machine::{Case, End, Machine, State, WINDOW, WINDOW_END, WORDS};
 use crate::differential::rng::Rng;
 
-/// Words tried for each place in the block.
+/// Words tried for each position in the block.
 const TRIES: usize = 30;
-/// Accesses stay this far from the ends of the window, so that none reaches beyond.
+/// Accesses stay this far from the ends of the window, so that none reaches beyond it.
 const MARGIN: u64 = 0x200;
 
 /// Which vector instructions a block has. QEMU does not always clear a vector register beyond an AdvSIMD result
-/// (`exclude::clear_upper_bits`), so with vectors over 128 bits they are not mixed.
+/// (`exclude::clear_upper_bits`), so they are not mixed if vectors are longer than 128 bits.
 #[derive(Clone, Copy, PartialEq)]
 enum Vectors {
     Any,
@@ -30,14 +29,14 @@ enum Vectors {
 /// A block under construction.
 struct Growing {
     case: Case,
-    /// The state behind its last instruction.
+    /// The state after its last instruction.
     state: State,
     vectors: Vectors,
-    /// Instructions it is to have.
+    /// Its final number of instructions.
     length: usize,
 }
 
-/// A random block that runs to its end.
+/// Returns a random block that runs to its end.
 pub fn block(rows: &[&'static Encoding], vl: usize, rng: &mut Rng, machine: &mut Machine) -> Case {
     loop {
         let mut block = begin(vl, rng);
@@ -62,7 +61,7 @@ fn begin(vl: usize, rng: &mut Rng) -> Growing {
     Growing { state: case.state, case, vectors, length: 2 + rng.below(WORDS as u64 - 1) as usize }
 }
 
-/// Appends an instruction that completes. Fails when none was found.
+/// Appends an instruction that completes. Fails if none was found.
 fn append(block: &mut Growing, rows: &[&'static Encoding], rng: &mut Rng, machine: &mut Machine) -> bool {
     for _ in 0..TRIES {
         let Some((word, d)) = candidate(block, rng.pick(rows), rng) else { continue };
@@ -80,7 +79,7 @@ fn append(block: &mut Growing, rows: &[&'static Encoding], rng: &mut Rng, machin
     false
 }
 
-/// A word of `row` that may stand at the end of the block.
+/// Returns a word of `row` that may be appended to the block.
 fn candidate(block: &Growing, row: &'static Encoding, rng: &mut Rng) -> Option<(u32, Decoded)> {
     let case = &block.case;
     let decoded = |word| table::decode(word, &Ctx { pc: case.end(), vl: case.vl });
@@ -90,23 +89,23 @@ fn candidate(block: &Growing, row: &'static Encoding, rng: &mut Rng) -> Option<(
         word = aimed(word, &d, &block.state, rng);
         d = decoded(word)?;
     }
-    // Another base register may have made it another instruction, or one whose behaviour is open.
+    // The new base register may make it another instruction, or one with unpredictable behaviour.
     let same = table::lookup(word).is_some_and(|r| r.name == row.name) && !unpredictable(word);
     (same && suits(block, word, &d)).then_some((word, d))
 }
 
-/// The word with a base register that points into the window, if there is one.
+/// Returns the word with a base register that points into the window, if there is one.
 fn aimed(word: u32, d: &Decoded, state: &State, rng: &mut Rng) -> u32 {
     let pointers: Vec<u32> = (0..31).filter(|&r| (WINDOW..WINDOW_END).contains(&state.x[r as usize])).collect();
     if pointers.is_empty() {
         return word;
     }
-    // Bits 9:5 in all instructions but DC ZVA.
+    // Bits 9:5 in all instructions except DC ZVA.
     let low = if d.info.mem.is_some_and(|op| op.access == Access::ZeroLine) { 0 } else { 5 };
     word & !(31 << low) | rng.pick(&pointers) << low
 }
 
-/// Whether an instruction may stand at the end of the block.
+/// Returns whether an instruction may be appended to the block.
 fn suits(block: &Growing, word: u32, d: &Decoded) -> bool {
     let words = &block.case.words;
     // Nothing follows a branch; QEMU shows reserved bits of status registers.
@@ -115,7 +114,7 @@ fn suits(block: &Growing, word: u32, d: &Decoded) -> bool {
     {
         return false;
     }
-    // An exclusive store whose load was of another size or place succeeds or not as the processor likes.
+    // An exclusive store whose load had another size or address may succeed or fail, at the processor's choice.
     if is_store_exclusive(word) && words.iter().any(|&w| is_load_exclusive(w)) {
         return false;
     }
@@ -132,7 +131,7 @@ fn suits(block: &Growing, word: u32, d: &Decoded) -> bool {
         }
 }
 
-/// Whether the last access of the stream lies in the window, all of it.
+/// Returns whether the last access of the stream lies entirely in the window.
 fn inside(op: &MemOp, stream: &[u64], vl: usize) -> bool {
     let words = stream_words(op, vl);
     let mut inside = true;

@@ -1,5 +1,5 @@
-//! What our side must keep to by itself: its descriptions of an instruction (`StaticInst`, the dynamic
-//! stream) must agree with what executing the instruction does, because the timing model sees only them.
+//! Checks our side alone: the description of an instruction (`StaticInst`, the dynamic stream) must agree with its execution,
+//! because the timing model sees only the description.
 
 use fxscope_aarch64::cpu::stream_words;
 use fxscope_isa::{Access, MemOp, Reg, RegClass, Shape, StaticInst};
@@ -7,7 +7,7 @@ use fxscope_isa::{Access, MemOp, Reg, RegClass, Shape, StaticInst};
 use crate::differential::machine::{Case, End, Machine, Outcome, State, WINDOW, WINDOW_BYTES};
 use crate::differential::rng::Rng;
 
-/// The first disagreement found, in words.
+/// Returns the first inconsistency, as text.
 pub fn complaint(case: &Case, infos: &[StaticInst], machine: &mut Machine, rng: &mut Rng) -> Option<String> {
     let (ours, stream, broken) = machine.run(case);
     if broken.is_some() || ours.end != End::Completed {
@@ -16,7 +16,7 @@ pub fn complaint(case: &Case, infos: &[StaticInst], machine: &mut Machine, rng: 
     let ops: Vec<MemOp> = infos.iter().filter_map(|i| i.mem).collect();
     let promised: usize = ops.iter().map(|m| stream_words(m, case.vl)).sum();
     if promised != stream.len() {
-        return Some(format!("notes {} words, its MemOp promises {promised}", stream.len()));
+        return Some(format!("appends {} words to the stream, its MemOp promises {promised}", stream.len()));
     }
     let touched = touched(&ops, &stream, case.vl);
     undeclared_write(case, infos, &ours)
@@ -28,7 +28,7 @@ fn all_registers() -> impl Iterator<Item = Reg> {
     (0..Reg::COUNT as u8).map(Reg)
 }
 
-/// The value of a register, as words.
+/// Returns the value of a register, as words.
 fn get(s: &State, r: Reg) -> [u64; 8] {
     let word = match r.class() {
         RegClass::Vector => return s.z[usize::from(r.0) - 32],
@@ -60,7 +60,7 @@ fn undeclared_write(case: &Case, infos: &[StaticInst], ours: &Outcome) -> Option
         .map(|r| format!("writes {}, which it does not declare", name(r)))
 }
 
-/// Calls `access` with address and number of bytes of each piece of memory that an instruction's words name.
+/// Calls `access` with the address and size of each piece of memory that an instruction's words name.
 pub fn each_access(op: &MemOp, words: &[u64], vl: usize, mut access: impl FnMut(u64, usize)) {
     let active = |mask: u64, i: usize| mask >> (i * usize::from(op.reg_esize)) & 1 == 1;
     let esize = usize::from(op.mem_esize);
@@ -71,7 +71,7 @@ pub fn each_access(op: &MemOp, words: &[u64], vl: usize, mut access: impl FnMut(
         Shape::Masked => {
             let step = if op.structure { esize * usize::from(op.regs) } else { esize };
             let elements = (bytes / step).min(vl / usize::from(op.reg_esize));
-            // A broadcast: every bit of the mask stands for the one element in memory.
+            // A broadcast: every bit of the mask stands for the single element in memory.
             if elements == 1 && words[1] != 0 {
                 access(words[0], step);
             }
@@ -86,7 +86,7 @@ pub fn each_access(op: &MemOp, words: &[u64], vl: usize, mut access: impl FnMut(
     }
 }
 
-/// For each byte of the window whether the dynamic stream says that it is accessed.
+/// Returns for each byte of the window whether the dynamic stream names it as accessed.
 fn touched(ops: &[MemOp], mut stream: &[u64], vl: usize) -> [bool; WINDOW_BYTES] {
     let mut touched = [false; WINDOW_BYTES];
     for op in ops {
@@ -112,7 +112,7 @@ fn undeclared_store(case: &Case, ops: &[MemOp], touched: &[bool; WINDOW_BYTES], 
         .map(|i| format!("changes memory at {:#x}, which its stream does not name", WINDOW + i as u64))
 }
 
-/// Whether a result changes with a register or a piece of memory that is not declared as read.
+/// Returns whether a result changes with a register or memory that is not declared as read.
 fn undeclared_source(
     case: &Case,
     infos: &[StaticInst],

@@ -1,4 +1,4 @@
-//! Random cases: instruction words of one row, and states that make them interesting.
+//! Random cases: instruction words of one row, and initial states that exercise them.
 
 use fxscope_aarch64::Encoding;
 use fxscope_aarch64::table::{self, Ctx, Pattern, bits};
@@ -14,13 +14,13 @@ use crate::differential::rng::Rng;
 
 /// Words tried until one decodes.
 const WORD_TRIES: usize = 20_000;
-/// Words, and states for each, tried until the accesses lie where they should.
+/// Words, and states for each, tried until the accesses lie in the window.
 const PLACE_TRIES: usize = 40;
 
-/// Where the runner's own code and data lie.
+/// Address range of the runner's own code and data.
 const RUNNER: std::ops::Range<u64> = 0x40_0000..0x100_0000;
 
-/// A random word that belongs to `row` and decodes.
+/// Returns a random word that belongs to `row` and decodes.
 pub fn word(row: &'static Encoding, vl: usize, rng: &mut Rng) -> Option<u32> {
     let fits = |word: u32| {
         table::lookup(word).is_some_and(|r| std::ptr::eq(r, row) || r.name == row.name)
@@ -33,7 +33,7 @@ pub fn word(row: &'static Encoding, vl: usize, rng: &mut Rng) -> Option<u32> {
 
 fn random_word(pattern: &Pattern, rng: &mut Rng) -> u32 {
     let mut word = rng.next() as u32;
-    // Equal registers and register 31 are rare otherwise. Where the bits are not registers, no harm is done.
+    // Equal registers and register 31 would be rare otherwise. If the bits are not register fields, this is harmless.
     for lo in [0, 5, 10, 16] {
         if rng.chance(1, 10) {
             let same = bits(word, rng.pick(&[0, 5, 16]), 5);
@@ -50,7 +50,7 @@ fn random_word(pattern: &Pattern, rng: &mut Rng) -> u32 {
     word
 }
 
-/// A word for [`lone`]: any, one that is a few bits away from an instruction, or one of the system space.
+/// Returns a word for [`lone`]: any word, one that is a few bits away from an instruction, or one of the system space.
 pub fn lone_word(rows: &[&'static Encoding], vl: usize, rng: &mut Rng, machine: &mut Machine) -> (Case, End) {
     loop {
         let mut word = rng.next() as u32;
@@ -69,8 +69,8 @@ pub fn lone_word(rows: &[&'static Encoding], vl: usize, rng: &mut Rng, machine: 
     }
 }
 
-/// A case of one word from a state of zeros, and how it ends on our side. With all registers zero, nothing can reach
-/// mapped memory. `None` when the word is rightly different on both sides, or dangerous.
+/// Returns a case of one word from a state of zeros, and how it ends on our side. With all registers zero, it cannot access
+/// mapped memory. `None` if the two sides legitimately differ, or if the word is dangerous.
 pub fn lone(word: u32, vl: usize, machine: &mut Machine) -> Option<(Case, End)> {
     if word == SEMIHOSTING || system_differs(word) || unpredictable(word) || qemu_mistaken(word) {
         return None;
@@ -78,13 +78,13 @@ pub fn lone(word: u32, vl: usize, machine: &mut Machine) -> Option<(Case, End)> 
     let state = State { pc: CODE + PAGE / 2, ..bytemuck::Zeroable::zeroed() };
     let case = Case { vl, words: vec![word], state, window: None };
     let (outcome, ..) = machine.run(&case);
-    // System calls; branches to themselves; stack pointers that the runner's signal stack could be mistaken for.
+    // System calls, branches to themselves, and stack pointers that could be mistaken for the runner's signal stack.
     let runs_on = outcome.end == End::Completed && outcome.state.pc == case.state.pc;
     let moves_stack = outcome.state.sp != 0 && near_mapped(outcome.state.sp);
     (outcome.end != End::Other && !runs_on && !moves_stack).then_some((case, outcome.end))
 }
 
-/// A random case for `row`, or `None` when none could be found.
+/// Returns a random case for `row`, or `None` if none was found.
 pub fn case(row: &'static Encoding, vl: usize, rng: &mut Rng, machine: &mut Machine) -> Option<Case> {
     for _ in 0..PLACE_TRIES {
         let mut case = Case { vl, words: vec![word(row, vl, rng)?], state: state(vl, rng), window: None };
@@ -101,7 +101,7 @@ pub fn case(row: &'static Encoding, vl: usize, rng: &mut Rng, machine: &mut Mach
                 continue;
             }
         }
-        // Cache maintenance: an address, but no access that the timing model would see. QEMU does not check it.
+        // Cache maintenance: an address, but no access visible to the timing model. QEMU does not check it.
         if info.mem.is_none() && info.kind == InstKind::System {
             let registers = info.addr_srcs.iter().filter(|r| r.class() == RegClass::Gpr);
             registers.for_each(|r| set_gpr(&mut case.state, r, WINDOW + rng.below(WINDOW_BYTES as u64)));
@@ -112,7 +112,7 @@ pub fn case(row: &'static Encoding, vl: usize, rng: &mut Rng, machine: &mut Mach
         if may_differ && matches!(outcome.end, End::Memory | End::Misaligned) {
             continue;
         }
-        // A branch to itself would never end; one into the runner would execute that.
+        // A branch to itself would never end; one into the runner would execute its code.
         let target = outcome.state.pc;
         if info.branch != Branch::None && ((case.state.pc..case.end()).contains(&target) || RUNNER.contains(&target)) {
             continue;
@@ -122,7 +122,7 @@ pub fn case(row: &'static Encoding, vl: usize, rng: &mut Rng, machine: &mut Mach
     None
 }
 
-/// Instructions with a random state and window, not related to each other.
+/// Returns instructions with an unrelated random state and window.
 pub fn bare(vl: usize, words: Vec<u32>, rng: &mut Rng) -> Case {
     let mut state = state(vl, rng);
     state.pc = CODE + 4 * (0x1000 + rng.below(0x1000));
@@ -134,7 +134,7 @@ pub fn is_store_exclusive(word: u32) -> bool {
     word & 0x3fc0_0000 == 0x0800_0000 && !compare_and_swap_pair
 }
 
-/// Whether a word is a load-exclusive.
+/// Returns whether a word is a load-exclusive.
 pub fn is_load_exclusive(word: u32) -> bool {
     word & 0x3fc0_0000 == 0x0840_0000
 }
@@ -163,7 +163,7 @@ fn state(vl: usize, rng: &mut Rng) -> State {
         *x = if all_small { rng.below(200).wrapping_sub(20) } else { integer(64, rng) };
     }
     s.sp = integer(64, rng);
-    // Not in the runner: a signal that finds SP in the runner's signal stack goes on from there.
+    // Not in the runner: if SP is in the runner's signal stack, a signal continues from there.
     if near_mapped(s.sp) || rng.chance(1, 2) {
         s.sp = WINDOW + 16 * rng.below(WINDOW_BYTES as u64 / 16);
     }
@@ -188,7 +188,7 @@ fn state(vl: usize, rng: &mut Rng) -> State {
     s
 }
 
-/// Something of interest in `size` bits.
+/// Returns an interesting value of `size` bits.
 fn integer(size: u32, rng: &mut Rng) -> u64 {
     let edge = 1u64 << (size - 1);
     let value = match rng.below(10) {
@@ -205,7 +205,7 @@ fn integer(size: u32, rng: &mut Rng) -> u64 {
     value & u64::MAX >> (64 - size)
 }
 
-/// A floating-point number of `size` bits (16, 32 or 64).
+/// Returns a floating-point number of `size` bits (16, 32 or 64).
 fn float(size: u32, rng: &mut Rng) -> u64 {
     let fraction_bits: u64 = match size {
         16 => 10,
@@ -236,7 +236,7 @@ fn float(size: u32, rng: &mut Rng) -> u64 {
     sign << (size - 1) | exponent << fraction_bits | fraction
 }
 
-/// A vector whose elements are of interest mostly as elements of `lane` bytes.
+/// Returns a vector whose elements are mostly interesting as elements of `lane` bytes.
 fn vector(vl: usize, lane: usize, rng: &mut Rng) -> [u64; 8] {
     let lane = if rng.chance(1, 5) { rng.pick(&[1, 2, 4, 8]) } else { lane };
     let size = 8 * lane as u32;
@@ -258,7 +258,7 @@ fn vector(vl: usize, lane: usize, rng: &mut Rng) -> [u64; 8] {
     bytemuck::cast(bytes)
 }
 
-/// A predicate, valid for some element size or for none.
+/// Returns a predicate, valid for some element size or for none.
 fn predicate(vl: usize, rng: &mut Rng) -> u64 {
     let lowest = rng.pick(&[u64::MAX, 0x5555_5555_5555_5555, 0x1111_1111_1111_1111, 0x0101_0101_0101_0101]);
     match rng.below(10) {
@@ -283,7 +283,7 @@ fn window(rng: &mut Rng) -> Window {
 
 // ---- branches -------------------------------------------------------------------------------------
 
-/// The register that an indirect branch takes its target from.
+/// Returns the register that holds the target of an indirect branch.
 fn indirect_target(info: &StaticInst) -> Option<Reg> {
     match info.branch {
         Branch::Indirect | Branch::IndirectCall | Branch::Return => info.srcs.get(0),
@@ -311,10 +311,10 @@ fn set_gpr(state: &mut State, r: Reg, value: u64) {
     }
 }
 
-/// Chooses the address registers so that the access lies in the window, or, less often, faults.
+/// Chooses the address registers so that the access lies in the window or, less often, faults.
 ///
-/// Where the access goes is taken from the dynamic stream that our own execution leaves. That is no
-/// assumption about its correctness: if it goes elsewhere under QEMU, the case differs.
+/// The dynamic stream of our own execution shows where the access is. This does not assume that it is correct: if QEMU accesses
+/// another address, the case differs.
 fn place_access(case: &mut Case, info: &StaticInst, name: &str, rng: &mut Rng, machine: &mut Machine) -> bool {
     let mem = info.mem.expect("the caller has looked");
     let first_fault = name.starts_with("LDFF") || name.starts_with("LDNF");
@@ -334,7 +334,7 @@ fn place_access(case: &mut Case, info: &StaticInst, name: &str, rng: &mut Rng, m
     placed
 }
 
-/// Words at the end of a case's stream: those of its last instruction.
+/// Returns the words at the end of a case's stream: those of its last instruction.
 fn last_words(case: &Case, words: usize, machine: &mut Machine) -> (End, Vec<u64>) {
     let (outcome, stream, _) = machine.run(case);
     (outcome.end, stream[stream.len().saturating_sub(words)..].to_vec())
@@ -354,7 +354,7 @@ fn place_base(case: &mut Case, base: Reg, mem: &MemOp, may_fault: bool, rng: &mu
     set_gpr(&mut case.state, base, WINDOW);
     let (_, words) = last_words(case, usize::MAX, machine);
     let Some(&probed) = words.first() else {
-        // Nothing noted: the comparison of the streams reports that.
+        // Nothing in the stream: the comparison of the streams reports that.
         return true;
     };
     let mut value = target.wrapping_sub(probed.wrapping_sub(WINDOW));
@@ -369,22 +369,22 @@ fn place_base(case: &mut Case, base: Reg, mem: &MemOp, may_fault: bool, rng: &mu
     inside || (may_fault && ((WINDOW..WINDOW_END).contains(&address) || (end == End::Memory && !near_mapped(address))))
 }
 
-/// Whether QEMU 7.2 is known to go wrong with a contiguous SVE access.
+/// Returns whether QEMU 7.2 has a known error for a contiguous SVE access.
 pub fn qemu_mistakes(case: &Case, info: &StaticInst, machine: &mut Machine) -> bool {
     let mem = info.mem.expect("the caller has looked");
     let (_, words) = last_words(case, usize::MAX, machine);
     let (Shape::Masked, &[.., address, mask]) = (mem.shape, &words[..]) else { return false };
-    // It aborts (an assertion in sve_helper.c) when an element lies across the end of the mapped pages.
+    // It aborts (an assertion in sve_helper.c) when an element crosses the end of the mapped pages.
     let element = u64::from(if mem.structure { mem.mem_esize * mem.regs } else { mem.mem_esize });
     let crosses = (address..address.saturating_add(mem.bytes.into())).contains(&WINDOW_END);
     let splits = crosses && !(WINDOW_END - address).is_multiple_of(element);
-    // sve_ldnfff1_r takes the predicate from a byte address made of the offset of the first active element,
-    // and then shifts by that offset once more: right only for an offset below 8.
+    // sve_ldnfff1_r computes the byte address of the predicate from the offset of the first active element and then shifts by
+    // that offset again, which is correct only for an offset below 8.
     let first_fault = info.dsts.iter().any(|r| r == Reg::FFR);
     splits || (first_fault && mask != 0 && mask & 0xff == 0)
 }
 
-/// Whether an address is in, or just before, a mapped page of either side (the runner's own included).
+/// Returns whether an address is in, or just before, a mapped page of either side (including the runner's own).
 fn near_mapped(address: u64) -> bool {
     address < 0x100_0000 || (SCRATCH - 0x1000..CODE + 2 * PAGE).contains(&address) || address >= 1 << 38
 }
@@ -405,7 +405,7 @@ fn place_vector(
     let mut bytes = [0u8; 64];
     for element in bytes[..case.vl].chunks_mut(esize) {
         let value = match base {
-            // Offsets, scaled by up to 8; some negative, some with bits that do not count.
+            // Offsets, scaled by up to 8; some negative, some with insignificant bits set.
             Some(_) => match rng.below(12) {
                 0 => rng.below(64).wrapping_neg(),
                 1 => rng.below(128) | rng.next() << 32,
@@ -439,7 +439,7 @@ fn place_literal(case: &mut Case, rng: &mut Rng) -> bool {
     true
 }
 
-/// Makes memory hold the value of a source register, so that compare-and-swap can succeed.
+/// Stores the value of a source register in memory, so that compare-and-swap can succeed.
 fn plant_compare_value(case: &mut Case, info: &StaticInst, rng: &mut Rng, machine: &mut Machine) {
     let (_, words) = last_words(case, usize::MAX, machine);
     let (Some(&address), Some(first)) = (words.last(), info.srcs.get(0)) else { return };

@@ -1,6 +1,6 @@
-//! The state a case starts from and ends in, and its execution by our processor.
+//! The initial and final state of a case, and its execution by our processor.
 //!
-//! The address layout and the structures are those of `runner.c`.
+//! Address layout and structures are those of `runner.c`.
 
 use bytemuck::{Pod, Zeroable};
 use fxscope_aarch64::table::{self, Ctx};
@@ -10,7 +10,7 @@ use fxscope_isa::StaticInst;
 
 /// Bytes of each of the two mapped regions.
 pub const PAGE: u64 = 0x10000;
-/// A page of data, within reach of 32-bit vector addresses; unmapped on both sides.
+/// A page of data, reachable with 32-bit vector addresses; unmapped around it on both sides.
 pub const SCRATCH: u64 = 0x4000_0000;
 /// A page of `BRK` instructions in which the cases are placed.
 pub const CODE: u64 = 0x4002_0000;
@@ -18,9 +18,9 @@ pub const CODE: u64 = 0x4002_0000;
 pub const WINDOW_BYTES: usize = 0x1000;
 /// The end of the scratch page: the only data that cases access and that is compared.
 pub const WINDOW: u64 = WINDOW_END - WINDOW_BYTES as u64;
-/// The first unmapped address behind the window.
+/// The first unmapped address after the window.
 pub const WINDOW_END: u64 = SCRATCH + PAGE;
-/// Most instructions in a case.
+/// Maximum number of instructions in a case.
 pub const WORDS: usize = 16;
 
 const BRK: u32 = 0xd420_0000;
@@ -46,9 +46,9 @@ pub type Window = Box<[u8; WINDOW_BYTES]>;
 /// How a case ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It ran to the `BRK` behind it, or somewhere else by a branch.
+    /// It ran to the `BRK` after it, or branched elsewhere.
     Completed,
-    /// An instruction was refused.
+    /// An instruction was undefined.
     Undefined,
     /// A breakpoint instruction.
     Breakpoint,
@@ -56,7 +56,7 @@ pub enum End {
     Memory,
     /// A misaligned access.
     Misaligned,
-    /// What a case must not do: system calls and the like, an endless loop.
+    /// Something that a case must not do: a system call or the like, an endless loop.
     Other,
 }
 
@@ -69,7 +69,7 @@ pub struct Outcome {
     pub window: Option<Window>,
 }
 
-/// Instructions at an address, and the state they start from (`state.pc` is the address).
+/// Instructions at an address, and their initial state (`state.pc` is the address).
 #[derive(Clone)]
 pub struct Case {
     pub vl: usize,
@@ -79,12 +79,12 @@ pub struct Case {
 }
 
 impl Case {
-    /// The address behind the code.
+    /// Returns the address after the code.
     pub fn end(&self) -> u64 {
         self.state.pc + 4 * self.words.len() as u64
     }
 
-    /// What the decoder says of each instruction; `None` when one does not decode.
+    /// Returns the decoder's description of each instruction; `None` when one does not decode.
     pub fn infos(&self) -> Option<Vec<StaticInst>> {
         let at = |(i, &word): (usize, &u32)| {
             let c = Ctx { pc: self.state.pc + 4 * i as u64, vl: self.vl };
@@ -110,8 +110,7 @@ impl Machine {
         Machine { cpu: Cpu::new(64), mem }
     }
 
-    /// Runs a case. The second result is the dynamic stream it left; what it broke of the processor's
-    /// invariants is reported as text.
+    /// Runs a case. Also returns its dynamic stream, and a text if it violated an invariant of the processor.
     pub fn run(&mut self, case: &Case) -> (Outcome, Vec<u64>, Option<String>) {
         let cpu = &mut self.cpu;
         load(cpu, case);
@@ -155,7 +154,7 @@ fn load(cpu: &mut Cpu, case: &Case) {
     cpu.x = [0; 64];
     cpu.x[..31].copy_from_slice(&s.x);
     cpu.x[usize::from(Cpu::SP)] = s.sp;
-    // What is written to the sink must never be read.
+    // A value written to the sink must never be read.
     cpu.x[usize::from(Cpu::SINK)] = 0x5afe_5afe_5afe_5afe;
     cpu.z = s.z.map(Vreg);
     cpu.p = s.p;

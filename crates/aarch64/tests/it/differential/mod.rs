@@ -1,8 +1,8 @@
 //! Compares every instruction of the table with QEMU (`qemu-aarch64 -cpu a64fx`), bit for bit.
 //!
-//! For every row of the table, random instruction words run from random states on both sides. Compared
-//! are the general registers, flags, vector and predicate registers, FFR, FPCR, FPSR, memory, the program
-//! counter, and the kind of a trap. Besides, our own side must be consistent: an instruction reads and
+//! For every row of the table, random instruction words run from random states on both sides. The
+//! comparison covers general-purpose registers, flags, vector and predicate registers, FFR, FPCR, FPSR, memory, the program
+//! counter, and the kind of a trap. In addition, our own side must be consistent: an instruction reads and
 //! writes only the registers and the memory that its `StaticInst` and its words in the dynamic stream name.
 //!
 //! Environment variables:
@@ -11,7 +11,7 @@
 //!   texts, separated by `|`.
 //! * `FXSCOPE_DIFF_COUNT`: cases for each row (default 90).
 //! * `FXSCOPE_DIFF_BLOCKS`: blocks of 2 to 16 instructions (default 6000).
-//! * `FXSCOPE_DIFF_WORDS`: words of which is asked only whether they are instructions (default 50,000).
+//! * `FXSCOPE_DIFF_WORDS`: words for which only validity is compared (default 50,000).
 //! * `FXSCOPE_DIFF_SEED`: another set of cases (default 1).
 //! * `FXSCOPE_DIFF_VL`: only this vector length in bits (128, 256 or 512; default: all in turn).
 //!
@@ -51,7 +51,7 @@ const SHOWN: usize = 2;
 
 fn number(variable: &str, default: u64) -> u64 {
     match env::var(variable) {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{variable} is no number: {text}")),
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{variable} is not a number: {text}")),
         Err(_) => default,
     }
 }
@@ -76,7 +76,7 @@ fn selected() -> Vec<&'static Encoding> {
     fxscope_aarch64::table::encodings().filter(|row| wanted(row)).collect()
 }
 
-/// What the cases of one row, or all blocks, have shown.
+/// Findings for the cases of one row, or for all blocks.
 #[derive(Default)]
 struct Findings {
     cases: usize,
@@ -85,12 +85,12 @@ struct Findings {
     /// Cases that trapped, on our side.
     trapped: usize,
     failed: usize,
-    /// The places that differed, without their numbers, with how often.
+    /// How often each place differed; places are without their numbers.
     places: BTreeMap<String, usize>,
     details: Vec<String>,
 }
 
-/// By the name of the row.
+/// By row name.
 type Results = BTreeMap<&'static str, Findings>;
 
 struct Pending {
@@ -98,7 +98,7 @@ struct Pending {
     case: Case,
     infos: Vec<StaticInst>,
     ours: Outcome,
-    /// Complaints about our side alone.
+    /// Inconsistencies of our side alone.
     complaint: Option<String>,
 }
 
@@ -109,7 +109,7 @@ fn prepare(name: &'static str, case: Case, rng: &mut Rng, machine: &mut Machine)
     Some(Pending { name, case, infos, ours, complaint })
 }
 
-/// Corrects what QEMU is known to do wrong in a case.
+/// Corrects known errors of QEMU in a case.
 type Correction = fn(&Case, &[StaticInst], &mut Outcome);
 
 fn compare(vl: usize, batch: &[Pending], qemu: &Qemu, correct: Correction, results: &mut Results) {
@@ -139,8 +139,8 @@ fn compare(vl: usize, batch: &[Pending], qemu: &Qemu, correct: Correction, resul
     }
 }
 
-/// Runs `job` for each vector length, side by side, and puts the results together in the order of the lengths.
-/// The second argument of `job` says how many of a count that all lengths share are its own.
+/// Runs `job` for each vector length in parallel, and returns the results in the order of the lengths. The second argument of
+/// `job` gives its share of a count that all lengths share.
 fn for_each_length<T: Send>(job: impl Fn(usize, &dyn Fn(u64) -> u64) -> T + Sync) -> Vec<T> {
     let lengths = vector_lengths();
     let of = lengths.len() as u64;
@@ -153,7 +153,7 @@ fn for_each_length<T: Send>(job: impl Fn(usize, &dyn Fn(u64) -> u64) -> T + Sync
     })
 }
 
-/// Prints what differs and the sums; fails when anything does.
+/// Prints differences and totals; fails if there are differences.
 fn conclude(what: &str, results: &[Results]) {
     let all = || results.iter().flatten();
     for (name, r) in all().filter(|(_, r)| r.failed > 0) {
@@ -222,10 +222,10 @@ fn blocks_of_instructions_do_what_qemu_does() {
     conclude("blocks", &results);
 }
 
-/// Words that are undefined on one side alone, by mnemonic and kind of difference.
+/// Words that are undefined on one side only, by mnemonic and kind of difference.
 type Disputed = BTreeMap<String, Vec<u32>>;
 
-/// Runs cases of one word, given with how they end on our side, under QEMU.
+/// Runs cases of one word, each with its end on our side, under QEMU.
 fn dispute(vl: usize, batch: &[(Case, End)], qemu: &Qemu, found: &mut Disputed) {
     let undefined = |end: End| end == End::Undefined;
     let outcomes = qemu.run(vl, &batch.iter().map(|(case, _)| case).collect::<Vec<_>>());
@@ -245,7 +245,7 @@ fn conclude_words(count: u64, found: &[Disputed]) {
     assert!(found.iter().all(BTreeMap::is_empty), "QEMU has other instructions");
 }
 
-/// Words from anywhere, and words that nearly are instructions: each is undefined on both sides, or on none.
+/// Words from anywhere, and words close to instructions: each is undefined on both sides or on neither.
 #[test]
 fn the_same_words_are_instructions_as_in_qemu() {
     let rows: Vec<_> = fxscope_aarch64::table::encodings().collect();
@@ -278,7 +278,7 @@ fn the_same_words_are_instructions_as_in_qemu_everywhere() {
         let mut rng = Rng::new(vl as u64, "sweep");
         let mut found = Disputed::new();
         let mut batch = Vec::new();
-        // The lengths take turns; with one length alone its share is everything.
+        // The lengths are distributed over the words; with a single length, its share is everything.
         let (step, first) = if share(3) == 3 { (1, 0) } else { (3, vl / 32) };
         for upper in (first as u32..UPPER as u32).step_by(step) {
             let words = LOWER.map(|lower| upper << 10 | lower(rng.next() as u32));
@@ -294,7 +294,7 @@ fn the_same_words_are_instructions_as_in_qemu_everywhere() {
     conclude_words(4 * UPPER, &found);
 }
 
-/// A test of the tester: what does nothing leaves exactly the state that went in.
+/// A test of the runner: an instruction without effect leaves exactly the initial state.
 #[test]
 fn the_runner_returns_the_state_it_was_given() {
     const NOP: u32 = 0xd503_201f;

@@ -81,7 +81,7 @@ impl Qemu {
 impl Drop for Qemu {
     fn drop(&mut self) {
         for path in [self.runner.clone(), self.runner.with_extension("in"), self.runner.with_extension("out")] {
-            // The directory is a temporary one: a file left there does no harm.
+            // The directory is temporary: a file left there is harmless.
             let _ = fs::remove_file(path);
         }
     }
@@ -120,7 +120,7 @@ fn read_outcomes(mut bytes: &[u8], cases: &[&Case]) -> Vec<Outcome> {
     outcomes
 }
 
-/// Tells the way a case ended from the signal that ended it.
+/// Returns how a case ended, from the signal that ended it.
 fn end_of(case: &Case, out: &Output) -> End {
     const SIGILL: u32 = 4;
     const SIGTRAP: u32 = 5;
@@ -130,7 +130,7 @@ fn end_of(case: &Case, out: &Output) -> End {
     match out.signal {
         SIGTRAP if inside => End::Breakpoint,
         SIGTRAP => End::Completed,
-        // A branch to where nothing can be fetched: the branch itself completed.
+        // A branch to an address that cannot be fetched: the branch itself completed.
         SIGSEGV | SIGBUS if !inside => End::Completed,
         SIGILL => End::Undefined,
         SIGSEGV => End::Memory,

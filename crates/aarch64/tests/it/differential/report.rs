@@ -1,4 +1,4 @@
-//! What differs, in words.
+//! Describes differences as text.
 
 use std::fmt::Write as _;
 use std::process::Command;
@@ -16,7 +16,7 @@ pub struct Difference {
     pub theirs: String,
 }
 
-/// Everything in which two outcomes of a case differ.
+/// Returns everything in which two outcomes of a case differ.
 pub fn differences(case: &Case, ours: &Outcome, theirs: &Outcome) -> Vec<Difference> {
     let mut list = Vec::new();
     let mut add = |place: String, before: String, a: String, b: String| {
@@ -32,7 +32,7 @@ pub fn differences(case: &Case, ours: &Outcome, theirs: &Outcome) -> Vec<Differe
     add("SP".into(), hex(s.sp), hex(a.sp), hex(b.sp));
     add("PC".into(), hex(s.pc), hex(a.pc), hex(b.pc));
     add("NZCV".into(), flags(s.nzcv), flags(a.nzcv), flags(b.nzcv));
-    // After a fault, how much of the access was done is open.
+    // After a fault, it is unspecified how much of the access was done.
     if ours.end == End::Completed {
         let fpcr = |s: &State| hex((s.fpcr & exclude::FPCR).into());
         let fpsr = |s: &State| hex((s.fpsr & exclude::FPSR).into());
@@ -66,7 +66,7 @@ fn flags(nzcv: u64) -> String {
     format!("{nzcv:04b}")
 }
 
-/// The vector as 64-bit words, highest first.
+/// Returns the vector as 64-bit words, highest first.
 fn vector(z: &[u64; 8], vl: usize) -> String {
     z[..vl / 8].iter().rev().map(|w| format!("{w:016x}")).collect::<Vec<_>>().join("_")
 }
@@ -82,7 +82,7 @@ fn value(state: &State, r: Reg, vl: usize) -> String {
     }
 }
 
-/// The case and its differences, for reading.
+/// Describes the case and its differences.
 pub fn details(case: &Case, infos: &[StaticInst], differences: &[Difference]) -> String {
     let mut text = String::new();
     for line in disassemble(case) {
@@ -107,7 +107,7 @@ pub fn details(case: &Case, infos: &[StaticInst], differences: &[Difference]) ->
     text
 }
 
-/// The instructions of a case in assembly language, or as numbers without a disassembler.
+/// Returns the instructions of a case in assembly language, or as numbers without a disassembler.
 pub fn disassemble(case: &Case) -> Vec<String> {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("words-{}", std::process::id()));
     let code: Vec<u8> = case.words.iter().flat_map(|w| w.to_le_bytes()).collect();
@@ -118,7 +118,7 @@ pub fn disassemble(case: &Case) -> Vec<String> {
             .arg(&path)
             .output()
     });
-    // A missing disassembler only makes the report poorer; a file left in the temporary directory does no harm.
+    // Without a disassembler the report shows numbers; a file left in the temporary directory is harmless.
     let _ = std::fs::remove_file(&path);
     let text = text.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default();
     let lines: Vec<String> =

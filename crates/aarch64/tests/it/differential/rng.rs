@@ -1,10 +1,10 @@
 //! Seeded randomness.
 
-/// SplitMix64: small, good enough, the same everywhere.
+/// SplitMix64: small, good enough, the same on all hosts.
 pub struct Rng(u64);
 
 impl Rng {
-    /// A generator whose sequence depends on the seed and the text alone.
+    /// Returns a generator whose sequence depends only on the seed and the text.
     pub fn new(seed: u64, text: &str) -> Rng {
         // FNV-1a.
         let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
@@ -18,7 +18,7 @@ impl Rng {
         let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ z >> 31
     }
-    /// A number below `n`.
+    /// Returns a number below `n`.
     pub fn below(&mut self, n: u64) -> u64 {
         self.next() % n
     }

@@ -2,7 +2,7 @@
 //
 // Everything happens in one signal handler: a signal frame holds the complete user state, so a case is
 // loaded by writing it into the frame and returning, and saved by reading the frame of the signal that
-// ended it (SIGTRAP of the BRK behind the code, or the fault the code raised).
+// ended it (SIGTRAP of the BRK after the code, or the fault the code raised).
 //
 // Standard input: one u64, the vector length in bytes; then cases, each a `struct input`, followed by the
 // memory window when `memory` is set. Standard output: for each case a `struct output`, again with the

@@ -1,5 +1,5 @@
-//! A guest address space of a few pages with gaps, registers that point at its edges, and what must hold whatever
-//! runs there. Used by the seeded test beside this file and by the fuzz targets in `fuzz`.
+//! A guest address space of a few pages with gaps, registers that point at its edges, and the invariants of any code that runs
+//! there. Used by the seeded test next to this file and by the fuzz targets in `fuzz`.
 
 use std::cell::RefCell;
 
@@ -11,23 +11,23 @@ use fxscope_guestmem::{PAGE, USER_END};
 
 /// Address of the page of code.
 pub const CODE: u64 = 0x1_0000;
-/// Address of the writable pages, behind an unmapped one.
+/// Address of the writable pages, after an unmapped one.
 pub const DATA: u64 = 0x3_0000;
-/// Bytes of the writable pages; the page behind them is read-only, the one behind that unmapped.
+/// Bytes of the writable pages; the page after them is read-only, and the one after that unmapped.
 pub const DATA_BYTES: u64 = 2 * PAGE;
-/// Most blocks executed: random code may loop.
+/// Maximum number of blocks executed: random code may loop.
 const BLOCKS: usize = 100;
 
 /// Where access rights change, and where address arithmetic wraps.
 const EDGES: [u64; 8] =
     [0, CODE, CODE + PAGE, DATA, DATA + DATA_BYTES, DATA + DATA_BYTES + PAGE, USER_END, 0x5a00_0000_0000_0000 | DATA];
 
-/// What registers start from: few values for many registers.
+/// Initial register values: few values for many registers.
 #[derive(Debug)]
 pub struct Start {
     /// Vector length by number.
     pub vl: u8,
-    /// General registers in turn; see [`address`].
+    /// General-purpose registers in turn; see [`address`].
     pub general: [u64; 4],
     /// 64-bit parts of vector registers in turn, as they are or as addresses.
     pub vector: [u64; 5],
@@ -41,7 +41,8 @@ pub struct Start {
     pub fpcr: u32,
 }
 
-/// A number as an address: an offset into the data pages, a place at an edge, or as it is, by its lowest bits.
+/// Interprets a number as an address: an offset into the data pages, an address at an edge, or the number itself, depending on
+/// its lowest bits.
 fn address(value: u64) -> u64 {
     match value & 3 {
         0 => DATA + value % (DATA_BYTES + PAGE),
@@ -58,7 +59,7 @@ impl Start {
         [16, 32, 64][usize::from(self.vl) % 3]
     }
 
-    /// A processor in this state, at the start of the code.
+    /// Returns a processor in this state, at the start of the code.
     #[must_use]
     pub fn cpu(&self) -> Cpu {
         let mut cpu = Cpu::new(self.vl());
@@ -84,7 +85,7 @@ impl Start {
     }
 }
 
-/// An instruction word of the encoding of this number with these operand bits; beyond the last number any word.
+/// Returns an instruction word of encoding number `row` with these operand bits; any word if the number is too large.
 #[must_use]
 pub fn word(row: u16, bits: u32) -> u32 {
     thread_local! {
@@ -117,10 +118,11 @@ fn address_space() -> Memory {
     mem
 }
 
-/// Executes `code` from its start until it leaves mapped code or has run long enough. Returns the number of executed instructions.
+/// Executes `code` from its start until it leaves mapped code or has run long enough. Returns the number of executed
+/// instructions.
 ///
 /// # Panics
-/// When something that must hold does not: see [`check`]; pages without the right to write have changed.
+/// When an invariant does not hold (see [`check`]), or pages without write permission have changed.
 pub fn run(start: &Start, code: &[u32]) -> usize {
     let mut cpu = start.cpu();
     let mut engine = Interpreter::new(cpu.vl);
@@ -136,23 +138,23 @@ pub fn run(start: &Start, code: &[u32]) -> usize {
             match outcome.trap {
                 None | Some(Trap::SystemCall | Trap::Window(_) | Trap::WaitForEvent | Trap::SendEvent) => {}
                 Some(Trap::CodeChanged) => engine.flush(cpu.vl),
-                // Go on behind it, as a signal handler can.
+                // Continue after it, as a signal handler can.
                 Some(_) => cpu.pc = cpu.pc.wrapping_add(4),
             }
         }
         let mut after = vec![0; PAGE as usize];
         mem.read(CODE, &mut after).expect("code is readable");
-        assert!(text == after, "a store has changed code without the right to");
+        assert!(text == after, "a store has changed code without permission");
         mem.read(DATA + DATA_BYTES, &mut after).expect("readable");
         assert!(after.iter().all(|&byte| byte == 0), "a store has changed read-only data");
         executed
     })
 }
 
-/// Checks what must hold after a block, whatever it was.
+/// Checks the invariants that hold after any block.
 ///
 /// # Panics
-/// When it does not hold.
+/// When one does not hold.
 pub fn check(cpu: &Cpu, block: &StaticBlock, outcome: &Outcome) {
     let parts = cpu.vl / 8;
     assert!(cpu.z.iter().all(|z| z.0[parts..].iter().all(|&part| part == 0)), "vector bits beyond the vector length");

@@ -1,7 +1,7 @@
-//! Streams of random instructions from random states, with addresses at the edges of what is mapped: none panics,
-//! and none changes a page it may not. `fuzz` runs the same under AddressSanitizer, guided by coverage.
+//! Streams of random instructions from random states, with addresses at the edges of mapped memory: none panics, and none changes
+//! a page without permission. `fuzz` runs the same under AddressSanitizer, guided by coverage.
 //!
-//! `FXSCOPE_HOSTILE_STREAMS` (default 20,000 of each kind) sets how many.
+//! `FXSCOPE_HOSTILE_STREAMS` (default 20,000 of each kind) sets their number.
 
 mod harness;
 
@@ -10,7 +10,7 @@ use std::env;
 use fxscope_aarch64::table::{Ctx, decode};
 use harness::{Start, run, word};
 
-/// Most instructions of a stream.
+/// Maximum number of instructions in a stream.
 const LENGTH: u64 = 64;
 
 /// A fixed sequence of numbers (`SplitMix64`).
@@ -23,7 +23,7 @@ impl Rng {
         let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ z >> 31
     }
-    /// A number with all bits alike, few bits, or any.
+    /// Returns a number with all bits equal, with few bits set, or any.
     fn pattern(&mut self) -> u64 {
         match self.next() % 6 {
             0 => u64::MAX,
@@ -49,7 +49,7 @@ fn streams() -> u64 {
     env::var("FXSCOPE_HOSTILE_STREAMS").map_or(20_000, |text| text.parse().expect("FXSCOPE_HOSTILE_STREAMS: a number"))
 }
 
-/// Runs streams whose words `choose` picks; the number of instructions executed.
+/// Runs streams whose words `choose` picks; returns the number of instructions executed.
 fn run_streams(seed: u64, choose: impl Fn(&mut Rng) -> u32) -> usize {
     let mut rng = Rng(seed);
     let mut executed = 0;
@@ -62,19 +62,19 @@ fn run_streams(seed: u64, choose: impl Fn(&mut Rng) -> u32) -> usize {
 }
 
 #[test]
-fn instructions_of_all_encodings_neither_panic_nor_reach_what_they_may_not() {
+fn instructions_of_all_encodings_neither_panic_nor_escape() {
     let executed = run_streams(1, |rng| word(rng.next() as u16, rng.next() as u32));
     assert!(executed as u64 > 8 * streams(), "only {executed} instructions completed");
 }
 
 #[test]
-fn any_words_neither_panic_nor_reach_what_they_may_not() {
+fn arbitrary_words_neither_panic_nor_escape() {
     run_streams(2, |rng| rng.next() as u32);
 }
 
-/// Loads and stores alone, so that more of them are reached: gathers, first-fault loads, DC ZVA among them.
+/// Only loads and stores, so that more of them are reached: among them gathers, first-fault loads and DC ZVA.
 #[test]
-fn memory_accesses_at_the_edges_neither_panic_nor_reach_what_they_may_not() {
+fn memory_accesses_at_the_edges_neither_panic_nor_escape() {
     let accesses = |word: u32| decode(word, &Ctx { pc: 0x1_0000, vl: 64 }).is_some_and(|d| d.info.mem.is_some());
     let executed = run_streams(3, |rng| {
         loop {

@@ -321,7 +321,9 @@ impl Observer {
 
 impl BlockObserver for Observer {
     /// They come to the pages of the round before.
-    const SKIPS_ITERATIONS: bool = true;
+    fn may_skip_iterations(&self) -> bool {
+        true
+    }
 
     fn ran(&mut self, ran: &mut BlockEvent<'_>) {
         let BlockEvent { guest, pipeline, block, executed } = ran;

@@ -314,7 +314,9 @@ impl RiskFinder {
 
 impl BlockObserver for RiskFinder {
     /// A loop that waits does not store under a mask, but nobody says so.
-    const SKIPS_ITERATIONS: bool = false;
+    fn may_skip_iterations(&self) -> bool {
+        false
+    }
 
     fn ran(&mut self, ran: &mut BlockEvent<'_>) {
         ran.accesses().for_each(|access| self.look(ran.guest, &access));

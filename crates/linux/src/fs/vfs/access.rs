@@ -1,4 +1,4 @@
-//! What of the host a program may touch, and what it was refused.
+//! Which host files a program may access, and what it was refused.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,29 +14,29 @@ use serde::{Deserialize, Serialize};
 use super::handle::Handle;
 use super::shared_memory::{SharedFolder, SharedMemory};
 
-/// Devices that hold nothing of the host's and that every program may use.
+/// Devices without state on the host, which every program may use.
 const DEVICES: [&[u8]; 3] = [b"/dev/null", b"/dev/zero", b"/dev/full"];
 
-/// The terminal, as the standard streams may be one.
+/// The terminal, because the standard streams may be one.
 const TERMINAL: &[u8] = b"/dev/tty";
 
-/// Most folders that refusals are counted for; further ones are counted together.
+/// Maximum number of folders for which refusals are counted; further ones are counted together.
 const MAX_REFUSALS: usize = 20;
 
-/// What of the host a program may touch. The simulated `/proc`, `/sys` and `/dev` are always there, and so is a `/dev/shm` of
-/// the run's own, to read and to write.
+/// What a program may access on the host. The simulated `/proc`, `/sys` and `/dev` are always available, and so is a private
+/// `/dev/shm`, readable and writable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
     /// Folders below which it may read files; `None`: anywhere.
     pub read: Option<Vec<PathBuf>>,
-    /// Folders below which it may make, change and delete files. Reading is allowed there too.
+    /// Folders below which it may create, change and delete files. Reading is allowed there, too.
     pub write: Vec<PathBuf>,
-    /// It may open network sockets, and sockets that other programs have put into the file system.
+    /// Whether it may open network sockets, and sockets that other programs have in the file system.
     pub network: bool,
 }
 
 impl Access {
-    /// Reading anywhere; writing below the current directory and `/tmp`; no network.
+    /// Returns access for reading anywhere and writing below the current directory and `/tmp`, without network.
     #[must_use]
     pub fn standard() -> Access {
         let current = std::env::current_dir().ok();
@@ -44,7 +44,7 @@ impl Access {
         Access { read: None, write, network: false }
     }
 
-    /// Nothing but the standard streams.
+    /// Returns access to nothing but the standard streams.
     #[must_use]
     pub fn sandbox() -> Access {
         Access { read: Some(Vec::new()), write: Vec::new(), network: false }
@@ -54,13 +54,13 @@ impl Access {
 /// A kind of access that can be refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Denied {
-    /// Reading a file or looking into a folder.
+    /// Reading a file or listing a folder.
     Read,
-    /// Making, changing or deleting a file.
+    /// Creating, changing or deleting a file.
     Write,
-    /// Changing a device, or opening another one than `/dev/null` and its like.
+    /// Changing a device, or opening one other than `/dev/null` and the like.
     Device,
-    /// A file of procfs, sysfs or another file system that shows and changes the state of the kernel.
+    /// A file of procfs, sysfs or another file system that exposes the state of the kernel.
     KernelFile,
     /// Opening a socket.
     Network,
@@ -69,11 +69,11 @@ pub enum Denied {
 /// What a program was refused, and how often.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// What it wanted to do.
+    /// The kind of access.
     pub denied: Denied,
-    /// The folder of the file it was about; empty for sockets, and for folders beyond the first twenty.
+    /// The folder of the file; empty for sockets, and for folders beyond the first twenty.
     pub folder: PathBuf,
-    /// How often.
+    /// Number of calls.
     pub calls: u64,
 }
 
@@ -85,13 +85,14 @@ pub(crate) struct Policy {
     network: bool,
     #[serde(skip)]
     pub(crate) shared_memory: SharedMemory,
-    /// Device numbers of the file systems met so far that hold ordinary files.
+    /// Device numbers of file systems already found to hold ordinary files.
     file_systems: RefCell<BTreeSet<u64>>,
     refused: RefCell<BTreeMap<(Denied, Vec<u8>), u64>>,
 }
 
 impl Policy {
-    /// `shared_folder`: where `/dev/shm` is; `None`: in a folder that is made when the program first looks there.
+    /// Creates a policy. `shared_folder` is the location of `/dev/shm`; `None`: a folder created when the program first accesses
+    /// it.
     pub(crate) fn new(access: &Access, shared_folder: Option<Arc<SharedFolder>>) -> Policy {
         let real = |folder: &PathBuf| real_path(folder);
         Policy {
@@ -104,7 +105,7 @@ impl Policy {
         }
     }
 
-    /// What of it is kept in snapshots.
+    /// Returns the part that snapshots keep.
     pub(crate) fn to_save(&self) -> Policy {
         Policy {
             read: self.read.clone(),
@@ -116,13 +117,13 @@ impl Policy {
         }
     }
 
-    /// Whether the program may open what is at a path of the host with these flags.
+    /// Checks whether the program may open the host path with these flags.
     ///
     /// # Errors
     /// `EACCES`.
     pub(crate) fn check_open(&self, path: &[u8], flags: OFlags) -> Result<(), Errno> {
         if flags.contains(OFlags::PATH) {
-            // Such a descriptor neither reads nor writes.
+            // Such a descriptor can neither read nor write.
             Ok(())
         } else if writes(flags) {
             self.check(self.may_write(path), Denied::Write, path)
@@ -131,18 +132,18 @@ impl Policy {
         }
     }
 
-    /// Whether the program may make, rename and delete what is at a path without symbolic links, and change its attributes: it
-    /// lies below a folder that may be written to. The folder itself may not be moved or deleted.
+    /// Returns whether the program may create, rename and delete a path without symbolic links, and change its attributes: it
+    /// lies below a writable folder. The folder itself may not be moved or deleted.
     pub(crate) fn may_change(&self, path: &[u8]) -> bool {
         self.write.iter().any(|area| path != area && is_within(path, area)) || self.shared_memory.has_below(path)
     }
 
-    /// Whether the program may open what is at a path for writing.
+    /// Returns whether the program may open a path for writing.
     pub(crate) fn may_write(&self, path: &[u8]) -> bool {
         self.may_change(path) || self.is_open_device(path)
     }
 
-    /// Whether a path is that of a device that the program may open.
+    /// Returns whether a path is that of a device that the program may open.
     pub(crate) fn is_open_device(&self, path: &[u8]) -> bool {
         DEVICES.contains(&path) || (self.read.is_none() && path == TERMINAL)
     }
@@ -153,23 +154,23 @@ impl Policy {
         allowed || self.shared_memory.has(path) || DEVICES.contains(&path)
     }
 
-    /// Whether the program may learn what is at a path: it lies in a folder that may be read, or on the way to one.
+    /// Returns whether the program may see what is at a path: it lies in a readable folder, or on the way to one.
     pub(crate) fn may_see(&self, path: &[u8]) -> bool {
         let on_the_way = |areas: &[Vec<u8>]| areas.iter().any(|area| is_within(area, path));
         self.may_read(path) || on_the_way(&self.write) || self.read.as_deref().is_some_and(on_the_way)
     }
 
-    /// Whether a path lies in a folder that the program may write to and that is not everything.
+    /// Returns whether a path lies in a writable folder other than the root.
     pub(crate) fn in_write_area(&self, path: &[u8]) -> bool {
         self.write.iter().any(|area| area.len() > 1 && is_within(path, area))
     }
 
-    /// Passes, or notes the refusal: `EACCES`.
+    /// Passes if `allowed`; otherwise counts the refusal and returns `EACCES`.
     pub(crate) fn check(&self, allowed: bool, denied: Denied, path: &[u8]) -> Result<(), Errno> {
         if allowed { Ok(()) } else { Err(self.refuse(denied, path)) }
     }
 
-    /// Passes if ordinary files are on the file system with this device number, on which `path` lies.
+    /// Passes if the file system with this device number, on which `path` lies, holds ordinary files.
     pub(crate) fn check_file_system(&self, device: u64, path: &[u8]) -> Result<(), Errno> {
         if !self.file_systems.borrow().contains(&device) {
             Handle::new(self, path)?;
@@ -200,18 +201,18 @@ impl Policy {
     }
 }
 
-/// Whether a file that is opened with these flags can be written.
+/// Returns whether a file opened with these flags can be written.
 pub(crate) fn writes(flags: OFlags) -> bool {
     flags & OFlags::RWMODE != OFlags::RDONLY || flags.contains(OFlags::TRUNC)
 }
 
-/// The path without symbolic links; as it is when there is nothing yet.
+/// Returns the path without symbolic links; unchanged if nothing is there yet.
 pub(crate) fn real_path(path: &Path) -> Vec<u8> {
     let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     real.as_os_str().as_bytes().to_vec()
 }
 
-/// Whether `path` is `folder` or lies below it; both without symbolic links, `.`, `..` and final slash.
+/// Returns whether `path` is `folder` or lies below it; both without symbolic links, `.`, `..` and final slash.
 pub(crate) fn is_within(path: &[u8], folder: &[u8]) -> bool {
     match path.strip_prefix(folder) {
         Some(rest) => rest.is_empty() || rest.starts_with(b"/") || folder.ends_with(b"/"),
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn writing_is_allowed_below_a_folder_and_nowhere_else() {
+    fn writing_is_allowed_only_below_a_writable_folder() {
         let p = policy(None, &["/no/such/a"]);
         assert!(p.may_write(b"/no/such/a/file") && p.may_write(b"/dev/null"));
         for path in [&b"/no/such/a"[..], b"/no/such/ab", b"/no/such", b"/", b"/etc/passwd", b"/dev/sda"] {
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_may_be_opened_and_not_changed() {
+    fn devices_may_be_opened_but_not_changed() {
         for p in [policy(None, &["/no/such/a"]), policy(Some(&[]), &[])] {
             assert!(p.may_write(b"/dev/null") && !p.may_change(b"/dev/null"));
         }
@@ -250,11 +251,11 @@ mod tests {
     fn everything_may_be_written_below_the_root() {
         let p = policy(None, &["/"]);
         assert!(p.may_write(b"/etc/passwd") && !p.may_write(b"/"));
-        assert!(!p.in_write_area(b"/etc/passwd"), "a sysroot still comes first");
+        assert!(!p.in_write_area(b"/etc/passwd"), "a sysroot still has precedence");
     }
 
     #[test]
-    fn a_sandbox_shows_what_is_allowed_and_the_way_there() {
+    fn a_sandbox_shows_allowed_files_and_the_folders_on_the_way() {
         let p = policy(Some(&["/no/lib"]), &[]);
         assert!(p.may_read(b"/no/lib/libc.so") && p.may_see(b"/no") && p.may_see(b"/"));
         assert!(!p.may_read(b"/no") && !p.may_see(b"/no/other") && !p.may_write(b"/dev/tty"));

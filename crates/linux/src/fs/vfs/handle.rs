@@ -1,8 +1,8 @@
-//! Opening files of the host in two steps: first a handle, which has no effect on the file, then the file behind it.
+//! Opens host files in two steps: first a handle, which has no effect on the file, then the file behind the handle.
 //!
-//! What is checked is what the handle refers to, so that nothing can take the file's place in between. Device nodes and the
-//! files of the kernel's own file systems are not opened at all, whatever folder they lie in: opening some of them acts on
-//! the host, and `/proc/self/mem` of a second procfs is the simulator's memory.
+//! The checks apply to what the handle refers to, so the file cannot be exchanged in between. Device nodes and files of kernel
+//! file systems are never opened, whatever their folder: opening some of them acts on the host, and `/proc/self/mem` of another
+//! procfs mount is the simulator's memory.
 
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 
@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::access::{Denied, Policy};
 use super::resolve::path_of;
 
-/// File systems that show and change the state of the kernel, its processes and its devices, by `f_type` of `statfs` (Linux
+/// File systems that expose the state of the kernel, its processes and its devices, by `f_type` of `statfs` (Linux
 /// `include/uapi/linux/magic.h` and the file systems' own sources).
 const KERNEL_FILE_SYSTEMS: [u32; 31] = [
     0x0000_1cd1, // devpts
@@ -51,12 +51,12 @@ const KERNEL_FILE_SYSTEMS: [u32; 31] = [
 /// Device numbers of `/dev/null`, `/dev/zero`, `/dev/full` and `/dev/tty` (Linux `Documentation/admin-guide/devices.txt`).
 const HARMLESS: [(u32, u32); 4] = [(1, 3), (1, 5), (1, 7), (5, 0)];
 
-/// Whether a file is a device node.
+/// Returns whether a file is a device node.
 pub(crate) fn is_device(kind: FileType) -> bool {
     matches!(kind, FileType::CharacterDevice | FileType::BlockDevice)
 }
 
-/// A file of the host that the program may be shown.
+/// A host file that the program may see.
 pub(crate) struct Handle {
     file: OwnedFd,
     /// Its path, for refusals.
@@ -65,8 +65,7 @@ pub(crate) struct Handle {
 }
 
 impl Handle {
-    /// A handle on the file at `path`, none of whose components may be a symbolic link, except for the last one, which stands
-    /// for itself.
+    /// Opens a handle for the file at `path`. No component may be a symbolic link except the last one, which is not followed.
     ///
     /// # Errors
     /// The host's; `EACCES` for a file of a kernel file system.
@@ -74,10 +73,10 @@ impl Handle {
         Handle::checked(policy, open_path(path)?, path.to_vec())
     }
 
-    /// A handle on an open file, which is at `path`.
+    /// Opens a handle for an open file, which is at `path`.
     ///
     /// # Errors
-    /// As [`Handle::new`] has them.
+    /// Those of [`Handle::new`].
     pub(crate) fn of(policy: &Policy, file: BorrowedFd<'_>, path: Vec<u8>) -> Result<Handle, Errno> {
         Handle::checked(policy, rustix::io::fcntl_dupfd_cloexec(file, 0)?, path)
     }
@@ -89,12 +88,12 @@ impl Handle {
         Ok(Handle { file, path, stat })
     }
 
-    /// What the file is.
+    /// Returns the type of the file.
     pub(crate) fn kind(&self) -> FileType {
         FileType::from_raw_mode(self.stat.st_mode)
     }
 
-    /// Its description.
+    /// Returns its `stat`.
     pub(crate) fn stat(&self) -> &Stat {
         &self.stat
     }
@@ -118,17 +117,17 @@ impl Handle {
         rustix::fs::open(self.link(), flags, Mode::empty())
     }
 
-    /// A path that leads the host to this file, for calls that take no handle.
+    /// Returns a host path of this file, for calls that take no handle.
     pub(crate) fn link(&self) -> String {
         format!("/proc/self/fd/{}", self.file.as_raw_fd())
     }
 
-    /// What the symbolic link says that this is a handle on.
+    /// Returns the target of the symbolic link that the handle refers to.
     pub(crate) fn read_link(&self) -> Result<Vec<u8>, Errno> {
         Ok(rustix::fs::readlinkat(&self.file, "", Vec::new())?.into_bytes())
     }
 
-    /// What its file system says of itself.
+    /// Returns the `statfs` of its file system.
     pub(crate) fn stat_fs(&self) -> Result<StatFs, Errno> {
         rustix::fs::fstatfs(&self.file)
     }
@@ -140,14 +139,14 @@ impl AsFd for Handle {
     }
 }
 
-/// The type of a file system. The field's own type differs between hosts; the numbers have 32 bits.
+/// Returns the type of a file system. The field's own type differs between hosts; the numbers have 32 bits.
 #[allow(clippy::unnecessary_cast)]
 fn file_system(stat: &StatFs) -> u32 {
     stat.f_type as u64 as u32
 }
 
-/// Opens a path for nothing but a handle, without following links. On hosts without `openat2` (Linux before 5.6) the host
-/// says afterwards where the file is.
+/// Opens a handle for a path, without following links. On hosts without `openat2` (Linux before 5.6), the path of the result is
+/// checked afterwards.
 fn open_path(path: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
@@ -159,7 +158,7 @@ fn open_path(path: &[u8]) -> Result<OwnedFd, Errno> {
     }
 }
 
-/// The folder of a file of the host, and the file's name in it.
+/// Returns the folder of a host file, and the file's name in it.
 ///
 /// # Errors
 /// `EBUSY` for the root; those of [`Handle::new`].
@@ -173,17 +172,17 @@ pub(crate) fn parent<'p>(policy: &Policy, path: &'p [u8]) -> Result<(Handle, &'p
     if folder.kind() == FileType::Directory { Ok((folder, name)) } else { Err(Errno::NOTDIR) }
 }
 
-/// Makes a file that is not there.
+/// Creates a new file.
 ///
 /// # Errors
-/// The host's, `EEXIST` among them; those of [`parent`].
+/// The host's, including `EEXIST`; those of [`parent`].
 pub(crate) fn create(policy: &Policy, path: &[u8], flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
     let (folder, name) = parent(policy, path)?;
     let flags = flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(folder, name, flags, mode)
 }
 
-/// Makes a file without a name in a folder.
+/// Creates an unnamed file in a folder.
 ///
 /// # Errors
 /// The host's; those of [`Handle::new`].
@@ -191,7 +190,7 @@ pub(crate) fn create_unnamed(policy: &Policy, folder: &[u8], flags: OFlags, mode
     rustix::fs::openat(Handle::new(policy, folder)?, ".", flags | OFlags::CLOEXEC, mode)
 }
 
-/// Changes the times of the file behind a handle, of a symbolic link its own.
+/// Changes the times of the file behind a handle; for a symbolic link, those of the link.
 ///
 /// # Errors
 /// The host's.
@@ -222,7 +221,7 @@ mod tests {
         assert!(policy.refusals().iter().all(|refusal| refusal.denied == Denied::KernelFile));
     }
 
-    /// The error for what must not be opened: `self` is a link.
+    /// Returns the error for a path that must not be opened: `self` is a link.
     fn not_there(path: &str) -> Errno {
         if path.contains("self/") { Errno::LOOP } else { Errno::ACCESS }
     }
@@ -240,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handle_opens_what_it_was_made_on_even_when_something_else_has_taken_the_name() {
+    fn a_handle_opens_its_file_even_when_the_name_now_refers_to_another() {
         let folder = tempfile::tempdir().expect("temporary folder");
         let path = folder.path().canonicalize().expect("real path").join("file");
         std::fs::write(&path, "first").expect("file");

@@ -1,15 +1,15 @@
-//! Libraries of measuring tools that are stood in for where a program wants them and neither the host nor the sysroot has
-//! them: programs call them to mark regions, which the simulator recognises by the names of the functions.
+//! Substitutes for libraries of measuring tools that neither the host nor the sysroot has: programs call them to mark regions,
+//! which the simulator recognises by the names of the functions.
 
-/// A shared library that has the functions, which do nothing (`kernels/marks.c`).
+/// A shared library with these functions, which do nothing (`kernels/marks.c`).
 pub(super) const CONTENT: &[u8] = include_bytes!("../../../../../kernels/prebuilt/libmarks.so");
 
-/// Where the C library looks last, so that every real library comes before.
+/// Folders that the C library searches last, so that every real library takes precedence.
 const FOLDERS: [&[u8]; 4] = [b"/lib/", b"/usr/lib/", b"/lib64/", b"/usr/lib64/"];
-/// Their names up to the version: PAPI, LIKWID, Fujitsu's profilers.
+/// The libraries' file names up to the version: PAPI, LIKWID, Fujitsu's profilers.
 const NAMES: [&[u8]; 3] = [b"libpapi.so", b"liblikwid.so", b"libfjprofcore.so"];
 
-/// Whether a file at this path is stood in for.
+/// Returns whether a substitute exists for a file at this path.
 pub(super) fn stands_in_for(path: &[u8]) -> bool {
     let name = FOLDERS.iter().find_map(|folder| path.strip_prefix(*folder));
     let version = name.and_then(|name| NAMES.iter().find_map(|known| name.strip_prefix(*known)));
@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn libraries_of_measuring_tools_are_stood_in_for_whatever_their_version() {
+    fn libraries_of_measuring_tools_have_a_substitute_for_every_version() {
         for path in ["/usr/lib/libpapi.so.7", "/lib64/liblikwid.so.5.2", "/lib/libpapi.so"] {
             assert!(stands_in_for(path.as_bytes()), "{path}");
         }

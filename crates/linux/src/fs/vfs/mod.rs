@@ -1,9 +1,9 @@
-//! The files that a program sees, and which of them it may touch.
+//! The files that a program sees, and which of them it may access.
 //!
-//! A path leads to one of four places: the simulated `/proc`, `/sys` and `/dev` ([`tree`]), the run's own `/dev/shm`
-//! ([`shared_memory`]), the sysroot, or the host. [`resolve`] follows it one component at a time, symbolic links included,
-//! and gives a path of the host that has none left; [`access`] says whether the program may read or write there. System
-//! calls then act on a [`handle`] on exactly that file: the host follows no link on the way.
+//! A path leads to one of four places: the simulated `/proc`, `/sys` and `/dev` ([`tree`]), the run's private `/dev/shm`
+//! ([`shared_memory`]), the sysroot, or the host. [`resolve`] follows it one component at a time, including symbolic links, and
+//! returns a host path without any; [`access`] decides whether the program may read or write there. System calls then act on a
+//! [`handle`] for exactly that file: the host follows no link on the way.
 
 pub(crate) mod access;
 pub(crate) mod handle;
@@ -29,30 +29,30 @@ use handle::Handle;
 use shared_memory::SharedFolder;
 use tree::{Node, Tree};
 
-/// Where Debian and its relatives keep the libraries that come with the AArch64 cross compilers.
+/// Location of the libraries of the AArch64 cross compilers in Debian and its derivatives.
 const CROSS_SYSROOT: &str = "/usr/aarch64-linux-gnu";
 
-/// The sysroot to use when none is named: the cross compilers', unless the host itself has AArch64 libraries.
+/// Returns the default sysroot: the cross compilers', unless the host itself has AArch64 libraries.
 #[must_use]
 pub fn default_sysroot() -> Option<PathBuf> {
     let cross = Path::new(CROSS_SYSROOT);
     (!cfg!(target_arch = "aarch64") && cross.is_dir()).then(|| cross.to_owned())
 }
 
-/// Where an open file comes from.
+/// The origin of an open file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Origin {
     /// The host, or a pipe or socket.
     Host,
     /// The simulated machine's memory: `memfd_create`, or a file below `/dev/shm`.
     Memory,
-    /// The sysroot: its paths are the program's without the sysroot's own.
+    /// The sysroot, which is the root of the program's paths.
     Sysroot,
     /// The simulated `/proc`, `/sys` or `/dev`.
     Simulated(Node),
 }
 
-/// How a program's paths lead to files.
+/// How a program's paths resolve to files.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct View {
     /// The sysroot's real path.
@@ -73,20 +73,20 @@ impl View {
         View { sysroot: sysroot.map(access::real_path), policy, tree: Tree::new(platform) }
     }
 
-    /// What of it is kept in snapshots.
+    /// Returns the part that snapshots keep.
     pub(crate) fn to_save(&self) -> View {
         View { sysroot: self.sysroot.clone(), policy: self.policy.to_save(), tree: Tree::default() }
     }
 
-    /// Adds what is not kept in snapshots.
+    /// Restores the part that snapshots do not keep.
     pub(crate) fn complete(&mut self, platform: &Platform) {
         self.tree = Tree::new(platform);
     }
 
-    /// The host's path of a file that a program's header names: in the sysroot if it is there.
+    /// Returns the host path of a file that a program's header names: in the sysroot if it is there.
     ///
     /// # Errors
-    /// The host's; `ENOENT` when it is in neither, `EACCES` for what is no regular file.
+    /// The host's; `ENOENT` when it is in neither, `EACCES` when it is not a regular file.
     pub(crate) fn find(&self, path: &[u8]) -> std::io::Result<PathBuf> {
         let sysroot = self.sysroot.as_deref().map(|sysroot| OsStr::from_bytes(sysroot).to_owned());
         let inside = sysroot.and_then(|sysroot| resolve::inside(Path::new(&sysroot), path));
@@ -95,7 +95,7 @@ impl View {
         if handle.kind() == FileType::RegularFile { Ok(found) } else { Err(Errno::ACCESS.into()) }
     }
 
-    /// The folders that absolute paths are looked up in, for messages.
+    /// Returns the folders in which absolute paths are looked up, for messages.
     pub(crate) fn searched(&self) -> String {
         match &self.sysroot {
             Some(sysroot) => format!("{}, then the host's own folders", String::from_utf8_lossy(sysroot)),
@@ -103,7 +103,7 @@ impl View {
         }
     }
 
-    /// The program's path for a path of the host from where a file of this origin is.
+    /// Returns the program's path for a host path, as seen from a file of this origin.
     pub(crate) fn guest_path(&self, host: Vec<u8>, origin: &Origin) -> Vec<u8> {
         match (origin, &self.sysroot) {
             (Origin::Sysroot, Some(sysroot)) => match host.strip_prefix(&sysroot[..]) {

@@ -23,7 +23,7 @@ const FEATURES: [&str; 32] = [
     "uscat", "ilrcpc", "flagm", "ssbs", "sb", "paca", "pacg",
 ];
 
-/// Files of the process itself, in the folder of the table that stands for it.
+/// Files of the process itself, in the table's folder for any process.
 const OWN: &[(&str, Make)] = &[
     ("auxv", |k, _| k.process.files.program.auxv.clone()),
     ("cmdline", |k, _| joined(&k.process.files.program.args)),
@@ -41,7 +41,7 @@ const OWN: &[(&str, Make)] = &[
     ("oom_score_adj", |_, _| b"0\n".to_vec()),
 ];
 
-/// What is mounted, as far as programs need to know.
+/// The mounts, as far as programs need them.
 const MOUNTS: &[u8] =
     b"rootfs / ext4 rw 0 0\nproc /proc proc rw 0 0\nsysfs /sys sysfs ro 0 0\ntmpfs /dev/shm tmpfs rw 0 0\n";
 
@@ -70,7 +70,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("abi/sve_default_vector_length", "64"),
 ];
 
-/// Number of the limit of resident memory (`RLIMIT_RSS`).
+/// Index of the limit of resident memory (`RLIMIT_RSS`).
 const RESIDENT_LIMIT: usize = 5;
 
 const KIB: u64 = 1 << 10;
@@ -113,7 +113,7 @@ fn cpuinfo(platform: &Platform) -> String {
     let features = (0..FEATURES.len()).filter(|bit| platform.hwcap >> bit & 1 != 0).map(|bit| FEATURES[bit]);
     let features = features.collect::<Vec<_>>().join(" ");
     let midr = platform.id.midr;
-    // Linux takes the speed of the delay loop from the counter: two loops a tick.
+    // Linux derives the delay loop's speed from the counter: two loops per tick.
     let centi_mips = platform.counter_hz / 5_000;
     let mut text = String::new();
     for place in platform.online() {
@@ -161,7 +161,7 @@ fn meminfo(k: &Kernel<'_>) -> String {
     for (name, kib) in lines {
         let _ = writeln!(text, "{:<15} {kib:>8} kB", format!("{name}:"));
     }
-    // None are set aside: all that are used are surplus pages.
+    // The pool is empty: all pages in use are surplus pages.
     for (name, pages) in [("Total", huge_pages), ("Free", 0), ("Rsvd", 0), ("Surp", huge_pages)] {
         let _ = writeln!(text, "{:<15} {pages:>8}", format!("HugePages_{name}:"));
     }
@@ -170,7 +170,7 @@ fn meminfo(k: &Kernel<'_>) -> String {
     text
 }
 
-/// Clock ticks since the start of the program that it ran, and that it slept.
+/// Returns the clock ticks since the start of the run during which the process ran, and was idle.
 fn ticks(k: &Kernel<'_>) -> (u64, u64) {
     let ticks = |ns: u64| ns / (1_000_000_000 / CLOCK_TICKS);
     (ticks(k.cpu_ns()), ticks(k.system.now_ns - k.cpu_ns().min(k.system.now_ns)))
@@ -199,7 +199,7 @@ fn version() -> String {
     format!("{system} version {release} (fxscope) {version}\n")
 }
 
-/// Strings, each with a zero byte behind it.
+/// Returns strings, each followed by a zero byte.
 fn joined(strings: &[Vec<u8>]) -> Vec<u8> {
     strings.iter().flat_map(|s| [&s[..], b"\0"].concat()).collect()
 }
@@ -212,14 +212,14 @@ fn bytes_of(k: &Kernel<'_>, wanted: impl Fn(Segment) -> bool) -> u64 {
     k.mem.regions().filter(|r| wanted(r.segment)).map(|r| r.end - r.start).sum()
 }
 
-/// The fields of `/proc/PID/stat` (proc(5)); what is not modelled is 0.
+/// Returns the fields of `/proc/PID/stat` (proc(5)); those not modelled are 0.
 fn stat(k: &Kernel<'_>, t: &Thread) -> Vec<u8> {
     let (busy, _) = ticks(k);
     let size = bytes_of(k, |_| true);
     let resident = k.space().pages.resident_bytes() / k.system.platform.page_bytes;
     let limit = k.process.limits[RESIDENT_LIMIT].soft;
     let mut fields = vec![0u64; 50];
-    // Numbered from field 3, the state, which is a letter and stands before.
+    // Numbered from field 3, the state, which is a letter and comes before.
     let set = [(4, k.process.ppid), (5, k.process.pid), (6, k.process.pid), (20, k.threads().count() as u32)]
         .map(|(n, v)| (n, u64::from(v)));
     let more = [(14, busy), (18, 20), (23, size), (24, resident), (25, limit), (38, 17)];
@@ -315,7 +315,7 @@ fn limits(k: &Kernel<'_>) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// One line of `maps` for each mapping; with the sizes that `smaps` has below each, if wanted.
+/// Returns one line of `maps` per mapping; with `sizes`, also the sizes that `smaps` has below each.
 fn maps(k: &Kernel<'_>, sizes: bool) -> Vec<u8> {
     let mut out = Vec::new();
     for region in k.mem.regions() {
@@ -362,8 +362,8 @@ fn special_name(region: &Region) -> &'static [u8] {
     }
 }
 
-/// Placement of memory: one line for each mapping, as numa(7) describes them. The policy is that of the range, or of the
-/// thread that asks.
+/// Returns the placement of memory: one line per mapping, as described in numa(7). The policy is that of the range, or of the
+/// calling thread.
 fn numa_maps(k: &Kernel<'_>, t: &Thread) -> Vec<u8> {
     k.mem.regions().flat_map(|region| numa_line(k, t, region)).collect()
 }

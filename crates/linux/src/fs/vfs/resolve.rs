@@ -1,5 +1,5 @@
-//! From a path of the program to a file: one component at a time, following symbolic links itself, so that nothing
-//! a link or `..` says can lead around the checks.
+//! Resolves a program's path to a file: one component at a time, following symbolic links itself, so that neither links nor `..`
+//! can bypass the checks.
 
 use std::cell::Cell;
 use std::ffi::OsStr;
@@ -17,23 +17,22 @@ use super::{Origin, View};
 use crate::fs::files::DIRECTORY;
 use crate::kernel::Kernel;
 
-/// Most symbolic links in one path, as under Linux.
+/// Maximum number of symbolic links in one path, as under Linux.
 const MAX_LINKS: u32 = 40;
 
-/// Most symbolic links followed for one path in all attempts: each absolute link is looked up in two trees, and those
+/// Maximum number of symbolic links followed for one path in all attempts: each absolute link is looked up in two trees, so the
 /// attempts could double with every link.
 const MAX_LINKS_IN_ALL: u32 = 1000;
 
-/// Longest name of one component in bytes.
+/// Maximum length of a component's name in bytes.
 const NAME_MAX: usize = 255;
 
-/// A file of the host, or a place where there is none yet.
+/// A host file, or the location of one that does not exist yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
-    /// Absolute path of the host in which no component is a symbolic link, except the last one when it is not to be
-    /// followed.
+    /// Absolute host path without symbolic links, except the last component if it is not followed.
     pub path: Vec<u8>,
-    /// What is there.
+    /// Type of the existing file.
     pub kind: Option<FileType>,
     /// [`Origin::Host`] or [`Origin::Sysroot`].
     pub origin: Origin,
@@ -50,19 +49,19 @@ pub(crate) enum Target {
     Descriptor(i32),
 }
 
-/// Whether a symbolic link as the last component stands for itself.
+/// Whether a symbolic link as the last component is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Last {
     /// It is followed.
     Follow,
-    /// It stands for itself.
+    /// It is not followed.
     Keep,
 }
 
-/// Resolves `path`, relative ones from the directory `dir` (a descriptor or `AT_FDCWD`).
+/// Resolves `path`; a relative one starts from the directory `dir` (a descriptor or `AT_FDCWD`).
 ///
 /// # Errors
-/// As Linux has them; `EACCES` for what the program may not see. A last component that does not exist is no error.
+/// As under Linux; `EACCES` for what the program may not see. A missing last component is not an error.
 pub(crate) fn resolve(k: &Kernel<'_>, dir: i32, path: &[u8], last: Last) -> Result<Target, Errno> {
     let found = look_up(k, dir, path, last);
     if !missing(&found) {
@@ -71,7 +70,7 @@ pub(crate) fn resolve(k: &Kernel<'_>, dir: i32, path: &[u8], last: Last) -> Resu
     Tree::stand_in(path).map_or(found, |node| Ok(Target::Simulated(node)))
 }
 
-/// Whether a tree of files has nothing to show at a path. `EACCES`: a sandbox that shows one of two trees shows it.
+/// Returns whether a file tree has nothing visible at a path. `EACCES`: in a sandbox that shows only one of two trees.
 fn missing(found: &Result<Target, Errno>) -> bool {
     matches!(found, Ok(Target::Host(Place { kind: None, .. })) | Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS))
 }
@@ -91,9 +90,9 @@ fn look_up(k: &Kernel<'_>, dir: i32, path: &[u8], last: Last) -> Result<Target, 
     }
 }
 
-/// The tree of host files that a walk goes through.
+/// The tree of host files in which a path is resolved.
 struct Root<'a> {
-    /// Put before each path.
+    /// Prefix of each path.
     prefix: &'a [u8],
     origin: Origin,
 }
@@ -102,7 +101,7 @@ impl Root<'_> {
     const HOST: Root<'static> = Root { prefix: b"", origin: Origin::Host };
 }
 
-/// What one component turned out to be.
+/// What a component refers to.
 enum Found {
     Missing,
     Directory,
@@ -124,8 +123,8 @@ impl Walk<'_> {
         &self.k.process.files.view
     }
 
-    /// An absolute path: in the sysroot first, then on the host; the other way round in the folders that the
-    /// program may write to, which are the host's.
+    /// Resolves an absolute path: first in the sysroot, then on the host; in reverse order in writable folders, which are the
+    /// host's.
     fn absolute(&self, path: &[u8], links: u32) -> Result<Target, Errno> {
         let sysroot = self.view().sysroot.as_deref().map(|prefix| Root { prefix, origin: Origin::Sysroot });
         let Some(sysroot) = sysroot else { return self.within(&Root::HOST, Vec::new(), path, links) };
@@ -136,7 +135,7 @@ impl Walk<'_> {
             return found;
         }
         let other = self.within(&second, Vec::new(), path, links);
-        // New files are made on the host.
+        // New files are created on the host.
         if host_first && missing(&other) { found } else { other }
     }
 
@@ -204,7 +203,7 @@ impl Walk<'_> {
         Target::Host(Place { path, kind, origin: root.origin.clone() })
     }
 
-    /// The host's path of what is at `here` in a tree.
+    /// Returns the host path of `here` in a tree.
     fn host_path(&self, root: &Root<'_>, here: &[u8]) -> Vec<u8> {
         match root.origin {
             Origin::Host | Origin::Memory => self.view().policy.shared_memory.host_path(here.to_vec()),
@@ -212,7 +211,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What is at `here`, a path of the program of which all but the last component are known to be folders.
+    /// Looks up `here`, a program path whose components except the last are known to be folders.
     fn look(&self, root: &Root<'_>, here: &[u8]) -> Result<Found, Errno> {
         if let Some(node) = self.view().tree.node(self.k, here) {
             return Ok(match node.kind {
@@ -248,12 +247,12 @@ impl Walk<'_> {
     }
 }
 
-/// The names in a path, the last one first, without empty ones and dots.
+/// Returns the names in a path, the last one first, without empty ones and dots.
 fn components(path: &[u8]) -> Vec<Vec<u8>> {
     path.split(|&b| b == b'/').filter(|c| !c.is_empty() && *c != b".").rev().map(<[u8]>::to_vec).collect()
 }
 
-/// The host's path of `path` within `sysroot`, whose links do not lead out of it. `None`: it is not there. On hosts
+/// Returns the host path of `path` within `sysroot`, whose links do not lead out of it. `None` if it does not exist. On hosts
 /// without `openat2`, links lead where they lead on the host.
 pub(crate) fn inside(sysroot: &Path, path: &[u8]) -> Option<PathBuf> {
     let folder = rustix::fs::openat(CWD, sysroot, DIRECTORY, Mode::empty()).ok()?;
@@ -268,12 +267,13 @@ pub(crate) fn inside(sysroot: &Path, path: &[u8]) -> Option<PathBuf> {
     Some(PathBuf::from(OsStr::from_bytes(&path_of(file.ok()?.as_fd())?)))
 }
 
-/// Where an open file of the host is now. `None`: it has no path (any more).
+/// Returns the current path of an open host file. `None`: it has no path (any more).
 pub(crate) fn path_of(file: BorrowedFd<'_>) -> Option<Vec<u8>> {
     last_path_of(file).and_then(|(path, deleted)| (!deleted).then_some(path))
 }
 
-/// Where an open file of the host is, or was when it was deleted, and whether it has been. `None`: it never had a path.
+/// Returns the path of an open host file, or its last path if it has been deleted, and whether it has. `None`: it never had a
+/// path.
 pub(crate) fn last_path_of(file: BorrowedFd<'_>) -> Option<(Vec<u8>, bool)> {
     const DELETED: &[u8] = b" (deleted)";
     let link = format!("/proc/self/fd/{}", file.as_raw_fd());
@@ -282,7 +282,7 @@ pub(crate) fn last_path_of(file: BorrowedFd<'_>) -> Option<(Vec<u8>, bool)> {
         return None;
     }
     match path.strip_suffix(DELETED) {
-        // A file that is there may have such a name too.
+        // An existing file may have such a name, too.
         Some(name) if rustix::fs::fstat(file).is_ok_and(|stat| stat.st_nlink == 0) => Some((name.to_vec(), true)),
         _ => Some((path, false)),
     }

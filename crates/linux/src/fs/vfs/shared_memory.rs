@@ -1,8 +1,8 @@
 //! `/dev/shm`: memory of the simulated machine.
 //!
-//! Each run has a folder of the host's for it, which is empty at first and gone afterwards; that of a run that was killed is
-//! removed when the next one starts. Programs name their objects there by process numbers, which are the same in every run: in a
-//! folder in common runs would find what others have left.
+//! Each run has a private host folder for it, initially empty and deleted afterwards; the next run deletes the folder of a killed
+//! one. Programs name their objects there by process numbers, which are the same in every run: in a shared folder, runs would
+//! find each other's leftovers.
 
 use std::cell::{Cell, OnceCell};
 use std::ffi::OsStr;
@@ -15,19 +15,18 @@ use rustix::io::Errno;
 
 use super::access::is_within;
 
-/// Where the program sees it.
+/// Its path for the program.
 pub(crate) const PLACE: &[u8] = b"/dev/shm";
 
-/// What the folders of runs are called, and what they lie in where the host has room there.
+/// Prefix of the folders' names, and their parent folder if the host has room there.
 const PREFIX: &str = "fxscope-shm-";
 const PARENT: &str = "/dev/shm";
 
-/// A folder of the host's that holds the `/dev/shm` of one run, empty at first. It is removed with this value.
+/// A host folder with the `/dev/shm` of one run, initially empty. It is deleted when dropped.
 pub struct SharedFolder(PrivateFolder);
 
 impl SharedFolder {
-    /// Makes one; `None`: the host has no room for it. The first one of this process removes the folders of runs that were
-    /// killed.
+    /// Creates one; `None` if the host has no room for it. The first call in a process deletes the folders of killed runs.
     #[must_use]
     pub fn make() -> Option<SharedFolder> {
         static SWEPT: Once = Once::new();
@@ -39,29 +38,28 @@ impl SharedFolder {
         make().map(SharedFolder)
     }
 
-    /// Its path.
+    /// Returns its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.0.path()
     }
 }
 
-/// The folder of a run, made when the program first looks there unless it was made before.
+/// The folder of a run, created when the program first accesses it unless it already exists.
 #[derive(Default)]
 pub(crate) struct SharedMemory {
     folder: OnceCell<Option<Arc<SharedFolder>>>,
-    /// Names made since they were counted last, and those that there were then: never less than there are.
+    /// Upper bound of the number of names: those at the last count plus those created since.
     names: Cell<u64>,
 }
 
 impl SharedMemory {
-    /// In this folder.
+    /// Returns shared memory in this folder.
     pub(super) fn within(folder: Arc<SharedFolder>) -> SharedMemory {
         SharedMemory { folder: OnceCell::from(Some(folder)), names: Cell::new(0) }
     }
 
-    /// The host's path for a path of the program: that itself, but for what is in `/dev/shm`, and there too where the host
-    /// has no room for a folder.
+    /// Returns the host path for a program path: unchanged, except below `/dev/shm` if the run has a folder for it.
     pub(super) fn host_path(&self, path: Vec<u8>) -> Vec<u8> {
         if !is_within(&path, PLACE) {
             return path;
@@ -72,7 +70,7 @@ impl SharedMemory {
         }
     }
 
-    /// The program's path for a path of the host.
+    /// Returns the program path for a host path.
     pub(super) fn guest_path(&self, path: Vec<u8>) -> Vec<u8> {
         match self.folder().and_then(|folder| path.strip_prefix(folder)) {
             Some(rest) => [PLACE, rest].concat(),
@@ -80,25 +78,25 @@ impl SharedMemory {
         }
     }
 
-    /// Whether a path of the host is the folder or lies below it.
+    /// Returns whether a host path is the folder or lies below it.
     pub(crate) fn has(&self, path: &[u8]) -> bool {
         self.folder().is_some_and(|folder| is_within(path, folder))
     }
 
-    /// Whether a path of the host lies below the folder.
+    /// Returns whether a host path lies below the folder.
     pub(super) fn has_below(&self, path: &[u8]) -> bool {
         self.has(path) && self.folder() != Some(path)
     }
 
-    /// How many names there are, at most.
+    /// Returns an upper bound of the number of names.
     pub(crate) fn names(&self) -> u64 {
         self.names.get()
     }
 
-    /// A name is about to be made at a path of the host. There may be `most` of them.
+    /// Accounts for a name about to be created at a host path. At most `most` are allowed.
     ///
     /// # Errors
-    /// `ENOSPC` when there are as many already.
+    /// `ENOSPC` when that many exist.
     pub(crate) fn add_name(&self, path: &[u8], most: u64) -> Result<(), Errno> {
         if !self.has_below(path) {
             return Ok(());
@@ -113,13 +111,13 @@ impl SharedMemory {
         Ok(())
     }
 
-    /// The host's path of the folder, once it has been made.
+    /// Returns the host path of the folder, if it has been created.
     pub(crate) fn folder(&self) -> Option<&[u8]> {
         Some(self.folder.get()?.as_ref()?.path().as_os_str().as_bytes())
     }
 }
 
-/// The names in a folder and in those below it.
+/// Counts the names in a folder and its subfolders.
 fn count_names(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let of = |entry: std::fs::DirEntry| {
@@ -129,11 +127,11 @@ fn count_names(folder: &Path) -> u64 {
     entries.map(of).sum()
 }
 
-/// In the host's memory, or where its temporary files are.
+/// Creates a folder in the host's memory, or among its temporary files.
 fn make() -> Option<PrivateFolder> {
     let made = private_folder_in(Path::new(PARENT), PREFIX);
     let made = made.or_else(|_| private_folder_in(&std::env::temp_dir(), PREFIX)).ok()?;
-    // Links on the way have been followed once for all.
+    // Resolve links once.
     let real = made.path().canonicalize().ok()?;
     (real == made.path()).then_some(made)
 }

@@ -29,7 +29,7 @@ pub(super) fn entries(platform: &Platform, entries: &mut Entries) {
         let path = format!("/sys/devices/system/node/node{node}/meminfo");
         entries.insert(path.into_bytes(), Entry::OfNode(node_memory, node));
     }
-    // Links between processors and nodes, as programs look for either from the other.
+    // Links between processors and nodes, because programs look up either from the other.
     for place in &platform.cpus {
         let (cpu, node) = (place.cpu, place.node);
         let folder = "/sys/devices/system";
@@ -58,8 +58,8 @@ fn processor(platform: &Platform, place: CpuPlace, put: &mut impl FnMut(String, 
     let folder = format!("/sys/devices/system/cpu/cpu{}", place.cpu);
     let topology = format!("{folder}/topology");
     let nodes = platform.nodes();
-    // No memory node lists the assistant cores, so each is a package of its own, behind those of the CMGs: hwloc refuses sets of
-    // processors that overlap without one of them containing the other.
+    // No memory node lists the assistant cores, so each is a separate package, numbered after those of the CMGs: hwloc refuses
+    // sets of processors that overlap unless one contains the other.
     let (package, members) = match platform.assistant(place.cpu) {
         Some(number) => (nodes.len() + number, vec![place.cpu]),
         None => (nodes.iter().position(|&node| node == place.node).unwrap_or(0), platform.cpus_of(place.node)),
@@ -131,7 +131,7 @@ fn nodes(platform: &Platform, put: &mut impl FnMut(String, String)) {
     }
 }
 
-/// `meminfo` of a memory node.
+/// Returns `meminfo` of a memory node.
 fn node_memory(k: &Kernel<'_>, node: u32) -> Vec<u8> {
     let total = k.system.platform.memory_bytes / k.system.platform.nodes().len().max(1) as u64;
     let huge_bytes = k.system.platform.huge_page_bytes.first().copied().unwrap_or(0);
@@ -146,7 +146,7 @@ fn node_memory(k: &Kernel<'_>, node: u32) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// The files of the hardware barrier's driver.
+/// Returns the files of the hardware barrier's driver.
 pub(super) fn hardware_barrier(platform: &Platform, barrier: &BarrierPlatform, entries: &mut Entries) {
     let mut put =
         |name: String, entry| entries.insert(format!("{}/{name}", barrier::sysfs::FOLDER).into_bytes(), entry);
@@ -177,12 +177,12 @@ fn huge_pages(platform: &Platform, put: &mut impl FnMut(String, String)) {
     put(format!("{folder}/transparent_hugepage/hpage_pmd_size"), thp.to_string());
 }
 
-/// Sizes of the huge pages in KiB.
+/// Iterates over the sizes of the huge pages in KiB.
 fn huge_page_kib(platform: &Platform) -> impl Iterator<Item = u64> + '_ {
     platform.huge_page_bytes.iter().map(|bytes| bytes / KIB)
 }
 
-/// Ascending numbers as Linux writes them: `12-23,36`.
+/// Formats ascending numbers as Linux does: `12-23,36`.
 pub(crate) fn list(numbers: impl Iterator<Item = u32>) -> String {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for n in numbers {
@@ -195,7 +195,7 @@ pub(crate) fn list(numbers: impl Iterator<Item = u32>) -> String {
     ranges.iter().map(range).collect::<Vec<_>>().join(",")
 }
 
-/// Processors as Linux writes masks: words of 32 bits in hexadecimal, the highest first.
+/// Formats processors as Linux's masks: 32-bit words in hexadecimal, the highest first.
 pub(super) fn mask(platform: &Platform, cpus: &[u32]) -> String {
     let last = platform.cpus.iter().map(|p| p.cpu).max().unwrap_or(0);
     let mut words = vec![0u32; last as usize / 32 + 1];

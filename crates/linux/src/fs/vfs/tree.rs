@@ -1,5 +1,5 @@
-//! The simulated files: `/proc`, `/sys` and `/dev` of the modelled machine. No host file below these folders is seen,
-//! except for a few devices.
+//! The simulated files: `/proc`, `/sys` and `/dev` of the modelled machine. Host files below these folders are invisible, except
+//! for a few devices.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -14,13 +14,13 @@ use crate::kernel::Kernel;
 use crate::platform::Platform;
 use crate::thread::Thread;
 
-/// Folders in which only simulated files are seen.
+/// Folders in which only simulated files are visible.
 const AREAS: [&[u8]; 3] = [b"/proc", b"/sys", b"/dev"];
 
-/// Names in `/dev` that are the host's.
+/// Names in `/dev` that refer to the host's devices.
 const DEVICES: [&[u8]; 5] = [b"full", b"null", b"shm", b"tty", b"zero"];
 
-/// The folder that `/proc/PID` and `/proc/PID/task/TID` stand for in the table.
+/// The folder in the table for `/proc/PID` and `/proc/PID/task/TID`.
 const OWN: &[u8] = b"/proc/@";
 
 /// A simulated file.
@@ -32,7 +32,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// A number of its own.
+    /// Returns a unique inode number.
     pub(crate) fn inode(&self) -> u64 {
         inode(&self.path)
     }
@@ -47,11 +47,11 @@ impl Node {
     }
 }
 
-/// What a simulated file is.
+/// The type of a simulated file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Kind {
     Directory,
-    /// A text that is made when the file is opened.
+    /// A text that is generated when the file is opened.
     File,
     Link,
     /// Random bytes from the run's seed.
@@ -60,28 +60,28 @@ pub(crate) enum Kind {
     HardwareBarrier,
     /// The open file of this number, as a link.
     Descriptor(i32),
-    /// A command that the simulator carries out itself.
+    /// A command that the simulator implements.
     Command,
-    /// A library that is stood in for.
+    /// A substitute for a library.
     Library,
 }
 
-/// Makes a file's contents from the state of the process.
+/// Generates a file's contents from the state of the process.
 pub(super) type Make = fn(&Kernel<'_>, &Thread) -> Vec<u8>;
 
-/// Makes a file's contents from the state of a memory node.
+/// Generates a file's contents from the state of a memory node.
 pub(super) type MakeOfNode = fn(&Kernel<'_>, u32) -> Vec<u8>;
 
-/// Where the contents of a file come from.
+/// The source of a file's contents.
 #[derive(Clone, Debug)]
 pub(super) enum Entry {
-    /// Always the same.
+    /// A constant text.
     Text(Vec<u8>),
-    /// Made from the state of the process.
+    /// Generated from the state of the process.
     Made(Make),
-    /// Made from the state of the memory node of this number.
+    /// Generated from the state of the memory node of this number.
     OfNode(MakeOfNode, u32),
-    /// Made from the state of a barrier blade: memory node, number.
+    /// Generated from the state of a barrier blade: memory node, number.
     OfBlade(u32, u32),
     /// A symbolic link.
     Link(Make),
@@ -93,7 +93,7 @@ pub(super) enum Entry {
     Directory,
 }
 
-/// Every simulated file by its path. Folders follow from the paths of what is in them.
+/// All simulated files by path. Folders follow from the paths of the files in them.
 #[derive(Default)]
 pub(crate) struct Tree(BTreeMap<Vec<u8>, Entry>);
 
@@ -116,7 +116,7 @@ impl Tree {
         Tree(entries)
     }
 
-    /// The simulated file at an absolute path without `.`, `..` and links.
+    /// Returns the simulated file at an absolute path without `.`, `..` and links.
     pub(crate) fn node(&self, k: &Kernel<'_>, path: &[u8]) -> Option<Node> {
         if !is_simulated(path) {
             return None;
@@ -134,7 +134,7 @@ impl Tree {
         Some(Node { path: path.to_vec(), kind })
     }
 
-    /// The command or library that a path leads to when neither the host nor the sysroot has a file there.
+    /// Returns the simulated command or library for a path at which neither the host nor the sysroot has a file.
     pub(crate) fn stand_in(path: &[u8]) -> Option<Node> {
         let node = |kind| Some(Node { path: path.to_vec(), kind });
         if path == hwpfctl::PATH.as_bytes() {
@@ -146,7 +146,7 @@ impl Tree {
         }
     }
 
-    /// What a link says.
+    /// Returns the target of a link.
     pub(crate) fn link(&self, k: &Kernel<'_>, node: &Node) -> Vec<u8> {
         let (key, t) = locate(k, &node.path);
         match (node.kind, self.0.get(&key)) {
@@ -156,7 +156,7 @@ impl Tree {
         }
     }
 
-    /// The contents of a file at this moment.
+    /// Returns the current contents of a file.
     pub(crate) fn content(&self, k: &Kernel<'_>, node: &Node) -> Vec<u8> {
         if node.kind == Kind::Library {
             return libraries::CONTENT.to_vec();
@@ -171,7 +171,7 @@ impl Tree {
         }
     }
 
-    /// What is in a folder: name, type and inode number, in the order of the names.
+    /// Lists a folder: name, type and inode number, in the order of the names.
     pub(crate) fn list(&self, k: &Kernel<'_>, node: &Node) -> Vec<(Vec<u8>, FileType, u64)> {
         let (key, _) = locate(k, &node.path);
         let names = self.below(&key).filter_map(|path| path[key.len() + 1..].split(|&b| b == b'/').next());
@@ -196,7 +196,7 @@ impl Tree {
         names.into_iter().map(entry).collect()
     }
 
-    /// Paths of the table below a folder.
+    /// Iterates over the table's paths below a folder.
     fn below<'a>(&'a self, folder: &[u8]) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let prefix = [folder, b"/"].concat();
         let range = self.0.range::<[u8], _>((Bound::Included(&prefix[..]), Bound::Unbounded));
@@ -204,24 +204,24 @@ impl Tree {
     }
 }
 
-/// A number for each path (FNV-1a).
+/// Returns an inode number for a path (FNV-1a).
 fn inode(path: &[u8]) -> u64 {
     path.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, &b| (hash ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Whether a path belongs to the simulated files, whether or not there is one.
+/// Returns whether a path belongs to the simulated files, whether or not one exists there.
 pub(crate) fn is_simulated(path: &[u8]) -> bool {
     AREAS.iter().any(|area| super::access::is_within(path, area)) && !is_device(path)
 }
 
-/// Whether a path belongs to the host's devices that programs see.
+/// Returns whether a path belongs to the host's devices that programs see.
 pub(crate) fn is_device(path: &[u8]) -> bool {
     let Some(name) = path.strip_prefix(b"/dev/") else { return false };
     DEVICES.iter().any(|device| super::access::is_within(name, device))
 }
 
-/// The path under which the table has a file, and the thread that it is about: the process and its threads are there
-/// under one name.
+/// Returns the table's path for a path, and the thread that it refers to: the table has a single folder for the process and its
+/// threads.
 fn locate<'a>(k: &'a Kernel<'_>, path: &[u8]) -> (Vec<u8>, &'a Thread) {
     let t = &*k.thread;
     let Some((pid, rest)) = path.strip_prefix(b"/proc/").and_then(number) else { return (path.to_vec(), t) };
@@ -235,16 +235,16 @@ fn locate<'a>(k: &'a Kernel<'_>, path: &[u8]) -> (Vec<u8>, &'a Thread) {
     }
 }
 
-/// The number that a path starts with, and what comes behind it: nothing, or a slash.
+/// Returns the number at the start of a path, and the rest: nothing, or a slash and more.
 fn number(path: &[u8]) -> Option<(u32, &[u8])> {
     let end = path.iter().position(|&b| b == b'/').unwrap_or(path.len());
     let digits = std::str::from_utf8(&path[..end]).ok()?;
-    // Linux writes numbers in one way only.
+    // Linux writes each number in one way only.
     let value: u32 = digits.parse().ok().filter(|value: &u32| value.to_string() == digits)?;
     Some((value, &path[end..]))
 }
 
-/// The open file that a path in `/proc/PID/fd` names.
+/// Returns the open file that a path in `/proc/PID/fd` names.
 fn open_descriptor(k: &Kernel<'_>, key: &[u8]) -> Option<i32> {
     let number = key.strip_prefix(OWN)?.strip_prefix(b"/fd/")?;
     let fd = std::str::from_utf8(number).ok()?.parse().ok()?;

@@ -1,4 +1,4 @@
-//! Blades and windows as the specification has them, and the driver's rules.
+//! Blades and windows as specified, and the rules of the driver.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ const LATENCY: u64 = 60;
 const FILE: Owner = (1, 1);
 const OTHER_FILE: Owner = (1, 2);
 
-/// Core `core` of CMG 1 of a machine whose CPUs 24 to 35 are there.
+/// Returns core `core` of CMG 1 of a machine with CPUs 24 to 35 there.
 fn place(core: u32) -> Place {
     Place { cpu: 24 + core, cmg: 1, core }
 }
@@ -18,7 +18,7 @@ fn places(cores: &[u32]) -> Vec<Place> {
     cores.iter().map(|&core| place(core)).collect()
 }
 
-/// A blade for these cores, each with window 0 to it.
+/// Returns a blade for these cores, with window 0 of each assigned to it.
 fn ready(cores: &[u32]) -> Barriers {
     let mut barriers = Barriers::default();
     let (_, number) = barriers.allocate(&MACHINE, FILE, places(cores)).expect("free");
@@ -37,7 +37,7 @@ fn read(barriers: &mut Barriers, core: u32, now_ns: u64) -> bool {
 }
 
 #[test]
-fn lbsy_changes_a_latency_after_the_last_core_has_written_and_not_before() {
+fn lbsy_changes_exactly_one_latency_after_the_last_core_has_written() {
     let mut barriers = ready(&[0, 3, 11]);
     for (core, now_ns) in [(3, 100), (11, 150), (0, 200)] {
         assert!(!read(&mut barriers, core, now_ns));
@@ -50,7 +50,7 @@ fn lbsy_changes_a_latency_after_the_last_core_has_written_and_not_before() {
 }
 
 #[test]
-fn every_core_that_takes_part_gets_one_event_when_lbsy_changes_and_no_other_core_does() {
+fn only_participating_cores_receive_one_event_when_lbsy_changes() {
     let mut barriers = ready(&[0, 3]);
     write(&mut barriers, 0, true, 100);
     assert_eq!(barriers.event_ns(place(0).cpu), None);
@@ -66,7 +66,7 @@ fn every_core_that_takes_part_gets_one_event_when_lbsy_changes_and_no_other_core
 }
 
 #[test]
-fn a_core_that_writes_the_same_again_completes_nothing() {
+fn writing_the_same_value_again_completes_nothing() {
     let mut barriers = ready(&[0, 1]);
     write(&mut barriers, 0, true, 100);
     write(&mut barriers, 0, true, 101);
@@ -88,7 +88,7 @@ fn blades_do_not_disturb_each_other() {
 }
 
 #[test]
-fn a_window_that_is_not_assigned_can_be_neither_read_nor_written() {
+fn an_unassigned_window_can_be_neither_read_nor_written() {
     let mut barriers = ready(&[0, 1]);
     assert_eq!(barriers.read(place(0).cpu, 1, 0), None);
     assert_eq!(barriers.write(place(0).cpu, 1, true, 0, LATENCY), None);
@@ -98,7 +98,7 @@ fn a_window_that_is_not_assigned_can_be_neither_read_nor_written() {
 }
 
 #[test]
-fn a_blade_is_for_two_cores_of_one_cmg_or_more() {
+fn a_blade_needs_at_least_two_cores_all_of_one_cmg() {
     let mut barriers = Barriers::default();
     let elsewhere = Place { cpu: 12, cmg: 0, core: 0 };
     let beyond = Place { cpu: 99, cmg: 1, core: MACHINE.cores };
@@ -108,7 +108,7 @@ fn a_blade_is_for_two_cores_of_one_cmg_or_more() {
 }
 
 #[test]
-fn a_cmg_has_as_many_blades_as_the_machine_says_and_a_core_four_windows() {
+fn a_cmg_has_the_machines_number_of_blades_and_a_core_four_windows() {
     let mut barriers = Barriers::default();
     for number in 0..MACHINE.blades {
         assert_eq!(barriers.allocate(&MACHINE, FILE, places(&[0, 1])), Ok((1, number)));
@@ -123,12 +123,12 @@ fn a_cmg_has_as_many_blades_as_the_machine_says_and_a_core_four_windows() {
 }
 
 #[test]
-fn windows_are_refused_as_the_driver_refuses_them() {
+fn window_requests_fail_with_the_drivers_errors() {
     let mut barriers = ready(&[0, 1]);
     let (_, second) = barriers.allocate(&MACHINE, FILE, places(&[0, 1])).expect("free");
     for (what, core, number, window, error) in [
         ("no such blade", 0, 2, 1, Errno::INVAL),
-        ("core does not take part", 2, second, 1, Errno::INVAL),
+        ("core does not participate", 2, second, 1, Errno::INVAL),
         ("core has a window to the blade", 0, 0, 1, Errno::INVAL),
         ("no such window", 0, second, 4, Errno::INVAL),
         ("no such window", 0, second, -2, Errno::INVAL),
@@ -140,7 +140,7 @@ fn windows_are_refused_as_the_driver_refuses_them() {
 }
 
 #[test]
-fn a_blade_belongs_to_the_open_file_that_allocated_it_and_goes_with_it() {
+fn a_blade_belongs_to_the_open_file_that_allocated_it_and_is_freed_with_it() {
     let mut barriers = ready(&[0, 1]);
     assert_eq!(barriers.free(OTHER_FILE, (1, 0)), Err(Errno::INVAL));
     assert_eq!(barriers.assign(OTHER_FILE, place(0), 0, 1), Err(Errno::INVAL));
@@ -153,7 +153,7 @@ fn a_blade_belongs_to_the_open_file_that_allocated_it_and_goes_with_it() {
 }
 
 #[test]
-fn a_blade_that_is_freed_takes_its_windows_with_it_and_can_be_had_again() {
+fn freeing_a_blade_frees_its_windows_and_it_can_be_allocated_again() {
     let mut barriers = ready(&[0, 1]);
     barriers.free(FILE, (1, 0)).expect("owned");
     assert_eq!(barriers.free(FILE, (1, 0)), Err(Errno::INVAL));
@@ -162,15 +162,15 @@ fn a_blade_that_is_freed_takes_its_windows_with_it_and_can_be_had_again() {
 }
 
 proptest! {
-    /// Threads that follow the specification's usage example leave a round only when all have come to it.
+    /// Threads that follow the specification's usage example leave a barrier only when all have reached it.
     #[test]
-    fn no_core_leaves_a_round_before_all_have_come_to_it(
+    fn no_core_leaves_a_barrier_before_all_have_reached_it(
         cores in prop::collection::btree_set(0u32..12, 2..12),
         steps in prop::collection::vec((0usize..12, 1u64..100), 50..400),
     ) {
         let cores: Vec<u32> = cores.into_iter().collect();
         let mut barriers = ready(&cores);
-        // Rounds that each core has come to and has left, and when the last core came to a round.
+        // Barriers that each core has reached and has left, and when the last core reached each.
         let (mut came, mut left) = (vec![0u64; cores.len()], vec![0u64; cores.len()]);
         let mut complete_ns = Vec::new();
         let mut now_ns = 0;
@@ -185,7 +185,7 @@ proptest! {
                     complete_ns.push(now_ns);
                 }
             }
-            // Round n is over when LBSY is what was written in it: 1 in odd rounds.
+            // Barrier n is complete when LBSY is the value written in it: 1 in odd ones.
             let lbsy = read(&mut barriers, cores[who], now_ns);
             let over = complete_ns.get(left[who] as usize).is_some_and(|at_ns| at_ns + LATENCY <= now_ns);
             prop_assert_eq!(lbsy == (came[who] % 2 == 1), over);
@@ -195,9 +195,9 @@ proptest! {
         }
     }
 
-    /// `LBSY` follows from the values written: it is the one that all agreed on last.
+    /// `LBSY` is the last value that all cores agreed on.
     #[test]
-    fn lbsy_is_the_value_that_all_cores_agreed_on_last(
+    fn lbsy_is_the_last_value_that_all_cores_agreed_on(
         cores in prop::collection::btree_set(0u32..13, 2..13),
         writes in prop::collection::vec((0usize..13, any::<bool>()), 1..300),
     ) {

@@ -1,4 +1,4 @@
-//! The variables by which a program's environment steers the large-page library of the modelled system.
+//! The environment variables that control the large-page library of the modelled system.
 
 use std::ops::RangeInclusive;
 
@@ -7,40 +7,40 @@ use serde::{Deserialize, Serialize};
 
 use super::malloc::{Malloc, entry};
 
-/// Which pages the library gives (`XOS_MMM_L_HPAGE_TYPE`).
+/// Which pages the library allocates (`XOS_MMM_L_HPAGE_TYPE`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum PageType {
-    /// Large ones.
+    /// Large pages.
     Large,
-    /// Normal ones: the library does nothing.
+    /// Normal pages: the library does nothing.
     Normal,
-    /// Normal ones, and where a transparent huge page fits, that.
+    /// Normal pages, and transparent huge pages where they fit.
     Transparent,
 }
 
-/// What a program's environment says to the library.
+/// The library's settings in a program's environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Library {
-    /// The type of pages, when it is said.
+    /// The type of pages, if set.
     pub page_type: Option<PageType>,
-    /// Whether stacks are to have large pages, when it is said (`XOS_MMM_L_LPG_MODE`).
+    /// Whether stacks have large pages, if set (`XOS_MMM_L_LPG_MODE`).
     pub stack: Option<bool>,
-    /// Whether pages of `.bss`, of stacks and of dynamic memory are taken at once (`XOS_MMM_L_PAGING_POLICY`).
+    /// Whether pages of `.bss`, of stacks and of dynamic memory are allocated at once (`XOS_MMM_L_PAGING_POLICY`).
     prepage: [bool; 3],
-    /// Memory once taken is never given back (`XOS_MMM_L_ARENA_FREE=2`).
+    /// Whether memory is never released once allocated (`XOS_MMM_L_ARENA_FREE=2`).
     pub keeps_memory: bool,
     /// What a reader of the run's results should know about the variables.
     pub notes: Vec<String>,
 }
 
-/// What the names of the library's variables start with.
+/// Prefix of the library's variables.
 pub(super) const PREFIX: &str = "XOS_MMM_L_";
 
-/// `.bss` and dynamic memory at once, stacks when they are touched.
+/// `.bss` and dynamic memory at once, stacks when touched.
 const PREPAGE: [bool; 3] = [true, false, true];
 
 impl PageType {
-    /// The type that the environment names, if it names one.
+    /// Returns the page type that the environment sets, if any.
     pub(super) fn of(environment: &[Vec<u8>], notes: &mut Vec<String>) -> Option<PageType> {
         let words = [("hugetlbfs", PageType::Large), ("none", PageType::Normal), ("thp", PageType::Transparent)];
         word(&words, "HPAGE_TYPE", &variable(environment, "HPAGE_TYPE")?, "hugetlbfs", notes)
@@ -48,7 +48,7 @@ impl PageType {
 }
 
 impl Library {
-    /// What the environment says, of which each entry is `NAME=value`.
+    /// Reads the settings from the environment, whose entries are `NAME=value`.
     pub(crate) fn of(environment: &[Vec<u8>]) -> Library {
         let mut notes = Vec::new();
         let page_type = PageType::of(environment, &mut notes);
@@ -61,7 +61,7 @@ impl Library {
             && number("COLORING", &value, 0..=1, &mut notes).is_some()
         {
             notes.push(format!(
-                "{PREFIX}COLORING={value} has no effect: blocks start where the program's malloc has them."
+                "{PREFIX}COLORING={value} has no effect: blocks start where the program's malloc places them."
             ));
         }
         let malloc = Malloc::of(environment, &mut notes);
@@ -78,12 +78,12 @@ impl Library {
         self
     }
 
-    /// Without large pages of its own the library does nothing of what the other variables ask for.
+    /// Without large pages, the library ignores the other variables.
     fn switched_off(self) -> Library {
         Library { stack: None, prepage: [false; 3], keeps_memory: false, ..self }
     }
 
-    /// Whether the pages of a segment are taken as soon as it is mapped.
+    /// Returns whether the pages of a segment are allocated as soon as it is mapped.
     pub(crate) fn prepages(&self, segment: Segment) -> bool {
         let [bss, stack, dynamic] = self.prepage;
         match segment {
@@ -96,12 +96,12 @@ impl Library {
     }
 }
 
-/// The value of a variable of the library, its name without what all start with.
+/// Returns the value of a variable of the library, named without the prefix.
 pub(super) fn variable(environment: &[Vec<u8>], name: &str) -> Option<String> {
     entry(environment, &format!("{PREFIX}{name}"))
 }
 
-/// The meaning of a variable's value; of another than the known words, a note, and that of the default, `fallback`.
+/// Returns the meaning of a variable's value; for an unknown value, adds a note and returns the default, `fallback`.
 pub(super) fn word<T: Copy>(
     words: &[(&str, T)],
     name: &str,
@@ -113,12 +113,12 @@ pub(super) fn word<T: Copy>(
     of(value).or_else(|| {
         let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
         let known = known.join(", ");
-        notes.push(format!("{PREFIX}{name}={value} is not known ({known}); {fallback} holds."));
+        notes.push(format!("{PREFIX}{name}={value} is not known ({known}); {fallback} is used."));
         of(fallback)
     })
 }
 
-/// `.bss:stack:dynamic`, each `demand` or `prepage`; anything else is the default.
+/// Parses `.bss:stack:dynamic`, each `demand` or `prepage`; anything else is the default.
 fn paging(value: &str, notes: &mut Vec<String>) -> [bool; 3] {
     let field = |text: &str| match text {
         "prepage" => Some(true),
@@ -128,18 +128,18 @@ fn paging(value: &str, notes: &mut Vec<String>) -> [bool; 3] {
     let fields: Option<Vec<bool>> = value.split(':').map(field).collect();
     fields.and_then(|fields| fields.try_into().ok()).unwrap_or_else(|| {
         notes.push(format!(
-            "{PREFIX}PAGING_POLICY={value} is not three times demand or prepage; prepage:demand:prepage holds."
+            "{PREFIX}PAGING_POLICY={value} is not three of demand or prepage; prepage:demand:prepage is used."
         ));
         PREPAGE
     })
 }
 
-/// The number that a variable gives; of anything else, a note.
+/// Returns the number that a variable sets; for anything else, adds a note.
 pub(super) fn number(name: &str, value: &str, range: RangeInclusive<u64>, notes: &mut Vec<String>) -> Option<u64> {
     let number = value.parse().ok().filter(|number| range.contains(number));
     if number.is_none() {
         let (least, most) = (range.start(), range.end());
-        notes.push(format!("{PREFIX}{name}={value} is no number from {least} to {most}; its default holds."));
+        notes.push(format!("{PREFIX}{name}={value} is not a number from {least} to {most}; its default is used."));
     }
     number
 }
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn without_variables_bss_and_dynamic_memory_are_taken_at_once_and_stacks_on_demand() {
+    fn by_default_bss_and_dynamic_memory_are_allocated_at_once_and_stacks_on_demand() {
         let library = library(&[]);
         assert_eq!(prepaged(&library), [true, true, false, true]);
         assert_eq!((library.page_type, library.stack, library.keeps_memory), (None, None, false));
@@ -165,44 +165,47 @@ mod tests {
     }
 
     #[test]
-    fn each_field_of_the_paging_policy_counts_for_its_segment_and_data_are_always_taken_at_once() {
+    fn each_field_of_the_paging_policy_applies_to_its_segment_and_data_are_always_allocated_at_once() {
         assert_eq!(prepaged(&library(&["PAGING_POLICY=demand:demand:demand"])), [true, false, false, false]);
         assert_eq!(prepaged(&library(&["PAGING_POLICY=demand:prepage:demand"])), [true, false, true, false]);
         assert_eq!(prepaged(&library(&["PAGING_POLICY=prepage:demand:demand"])), [true, true, false, false]);
     }
 
     #[test]
-    fn an_invalid_paging_policy_is_the_default_one_and_is_told() {
+    fn an_invalid_paging_policy_is_reported_and_the_default_used() {
         for value in ["demand", "demand:demand", "demand:demand:demand:demand", "Demand:demand:demand", "::", ""] {
             let library = library(&[&format!("PAGING_POLICY={value}")]);
             assert_eq!(prepaged(&library), [true, true, false, true], "{value}");
-            assert!(library.notes[0].contains("prepage:demand:prepage holds"), "{value}");
+            assert!(library.notes[0].contains("prepage:demand:prepage is used"), "{value}");
         }
     }
 
     #[test]
-    fn without_large_pages_no_other_variable_counts() {
+    fn without_large_pages_no_other_variable_has_an_effect() {
         let library = library(&["HPAGE_TYPE=none", "PAGING_POLICY=prepage:prepage:prepage", "ARENA_FREE=2"]);
         assert_eq!(prepaged(&library), [false; 4]);
         assert!(!library.keeps_memory);
     }
 
     #[test]
-    fn unknown_words_are_told_with_the_known_ones() {
+    fn unknown_values_are_reported_with_the_known_ones() {
         let library = library(&["HPAGE_TYPE=huge", "LPG_MODE=all", "ARENA_FREE=3"]);
         assert_eq!((library.page_type, library.stack), (Some(PageType::Large), Some(true)));
-        assert_eq!(library.notes[0], "XOS_MMM_L_HPAGE_TYPE=huge is not known (hugetlbfs, none, thp); hugetlbfs holds.");
+        assert_eq!(
+            library.notes[0],
+            "XOS_MMM_L_HPAGE_TYPE=huge is not known (hugetlbfs, none, thp); hugetlbfs is used."
+        );
         assert_eq!(library.notes.iter().filter(|note| note.contains("is not known")).count(), 3);
     }
 
     #[test]
-    fn colouring_is_told_to_have_no_effect() {
+    fn colouring_is_reported_to_have_no_effect() {
         assert!(library(&["COLORING=1"]).notes[0].contains("has no effect"));
         assert!(library(&["COLORING=2"]).notes[0].contains("from 0 to 1"));
     }
 
     #[test]
-    fn what_the_c_library_is_told_for_the_library_s_malloc_is_in_the_notes() {
+    fn the_variables_set_for_the_c_library_are_in_the_notes() {
         let notes = library(&["ARENA_FREE=1"]).notes;
         let told = "MALLOC_MMAP_THRESHOLD_=134217728, MALLOC_ARENA_MAX=1 in the environment";
         assert!(notes.len() == 1 && notes[0].contains(told), "{notes:?}");

@@ -1,11 +1,11 @@
-//! The `malloc` of the large-page library, as far as variables make GNU's C library do the same.
+//! Emulates the `malloc` of the large-page library as far as variables of GNU's C library can.
 //!
-//! A program brings its own `malloc`. When its environment has one of the library's variables about `malloc`, it gets
-//! those of the C library that have the same effect, for all that the library does, unless they are there already.
+//! A program brings its own `malloc`. If its environment has one of the library's variables about `malloc`, the C library's
+//! variables with the same effect are added for all of the library's behaviour, unless they are already set.
 
 use super::library::{PREFIX, PageType, number, variable, word};
 
-/// From this size on the library maps blocks (its default of `MALLOC_MMAP_THRESHOLD_`): 128 MiB.
+/// Size from which the library maps blocks (its default of `MALLOC_MMAP_THRESHOLD_`): 128 MiB.
 const MMAP_THRESHOLD: u64 = 128 << 20;
 const MIB: u64 = 1 << 20;
 
@@ -15,26 +15,26 @@ const TRIM: (&str, &str) = ("MALLOC_TRIM_THRESHOLD_", "glibc.malloc.trim_thresho
 const ARENAS: (&str, &str) = ("MALLOC_ARENA_MAX", "glibc.malloc.arena_max");
 const TOP_PAD: (&str, &str) = ("MALLOC_TOP_PAD_", "glibc.malloc.top_pad");
 
-/// What the environment says of the library's `malloc`.
+/// The settings of the library's `malloc` in the environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Malloc {
-    /// Memory once taken is never given back (`XOS_MMM_L_ARENA_FREE=2`).
+    /// Whether memory is never released once allocated (`XOS_MMM_L_ARENA_FREE=2`).
     pub keeps_memory: bool,
-    /// Each thread may have an arena of its own (`XOS_MMM_L_ARENA_LOCK_TYPE=0`).
+    /// Whether each thread may have its own arena (`XOS_MMM_L_ARENA_LOCK_TYPE=0`).
     own_arenas: bool,
-    /// Most arenas (`XOS_MMM_L_MAX_ARENA_NUM`).
+    /// Maximum number of arenas (`XOS_MMM_L_MAX_ARENA_NUM`).
     most_arenas: Option<u64>,
     /// Bytes by which a heap grows (`XOS_MMM_L_HEAP_SIZE_MB`).
     heap_bytes: Option<u64>,
-    /// One of its variables is there.
-    asked_for: bool,
+    /// Whether one of its variables is set.
+    is_configured: bool,
 }
 
 impl Malloc {
-    /// What the environment says; `notes` get what cannot be done as the library does it.
+    /// Reads the settings from the environment; adds to `notes` what cannot be done as the library does it.
     pub(super) fn of(environment: &[Vec<u8>], notes: &mut Vec<String>) -> Malloc {
-        let mut asked_for = false;
-        let mut value = |name: &str| variable(environment, name).inspect(|_| asked_for = true);
+        let mut is_configured = false;
+        let mut value = |name: &str| variable(environment, name).inspect(|_| is_configured = true);
         let keeps = value("ARENA_FREE").and_then(|v| word(&[("1", false), ("2", true)], "ARENA_FREE", &v, "1", notes));
         let locks = value("ARENA_LOCK_TYPE")
             .and_then(|v| word(&[("0", true), ("1", false)], "ARENA_LOCK_TYPE", &v, "1", notes));
@@ -45,14 +45,14 @@ impl Malloc {
         let heap = value("HEAP_SIZE_MB").and_then(|v| number("HEAP_SIZE_MB", &v, heaps, notes));
         for (name, given) in [("MAX_ARENA_NUM", most), ("HEAP_SIZE_MB", heap)] {
             if let Some(given) = given.filter(|_| !own_arenas) {
-                notes.push(format!("{PREFIX}{name}={given} counts only with {PREFIX}ARENA_LOCK_TYPE=0."));
+                notes.push(format!("{PREFIX}{name}={given} has an effect only with {PREFIX}ARENA_LOCK_TYPE=0."));
             }
         }
         if let Some(given) = value("FORCE_MMAP_THRESHOLD")
             && word(&[("0", false), ("1", true)], "FORCE_MMAP_THRESHOLD", &given, "0", notes) == Some(true)
         {
             notes.push(format!(
-                "{PREFIX}FORCE_MMAP_THRESHOLD=1: GNU's malloc still looks into its heap before it maps a block."
+                "{PREFIX}FORCE_MMAP_THRESHOLD=1: GNU's malloc still searches its heap before it maps a block."
             ));
         }
         let limit = |given: Option<u64>| given.filter(|_| own_arenas);
@@ -61,13 +61,13 @@ impl Malloc {
             own_arenas,
             most_arenas: limit(most),
             heap_bytes: limit(heap).map(|mib| mib * MIB),
-            asked_for,
+            is_configured,
         }
     }
 
-    /// The C library's variables for this behaviour, with their values.
+    /// Returns the C library's variables for this behaviour, with their values.
     fn variables(&self) -> Vec<((&'static str, &'static str), u64)> {
-        if !self.asked_for {
+        if !self.is_configured {
             return Vec::new();
         }
         let arenas = if self.own_arenas { self.most_arenas } else { Some(1) };
@@ -80,25 +80,25 @@ impl Malloc {
         all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
-    /// What a reader of the run's results should know of the C library's variables.
+    /// Returns what a reader of the run's results should know about the C library's variables.
     pub(super) fn notes(&self, environment: &[Vec<u8>]) -> Vec<String> {
         let (mut set, mut kept) = (Vec::new(), Vec::new());
         for (name, value) in self.variables() {
             match own(environment, name) {
-                Some(own) if own != format!("{}={value}", name.0) => kept.push(format!("{own} holds, not {value}.")),
+                Some(own) if own != format!("{}={value}", name.0) => kept.push(format!("{own} is used, not {value}.")),
                 _ => set.push(format!("{}={value}", name.0)),
             }
         }
         let set = (!set.is_empty()).then(|| {
             let set = set.join(", ");
-            format!("For the large-page library's malloc, GNU's C library is told {set} in the environment.")
+            format!("To emulate the large-page library's malloc, GNU's C library gets {set} in the environment.")
         });
         set.into_iter().chain(kept).collect()
     }
 }
 
-/// The environment of a program about to start: with the C library's variables for what it asks the large-page library
-/// for. `before` is that of the program that starts it, whose own such variables are not meant for it.
+/// Returns the environment for a program about to start, with the C library's variables for what it requests from the large-page
+/// library. `before` is the environment of the calling program, whose own such variables are removed.
 pub(crate) fn translated(environment: Vec<Vec<u8>>, before: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let inherited = entries(before);
     let mut environment: Vec<_> = environment.into_iter().filter(|entry| !inherited.contains(entry)).collect();
@@ -108,7 +108,7 @@ pub(crate) fn translated(environment: Vec<Vec<u8>>, before: &[Vec<u8>]) -> Vec<V
     environment
 }
 
-/// The entries that [`translated`] adds to an environment, or has added to it.
+/// Returns the entries that [`translated`] adds to an environment, or has added.
 fn entries(environment: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let page_type = PageType::of(environment, &mut Vec::new());
     if !matches!(page_type, None | Some(PageType::Large)) {
@@ -122,14 +122,14 @@ fn entries(environment: &[Vec<u8>]) -> Vec<Vec<u8>> {
     added.collect()
 }
 
-/// What the environment itself says about a variable of the C library.
+/// Returns the environment's own setting of a variable of the C library.
 fn own(environment: &[Vec<u8>], (name, tunable): (&str, &str)) -> Option<String> {
     let tunables = entry(environment, "GLIBC_TUNABLES").filter(|t| t.split(':').any(|t| t.starts_with(tunable)));
     let tunables = tunables.map(|text| format!("GLIBC_TUNABLES={text}"));
     tunables.or_else(|| entry(environment, name).map(|value| format!("{name}={value}")))
 }
 
-/// The value of an entry of the environment.
+/// Returns the value of an entry of the environment.
 pub(super) fn entry(environment: &[Vec<u8>], name: &str) -> Option<String> {
     let value = |entry: &Vec<u8>| Some(entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?.to_vec());
     environment.iter().find_map(value).map(|value| String::from_utf8_lossy(&value).into_owned())
@@ -143,7 +143,7 @@ mod tests {
         entries.iter().map(|entry| entry.as_bytes().to_vec()).collect()
     }
 
-    /// The entries that are added to those of a program.
+    /// Returns the entries that are added to those of a program.
     fn added(environment: &[&str]) -> Vec<String> {
         let all = translated(words(environment), &[]);
         assert_eq!(all[..environment.len()], words(environment), "its own stay");
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn one_variable_brings_the_whole_of_the_library_s_malloc_with_one_arena_by_default() {
+    fn one_variable_enables_the_complete_emulation_with_one_arena_by_default() {
         assert_eq!(added(&["XOS_MMM_L_ARENA_FREE=1"]), [BLOCKS, "MALLOC_ARENA_MAX=1"]);
         let keeps = "MALLOC_TRIM_THRESHOLD_=18446744073709551615";
         assert_eq!(added(&["XOS_MMM_L_ARENA_FREE=2"]), [BLOCKS, keeps, "MALLOC_ARENA_MAX=1"]);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn arenas_of_threads_have_their_number_and_growth_when_locks_are_for_speed() {
+    fn number_and_growth_of_arenas_apply_when_each_thread_has_its_own() {
         let (speed, number, growth) =
             ("XOS_MMM_L_ARENA_LOCK_TYPE=0", "XOS_MMM_L_MAX_ARENA_NUM=3", "XOS_MMM_L_HEAP_SIZE_MB=512");
         assert_eq!(added(&[speed]), [BLOCKS]);
@@ -176,22 +176,22 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_tells_the_c_library_holds_and_is_told() {
+    fn the_users_own_settings_of_the_c_library_take_precedence_and_are_reported() {
         let own = ["XOS_MMM_L_ARENA_FREE=1", "MALLOC_ARENA_MAX=4", "GLIBC_TUNABLES=a=1:glibc.malloc.mmap_threshold=9"];
         assert!(added(&own).is_empty());
         let environment = words(&own);
         let notes = Malloc::of(&environment, &mut Vec::new()).notes(&environment);
-        let tunables = "GLIBC_TUNABLES=a=1:glibc.malloc.mmap_threshold=9 holds, not 134217728.";
-        assert_eq!(notes, [tunables, "MALLOC_ARENA_MAX=4 holds, not 1."]);
+        let tunables = "GLIBC_TUNABLES=a=1:glibc.malloc.mmap_threshold=9 is used, not 134217728.";
+        assert_eq!(notes, [tunables, "MALLOC_ARENA_MAX=4 is used, not 1."]);
     }
 
     #[test]
-    fn without_large_pages_the_library_s_malloc_is_not_there() {
+    fn without_large_pages_malloc_is_not_emulated() {
         assert!(added(&["XOS_MMM_L_HPAGE_TYPE=none", "XOS_MMM_L_ARENA_FREE=2"]).is_empty());
     }
 
     #[test]
-    fn a_program_that_another_one_starts_is_translated_for_anew() {
+    fn variables_are_translated_again_for_a_child_program() {
         let before = translated(words(&["XOS_MMM_L_ARENA_FREE=2"]), &[]);
         let after: Vec<_> = before
             .iter()
@@ -203,13 +203,16 @@ mod tests {
     }
 
     #[test]
-    fn numbers_out_of_range_are_told_with_the_range_and_have_no_effect() {
+    fn numbers_out_of_range_are_reported_and_have_no_effect() {
         let mut notes = Vec::new();
         let environment =
             words(&["XOS_MMM_L_ARENA_LOCK_TYPE=0", "XOS_MMM_L_MAX_ARENA_NUM=0", "XOS_MMM_L_HEAP_SIZE_MB=9"]);
         let malloc = Malloc::of(&environment, &mut notes);
         assert_eq!((malloc.most_arenas, malloc.heap_bytes), (None, None));
-        assert_eq!(notes[0], "XOS_MMM_L_MAX_ARENA_NUM=0 is no number from 1 to 2147483647; its default holds.");
-        assert_eq!(notes[1], "XOS_MMM_L_HEAP_SIZE_MB=9 is no number from 256 to 17592186044415; its default holds.");
+        assert_eq!(notes[0], "XOS_MMM_L_MAX_ARENA_NUM=0 is not a number from 1 to 2147483647; its default is used.");
+        assert_eq!(
+            notes[1],
+            "XOS_MMM_L_HEAP_SIZE_MB=9 is not a number from 256 to 17592186044415; its default is used."
+        );
     }
 }

@@ -1,9 +1,9 @@
-//! Pages of a process: their sizes, when they are taken, and on which memory nodes they are.
+//! Pages of a process: their sizes, when they are allocated, and on which memory nodes.
 //!
-//! `fxscope_guestmem::Memory` backs what a program touches in units of its own and knows nothing of this. Here is what
-//! the modelled system would do: [`Plan`] says which page size each segment has and which segments are *prepaged*,
-//! taken as a whole when they are mapped; all others are taken page by page when they are touched first. Which pages
-//! are resident, and where, follows from that, from the memory policies, and from the first touches that `Memory` records.
+//! `fxscope_guestmem::Memory` backs what a program touches in fixed units and knows nothing of this. This module does what the
+//! modelled system would do: [`Plan`] determines the page size of each segment and which segments are *prepaged*, that is,
+//! allocated as a whole when they are mapped; all others are allocated page by page on first touch. Which pages are resident, and
+//! where, follows from that, from the memory policies, and from the first touches that `Memory` records.
 
 mod library;
 mod malloc;
@@ -42,29 +42,29 @@ use usage::Usage;
 pub struct PageSizes {
     /// Pages without the large-page library.
     pub normal: u64,
-    /// Pages that the library takes.
+    /// Pages that the library allocates.
     pub large: u64,
-    /// The size of each segment when the program's environment says nothing; `normal` for those that are missing.
+    /// The size of each segment unless the program's environment sets another; `normal` for missing ones.
     pub segments: BTreeMap<Segment, u64>,
-    /// Segments whose size holds whatever the environment says.
+    /// Segments whose size the environment does not change.
     pub fixed: Vec<Segment>,
 }
 
 impl PageSizes {
-    /// Pages of one size for everything.
+    /// Returns the same page size for everything.
     #[must_use]
     pub fn all(bytes: u64) -> PageSizes {
         PageSizes { normal: bytes, large: bytes, segments: BTreeMap::new(), fixed: Vec::new() }
     }
 
-    /// Bytes of a transparent huge page: what the first table level spans that can hold one.
+    /// Returns the size of a transparent huge page: the span of the first table level that can hold one.
     #[must_use]
     pub fn transparent(&self) -> u64 {
         self.normal * (self.normal / 8)
     }
 }
 
-/// On which nodes a program's memory is to be, as numactl(8) sets it up.
+/// The nodes for a program's memory, as set up by numactl(8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum MemoryPolicy {
     /// On the node of the processor that touches it first.
@@ -93,20 +93,20 @@ pub struct PageSpan {
     pub range: Range<u64>,
     /// Log2 of the page size.
     pub shift: u32,
-    /// Where its pages come to be, or are.
+    /// Where its pages are, or will be.
     pub placement: Placement,
-    /// Grows whenever pages of it are moved to another node.
+    /// Increases whenever some of its pages are moved to another node.
     pub moved: u32,
 }
 
-/// Work of the system on pages, which costs time.
+/// Work of the system on pages, which takes time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct MemoryWork {
-    /// Pages taken because they were touched.
+    /// Pages allocated on touch.
     pub faults: u64,
     /// Bytes of pages cleared for the program.
     pub cleared_bytes: u64,
-    /// Bytes of pages given back.
+    /// Bytes of released pages.
     pub freed_bytes: u64,
     /// Pages moved to other nodes.
     pub moved: u64,
@@ -114,7 +114,7 @@ pub struct MemoryWork {
     pub moved_bytes: u64,
 }
 
-/// How pages of a process are chosen: from the machine and from the program's environment, once for each program.
+/// How pages of a process are chosen: from the machine and the program's environment, once per program.
 #[derive(Clone, Serialize, Deserialize)]
 struct Plan {
     sizes: PageSizes,
@@ -122,7 +122,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// Bytes of the pages of a segment.
+    /// Returns the page size of a segment in bytes.
     fn page_bytes(&self, segment: Segment) -> u64 {
         let sizes = &self.sizes;
         let default = sizes.segments.get(&segment).copied().unwrap_or(sizes.normal);
@@ -139,7 +139,7 @@ impl Plan {
         large.map_or(default, |large| if large { sizes.large } else { sizes.normal })
     }
 
-    /// The parts of a region that have pages of one size, with its log2: transparent huge pages lie where they fit.
+    /// Returns the parts of a region with pages of one size, with its log2: transparent huge pages are used where they fit.
     fn parts(&self, region: &Region) -> Vec<(Range<u64>, u32)> {
         let shift = self.page_bytes(region.segment).trailing_zeros();
         let whole = region.start..region.end;
@@ -156,26 +156,26 @@ impl Plan {
     }
 }
 
-/// Pages that have been taken.
+/// Allocated pages.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Resident {
     segment: Segment,
     shift: u32,
     placement: Placement,
-    /// They were not placed by a first touch, so the memory model cannot know where they are.
+    /// Whether they were placed other than by a first touch, so that the memory model cannot know where they are.
     placed: bool,
-    /// The number of the last move that they took part in, counted from 1; 0: none.
+    /// The number of the last move that included them, counted from 1; 0: none.
     moved: u32,
 }
 
-/// Who maps or touches memory: the policy of the thread, and the node of its processor.
+/// The policy of the thread that maps or touches memory, and the node of its processor.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Toucher {
     pub policy: Policy,
     pub node: u32,
 }
 
-/// What the page spans of a process follow from: they are the same while it is.
+/// A state from which page spans follow: while it is equal, so are they.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct PageView {
     generation: u64,
@@ -184,7 +184,7 @@ pub struct PageView {
 }
 
 impl PageView {
-    /// Whether the views differ at most in who looks: in the policy and the node of the thread.
+    /// Returns whether the views differ at most in the thread's policy and node.
     #[must_use]
     pub fn is_of_the_same_time(&self, other: &PageView) -> bool {
         (self.generation, self.version) == (other.generation, other.version)
@@ -195,7 +195,7 @@ impl PageView {
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Pages {
     plan: Plan,
-    /// Ranges with other pages than their segments.
+    /// Ranges whose pages differ from those of their segments.
     own: RangeMap<Own>,
     sites: Sites,
     /// Policies of ranges.
@@ -203,19 +203,19 @@ pub(crate) struct Pages {
     resident: RangeMap<Resident>,
     usage: Usage,
     work: MemoryWork,
-    /// Bytes given back by the program and kept for it (`XOS_MMM_L_ARENA_FREE=2`).
+    /// Bytes that the program released but that are kept for it (`XOS_MMM_L_ARENA_FREE=2`).
     kept_bytes: u64,
-    /// Bytes of memory that the machine has.
+    /// Memory of the machine in bytes.
     memory_bytes: u64,
-    /// How often the program has asked for pages to be moved.
+    /// How often the program has requested moves of pages.
     moves: u32,
     version: u64,
-    /// How often another thread came to run, with another policy or where its policy has other effects.
+    /// How often a thread with another policy, or on a node where its policy has other effects, began to run.
     toucher_changes: u64,
 }
 
 impl Pages {
-    /// Of a process without memory, whose program has this environment.
+    /// Returns the pages of a process without memory, whose program has this environment.
     pub(crate) fn new(sizes: &PageSizes, environment: &[Vec<u8>], memory_bytes: u64) -> Pages {
         Pages {
             plan: Plan { sizes: sizes.clone(), library: Library::of(environment) },
@@ -233,8 +233,8 @@ impl Pages {
         }
     }
 
-    /// The program that has just been loaded into `mem` starts: segments to be prepaged are taken. What the system
-    /// does until the program's first instruction is not counted as work.
+    /// Starts the program just loaded into `mem`: allocates prepaged segments. What the system does before the program's first
+    /// instruction is not counted as work.
     pub(crate) fn start(&mut self, mem: &mut Memory, who: Toucher) {
         let regions: Vec<Region> = mem.regions().copied().collect();
         for region in &regions {
@@ -244,7 +244,7 @@ impl Pages {
         self.work = MemoryWork::default();
     }
 
-    /// Another program, with this environment, takes the place of the one that ran.
+    /// Replaces the running program by another one with this environment.
     pub(crate) fn restart(&mut self, sizes: &PageSizes, environment: &[Vec<u8>]) {
         self.note_use();
         let fresh = Pages::new(sizes, environment, self.memory_bytes);
@@ -254,42 +254,42 @@ impl Pages {
         *self = Pages { usage, version, toucher_changes, sites, work: self.work, moves: self.moves, ..fresh };
     }
 
-    /// What a child starts with: the same pages (`shares`), or none yet.
+    /// Returns the initial pages of a child: the same pages (`shares`), or none.
     pub(crate) fn fork(&self, shares: bool) -> Pages {
         let fork = Pages { work: MemoryWork::default(), usage: Usage::default(), kept_bytes: 0, ..self.clone() };
         let (policies, resident, own) = (RangeMap::default(), RangeMap::default(), RangeMap::default());
         if shares { fork } else { Pages { policies, resident, own, ..fork } }
     }
 
-    /// A number that changes when [`Pages::spans`] may.
+    /// Returns a number that changes whenever [`Pages::spans`] may have changed.
     pub(crate) fn version(&self) -> u64 {
         self.version + self.toucher_changes
     }
 
-    /// What [`Pages::spans`] of `mem` follow from for `who`.
+    /// Returns the state from which [`Pages::spans`] of `mem` follow for `who`.
     pub(crate) fn view(&self, mem: &Memory, who: Toucher) -> PageView {
         PageView { generation: mem.generation(), version: self.version, who }
     }
 
-    /// `who` runs now, with another policy or elsewhere than `before`.
+    /// Records that `who` runs now instead of `before`, with another policy or elsewhere.
     pub(crate) fn toucher_changed(&mut self, before: Toucher, who: Toucher) {
         let mut policies = self.policies.iter().map(|(_, policy)| policy).chain([who.policy]);
         let matters = before.policy != who.policy || policies.any(Policy::depends_on_node);
         self.toucher_changes += u64::from(matters);
     }
 
-    /// Bytes of the pages of a segment.
+    /// Returns the page size of a segment in bytes.
     pub(crate) fn page_bytes(&self, segment: Segment) -> u64 {
         self.plan.page_bytes(segment)
     }
 
-    /// Where the heap starts behind a program that ends at `end`: on a page of its own.
+    /// Returns the start of the heap of a program that ends at `end`: a separate page.
     pub(crate) fn heap_start(&self, end: u64) -> u64 {
         end.next_multiple_of(self.page_bytes(Segment::Heap).max(PAGE))
     }
 
-    /// On what a mapping of `len` bytes, with pages of its own or those of its segment, starts: on a page, if it fills
-    /// one. Transparent huge pages lie where they fit.
+    /// Returns the alignment of a mapping of `len` bytes, with its own pages or those of its segment: a page, if it fills one.
+    /// Transparent huge pages are used where they fit.
     pub(crate) fn alignment(&self, segment: Segment, own: Option<MappingPages>, len: u64) -> u64 {
         let bytes = match own {
             None => self.page_bytes(segment),
@@ -299,24 +299,25 @@ impl Pages {
         if len >= bytes { bytes.max(PAGE) } else { PAGE }
     }
 
-    /// What a reader of results should know of the environment.
+    /// Returns what a reader of results should know about the environment.
     pub(crate) fn notes(&self) -> &[String] {
         &self.plan.library.notes
     }
 
-    /// Takes what was done since the last call.
+    /// Takes the work done since the last call.
     pub(crate) fn take_work(&mut self) -> MemoryWork {
         std::mem::take(&mut self.work)
     }
 
-    /// Whether anything was done since then.
+    /// Returns whether there is any.
     pub(crate) fn has_work(&self) -> bool {
         self.work != MemoryWork::default()
     }
 
-    // ---- what happens to memory -----------------------------------------------------------------
+    // ---- changes of memory -----------------------------------------------------------------------
 
-    /// A region was mapped, or a reserved one became writable: if its segment is prepaged, its pages are taken now.
+    /// Records that a region was mapped, or that a reserved one became writable: if its segment is prepaged, its pages are
+    /// allocated now.
     pub(crate) fn mapped(&mut self, region: &Region, who: Toucher) {
         self.version += 1;
         if !self.plan.library.prepages(region.segment) || !region.prot.write {
@@ -324,7 +325,7 @@ impl Pages {
         }
         for (range, Own { shift, .. }) in self.parts(region).into_iter().filter(|(_, own)| !own.on_demand) {
             for (range, policy) in self.by_policy(range, who) {
-                // What does not fit is left to be taken on demand.
+                // What does not fit is left to be allocated on demand.
                 if self.resident_bytes() + (range.end - range.start) > self.memory_bytes {
                     return;
                 }
@@ -338,7 +339,7 @@ impl Pages {
         }
     }
 
-    /// Pages of `[start, end)` have been given back.
+    /// Records that `[start, end)` has been unmapped.
     pub(crate) fn unmapped(&mut self, range: Range<u64>) {
         self.discarded(range.clone());
         self.own.remove(range.clone());
@@ -346,7 +347,7 @@ impl Pages {
         self.policies.remove(range);
     }
 
-    /// Pages of a range have been given back, which stays mapped.
+    /// Records that the pages of a range have been released; it stays mapped.
     pub(crate) fn discarded(&mut self, range: Range<u64>) {
         self.note_use();
         self.version += 1;
@@ -365,7 +366,7 @@ impl Pages {
         self.resident.remove(range);
     }
 
-    /// Memory was moved to other addresses, with its pages.
+    /// Records that memory was moved to other addresses, with its pages.
     pub(crate) fn moved(&mut self, from: u64, len: u64, to: u64) {
         self.version += 1;
         self.policies.move_range(from, len, to);
@@ -374,7 +375,7 @@ impl Pages {
         self.resident.move_range(from, len, to);
     }
 
-    /// Takes over which pages were touched first since the last call, all by `who`.
+    /// Records the pages that were touched first since the last call, all by `who`.
     pub(crate) fn touched(&mut self, mem: &mut Memory, who: Toucher) {
         for page in mem.take_fresh() {
             let Some(&region) = mem.region_at(page) else { continue };
@@ -392,7 +393,7 @@ impl Pages {
         }
     }
 
-    /// Makes what is not yet resident of a range resident; the number of pages that had to be cleared for it.
+    /// Makes the rest of a range resident; returns the number of pages that had to be cleared.
     fn take(&mut self, range: Range<u64>, resident: Resident) -> u64 {
         let mut taken = 0;
         for gap in self.resident.gaps(range) {
@@ -410,7 +411,7 @@ impl Pages {
         taken
     }
 
-    /// The pages of a range of which no other part is resident.
+    /// Returns the number of pages of a range of which no part is resident.
     fn new_pages(&self, range: &Range<u64>, shift: u32) -> u64 {
         let (start, end) = (range.start >> shift << shift, range.end.next_multiple_of(1 << shift));
         let is_there = |range: Range<u64>| self.resident.within(range).any(|(_, r)| r.shift == shift);
@@ -421,12 +422,12 @@ impl Pages {
 
     // ---- policies ---------------------------------------------------------------------------------
 
-    /// The policy of an address, if it has one of its own.
+    /// Returns the policy of an address, if it has one.
     pub(crate) fn policy_at(&self, address: u64) -> Option<Policy> {
         self.policies.at(address)
     }
 
-    /// Gives a range a policy; [`Policy::default`] takes it away.
+    /// Sets the policy of a range; [`Policy::default`] removes it.
     pub(crate) fn set_policy(&mut self, range: Range<u64>, policy: Policy) {
         self.version += 1;
         if policy == Policy::default() {
@@ -436,20 +437,20 @@ impl Pages {
         }
     }
 
-    /// Whether all resident pages of a range are on nodes that the policy permits.
+    /// Returns whether all resident pages of a range are on nodes that the policy permits.
     pub(crate) fn obeys(&self, range: Range<u64>, policy: Policy) -> bool {
         let nodes =
             |(range, resident): (Range<u64>, Resident)| usage::nodes(&range, resident.shift, resident.placement);
         self.resident.within(range).flat_map(nodes).all(|(node, _)| policy.permits(node))
     }
 
-    /// The program asks for pages to be moved: all that follow belong to one move.
+    /// Begins a move of pages that the program requests: all following migrations belong to it.
     pub(crate) fn begin_move(&mut self) {
         self.moves += 1;
     }
 
-    /// Moves the resident pages that a range reaches into: `to` says where, from a page's address, log2 of its size and
-    /// its node.
+    /// Moves the resident pages that overlap a range: `to` returns the new node, from a page's address, log2 of its size and its
+    /// node.
     pub(crate) fn migrate(&mut self, range: Range<u64>, to: impl Fn(u64, u32, u32) -> u32) {
         let shift = |address| self.resident.at(address).map_or(0, |resident| resident.shift);
         let (first, last) = (shift(range.start), shift(range.end - 1));
@@ -478,13 +479,13 @@ impl Pages {
         }
     }
 
-    /// The node of a resident page.
+    /// Returns the node of a resident page.
     pub(crate) fn node_at(&self, address: u64) -> Option<u32> {
         let resident = self.resident.at(address)?;
         Some(resident.placement.node(address, resident.shift, 0))
     }
 
-    /// The parts of a range with one policy each, that of the thread where there is no other.
+    /// Returns the parts of a range with one policy each; the thread's if there is no other.
     fn by_policy(&self, range: Range<u64>, who: Toucher) -> Vec<(Range<u64>, Policy)> {
         let mut parts: Vec<_> = self.policies.within(range.clone()).collect();
         parts.extend(self.policies.gaps(range).into_iter().map(|gap| (gap, who.policy)));
@@ -492,10 +493,10 @@ impl Pages {
         parts
     }
 
-    // ---- what others want to know -----------------------------------------------------------------
+    // ---- queries ----------------------------------------------------------------------------------
 
-    /// The address space as pages, lowest address first: where those are that a first touch did not place, and where
-    /// all others come to be when `who` touches them.
+    /// Returns the address space as pages, lowest address first: where those are that a first touch did not place, and where all
+    /// others will be when `who` touches them.
     pub(crate) fn spans(&self, mem: &Memory, who: Toucher) -> Vec<PageSpan> {
         let mut spans: Vec<PageSpan> = Vec::new();
         for region in mem.regions() {
@@ -514,12 +515,12 @@ impl Pages {
         spans
     }
 
-    /// Bytes of resident pages.
+    /// Returns the bytes of resident pages.
     pub(crate) fn resident_bytes(&self) -> u64 {
         self.resident.iter().map(|(range, r)| pages(&range, r.shift) << r.shift).sum()
     }
 
-    /// What of a range is resident: pages by node, and bytes.
+    /// Returns the resident part of a range: pages by node, and bytes.
     pub(crate) fn resident_in(&self, range: Range<u64>) -> (BTreeMap<u32, u64>, u64) {
         let (mut counts, mut bytes) = (BTreeMap::new(), 0);
         for (run, resident) in self.resident.within(range) {
@@ -531,7 +532,7 @@ impl Pages {
         (counts, bytes)
     }
 
-    /// Bytes of the resident pages on a node, and how many of them have `size` bytes.
+    /// Returns the bytes of resident pages on a node, and how many of the pages have `size` bytes.
     pub(crate) fn on_node(&self, node: u32, size: u64) -> (u64, u64) {
         let (mut bytes, mut of_size) = (0, 0);
         for (range, resident) in self.resident.iter() {
@@ -543,26 +544,26 @@ impl Pages {
         (bytes, of_size)
     }
 
-    /// Resident pages of one size.
+    /// Returns the number of resident pages of one size.
     pub(crate) fn resident_of_size(&self, bytes: u64) -> u64 {
         let of_size = |&(_, resident): &(Range<u64>, Resident)| 1u64 << resident.shift == bytes;
         self.resident.iter().filter(of_size).map(|(range, resident)| pages(&range, resident.shift)).sum()
     }
 
-    /// Takes over how much memory is in use, before some of it is given back.
+    /// Records how much memory is in use, before some of it is released.
     pub(crate) fn note_use(&mut self) {
         let runs = self.resident.iter().map(|(range, r)| (range, r.segment, r.shift, r.placement));
         self.usage.note(runs);
     }
 
-    /// The most pages that were in use, by segment, size and node.
+    /// Returns the maximum number of pages in use, by segment, size and node.
     pub(crate) fn page_use(&mut self) -> Vec<PageUse> {
         self.note_use();
         self.usage.list()
     }
 }
 
-/// One entry for each segment, size and node.
+/// Merges entries of the same segment, size and node.
 pub(crate) fn add_up(all: Vec<PageUse>) -> Vec<PageUse> {
     let mut sums: BTreeMap<(Segment, u64, u32), PageUse> = BTreeMap::new();
     for part in all {
@@ -574,7 +575,7 @@ pub(crate) fn add_up(all: Vec<PageUse>) -> Vec<PageUse> {
     sums.into_values().collect()
 }
 
-/// The number of pages that a range reaches into.
+/// Returns the number of pages that overlap a range.
 fn pages(range: &Range<u64>, shift: u32) -> u64 {
     if range.is_empty() { 0 } else { ((range.end - 1) >> shift) - (range.start >> shift) + 1 }
 }

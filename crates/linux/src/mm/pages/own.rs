@@ -1,5 +1,5 @@
-//! Ranges with pages of their own, whatever their segment has: mappings by calls that a run names, and what a program
-//! asks for itself (`MAP_HUGETLB`, `MADV_HUGEPAGE`).
+//! Ranges whose pages differ from those of their segment: mappings by calls that a run names, and those that a program requests
+//! (`MAP_HUGETLB`, `MADV_HUGEPAGE`).
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Pages;
 
-/// What pages a mapping is to have.
+/// The pages that a mapping must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum MappingPages {
     /// Pages of this many bytes, a power of two.
@@ -24,18 +24,18 @@ pub enum MappingPages {
 pub(super) struct Own {
     /// Log2 of their size.
     pub shift: u32,
-    /// They are never taken before they are touched.
+    /// Whether they are never allocated before they are touched.
     pub on_demand: bool,
 }
 
-/// Whole pages of `huge` bytes in a range.
+/// Returns the whole pages of `huge` bytes in a range.
 fn whole(range: &Range<u64>, huge: u64) -> Range<u64> {
     let (first, last) = (range.start.next_multiple_of(huge), range.end / huge * huge);
     first..last.max(first)
 }
 
 impl Pages {
-    /// The parts of a region that have pages of one size.
+    /// Returns the parts of a region with pages of one size.
     pub(super) fn parts(&self, region: &Region) -> Vec<(Range<u64>, Own)> {
         let mut parts: Vec<(Range<u64>, Own)> = self.own.within(region.start..region.end).collect();
         for gap in self.own.gaps(region.start..region.end) {
@@ -47,13 +47,13 @@ impl Pages {
         parts
     }
 
-    /// Bytes of the page that an address of a region has.
+    /// Returns the bytes of the page at an address of a region.
     pub(crate) fn page_bytes_at(&self, region: &Region, address: u64) -> u64 {
         let part = self.parts(region).into_iter().find(|(range, _)| range.contains(&address));
         part.map_or_else(|| self.page_bytes(region.segment), |(_, own)| 1 << own.shift)
     }
 
-    /// A new mapping gets pages of its own; `on_demand`: which are not taken before they are touched.
+    /// Gives a new mapping its own pages; `on_demand`: they are not allocated before they are touched.
     pub(crate) fn give(&mut self, range: Range<u64>, pages: MappingPages, on_demand: bool) {
         self.version += 1;
         match pages {
@@ -69,13 +69,14 @@ impl Pages {
         }
     }
 
-    /// The pages that a mapping at an address has of its own, and whether on demand; and the number of the call that made it.
-    pub(crate) fn asked_at(&self, address: u64) -> (Option<(MappingPages, bool)>, Option<u32>) {
+    /// Returns the pages requested for the mapping at an address, whether they are on demand, and the number of the call that
+    /// made it.
+    pub(crate) fn requested_at(&self, address: u64) -> (Option<(MappingPages, bool)>, Option<u32>) {
         let pages = self.own.at(address).map(|own| (MappingPages::Size(1 << own.shift), own.on_demand));
         (pages, self.sites.of.at(address))
     }
 
-    /// `madvise(MADV_HUGEPAGE)`: transparent huge pages where whole ones fit into the mappings of a range and nothing has
+    /// `madvise(MADV_HUGEPAGE)`: uses transparent huge pages where whole ones fit into the mappings of a range and nothing has
     /// been touched yet.
     pub(crate) fn advise_huge(&mut self, mem: &Memory, range: Range<u64>) -> Result<(), Errno> {
         let huge = self.plan.sizes.transparent();
@@ -92,7 +93,7 @@ impl Pages {
         })
     }
 
-    /// `madvise(MADV_NOHUGEPAGE)`: no more transparent huge pages in a range than have been taken.
+    /// `madvise(MADV_NOHUGEPAGE)`: uses no further transparent huge pages in a range.
     pub(crate) fn advise_no_huge(&mut self, mem: &Memory, range: Range<u64>) -> Result<(), Errno> {
         let own = Own { shift: self.plan.sizes.normal.trailing_zeros(), on_demand: true };
         self.advised(mem, range, |pages, part| {
@@ -102,7 +103,7 @@ impl Pages {
         })
     }
 
-    /// Advice about the anonymous private mappings of a range. Pages of hugetlbfs take none, as under Linux.
+    /// Applies advice to the anonymous private mappings of a range. hugetlbfs pages ignore it, as under Linux.
     fn advised(
         &mut self,
         mem: &Memory,

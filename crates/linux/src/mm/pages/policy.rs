@@ -1,4 +1,4 @@
-//! Memory policies: on which nodes the pages of a thread or of a range are to be (set_mempolicy(2), mbind(2)).
+//! Memory policies: the nodes for the pages of a thread or of a range (set_mempolicy(2), mbind(2)).
 
 use std::fmt;
 
@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 /// Memory nodes as a bit mask over their numbers.
 pub type NodeMask = u64;
 
-/// Where the pages of a range come to be.
+/// Where the pages of a range are placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Placement {
-    /// On the node of the processor that touches a page first.
+    /// On the node of the processor that first touches a page.
     FirstTouch,
     /// On this node.
     Node(u32),
-    /// On these nodes in turn: page number `n` (its address divided by the size of pages) is on the node with the
-    /// place `n` modulo their count among them.
+    /// On these nodes in turn: page number `n` (its address divided by the page size) is on the node with index `n` modulo their
+    /// number.
     Interleave(NodeMask),
 }
 
 impl Placement {
-    /// The node of the page at `address` when a processor of node `own` touches it first; pages have `1 << shift` bytes.
+    /// Returns the node of the page at `address` if a processor of node `own` touches it first; pages have `1 << shift` bytes.
     #[must_use]
     pub fn node(self, address: u64, shift: u32, own: u32) -> u32 {
         match self {
@@ -32,7 +32,7 @@ impl Placement {
     }
 }
 
-/// The node with place `n`, counted from 0, among those of a mask.
+/// Returns the node with index `n`, counted from 0, in a mask.
 fn nth(mask: NodeMask, n: u64) -> u32 {
     (0..64).filter(|node| mask >> node & 1 != 0).nth(n as usize).unwrap_or(0)
 }
@@ -62,7 +62,7 @@ impl Mode {
     ];
 }
 
-/// Flags that come with a mode (Linux `mempolicy.h`).
+/// Flags in addition to a mode (Linux `mempolicy.h`).
 mod flag {
     pub const NUMA_BALANCING: u64 = 0x2000;
     pub const RELATIVE: u64 = 0x4000;
@@ -74,26 +74,26 @@ mod flag {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Policy {
     pub mode: Mode,
-    /// [`flag`]s that were given with the mode.
+    /// [`flag`]s given with the mode.
     flags: u64,
-    /// The nodes as they were given, which is what the program is told again.
+    /// The nodes as given, which the program can read back.
     given: NodeMask,
-    /// The nodes of the machine that it is about.
+    /// The nodes of the machine that it selects.
     nodes: NodeMask,
 }
 
 impl Policy {
-    /// Takes memory only from these nodes of the machine.
+    /// Allocates only on these nodes of the machine.
     pub(crate) fn bind(nodes: NodeMask) -> Policy {
         Policy { mode: Mode::Bind, flags: 0, given: nodes, nodes }
     }
 
-    /// Takes pages from these nodes of the machine in turn.
+    /// Interleaves pages over these nodes of the machine.
     pub(crate) fn interleave(nodes: NodeMask) -> Policy {
         Policy { mode: Mode::Interleave, ..Policy::bind(nodes) }
     }
 
-    /// The policy with a mode and flags as system calls pass them, on the nodes `given`, of which the machine has
+    /// Returns the policy with a mode and flags as passed to system calls, on the nodes `given`, of which the machine has
     /// `machine`.
     pub(crate) fn new(mode: u64, given: NodeMask, machine: NodeMask) -> Result<Policy, Errno> {
         let flags = mode & flag::ALL;
@@ -118,22 +118,22 @@ impl Policy {
         }
     }
 
-    /// Mode and flags as `get_mempolicy` gives them.
+    /// Returns mode and flags for `get_mempolicy`.
     pub(crate) fn word(self) -> u32 {
         (self.mode as u64 | self.flags) as u32
     }
 
-    /// The nodes as `get_mempolicy` gives them.
-    pub(crate) fn told_nodes(self) -> NodeMask {
+    /// Returns the nodes for `get_mempolicy`.
+    pub(crate) fn reported_nodes(self) -> NodeMask {
         if self.flags & (flag::RELATIVE | flag::STATIC) != 0 { self.given } else { self.nodes }
     }
 
-    /// The node that the thread's next interleaved page goes to, if it interleaves.
+    /// Returns the node of the thread's next interleaved page, if it interleaves.
     pub(crate) fn next_interleaved(self) -> Option<u32> {
         matches!(self.mode, Mode::Interleave | Mode::WeightedInterleave).then(|| self.nodes.trailing_zeros())
     }
 
-    /// Where pages go that a processor of node `own` touches first.
+    /// Returns the placement of pages first touched by a processor of node `own`.
     pub(crate) fn placement(self, own: u32) -> Placement {
         match self.mode {
             Mode::Default | Mode::Local => Placement::FirstTouch,
@@ -145,12 +145,12 @@ impl Policy {
         }
     }
 
-    /// Whether pages go elsewhere when a processor of another node touches them, though the policy names nodes.
+    /// Returns whether placement depends on the node of the touching processor although the policy names nodes.
     pub(crate) fn depends_on_node(self) -> bool {
         matches!(self.mode, Mode::Bind | Mode::PreferredMany)
     }
 
-    /// Whether a page on `node` is where the policy wants pages to be.
+    /// Returns whether the policy permits a page on `node`.
     pub(crate) fn permits(self, node: u32) -> bool {
         matches!(self.mode, Mode::Default | Mode::Local) || self.nodes >> node & 1 != 0
     }
@@ -177,7 +177,8 @@ impl fmt::Display for Policy {
     }
 }
 
-/// Where `migrate_pages` moves what is on `node`: from the nth node of `from` to the nth of `to`, counted round and round.
+/// Returns where `migrate_pages` moves pages of `node`: from the nth node of `from` to the nth of `to`, modulo its number of
+/// nodes.
 pub(crate) fn remapped(node: u32, from: NodeMask, to: NodeMask) -> u32 {
     if from >> node & 1 == 0 {
         return node;
@@ -186,29 +187,29 @@ pub(crate) fn remapped(node: u32, from: NodeMask, to: NodeMask) -> u32 {
     nth(to, u64::from(place % to.count_ones().max(1)))
 }
 
-/// Nodes given by their places among those of the machine, which are counted round and round.
+/// Returns the nodes given by index among those of the machine, modulo their number.
 fn relative(given: NodeMask, machine: NodeMask) -> NodeMask {
     let count = u64::from(machine.count_ones().max(1));
     (0..64).filter(|n| given >> n & 1 != 0).fold(0, |mask, n| mask | 1 << nth(machine, n % count))
 }
 
-/// A mask of some nodes.
+/// Returns a mask of nodes.
 #[must_use]
 pub fn mask(nodes: &[u32]) -> NodeMask {
     nodes.iter().filter(|&&node| node < NodeMask::BITS).fold(0, |mask, node| mask | 1 << node)
 }
 
-/// The nodes of a mask as Linux lists them: `4-5,7`.
+/// Formats the nodes of a mask as Linux does: `4-5,7`.
 #[must_use]
 pub fn list(mask: NodeMask) -> String {
     crate::fs::vfs::sysfs::list((0..64).filter(|node| mask >> node & 1 != 0))
 }
 
-/// Reads nodes as numactl(8) takes them: `4`, `4,6`, `4-6`, `all`, `+0` (by place among the machine's nodes), and
-/// `!4` for all but those. `machine` is what there is.
+/// Parses nodes in the syntax of numactl(8): `4`, `4,6`, `4-6`, `all`, `+0` (by index among the machine's nodes), and `!4` for
+/// all others. `machine` lists the existing nodes.
 ///
 /// # Errors
-/// What is wrong, and which nodes there are.
+/// What is wrong, and which nodes exist.
 pub fn parse_nodes(text: &str, machine: &[u32]) -> Result<NodeMask, String> {
     let there = mask(machine);
     let range = list(there);
@@ -247,7 +248,7 @@ mod tests {
     const INTERLEAVE: u64 = 3;
 
     #[test]
-    fn nodes_are_read_as_numactl_takes_them() {
+    fn nodes_are_parsed_in_the_syntax_of_numactl() {
         let nodes = [4, 5, 6, 7];
         let cases =
             [("4", 0x10), ("4,6", 0x50), ("4-6", 0x70), ("all", 0xf0), ("+0,2", 0x50), ("!4", 0xe0), ("!+0", 0xe0)];
@@ -265,15 +266,15 @@ mod tests {
     }
 
     #[test]
-    fn interleaved_pages_go_round_the_nodes_by_their_numbers() {
+    fn interleaved_pages_rotate_over_the_nodes_by_page_number() {
         let nodes: Vec<u32> = (0..5).map(|n| Placement::Interleave(0xb0).node(n << 21, 21, 4)).collect();
         assert_eq!(nodes, [4, 5, 7, 4, 5]);
-        // Within a page nothing changes.
+        // Addresses within a page are on the same node.
         assert_eq!(Placement::Interleave(0xb0).node((1 << 21) + 0x1f_0000, 21, 4), 5);
     }
 
     #[test]
-    fn bound_memory_is_on_the_toucher_s_node_when_that_is_permitted() {
+    fn bound_memory_is_on_the_touching_node_if_permitted() {
         let policy = Policy::new(BIND, 0x60, MACHINE).expect("valid");
         assert_eq!(policy.placement(6), Placement::Node(6));
         assert_eq!(policy.placement(4), Placement::Node(5));
@@ -283,17 +284,17 @@ mod tests {
     fn policies_are_checked_as_linux_checks_them() {
         const RELATIVE: u64 = 0x4000;
         const STATIC: u64 = 0x8000;
-        // Nodes that do not exist do not count; some must be left.
-        assert_eq!(Policy::new(BIND, 0x18, MACHINE).map(Policy::told_nodes), Ok(0x10));
-        assert_eq!(Policy::new(BIND | STATIC, 0x18, MACHINE).map(Policy::told_nodes), Ok(0x18));
+        // Nonexistent nodes are ignored; at least one must be left.
+        assert_eq!(Policy::new(BIND, 0x18, MACHINE).map(Policy::reported_nodes), Ok(0x10));
+        assert_eq!(Policy::new(BIND | STATIC, 0x18, MACHINE).map(Policy::reported_nodes), Ok(0x18));
         assert_eq!(Policy::new(BIND, 0x0f, MACHINE), Err(Errno::INVAL));
         assert_eq!(Policy::new(BIND, 0, MACHINE), Err(Errno::INVAL));
         assert_eq!(Policy::new(0, 0x10, MACHINE), Err(Errno::INVAL));
         assert_eq!(Policy::new(7, 0x10, MACHINE), Err(Errno::INVAL));
         assert_eq!(Policy::new(BIND | RELATIVE | STATIC, 0x10, MACHINE), Err(Errno::INVAL));
-        // Preferring nothing is local allocation.
+        // Preferring no node is local allocation.
         assert_eq!(Policy::new(1, 0, MACHINE).map(|policy| policy.mode), Ok(Mode::Local));
-        // Places 1 and 6 of 4 nodes: the second and, counted round, the third.
+        // Indices 1 and 6 of 4 nodes: the second and, modulo 4, the third.
         let relative = Policy::new(INTERLEAVE | RELATIVE, 0x42, MACHINE).expect("valid");
         assert_eq!(relative.placement(4), Placement::Interleave(0x60));
     }

@@ -1,4 +1,4 @@
-//! What the driver of a run can ask about pages.
+//! What the driver of a run can query about pages.
 
 use std::ops::Range;
 
@@ -7,29 +7,29 @@ use fxscope_guestmem::{Prot, Segment};
 use super::{MemoryWork, PageSpan, PageUse, PageView, Site, SitePages, add_up};
 use crate::guest::Guest;
 
-/// What there is at an address.
+/// What is at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backing {
-    /// A page.
+    /// An allocated page.
     Page,
-    /// Memory that is mapped, of which no page has been taken: the first touch would take it.
+    /// Mapped memory without a page: the first touch would allocate it.
     Untouched,
-    /// Nothing that the program may touch.
+    /// Nothing that the program may access.
     Nothing,
 }
 
 impl Guest {
-    /// The pages of the running process, lowest address first, as its running thread comes to them.
+    /// Returns the pages of the running process, lowest address first, as seen by its running thread.
     #[must_use]
     pub fn page_spans(&self) -> Vec<PageSpan> {
         self.space().pages.spans(&self.memory, self.system.toucher(self.thread()))
     }
 
-    /// What there is at an address for the process that runs. The address' top byte does not count.
+    /// Returns what is at an address of the running process. The address' top byte is ignored.
     #[inline]
     #[must_use]
     pub fn backing(&self, address: u64) -> Backing {
-        /// Bits above them are hints, no part of the place.
+        /// Higher bits are hints, not part of the address.
         const PLACE: u64 = (1 << 56) - 1;
         let (mem, address) = (&self.memory, address & PLACE);
         if mem.physical(address).is_some() {
@@ -43,35 +43,33 @@ impl Guest {
         }
     }
 
-    /// Bytes of the pages of a segment of the running process, except transparent huge pages.
+    /// Returns the page size in bytes of a segment of the running process, except transparent huge pages.
     #[must_use]
     pub fn page_bytes(&self, segment: Segment) -> u64 {
         self.space().pages.page_bytes(segment)
     }
 
-    /// What [`Guest::page_spans`] follow from.
+    /// Returns the state from which [`Guest::page_spans`] follow.
     #[must_use]
     pub fn page_view(&self) -> PageView {
         self.space().pages.view(&self.memory, self.system.toucher(self.thread()))
     }
 
-    /// A number that changes when [`Guest::page_spans`] may have, while one process runs.
+    /// Returns a number that changes whenever [`Guest::page_spans`] may have changed, while one process runs.
     #[inline(always)]
     #[must_use]
     pub fn pages_version(&self) -> u64 {
         self.memory.generation() + self.space().pages.version()
     }
 
-    /// The work on pages since the last call, if there was any.
+    /// Takes the work on pages since the last call, if there was any.
     #[inline(always)]
     pub fn take_memory_work(&mut self) -> Option<MemoryWork> {
-        {
-            let pages = &mut self.space_mut().pages;
-            pages.has_work().then(|| pages.take_work())
-        }
+        let pages = &mut self.space_mut().pages;
+        pages.has_work().then(|| pages.take_work())
     }
 
-    /// The most pages each process had at a time, added up over all processes, by segment, size and node.
+    /// Returns the maximum number of pages of each process, summed over all processes, by segment, size and node.
     #[must_use]
     pub fn page_use(&mut self) -> Vec<PageUse> {
         self.note_touched();
@@ -80,37 +78,37 @@ impl Guest {
         add_up(all)
     }
 
-    /// From now on private mappings of at least `least` bytes are recorded with the calls that make them.
+    /// Records private mappings of at least `least` bytes, with the calls that make them, from now on.
     pub fn note_mappings(&mut self, least: u64) {
         self.space_mut().pages.sites.noted_from = Some(least);
     }
 
-    /// What of a range, of the process that runs, are private mappings whose calls are noted, lowest address first: addresses,
-    /// and the place of the call among [`Guest::mapping_sites`].
+    /// Iterates over the recorded private mappings in a range of the running process, lowest address first: addresses, and the
+    /// index of the call in [`Guest::mapping_sites`].
     pub fn mappings(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, usize)> + '_ {
         self.space().pages.sites.of.within(range).map(|(range, site)| (range, site as usize))
     }
 
-    /// The calls that have made mappings, as far as they are noted.
+    /// Returns the recorded calls that have made mappings.
     #[must_use]
     pub fn mapping_sites(&self) -> &[Site] {
         &self.space().pages.sites.list
     }
 
-    /// Gives the mappings that the program makes from now on, at calls in these parts of it, these pages; of several parts
-    /// the last counts. They hold until another program takes its place.
+    /// Sets the pages of mappings made from now on by calls in these parts of the program; if several apply, the last takes
+    /// precedence. They apply until another program is executed.
     pub fn set_mapping_pages(&mut self, rules: Vec<SitePages>) {
         let sites = &mut self.space_mut().pages.sites;
         (sites.uses, sites.rules) = (vec![0; rules.len()], rules);
     }
 
-    /// For how many mappings of the process that runs each rule of [`Guest::set_mapping_pages`] was.
+    /// Returns to how many mappings of the running process each rule of [`Guest::set_mapping_pages`] applied.
     #[must_use]
     pub fn mapping_rule_uses(&self) -> &[u64] {
         &self.space().pages.sites.uses
     }
 
-    /// What the variables of the large-page library do not do here.
+    /// Returns notes on effects of the large-page library's variables that are not modelled.
     #[must_use]
     pub fn page_notes(&self) -> &[String] {
         self.space().pages.notes()

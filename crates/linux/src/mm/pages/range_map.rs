@@ -1,11 +1,10 @@
-//! Values of ranges of addresses.
+//! Values for ranges of addresses.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// A value for each of some ranges that do not overlap; neighbours with the same value are one range. Empty ranges
-/// have no value.
+/// A value for each of some disjoint ranges; adjacent ranges with the same value are merged. Empty ranges have no value.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct RangeMap<T: Copy + Eq>(rangemap::RangeMap<u64, T>);
 
@@ -16,43 +15,43 @@ impl<T: Copy + Eq> Default for RangeMap<T> {
 }
 
 impl<T: Copy + Eq> RangeMap<T> {
-    /// Gives `range` the value, whatever its parts had.
+    /// Sets the value of `range`, replacing those of its parts.
     pub(crate) fn set(&mut self, range: Range<u64>, value: T) {
         if !range.is_empty() {
             self.0.insert(range, value);
         }
     }
 
-    /// Takes the values of `range` away.
+    /// Removes the values of `range`.
     pub(crate) fn remove(&mut self, range: Range<u64>) {
         if !range.is_empty() {
             self.0.remove(range);
         }
     }
 
-    /// The value of an address.
+    /// Returns the value of an address.
     pub(crate) fn at(&self, address: u64) -> Option<T> {
         self.0.get(&address).copied()
     }
 
-    /// The ranges that reach into `range`, cut to it, lowest first.
+    /// Iterates over the ranges that overlap `range`, clipped to it, lowest first.
     pub(crate) fn within(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, T)> + '_ {
         let overlapping = self.0.overlapping(range.clone());
         let cut = overlapping.map(move |(r, &value)| (r.start.max(range.start)..r.end.min(range.end), value));
         cut.filter(|(range, _)| !range.is_empty())
     }
 
-    /// The parts of `range` that have no value, lowest first.
+    /// Returns the parts of `range` without a value, lowest first.
     pub(crate) fn gaps(&self, range: Range<u64>) -> Vec<Range<u64>> {
         self.0.gaps(&range).filter(|gap| !gap.is_empty()).collect()
     }
 
-    /// All ranges, lowest first.
+    /// Iterates over all ranges, lowest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Range<u64>, T)> + '_ {
         self.0.iter().map(|(range, &value)| (range.clone(), value))
     }
 
-    /// Moves the values of `len` bytes from `from` on to `to` and what follows it.
+    /// Moves the values of the `len` bytes at `from` to `to`.
     pub(crate) fn move_range(&mut self, from: u64, len: u64, to: u64) {
         let moved: Vec<_> = self.within(from..from + len).collect();
         self.remove(from..from + len);
@@ -71,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_value_replaces_what_it_covers_and_nothing_else() {
+    fn a_new_value_replaces_exactly_what_it_covers() {
         let mut map = RangeMap::default();
         map.set(0..100, 1);
         map.set(40..60, 2);
@@ -82,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_with_the_same_value_become_one_range() {
+    fn adjacent_ranges_with_the_same_value_are_merged() {
         let mut map = RangeMap::default();
         map.set(0..10, 1);
         map.set(20..30, 1);
@@ -91,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_are_what_has_no_value() {
+    fn gaps_are_the_parts_without_a_value() {
         let mut map = RangeMap::default();
         map.set(10..20, 1);
         map.set(30..40, 2);

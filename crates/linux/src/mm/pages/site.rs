@@ -1,4 +1,4 @@
-//! Which call of a program a mapping comes from, and pages for the mappings of single calls.
+//! The program's call that makes a mapping, and the pages for mappings of particular calls.
 
 use std::ops::Range;
 
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use super::{MappingPages, Pages, RangeMap};
 use crate::kernel::Kernel;
 
-/// Most frames that are looked at.
+/// Maximum number of stack frames examined.
 const FRAMES: usize = 64;
 /// Registers of the procedure call standard: frame pointer and return address.
 const FP: u8 = 29;
 const LR: u8 = 30;
 
-/// Functions that map memory for their callers, in addition to names that the C standard keeps for its libraries (with
-/// an underscore in front) and C++'s `operator new`.
+/// Functions that map memory for their callers, in addition to names that the C standard reserves for its libraries (with a
+/// leading underscore) and C++'s `operator new`.
 const ALLOCATORS: &[&str] = &[
     "aligned_alloc",
     "alloc_new_heap",
@@ -40,17 +40,17 @@ const ALLOCATORS: &[&str] = &[
 pub struct Site {
     /// The call's address.
     pub address: u64,
-    /// The file that the calling code is from, as programs see it, and the offset of the call in it.
+    /// The file of the calling code, as programs see it, and the offset of the call in it.
     pub file: Option<(Vec<u8>, u64)>,
-    /// That file is the program's own.
+    /// Whether that file is the program's own.
     pub is_own: bool,
-    /// The function that calls, and the offset of the call in it.
+    /// The calling function, and the offset of the call in it.
     pub function: Option<(String, u64)>,
 }
 
 impl Site {
-    /// The call in the program's own file that has led to the system call which a thread makes: the first on the chain of
-    /// frame pointers that is in no allocator. Where there is none, one in another file.
+    /// Returns the call in the program's own file that led to the thread's system call: the first on the chain of frame pointers
+    /// that is not in an allocator. If there is none, one in another file.
     pub(crate) fn calling(k: &mut Kernel<'_>) -> Site {
         let calls: Vec<u64> = return_addresses(k).into_iter().map(|address| address.wrapping_sub(4)).collect();
         let file =
@@ -64,14 +64,14 @@ impl Site {
         Site { address, file: file(&address), is_own: own(&address), function: place(address) }
     }
 
-    /// Whether it is the same call: of the same file, or at the same address.
+    /// Returns whether it is the same call: at the same place of the same file, or at the same address.
     #[must_use]
     pub fn is_at(&self, other: &Site) -> bool {
         self.file == other.file && (self.file.is_some() || self.address == other.address)
     }
 }
 
-/// Where a thread is, and where its calls return to, the innermost first.
+/// Returns the thread's current address and its return addresses, innermost first.
 fn return_addresses(k: &mut Kernel<'_>) -> Vec<u64> {
     let (mut frame, mut addresses) = (k.thread.cpu.x(FP), vec![k.thread.cpu.pc, k.thread.cpu.x(LR)]);
     let mut word = |address: u64| {
@@ -82,7 +82,7 @@ fn return_addresses(k: &mut Kernel<'_>) -> Vec<u64> {
         && let (Some(next), Some(address)) = (word(frame), word(frame.wrapping_add(8)))
     {
         addresses.push(address);
-        // Stacks grow down: the frame of a caller lies above.
+        // Stacks grow down: the frame of a caller is higher.
         if next <= frame {
             break;
         }
@@ -91,16 +91,16 @@ fn return_addresses(k: &mut Kernel<'_>) -> Vec<u64> {
     addresses
 }
 
-/// Whether a function maps memory for its caller.
+/// Returns whether a function maps memory for its caller.
 fn allocates(name: &str) -> bool {
     let reserved = name.starts_with('_') && !name.starts_with("_Z");
     let operator_new = name.starts_with("_Znw") || name.starts_with("_Zna");
-    // Versions of shared libraries' symbols, and what compilers add to names of parts of functions.
+    // Removes version suffixes of shared libraries and the compiler's suffixes for parts of functions.
     let plain = name.split(['@', '.']).next().unwrap_or(name);
     reserved || operator_new || ALLOCATORS.contains(&plain)
 }
 
-/// Pages for mappings that calls in a part of the program make.
+/// Pages for mappings made by calls in a part of the program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SitePages {
     /// The part's addresses.
@@ -109,22 +109,22 @@ pub struct SitePages {
     pub pages: MappingPages,
 }
 
-/// The calls that have mapped memory, as far as they are recorded.
+/// The recorded calls that have mapped memory.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct Sites {
-    /// Bytes from which on mappings are noted with their calls.
+    /// Minimum bytes of a mapping to record its call.
     pub noted_from: Option<u64>,
     pub rules: Vec<SitePages>,
-    /// How many mappings each rule was for.
+    /// To how many mappings each rule applied.
     pub uses: Vec<u64>,
-    /// Those found so far, by number.
+    /// The calls found so far, by number.
     pub list: Vec<Site>,
-    /// The numbers of the calls that private mappings are from.
+    /// The number of the call of each private mapping.
     pub of: RangeMap<u32>,
 }
 
 impl Sites {
-    /// The number of a call.
+    /// Returns the number of a call.
     fn number(&mut self, site: Site) -> u32 {
         let known = self.list.iter().position(|known| known.is_at(&site));
         known.unwrap_or_else(|| {
@@ -133,9 +133,9 @@ impl Sites {
         }) as u32
     }
 
-    /// The pages for a mapping that a call makes.
+    /// Returns the pages for a mapping that a call makes.
     fn pages(&mut self, site: &Site) -> Option<MappingPages> {
-        // The last that is said holds.
+        // The last rule takes precedence.
         let rule = self.rules.iter().rposition(|rule| rule.calls.contains(&site.address))?;
         self.uses[rule] += 1;
         Some(self.rules[rule].pages)
@@ -143,18 +143,18 @@ impl Sites {
 }
 
 impl Pages {
-    /// Whether the call that maps so many bytes matters.
+    /// Returns whether to find out the call of a mapping of `len` bytes.
     pub(crate) fn wants_site(&self, len: u64) -> bool {
         !self.sites.rules.is_empty() || self.sites.noted_from.is_some_and(|least| len >= least)
     }
 
-    /// The pages for a mapping that a call makes, and the call's number.
+    /// Returns the pages for a mapping that a call makes, and the call's number.
     pub(crate) fn site(&mut self, site: Site) -> (Option<MappingPages>, u32) {
         let pages = self.sites.pages(&site);
         (pages, self.sites.number(site))
     }
 
-    /// A range has been mapped by the call with a number.
+    /// Records that a range has been mapped by the call with this number.
     pub(crate) fn made_by(&mut self, range: Range<u64>, site: u32) {
         self.sites.of.set(range, site);
     }
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn allocators_are_passed_over_and_functions_of_programs_are_not() {
+    fn allocators_are_skipped_and_functions_of_programs_are_not() {
         for name in [
             "malloc",
             "__mmap64",

@@ -1,4 +1,4 @@
-//! How many pages a process had, of which segment, size and node.
+//! The number of pages of a process, by segment, size and node.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Placement, pages};
 
-/// Pages of a segment and size on a node: the most that were in use at a time.
+/// Pages of a segment and size on a node: the maximum in use at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageUse {
-    /// What they are for.
+    /// What they are used for.
     pub segment: Segment,
     /// Bytes of a page.
     pub page_bytes: u64,
@@ -19,7 +19,7 @@ pub struct PageUse {
     pub node: u32,
     /// Pages.
     pub pages: u64,
-    /// Bytes of them that are mapped; the rest is lost to rounding.
+    /// Mapped bytes of them; the rest is lost to rounding.
     pub bytes: u64,
 }
 
@@ -32,21 +32,21 @@ struct Count {
     bytes: u64,
 }
 
-/// The most pages in use so far.
+/// The maximum of pages in use so far.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct Usage {
     peaks: BTreeMap<Key, Count>,
-    /// Pages were taken since this was last looked at.
+    /// Whether pages were allocated since the last look.
     grown: bool,
 }
 
 impl Usage {
-    /// Pages were taken.
+    /// Records that pages were allocated.
     pub(super) fn grown(&mut self) {
         self.grown = true;
     }
 
-    /// What is in use now.
+    /// Records what is in use now.
     pub(super) fn note(&mut self, runs: impl Iterator<Item = (Range<u64>, Segment, u32, Placement)>) {
         if !std::mem::take(&mut self.grown) {
             return;
@@ -57,7 +57,7 @@ impl Usage {
             for (node, pages) in nodes(&range, shift, placement) {
                 let count = now.entry((segment, shift, node)).or_default();
                 count.pages += pages;
-                // Pages at the ends of a run are shared out as the others are: only a run on several nodes has them.
+                // Partial pages at the ends of a run are distributed like the others: only a run on several nodes has them.
                 count.bytes += (u128::from(range.end - range.start) * u128::from(pages) / u128::from(all)) as u64;
             }
         }
@@ -81,7 +81,7 @@ impl Usage {
     }
 }
 
-/// The nodes that the pages of a resident range are on, with the number of pages on each.
+/// Returns the nodes of the pages of a resident range, with the number of pages on each.
 pub(super) fn nodes(range: &Range<u64>, shift: u32, placement: Placement) -> Vec<(u32, u64)> {
     let count = pages(range, shift);
     let Placement::Interleave(mask) = placement else {

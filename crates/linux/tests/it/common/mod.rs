@@ -1,6 +1,6 @@
-//! What the tests share: a machine to run on, the cross compilers, and runs under fxscope and under QEMU.
+//! Shared by the tests: a machine to run on, the cross compilers, and runs under fxscope and under QEMU.
 
-// Each test file uses its own part of this.
+// Each test file uses a different part of this.
 #![allow(dead_code)]
 
 use std::fs::File;
@@ -20,11 +20,11 @@ pub struct Run<'a> {
     pub input: &'a [u8],
     pub vector_bytes: usize,
     pub max_instructions: u64,
-    /// `None`: the default one.
+    /// `None`: the default sysroot.
     pub sysroot: Option<PathBuf>,
     /// The machine; `None`: that of [`platform`].
     pub platform: Option<Platform>,
-    /// Bytes of memory; `None`: all that the machine has.
+    /// Bytes of memory; `None`: all memory of the machine.
     pub memory_bytes: Option<u64>,
 }
 
@@ -43,7 +43,7 @@ impl Default for Run<'_> {
     }
 }
 
-/// What a run left.
+/// The results of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Outcome {
     pub status: i32,
@@ -51,21 +51,21 @@ pub struct Outcome {
     pub error: String,
 }
 
-/// Runs `program` under fxscope. Panics when it does not come to an end of its own.
+/// Runs `program` under fxscope. Panics when it does not end by itself.
 pub fn run_here(program: &Path, run: &Run) -> Outcome {
     let (end, output, error) = run_to_end(program, run);
     let status = end.status().unwrap_or_else(|| panic!("{}: {end}\nstderr so far: {error}", program.display()));
     Outcome { status, output, error }
 }
 
-/// Runs `program` under fxscope with this access to the host: what it left, and what it was refused.
+/// Runs `program` under fxscope with this access to the host; returns the outcome and the refusals.
 pub fn run_with(program: &Path, run: &Run, access: &Access) -> (Outcome, Vec<Refusal>) {
     let (end, output, error, refusals) = run_process(program, run, access);
     let status = end.status().unwrap_or_else(|| panic!("{}: {end}", program.display()));
     (Outcome { status, output, error }, refusals)
 }
 
-/// Runs `program` under fxscope: how it ended, standard output, standard error.
+/// Runs `program` under fxscope; returns how it ended, standard output, and standard error.
 pub fn run_to_end(program: &Path, run: &Run) -> (End, String, String) {
     let (end, output, error, _) = run_process(program, run, &Access::standard());
     (end, output, error)
@@ -89,7 +89,7 @@ fn run_process(program: &Path, run: &Run, access: &Access) -> (End, String, Stri
     setup.sysroot = run.sysroot.clone().or(setup.sysroot);
     let mut process = Guest::open(program, setup).unwrap_or_else(|e| panic!("{e}"));
     let mut code: Code = Code::of(&process);
-    // While it waits for the host, it is to be asked again.
+    // While it waits for the host, step it again.
     while process.end().is_none() && process.instructions() < run.max_instructions {
         process.run_functional(&mut code, run.max_instructions - process.instructions());
     }
@@ -109,7 +109,7 @@ fn text(mut file: File) -> String {
 pub fn run_qemu(program: &Path, run: &Run) -> Outcome {
     let mut command = Command::new("qemu-aarch64");
     command.args(["-cpu", &format!("a64fx,sve-default-vector-length={}", run.vector_bytes)]);
-    // Dynamic programs find their libraries there, as they do here.
+    // Dynamic programs find their libraries there, as they do under fxscope.
     command.args(["-L", "/usr/aarch64-linux-gnu"]);
     command.arg(program).args(run.args).env_clear();
     for entry in run.env {
@@ -131,17 +131,17 @@ pub fn run_qemu(program: &Path, run: &Run) -> Outcome {
     }
 }
 
-/// Runs a program here and under QEMU and compares everything.
+/// Runs a program here and under QEMU, and compares the outcomes.
 pub fn same_as_qemu(source: &str, flags: &[&str], run: &Run) {
     same_outcome(&build(source, flags), run);
 }
 
-/// The same for a program that is built already.
+/// The same for a program that is already built.
 pub fn same_outcome(program: &Path, run: &Run) {
     let source = program.display();
     let (here, qemu) = (run_here(program, run), run_qemu(program, run));
     assert_eq!(here.output, qemu.output, "{source}: standard output");
-    // QEMU adds a line of its own when a signal ends the program.
+    // QEMU adds a line when a signal ends the program.
     let error: String = qemu.error.lines().filter(|l| !l.starts_with("qemu: ")).map(|l| format!("{l}\n")).collect();
     assert_eq!(here.error, error, "{source}: standard error");
     assert_eq!(here.status, qemu.status, "{source}: exit status");
@@ -166,9 +166,11 @@ fn compile(source: &str, flags: &[&str]) -> PathBuf {
     };
     let name = format!("{source}{}.elf", flags.concat().replace(['/', '='], "_"));
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    // Test threads may build the same program: each into a file of its own, then a rename.
+    // Test threads may build the same program: each builds to a separate file, then renames it.
     let own = target.with_extension(format!("{:?}", std::thread::current().id()).replace(['(', ')'], "-"));
+    // gfortran writes module files to the current folder.
     let output = Command::new(compiler)
+        .current_dir(env!("CARGO_TARGET_TMPDIR"))
         .arg("-mcpu=a64fx")
         .args(flags)
         .arg("-o")
@@ -188,5 +190,5 @@ fn missing<T>(tool: &str, package: &str, error: &std::io::Error) -> T {
 /// Flags for programs without a C library.
 pub const FREESTANDING: &[&str] = &["-nostdlib", "-O1", "-ffreestanding", "-mgeneral-regs-only"];
 
-/// Flags for programs with one.
+/// Flags for programs with a C library.
 pub const HOSTED: &[&str] = &["-O3"];

@@ -1,13 +1,13 @@
 //! The machines that tests run on.
 
-// Each test file uses its own part of this.
+// Each test file uses a different part of this.
 #![allow(dead_code)]
 
 use fxscope_aarch64::cpu::IdRegisters;
 use fxscope_aarch64::hpc::HpcExtension;
 use fxscope_linux::{BarrierPlatform, Cache, CacheKind, CpuPlace, Platform};
 
-/// A machine with A64FX's identification registers and one core group of A64FX's numbering.
+/// Returns a machine with A64FX's identification registers and one core group in A64FX's numbering.
 pub fn platform(vector_bytes: usize) -> Platform {
     Platform {
         vector_bytes,
@@ -41,7 +41,7 @@ pub fn platform(vector_bytes: usize) -> Platform {
     }
 }
 
-/// The same with all core groups of a compute node of FX1000, two of which have an assistant core.
+/// The same with all core groups of an FX1000 compute node, two of which have an assistant core.
 pub fn compute_node() -> Platform {
     let one = platform(64);
     let caches = one.caches.iter().map(|&cache| Cache { kept_ways: if cache.shared_by_node { 2 } else { 0 }, ..cache });

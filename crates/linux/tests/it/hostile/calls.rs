@@ -1,5 +1,5 @@
-//! Programs that make system calls with arguments of the kinds that calls take, and what must hold whatever they ask for.
-//! Used by the seeded test beside this file and by the fuzz target `calls` in `fuzz`.
+//! Programs that make system calls with plausible arguments, and the invariants that hold whatever they request. Used by the
+//! seeded test next to this file and by the fuzz target `calls` in `fuzz`.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use fxscope_linux::{Access, Code, Guest, Setup, Stdio};
 #[path = "../common/platform.rs"]
 mod platform;
 
-/// A system call as a number of the table, and its arguments: their kinds and values.
+/// A system call by its index in the table, and the kinds and values of its arguments.
 #[derive(Clone, Debug)]
 pub struct Call {
     /// Which call, see [`number`].
@@ -22,11 +22,11 @@ pub struct Call {
     pub arguments: [(u8, u64); 6],
 }
 
-/// Where the program lies: one segment that may be read, written and executed.
+/// Address of the program: one segment that is readable, writable and executable.
 const BASE: u64 = 0x40_0000;
-/// Bytes of headers in front of the code.
+/// Bytes of headers before the code.
 const HEADERS: u64 = 120;
-/// Where its data begin: words that are pointers, lengths and small numbers in turn, then paths.
+/// Start of its data: words that alternate between pointers, lengths and small numbers, then paths.
 const DATA: u64 = BASE + 0x1_0000;
 /// Bytes of the words.
 const WORDS: u64 = 0x4000;
@@ -34,18 +34,18 @@ const WORDS: u64 = 0x4000;
 const PATH: u64 = 256;
 /// Bytes of the segment.
 const BYTES: u64 = 0x3_0000;
-/// Most calls of a program: as many as there is room for.
-const MOST: usize = 0xe000 / (29 * 4);
+/// Maximum number of calls in a program: as many as there is room for.
+const MAX_CALLS: usize = 0xe000 / (29 * 4);
 
 /// Memory of the machine in bytes.
 const MEMORY: u64 = 64 << 20;
-/// Instructions after which a program that has not ended is given up.
+/// Number of instructions after which a program that has not ended is abandoned.
 const INSTRUCTIONS: u64 = 1_000_000;
-/// Longest that a program may take.
+/// Time limit of a program.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Paths that calls get: devices, simulated files, memory of the machine and files of the host. `@` is the host's folder
-/// that must not change.
+/// Paths passed to calls: devices, simulated files, memory of the machine and host files. `@` is the host folder that must not
+/// change.
 const PATHS: [&str; 24] = [
     "/dev/null",
     "/dev/zero",
@@ -73,10 +73,10 @@ const PATHS: [&str; 24] = [
     "",
 ];
 
-/// Files whose state must not change, besides those of the folder.
+/// Files whose state must not change, in addition to those of the folder.
 const DEVICES: [&str; 4] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty"];
 
-/// The number of a call: one that is answered, or now and then any.
+/// Returns the number of a call: usually one with a handler, occasionally any.
 fn number(which: u16) -> u64 {
     if which % 64 == 63 {
         return u64::from(which);
@@ -87,7 +87,7 @@ fn number(which: u16) -> u64 {
     numbers[usize::from(which) % numbers.len()]
 }
 
-/// An argument of a kind: a descriptor, a path, a pointer, a length, a set of flags, a number at an edge, or any.
+/// Returns an argument of a kind: a descriptor, a path, a pointer, a length, a set of flags, a number at an edge, or any value.
 fn argument((kind, value): (u8, u64)) -> u64 {
     const EDGES: [u64; 8] = [0, 1, u64::MAX, i64::MAX as u64, 1 << 63, 1 << 48, (1 << 48) - 1, u32::MAX as u64];
     match kind % 12 {
@@ -112,11 +112,11 @@ fn load(register: u32, value: u64) -> [u32; 4] {
     })
 }
 
-/// A program that makes these calls and then ends; `folder` is what `@` stands for.
+/// Returns a program that makes these calls and then ends; `folder` replaces `@`.
 fn program(calls: &[Call], folder: &Path) -> Vec<u8> {
     const SVC: u32 = 0xd400_0001;
     let mut code = Vec::new();
-    for call in calls.iter().take(MOST) {
+    for call in calls.iter().take(MAX_CALLS) {
         for (register, &value) in (0..).zip(&call.arguments) {
             code.extend(load(register, argument(value)));
         }
@@ -157,7 +157,7 @@ fn program(calls: &[Call], folder: &Path) -> Vec<u8> {
     file
 }
 
-/// A folder of the host that no program may change, and the devices.
+/// A host folder that no program may change, and the devices.
 pub struct Host {
     folder: tempfile::TempDir,
 }
@@ -182,7 +182,7 @@ impl Host {
         let state = |path: PathBuf| {
             let state = std::fs::symlink_metadata(&path).map(|m| {
                 let (mode, owners) = (u64::from(m.mode()), u64::from(m.uid()) << 32 | u64::from(m.gid()));
-                // Who uses a device changes its times.
+                // Using a device changes its times.
                 let modified = if m.is_file() || m.is_dir() { m.mtime_nsec() as u64 } else { 0 };
                 vec![m.dev(), m.ino(), mode, m.nlink(), owners, m.rdev(), modified]
             });

@@ -1,7 +1,7 @@
-//! Programs that make random system calls in a sandbox: none panics, changes the host or goes on for ever.
+//! Programs that make random system calls in a sandbox: none panics, changes the host or runs forever.
 //!
-//! As root they run in a mount namespace with a `/dev` of its own, so that the host does not suffer from what is found.
-//! `FXSCOPE_HOSTILE_PROGRAMS` (default 300) sets how many; `fuzz` has the same programs, guided by coverage.
+//! As root, they run in a mount namespace with a separate `/dev`, which protects the host from any defects found.
+//! `FXSCOPE_HOSTILE_PROGRAMS` (default 300) sets their number; `fuzz` runs the same kind of programs, guided by coverage.
 
 mod calls;
 
@@ -11,10 +11,10 @@ use std::process::Command;
 use calls::{Call, Host};
 use fxscope_testkit::skip;
 
-/// Set within the namespace.
+/// Set inside the namespace.
 const INSIDE: &str = "FXSCOPE_HOSTILE_INSIDE";
 
-/// Runs the program `$2` with the further arguments where `/dev` holds nothing of the host's: it is in the folder `$1`.
+/// Runs the program `$2` with the remaining arguments where `/dev`, which is in the folder `$1`, has no host devices.
 const NAMESPACE: &str = r#"
     set -eu
     dev=$1
@@ -49,9 +49,9 @@ fn programs() -> u64 {
 }
 
 #[test]
-fn random_system_calls_neither_panic_nor_change_the_host_nor_go_on_for_ever() {
-    const NAME: &str = "hostile::random_system_calls_neither_panic_nor_change_the_host_nor_go_on_for_ever";
-    // Others than root cannot change a device.
+fn random_system_calls_neither_panic_nor_change_the_host_nor_run_forever() {
+    const NAME: &str = "hostile::random_system_calls_neither_panic_nor_change_the_host_nor_run_forever";
+    // Only root can change a device.
     if env::var_os(INSIDE).is_some() || !rustix::process::geteuid().is_root() {
         let (mut rng, host) = (Rng(1), Host::default());
         for _ in 0..programs() {

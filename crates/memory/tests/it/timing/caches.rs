@@ -73,18 +73,21 @@ fn a_load_of_a_line_that_another_access_asked_for_is_sent_again_until_it_is_ther
 
 #[test]
 fn a_request_that_l2_has_no_miss_buffer_for_passes_its_pipeline_again_until_it_has_one() {
-    let mut spec = machine();
-    let requests = |spec: &Spec| {
-        let mut core = Core::new(spec);
-        core.access(0, 1_000, false);
-        let there = core.access(LINE, 1_000, false).at;
-        (there, core.get(Signal::L2PipeVal))
-    };
-    let (at_once, passes) = requests(&spec);
-    spec.tables.l2.miss_buffers = 1;
-    let (later, more) = requests(&spec);
-    assert!(later > at_once);
-    assert_eq!(more - passes, (later - at_once).div_ceil(spec.l2_timing.request));
+    for lines in [2, 3] {
+        let mut spec = machine();
+        let requests = |spec: &Spec| {
+            let mut core = Core::new(spec);
+            let there: Vec<Cycle> = (0..lines).map(|i| core.access(i * LINE, 1_000, false).at).collect();
+            (there, core.get(Signal::L2PipeVal))
+        };
+        let (_, passes) = requests(&spec);
+        spec.tables.l2.miss_buffers = 1;
+        let (there, more) = requests(&spec);
+        // From the second request, a cycle behind the first, until the last one has its buffer. However many wait, one
+        // of them is sent again at a time.
+        let wait = there[lines as usize - 1] - there[0] - 1;
+        assert_eq!(more - passes, wait.div_ceil(spec.l2_timing.request), "{lines} lines");
+    }
 }
 
 #[test]
@@ -120,6 +123,24 @@ fn the_thirteenth_miss_waits_for_a_miss_buffer() {
     assert!(at[..12].iter().all(|&t| t < 1_000 + alone + 12 * 5), "twelve overlap: {at:?}");
     assert!(at[12] >= at[0] + alone - 5, "the next starts when the first has ended: {at:?}");
     assert!(at[12] <= at[0] + alone + 5, "and not later: {at:?}");
+}
+
+#[test]
+fn a_miss_buffer_is_held_until_the_line_s_victim_has_left() {
+    let mut spec = machine();
+    spec.tables.l1d.miss_buffers = 1;
+    spec.tables.load_store.move_out_dirty = 500;
+    let mut core = Core::new(&spec);
+    only_in_l2(&mut core, LINE, 100);
+    only_in_l2(&mut core, 0, 6_000);
+    // What has replaced line 0 in L1D is dirty from now on.
+    (1..5).for_each(|i| core.store(i * L1_SET, 12_000));
+    let t = core.now(20_000);
+    // The line comes long before both pipes have moved out its victim, one part of it a cycle.
+    let left = t + spec.load_store.move_out_dirty - 1;
+    assert_eq!(core.access(0, t, false).at, left);
+    let comes = spec.l2_timing.hit_nearest - spec.load_store.move_in - spec.load_store.load_integer;
+    assert_eq!(core.access(LINE, t, false).at, left + comes, "the only buffer is free when the victim has left");
 }
 
 #[test]

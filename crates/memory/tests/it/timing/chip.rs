@@ -1,6 +1,6 @@
 //! L2 and the memory channel: the index of lines, banks, rates.
 
-use fxscope_memory::chip::{Answer, Holder, Request};
+use fxscope_memory::chip::{Answer, Evicted, Holder, Request};
 use fxscope_memory::hierarchy::Cause;
 use fxscope_memory::sectors::Joins;
 
@@ -217,4 +217,100 @@ fn slower_memory_adds_its_nanoseconds_to_every_read() {
     };
     // At 2 GHz a nanosecond is two cycles.
     assert_eq!(ready(100.0) - ready(0.0), 200);
+}
+
+/// Lines of the first set of L2, as many as it has ways, and one more.
+fn one_more_than_fit(spec: &Spec) -> Vec<u64> {
+    let ways = (spec.l2.ways - spec.l2.reserved_ways) as usize;
+    // Bits that the index leaves out: 19, 20 and everything above 36.
+    (0..=ways as u64).map(|i| i << 37 >> 8).collect()
+}
+
+/// The core `first` gets the first of `lines`, to write it or not, and so do other `readers`. Then core 3 reads the rest,
+/// which evicts the first. Returns what has left, and when L2 had detected the miss that replaced it.
+fn evicted_first(spec: &Spec, lines: &[u64], first: usize, write: bool, readers: &[usize]) -> (Option<Evicted>, Cycle) {
+    let mut chip = Chip::new(spec);
+    let mut read = |core, line, at, write| {
+        let request = Request { line, at, cause: Cause::Demand, holder: Holder::Data, write, joins: Joins::default() };
+        chip.read(CoreId { cmg: 0, core }, request, &mut Signals::default()).1
+    };
+    assert_eq!(read(first, lines[0], 0, write), None);
+    for &core in readers {
+        assert_eq!(read(core, lines[0], 10_000, false), None);
+    }
+    let times = (1..).map(|n| 20_000 + 1_000 * n);
+    let left: Vec<_> = lines[1..].iter().zip(times).map(|(&line, at)| (read(3, line, at, false), at)).collect();
+    let (&(left, at), before) = left.split_last().expect("some");
+    assert!(before.iter().all(|(left, _)| left.is_none()), "all others fit");
+    (left, at + spec.l2_timing.miss_detect)
+}
+
+#[test]
+fn a_line_that_another_core_may_have_written_leaves_l2_when_that_core_has_sent_it() {
+    let spec = machine();
+    let lines = one_more_than_fit(&spec);
+    let (t, ls) = (&spec.l2_timing, &spec.load_store);
+    let (left, missed) = evicted_first(&spec, &lines, 1, true, &[]);
+    // To the core, out of its L1D, over its bus, and back.
+    let transfer = u64::from(spec.l1d.line_bytes / t.writeback_bytes_per_cycle);
+    let at = missed + t.request + ls.move_out_dirty + transfer + t.request;
+    assert_eq!(left, Some(Evicted { line: lines[0], dirty: true, code: false, at }));
+}
+
+#[test]
+fn a_line_that_other_cores_only_read_leaves_l2_when_they_have_given_it_up() {
+    let spec = machine();
+    let lines = one_more_than_fit(&spec);
+    let (t, ls) = (&spec.l2_timing, &spec.load_store);
+    let (left, missed) = evicted_first(&spec, &lines, 3, false, &[1, 2]);
+    let at = missed + t.request + ls.move_out_clean + t.request;
+    assert_eq!(left, Some(Evicted { line: lines[0], dirty: false, code: false, at }));
+}
+
+#[test]
+fn a_line_that_no_other_core_holds_leaves_l2_when_the_miss_is_known() {
+    let spec = machine();
+    let lines = one_more_than_fit(&spec);
+    let (left, missed) = evicted_first(&spec, &lines, 3, false, &[]);
+    assert_eq!(left, Some(Evicted { line: lines[0], dirty: false, code: false, at: missed }));
+}
+
+#[test]
+fn a_clean_line_that_only_other_cores_hold_leaves_nothing_to_be_done() {
+    let spec = machine();
+    let lines = one_more_than_fit(&spec);
+    assert_eq!(evicted_first(&spec, &lines, 1, false, &[2]).0, None);
+}
+
+#[test]
+fn a_line_that_the_core_s_own_instruction_cache_holds_leaves_it_too() {
+    let spec = machine();
+    let lines = one_more_than_fit(&spec);
+    let mut chip = Chip::new(&spec);
+    let id = CoreId { cmg: 0, core: 3 };
+    let mut left = None;
+    for (&line, at) in lines.iter().zip((0..).map(|n| 1_000 * n)) {
+        let holder = if line == lines[0] { Holder::Code } else { Holder::Data };
+        let request = Request { line, at, cause: Cause::Demand, holder, write: false, joins: Joins::default() };
+        left = chip.read(id, request, &mut Signals::default()).1.map(|left| (left.line, left.dirty, left.code));
+    }
+    assert_eq!(left, Some((lines[0], false, true)));
+}
+
+#[test]
+fn a_line_that_comes_in_the_cycle_in_which_a_hit_would_send_it_is_no_miss_and_one_that_comes_later_is() {
+    let spec = machine();
+    let mut signals = Signals::default();
+    // What a hit takes.
+    let mut l2 = L2::new(&spec);
+    l2.read(0, 0, Cause::Demand, &mut signals);
+    let hit = l2.read(0, 5_000, Cause::Demand, &mut signals).0.ready - 5_000;
+    for (early, missed) in [(0, false), (1, true)] {
+        let mut l2 = L2::new(&spec);
+        let comes = l2.read(0, 0, Cause::Demand, &mut signals).0.ready;
+        let at = comes - hit - early;
+        let answer = l2.read(0, at, Cause::Demand, &mut signals).0;
+        assert_eq!(answer.ready, comes);
+        assert_eq!(answer.missed, missed.then_some(at + spec.l2_timing.miss_detect));
+    }
 }

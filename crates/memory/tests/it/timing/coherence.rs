@@ -1,85 +1,7 @@
 //! Several cores: who holds a line, what it costs to take it from them, and what is written back.
 
+use super::cores::{Cores, node};
 use super::*;
-
-/// Distance of the first addresses of two CMGs' memories.
-fn node(spec: &Spec) -> u64 {
-    spec.topology.node_bytes
-}
-
-/// Cores that share a chip; the one that is asked for runs.
-struct Cores {
-    spec: Spec,
-    cores: Vec<Core>,
-    running: usize,
-}
-
-impl Cores {
-    /// Cores at these positions of the chip, counted from 0 through all CMGs.
-    fn at(spec: Spec, positions: &[u32]) -> Cores {
-        let core = |(i, &position)| {
-            if i == 0 {
-                return Core::at(&spec, position);
-            }
-            Core::with(&spec, Memory::waiting(&spec, position))
-        };
-        let mut cores: Vec<Core> = positions.iter().enumerate().map(core).collect();
-        let (first, others) = cores.split_at_mut(1);
-        // Every core has its turn, so that it counts as one that will ask again.
-        for other in others {
-            other.memory.take_over(&mut first[0].memory, 0, 0, &mut Signals::default());
-            first[0].memory.take_over(&mut other.memory, 0, 0, &mut Signals::default());
-        }
-        Cores { spec, cores, running: 0 }
-    }
-    /// Two neighbours on CMG 0.
-    fn neighbours() -> Cores {
-        Cores::at(machine(), &[0, 1])
-    }
-    /// A core on CMG 0 and one on CMG 1, each the nearest to its L2.
-    fn on_two_cmgs() -> Cores {
-        let spec = machine();
-        let second = spec.topology.cores_per_cmg;
-        Cores::at(spec, &[0, second])
-    }
-    /// Core number `i` of these runs at `now`.
-    fn run(&mut self, i: usize, now: Cycle) -> &mut Core {
-        if i != self.running {
-            let [next, last] = self.cores.get_disjoint_mut([i, self.running]).expect("two cores");
-            next.memory.take_over(&mut last.memory, 0, now, &mut next.signals);
-            self.running = i;
-        }
-        let core = &mut self.cores[i];
-        core.memory.run().handle_snoops(now, &mut core.signals);
-        core
-    }
-    fn load(&mut self, i: usize, addr: u64, t: Cycle) -> (Cycle, Level) {
-        self.run(i, t).load(addr, t)
-    }
-    /// Cycles from a store's flow at `t` until its line can be written.
-    fn store(&mut self, i: usize, addr: u64, t: Cycle) -> Cycle {
-        self.run(i, t).access(addr, t, true).at - t
-    }
-    /// A count over all cores, when all have read their notices.
-    fn get(&mut self, signal: Signal) -> u64 {
-        (0..self.cores.len()).map(|i| self.run(i, Cycle::MAX).get(signal)).sum()
-    }
-    /// What a request costs on its way, and a line from L2 on its way to where a store can write it.
-    fn way(&self) -> (Cycle, Cycle) {
-        let t = &self.spec.l2_timing;
-        (t.request, t.request + u64::from(self.spec.l1d.line_bytes / t.fill_bytes_per_cycle))
-    }
-    /// From L2 to a core, which gives a line up, and back with the line (`true`) or without.
-    fn snoop(&self, line: bool) -> Cycle {
-        let (t, ls) = (&self.spec.l2_timing, &self.spec.load_store);
-        let transfer = u64::from(self.spec.l1d.line_bytes / t.writeback_bytes_per_cycle);
-        2 * t.request + if line { ls.move_out_dirty + transfer } else { ls.move_out_clean }
-    }
-    /// Load-to-use behind the time a line can be written: it moves in, and the load's flow runs again.
-    fn use_after(&self) -> Cycle {
-        self.spec.load_store.move_in + self.spec.load_store.load_integer
-    }
-}
 
 #[test]
 fn a_core_writes_a_line_that_it_alone_has_read_without_asking() {
@@ -228,7 +150,7 @@ fn a_line_that_leaves_l2_leaves_the_data_caches_of_all_cores() {
 
 #[test]
 fn a_line_that_leaves_l2_leaves_the_instruction_caches_of_all_cores() {
-    let mut cores = Cores::at(small_l2(), &[0, 1]);
+    let mut cores = Cores::at(small_l2(), &[2, 5]);
     let fetch = |cores: &mut Cores, t| {
         let core = cores.run(0, t);
         core.memory.run().fetch(0, t, &mut core.signals)
@@ -256,6 +178,47 @@ fn changes_made_to_a_line_that_was_only_read_are_written_to_memory_too() {
     cores.store(0, 0, 2_000);
     fill_l2(&mut cores, 3_000);
     assert_eq!(cores.get(Signal::BusWriteTotalMem), 1);
+}
+
+/// Core 1 reads lines of the set of line 0, which core 0 has written, until L2 gives line 0 up. Returns when it was
+/// asked for the line that took its place.
+fn drive_out(cores: &mut Cores) -> Cycle {
+    let mut t = 2_000;
+    while cores.cores[1].get(Signal::BusWriteTotalMem) == 0 {
+        t += 1_000;
+        cores.load(1, t / 1_000 * L1_SET, t);
+    }
+    t + cores.way().0
+}
+
+#[test]
+fn a_core_uses_its_copy_until_it_hears_that_the_line_has_left_l2() {
+    for (later, level) in [(0, Level::L1), (1, Level::Memory)] {
+        let mut cores = Cores::at(small_l2(), &[0, 1]);
+        cores.store(0, 0, 1_000);
+        let asked = drive_out(&mut cores);
+        let heard = asked + cores.spec.l2_timing.miss_detect + cores.way().0;
+        assert_eq!(cores.load(0, 0, heard - 1 + later).1, level);
+    }
+}
+
+#[test]
+fn memory_takes_a_line_that_another_core_has_changed_when_that_core_has_sent_it() {
+    let mut spec = small_l2();
+    // Nothing else takes the channel as long as this write.
+    spec.tables.memory.write_cost = 400.0;
+    let latency = |behind: i64| {
+        let mut cores = Cores::at(spec.clone(), &[0, 1]);
+        cores.store(0, 0, 1_000);
+        // The write begins when L2 has detected the miss and core 0 has answered. The load asks memory at that time.
+        let written = drive_out(&mut cores) - cores.way().0 + cores.snoop(true);
+        cores.load(0, LINE, written.saturating_add_signed(behind)).0
+    };
+    assert_eq!(latency(-4), spec.memory.latency_nearest, "before the write");
+    let bytes_per_cycle = spec.memory.peak_bytes_per_second as f64 / spec.clock.core_hz as f64;
+    let write = 400.0 * LINE as f64 / bytes_per_cycle / (spec.memory.read_efficiency / 100.0);
+    let waited = (latency(4) - spec.memory.latency_nearest) as f64;
+    assert!((write - 8.0..write).contains(&waited), "{waited} of {write}");
 }
 
 #[test]
@@ -430,7 +393,7 @@ fn the_port_of_a_cmg_carries_its_share_of_the_ring_s_width_whoever_asks() {
 
 #[test]
 fn a_store_to_code_takes_it_from_the_instruction_caches_of_all_cores() {
-    let mut cores = Cores::neighbours();
+    let mut cores = Cores::at(machine(), &[2, 5]);
     let fetch = |cores: &mut Cores, i, t| {
         let core = cores.run(i, t);
         core.memory.run().fetch(0, t, &mut core.signals)
@@ -457,6 +420,49 @@ fn a_prefetched_line_is_exclusive_if_nobody_else_has_it_and_shared_otherwise() {
         cores.store(0, 0, 4_000);
         assert_eq!(cores.get(Signal::L2dCache), asked + asks);
     }
+}
+
+#[test]
+fn a_core_that_ran_alone_and_asked_again_for_a_line_it_had_dropped_loses_it_to_the_next_writer() {
+    let spec = machine();
+    let mut first = Core::at(&spec, 0);
+    for (n, line) in [0, 1, 2, 3, 4, 0].into_iter().enumerate() {
+        first.load(line * L1_SET, 1_000 * (1 + n as u64));
+    }
+    let mut second = Core::with(&spec, Memory::waiting(&spec, 1));
+    second.memory.take_over(&mut first.memory, 0, 20_000, &mut second.signals);
+    second.store(0, 20_000);
+    first.memory.take_over(&mut second.memory, 0, 30_000, &mut first.signals);
+    assert_eq!(first.load(0, 30_000).1, Level::L2);
+}
+
+#[test]
+fn lines_taken_from_other_cores_are_counted_one_for_each_core_that_gives_one_up() {
+    let mut cores = Cores::at(machine(), &[0, 1, 2]);
+    let mut snoops = |core: usize, write: bool, t| {
+        cores.run(core, t).access(0, t, write);
+        cores.cores[core].memory.chip().snoops()
+    };
+    assert_eq!(snoops(0, true, 1_000), 0, "nobody has it");
+    assert_eq!(snoops(1, false, 2_000), 1, "core 0 has changed it");
+    assert_eq!(snoops(2, false, 3_000), 1, "it is shared");
+    assert_eq!(snoops(2, true, 4_000), 3, "both others have it");
+}
+
+#[test]
+fn a_core_that_evicts_a_line_which_another_one_is_taking_does_not_end_that_one_s_ownership() {
+    let mut cores = Cores::at(machine(), &[0, 1, 2]);
+    for (n, line) in [1, 2, 3].into_iter().enumerate() {
+        cores.load(0, line * L1_SET, 1_000 * (1 + n as Cycle));
+    }
+    cores.store(0, 0, 5_000);
+    (1..4).for_each(|line| _ = cores.load(0, line * L1_SET, 7_000 + line));
+    // Line 0 leaves L1D next. Core 1 takes it, and core 0 evicts it before it hears of that.
+    cores.store(1, 0, 10_000);
+    cores.load(0, 4 * L1_SET, 10_001);
+    let (request, to_core) = cores.way();
+    let expected = request + cores.snoop(true) + to_core + cores.use_after();
+    assert_eq!(cores.load(2, 0, 15_000), (expected, Level::L2), "core 1 has it");
 }
 
 #[test]

@@ -5,10 +5,15 @@
 mod caches;
 mod chip;
 mod coherence;
+mod cores;
+mod in_flight;
 mod inactive;
 mod large_page;
+mod late;
 mod partition;
+mod pipes;
 mod prefetch;
+mod ring;
 mod sectors;
 mod side_cache;
 mod translation;
