@@ -263,11 +263,12 @@ mod tests {
         for (i, words) in LOOP.into_iter().enumerate() {
             let at = |n: usize| Ctx { pc: cpu.pc + 4 * n as u64, vl: cpu.vl };
             let decoded: Vec<_> = words.iter().enumerate().map(|(n, &w)| decode(w, &at(n)).expect("decodes")).collect();
-            let (insts, infos): (Vec<Inst>, _) = decoded.iter().map(|d| (d.inst, d.info)).unzip();
-            let block = Block::new(cpu.pc, insts.clone(), infos, cpu.vl);
+            let (insts, infos): (Vec<Inst>, Vec<StaticInst>) = decoded.iter().map(|d| (d.inst, d.info)).unzip();
+            let block = Block::new(cpu.pc, insts.clone(), infos.clone(), cpu.vl);
+            let facts = StaticBlock::new(cpu.pc, infos);
             cpu.clear_stream();
             assert_eq!(block.run(&mut cpu, &mut mem).trap, None);
-            iteration.push(BlockId(i as u32), &block.facts, insts.into(), cpu.stream());
+            iteration.push(BlockId(i as u32), &facts, insts.into(), cpu.stream());
         }
         assert_eq!(cpu.pc, HEAD);
         (cpu.x, cpu.nzcv) = before;

@@ -86,7 +86,7 @@ pub struct Guest {
     pub(crate) announced: u32,
     /// Where time comes from instead of [`Guest::set_now_ns`].
     pub(crate) host_clock: Option<HostClock>,
-    /// How the first process ended, while others go on.
+    /// How the first process ended, while others continue.
     pub(crate) first_end: Option<End>,
     pub(crate) end: Option<End>,
 }
@@ -227,16 +227,25 @@ impl Guest {
     #[inline(always)]
     fn run_blocks<E: Engine>(&mut self, code: &mut Code<E>, stop: u64) -> Result<(), Trap> {
         let thread = &mut self.threads[self.running];
-        while self.instructions < stop.min(self.deadline) {
-            let id = code.next_of(thread, &mut self.memory, &mut self.processes)?;
+        let (mut instructions, stop) = (self.instructions, stop.min(self.deadline));
+        let mut result = Ok(());
+        while instructions < stop {
+            let id = match code.next_of(thread, &mut self.memory, &mut self.processes) {
+                Ok(id) => id,
+                Err(trap) => {
+                    result = Err(trap);
+                    break;
+                }
+            };
             let outcome = code.running.run(id, &mut thread.cpu, &mut self.memory);
-            self.instructions += outcome.executed as u64;
+            instructions += outcome.executed as u64;
             if outcome.trap.is_some() {
-                thread.trap = outcome.trap;
-                self.deadline = 0;
+                (thread.trap, self.deadline) = (outcome.trap, 0);
+                break;
             }
         }
-        Ok(())
+        self.instructions = instructions;
+        result
     }
 
     /// Sets the simulated time since the program's start. It must not go back. With the host's clock, that time

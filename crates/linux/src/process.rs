@@ -46,7 +46,7 @@ pub(crate) struct Process {
     pub space: Id<AddressSpace>,
     /// Blocks of its code may be stale.
     pub code_changed: bool,
-    /// More of its code is decoded than is to be kept.
+    /// More of its code is decoded than may be kept.
     pub code_full: bool,
     pub files: Files,
     pub symbols: Rc<Symbols>,

@@ -35,7 +35,7 @@ pub(crate) struct Zombie {
     pub cpu_ns: u64,
 }
 
-/// How a child ended, as its parent is told.
+/// How a child ended, as its parent sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ChildEnd {
     Exited(i32),
@@ -136,7 +136,7 @@ impl Kernel<'_> {
     }
 
     /// The process gives up its address space for another one, or for good. Pages that no other process has are free then;
-    /// the parent that waits for it goes on.
+    /// the parent that waits for it continues.
     pub(crate) fn leave_space(&mut self) {
         self.release_parent();
         if !self.shares_space() {

@@ -78,7 +78,7 @@ pub struct Setup {
     pub start_unix_ns: u64,
     /// Where the program's clocks get their time from.
     pub clock: ClockSource,
-    /// On which nodes the program's memory is to be.
+    /// On which nodes the program's memory is placed.
     pub policy: MemoryPolicy,
     /// The CPUs the program may run on, of those of the platform; `None`: all.
     pub cpus: Option<Vec<u32>>,

@@ -43,7 +43,7 @@ pub struct Thread {
     pub(crate) queued: Option<Queued>,
     /// What stopped its last block and has not been dealt with.
     pub(crate) trap: Option<Trap>,
-    /// Where its memory is to be.
+    /// Where its memory is placed.
     pub(crate) policy: Policy,
     /// What it waits for, in the system call it has made. The call's arguments are still in the registers.
     pub(crate) blocked: Option<Blocked>,
@@ -58,7 +58,7 @@ pub struct Thread {
     pub(crate) event_ended_wait: bool,
     /// It gave up the rest of its quantum.
     pub(crate) yielded: bool,
-    /// It has ended and is to be forgotten.
+    /// It has ended and will be removed.
     pub(crate) ended: bool,
     /// Simulated time at which `clone` made it, ns; 0 for a program's first thread.
     pub(crate) created_ns: u64,

@@ -1,4 +1,4 @@
-//! What is counted while a timed run goes on: for threads, regions and intervals.
+//! Counts during a timed run: for threads, regions and intervals.
 
 use fxscope_aarch64::Engine;
 use fxscope_calendar::Cycle;

@@ -51,7 +51,7 @@ impl Clocks {
         (self.clocks[first] != NEVER).then_some((first, second))
     }
 
-    /// Whether these are clocks of so many CPUs, as [`Clocks::set`] leaves them.
+    /// Returns whether these are clocks of `cpus` CPUs in a state that [`Clocks::set`] can leave.
     pub(crate) fn is_sound(&self, cpus: usize) -> bool {
         let mut clocks = Clocks::new(cpus);
         self.clocks.iter().take(cpus).enumerate().for_each(|(cpu, &clock)| clocks.set(cpu, clock));

@@ -80,7 +80,7 @@ impl Known {
 }
 
 impl KnownPages {
-    /// Tells the core with `memory` the pages of the current process. The first core to ask after a change frees the
+    /// Gives the core with `memory` the pages of the current process. The first core to ask after a change frees the
     /// frames of pages that are gone.
     #[cold]
     pub(crate) fn tell(&mut self, guest: &Guest, spec: &Spec, memory: &mut Hierarchy<'_>) {

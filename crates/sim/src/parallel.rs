@@ -116,7 +116,7 @@ struct Runner<'a> {
 
 impl<E: Engine> Driver<'_, E> {
     /// Runs an epoch from `quantum` on, if cores of several partitions can take part. `None`: they cannot, and the
-    /// quantum is to be run; `Some(Some)`: the run is over.
+    /// quantum must be run; `Some(Some)`: the run is over.
     #[inline(always)]
     pub(crate) fn run_parallel<T: Trace + ?Sized>(
         &mut self,

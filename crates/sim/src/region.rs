@@ -57,7 +57,7 @@ pub struct ThreadStarts {
 pub enum Unpaired {
     /// A region of this name was never left: it counts up to the end of the run.
     NeverLeft(String),
-    /// A thread left a region of this name so many times without having entered it, which has no effect.
+    /// A thread left a region of this name without having entered it, which has no effect; the number says how often.
     NeverEntered(String, u64),
 }
 

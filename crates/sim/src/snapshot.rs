@@ -1,15 +1,15 @@
 //! Snapshots: a run as bytes, and back in another process of the host.
 //!
 //! A snapshot has the guest, the chip, its cores with all their tables and calendars, the blocks that are bound to them,
-//! what is known of spin loops, the clocks, and what was counted. A run that is restored from it goes on byte for byte as the
-//! run that it was taken from: [`Simulation::advance_to`] stops a run without changing what it does afterwards.
+//! what is known of spin loops, the clocks, and the counts. A run that is restored from it continues byte for byte as the
+//! original run would have. [`Simulation::advance_to`] pauses a run without changing what it does afterwards.
 //!
 //! The engine's blocks are decoded again from the guest's memory, in the same order, so that their numbers hold. Observers,
-//! traces and the watcher of a terminal are not part of a run: whoever goes on with it gives it new ones.
+//! traces and the watcher of a terminal are not part of a run: a restored run gets new ones.
 //!
 //! The bytes begin with [`MAGIC`], [`VERSION`] and a digest of the rest, which is [postcard](https://docs.rs/postcard). The
-//! digest detects damage, not forgery: bytes that somebody has made up on purpose can stop the simulator, but, as a program
-//! can, do no more to the host than a guest may.
+//! digest detects damage, not forgery: a forged snapshot can make the simulator stop with an error later, but it can do no
+//! more to the host than a guest can.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -88,6 +88,8 @@ struct Basis {
     spin: SpinLoops,
     interval_ns: Option<u64>,
     interval_region: Option<String>,
+    /// The limit of instructions. A restored run may have another one.
+    max_instructions: Option<u64>,
     /// The program's file as programs see it, and its digest; `None`: it cannot be read.
     program: Vec<u8>,
     program_digest: Option<[u8; DIGEST]>,
@@ -106,6 +108,7 @@ impl Basis {
             spin: options.spin,
             interval_ns: options.interval_ns,
             interval_region: options.interval_region.clone(),
+            max_instructions: options.max_instructions,
             program_digest: digest_of_file(&guest.host_path(&program)),
             program,
         }
@@ -209,7 +212,8 @@ impl<E: Engine> Simulation<E> {
 
     fn from_parts(bytes: &[u8], stdio: &Stdio, options: Options) -> Result<Simulation<E>, SnapshotError> {
         let unreadable = |_| SnapshotError::Damaged("it cannot be read");
-        let Read { basis, guest, mut timing, regions, slice_end } = postcard::from_bytes(bytes).map_err(unreadable)?;
+        let Read { basis, guest, mut timing, regions, mut slice_end } =
+            postcard::from_bytes(bytes).map_err(unreadable)?;
         let (guest, code): (Guest, Code<E>) = Guest::restore(guest, stdio)?;
         basis.check(&Basis::of(&options, &guest), &guest)?;
         if timing.is_some() != (options.mode == Mode::Timing) {
@@ -217,6 +221,11 @@ impl<E: Engine> Simulation<E> {
         }
         if timing.as_mut().is_some_and(|timing| !timing.reload(&guest, &code)) {
             return Err(SnapshotError::Damaged("its timing does not fit its guest"));
+        }
+        if basis.max_instructions != options.max_instructions {
+            // The limit is checked at other times.
+            slice_end = 0;
+            timing.as_mut().into_iter().for_each(|timing| timing.blocks = 0);
         }
         Ok(Simulation { guest, code, options, timing, regions, slice_end })
     }

@@ -63,7 +63,7 @@ pub(crate) struct Timing {
     /// Instructions that were timed in parallel epochs.
     pub(crate) parallel_instructions: u64,
     /// Blocks until the limit is checked and the watcher is called; 0: to be set.
-    blocks: u64,
+    pub(crate) blocks: u64,
     /// The quantum in which the run is paused.
     pub(crate) paused: Option<Running>,
 }
@@ -187,7 +187,7 @@ impl<E: Engine> Driver<'_, E> {
                 break None;
             }
             let finish = match self.timing.paused.take() {
-                Some(running) => self.go_on(running, &mut blocks, trace),
+                Some(running) => self.continue_quantum(running, &mut blocks, trace),
                 None => self.next_turn(&mut blocks, trace),
             };
             let finish = finish.or_else(|| (blocks == 0).then(|| self.stop(watch)).flatten());
@@ -330,11 +330,16 @@ impl<E: Engine> Driver<'_, E> {
             watched: matches!(self.timing.machine.core().spin, Spin::Watched(_)),
             others_spin: !self.timing.spinning.is_empty(),
         };
-        self.go_on(running, blocks, trace)
+        self.continue_quantum(running, blocks, trace)
     }
 
-    /// The same for a quantum that has begun. It may pause.
-    fn go_on<T: Trace + ?Sized>(&mut self, mut running: Running, blocks: &mut u64, trace: &mut T) -> Option<Finish> {
+    /// Continues a quantum that has begun. It may pause the run.
+    fn continue_quantum<T: Trace + ?Sized>(
+        &mut self,
+        mut running: Running,
+        blocks: &mut u64,
+        trace: &mut T,
+    ) -> Option<Finish> {
         loop {
             let share = self.pause_at.saturating_sub(self.guest.instructions()) / MAX_BLOCK as u64;
             let end = blocks.saturating_sub(share.max(1));

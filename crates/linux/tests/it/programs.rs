@@ -6,6 +6,7 @@ use common::{
     FREESTANDING, HOSTED, Run, build, build_dynamic, platform, run_here, run_qemu, run_to_end, same_as_qemu,
     same_outcome,
 };
+use fxscope_aarch64::Engine as _;
 use fxscope_linux::disasm::disassemble;
 use fxscope_linux::{Code, End, Guest, Refused, Setup, Stdio, Step};
 

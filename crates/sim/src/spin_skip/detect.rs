@@ -95,7 +95,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// A quantum ended at `pc`. Returns whether the core is to be watched.
+    /// A quantum ended at `pc`. Returns whether the core must be watched.
     #[inline(always)]
     fn ended_at(&mut self, pc: u64) -> bool {
         if self.backoff > 0 {
@@ -139,7 +139,7 @@ pub(crate) enum Seen {
     Continues,
     /// It does not.
     Differs,
-    /// It ends an iteration, and the timing repeats every so many iterations.
+    /// It ends an iteration, and the timing repeats after this number of iterations.
     Repeats(usize),
 }
 

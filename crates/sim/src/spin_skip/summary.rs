@@ -90,7 +90,7 @@ impl SpinSummary {
         [(&self.several, periods / several), (&self.one, periods % several)]
     }
 
-    /// How many iterations to follow now, at most `most` periods. A thread that has spun for long will go on for long.
+    /// How many iterations to follow now, at most `most` periods. A thread that has spun for long will probably spin for long.
     pub(crate) fn iterations_to_follow(&mut self, most: u64) -> u64 {
         let periods = self.ahead.min(most);
         self.ahead = 2 * periods;

@@ -10,7 +10,7 @@ use fxscope_sim::{
     Control, Follow, HostThreads, Mode, Options, Outcome, QUANTUM, Simulation, SpinLoops, page_sizes, platform,
 };
 
-/// A run of Triad's threads with these arguments on so many threads of the host.
+/// Runs Triad's threads with these arguments on `host_threads` threads of the host.
 fn triad(arguments: &str, host_threads: usize) -> Outcome {
     run_of_triad(arguments, host_threads).0.run(&mut |_| Control::Continue)
 }

@@ -1,4 +1,4 @@
-//! An engine that executes one instruction at a time, each decoded anew from its word: what other engines must do.
+//! The reference engine: it executes one instruction at a time and decodes each from its word every time.
 
 use std::collections::HashMap;
 
