@@ -1,5 +1,5 @@
 # make demo      Triad from L1, L2 and memory on the modelled A64FX, side by side
-# make release   the fastest fxscope, target/pgo/release/fxscope: for this host, compiled with counts of what runs how often
+# make release   the fastest fxscope, target/pgo/release/fxscope: for this host, with profile-guided optimisation
 # make test      everything that must hold before a change lands; installs what it needs through apt when it can
 # make fuzz-isa  compares more than ten million random instructions with QEMU; SEED=N for others
 # make fuzz-import   damaged files of every format, given to every importer, for five minutes; SECONDS=N for longer, SEED=N
@@ -12,12 +12,12 @@
 # make osnoise-test  boots Debian kernels with tracers in QEMU, measures their noise and has it named; takes minutes
 # make mutants   changes the sources between the pipeline and memory, one change at a time; at least 85 % must make a test fail.
 #                Takes hours; SHARD=k/n for every n-th change
-# make validate  every measured figure against the model; takes minutes
+# make validate  compares the model with every measured figure; takes minutes
 # make fmt       formats the sources
 # make lint      formatting and clippy, and that the fuzz targets compile
 # make prose     phrases to avoid, references in documents and, where typos is installed, spelling
 
-# Where rustup puts cargo, for shells that have not been told.
+# Where rustup puts cargo, for shells without it in their PATH.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
 # Rust links with the C compiler of the host, and the bundled SQLite is built with it.

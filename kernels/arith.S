@@ -8,8 +8,8 @@
         STREAM3 div_kernel, OP_DIV
         STREAM3 max_kernel, OP_MAX
 
-// The same one by one, as a compiler makes it that may not use vectors: eight elements per iteration, 37 instructions: 16
-// loads, 8 operations, 8 stores, 3 pointer additions, counter and branch (all of it ours).
+// The scalar form, as compiled without vectorisation: eight elements per iteration, 37 instructions: 16
+// loads, 8 operations, 8 stores, 3 pointer additions, counter and branch (all ours).
 
 .macro SCALAR3_HALF op, from, a0, a1, a2, a3, b0, b1, b2, b3, na0, na1, na2, na3, nb0, nb1, nb2, nb3
         SCALAR3_PAIR \from, \na0, \nb0
@@ -91,21 +91,21 @@
         SCALAR3 max_scalar_kernel, SCALAR_MAX
 
 // x1 / x2 without a division: with r = estimate of 1/x2 (8 bits) and e = 1 - x2*r, r*(1 + e + e**2) has three times as many
-// bits. Two such steps and the product with x1: 8 operations and 13 FLOPs for each element.
+// bits. Two such steps and the product with x1: 8 operations and 13 FLOPs per element.
 //
-// Software-pipelined: every interval four vectors begin. Counted from there in cycles (the latencies are 11 for loads, 4 for
-// the estimate, 9 for all others; registers do not last for all of the load's, the out-of-order execution does the rest):
+// Software-pipelined: four vectors start in every interval. Times from there in cycles (the latencies are 11 for loads, 4 for
+// the estimate, 9 for all others; registers do not cover the whole latency of the load, out-of-order execution does the rest):
 //
 //    0  load x2            17  e = e + e*e        44  x2 = x2 + x2*x2      54  load x1 (to x2)
 //    4  r = estimate       26  r = r + r*e        53  r = r + r*x2         55  r = r*x1
 //    8  e = 1 - x2*r       35  x2 = 1 - x2*r                               64  store r
 //
-// An interval has 20 cycles: 36 operations and store data for two pipes, of which one takes 20. Instructions stand in the
-// order of their times modulo 20. r and x2 are in use for three intervals: they have three sets of registers, and the loop is
+// An interval has 20 cycles: 36 operations and store data for two pipes, of which one takes 20. Instructions are in the
+// order of their times modulo 20. r and x2 are live for three intervals: they have three sets of registers, and the loop is
 // three intervals long.
 
-// What one interval does with the vectors that `s0` begin, and with those that began `s1` one, `s2` two, `s3` three intervals
-// before (0: there are none). Sets of registers, the first of four each: r, x2 of those that begin (and of those stored), then
+// One interval: vectors of set `s0` start, those of set `s1` started one, of `s2` two, of `s3` three intervals
+// before (0: none). Sets of registers, the first of four each: r, x2 of those that start (and of those stored), then
 // of one and two intervals before.
 .macro DIV_INTERVAL s0, s1, s2, s3, ra, rb, rc, xa, xb, xc
 .if \s0
@@ -229,7 +229,7 @@
 .endif
 .endm
 
-// The interval whose number leaves the rest 0, 1 or 2 when divided by 3.
+// The interval with this number modulo 3.
 .macro DIV_0 s0, s1, s2, s3
         DIV_INTERVAL \s0, \s1, \s2, \s3, 0, 8, 4, 12, 20, 16
 .endm
@@ -242,7 +242,7 @@
         DIV_INTERVAL \s0, \s1, \s2, \s3, 8, 4, 0, 20, 16, 12
 .endm
 
-// x3 counts eight vectors, two intervals, and is 2 at least.
+// x3 counts units of eight vectors, two intervals, and is at least 2.
 .macro DIV_SERIES
         stp     d8, d9, [sp, #-64]!
         stp     d10, d11, [sp, #16]
@@ -301,7 +301,7 @@ div_series_kernel:
         DIV_SERIES
         .size   div_series_kernel, .-div_series_kernel
 
-// The same one by one: four elements begin every interval, 12.25 instructions for each.
+// The scalar form: four elements start in every interval, 12.25 instructions each.
         .globl  div_series_scalar_kernel
         .type   div_series_scalar_kernel, %function
         .p2align 6

@@ -33,7 +33,7 @@ cas_kernel:
         ldr     x2, [x0]
 1:      add     x3, x2, #1
         mov     x4, x2
-        cas     x2, x3, [x0]            // x2: what was there
+        cas     x2, x3, [x0]            // x2: old value
         cmp     x2, x4
         b.ne    1b
         subs    x1, x1, #1

@@ -1,22 +1,22 @@
-// The operator of axhelm.c with vectors of eight points of a row, for vectors of 512 bits.
+// The operator of axhelm.c whose vectors hold the eight points of a row, for vectors of 512 bits.
 //
 //   void axhelm_fluxes(double *u, const double *turned, const double *derivative, const double *geometry, double *fluxes)
 //   void axhelm_sums(double *fluxes, const double *derivative, double *result)
 //
 // fluxes: three cubes, one after the other. Per row of eight points and call 24 products: 8 of numbers of the row with columns,
 // 8 of numbers of the derivative with rows of the plane, and 8 of rows of all planes with numbers. Columns, rows and the last
-// numbers are loaded once a plane and stay in registers. Beside that 9 operations of the geometry, or two additions.
+// numbers are loaded once per plane and stay in registers. In addition, 9 operations of the geometry, or two additions.
 //
-// Counted are 18 branches an element, a loop over planes alone, and for each plane and call 92 copies of a loaded number to all
-// elements: 64 of rows, 8 that stay, and 20 of the 64 of the derivative. Those are the same in all planes: 27 of them are made
-// before, by broadcast loads, and stored (54.4 stores of vectors an element), and loaded in each plane, which with 64 rows of all
-// planes, 8 rows and 8 columns are the 108 vectors that are counted, 60 of them by LDR. The last 17 are broadcast loads, of which
-// 11 are counted: six must find room in registers there. Waits for operations, half of the time, say that the sums come one after
+// The counts show 18 branches per element, hence a loop over planes only, and per plane and call 92 copies of a loaded number to all
+// elements: 64 of rows, 8 that stay, and 20 of the 64 of the derivative. The latter are equal in all planes: 27 of them are computed
+// before, by broadcast loads, and stored (54.4 stores of vectors per element), and loaded in each plane, which with 64 rows of all
+// planes, 8 rows and 8 columns make the 108 counted vectors, 60 of them by LDR. The last 17 are broadcast loads, of which
+// 11 are counted: six must be in registers there. Waits for operations, half of the time, show that the sums are computed one after
 // the other.
 //
-// 88 prefetch instructions an element are counted, which bring the 16 lines of the result into L1: eight planes of eleven. Here
-// they are one for each row of the result's next plane and one for the next plane of three cubes that lie in L1; which ones these
-// are, and how far ahead, is ours.
+// 88 prefetch instructions per element are counted, which load the 16 lines of the result into L1: eight planes of eleven. Here
+// there is one per row of the result's next plane and one for the next plane of three cubes that are in L1; which ones these
+// are, and the distance, is our choice.
 
         .set    STORED, 27
         .set    FRAME, STORED * 64
@@ -130,7 +130,7 @@
         \op     x16, x16, #\bytes
         .endm
 
-// One flux: z0, z1 and z2 by three factors.
+// One flux: z0, z1 and z2 times three factors.
         .macro  flux j, a, b, c, to
         fmul    z7.d, z0.d, \a\().d
         fmla    z7.d, p0/m, z1.d, \b\().d
@@ -138,7 +138,7 @@
         st1d    {z7.d}, p0, [\to, #\j, mul vl]
         .endm
 
-// Registers that a function keeps, and a frame on whole lines.
+// Callee-saved registers, and a frame of whole lines.
         .macro  save
         stp     x29, x30, [sp, #-96]!
         stp     d8, d9, [sp, #16]

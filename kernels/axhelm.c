@@ -1,6 +1,6 @@
 /* The Helmholtz operator of spectral elements of 8*8*8 points: derivatives along three directions, the product with a geometry
- * of six factors for each point, and the same derivatives transposed. A vector is a sum's eight terms, or eight points of a row;
- * both take vectors of 512 bits. */
+ * of six factors for each point, and the same derivatives transposed. A vector holds a sum's eight terms, or eight points of a row;
+ * both need vectors of 512 bits. */
 #include "threads.h"
 
 enum { N = 8, POINTS = N * N * N, FACTORS = 7, MAX_ELEMENTS = 1920 };
@@ -12,7 +12,7 @@ static _Alignas(LINE) cube q[MAX_ELEMENTS], result[MAX_ELEMENTS];
 static _Alignas(LINE) cube geometry[MAX_ELEMENTS][FACTORS];
 static _Alignas(LINE) double derivative[N][N];
 
-/* A thread's copy of an element's values, what comes of derivatives, and the derivatives transposed. */
+/* A thread's copy of an element's values, the fluxes, and the transposed derivatives. */
 struct locals {
     _Alignas(LINE) cube u, r, s, t;
     double turned[N][N];
@@ -32,7 +32,7 @@ static struct option options[] = {
 
 static _Alignas(LINE) bool wrong[MAX_THREADS];
 
-/* Where a thread's elements begin. */
+/* First element of a thread. */
 static uint64_t part(unsigned thread)
 {
     return options[ELEMENTS].value * thread / options[THREADS].value;
@@ -46,14 +46,14 @@ static inline void copy(double *u, uint64_t element)
         svst1(p, u + i, svld1(p, &q[element][0][0][i]));
 }
 
-/* Terms: vectors of a sum's terms. */
+/* Terms: vectors of the terms of a sum. */
 
-/* The sum of all elements, half by half. */
+/* The sum of all elements, by pairwise addition. */
 static inline double sum(svbool_t p, svfloat64_t v)
 {
     v = svadd_x(p, v, svext(v, v, 4));
     v = svadd_x(p, v, svext(v, v, 2));
-    /* The first element is a number already. */
+    /* The first element is a scalar already. */
     double sum;
     __asm__("" : "=w"(sum) : "0"(svadd_x(p, v, svext(v, v, 1))));
     return sum;
@@ -64,7 +64,7 @@ static inline double dot(svbool_t p, svfloat64_t a, svfloat64_t b)
     return sum(p, svmul_x(p, a, b));
 }
 
-/* The number at a pointer, which goes on by an addition of its own. */
+/* Loads the number at a pointer and advances the pointer by a separate addition. */
 static inline double next(const double **at)
 {
     double number = **at;
@@ -72,17 +72,17 @@ static inline double next(const double **at)
     return number;
 }
 
-/* Where an element's arrays begin, in numbers behind a line's beginning: the compiler has them on its stack, which is aligned to 16
- * bytes. Counted gathers have one flow for fewer pairs of elements than they would have from a line's beginning on. */
+/* Offset of an element's arrays from the start of a line, in numbers: the compiler has them on its stack, which is aligned to 16
+ * bytes. Counted gathers merge fewer pairs of elements than they would from the start of a line. */
 enum { ON_STACK = 2 };
 
 /* The eight points of a row, one after the other. */
 #define EACH_POINT(point) point(0) point(1) point(2) point(3) point(4) point(5) point(6) point(7)
 
-/* Six pointers to a row's factors come from memory and advance from point to point, as counted loads of general registers and
- * integer operations say; each factor is loaded once. Rows of the derivative stay in registers. s has the direction of its
- * derivative innermost: counted are three gathers a point, two of them here. The 384 prefetch instructions that are counted, six a
- * row, bring next to no line into L1: those of the row behind, in arrays that lie there. */
+/* Six pointers to a row's factors are in memory and advance from point to point, as counts of general register loads and
+ * integer operations show; each factor is loaded once. Rows of the derivative stay in registers. s has the direction of its
+ * derivative innermost: three gathers per point are counted, two of them here. The 384 counted prefetch instructions, six per
+ * row, load almost no line into L1: they address the next row, in arrays that are there. */
 static inline void fluxes_by_terms(svbool_t p, double (*restrict u)[N][N], double (*restrict r)[N][N],
                                    double (*restrict s)[N][N], double (*restrict t)[N][N], const cube *g)
 {
@@ -122,7 +122,7 @@ static inline void fluxes_by_terms(svbool_t p, double (*restrict u)[N][N], doubl
     }
 }
 
-/* Columns of the derivative are gathered, as 208 counted gathers beside those of points say, and rows of s stay in registers for a
+/* Columns of the derivative are gathered, as 208 counted gathers in addition to those of points show, and rows of s stay in registers for a
  * plane. */
 static inline void sums_by_terms(svbool_t p, double (*restrict r)[N][N], double (*restrict s)[N][N],
                                  double (*restrict t)[N][N], double (*restrict to)[N][N])
@@ -179,7 +179,7 @@ static double value(uint64_t i)
     return (double)(i * 0x9e3779b97f4a7c15 >> 40) * 0x1p-24;
 }
 
-/* The operator's value at one point. */
+/* Returns the operator's value at one point. */
 static double expected(uint64_t element, unsigned k, unsigned j, unsigned i)
 {
     const cube *g = geometry[element];
@@ -206,7 +206,7 @@ static double expected(uint64_t element, unsigned k, unsigned j, unsigned i)
     return sum;
 }
 
-/* Whether some points of an element are right; all values are positive. */
+/* Whether some points of an element are correct; all values are positive. */
 static bool correct(uint64_t element)
 {
     bool ok = true;
@@ -235,7 +235,7 @@ static void run(unsigned thread)
     for (uint64_t e = from; e < to; e++)
         initialise(e);
     meet(thread);
-    /* The last quarter leaves the caches as a whole sweep does. */
+    /* The last quarter leaves the caches in the state of a whole sweep. */
     for (uint64_t e = to - (to - from + 3) / 4; e < to; e++)
         call(&locals[thread], e);
 

@@ -13,7 +13,7 @@
         and     x1, x1, #1
         msr     S3_3_C15_C15_0, x1      // BST
 .if \event
-        sevl                            // the first WFE does not wait
+        sevl                            // so that the first WFE does not wait
 .endif
 1:
 .if \event

@@ -1,6 +1,6 @@
-/* All threads meet again and again, and do nothing else: at a barrier that spins, at one that sleeps in the kernel, at the
- * hardware barrier of a CMG, at those of several CMGs, with one thread of each meeting the others in memory between, or in
- * memory alone. How threads meet in memory is an option. */
+/* All threads only synchronise, repeatedly: at a barrier that spins, at one that sleeps in the kernel, at the
+ * hardware barrier of a CMG, at those of several CMGs, where one thread of each synchronises with the others in memory in between, or in
+ * memory only. The algorithm in memory is an option. */
 #include "blades.h"
 
 enum { KIND, THREADS, ROUNDS, WAITING, MEETING };
@@ -18,7 +18,7 @@ static struct option options[] = {
 
 enum { CHECKED_ROUNDS = 4 };
 
-/* When each thread was at the barrier last. */
+/* Last round in which each thread was at the barrier. */
 static struct {
     _Alignas(LINE) uint64_t round;
 } seen[MAX_THREADS];
@@ -62,14 +62,14 @@ static bool leads(unsigned thread)
     return true;
 }
 
-/* Threads that meet in memory have numbers from 0 on. Each word is on a line of its own. */
+/* Threads that synchronise in memory are numbered from 0. Each word is on a separate line. */
 struct word {
     _Alignas(LINE) uint32_t value;
 };
 static struct word my_meeting[MAX_THREADS];
 static struct word over, come, come_of[MAX_THREADS];
 
-/* Each adds to one count; the last one lets the others go. */
+/* Each adds to one count; the last one releases the others. */
 static void meet_at_count(uint32_t meeting, uint32_t count)
 {
     if (__atomic_add_fetch(&come.value, 1, __ATOMIC_ACQ_REL) == count) {
@@ -81,7 +81,7 @@ static void meet_at_count(uint32_t meeting, uint32_t count)
         ;
 }
 
-/* Each has a flag; thread 0 waits for all of them and lets the others go. */
+/* Each has a flag; thread 0 waits for all of them and releases the others. */
 static void meet_at_flags(unsigned me, uint32_t meeting, uint32_t count)
 {
     if (me) {
@@ -96,7 +96,7 @@ static void meet_at_flags(unsigned me, uint32_t meeting, uint32_t count)
     __atomic_store_n(&over.value, meeting, __ATOMIC_RELEASE);
 }
 
-/* Each tells the 1st, 2nd, 4th, … thread after it what it knows, and waits for the one as far before it. */
+/* Each signals the 1st, 2nd, 4th, … thread after it, and waits for the one at the same distance before it. */
 enum { STEPS = 6 };
 static struct word told[STEPS][MAX_THREADS];
 
@@ -104,13 +104,13 @@ static void meet_in_pairs(unsigned me, uint32_t meeting, uint32_t count)
 {
     for (unsigned step = 0, distance = 1; distance < count; step++, distance *= 2) {
         __atomic_store_n(&told[step][(me + distance) % count].value, meeting, __ATOMIC_RELEASE);
-        /* Whoever tells may be at the next meeting already. */
+        /* The signalling thread may be in the next round already. */
         while ((int32_t)(__atomic_load_n(&told[step][me].value, __ATOMIC_ACQUIRE) - meeting) < 0)
             ;
     }
 }
 
-/* Thread `me` of `count` meets the others in memory. */
+/* Thread `me` of `count` synchronises with the others in memory. */
 static void meet_in_memory(unsigned me, uint32_t count)
 {
     uint32_t meeting = ++my_meeting[me].value;
@@ -126,12 +126,12 @@ static void meet_in_memory(unsigned me, uint32_t count)
     }
 }
 
-/* How many CMGs have threads, which threads are the first of theirs, and their numbers. */
+/* Number of CMGs with threads, the first thread of each, and their numbers. */
 static uint32_t leaders;
 static bool leading[MAX_THREADS];
 static unsigned leader_number[MAX_THREADS];
 
-/* Apart, so that the other barriers need not save registers for it. */
+/* A separate function, so that the other barriers need not save registers for it. */
 static __attribute__((noinline)) void two_levels(unsigned thread)
 {
     hardware_barrier();
@@ -165,12 +165,12 @@ static void one_round(unsigned thread)
     }
 }
 
-/* Whether everybody has been at the barrier in a round when it lets a thread through, and nobody further. */
+/* Whether all threads have reached the barrier in a round when it releases a thread, and none is further. */
 static bool all_there(unsigned thread, uint64_t round)
 {
     bool ok = true;
     __atomic_store_n(&seen[thread].round, round, __ATOMIC_RELAXED);
-    /* The hardware barrier is no barrier of memory. */
+    /* The hardware barrier is not a memory barrier. */
     __asm__ volatile("dsb ish" : : : "memory");
     one_round(thread);
     __asm__ volatile("dsb ish" : : : "memory");

@@ -1,4 +1,4 @@
-/* The hardware barrier of CMGs for a program with threads: a blade for each CMG that has some, window 0 for each thread. */
+/* The hardware barrier of CMGs for threaded programs: one blade per CMG with threads, window 0 for each thread. */
 #ifndef FXSCOPE_KERNELS_BLADES_H
 #define FXSCOPE_KERNELS_BLADES_H
 
@@ -27,7 +27,7 @@ enum { CMGS = 4, CMG_CPUS = 12, FIRST_CPU = 12 };
 
 static long driver;
 
-/* The blade of each CMG that has threads, its CPUs, and how many threads there are. */
+/* The blade of each CMG with threads, its CPUs, and the number of threads. */
 static struct blade blades[CMGS];
 static struct cpu_mask masks[CMGS];
 static unsigned threads_of[CMGS];
@@ -77,7 +77,7 @@ static void unassign_window(unsigned thread)
         cannot_run("a barrier window cannot be given back");
 }
 
-/* barrier.S: one round, asking again and again, or asleep until an event. */
+/* barrier.S: one round, by polling, or asleep until an event. */
 void hardware_barrier_poll(void);
 void hardware_barrier_wfe(void);
 

@@ -1,18 +1,18 @@
-/* A mesh in blocks with all variables of a cell side by side, as adaptive codes keep it: guard cells are copied from
- * neighbouring blocks, and an equation of state is interpolated in tables for vectors of cells, whose variables lie a cell
+/* A mesh in blocks with all variables of a cell side by side, as in adaptive codes: guard cells are copied from
+ * neighbouring blocks, and an equation of state is interpolated in tables for vectors of cells, whose variables are one cell
  * apart. The shape is that of public astrophysics codes; code, tables and numbers of variables are ours. */
 #include "runtime.h"
 
 enum {
     NVAR = 24,            /* variables of a cell */
     GUARD = 4,            /* cells around a block */
-    NXB = 16,             /* cells of a block, each way */
+    NXB = 16,             /* cells of a block in each direction */
     SIDE = NXB + 2 * GUARD,
     MAX_BLOCKS = 4096,    /* 453 MB */
     ROW_OF_BLOCKS = 48,   /* blocks from one to the one above it */
     DENSITIES = 541,      /* entries of a table, first index */
     TEMPERATURES = 201,   /* second index */
-    TABLES = 21,          /* 18.3 MB in all */
+    TABLES = 21,          /* 18.3 MB in total */
     MAX_LANES = 32,
 };
 
@@ -31,7 +31,7 @@ typedef double block[SIDE][SIDE][NVAR];
 static _Alignas(LINE) block unk[MAX_BLOCKS];
 static _Alignas(LINE) double table[TABLES][TEMPERATURES][DENSITIES];
 
-/* A quantity: values and derivatives, `orders` of them in each direction, from table `first` on. */
+/* A quantity: values and derivatives, `orders` of them in each direction, starting at table `first`. */
 struct quantity {
     int first, orders, variable;
 };
@@ -101,8 +101,8 @@ static void fill_guards(uint64_t b, uint64_t blocks)
     }
 }
 
-/* Weights of Hermite's interpolation at `z` of the way between two entries: for the value and its derivatives, at the
- * entry before and the one behind. With two orders cubic, with three quintic. */
+/* Weights of Hermite's interpolation at fraction `z` between two entries: for the value and its derivatives, at the
+ * entries before and after. Cubic with two orders, quintic with three. */
 struct weights {
     double at[3][2][MAX_LANES];
 };
@@ -138,7 +138,7 @@ static void weigh(svbool_t p, svfloat64_t z, int orders, struct weights *w)
     svst1(p, w->at[1][1], svneg_x(p, svld1(p, w->at[1][1])));
 }
 
-/* A quantity at table entries `entry` and the three behind: 4 gathers from each table. */
+/* A quantity at table entry `entry` and the next three: 4 gathers from each table. */
 static svfloat64_t interpolate(svbool_t p, const struct quantity *q, svint64_t entry, const struct weights *x,
                                const struct weights *y)
 {
@@ -155,7 +155,7 @@ static svfloat64_t interpolate(svbool_t p, const struct quantity *q, svint64_t e
     return sum;
 }
 
-/* Ideal parts beside the tables: what divisions and roots cost; the result is the temperature again. */
+/* Analytic parts in addition to the tables, for the cost of divisions and roots; the result is the temperature again. */
 static svfloat64_t ideal_parts(svbool_t p, svfloat64_t x, svfloat64_t y)
 {
     svfloat64_t root = svsqrt_x(p, svmul_x(p, x, x));
@@ -163,7 +163,7 @@ static svfloat64_t ideal_parts(svbool_t p, svfloat64_t x, svfloat64_t y)
     return svdiv_x(p, svmul_x(p, pressure, x), root);
 }
 
-/* The state of up to a vector of cells of a row, after `evaluations` at temperatures that come near. */
+/* The state of up to a vector of cells of a row, after `evaluations` at converging temperatures. */
 static void state_of_cells(double *cells, int count, uint64_t evaluations)
 {
     svbool_t p = svwhilelt_b64(0, count);
@@ -205,7 +205,7 @@ static bool is_right(uint64_t blocks)
 {
     bool ok = true;
     for (uint64_t b = 0; b < blocks; b += 7) {
-        /* Those of the right neighbour, whose leftmost column they are. */
+        /* Those of the right neighbour: its leftmost column. */
         const block *right = &unk[neighbour(b, 0, blocks)];
         for (int j = GUARD; options[PART].value != STATE && j < GUARD + NXB; j++)
             ok &= unk[b][j][GUARD + NXB][DENS] == (*right)[j][GUARD][DENS];

@@ -41,7 +41,7 @@ static void link_nodes(uint64_t count)
     }
 }
 
-/* Fills both caches with other lines. Written first: pages that were never written may share one physical page. */
+/* Fills both caches with other lines. They are written first, since pages that were never written may share one physical page. */
 static void evict(void)
 {
     const uint64_t step = LINE / sizeof(uint64_t);
@@ -56,7 +56,7 @@ int program(int argc, char **argv)
     parse_options(argc, argv, options, COUNT_OF(options));
     uint64_t count = options[FOOTPRINT].value / LINE, hops = options[HOPS].value;
     link_nodes(count);
-    /* The first walk also proves that the chain is one cycle: it returns for the first time after `count` hops. */
+    /* The first walk also proves that the chain is one cycle: it first returns after `count` hops. */
     const struct node *at = nodes;
     uint64_t cycle = 0;
     do {

@@ -1,5 +1,5 @@
 // y(i) = x1(i): eight vectors per iteration, 20 instructions (8 loads, 8 stores, 2 pointers, 1 counter, 1 branch), then
-// a predicated loop for the rest.
+// a predicated loop for the remainder.
 //
 //   void copy_kernel(void *y, const void *x1, uint64_t iterations, uint64_t rest)
 //

@@ -14,7 +14,7 @@ static struct option options[] = {
     [PASSES] = {"passes", 5000, 1, 1000000000, NULL},
 };
 
-/* Any pattern will do in which neighbouring vectors differ. */
+/* Any pattern whose neighbouring vectors differ. */
 static svuint8_t pattern(uint64_t i)
 {
     svbool_t all = svptrue_b8();

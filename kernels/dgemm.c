@@ -85,7 +85,7 @@ static inline void add_vector(double *row, uint64_t vector, uint64_t columns, sv
     svst1(p, row + at, svadd_x(p, svld1(p, row + at), sum));
 }
 
-/* A tile: `depth` times a column of A by a row of B, 20 sums in registers; added to the `rows` and `columns` that C has there. */
+/* A tile: `depth` times a column of A by a row of B, 20 sums in registers; added to the `rows` and `columns` of C at that position. */
 static void tile(double *to, uint64_t n, uint64_t rows, uint64_t columns, const double *left, const double *right, uint64_t depth)
 {
     svbool_t all = svptrue_b64();
@@ -114,7 +114,7 @@ __attribute__((noinline)) static void dgemm_kernel(uint64_t n)
     }
 }
 
-/* -7 to 8, so that every sum is exact, in an order that no size of a block has a part in. */
+/* -7 to 8, so that every sum is exact, in a pattern unrelated to the block sizes. */
 static inline double small(uint64_t x)
 {
     return (double)((int64_t)(x * 0x9e3779b97f4a7c15 >> 60) - 7);
@@ -130,7 +130,7 @@ static inline double b_at(uint64_t k, uint64_t j)
     return small(k * 32771 + j);
 }
 
-/* C by a vector x against A by B x: each row as a whole. */
+/* Compares C x with A (B x) for a vector x, which checks each row. */
 static bool is_product(uint64_t n, double times)
 {
     double *x = take(2 * n), *bx = x + n;
@@ -151,7 +151,7 @@ static bool is_product(uint64_t n, double times)
     return ok;
 }
 
-/* Some elements on their own. */
+/* Checks some elements individually. */
 static bool has_elements(uint64_t n, double times)
 {
     bool ok = true;

@@ -42,8 +42,8 @@
 .endr
 .endm
 
-// z0 .. : C; then two sets of b, then `broadcasts` registers for a. x2 stands `bias` vectors into b, so that all loads
-// are in reach of an immediate offset.
+// z0 .. : C; then two sets of b, then `broadcasts` registers for a. x2 points `bias` vectors into b, so that all loads
+// can use an immediate offset.
 .macro TILE name, rows, vectors, bias
         .globl  \name
         .type   \name, %function

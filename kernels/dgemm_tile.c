@@ -1,4 +1,4 @@
-/* Register-blocked DGEMM tile on packed blocks in the L1 cache: C += A * B again and again. */
+/* Register-blocked DGEMM tile on packed blocks in the L1 cache: C += A * B, repeatedly. */
 #include "runtime.h"
 
 enum { MAX_K = 1024, MAX_ROWS = 8, MAX_VECTORS = 4, MAX_LANES = 32 };

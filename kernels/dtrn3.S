@@ -3,27 +3,27 @@
 //   void dtrn3_channels(const struct given *given, uint64_t channels)
 //   void dtrn3_levels(const struct given *given, uint64_t channels)
 //
-// Counts of the measured run say how the compiler's loops look. Both: 14 FMA, FEXPA, two comparisons that count no operation, two
-// selections and one integer operation a vector. The formula has 6 FMA; the other 8, a difference and two products are ten to the
-// power of x by FEXPA with a series of the fifth degree, and the rest the check of its range. 12 broadcast loads are its constants;
-// the two moves left are FMOV of 0.5 and 1. A constant that an operation overwrites is copied by a packed MOVPRFX, or comes from the
-// stack or from its place again; frames lie on whole lines, so that loads get what was just stored: loads are waited for in 1 and 2 % of the cycles. The
-// series in pairs and in turn have the same operations; in pairs it waits for operations as long as measured. Gas times thickness
+// Counts of the measured run determine the compiler's loops. Both have 14 FMA, FEXPA, two comparisons that count no operation, two
+// selections and one integer operation per vector. The formula has 6 FMA; the other 8, a difference and two products compute ten to the
+// power of x by FEXPA with a series of degree five, and the rest checks its range. 12 broadcast loads are its constants;
+// the remaining two moves are FMOV of 0.5 and 1. A constant that an operation overwrites is copied by a packed MOVPRFX, or loaded from the
+// stack or from its place again; frames are line-aligned, so that loads can forward from recent stores: waits for loads are 1 and 2 % of the cycles. The
+// pairwise and the sequential form of the series have the same operations; pairwise, its waits for operations are as measured. Gas times thickness
 // takes three products, as counted; the formula has two.
 //
-// Operands are fetched where they are needed. What the share of a level leaves passes memory as a number and as a vector: waits and
-// cycles of commit agree with the measured ones then (docs/notes/2026-11-25-rebuilt-loops.md).
+// Operands are loaded where they are needed. The remainder after each level goes through memory as a number and as a vector: waits and
+// commit cycles then agree with the measured ones (docs/notes/2026-11-25-rebuilt-loops.md).
 //
 // Channels, for each of 54 levels: 6 vectors of the table, a gather, a scatter, 8 loads and 2 stores of numbers, 6 copies of a
 // number to all elements (five are used), 4 other moves, 2 vectors stored and loaded (no MOVPRFX is counted), 10 loads of general
-// registers (one of them a pair, as micro-operations say), 4 branches, 31 integer operations, six of them with a shift, as counts of
-// EXA and EXB say.
+// registers (one of them a pair, as micro-operations show), 4 branches, 31 integer operations, six of them with a shift, as counts of
+// EXA and EXB show.
 //
-// Levels, for each of 5 channels: 24 broadcasts, twice the 12, so that the last, partial vector has code of its own (predicates are
-// made twice a call, not in the loops); 7 loads, 6 gathers and a store a vector; 9 vectors stored a channel and one a call, and 61
+// Levels, for each of 5 channels: 24 broadcasts, twice the 12, so the last, partial vector has separate code (predicates are
+// computed twice per call, not in the loops); 7 loads, 6 gathers and a store per vector; 9 vectors stored per channel and one per call, and 61
 // loaded: all ten for each of six vectors, one for the last. 20 MOVPRFX: three for each of six, two for the last. Three integer
-// operations a vector: one is that of the power, two make the indices. For each part 11 general registers and a number are loaded,
-// one for each array, and a number and a general register are copied to all elements. 11 branches a channel.
+// operations per vector: one belongs to the power, two compute the indices. For each part 11 general registers and a number are loaded,
+// one for each array, and a number and a general register are copied to all elements. 11 branches per channel.
 
 // struct given
         .set    PRESSURE, 0
@@ -52,7 +52,7 @@
         .set    C_BIAS, 88
         .set    C_FACTORS, 96
 
-// Four pairs of FP registers are stored and loaded a call.
+// Four pairs of FP registers are saved and restored per call.
         .macro  save
         stp     d8, d9, [sp, #-160]!
         stp     d10, d11, [sp, #16]
@@ -80,7 +80,7 @@
 
 // ------------------------------------------------------------------ channels
 // The frame: two vectors, two numbers, and the pointers that do not stay in registers.
-        .set    F_RESTS, 0              // vectors: what the share of the level above leaves, and a constant
+        .set    F_RESTS, 0              // vectors: the remainder after the level above, and a constant
         .set    F_SHIFT, 1
         .set    F_REST, 512             // numbers
         .set    F_WARMTH, 520
@@ -92,12 +92,12 @@ dtrn3_channels:
         save
         mov     x29, sp
         sub     x9, sp, #640
-        and     sp, x9, #-256           // vectors on lines: loads of them get what was just stored
+        and     sp, x9, #-256           // vectors aligned to lines, for store forwarding
         mov     x20, x1                 // channels
         whilelo p0.d, xzr, x1
         ptrue   p1.d
         mov     x21, #LEVELS
-        index   z31.d, #0, x21          // where a level's channels lie
+        index   z31.d, #0, x21          // address of a level's channels
         mov     z30.d, #0
         ldr     x21, [x0, #CONSTANTS]
         mov     x19, #0                 // level
@@ -130,7 +130,7 @@ dtrn3_channels:
         str     d2, [sp, #F_WARMTH]
         cmp     x20, #0                 // any channel?
         b.le    3f
-        // Where the rows of three tables are: 5 numbers each, by pressure.
+        // Rows of three tables: 5 numbers each, by pressure.
         ldr     x7, [x0, #TABLE]
         add     x10, x1, x1, lsl #2
         add     x12, x7, x10, lsl #3
@@ -239,7 +239,7 @@ dtrn3_channels:
         .set    L_REGISTERS, 10 * 256
         .set    L_FRAME, 10 * 256 + 64
 
-// The pointers of a part, from level x21 on, and what it has in all elements.
+// The pointers of a part, from level x21, and its broadcast values.
         .macro  part
         ldr     x1, [x0, #PRESSURE]
         ldr     x2, [x0, #SHARE]
@@ -353,7 +353,7 @@ dtrn3_channels:
         st1d    {z27.d}, \p, [x10]
         .endm
 
-// The twelve constants of the power, from x11 on.
+// The twelve constants of the power, at x11.
         .macro  constants
         ld1rd   {z8.d}, p1/z, [x11, #C_LN_10]
         ld1rd   {z9.d}, p1/z, [x11, #C_PER_LN_2]
@@ -389,7 +389,7 @@ dtrn3_levels:
         save
         mov     x29, sp
         sub     x9, sp, #L_FRAME
-        and     sp, x9, #-256           // vectors on lines: loads of them get what was just stored
+        and     sp, x9, #-256           // vectors aligned to lines, for store forwarding
         add     x13, sp, #L_REGISTERS
         mov     x19, x1                 // channels
         cntd    x12
@@ -428,7 +428,7 @@ dtrn3_levels:
         subs    x14, x14, #1
         b.ne    2b
 3:      add     x18, sp, #L_REGISTERS
-        ldr     x21, [x18]              // the level behind whole vectors
+        ldr     x21, [x18]              // the level after the whole vectors
         cmp     x21, #LEVELS
         b.hs    4f
         part

@@ -1,19 +1,19 @@
 /* Optical depth of a gas over 54 levels and 5 channels: three tables interpolated in pressure and in temperature, ten to the
- * power of that. A vector is that of a level's channels, or that of a channel's levels. */
+ * power of the result. A vector holds channels of a level, or levels of a channel. */
 #include "runtime.h"
 
 enum { LEVELS = 54, CHANNELS = 5, TABLES = 3, PRESSURES = 26 };
 
 /* By pressure and channel, and by channel and pressure. */
 static _Alignas(LINE) double table[TABLES][PRESSURES][CHANNELS], turned[TABLES][CHANNELS][PRESSURES];
-/* The pressure below a level, how far above it is, and two factors of its temperature. */
+/* Table index below a level's pressure, fraction above it, and two factors of its temperature. */
 static _Alignas(LINE) int64_t pressure[LEVELS];
 static _Alignas(LINE) double share[LEVELS], warmth[2][LEVELS];
-/* Content of gas and thickness of a level. */
+/* Gas content and thickness of a level. */
 static _Alignas(LINE) double gas[LEVELS], thickness[LEVELS];
 static _Alignas(LINE) double depth[CHANNELS][LEVELS];
 
-/* What is given to the loops (dtrn3.S), which find its members by their places. */
+/* Arguments of the loops (dtrn3.S), which use the offsets of its members. */
 static const struct constants {
     double ln_10, per_ln_2, shift, ln_2_high, ln_2_low, fifth, fourth, third, most, least, infinite;
     uint64_t bias;
@@ -21,7 +21,7 @@ static const struct constants {
 } CONSTANTS = {
     .ln_10 = 0x1.26bb1bbb55516p1,
     .per_ln_2 = 0x1.71547652b82fep0,
-    /* Added to a number, it leaves sixty-fourths of it in the lowest bits. */
+    /* Added to a number, it leaves its sixty-fourths in the lowest bits. */
     .shift = 0x1.8p+46,
     .ln_2_high = 0x1.62e42fefa3800p-1,
     .ln_2_low = 0x1.ef35793c76730p-45,
@@ -31,7 +31,7 @@ static const struct constants {
     .most = 308,
     .least = -307,
     .infinite = __builtin_inf(),
-    /* Of exponents, before the sixty-fourths. */
+    /* Exponents, above the sixty-fourths. */
     .bias = 1023 << 6,
     .factors = {0.01, 0.75},
 };
@@ -77,7 +77,7 @@ static void initialise(void)
     }
 }
 
-/* Ten to the power of x by halving it until a short series does, and squaring. */
+/* Ten to the power of x: halves x until a short series is accurate, then squares. */
 static double slow_power_of_ten(double x)
 {
     double y = x * CONSTANTS.ln_10 / 1024, sum = 1, term = 1;
@@ -90,7 +90,7 @@ static double slow_power_of_ten(double x)
     return sum;
 }
 
-/* Whether the depth at a point is that of so many sweeps. */
+/* Whether the depth at a point is correct after `sweeps` sweeps. */
 static bool correct(unsigned c, unsigned k, uint64_t sweeps)
 {
     double values[TABLES];

@@ -1,7 +1,7 @@
 // y(s*i) = x1(l*i) + c0 * x2(l*i), each side contiguous or through an index vector; four vectors per iteration: 8 loads,
-// 4 FMA, 4 stores, 1 counter, 1 branch and additions to pointers: one for each array that is contiguous, one for each
-// indexed access, whose address has no displacement. If strides are not known when the program is compiled, an indexed
-// access has two, for its address and for its offset, as the counts of such a loop on the machine say (10.7 instructions a
+// 4 FMA, 4 stores, 1 counter, 1 branch and additions to pointers: one per contiguous array, one per
+// indexed access, whose address has no displacement. If strides are not known at compile time, an indexed
+// access has two, for its address and for its offset, as the counts of such a loop on the machine show (10.7 instructions per
 // vector with two gathers and a scatter).
 //
 //   void NAME(void *y, const void *x1, const void *x2, uint64_t iterations, uint64_t load_stride,

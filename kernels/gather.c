@@ -16,7 +16,7 @@ kernel_single contiguous_contiguous_single_kernel, contiguous_scatter_single_ker
     gather_scatter_single_kernel, contiguous_scatter_unknown_single_kernel, gather_contiguous_unknown_single_kernel,
     gather_scatter_unknown_single_kernel;
 
-/* By what is known when the program is compiled, load, store. */
+/* Index: strides known at compile time, load, store. */
 static kernel *const DOUBLE_KERNELS[2][2][2] = {
     {{contiguous_contiguous_double_kernel, contiguous_scatter_double_kernel},
      {gather_contiguous_double_kernel, gather_scatter_double_kernel}},
@@ -89,7 +89,7 @@ int program(int argc, char **argv)
         cannot_run("offset must be a multiple of the size of an element");
     double *arrays[3];
     place_arrays(pool, sizeof pool, span * size + offset, 3, arrays);
-    /* Loaded arrays begin as many bytes behind a line's beginning. */
+    /* Loaded arrays start this many bytes after the start of a line. */
     void *y = arrays[0], *x1 = (char *)arrays[1] + offset, *x2 = (char *)arrays[2] + offset;
     for (uint64_t i = 0; i < span; i++) {
         put(y, i, -1);
@@ -103,7 +103,7 @@ int program(int argc, char **argv)
         pass(y, x1, x2, n / per_iteration, load_stride, store_stride);
     measure_end();
 
-    /* All values are integers below 2**24, hence exact in both types; what lies between scattered elements is kept. */
+    /* All values are integers below 2**24, hence exact in both types; elements between scattered ones are unchanged. */
     bool ok = true;
     for (uint64_t i = 0; i < n; i++)
         ok &= get(y, i * store_stride) == get(x1, i * load_stride) + (double)C0 * get(x2, i * load_stride);

@@ -1,4 +1,4 @@
-/* A hash join: a table of the build side's keys, probed with those of the other side. Probes do not depend on each other, so that
+/* A hash join: a table of the build side's keys, probed with those of the other side. Probes are independent, so
  * their misses overlap. Linear probing, or chains of entries. */
 #include "runtime.h"
 
@@ -15,7 +15,7 @@ static struct option options[] = {
     [SEED] = {"seed", 1, 0, UINT32_MAX, NULL},
 };
 
-/* Of both kinds of tables; key 0 is free. `next` is the number of the chain's next entry, counted from 1. */
+/* Entry of both kinds of tables; key 0 is free. `next` is the number of the chain's next entry, counted from 1. */
 struct entry {
     uint64_t key;
     uint32_t payload, next;
@@ -23,10 +23,10 @@ struct entry {
 
 static struct entry *entries; /* slots of the linear table, or rows of the build side */
 static uint32_t *heads;       /* first entry of each chain */
-static unsigned shift;        /* leaves the bits of a hash that number slots or chains */
+static unsigned shift;        /* selects the bits of a hash that number slots or chains */
 static uint64_t mask;
 
-/* A function onto itself, so that different numbers have different keys. Neither side's numbers are 0, so no key is. */
+/* A bijection, so that different numbers have different keys. Neither side's numbers are 0, so no key is. */
 static uint64_t scatter(uint64_t x)
 {
     x = (x ^ (x >> 31)) * 0x9e3779b97f4a7c15;
@@ -44,7 +44,7 @@ static inline uint64_t build_key(uint64_t i)
     return scatter((options[SEED].value << 31) + i);
 }
 
-/* Which row of the build side row i of the other has the key of; those behind the last are no row's. */
+/* The row of the build side whose key row i of the other side has; numbers beyond the last row match none. */
 static inline uint64_t partner(uint64_t i)
 {
     uint64_t drawn = scatter(scatter(options[SEED].value + i)), build = options[BUILD].value;
@@ -62,7 +62,7 @@ static void *take(uint64_t bytes)
     return memory;
 }
 
-/* Twice as many slots as rows at least, or as many chains. */
+/* At least twice as many slots, or chains, as rows. */
 static void make_table(uint64_t rows, bool chains)
 {
     uint64_t slots = 2;
@@ -91,7 +91,7 @@ static void insert(uint64_t row, bool chains)
     entries[at].payload = (uint32_t)row;
 }
 
-/* What a join gives: how many pairs there are, and the sum of the build side's payloads. */
+/* Result of a join: the number of pairs, and the sum of the build side's payloads. */
 struct result {
     uint64_t pairs, sum;
 };
@@ -118,7 +118,7 @@ __attribute__((noinline)) static struct result chains_kernel(const uint64_t *key
         uint32_t at = heads[slot_of(key)];
         while (at && entries[at].key != key)
             at = entries[at].next;
-        /* Entry 0 is no row's and has payload 0. */
+        /* Entry 0 belongs to no row and has payload 0. */
         r.pairs += entries[at].payload != 0;
         r.sum += entries[at].payload;
     }

@@ -54,7 +54,7 @@ horner\degree\()_kernel:
         .size   horner\degree\()_kernel, .-horner\degree\()_kernel
 .endm
 
-// Eight rows interleaved, when rows are independent (m = 0).
+// Eight rows interleaved, if rows are independent (m = 0).
 .macro HORNER_INTERLEAVED degree
         .globl  horner\degree\()_interleaved_kernel
         .type   horner\degree\()_interleaved_kernel, %function
@@ -105,15 +105,15 @@ horner\degree\()_interleaved_kernel:
         st1d    {z\sum\().d}, p0, [x0, #\row, mul vl]
 .endm
 
-// Software-pipelined as the compiler does it (m = 0): every 21 cycles, the initiation interval that it adopts, two rows
-// begin. In the time of the first of them, its load comes at 0, its multiply-adds at 11, 20, … (11 and 9 cycles are the
-// latencies), its store behind the last one; the second row is a cycle later. Instructions stand in the order of their
-// times modulo 21, those of one cycle in the order: multiply-adds, load, store. A row is under way for 4.4 intervals at
-// most; a value and a sum are in use for no more than 84 cycles = 4 intervals, so they have 4 registers each (z0–z7,
+// Software-pipelined like the compiler's loop (m = 0): every 21 cycles, its initiation interval, two rows
+// start. For the first of them, the load is at 0, the multiply-adds are at 11, 20, … (11 and 9 cycles are the
+// latencies), the store after the last one; the second row is one cycle later. Instructions are in the order of their
+// times modulo 21, those of one cycle in the order: multiply-adds, load, store. A row is in progress for 4.4 intervals at
+// most; a value and a sum are live for no more than 84 cycles = 4 intervals, so they have 4 registers each (z0–z7,
 // z8–z15), and the loop is four intervals, eight rows, long.
 
-// What happens `slot` cycles after interval `now` began, which is number `now` modulo 4; intervals below `oldest` and
-// above `newest` begin no rows.
+// Instructions `slot` cycles after the start of interval `now` (number `now` modulo 4); intervals below `oldest` and
+// above `newest` start no rows.
 .macro HORNER_SLOT degree, slot, now, oldest, newest
 .irp row, 0, 1
 .irp k, 1, 2, 3, 4, 5, 6, 7, 8, 9
@@ -126,7 +126,7 @@ horner\degree\()_interleaved_kernel:
 .endr
 .endm
 
-// `what`, of the row that began in the right interval, if its `time` is at this slot of an interval.
+// `what`, for the row that started in the matching interval, if its `time` is at this slot.
 .macro HORNER_DUE what, time, slot, now, oldest, newest, row, k
 .if (\time) % 21 == \slot
 .if (\now - (\time) / 21 >= \oldest) && (\now - (\time) / 21 <= \newest)
@@ -178,7 +178,7 @@ horner\degree\()_pipelined_kernel:
         stp     d12, d13, [sp, #32]
         stp     d14, d15, [sp, #48]
         HORNER_START \degree
-        // Rows begin, and none before these.
+        // Prologue: the first rows.
         HORNER_INTERVALS \degree, 4, 7, 4, 5, 6, 7
         subs    x3, x3, #1
         b.eq    2f
@@ -188,7 +188,7 @@ horner\degree\()_pipelined_kernel:
         subs    x3, x3, #1
         b.ne    1b
 2:
-        // The last ones end.
+        // Epilogue: the last rows.
         HORNER_INTERVALS \degree, 0, 3, 4, 5, 6, 7, 8
         ldp     d14, d15, [sp, #48]
         ldp     d12, d13, [sp, #32]

@@ -40,7 +40,7 @@ static struct option options[] = {
 
 /* A chaotic map of [0, 1] to itself, so that one wrong bit anywhere grows into a different result. */
 static const double CHAOTIC[MAX_DEGREE + 1] = {0.01, 3.8, -3.8, 1e-3, -1e-3, 2e-3, -2e-3, 1e-3, 3e-3, -3e-3};
-/* The same is impossible with degree 1. */
+/* That is impossible with degree 1. */
 static const double LINEAR[2] = {1.0, -0.999};
 
 static double polynomial(double y, const double *c, uint64_t degree)

@@ -17,12 +17,12 @@ static struct option options[] = {
 /* Copies of a test in a round, each with variables of its own. */
 enum { COPIES = 64, THREADS_AT_MOST = 4, ACCESSES = 2 };
 
-/* The variables, each on a line of its own. */
+/* The variables, each on a separate line. */
 static struct {
     _Alignas(LINE) uint32_t value;
 } variables[COPIES][2];
 
-/* An access: what is written, or 0 for a read; to x (0) or y (1). */
+/* An access: the value written, or 0 for a read; to x (0) or y (1). */
 struct access {
     bool there;
     uint8_t variable, written;
@@ -31,8 +31,8 @@ struct access {
 #define WRITE(v, value) {true, v, value}
 enum { X = 0, Y = 1 };
 
-/* What each thread does, and the outcome that no order of all accesses gives: values read by thread and access, and the
- * values that x and y have at the end. */
+/* The accesses of each thread, and the outcome that is not sequentially consistent: values read by thread and access, and the
+ * final values of x and y. */
 enum { ANY = 255 };
 static const struct test {
     unsigned threads;
@@ -99,7 +99,7 @@ static void run_copy(const struct access *does, uint64_t form, unsigned copy, ui
         results[1] = plain_access(does[1], second);
 }
 
-/* Waits for a pseudo-random while, so that copies meet in many ways. */
+/* Waits for a pseudo-random time, so that copies interleave in many ways. */
 static void wait_a_little(uint64_t *random)
 {
     *random = *random * 6364136223846793005 + 1442695040888963407;

@@ -16,7 +16,7 @@ take_ticket_and_poll:
         ret
         .size   take_ticket_and_poll, .-take_ticket_and_poll
 
-// The same; between two looks the core sleeps until somebody has written to the line.
+// The same; between two reads the core sleeps until another core writes the line.
         .globl  take_ticket_and_sleep
         .type   take_ticket_and_sleep, %function
         .p2align 6
@@ -26,9 +26,9 @@ take_ticket_and_sleep:
         ldar    x3, [x1]
         cmp     x3, x2
         b.eq    2f
-        sevl                            // the first WFE does not wait
+        sevl                            // so that the first WFE does not wait
 1:      wfe
-        ldaxr   x3, [x1]                // the monitor sends the event when the line is written
+        ldaxr   x3, [x1]                // the monitor sends an event when the line is written
         cmp     x3, x2
         b.ne    1b
 2:      mov     x0, x2

@@ -1,4 +1,4 @@
-/* Threads take turns at a lock that hands itself on in the order of arrival (a ticket lock), and count inside. */
+/* Threads acquire a lock in the order of arrival (a ticket lock), and increment a counter inside. */
 #include "threads.h"
 
 enum { WAITING, THREADS, ROUNDS };
@@ -10,7 +10,7 @@ static struct option options[] = {
     [ROUNDS] = {"rounds", 100, 1, 1000000000, NULL},
 };
 
-/* Each on a line of its own. */
+/* Each on a separate line. */
 static struct {
     _Alignas(LINE) uint64_t next_ticket;
     _Alignas(LINE) uint64_t now_served;
@@ -29,7 +29,7 @@ static void take_turns(unsigned thread)
     for (uint64_t i = 0; i < options[ROUNDS].value; i++) {
         uint64_t ticket = sleeps ? take_ticket_and_sleep(&lock.next_ticket, &lock.now_served)
                                  : take_ticket_and_poll(&lock.next_ticket, &lock.now_served);
-        /* No atomic operation: the lock keeps the others away. */
+        /* Not atomic: the lock excludes the others. */
         *(volatile uint64_t *)&count += 1;
         serve_next(&lock.now_served, ticket);
     }

@@ -1,4 +1,4 @@
-// System calls that take and give back memory.
+// System calls that map and unmap memory.
 
         .text
 

@@ -1,5 +1,5 @@
-/* Takes blocks of memory from the system, all of them, and gives them back, all of them: what `malloc` and `free` of
- * large blocks come to. */
+/* Maps all blocks of memory, then unmaps all: the system calls behind `malloc` and `free` of
+ * large blocks. */
 #include "runtime.h"
 
 enum { MAX_COUNT = 4096 };
@@ -8,7 +8,7 @@ enum { MAX_COUNT = 4096 };
 void *linux_map(size_t bytes);
 long linux_unmap(void *block, size_t bytes);
 
-/* Takes `count` blocks, and gives them back. */
+/* Maps `count` blocks, and unmaps them. */
 void maps_take(void **blocks, uint64_t count, size_t bytes);
 void maps_give(void **blocks, uint64_t count, size_t bytes);
 
@@ -34,7 +34,7 @@ void maps_give(void **from, uint64_t count, size_t bytes)
         linux_unmap(from[i], bytes);
 }
 
-/* Whether all blocks are there and start with zero, also when they were used before; then they are used. */
+/* Whether all blocks exist and start with zero, also if they were used before; then uses them. */
 static bool are_clear(uint64_t count)
 {
     bool clear = true;

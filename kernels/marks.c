@@ -1,6 +1,6 @@
 /* A shared library with the functions by which programs mark regions for measuring tools, and those they call around
- * that. None does anything: fxscope recognises the calls by their names. It stands in for the tools' own libraries where
- * those are missing (crates/linux/src/vfs/libraries.rs).
+ * that. They do nothing: fxscope recognises the calls by their names. It replaces the tools' own libraries where
+ * they are missing (crates/linux/src/vfs/libraries.rs).
  */
 #define MARK(name)  \
     int name(void); \

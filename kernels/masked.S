@@ -1,17 +1,17 @@
 // A loop body with an access under a loop-invariant condition, converted to a mask: y = x1 + c*x2 over `inner` vectors in
-// L1, then one access to z(row), whose elements are active or not.
+// L1, then one access to z(row), with some or no elements active.
 //
 //   uint64_t masked_store_kernel(double *y, const double *x1, const double *x2, double *z,
 //                                const struct shape *shape, double c)
 //   masked_load_kernel, masked_gather_kernel, masked_scatter_kernel: other accesses
-//   masked_branch_kernel: the condition before the loop, a loop for each of its values
+//   masked_branch_kernel: the condition before the loop, one loop per value
 //
 // struct shape { uint64_t rows, inner, step, active; }: rows and inner at least 1; step: bytes from z(row) to z(row+1);
-// active: elements of a vector that are. Loads are added up; the sum is the result.
+// active: active elements of a vector. Loaded values are summed; the sum is the result.
 
         .text
 
-// The inner loop: 3 accesses, an FMA and 3 others for each vector.
+// The inner loop: 3 accesses, an FMA and 3 others per vector.
 .macro INNER
         mov     x8, #0
         mov     x9, x11

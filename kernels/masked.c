@@ -1,5 +1,5 @@
 /* A conditional access that a compiler has converted to a mask: `if (used) z(row) = …`, with z that was never allocated,
- * allocated but never touched, or in use. Where the condition is false no element is active. */
+ * allocated but never touched, or in use. If the condition is false, no element is active. */
 #include "runtime.h"
 
 enum { MAX_INNER = 256, MAX_VECTOR = 32, MAX_SPAN = 1 << 30 };
@@ -41,7 +41,7 @@ enum { INITIAL = 3 };
 
 static _Alignas(LINE) double y[MAX_INNER * MAX_VECTOR], x1[MAX_INNER * MAX_VECTOR], x2[MAX_INNER * MAX_VECTOR];
 
-/* Where z is: whole pages. What is not to be there was mapped before, so that nothing else lies there. */
+/* Address of z: whole pages. A missing z was mapped and unmapped before, so that nothing else is there. */
 static uint64_t *place(uint64_t bytes)
 {
     bytes = (bytes + 0xffff) & ~(uint64_t)0xffff;
@@ -91,7 +91,7 @@ int program(int argc, char **argv)
     uint64_t sum = run(y, x1, x2, z, &shape, 2);
     measure_end();
 
-    /* All values are integers, hence exact. Elements that were not active must be as they were. */
+    /* All values are integers, hence exact. Inactive elements must be unchanged. */
     bool ok = sum == (stores ? 0 : shape.rows * active * initial);
     for (uint64_t i = 0; i < shape.inner * elements; i++)
         ok &= y[i] == x1[i] + 2 * x2[i];

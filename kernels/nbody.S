@@ -1,4 +1,4 @@
-// Gravity of all bodies on one: for each vector of bodies differences of positions, softened squared distance, reciprocal
+// Gravity of all bodies on one: for each vector of bodies, differences of positions, softened squared distance, reciprocal
 // square root, its cube times the mass, and three sums.
 //
 //   void NAME(const struct bodies *bodies, const float *at, float *sums, uint64_t iterations)
@@ -6,9 +6,9 @@
 // bodies: addresses of x, y, z and mass of the first body; at: x, y, z and the softening; sums: x, y, z. iterations >= 1, of four
 // vectors.
 //
-// Per vector 9 FMA and 8 other operations beside the estimate, as counted on the machine: with y = estimate of 1/sqrt(r) and
-// e = 1 - r*y*y the root is y*(1 + e/2 + 3/8*e**2). Four vectors an iteration, each five steps behind the one before
-// (ours; docs/notes/2026-11-25-rebuilt-loops.md); with contiguous arrays 102 instructions an iteration, with gathers 114.
+// Per vector 9 FMA and 8 other operations in addition to the estimate, as counted on the machine: with y = estimate of 1/sqrt(r) and
+// e = 1 - r*y*y the root is y*(1 + e/2 + 3/8*e**2). Four vectors per iteration, each five steps behind the previous one
+// (ours; docs/notes/2026-11-25-rebuilt-loops.md); with contiguous arrays 102 instructions per iteration, with gathers 114.
 
 // Four vectors, numbered before their steps: z16 to z18 are the body's position, z19 the softening, z20 to z22 1, 1/2 and 3/8, z24 to z26 the sums.
 .macro BODIES
@@ -115,7 +115,7 @@
 
 .macro NBODY name, gather
 
-// The coordinates or masses of vector \k from \base on; those of structures are at \at.
+// The coordinates or masses of vector \k at \base; those of structures are at \at.
 .macro LOAD reg, base, k, at
 .if \gather
         ld1w    {\reg}, p0/z, [\at, z23.s, uxtw]
@@ -124,7 +124,7 @@
 .endif
 .endm
 
-// Where a vector of structures lies, \bytes behind the first.
+// Address of a vector of structures, \bytes after the first.
 .macro ADDRESSES x, y, z, mass, bytes
 .if \gather
         add     \x, x4, \bytes
@@ -134,7 +134,7 @@
 .endif
 .endm
 
-// Vectors that an iteration takes from one place on: those of one array, or of the structures.
+// Vectors that an iteration loads: those of one array, or of the structures.
 .if \gather
         .set    VECTORS, 16
 .else

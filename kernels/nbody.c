@@ -74,7 +74,7 @@ static double absolute(double value)
     return value < 0 ? -value : value;
 }
 
-/* Whether the sums of a body are right to five digits of the sum of all magnitudes. */
+/* Whether the sums of a body are correct to five digits of the sum of all magnitudes. */
 static bool correct(uint64_t i, uint64_t n)
 {
     double expected[3] = {0, 0, 0}, magnitude = 0;

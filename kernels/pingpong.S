@@ -1,6 +1,6 @@
 // void pingpong_kernel(uint64_t *turn, uint64_t mine, uint64_t rounds)
 //
-// `rounds` times: waits until the word is `mine`, writes mine + 1, and goes on with mine + 2.
+// `rounds` times: waits until the word is `mine`, writes mine + 1, and continues with mine + 2.
 
         .text
         .globl  pingpong_kernel

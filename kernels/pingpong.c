@@ -1,4 +1,4 @@
-/* Two threads hand a line to each other: each waits until the word in it has the number of its turn and writes the next. */
+/* Two threads pass a line back and forth: each waits until the word in it has the number of its turn, and writes the next. */
 #include "threads.h"
 
 enum { ROUNDS };

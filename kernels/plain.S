@@ -1,5 +1,5 @@
-// Loops of one vector per iteration, not unrolled: the accesses, then addition, WHILELO and branch. The predicate that
-// WHILELO makes governs the accesses of the next iteration.
+// Loops of one vector per iteration, not unrolled: the accesses, then addition, WHILELO and branch. The predicate from
+// WHILELO governs the accesses of the next iteration.
 //
 //   load    4 instructions
 //   copy    5: y = x1
@@ -11,7 +11,7 @@
 //
 // n >= 1, a multiple of the lanes. Returns the first lane of the last vector that was loaded or computed.
 //
-// Each call saves the registers that belong to the caller, 11 base and 7 vector registers, and loads them again: in the
+// Each call saves and restores the callee-saved registers, 11 general and 7 vector registers: in the
 // measured programs every pass over the arrays is such a call.
 
 .macro SAVED op

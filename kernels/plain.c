@@ -9,7 +9,7 @@ static struct option options[] = {
     [PASSES] = {"passes", 5000, 1, 1000000000, NULL},
 };
 
-/* Element `i` of an array that goes up in steps of one. */
+/* Element `i` of an array that increases in steps of one. */
 static svfloat64_t ascending(uint64_t i)
 {
     return svcvt_f64_x(svptrue_b64(), svindex_s64((int64_t)i, 1));
@@ -30,7 +30,7 @@ static void initialise(double *const *arrays, unsigned count, uint64_t n)
     }
 }
 
-/* Every element is its number times `scale`, and `more`. */
+/* Whether every element is its index times `scale`, plus `more`. */
 static bool correct(const double *y, uint64_t n, double scale, double more)
 {
     svbool_t all = svptrue_b64(), wrong = svpfalse();
@@ -49,7 +49,7 @@ int program(int argc, char **argv)
         cannot_run("n must be a multiple of 8 and of the elements of a vector");
     unsigned count = streams[op];
     double *arrays[4];
-    /* Arrays begin on pages, as those of the measured programs do. */
+    /* Arrays are page-aligned, as in the measured programs. */
     place_arrays(pool, sizeof pool, (n * sizeof(double) + PAGE - 1) / PAGE * PAGE, count, arrays);
     initialise(arrays, count, n);
     double *y = arrays[count - 1];

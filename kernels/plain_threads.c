@@ -14,14 +14,14 @@ static struct option options[] = {
 static double *arrays[4];
 static _Alignas(LINE) bool wrong[MAX_THREADS];
 
-/* Where a thread's part begins, in elements: on a line of its own. The last one has what is left. */
+/* Start of a thread's part, in elements: at the start of a line. The last thread has the remainder. */
 static uint64_t part(unsigned thread)
 {
     uint64_t n = options[N].value, per_line = LINE / sizeof(double);
     return thread == options[THREADS].value ? n : n / per_line * thread / options[THREADS].value * per_line;
 }
 
-/* Element `i` of an array that goes up in steps of one. */
+/* Element `i` of an array that increases in steps of one. */
 static svfloat64_t ascending(uint64_t i)
 {
     return svcvt_f64_x(svptrue_b64(), svindex_s64((int64_t)i, 1));
@@ -42,7 +42,7 @@ static void initialise(unsigned count, uint64_t from, uint64_t to)
     }
 }
 
-/* Every element is its number times `scale`, and `more`. */
+/* Whether every element is its index times `scale`, plus `more`. */
 static bool correct(const double *y, uint64_t from, uint64_t to, double scale, double more)
 {
     svbool_t all = svptrue_b64(), differs = svpfalse();
@@ -85,7 +85,7 @@ int program(int argc, char **argv)
         cannot_run("n must be a multiple of 8");
     if (n / (LINE / sizeof(double)) < options[THREADS].value)
         cannot_run("n must be 32 for each thread at least");
-    /* Arrays begin on pages, as those of the measured programs do. */
+    /* Arrays are page-aligned, as in the measured programs. */
     place_arrays(pool, sizeof pool, (n * sizeof(double) + PAGE - 1) / PAGE * PAGE, streams[options[OP].value], arrays);
     run_threads((unsigned)options[THREADS].value, run);
 

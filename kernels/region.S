@@ -1,26 +1,26 @@
-// What the threads of a vendor's OpenMP library do at each parallel region, besides waiting at the hardware barrier: not its code,
-// which is not public, but work of the same size, as counted beside the loops of a program that is one parallel loop
-// (triadt of the Fugaku workbooks, whose loops are known to the instruction).
+// Overhead of a vendor's OpenMP library per parallel region, in addition to waiting at the hardware barrier: not its code,
+// which is not public, but the same amount of work, as counted beside the loops of a program that is one parallel loop
+// (triadt of the Fugaku workbooks, whose loops are known exactly).
 //
-// A thread goes from place to place in what it keeps, each of two lines: the first has the address of the second, which has that of
-// the next place. Between two visits the program's arrays go through L1D, and these lines leave it. Counted are, for a
-// thread and region, beside the loop:
+// A thread follows a chain of places in its data, of two lines each: the first has the address of the second, which has that of
+// the next place. Between two visits the program's arrays pass through L1D and evict these lines. Counts per
+// thread and region, in addition to the loop:
 //
 //   each thread      600 instructions, 159 loads, 45 stores, 115 branches, 57 lines fetched into L1D, 12 of them before and after
 //                    (this program's own), and 2,700 cycles of waiting for integer loads, 1,600 of them for L2:
 //                    22 places (region_join), 27 instructions each
-//   the first, too   1,841 instructions, 532 loads, 310 stores, 266 branches, 50 lines; 1,485 cycles, 640 of them for L2, in which
+//   first thread   1,841 instructions, 532 loads, 310 stores, 266 branches, 50 lines; 1,485 cycles, 640 of them for L2, in which
 //                    the others wait for it: 25 places (region_fork), 74 instructions each
 //
 // In the first line are: at 0 the address of the second, at 40 the number 40; in the second at 0 the address of the next place, at 8
-// and 40 the number 40; in both from 48 on what is stored.
+// and 40 the number 40; in both from 48, stored values.
 //
 //   void region_join(void *place, uint64_t places)
 //   void region_fork(void *place, uint64_t places)
 
         .text
 
-// From x0, the place, to x4, the next one; each load needs what the one before has found: seven loads, 11 instructions.
+// From x0, the place, to x4, the next one; each load depends on the one before: seven loads, 11 instructions.
 .macro FOLLOW
         ldr     x2, [x0]
         ldr     x3, [x2, #8]
@@ -61,7 +61,7 @@ region_join:
         ret
         .size   region_join, .-region_join
 
-// Something to be set up: two loads one after the other and one more, stores in both lines, branches: 14 instructions.
+// A set-up step: two dependent loads and one more, stores in both lines, branches: 14 instructions.
 .macro SET_UP at
         ldr     x9, [x0, x9]
         ldr     x10, [x0, #\at]

@@ -1,12 +1,12 @@
 // y(i,j) = y(i,j) + x1(i,j), i < X, rows of X elements: each row is one predicated vector. X is known when the program is
-// compiled, so the mask is made once. Each row is stored before the next one is loaded: the machine's interlocks show it.
+// compiled, so the mask is computed once. Each row is stored before the next one is loaded, as the machine's interlocks show.
 //
 //   void rowadd_kernel(double *y, const double *x1, uint64_t rows, uint64_t x, uint64_t pitch_bytes)
 //   void rowadd_padded_kernel(…)
 //
 // rows >= 1; x at most the elements of a vector.
 
-// 9 instructions for each row, with a pointer for each load and store; 8 with one for y.
+// 9 instructions per row, with one pointer per load and store; 8 with a single one for y.
 .macro ROWADD name, store
         .globl  \name
         .type   \name, %function

@@ -1,4 +1,4 @@
-/* Predicated row add: short rows that are no multiple of the vector length, stored and loaded again under a mask. */
+/* Predicated row add: short rows that are not a multiple of the vector length, stored and loaded again with a mask. */
 #include "runtime.h"
 
 enum { MAX_X = 8, MAX_ROWS = 4096 };
@@ -43,7 +43,7 @@ int program(int argc, char **argv)
         run(y, x1, rows, x, pitch * sizeof(double));
     measure_end();
 
-    /* All sums are integers, hence exact; the padding must be untouched. */
+    /* All sums are integers, hence exact; the padding must be unchanged. */
     bool ok = true;
     for (uint64_t i = 0; i < rows * pitch; i++)
         ok &= y[i] == (i % pitch < x ? (double)(passes + 1) * x1[i] : 0);

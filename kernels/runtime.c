@@ -12,7 +12,7 @@ _Noreturn void linux_exit(int status);
 
 enum { STANDARD_OUTPUT = 1, STANDARD_ERROR = 2, CLOCK_MONOTONIC = 1 };
 
-/* Text is collected here and written with one system call. */
+/* Text is buffered here and written with one system call. */
 static char line[512];
 static size_t line_length;
 
@@ -44,7 +44,7 @@ static void put_number(uint64_t value)
         put_char(digits[--n]);
 }
 
-/* The word with this index in "a|b|c". */
+/* Returns the word with this index in "a|b|c". */
 static void put_word(const char *words, uint64_t index)
 {
     for (; index; words++)
@@ -100,7 +100,7 @@ static _Noreturn void usage(const char *argument, const struct option *options, 
     linux_exit(CANNOT_RUN);
 }
 
-/* What follows `prefix=` in `text`, or NULL. */
+/* Returns the text after `prefix=` in `text`, or NULL. */
 static const char *after_name(const char *text, const char *name)
 {
     while (*name)

@@ -1,4 +1,4 @@
-/* What every kernel program shares: options from the command line, the measured region, the line it prints. */
+/* Common code of all kernel programs: options from the command line, the measured region, the output line. */
 #ifndef FXSCOPE_KERNELS_RUNTIME_H
 #define FXSCOPE_KERNELS_RUNTIME_H
 
@@ -17,10 +17,10 @@ struct option {
     const char *name;
     uint64_t value; /* the default until `parse_options` replaces it */
     uint64_t low, high;
-    const char *words; /* "a|b|c" when values are words: `value` is then the index of the word; otherwise NULL */
+    const char *words; /* "a|b|c" if values are words: `value` is then the index of the word; otherwise NULL */
 };
 
-/* Exit statuses. A program that can not run as asked says why on standard error and leaves with CANNOT_RUN. */
+/* Exit statuses. A program that cannot run with its options prints why to standard error and exits with CANNOT_RUN. */
 enum { PASSED = 0, FAILED = 1, CANNOT_RUN = 2 };
 
 /* Defined by each program; its result is the exit status. */
@@ -29,18 +29,18 @@ int program(int argc, char **argv);
 /* Reads `argv` into `options`. `-t` anywhere makes `finish` print the elapsed time. A wrong argument ends the program. */
 void parse_options(int argc, char **argv, struct option *options, unsigned count);
 
-/* Ends the program with a message. */
+/* Exits with a message. */
 _Noreturn void cannot_run(const char *why);
 
-/* Around the measured part: the calls of fxscope_roi.h and, when `-t` was given, a clock. */
+/* Mark the measured part: the calls of fxscope_roi.h and, with `-t`, a clock. */
 void measure_begin(const char *region);
 void measure_end(void);
 
 /* Prints `NAME ok option=value …` or `NAME FAILED …` and returns the exit status. */
 int finish(bool ok, const struct option *options, unsigned count);
 
-/* `count` arrays of `bytes` each, one after the other from `pool`, each on a cache line of its own: the layout that
- * arrays of exactly this size would have in .bss. Ends the program when `pool` (of `pool_bytes`) is too small. */
+/* `count` arrays of `bytes` each, one after the other from `pool`, each aligned to a cache line: the layout that
+ * arrays of exactly this size would have in .bss. Exits if `pool` (of `pool_bytes`) is too small. */
 void place_arrays(unsigned char *pool, size_t pool_bytes, size_t bytes, unsigned count, double **arrays);
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))

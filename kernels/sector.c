@@ -1,4 +1,4 @@
-/* a(i) = a(i) + s * b(c(i)): b is used again and again, a and c are streams. With the sector cache b can stay in L2. */
+/* a(i) = a(i) + s * b(c(i)): b is reused, a and c are streams. With the sector cache b can stay in L2. */
 #include "sector.h"
 #include "runtime.h"
 
@@ -13,7 +13,7 @@ void sector_kernel(double *a, const double *b, const int64_t *c, uint64_t iterat
 enum { PLAIN, TAGGED };
 enum { N, M, POINTERS, L2_WAYS, PASSES };
 
-/* The defaults are one core's share of twelve of 8 Mi elements; b is that of all cores, as is the L2 cache. */
+/* The defaults are one core's share of twelve of 8 Mi elements; b is shared by all cores, like the L2 cache. */
 static struct option options[] = {
     [N] = {"n", 699040, 16, MAX_N, NULL},
     [M] = {"m", 589824, 1, MAX_M, NULL},

@@ -1,4 +1,4 @@
-/* a(i) = a(i) + s * b(c(i)) on many threads of a CMG: each with its part of the streams a and c, all with the same b. */
+/* a(i) = a(i) + s * b(c(i)) on many threads of a CMG: each with its part of the streams a and c, sharing b. */
 #include "sector.h"
 #include "threads.h"
 
@@ -26,7 +26,7 @@ static struct option options[] = {
 static uint64_t ways_before;
 static _Alignas(LINE) bool wrong[MAX_THREADS];
 
-/* Where a thread's part of the streams begins: a whole iteration, and a line of its own. */
+/* Start of a thread's part of the streams: a multiple of an iteration and of a line. */
 static uint64_t part(unsigned thread)
 {
     uint64_t n = options[N].value, lines = n / (LINE / sizeof(double));

@@ -1,4 +1,4 @@
-/* Each thread counts in a word of its own: all words in one line, which then goes from core to core, or each in its line. */
+/* Each thread increments its own word: all words in one line, which then moves from core to core, or each in its own line. */
 #include "threads.h"
 
 enum { LAYOUT, THREADS, ROUNDS };

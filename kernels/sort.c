@@ -1,9 +1,9 @@
-/* Sorting and counting of pseudo-random keys: integer code with branches that no predictor can know, and no vectors
+/* Sorting and counting of pseudo-random keys: integer code with unpredictable branches, and no vectors
  * (the Makefile compiles this file without them). A pass counts the keys by their leading bits in a hash table, sorts
  * them, and compares the lengths of the runs of equal leading bits with the table, so that each half checks the other. */
 #include "runtime.h"
 
-/* Keys at most; keys are counted by at most 2^WORD_BITS_MOST words, in four slots for each. */
+/* Maximum number of keys; at most 2^WORD_BITS_MOST words are counted, with four slots each. */
 enum { KEYS = 1 << 20, WORD_BITS_MOST = 17, SLOTS = 4 << WORD_BITS_MOST };
 
 /* A hash table with linear probing; `count` 0: free. */
@@ -21,7 +21,7 @@ static struct option options[] = {
     [PASSES] = {"passes", 2, 1, 1000000000, NULL},
 };
 
-/* Any function that scatters its argument over all 64 bits will do: here two xor-shifts around a multiplication by
+/* A function that scatters its argument over all 64 bits: two xor-shifts around a multiplication by
  * 2^64 divided by the golden ratio. */
 static uint64_t scatter(uint64_t x)
 {
@@ -34,7 +34,7 @@ static uint64_t key(uint64_t pass, uint64_t i)
     return scatter(scatter(pass + 1) + i);
 }
 
-/* The slot of `word`, or the free one it goes to. */
+/* Returns the slot of `word`, or the free one for it. */
 static struct slot *find(uint32_t word, uint64_t mask)
 {
     uint64_t i = scatter(word) & mask;
@@ -80,7 +80,7 @@ static void sort(uint64_t *from, uint64_t *to)
                 *low++ = smaller;
             }
         }
-        /* Now everything before `low` is at most the pivot, everything behind `high` at least. */
+        /* Now everything before `low` is at most the pivot, everything after `high` at least. */
         if (high + 1 - from < to - low) {
             sort(from, high + 1);
             from = low;
@@ -92,7 +92,7 @@ static void sort(uint64_t *from, uint64_t *to)
     insertion_sort(from, to);
 }
 
-/* One pass; whether the sorted keys and the table agree. `word_shift` leaves the leading bits of a key. */
+/* One pass; returns whether the sorted keys and the table agree. `word_shift` selects the leading bits of a key. */
 static bool pass(uint64_t number, uint64_t n, uint64_t mask, unsigned word_shift)
 {
     for (uint64_t i = 0; i <= mask; i++)
@@ -115,7 +115,7 @@ static bool pass(uint64_t number, uint64_t n, uint64_t mask, unsigned word_shift
     return ok;
 }
 
-/* Whether `keys` are those of pass `number`, in order. Two sums stand for the set of keys. */
+/* Whether `keys` are those of pass `number`, in order. Two sums identify the set of keys. */
 static bool sorted(uint64_t number, uint64_t n)
 {
     uint64_t sum = 0, scattered = 0;
@@ -133,7 +133,7 @@ int program(int argc, char **argv)
 {
     parse_options(argc, argv, options, COUNT_OF(options));
     uint64_t n = options[N].value, passes = options[PASSES].value;
-    /* Eight keys for each word, up to twice as many. */
+    /* Eight keys per word, up to twice as many. */
     unsigned bits = 1;
     while (bits < WORD_BITS_MOST && 16ul << bits <= n)
         bits++;

@@ -1,5 +1,5 @@
-/* Sparse matrix times vector in the ten storage formats of linear algebra libraries, on generated matrices of the shapes that
- * collections have, or on one from a file. */
+/* Sparse matrix times vector in the ten storage formats of linear algebra libraries, on generated matrices with the shapes of public
+ * collections, or on one from a file. */
 #include "spmv.h"
 
 struct timespec {
@@ -26,10 +26,10 @@ static struct option options[] = {
 
 static const uint64_t BLOCK_ROWS[] = {2, 3, 4, 8};
 
-/* What the line shows beside the options. */
+/* Results in the output line, after the options. */
 enum { ROWS, NONZEROS, BYTES, CHECKSUM, NS_PER_PRODUCT, MFLOPS, SHOWN };
 
-/* Takes `file=PATH` out of the arguments, as it is no number or word; NULL when there is none. */
+/* Removes `file=PATH` from the arguments, since it is not a number or word; NULL if there is none. */
 static const char *take_file(int *argc, char **argv)
 {
     const char *path = NULL;
@@ -80,13 +80,13 @@ static double absolute(double x)
     return x < 0 ? -x : x;
 }
 
-/* Whether values are integers so small that sums of products with elements of x, up to 8 in size, are exact in any order. */
+/* Whether values are small enough integers for sums of products with elements of x (at most 8) to be exact in any order. */
 static bool is_exact(const struct matrix *a)
 {
     return a->largest * 8 * (double)a->nonzeros < 0x1p53;
 }
 
-/* y compared with sums of 64-bit integers. */
+/* Compares y with sums of 64-bit integers. */
 static bool is_product_of_integers(const struct matrix *a, const double *y, const double *x)
 {
     int64_t *integer = take(a->n, sizeof *integer);
@@ -102,7 +102,7 @@ static bool is_product_of_integers(const struct matrix *a, const double *y, cons
     return ok;
 }
 
-/* y compared with sums from left to right: how much another order can change them is known. */
+/* Compares y with sums from left to right, within the rounding that another order can cause. */
 static bool is_product(const struct matrix *a, const double *y, const double *x)
 {
     bool ok = true;
@@ -119,7 +119,7 @@ static bool is_product(const struct matrix *a, const double *y, const double *x)
     return ok;
 }
 
-/* Of the bits of y, in their order; all formats have the same when sums are exact. 32 bits of it. */
+/* 32-bit checksum of the bits of y, in order; equal for all formats if sums are exact. */
 static uint64_t checksum(const double *y, uint64_t n)
 {
     uint64_t sum = 0;
@@ -133,7 +133,7 @@ static uint64_t checksum(const double *y, uint64_t n)
     return sum >> 32;
 }
 
-/* x has odd numbers from -7 to 7: no zero hides an element. Blocks may reach beyond the last row, where x and y are zero. */
+/* x has odd numbers from -7 to 7, since a zero would hide an element. Blocks may reach beyond the last row, where x and y are zero. */
 static double *make_x(uint64_t n)
 {
     double *x = take(n + MAX_BLOCK, sizeof *x);
@@ -146,7 +146,7 @@ static double *make_x(uint64_t n)
 static uint64_t measure(const struct storage *s, double *y, const double *x)
 {
     spmv_kernel(s, y, x);
-    /* What no sum of the matrix is, so that an element that is left out is found. */
+    /* A value that is no sum of the matrix, so that omitted elements are detected. */
     for (uint64_t i = 0; i < s->n; i++)
         y[i] = 0x1p-1000;
     uint64_t reps = options[REPS].value, started = nanoseconds();
@@ -157,7 +157,7 @@ static uint64_t measure(const struct storage *s, double *y, const double *x)
     return (nanoseconds() - started) / reps;
 }
 
-/* The line with the options and, behind them, the results; with the time when it is asked for. */
+/* Prints the line with the options and the results, with the time if requested. */
 static int show(bool ok, const struct storage *s, const double *y, uint64_t ns, bool with_time)
 {
     static struct option shown[COUNT_OF(options) + SHOWN];

@@ -1,22 +1,22 @@
-/* Sparse matrices for spmv.c: the matrix by rows that everything is made from, and its ten storage formats. */
+/* Sparse matrices for spmv.c: the matrix by rows, from which everything is built, and its ten storage formats. */
 #ifndef SPMV_H
 #define SPMV_H
 
 #include "runtime.h"
 
-/* A matrix that needs more memory than it may have ends the program with this status. */
+/* Exit status if a matrix needs more memory than the limit. */
 enum { NO_MEMORY = 3 };
 
-/* Rows and nonzeros at most: indices have 32 bits, as in the libraries that use these formats. */
+/* Maximum number of rows and nonzeros: indices have 32 bits, as in the libraries that use these formats. */
 enum { MAX_INDEX = INT32_MAX };
 
-/* Blocks of BSR and BSC have up to this many rows; vectors have so many elements more. */
+/* Blocks of BSR and BSC have up to this many rows; vectors have that many extra elements. */
 enum { MAX_BLOCK = 8 };
 
 /* n rows and columns. Row i has the nonzeros ptr[i] to ptr[i+1]-1, in ascending order of their columns. */
 struct matrix {
     uint64_t n, nonzeros;
-    double largest; /* size of a value when all are integers; otherwise infinity */
+    double largest; /* largest absolute value if all are integers; otherwise infinity */
     int32_t *ptr, *index;
     double *value;
 };
@@ -24,24 +24,24 @@ struct matrix {
 enum format { CRS, CCS, MSR, DIA, ELL, JDS, BSR, BSC, VBR, COO };
 #define FORMAT_WORDS "crs|ccs|msr|dia|ell|jds|bsr|bsc|vbr|coo"
 
-/* A matrix in one of the formats. Which arrays are there, and what they mean, is said where they are made. */
+/* A matrix in one of the formats. The functions that build a format say which arrays it has, and what they mean. */
 struct storage {
     enum format format;
     uint64_t n, nonzeros;
-    uint64_t bytes; /* of all its arrays */
+    uint64_t bytes; /* bytes of all its arrays */
     uint64_t count; /* diagonals, longest row, or rows or columns of blocks */
     uint64_t block; /* rows of a block */
     int32_t *ptr, *index, *row, *column, *offset;
     double *value, *work;
 };
 
-/* Standard error: a message put together from parts, and the end of the program. */
+/* Prints a message assembled from parts to standard error, and exits. */
 void say(const char *text);
 void say_number(uint64_t number);
 void say_size(unsigned __int128 bytes);
 _Noreturn void leave(int status);
 
-/* Memory that a matrix may have. Ends the program when `bytes` are more: "WHO needs …" and, in brackets, what they are:
+/* Memory limit of a matrix. Exits if `bytes` exceed it: "WHO needs …" and, in brackets, how they come about:
  * `first` times `times` times `second`. */
 struct product {
     uint64_t first;
@@ -52,10 +52,10 @@ struct product {
 void set_limit(uint64_t bytes);
 void claim(const char *who, unsigned __int128 bytes, const struct product *what);
 
-/* Memory of `count` times `size` bytes, all zero. Ends the program when the system has none. */
+/* Memory of `count` times `size` bytes, all zero. Exits if the system has none. */
 void *take(uint64_t count, size_t size);
 
-/* What generated matrices are made of. */
+/* Parameters of generated matrices. */
 enum kind { BANDED, DIAGONALS, BLOCKS, STENCIL2D, STENCIL3D, STENCIL27, POWERLAW, RANDOM, ARROW, DENSEROW, FROM_FILE };
 #define KIND_WORDS "banded|diagonals|blocks|stencil2d|stencil3d|stencil27|powerlaw|random|arrow|denserow|file"
 
@@ -73,7 +73,7 @@ struct matrix read_market(const char *path);
 struct matrix new_matrix(uint64_t n);
 void take_nonzeros(struct matrix *a, uint64_t nonzeros);
 
-/* The matrix by columns, as the rows of another. */
+/* The matrix by columns: the rows of its transpose. */
 struct matrix transposed(const struct matrix *a);
 
 struct storage store(const struct matrix *a, enum format format, uint64_t block);

@@ -1,10 +1,10 @@
-/* The formats of dense blocks: BSR and BSC of equal ones, VBR of those that the pattern of the matrix has. Values of a block come
- * column by column, so that a vector has elements of several rows. */
+/* The formats of dense blocks: BSR and BSC with equal blocks, VBR with those of the matrix's pattern. Values of a block are stored
+ * column by column, so that a vector holds elements of several rows. */
 #include "spmv.h"
 
 enum { INDEX = sizeof(int32_t), VALUE = sizeof(double) };
 
-/* Functions of the block's rows are made for each number of them. */
+/* Functions are instantiated for each number of rows of a block. */
 #define FOR_BLOCK(block, function, ...) \
     switch (block) { \
     case 2: \
@@ -21,10 +21,10 @@ enum { INDEX = sizeof(int32_t), VALUE = sizeof(double) };
     }
 #define FOR_EACH_BLOCK static inline __attribute__((always_inline)) void
 
-/* How many blocks have a nonzero. */
+/* Counts the blocks with a nonzero. */
 FOR_EACH_BLOCK count_blocks(const uint32_t block, const struct matrix *a, uint64_t rows, uint64_t *count)
 {
-    /* The last row of blocks, counted from 1, in which each column of blocks was met. */
+    /* The last row of blocks, counted from 1, in which each column of blocks was found. */
     uint32_t *met = take(rows, INDEX);
     for (uint64_t i = 0; i < a->n; i++) {
         uint32_t here = (uint32_t)i / block + 1;
@@ -36,7 +36,7 @@ FOR_EACH_BLOCK count_blocks(const uint32_t block, const struct matrix *a, uint64
     }
 }
 
-/* Rows of blocks, each with its blocks in the order in which their rows have them. */
+/* Rows of blocks, each with its blocks in the order of its rows. */
 FOR_EACH_BLOCK fill_block_rows(const uint32_t block, const struct matrix *a, struct storage *s)
 {
     /* The last block of each column of blocks. */
@@ -48,7 +48,7 @@ FOR_EACH_BLOCK fill_block_rows(const uint32_t block, const struct matrix *a, str
         for (int64_t k = a->ptr[i], end = a->ptr[i + 1]; k < end; k++) {
             uint32_t column = (uint32_t)a->index[k] / block, c = (uint32_t)a->index[k] % block;
             int32_t at = last[column];
-            /* Whether it belongs to a row of blocks before; a place that was never set may be the first block's. */
+            /* Whether it belongs to an earlier row of blocks; an entry that was never set may refer to the first block. */
             if (at < first || at >= blocks || s->index[at] != (int32_t)column) {
                 at = blocks++;
                 last[column] = at;
@@ -84,7 +84,7 @@ static void sort_by_columns(struct storage *s, uint64_t count, uint64_t block)
     s->ptr[0] = 0;
 }
 
-/* `count` rows, or columns, of blocks, that begin at `ptr`; `index` has the blocks' columns, or rows. */
+/* `count` rows, or columns, of blocks, which start at `ptr`; `index` has the blocks' columns, or rows. */
 void store_blocks(const struct matrix *a, struct storage *s)
 {
     uint64_t block = s->block, blocks = 0;
@@ -114,7 +114,7 @@ static bool is_alike(const struct matrix *a, uint64_t i)
     return true;
 }
 
-/* Rows that are alike go together: where each group begins, and the end. Returns the number of groups. */
+/* Groups rows with equal patterns: start of each group, and the end. Returns the number of groups. */
 static uint64_t part_rows(const struct matrix *a, int32_t *row)
 {
     uint64_t count = 0;
@@ -125,11 +125,11 @@ static uint64_t part_rows(const struct matrix *a, int32_t *row)
     return count;
 }
 
-/* Columns go together when no row has some of them alone: where each group begins, and the end; `number` is each column's group.
+/* Groups columns that every row has all or none of: start of each group, and the end; `number` is each column's group.
  * Returns the number of groups. */
 static uint64_t part_columns(const struct matrix *a, int32_t *column, int32_t *number)
 {
-    /* First, where runs of neighbouring columns begin, or have ended. */
+    /* First, the boundaries of runs of neighbouring columns. */
     for (uint64_t i = 0; i < a->n; i++) {
         int32_t after = -1;
         for (int32_t k = a->ptr[i]; k < a->ptr[i + 1]; k++) {
@@ -153,7 +153,7 @@ static uint64_t part_columns(const struct matrix *a, int32_t *column, int32_t *n
     return count;
 }
 
-/* Columns of blocks that the groups of rows have, all together. */
+/* Total number of column groups over the groups of rows. */
 static uint64_t count_groups(const struct matrix *a, const int32_t *row, uint64_t rows, const int32_t *number)
 {
     uint64_t count = 0;
@@ -167,7 +167,7 @@ static uint64_t count_groups(const struct matrix *a, const int32_t *row, uint64_
     return count;
 }
 
-/* The values of a group of alike rows, column by column. */
+/* Stores the values of a group of rows with equal patterns, column by column. */
 static void fill_group(const struct matrix *a, int32_t first, int32_t rows, double *value)
 {
     int32_t begin = a->ptr[first], length = a->ptr[first + 1] - begin;
@@ -198,8 +198,8 @@ static void fill_variable_blocks(const struct matrix *a, struct storage *s, cons
     }
 }
 
-/* `count` rows of blocks: `row` has where each begins in rows, `column` in columns, `ptr` in blocks; `index` has the blocks' columns
- * of blocks, `offset` where their values begin. All blocks are full. */
+/* `count` rows of blocks: `row` has the start of each in rows, `column` in columns, `ptr` in blocks; `index` has the blocks' columns
+ * of blocks, `offset` the start of their values. All blocks are full. */
 void store_variable_blocks(const struct matrix *a, struct storage *s)
 {
     s->row = take(a->n + 1, INDEX);
@@ -218,7 +218,7 @@ void store_variable_blocks(const struct matrix *a, struct storage *s)
     fill_variable_blocks(a, s, number);
 }
 
-/* BSR: rows of a block in the elements of a vector; in several passes when a vector has too few. */
+/* BSR: rows of a block in the elements of a vector; in several passes if a vector has too few. */
 FOR_EACH_BLOCK multiply_bsr(const uint64_t block, const struct storage *s, double *restrict y, const double *restrict x)
 {
     for (uint64_t r = 0; r < block; r += svcntd()) {
@@ -255,7 +255,7 @@ FOR_EACH_BLOCK multiply_bsc(const uint64_t block, const struct storage *s, doubl
     }
 }
 
-/* VBR, a row of its own: its blocks have a row each, so that it lies in `value` as in CRS. */
+/* VBR, a group of one row: its blocks have one row each, so it is stored in `value` as in CRS. */
 static inline double multiply_row(const struct storage *s, uint64_t i, const double *restrict x)
 {
     svfloat64_t sum = svdup_f64(0);
@@ -271,7 +271,7 @@ static inline double multiply_row(const struct storage *s, uint64_t i, const dou
     return svaddv(svptrue_b64(), sum);
 }
 
-/* VBR, rows that are alike, as many as a vector has, in its elements. */
+/* VBR, a group of rows: as many as fit into a vector, one per element. */
 static inline svfloat64_t multiply_rows(svbool_t p, const struct storage *s, uint64_t i, int64_t r, const double *restrict x)
 {
     svfloat64_t sum = svdup_f64(0);

@@ -1,10 +1,10 @@
-/* Matrices of the shapes that collections of sparse matrices have, row by row and without a search: a row's length and its
+/* Matrices with the shapes of public collections, row by row and without a search: a row's length and its
  * columns follow from its number. Values are small integers, so that every sum of products is exact. */
 #include "spmv.h"
 
 enum { VALUE_BITS = 4, LARGEST_VALUE = 1 << VALUE_BITS };
 
-/* What a row needs to know. */
+/* Parameters of a row. */
 static struct {
     struct recipe of;
     uint64_t n;
@@ -13,7 +13,7 @@ static struct {
     int64_t dx[27], dy[27], dz[27], away[27];
 } shape;
 
-/* Any function that scatters its arguments over all 64 bits will do: here two xor-shifts around multiplications by 2^64
+/* A function that scatters its arguments over all 64 bits: two xor-shifts around multiplications by 2^64
  * divided by the golden ratio. */
 static inline uint64_t scatter(uint64_t x, uint64_t y)
 {
@@ -33,7 +33,7 @@ static inline uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The first of `row` columns around the diagonal, and the one behind the last. */
+/* The first of `row` columns around the diagonal, and the one after the last. */
 static inline uint64_t band_begin(uint64_t i)
 {
     return i > shape.of.row / 2 ? i - shape.of.row / 2 : 0;
@@ -78,7 +78,7 @@ static void diagonals_fill(uint64_t i, int32_t *index, uint64_t length)
             index[k++] = (int32_t)((int64_t)i + diagonal(d));
 }
 
-/* Columns that row i draws from: 2*band+1 around the diagonal, or all when band is 0. `n` and `i` may count blocks. */
+/* Range of columns for row i: 2*band+1 around the diagonal, or all if band is 0. `n` and `i` may count blocks. */
 static inline void window(uint64_t n, uint64_t i, uint64_t *first, uint64_t *width)
 {
     uint64_t band = shape.of.band;
@@ -86,7 +86,7 @@ static inline void window(uint64_t n, uint64_t i, uint64_t *first, uint64_t *wid
     *first = band && i > band ? smaller(i - band, n - *width) : 0;
 }
 
-/* One column of each of `count` equal parts of the window. */
+/* One random column in each of `count` equal parts of the window. */
 static inline uint64_t drawn(uint64_t i, uint64_t k, uint64_t first, uint64_t part)
 {
     return first + k * part + draw(i, k, part);
@@ -184,7 +184,7 @@ static void stencil_fill(uint64_t i, int32_t *index, uint64_t length)
             *index++ = (int32_t)((int64_t)i + shape.away[d]);
 }
 
-/* Points of 3 by 3 (by 3), of which those without more than one step away, or all; in ascending order of their numbers. */
+/* Points of 3 by 3 (by 3), either only those at most one step away, or all; in ascending order of their numbers. */
 static void plan_grid(bool cube, bool all)
 {
     uint64_t side = 1;
@@ -213,14 +213,14 @@ static uint64_t powerlaw_length(uint64_t i)
     return smaller(length ? length : 1, shape.n);
 }
 
-/* Columns of a power law, too: x from 0 to 1, drawn in equal parts, becomes x*x. */
+/* Columns follow a power law, too: x from 0 to 1, drawn in equal parts, becomes x*x. */
 static void powerlaw_fill(uint64_t i, int32_t *index, uint64_t length)
 {
     uint64_t next = 0, part = (1ull << 32) / length;
     for (uint64_t k = 0; k < length; k++) {
         uint64_t x = k * part + draw(i, k, part);
         uint64_t column = (x * x >> 32) * shape.n >> 32;
-        /* None twice, and room for those that follow. */
+        /* No duplicates, and room for the following ones. */
         column = smaller(column, shape.n - length + k);
         column = column < next ? next : column;
         index[k] = (int32_t)column;
@@ -245,7 +245,7 @@ static void arrow_fill(uint64_t i, int32_t *index, uint64_t length)
         index[k] = first + k;
 }
 
-/* A band, but for one row in the middle that has seven columns of eight. */
+/* A band, except for one row in the middle with seven of eight columns. */
 static uint64_t denserow_length(uint64_t i)
 {
     return i == shape.n / 2 ? shape.n - shape.n / 8 : banded_length(i);
@@ -306,7 +306,7 @@ static void plan(const struct recipe *recipe)
     }
 }
 
-/* 1 to LARGEST_VALUE, in an order that no pattern of columns follows. */
+/* 1 to LARGEST_VALUE, in a pattern unrelated to the columns. */
 static void fill_values(double *value, uint64_t count)
 {
     for (uint64_t k = 0; k < count; k++)

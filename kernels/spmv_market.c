@@ -21,7 +21,7 @@ struct header {
     uint64_t n, entries;
 };
 
-/* The beginning of a message: it goes on behind the line's number. */
+/* Start of a message, which continues after the line number. */
 static void say_where(void)
 {
     say(PROGRAM ": ");
@@ -70,7 +70,7 @@ static _Noreturn void cannot_read(long error)
     leave(CANNOT_RUN);
 }
 
-/* The next character, which is not taken. */
+/* Returns the next character without consuming it. */
 static int peek(void)
 {
     if (used == filled) {
@@ -116,7 +116,7 @@ static void skip_line(void)
     next_line();
 }
 
-/* A word of the line; empty when the line has no more. */
+/* Reads a word of the line; empty at the end of the line. */
 static const char *take_word(void)
 {
     static char word[WORD];
@@ -139,7 +139,7 @@ static bool is(const char *word, const char *name)
     return *word == *name;
 }
 
-/* A line's word from a list; which of them it is. */
+/* Reads a word from a list; returns its index. */
 static unsigned choose(const char *const *names, unsigned count, const char *why)
 {
     const char *word = take_word();
@@ -161,7 +161,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* A whole number up to `high`. */
+/* Reads an integer up to `high`. */
 static uint64_t take_count(uint64_t high, const char *what)
 {
     const char *word = take_word(), *c = word;
@@ -181,7 +181,7 @@ static uint64_t take_count(uint64_t high, const char *what)
     return number;
 }
 
-/* A row or column, counted from 0. */
+/* Reads a row or column; returns it counted from 0. */
 static int32_t take_index(uint64_t n, const char *what)
 {
     const char *word = take_word(), *c = word;
@@ -210,7 +210,7 @@ static double power_of_ten(unsigned exponent)
     return power;
 }
 
-/* The power of ten behind an e; false when there is none. */
+/* Reads the exponent after an e; false if there is none. */
 static bool parse_exponent(const char *c, int64_t *exponent)
 {
     bool negative = *c == '-';
@@ -223,7 +223,7 @@ static bool parse_exponent(const char *c, int64_t *exponent)
     return c > first && !*c;
 }
 
-/* A decimal number without its sign as a double, up to a few units in its last place; false when it is none. */
+/* A decimal number without its sign as a double, up to a few units in its last place; false if it is not a number. */
 static bool parse_real(const char *c, double *value)
 {
     /* 19 digits fit into 64 bits; the others only move the point. */
@@ -247,7 +247,7 @@ static bool parse_real(const char *c, double *value)
     *value = (double)mantissa;
     if (mantissa && exponent > 0)
         *value *= power_of_ten((unsigned)exponent);
-    /* In steps, as smaller numbers than one over the largest exist. */
+    /* In steps, since numbers smaller than one over the largest exist. */
     for (; exponent < 0 && *value != 0; exponent += 300)
         *value /= power_of_ten(exponent < -300 ? 300 : (unsigned)-exponent);
     return true;
@@ -307,7 +307,7 @@ static struct header read_header(void)
     return h;
 }
 
-/* Entries as they come. */
+/* Entries in file order. */
 struct entries {
     uint64_t count;
     int32_t *row, *column;
@@ -335,7 +335,7 @@ static void read_entry(const struct header *h, struct entries *e)
         add_entry(e, column, row, h->symmetry == SKEW ? -value : value);
 }
 
-/* The entries of a file, which has to have as many as it says. */
+/* Reads the entries of a file, which must have the stated number. */
 static struct entries read_entries(const struct header *h)
 {
     uint64_t room = h->symmetry == GENERAL ? h->entries : 2 * h->entries;
@@ -373,7 +373,7 @@ static struct entries read_entries(const struct header *h)
     }
 }
 
-/* Adds up entries of the same row and column, which are neighbours. */
+/* Sums entries of the same row and column, which are adjacent. */
 static void merge(struct matrix *a)
 {
     int32_t to = 0, from = 0;
@@ -413,7 +413,7 @@ struct matrix read_market(const char *name)
     file = (int)opened;
     struct header h = read_header();
     struct entries e = read_entries(&h);
-    /* By columns first, so that the columns of each row are in order when rows are made of that. */
+    /* By columns first, so that the columns of each row are in order when rows are built from that. */
     struct matrix by_columns = new_matrix(h.n);
     take_nonzeros(&by_columns, e.count);
     for (uint64_t k = 0; k < e.count; k++)

@@ -1,4 +1,4 @@
-/* Memory for the matrices of spmv.c, with a limit that is checked before anything is taken, and its messages. */
+/* Memory for the matrices of spmv.c, with a limit that is checked before anything is allocated, and its messages. */
 #include "spmv.h"
 
 void *linux_map(size_t bytes);
@@ -116,7 +116,7 @@ void take_nonzeros(struct matrix *a, uint64_t nonzeros)
     a->value = take(nonzeros, sizeof *a->value);
 }
 
-/* A counting sort by columns: rows come in ascending order in each. */
+/* A counting sort by columns: rows are in ascending order in each. */
 struct matrix transposed(const struct matrix *a)
 {
     struct matrix t = new_matrix(a->n);
@@ -131,7 +131,7 @@ struct matrix transposed(const struct matrix *a)
             t.index[at] = (int32_t)i;
             t.value[at] = a->value[k];
         }
-    /* Each now points to the end of its column: where the next begins. */
+    /* Each now points to the end of its column, the start of the next. */
     for (uint64_t j = a->n; j > 0; j--)
         t.ptr[j] = t.ptr[j - 1];
     t.ptr[0] = 0;

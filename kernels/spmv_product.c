@@ -1,4 +1,4 @@
-/* y = A x in each format, with vectors of the elements that the format keeps together. */
+/* y = A x in each format, vectorised over the elements that the format stores together. */
 #include "spmv.h"
 
 static inline svfloat64_t gather(svbool_t p, const double *x, const int32_t *index)
@@ -31,7 +31,7 @@ static void multiply_crs(const struct storage *s, double *restrict y, const doub
         y[i] = sum_row(s->index, s->value, s->ptr[i], s->ptr[i + 1], x);
 }
 
-/* A column's rows differ from each other, so that a vector of them is added at once. */
+/* The rows of a column are distinct, so a vector of them can be added at once. */
 static void multiply_ccs(const struct storage *s, double *restrict y, const double *restrict x)
 {
     clear(y, s->n);
@@ -64,7 +64,7 @@ static void multiply_dia(const struct storage *s, double *restrict y, const doub
     }
 }
 
-/* `count` elements of y more: one of each row. */
+/* Adds to `count` elements of y, one per row. */
 static inline void add_diagonal(double *y, const double *value, const int32_t *index, int64_t count, const double *x)
 {
     for (int64_t i = 0; i < count; i += (int64_t)svcntd()) {
@@ -80,7 +80,7 @@ static void multiply_ell(const struct storage *s, double *restrict y, const doub
         add_diagonal(y, s->value + d * s->n, s->index + d * s->n, (int64_t)s->n, x);
 }
 
-/* In the order of the rows' lengths, then as the rows are numbered. */
+/* In the order of row lengths, then by row number. */
 static void multiply_jds(const struct storage *s, double *restrict y, const double *restrict x)
 {
     clear(s->work, s->n);
@@ -93,7 +93,7 @@ static void multiply_jds(const struct storage *s, double *restrict y, const doub
     }
 }
 
-/* One by one: a row may come again at once. */
+/* Scalar: consecutive entries may have the same row. */
 static void multiply_coo(const struct storage *s, double *restrict y, const double *restrict x)
 {
     clear(y, s->n);

@@ -1,5 +1,5 @@
-/* From rows to the ten formats, each in time linear in what it stores. What a format needs is known, and compared with the limit,
- * before its arrays are taken. */
+/* Converts rows to the ten formats, each in time linear in its size. The memory of a format is known, and compared with the limit,
+ * before its arrays are allocated. */
 #include "spmv.h"
 
 static const char *const NAMES[] = {"CRS", "CCS", "MSR", "DIA", "ELL", "JDS", "BSR", "BSC", "VBR", "COO"};
@@ -12,14 +12,14 @@ static void need(struct storage *s, unsigned __int128 bytes, const struct produc
     s->bytes = (uint64_t)bytes;
 }
 
-/* As `need`, for formats that store the nonzeros alone. */
+/* Like `need`, for formats that store only the nonzeros. */
 static void need_nonzeros(struct storage *s, unsigned __int128 bytes)
 {
     const struct product what = {s->n, " rows, ", s->nonzeros, " nonzeros"};
     need(s, bytes, &what);
 }
 
-/* The matrix itself; `ptr`, `index` and `value` are its. */
+/* The matrix itself, with its `ptr`, `index` and `value`. */
 static void store_crs(const struct matrix *a, struct storage *s)
 {
     need_nonzeros(s, (a->n + 1) * INDEX + a->nonzeros * (INDEX + VALUE));
@@ -38,7 +38,7 @@ static void store_ccs(const struct matrix *a, struct storage *s)
     s->value = t.value;
 }
 
-/* `value`: the diagonal, a free element, then the other nonzeros by rows; `index`: where each row of these begins, in place of
+/* `value`: the diagonal, a free element, then the other nonzeros by rows; `index`: the start of each row of these, instead of
  * the diagonal, and their columns. */
 static void store_msr(const struct matrix *a, struct storage *s)
 {
@@ -67,11 +67,11 @@ static void store_msr(const struct matrix *a, struct storage *s)
     s->index[n] = at;
 }
 
-/* `count` diagonals; `offset` has how far each lies above the main diagonal, `value` n elements of each, by rows. */
+/* `count` diagonals; `offset` has the distance of each above the main diagonal, `value` n elements of each, by rows. */
 static void store_dia(const struct matrix *a, struct storage *s)
 {
     uint64_t n = a->n;
-    /* By what a diagonal lies above the lowest one possible: whether it is there, then its number. */
+    /* By distance above the lowest possible diagonal: whether it exists, then its number. */
     int32_t *number = take(2 * n, INDEX);
     for (uint64_t i = 0; i < n; i++)
         for (int32_t k = a->ptr[i]; k < a->ptr[i + 1]; k++)
@@ -103,7 +103,7 @@ static uint64_t longest_row(const struct matrix *a)
     return (uint64_t)longest;
 }
 
-/* `count` elements of each row, the first ones of all rows, then the second ones and so on; what a row has not is zero, in column
+/* `count` elements of each row, the first ones of all rows, then the second ones and so on; missing elements are zero, in column
  * 0. */
 static void store_ell(const struct matrix *a, struct storage *s)
 {
@@ -122,8 +122,8 @@ static void store_ell(const struct matrix *a, struct storage *s)
     }
 }
 
-/* Rows in descending order of their lengths; `row` has their numbers. As ELL, but without the elements that a row has not: of the
- * `count` diagonals each begins at `ptr`. */
+/* Rows in descending order of their lengths; `row` has their numbers. As ELL, but without the missing elements: each of the
+ * `count` diagonals starts at `ptr`. */
 static void store_jds(const struct matrix *a, struct storage *s)
 {
     uint64_t n = a->n;
@@ -134,7 +134,7 @@ static void store_jds(const struct matrix *a, struct storage *s)
     s->index = take(a->nonzeros, INDEX);
     s->value = take(a->nonzeros, VALUE);
     s->work = take(n, VALUE);
-    /* How many rows have a length; then the place of the next one that has it. */
+    /* Number of rows of each length; then the position of the next one of that length. */
     int32_t *rows = take(s->count + 1, INDEX);
     for (uint64_t i = 0; i < n; i++)
         rows[a->ptr[i + 1] - a->ptr[i]]++;

@@ -31,7 +31,7 @@ linux_clock_gettime:
         ret
         .size   linux_clock_gettime, .-linux_clock_gettime
 
-// _Noreturn void linux_exit(int status): leaves with exit_group
+// _Noreturn void linux_exit(int status): exits with exit_group
         .globl  linux_exit
         .type   linux_exit, %function
 linux_exit:

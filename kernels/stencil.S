@@ -1,8 +1,8 @@
 // One row of a stencil of seven points over a row, its neighbours in the plane and those in the planes above and below:
 //   unew(i) = ((u(i+1)+u(i-1))*h1 + (u(i+row)+u(i-row))*h2 + (u(i+plane)+u(i-plane))*h3 - rhs(i)) * scale
 //
-// Two vectors per iteration: 38 instructions = 14 loads, 2 stores, 16 operations, 6 others. Pipelined in software by half an
-// iteration: sums of neighbours and rhs are those of the next one.
+// Two vectors per iteration: 38 instructions = 14 loads, 2 stores, 16 operations, 6 others. Software-pipelined by half an
+// iteration: sums of neighbours and rhs are computed for the next one.
 //
 //   void stencil_row(double *unew, const double *u, const double *rhs, uint64_t count, int64_t row, int64_t plane,
 //                    const double factors[4])

@@ -1,4 +1,4 @@
-/* A stencil of seven points over a grid: each plane of u is used three times, while rhs and unew stream through. With the
+/* A seven-point stencil over a grid: each plane of u is used three times, while rhs and unew stream through. With the
  * sector cache u can stay in L2. */
 #include "sector.h"
 #include "threads.h"
@@ -27,11 +27,11 @@ static struct option options[] = {
 };
 
 static uint64_t n[3];
-/* The grid that is read, as the kernel is given it. */
+/* The input grid, as passed to the kernel. */
 static const double *from;
 static _Alignas(LINE) bool wrong[MAX_THREADS];
 
-/* 1/h1**2, 1/h2**2, 1/h3**2 and what the difference is multiplied by: powers of two, so that all values are exact. */
+/* 1/h1**2, 1/h2**2, 1/h3**2 and the factor of the difference: powers of two, so that all values are exact. */
 static const double factors[4] = {4, 2, 8, 0.125};
 
 /* The first inner plane of a thread's part. */
@@ -63,7 +63,7 @@ static void initialise(uint64_t first, uint64_t last)
     }
 }
 
-/* Whether one inner point is what it has to be. */
+/* Whether one inner point is correct. */
 static bool is_right(uint64_t at)
 {
     uint64_t row = n[0], plane = n[0] * n[1];
@@ -72,7 +72,7 @@ static bool is_right(uint64_t at)
     return unew[at] == (sum - rhs[at]) * factors[3];
 }
 
-/* Every seventh inner point of planes `first` to `last`, and that the edges of their rows are as they were. */
+/* Every seventh inner point of planes `first` to `last`, and whether the edges of their rows are unchanged. */
 static bool correct(uint64_t first, uint64_t last)
 {
     bool ok = true;

@@ -1,4 +1,4 @@
-// Loops of one thing: chains of an operation, and loads or stores over a block that stays in the L1 cache.
+// Loops of one operation: dependent chains, and loads or stores over a block that stays in the L1 cache.
 //
 //   T NAME(void *block, uint64_t rounds, …)       rounds >= 1
 //
@@ -67,7 +67,7 @@
         PASS    steps_load_kernel, 256, LOAD_BY_POINTER
         PASS    steps_load4_kernel, 64, LOAD_FOUR
 
-// Four kilobytes per round, one line of 256 bytes after the other: with DC ZVA, or not, then stored as vectors.
+// Four kilobytes per round, line by line of 256 bytes: with or without DC ZVA, then stored as vectors.
 .macro STORES name, zero
         .globl  \name
         .type   \name, %function

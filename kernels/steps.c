@@ -1,11 +1,11 @@
-/* One thing again and again: chains of additions, multiplications and FMA, loads and stores in the L1 cache. */
+/* Repeats one operation: chains of additions, multiplications and FMA, loads and stores in the L1 cache. */
 #include "runtime.h"
 
 enum { VECTORS = 256, CHAIN = 32, BLOCK = 4096 };
 
 static _Alignas(LINE) unsigned char block[VECTORS * LINE];
 
-/* The chains return their end: the integer ones as x0, the one of FMA in the first lane. */
+/* The chains return their result: the integer ones as x0, the FMA chain in the first lane. */
 uint64_t steps_add_kernel(void *block, uint64_t rounds);
 uint64_t steps_mul_kernel(void *block, uint64_t rounds);
 double steps_fma_kernel(void *block, uint64_t rounds);
@@ -31,7 +31,7 @@ static uint64_t power_of_3(uint64_t exponent)
     return power;
 }
 
-/* One run of the loop; whether a chain ended where it should. */
+/* One run of the loop; returns whether the result of a chain is correct. */
 static bool run(uint64_t op, uint64_t rounds)
 {
     switch (op) {
@@ -56,7 +56,7 @@ static bool run(uint64_t op, uint64_t rounds)
     }
 }
 
-/* The stores leave ones in their part of the block and nothing elsewhere; all others leave it as it was. */
+/* The stores leave ones in their part of the block and nothing elsewhere; all others leave it unchanged. */
 static bool block_is_right(uint64_t op)
 {
     bool right = true;

@@ -1,10 +1,10 @@
-/* Stream-like loop nests of a climate model in single precision, over blocks of points by levels, whose levels are shared out
- * to threads: pattern 1 divides six quantities by densities, pattern 3 adds tendencies to six quantities. */
+/* Stream-like loop nests of a climate model in single precision, over blocks of points by levels, which are divided
+ * among threads: pattern 1 divides six quantities by densities, pattern 3 adds tendencies to six quantities. */
 #include "threads.h"
 
 enum { POINTS = 16900, LEVELS = 96, QUANTITIES = 6, BLOCK = POINTS * LEVELS };
 
-/* As the arrays of the model: level by level, quantity by quantity. */
+/* Layout of the model's arrays: level by level, quantity by quantity. */
 static _Alignas(LINE) float before[QUANTITIES][BLOCK], after[QUANTITIES][BLOCK];
 static _Alignas(LINE) float flows[5][BLOCK], means[5][BLOCK], metrics[BLOCK];
 
@@ -22,7 +22,7 @@ static const float FRACTION = 0.5f;
 
 static _Alignas(LINE) bool wrong[MAX_THREADS];
 
-/* Where a thread's levels begin. */
+/* First level of a thread. */
 static uint64_t part(unsigned thread)
 {
     return options[LEVEL_COUNT].value * thread / options[THREADS].value * POINTS;
@@ -35,7 +35,7 @@ static inline svfloat32_t quotient(svbool_t p, svfloat32_t a, svfloat32_t b)
     return svmul_x(p, a, svmla_x(p, r, r, svmla_x(p, e, e, e)));
 }
 
-/* Density by the metrics, and four flows by density. */
+/* Density divided by the metrics, and four flows divided by density. */
 static __attribute__((noinline)) void divide_flows(uint64_t from, uint64_t to)
 {
     for (uint64_t i = from; i < to; i += svcntw()) {
@@ -49,7 +49,7 @@ static __attribute__((noinline)) void divide_flows(uint64_t from, uint64_t to)
     }
 }
 
-/* A quantity by density, two vectors at a time. */
+/* A quantity divided by density, two vectors at a time. */
 static __attribute__((noinline)) void divide(float *to_array, const float *array, uint64_t from, uint64_t to)
 {
     uint64_t length = svcntw();
@@ -62,7 +62,7 @@ static __attribute__((noinline)) void divide(float *to_array, const float *array
     }
 }
 
-/* Part of a tendency to a quantity, two vectors at a time. */
+/* Adds part of a tendency to a quantity, two vectors at a time. */
 static __attribute__((noinline)) void add(float *values, const float *tendency, uint64_t from, uint64_t to)
 {
     uint64_t length = svcntw();
@@ -76,7 +76,7 @@ static __attribute__((noinline)) void add(float *values, const float *tendency, 
     }
 }
 
-/* A thread's levels, nest after nest; each level is a loop of its own. */
+/* A thread's levels, nest after nest; each level is a separate loop. */
 static void pass(unsigned thread)
 {
     uint64_t from = part(thread), to = part(thread + 1);
@@ -119,7 +119,7 @@ static bool close(float value, float expected)
     return (difference < 0 ? -difference : difference) <= 1e-6f * expected;
 }
 
-/* Whether some points have what so many passes give. */
+/* Whether some points have the result of `passes` passes. */
 static bool correct(uint64_t from, uint64_t to, uint64_t passes)
 {
     bool ok = true;

@@ -1,6 +1,6 @@
 #include "threads.h"
 
-/* clone: everything in common, as the threads of the C library have it; the word at child_tid is set to 0 at the end, and
+/* clone: everything shared, as for threads of the C library; at the end the word at child_tid is set to 0 and
  * woken. */
 enum {
     SAME_MEMORY = 0x100,
@@ -28,7 +28,7 @@ static unsigned cpu_count;
 static unsigned thread_count;
 static void (*thread_body)(unsigned thread);
 
-/* Each on a line of its own, so that no thread disturbs another but by what the barrier is about. */
+/* Each on a separate line, so that threads only disturb each other through the barrier itself. */
 static struct {
     _Alignas(LINE) uint32_t value;
 } running[MAX_THREADS], my_round[MAX_THREADS];
@@ -43,7 +43,7 @@ static void add_cpu(uint64_t cpu)
         cpus[cpu_count++] = (unsigned)cpu;
 }
 
-/* A number at `*text`, which is moved behind it. */
+/* Reads a number at `*text`, and moves the pointer past it. */
 static uint64_t take_number(const char **text)
 {
     if (**text < '0' || **text > '9')

@@ -1,4 +1,4 @@
-// double tlb_work(const double *place, uint64_t rounds): 16 loads and 16 additions a round, into 16 sums; rounds >= 1.
+// double tlb_work(const double *place, uint64_t rounds): 16 loads and 16 additions per round, into 16 sums; rounds >= 1.
 
         .globl  tlb_work
         .type   tlb_work, %function

@@ -1,5 +1,5 @@
-/* Arrays that a program uses in turn, at places in its heap that a seed decides: those it has from the beginning, and work
- * arrays that each step allocates and gives back, so that the next step's lie elsewhere. All steps do the same work. */
+/* Arrays that a program uses in turn, at random places in its heap: permanent ones, and work
+ * arrays that each step allocates and frees, so that the next step's are elsewhere. All steps do the same work. */
 #include "tlb.h"
 
 enum { MAX_ARRAYS = 256, MAX_STEPS = 99, SMALLEST = 1 << 20, GRAIN = 64 << 10 };
@@ -26,13 +26,13 @@ static uint64_t draw(uint64_t limit)
     return (random_state >> 32) * limit >> 32;
 }
 
-/* The place that an array is used at, on a line of the L1 cache that few others have. */
+/* The place at which an array is used, in an L1 set that few others use. */
 static double *place(unsigned char *heap, uint64_t offset, uint64_t number)
 {
     return (double *)(heap + offset / GRAIN * GRAIN + number % 64 * PLACE);
 }
 
-/* Where the heap's allocator goes on: behind the last work array, and at the beginning again when there is no room. */
+/* Next position of the heap's allocator: after the last work array, or at the start if there is no room. */
 static uint64_t next_fit;
 
 static uint64_t allocate(uint64_t bytes)
@@ -85,7 +85,7 @@ int program(int argc, char **argv)
         for (uint64_t a = 0; a < own + work; a++)
             expected += *arrays[a];
         expected *= (double)(options[ROUNDS].value * options[VISITS].value);
-        /* All steps find caches and predictors alike, and no translation is needed for the first time. */
+        /* All steps start with the same caches and predictors, and no translation is needed for the first time. */
         double sum = visit(own + work);
         ok = ok && sum * (double)options[VISITS].value == expected;
         sum = 0;

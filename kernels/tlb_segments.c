@@ -1,5 +1,5 @@
-/* A little memory in each segment that a program can have: data, heap, stack, and a block of each thread's own. How many
- * pages that takes is what the program is for. */
+/* A little memory in each segment of a program: data, heap, stack, and a block per thread. The number of
+ * pages that this takes is the purpose of the program. */
 #include "threads.h"
 
 enum { MMAP = 222, BRK = 214, PROT_READ_WRITE = 3, MAP_PRIVATE = 2, MAP_ANONYMOUS = 0x20, MAP_STACK = 0x20000 };
@@ -14,7 +14,7 @@ static struct option options[] = {
 static volatile uint64_t data = 1;
 static volatile uint64_t *blocks[MAX_THREADS];
 
-/* Far from everything else and from each other, as stacks of threads are that have large pages. */
+/* Far from everything else and from each other, like thread stacks with large pages. */
 static const uint64_t FIRST_BLOCK = 0x200000000000, DISTANCE = 1 << 30;
 
 static void take_block(unsigned thread)

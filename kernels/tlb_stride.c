@@ -1,8 +1,8 @@
-/* Goes from place to place at a stride: each step of the loop needs one translation and works on its place, which stays in
- * the L1 cache. What translations cost shows against the same loop with pages that are large enough. */
+/* Strided accesses: each step of the loop needs one translation and works on its place, which stays in
+ * the L1 cache. The cost of translations shows in comparison with the same loop with sufficiently large pages. */
 #include "tlb.h"
 
-/* Places lie in different sets of the caches, as far as there are. */
+/* Places are in different sets of the caches, as far as possible. */
 enum { SPREAD = 64 };
 
 enum { STRIDE, COUNT, ROUNDS, PASSES };
@@ -44,7 +44,7 @@ int program(int argc, char **argv)
     double expected = 0;
     for (uint64_t step = 0; step < count; step++)
         expected += (double)(step % 7);
-    /* Whole numbers: exact. */
+    /* Integers: exact. */
     expected *= (double)options[ROUNDS].value;
     bool ok = first == expected && sum == expected * (double)options[PASSES].value;
     return finish(ok, options, COUNT_OF(options));

@@ -14,8 +14,8 @@
 //   plain         22 instructions: 8 loads, 4 FMA, 4 stores, 3 pointers, 1 offset, 1 counter, 1 branch
 //   ZERO          + DC ZVA a number of lines ahead of the stores, + 1 software prefetch of y to L1 = 24. The pointer of
 //                 the stores carries pf_func 6 in bits 63:60 (HPC extension): it switches hardware prefetches off
-//   SOFTWARE      + prefetches of x1, x2 and y to L1, and of those arrays that are read from memory to L2; with 2 in
-//                 place of 1 those to L1 only
+//   SOFTWARE      + prefetches of x1, x2 and y to L1, and of those arrays that are read from memory to L2; with 2
+//                 instead of 1, those to L1 only
 //
 // uint64_t NAME(double *y, const double *x1, const double *x2, uint64_t iterations, double c0,
 //               uint64_t zero_distance, uint64_t l1_distance, uint64_t l2_distance)
@@ -31,13 +31,13 @@
         dup     z31.d, z0.d[0]
         cntb    x10, all, mul #4        // bytes of one array per iteration
         cntb    x12, all, mul #3
-        add     x8, x0, x12             // the pointers stand on the last of the four vectors
+        add     x8, x0, x12             // the pointers point to the last of the four vectors
         add     x9, x1, x12
         add     x2, x2, x12
 .if \zero
         add     x7, x0, x4              // runs ahead of the stores
         add     x12, x0, x4
-        orr     x8, x8, #0x6000000000000000     // no hardware prefetch for the stores: it would read what is zeroed
+        orr     x8, x8, #0x6000000000000000     // no hardware prefetch for the stores: it would read the zeroed lines
 .else
         mov     x7, #0
         mov     x12, #0

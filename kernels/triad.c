@@ -40,7 +40,7 @@ static const double C0 = 3.0;
 
 void triad_kernel(double *y, const double *x1, const double *x2, uint64_t iterations, double c0);
 
-/* One pass over the arrays; the number of elements of y that the kernel says it wrote. */
+/* One pass over the arrays; returns the number of elements of y that the kernel wrote. */
 static uint64_t pass(double *y, const double *x1, const double *x2)
 {
     uint64_t n = options[N].value;

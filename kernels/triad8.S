@@ -1,4 +1,4 @@
-// y(i) = x1(i) + c0 * x2(i), eight vectors per iteration, beside the loops of triad.S.
+// y(i) = x1(i) + c0 * x2(i), eight vectors per iteration, in addition to the loops of triad.S.
 
 #include "stream3.inc"
 

@@ -25,7 +25,7 @@ static struct option options[] = {
     [L2_LINES] = {"l2-lines", 70, 1, 1000, NULL},
 };
 
-/* The loops of triad.S for each form: from the start of a part to a distance of zeroed lines before its end, and from
+/* The loops of triad.S for each form: from the start of a part to the zeroing distance before its end, and from
  * there on, where DC ZVA would run into the next thread's part. */
 static kernel *const with_zeroing[] = {
     [ZFILL] = triad_zfill_kernel,
@@ -50,7 +50,7 @@ static uint64_t per_iteration(void)
     return (options[FORM].value == WIDE ? 8 : 4) * svcntd();
 }
 
-/* Where a thread's part begins, in elements: a multiple of an iteration, and of 64, so that no line belongs to two. */
+/* Start of a thread's part, in elements: a multiple of an iteration, and of 64, so that no line belongs to two threads. */
 static uint64_t part(unsigned thread)
 {
     uint64_t unit = per_iteration() > 32 ? per_iteration() : 32;
@@ -73,7 +73,7 @@ static uint64_t pass_by_fours(uint64_t from, uint64_t to)
     return written / sizeof(double);
 }
 
-/* One pass over elements `from` to `to`; the number of elements written. */
+/* One pass over elements `from` to `to`; returns the number of elements written. */
 static uint64_t pass(uint64_t from, uint64_t to)
 {
     if (options[FORM].value != WIDE)
@@ -123,7 +123,7 @@ static void triad(unsigned thread)
     wrong[thread] = !ok || !correct(from, to);
 }
 
-/* DC ZVA has to clear lines of this size. */
+/* DC ZVA must clear lines of this size. */
 static void require_line_zeroing(void)
 {
     uint64_t dczid;

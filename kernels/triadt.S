@@ -1,13 +1,13 @@
-// y(i) = x1(i) + c0 * x2(i) through pointers, eight vectors per iteration, of which each loads what the next iteration needs, as
-// counted on the machine: 2,040 of 2,048 FMA (2,034 of the strided form) have a MOVPRFX, since what was loaded is in the register that is loaded next, and
-// there is a branch for eight vectors. Beside 16 loads, 8 FMA, 8 stores and 8 MOVPRFX an iteration has
+// y(i) = x1(i) + c0 * x2(i) through pointers, eight vectors per iteration, each of which loads the operands of the next iteration, as
+// counted on the machine: 2,040 of 2,048 FMA (2,034 of the strided form) have a MOVPRFX, since the operand is in the register that is loaded next, and
+// there is one branch per eight vectors. In addition to 16 loads, 8 FMA, 8 stores and 8 MOVPRFX, an iteration has
 //
 //   contiguous  9 instructions, as counted: two pointers for each array, two counters, branch
-//   strided     51 instructions, as counted (2,904 and 13,661 a sweep but for those of region.S): for each access an address
+//   strided     51 instructions, as counted (2,904 and 13,661 per sweep except those of region.S): for each access an address
 //               and an offset, which has no displacement; counter, branch, and one more counter
 //
-// Their order is ours, that of the strided form by what commits together: two vectors in turn, as many cycles in which two and four
-// instructions commit point to.
+// Their order is ours; that of the strided form follows commit counts: two vectors alternate, as the many cycles in which two and four
+// instructions commit suggest.
 //
 //   void contiguous_kernel(void *y, const void *x1, const void *x2, uint64_t iterations, uint64_t stride, double c0)
 //   void strided_kernel(the same)

@@ -1,6 +1,6 @@
-/* Triad through pointers, whose stride the compiler knows (contiguous) or not (gathers and scatters), swept again and again by
- * many threads, each with its part. Each sweep is a parallel region: one thread prepares it while the others wait, all begin
- * together, and meet after it. */
+/* Triad through pointers, whose stride the compiler knows (contiguous) or not (gathers and scatters), swept repeatedly by
+ * many threads, each with its part. Each sweep is a parallel region: one thread prepares it while the others wait, all start
+ * together, and synchronise after it. */
 #include "blades.h"
 
 enum { MAX_N = 1 << 20 };
@@ -11,7 +11,7 @@ static _Alignas(LINE) unsigned char pool[3ul * 8 * MAX_N];
 typedef void kernel(void *y, const void *x1, const void *x2, uint64_t iterations, uint64_t stride, double c0);
 kernel contiguous_kernel, strided_kernel;
 
-/* An iteration, and its elements where vectors are longest. */
+/* An iteration, and its elements with the longest vectors. */
 enum { VECTORS = 8, ELEMENTS = 64 };
 
 enum { CONTIGUOUS, STRIDED };
@@ -34,7 +34,7 @@ static const double C0 = 3.0;
 static double *arrays[3];
 static _Alignas(LINE) bool wrong[MAX_THREADS];
 
-/* Where a thread's part begins: whole iterations, so that no line belongs to two. */
+/* Start of a thread's part: whole iterations, so that no line belongs to two threads. */
 static uint64_t part(unsigned thread)
 {
     return options[N].value / ELEMENTS * thread / options[THREADS].value * ELEMENTS;
@@ -47,22 +47,22 @@ static void sweep(uint64_t from, uint64_t to)
         kernels[options[POINTERS].value](arrays[0] + from, arrays[1] + from, arrays[2] + from, iterations, 1, C0);
 }
 
-/* region.S: what the library does beside, in places of two lines. */
+/* region.S: the library's overhead, in places of two lines. */
 void region_join(void *place, uint64_t places);
 void region_fork(void *place, uint64_t places);
 
 enum { JOIN_PLACES = 22, FORK_PLACES = 25, MAX_PLACES = 25, WITHIN = 40 };
 
-/* A place: its two lines, and lines that nobody reads, since prefetches would follow neighbours. */
+/* A place: its two lines, and unused lines, since prefetches would follow neighbouring ones. */
 struct place {
     _Alignas(LINE) uint64_t first[4 * LINE / 8];
     uint64_t second[4 * LINE / 8];
 };
 
-/* What each thread keeps, and what the first one keeps of all. */
+/* Data of each thread, and the first thread's data about all. */
 static struct place own[MAX_THREADS][MAX_PLACES], of_all[MAX_PLACES];
 
-/* Connects places in an order that prefetches do not follow. */
+/* Links places in an order that prefetches do not follow. */
 static void connect(struct place *places, uint64_t count)
 {
     enum { STEP = 7 };

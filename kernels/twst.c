@@ -1,4 +1,4 @@
-/* The two-stream recursion of a radiation scheme over 54 levels and 10 columns, with the levels innermost, one by one, or with
+/* The two-stream recursion of a radiation scheme over 54 levels and 10 columns, with the levels innermost, in scalar code, or with
  * the columns innermost, as vectors. */
 #include "runtime.h"
 
@@ -10,10 +10,10 @@ enum { LEVELS = 54, EDGES = LEVELS + 1, CLOUDS = 2, COLUMNS = 5 * CLOUDS };
 
 typedef double grid[COLUMNS][EDGES];
 
-/* What is given: reflectance and transmittance of a layer without and with clouds, its emission down and up. */
+/* Input: reflectance and transmittance of a layer without and with clouds, its emission down and up. */
 static _Alignas(LINE) grid clear_r, clear_t, cloudy_r, cloudy_t, down, up;
 static _Alignas(LINE) double fraction[EDGES], share[EDGES];
-/* What is computed: of a layer, and of all layers below (`minus`) or above (`plus`). */
+/* Results for a layer, and for all layers below (`minus`) or above (`plus`). */
 static _Alignas(LINE) grid layer_r, layer_t, minus_r, minus_e, plus_r, plus_e;
 /* The last four with the columns innermost. */
 static _Alignas(LINE) double turned[4][EDGES][COLUMNS];
@@ -28,7 +28,7 @@ static struct option options[] = {
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* A product that is not joined with an addition. */
+/* A product that is not fused with an addition. */
 INLINE double product(double a, double b)
 {
     double p = a * b;
@@ -36,7 +36,7 @@ INLINE double product(double a, double b)
     return p;
 }
 
-/* a + t / d * x as a + (t * x) / d, by an estimate of 1/d, which each quotient makes anew. */
+/* a + t / d * x as a + (t * x) / d, by an estimate of 1/d, which each quotient computes again. */
 INLINE double add_quotient(double a, double t, double x, double d)
 {
     double first;
@@ -47,8 +47,8 @@ INLINE double add_quotient(double a, double t, double x, double d)
     return __builtin_fma(quotient, rest, __builtin_fma(dividend, estimate, a));
 }
 
-/* The last argument for the vectors of `count` elements, at `at` under `p`. The last, partial one, under the predicate `last`, has
- * code of its own. */
+/* The last argument for the vectors of `count` elements, at `at` under `p`. The last, partial one, with the predicate `last`, has
+ * separate code. */
 #define FOR_VECTORS(at, p, count, whole, last, ...) \
     do {                                            \
         uint64_t at = 0;                            \
@@ -70,7 +70,7 @@ static inline void cover(unsigned c, svbool_t whole, svbool_t last)
         FOR_VECTORS(k, p, LEVELS, whole, last, svst1(p, share + k, svld1(p, fraction + k)));
 }
 
-/* One layer more: R and E of all so far become those with this one. The layer's own are R, T, and what it emits towards the layers
+/* Adds a layer: updates R and E of all layers so far. The layer's own values are R, T, and its emission towards the layers
  * so far and away from them. */
 INLINE void add_layer(double *r, double *e, double own_r, double t, double towards, double away, double *to_r, double *to_e)
 {
@@ -94,8 +94,8 @@ INLINE void add_above(unsigned c, unsigned k, double *r, double *e)
     add_layer(r, e, layer_r[c][k], layer_t[c][k], down[c][k], up[c][k], &plus_r[c][k + 1], &plus_e[c][k + 1]);
 }
 
-/* E of the layers so far comes from memory in every other step: 12.1 loads a point are counted, and 1.33 branches. R stays in a
- * register: a step takes 60 cycles, which its chain needs alone. */
+/* E of the layers so far comes from memory in every other step: 12.1 loads and 1.33 branches per point are counted. R stays in a
+ * register: a step takes 60 cycles, the length of its chain. */
 static inline double again(const double *at)
 {
     return *(const volatile double *)at;
@@ -122,15 +122,15 @@ static __attribute__((noinline)) void levels_inner(void)
     }
 }
 
-/* Where arrays begin and how far they have been read, which find no room in registers: loaded again for each access of the
- * recursion, as loads and stores of general registers say. */
+/* Start and current position of arrays, which do not fit into registers: loaded again for each access of the
+ * recursion, as counts of general register loads and stores show. */
 static double *volatile copied[] = {minus_r[0], minus_e[0], plus_r[0], plus_e[0]};
 static double *volatile grids[] = {layer_r[0], layer_t[0], up[0], down[0], layer_r[0], layer_t[0], down[0], up[0]};
 static double *volatile streams[] = {turned[0][0], turned[1][0], turned[2][0], turned[3][0],
                                      turned[0][0], turned[1][0], turned[2][0], turned[3][0]};
 static volatile uint64_t places[4];
 
-/* What quotients by d share: an estimate of 1/d of 32 bits, and in `rest` what its product with d lacks. */
+/* Common part of quotients by d: an estimate of 1/d of 32 bits, and in `rest` its residual. */
 static inline svfloat64_t reciprocal(svbool_t p, svfloat64_t d, svfloat64_t *rest)
 {
     svfloat64_t first = svrecpe(d), one = svdup_f64(1);
@@ -141,7 +141,7 @@ static inline svfloat64_t reciprocal(svbool_t p, svfloat64_t d, svfloat64_t *res
     return estimate;
 }
 
-/* a + t / d * x as a + (t * x) / d: what is divided differs, so that only the reciprocal is shared. */
+/* a + t / d * x as a + (t * x) / d: dividends differ, so only the reciprocal is shared. */
 static inline svfloat64_t add_quotients(svbool_t p, svfloat64_t a, svfloat64_t t, svfloat64_t x, svfloat64_t estimate,
                                         svfloat64_t rest)
 {
@@ -149,7 +149,7 @@ static inline svfloat64_t add_quotients(svbool_t p, svfloat64_t a, svfloat64_t t
     return svmla_x(p, svmla_x(p, a, product, estimate), quotient, rest);
 }
 
-/* 0, n, 2 * n, …: made for each layer of the recursion, as 75 counted moves from general registers to all elements say. */
+/* 0, n, 2 * n, …: computed for each layer of the recursion, as 75 counted moves from general registers to all elements show. */
 static inline svint64_t steps_of(int64_t n)
 {
     __asm__ volatile("" : "+r"(n));
@@ -173,8 +173,8 @@ static inline svfloat64_t gather(svbool_t p, unsigned grid, uint64_t layer, svin
     return svld1_gather_index(p, grids[grid] + layer, column);
 }
 
-/* One layer more for a vector of columns: R and E of all layers so far, from `from` on, become those with this one at `to`. The
- * layer's own values are at `layer` of four grids from `grid` on: R, T, and what it emits towards the layers so far and away from
+/* Adds a layer for a vector of columns: R and E of all layers so far, at `from`, are updated to `to`. The
+ * layer's own values are at `layer` of four grids starting at `grid`: R, T, and its emission towards the layers so far and away from
  * them. */
 static inline void add_layer_vectors(svbool_t p, svint64_t column, unsigned grid, uint64_t layer, unsigned stream, uint64_t from,
                                      uint64_t to)
@@ -187,7 +187,7 @@ static inline void add_layer_vectors(svbool_t p, svint64_t column, unsigned grid
     svst1(p, streams[stream + 5] + to, add_quotients(p, away, t, svmla_x(p, e, r, towards), estimate, rest));
 }
 
-/* Both directions, for a vector of columns; then on to the next one, or to the next layer behind the last. */
+/* Both directions, for a vector of columns; then continues with the next one, or with the next layer after the last. */
 INLINE void add_layers(svbool_t p, svint64_t column, bool last)
 {
     uint64_t below = places[0], above = places[1], up_to = places[2], down_from = places[3];
@@ -200,7 +200,7 @@ INLINE void add_layers(svbool_t p, svint64_t column, bool last)
     places[3] = down_from + on - back + (last ? COLUMNS : 0);
 }
 
-/* Values at the edges of a column, which all share. */
+/* Values at the edges of a column, common to all. */
 static inline void set_edges(unsigned c, svbool_t one)
 {
     svint64_t apart = steps_of(EDGES);
@@ -210,7 +210,7 @@ static inline void set_edges(unsigned c, svbool_t one)
     svst1_scatter_index(one, &plus_e[c][0], apart, svdup_f64(EDGE_E));
 }
 
-/* One of the arrays by level and column, and back: four loops one after the other, as counted branches say. */
+/* Transposes one of the arrays by level and column, and back: four consecutive loops, as counted branches show. */
 static inline void turn(unsigned array, svbool_t whole, svbool_t last)
 {
     svint64_t column = steps_of(EDGES);
@@ -291,7 +291,7 @@ static bool close(double value, double expected)
     return (difference < 0 ? -difference : difference) <= 1e-12 * expected;
 }
 
-/* Whether one sweep of a column is what divisions give; all values are positive. */
+/* Whether one sweep of a column agrees with divisions; all values are positive. */
 static bool correct(unsigned c)
 {
     bool ok = true;

@@ -1,11 +1,11 @@
 // y(i) = op x1(i): one contiguous load, one operation and one contiguous store.
 //
 // Eight vectors (or, in the scalar loops, eight elements) per iteration: 8 loads, 8 operations, 8 stores, 2 pointer additions,
-// 1 counter and 1 branch. Software-pipelined by half an iteration, as the loops of stream3.inc are. (All of it ours.)
+// 1 counter and 1 branch. Software-pipelined by half an iteration, like the loops of stream3.inc. (All ours.)
 //
 //   void NAME(void *y, const void *x1, uint64_t iterations)
 //
-// iterations >= 1. Operands have numbers that are free among vector and among general registers: 3 to 7 and 16 to 18.
+// iterations >= 1. Operands have numbers that are free in both vector and general registers: 3 to 7 and 16 to 18.
 
 // \op of four operands while the four of the other half are loaded.
 .macro UNARY_HALF op, load, from, a0, a1, a2, a3, n0, n1, n2, n3
@@ -63,7 +63,7 @@
         .size   \name, .-\name
 .endm
 
-// Vectors: of doubles, or of 32-bit elements in the lower halves of 64 bits.
+// Vectors of doubles, or of 32-bit elements in the lower halves of 64 bits.
 
 .macro LOAD_D a, k
         ld1d    {z\a\().d}, p0/z, [x1, #\k, mul vl]

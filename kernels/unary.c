@@ -1,4 +1,4 @@
-/* Functions and conversions of one operand: y(i) = op x1(i) on data in the L1 cache, with vectors or one by one. */
+/* Functions and conversions of one operand: y(i) = op x1(i) on data in the L1 cache, vectorised or scalar. */
 #include "runtime.h"
 
 enum { MAX_N = 1 << 16 };

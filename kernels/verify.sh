@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs the prebuilt programs under qemu-aarch64 as an A64FX with vectors of 512, 256 and 128 bits. Every program checks
-# its own result; a run that a vector length does not allow has to say so (exit status 2).
+# its own result; a run that a vector length does not allow must report it (exit status 2).
 set -u
 cd "$(dirname "$0")"
 QEMU=${QEMU:-qemu-aarch64}
@@ -187,10 +187,10 @@ for elements in 1 7 30; do
     run 64 0 axhelm form=points elements=$elements threads=7
 done
 
-# The emulator's threads run at the same time, in the order of the host's memory, which is stronger than Arm's.
+# The emulator's threads run concurrently, with the host's memory order, which is stronger than Arm's.
 for test in mp sb lb s r 2+2w iriw corr; do
     for form in plain ordered dmb; do
-        # QEMU on x86 lets a load go before an ordered store, which sb and r can see; the processor does not.
+        # QEMU on x86 allows a load to overtake an ordered store, which sb and r can observe; the processor does not.
         case $test-$form in sb-ordered | r-ordered) continue ;; esac
         run 64 0 litmus test=$test form=$form rounds=5
     done

@@ -2,16 +2,16 @@
 # usage: programs/debian.sh [--fast | --fetch] [FOLDER]
 #
 # Runs Debian's own arm64 programs, numpy, and a few programs of ours against Debian's libraries, each under fxscope
-# (functional mode) and under qemu-aarch64 -cpu a64fx, and compares output and exit status. One line for each: name,
-# result, instructions, MIPS. The exit status is 1 when any differs.
+# (functional mode) and under qemu-aarch64 -cpu a64fx, and compares output and exit status. One line per program: name,
+# result, instructions, MIPS. The exit status is 1 if any differs.
 #
 # FOLDER (target/programs) keeps packages and the unpacked tree between runs. Packages come from the sources that this
-# machine's apt knows, without root and without touching its own lists; a Debian machine has them.
+# machine's apt is configured for, without root and without changing its lists; a Debian machine has them.
 #
-# --fast     only programs that take seconds; when packages cannot be had, says so and succeeds
-# --fetch    only fetches the packages, for tests that use them; when they cannot be had, says so and succeeds
+# --fast     only programs that take seconds; if packages are not available, says so and succeeds
+# --fetch    only fetches the packages, for tests that use them; if they are not available, says so and succeeds
 # FXSCOPE    the fxscope to use (target/release/fxscope)
-# ONLY       a pattern of names: only those run
+# ONLY       run only programs whose names match this pattern
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -42,7 +42,7 @@ give_up() {
     exit 1
 }
 
-# apt with lists and cache of its own, for arm64.
+# apt with separate lists and cache, for arm64.
 private_apt() {
     apt=$folder/apt
     mkdir -p "$apt"/{state/lists/partial,cache/archives/partial}
@@ -64,7 +64,7 @@ unpack_packages() {
     private_apt
     apt-get update -qq >"$folder/apt.log" 2>&1 || give_up "apt-get update failed, see $folder/apt.log"
     apt-get -qq -y --download-only --no-install-recommends install "${packages[@]}" >>"$folder/apt.log" 2>&1 ||
-        give_up "the packages cannot be had, see $folder/apt.log"
+        give_up "the packages cannot be downloaded, see $folder/apt.log"
     rm -rf "$root"
     # As on an installed system /bin, /sbin and /lib are links; packages may have files under either name.
     mkdir -p "$root"/usr/{bin,sbin,lib}
@@ -101,11 +101,11 @@ build() {
 threads=4
 failures=0
 
-# The value of a key in a JSON report.
+# Prints the value of a key in a JSON report.
 field() { sed -n "s/^ *\"$1\": \([0-9.]*\),\{0,1\}$/\1/p" "$2" | head -n 1; }
 
 # usage: try NAME [slow] [VARIABLE=VALUE]... PROGRAM [ARGUMENT]...
-# Runs the program twice, each time in a folder of its own with the same files, and compares.
+# Runs the program twice, each time in a new folder with the same files, and compares.
 try() {
     local name=$1; shift
     if [ "${1:-}" = slow ]; then shift; if [ -n "$fast" ]; then return; fi; fi
@@ -139,8 +139,8 @@ try() {
 }
 
 # usage: expect NAME LINE PROGRAM [ARGUMENT]...
-# Runs a program that QEMU cannot run likewise, because it describes the machine or starts further programs: one line of
-# its output must be LINE, blanks aside.
+# Runs a program whose output differs under QEMU, because it describes the machine or starts further programs: one line of
+# its output must be LINE, ignoring blanks.
 expect() {
     local name=$1 line=$2 result=ok; shift 2
     # shellcheck disable=SC2053 # a pattern
@@ -153,7 +153,7 @@ expect() {
     printf '%-18s %12s instructions %8s MIPS  %s\n' "$name" - - "$result"
 }
 
-# What the programs work on: a text with little and a file with much structure, the same on every machine.
+# Input of the programs: a text with little structure and a file with much, the same on every machine.
 data() {
     rm -rf "$folder/data"; mkdir "$folder/data"
     awk 'BEGIN { for (i = 0; i < 60000; i++) { x = (x * 1103515245 + 12345) % 2147483648; print i, x % 977, x } }' \
@@ -203,7 +203,7 @@ run() {
     if [ -e "$folder/numpy/numpy" ]; then
         try numpy slow PYTHONPATH="$folder/numpy" "$python" arrays.py
     else
-        echo "numpy: not tried, its wheel could not be had (see $folder/pip.log)"
+        echo "numpy: not tried, its wheel could not be downloaded (see $folder/pip.log)"
         failures=$((failures + 1))
     fi
 }

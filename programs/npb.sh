@@ -2,16 +2,16 @@
 # usage: programs/npb.sh [FOLDER]
 #
 # Runs the NAS Parallel Benchmarks with OpenMP (the folder NPB-OMP of NPB-CPP), class S, on 12 threads in timing mode. One
-# line for each: name, whether it verified its results, simulated time, cycles, instructions, MIPS, and seconds on the
-# host. The exit status is 1 when any did not verify.
+# line per benchmark: name, whether it verified its results, simulated time, cycles, instructions, MIPS, and seconds on the
+# host. The exit status is 1 if any did not verify.
 #
 # FOLDER (target/npb) keeps sources, programs and reports between runs. The sources come from their authors' repository.
 #
-# NPB        a folder with the sources of NPB-CPP, to be used instead
+# NPB        a folder with the sources of NPB-CPP to use instead
 # FXSCOPE    the fxscope to use (target/release/fxscope)
-# THREADS    how many threads (12)
-# ONLY       a pattern of names: only those run
-# LIMIT      seconds after which a benchmark is given up (3600)
+# THREADS    number of threads (12)
+# ONLY       run only benchmarks whose names match this pattern
+# LIMIT      seconds after which a benchmark is stopped (3600)
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -28,7 +28,7 @@ fetch() {
     if [ -n "${NPB:-}" ]; then
         cp -r "$NPB" "$folder/sources"
     elif ! git clone -q --depth 1 "$repository" "$folder/sources"; then
-        echo "npb: the sources cannot be had from $repository; NPB=FOLDER names a copy of them" >&2
+        echo "npb: the sources are not available from $repository; NPB=FOLDER names a copy of them" >&2
         exit 1
     fi
     touch "$folder/sources/.complete"
@@ -45,7 +45,7 @@ build() {
     done
 }
 
-# The value of a key in a JSON report.
+# Prints the value of a key in a JSON report.
 field() { sed -n "s/^ *\"$1\": \([0-9.e+-]*\),\{0,1\}$/\1/p" "$2" | head -n 1; }
 
 failures=0

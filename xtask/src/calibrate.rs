@@ -1,8 +1,8 @@
-//! Fits of numbers that no document gives to measured rows.
+//! Fits undocumented numbers to measured rows.
 //!
-//! `walk`: what a table walk takes besides its reads, `tlb.walk_extra`. Triad from memory reads and writes each page once,
-//! so that pages of 64 KiB cost a walk each, and pages of 2 MiB next to none. The difference of the two measured
-//! times is what walks cost, whatever else the model has right or wrong.
+//! `walk`: the time of a table walk in addition to its reads, `tlb.walk_extra`. Triad from memory reads and writes each page
+//! once, so pages of 64 KiB cost a walk each, and pages of 2 MiB next to none. The difference of the two measured times is
+//! the cost of walks, independent of other errors of the model.
 //!
 //! `power`: see [`crate::power`]. All others: see [`rows`].
 
@@ -10,7 +10,7 @@ mod rows;
 
 use std::path::{Path, PathBuf};
 
-use fxscope_pmu::formula::{Formula, Over, Scope};
+use fxscope_pmu::formula::{Formula, Reduction, Scope};
 use fxscope_validate::{Row, Run, Suite};
 
 use crate::{kernel, power, root};
@@ -18,14 +18,14 @@ use crate::{kernel, power, root};
 /// Options of `xtask calibrate`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// What is to be fitted.
+    /// What to fit.
     what: Target,
     /// The fxscope binary.
     #[arg(long, default_value = "target/release/fxscope")]
     fxscope: PathBuf,
 }
 
-/// What can be fitted.
+/// Numbers that can be fitted.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Target {
     /// `tlb.walk_extra`, to one-thread Triad with 64 KiB and 2 MiB pages.
@@ -46,18 +46,18 @@ enum Target {
     Barrier,
 }
 
-/// What [`walk`] seeks.
+/// The key that [`walk`] fits.
 const WALK_KEY: &str = "tlb.walk_extra";
 /// Rows of `validation` with pages of 64 KiB and of 2 MiB.
 const SMALL_PAGES: &str = "largepage-0031";
 const LARGE_PAGES: &str = "largepage-0032";
-/// Simulations at most; the cost of a page is nearly linear in the number sought.
+/// Most simulations; the cost of a page is nearly linear in the fitted number.
 const TRIES: u32 = 8;
 
-/// Fits and prints what was tried.
+/// Fits, and prints all attempts.
 ///
 /// # Errors
-/// When rows are missing or a kernel cannot be run.
+/// If rows are missing or a kernel cannot be run.
 pub fn run(args: &Args) -> Result<(), String> {
     let fxscope = root().join(&args.fxscope);
     let fit = match args.what {
@@ -89,7 +89,7 @@ fn walk(fxscope: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// A measured row that is work by time.
+/// A measured row that is work divided by time.
 struct Rate<'a> {
     row: &'a Row,
     formula: &'a Formula,
@@ -104,7 +104,7 @@ impl Scope<String> for Seconds {
         (name == "seconds").then_some(self.0)
     }
 
-    fn threads(&self, _: Over, _: &Formula) -> Option<f64> {
+    fn threads(&self, _: Reduction, _: &Formula) -> Option<f64> {
         None
     }
 }
@@ -122,29 +122,29 @@ impl<'a> Rate<'a> {
         Ok(Rate { row, formula, run })
     }
 
-    /// The rate of a run that took so long.
+    /// Returns the rate of a run of this time.
     fn value(&self, seconds: f64) -> Result<f64, String> {
         self.formula.value(&Seconds(seconds)).ok_or_else(|| format!("{}: no rate", self.row.row))
     }
 
-    /// How long the run took on the machine.
+    /// Returns the time of the run on the machine.
     fn measured_seconds(&self) -> Result<f64, String> {
         Ok(self.value(1.0)? / self.row.measured)
     }
 }
 
-/// A search for the number of cycles with which the small pages cost what they do on the machine.
+/// A search for the number of cycles with which small pages cost as much as on the machine.
 struct Fit<'a> {
     fxscope: &'a Path,
     small: Rate<'a>,
     /// Simulated seconds with large pages.
     without: f64,
-    /// Measured seconds that small pages cost.
+    /// Measured cost of small pages, seconds.
     wanted: f64,
 }
 
 impl Fit<'_> {
-    /// By false position between two values that are too little and too much.
+    /// Uses false position between a value that is too small and one that is too large.
     fn search(&mut self) -> Result<u64, String> {
         let (mut low, mut high) = (0.0, 1000.0);
         let (mut below, mut above) = (self.excess(low)?, self.excess(high)?);
@@ -162,7 +162,7 @@ impl Fit<'_> {
         Ok(if -below < above { low } else { high } as u64)
     }
 
-    /// Simulated less measured seconds that small pages cost.
+    /// Returns the simulated minus the measured cost of small pages, seconds.
     fn excess(&mut self, extra: f64) -> Result<f64, String> {
         let run = self.small.run;
         let options = format!("{} --set {WALK_KEY}={extra}", run.options);

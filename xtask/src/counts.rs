@@ -1,6 +1,6 @@
-//! Counts of a fixed list of runs, kept before a change and compared after it.
+//! Counts of a fixed list of runs, stored before a change and compared after it.
 //!
-//! A change that is not meant to alter the model leaves every count of `counts/runs.txt` as it was, to the last digit.
+//! A change that is not meant to alter the model leaves every count of `counts/runs.txt` unchanged.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,15 +23,15 @@ const OF_THREAD: [&str; 5] = ["process", "thread", "node", "cpu", "events"];
 /// Compiles the programs that are not prebuilt.
 const COMPILER: &str = "aarch64-linux-gnu-gcc";
 
-/// Most differing values that are listed for one run.
+/// Most differing values listed per run.
 const SHOWN: usize = 5;
 
 /// Options of the task.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Keep the counts in this folder, or compare with those kept there.
+    /// Store the counts in this folder, or compare with those stored there.
     folder: PathBuf,
-    /// Keep the counts instead of comparing them.
+    /// Store the counts instead of comparing them.
     #[arg(long)]
     keep: bool,
     /// Only the runs whose names contain this.
@@ -51,10 +51,10 @@ struct Run {
     arguments: Vec<&'static str>,
 }
 
-/// Keeps the counts of all runs, or compares them with those kept.
+/// Stores the counts of all runs, or compares them with the stored ones.
 ///
 /// # Errors
-/// When a run fails, or its counts differ from those kept.
+/// If a run fails, or its counts differ from the stored ones.
 pub fn run(args: &Args) -> Result<(), String> {
     let io = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
     std::fs::create_dir_all(&args.folder).map_err(|e| io(&args.folder, e))?;
@@ -86,7 +86,7 @@ pub fn run(args: &Args) -> Result<(), String> {
     Ok(())
 }
 
-/// The list of runs. A lone pair of quotes keeps blanks within one option.
+/// Returns the list of runs. A lone pair of quotes keeps blanks within one option.
 fn runs() -> Vec<Run> {
     let lines = RUNS.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let run = |line: &'static str| {
@@ -112,7 +112,7 @@ fn split_quoted(text: &str) -> Vec<String> {
     text.split('"').enumerate().flat_map(words).collect()
 }
 
-/// The counts of a run. Programs are named by relative paths: their names are part of their memory.
+/// Returns the counts of a run. Programs are named by relative paths, since names are part of their memory.
 fn counts(fxscope: &Path, run: &Run, scratch: &Path) -> Result<Value, String> {
     let (folder, program) = match run.program.strip_suffix(".c") {
         Some(name) => (scratch.to_owned(), compile(name, scratch)?),
@@ -133,7 +133,7 @@ fn counts(fxscope: &Path, run: &Run, scratch: &Path) -> Result<Value, String> {
     Ok(counted(&json))
 }
 
-/// The parts of a run that are compared.
+/// Returns the parts of a run that are compared.
 fn counted(run: &Value) -> Value {
     let list = |of: &Value, each: &dyn Fn(&Value) -> Value| {
         Value::Array(of.as_array().into_iter().flatten().map(each).collect())
@@ -166,7 +166,7 @@ fn compile(name: &str, scratch: &Path) -> Result<String, String> {
     Ok(file)
 }
 
-/// Where two JSON values differ: path, value before, value now.
+/// Returns the differences between two JSON values: path, value before, value now.
 fn differences(before: &Value, now: &Value) -> Vec<String> {
     let (mut old, mut new) = (BTreeMap::new(), BTreeMap::new());
     flatten("", before, &mut old);
@@ -177,7 +177,7 @@ fn differences(before: &Value, now: &Value) -> Vec<String> {
     differ.map(|path| format!("{path}: {} -> {}", show(old.get(path)), show(new.get(path)))).collect()
 }
 
-/// All plain values below `value`, by path.
+/// Collects all scalar values below `value`, by path.
 fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, String>) {
     match value {
         Value::Object(map) => map.iter().for_each(|(key, value)| flatten(&format!("{path}/{key}"), value, into)),

@@ -1,6 +1,6 @@
-//! The tables of instructions in `docs`: each encoding, whether it executes, whether it is compared with QEMU, and
-//! which rows of the machine's table give its timing. All of it comes from the encodings, the list of exceptions
-//! in `fxscope_aarch64::coverage` and the machine's `instructions.csv`.
+//! Writes the tables of instructions in `docs`: each encoding, whether it executes, whether it is compared with QEMU, and
+//! which rows of the machine's table give its timing. All of it comes from the encodings, the list of exceptions in
+//! `fxscope_aarch64::coverage` and the machine's `instructions.csv`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,19 +14,19 @@ use crate::root;
 
 /// The machine whose rows time the instructions.
 const MACHINE: &str = "a64fx";
-/// Where the overview stands, from the root.
+/// Path of the overview, from the root.
 const OVERVIEW: &str = "docs/instructions.md";
-/// The pages: name, title, and the beginnings of the names of their groups.
+/// The pages: name, title, and prefixes of their groups' names.
 const PAGES: [(&str, &str, &[&str]); 3] = [
     ("base", "Base instructions", &["base_"]),
     ("simd", "Floating-point, AdvSIMD and cryptographic instructions", &["fp_", "simd_"]),
     ("sve", "SVE instructions", &["sve_"]),
 ];
 
-/// What `coverage` is asked to do.
+/// Options of `xtask coverage`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Write nothing; fail when the tables differ from what would be written.
+    /// Write nothing; fail if the tables are out of date.
     #[arg(long)]
     check: bool,
 }
@@ -34,8 +34,8 @@ pub struct Args {
 /// Writes the tables, or checks them.
 ///
 /// # Errors
-/// When an encoding is neither compared nor excepted or has no timing row, when a file cannot be written, and, when
-/// checking, when a table is out of date.
+/// If an encoding is neither compared nor excepted or has no timing row, if a file cannot be written, or, in a check, if a
+/// table is out of date.
 pub fn run(args: &Args) -> Result<(), String> {
     let found = gaps()?;
     if !found.is_empty() {
@@ -54,20 +54,20 @@ pub fn run(args: &Args) -> Result<(), String> {
     Ok(())
 }
 
-/// Tables that are not what would be written now.
+/// Returns the tables that are out of date.
 ///
 /// # Errors
-/// When the machine cannot be read.
+/// If the machine cannot be read.
 pub fn stale() -> Result<Vec<String>, String> {
     let differs = |(path, text): &(String, String)| fs::read_to_string(root().join(path)).ok().as_ref() != Some(text);
     let advice = |(path, _)| format!("{path} is out of date: run cargo run -p xtask -- coverage");
     Ok(pages()?.into_iter().filter(differs).map(advice).collect())
 }
 
-/// Encodings without a timing row.
+/// Returns the encodings without a timing row.
 ///
 /// # Errors
-/// When the machine cannot be read.
+/// If the machine cannot be read.
 pub fn gaps() -> Result<Vec<String>, String> {
     let sources = sources()?;
     let recipes = fxscope_machine::load(MACHINE, &[]).map_err(|e| e.to_string())?.recipes;
@@ -78,22 +78,22 @@ pub fn gaps() -> Result<Vec<String>, String> {
             continue;
         };
         let untimed = coverage.classes.iter().filter(|class| recipes.named(class).is_none() || !sources.has(class));
-        found.extend(untimed.map(|class| format!("{}: {class} is no row of {MACHINE}'s instructions.csv", row.name)));
+        found.extend(untimed.map(|class| format!("{}: {MACHINE}'s instructions.csv has no row {class}", row.name)));
     }
     Ok(found)
 }
 
-/// Timing rows that no encoding asks for.
+/// Returns the timing rows that no encoding uses.
 ///
 /// # Errors
-/// When the machine cannot be read.
+/// If the machine cannot be read.
 pub fn unused_rows() -> Result<Vec<String>, String> {
     let rows = GROUPS.iter().flat_map(|group| group.rows);
     let used: Vec<&str> = rows.filter_map(coverage::of).flat_map(|c| c.classes).collect();
     Ok(sources()?.0.into_keys().filter(|class| !used.contains(&class.as_str())).collect())
 }
 
-/// Where each timing class's numbers come from.
+/// Sources of the numbers of each timing class.
 struct Sources(BTreeMap<String, String>);
 
 impl Sources {
@@ -120,7 +120,7 @@ fn sources() -> Result<Sources, String> {
     Ok(Sources(sources))
 }
 
-/// All files with their text.
+/// Returns all files with their text.
 fn pages() -> Result<Vec<(String, String)>, String> {
     let sources = sources()?;
     let mut totals = Vec::new();
@@ -142,7 +142,7 @@ fn pages() -> Result<Vec<(String, String)>, String> {
 const GENERATED: &str =
     "Written by `cargo run -p xtask -- coverage` from the encodings and the machine's table; a test keeps it current.";
 
-/// What a group's section has shown.
+/// Totals of a group's section.
 struct Total {
     group: &'static str,
     encodings: usize,
@@ -191,7 +191,7 @@ fn compared(row: &Encoding) -> String {
     }
 }
 
-/// The classes with their sources; classes of one source stand together.
+/// Formats the classes with their sources, grouped by source.
 fn timed(coverage: &Coverage, sources: &Sources) -> String {
     let mut by_source: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for class in &coverage.classes {
@@ -222,15 +222,15 @@ fn overview(totals: &[(&str, Total)]) -> String {
     text
 }
 
-/// What the columns of the tables mean.
+/// Explains the columns of the tables.
 const LEGEND: &str = "\
 Every encoding that the processor has is one row of a file in `crates/aarch64/src/insn`. A word that belongs to no row, or
 whose fields are an unallocated combination, raises SIGILL (`ILL_ILLOPC`).
 
 * *Bits*: the pattern as in the encoding table, from bit 31 down; `name:width` is an operand.
-* *Executes*: \"SIGILL\" marks instructions that user code may not execute; \"by operands\" those of which it depends on
-  a register or operation named in the word.
+* *Executes*: \"SIGILL\" marks instructions that user code may not execute; \"by operands\" those that execute
+  or not depending on a register or operation named in the word.
 * *Compared*: random operands and states are compared bit for bit with `qemu-aarch64 -cpu a64fx`
-  (`crates/aarch64/tests/it/differential`); a reason stands where they are not.
+  (`crates/aarch64/tests/it/differential`); otherwise the table gives the reason.
 * *Timed from*: the rows of `data/machines/a64fx/instructions.csv`, by operands and vector length, and the source of their
   numbers. MM is the A64FX Microarchitecture Manual with section and page: documented evidence.";

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::root;
 
-/// What a kernel's measured region counted.
+/// Counts of a kernel's measured region.
 pub struct Counts {
     /// Cycles of the region.
     pub cycles: f64,
@@ -15,20 +15,20 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// The count of an event, by its name.
+    /// Returns the count of an event.
     ///
     /// # Errors
-    /// When the run has no such event.
+    /// If the run has no such event.
     pub fn event(&self, name: &str) -> Result<f64, String> {
         self.events[name].as_f64().ok_or_else(|| format!("the run has no {name}"))
     }
 }
 
-/// Runs `kernels/prebuilt/PROGRAM.elf` with its arguments and with options of `fxscope run`, each list separated by
-/// blanks, and returns the counts of its last region.
+/// Runs `kernels/prebuilt/PROGRAM.elf` with its arguments and with options of `fxscope run`, each list separated by blanks,
+/// and returns the counts of its last region.
 ///
 /// # Errors
-/// When the kernel cannot be run, fails, or counts nothing.
+/// If the kernel cannot be run, fails, or counts nothing.
 pub fn count(fxscope: &Path, program: &str, arguments: &str, options: &str) -> Result<Counts, String> {
     let output = std::env::temp_dir().join(format!("fxscope-kernel-{}.json", std::process::id()));
     let mut command = Command::new(fxscope);

@@ -1,4 +1,4 @@
-//! The latency curve: cycles of a load that waits for the one before it, by the size of what the loads go through.
+//! The latency curve: cycles of dependent loads by the size of their working set.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use crate::{kernel, root};
 /// Options of `xtask latency`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Values set in the machine's description for all runs, as for `fxscope run --set`.
+    /// Values of the machine's description to set for all runs, as in `fxscope run --set`.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
     /// The fxscope binary.
@@ -17,7 +17,7 @@ pub struct Args {
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
-/// Sizes, bytes: powers of two, and more of them around the sizes of the caches.
+/// Sizes, bytes: powers of two, with additional ones around the sizes of the caches.
 const SIZES: &[u64] = &[
     4 * KIB,
     8 * KIB,
@@ -42,21 +42,21 @@ const SIZES: &[u64] = &[
     32 * MIB,
     64 * MIB,
 ];
-/// Page sizes, a column each.
+/// Page sizes, one column each.
 const PAGES: &[&str] = &["2MiB", "64KiB", "4KiB"];
 /// Bytes from one load's line to the next.
 const LINE: u64 = 256;
 
-/// Runs all chases and prints the table, which is Markdown.
+/// Runs all pointer chases and prints the table as Markdown.
 ///
 /// # Errors
-/// When a kernel cannot be run.
+/// If a kernel cannot be run.
 pub fn run(args: &Args) -> Result<(), String> {
     let fxscope = root().join(&args.fxscope);
     println!("| Size | pages of {} |", PAGES.join(" | "));
     println!("|---:|{}", "---:|".repeat(PAGES.len()));
     for &size in SIZES {
-        // Twice through all lines, or often enough that the loop's ends do not count.
+        // Twice through all lines, or often enough that the ends of the loop do not matter.
         let loads = (2 * size / LINE).clamp(20_000, 200_000);
         let arguments = format!("footprint={size} hops={loads} state=warm");
         let mut cells = Vec::new();
@@ -72,7 +72,7 @@ pub fn run(args: &Args) -> Result<(), String> {
     Ok(())
 }
 
-/// A size in words.
+/// Formats a size.
 fn words(bytes: u64) -> String {
     if bytes < MIB { format!("{} KiB", bytes / KIB) } else { format!("{} MiB", bytes / MIB) }
 }

@@ -12,7 +12,7 @@ pub mod release;
 pub mod speed;
 pub mod tidy;
 
-/// Root of the workspace.
+/// Returns the root of the workspace.
 #[must_use]
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace").to_path_buf()

@@ -16,19 +16,19 @@ struct Cli {
 enum Task {
     /// Check dependency directions, references in documents, file lengths, and phrases to avoid.
     Tidy {
-        /// Lower the baseline of phrases to what each folder has now.
+        /// Lower the baseline of phrases to the current number in each folder.
         #[arg(long)]
         lower: bool,
     },
-    /// Keep the counts of a fixed list of runs, or compare them with those kept before a change.
+    /// Store the counts of a fixed list of runs, or compare them with those stored before a change.
     Counts(counts::Args),
     /// Write the tables of instructions in `docs`.
     Coverage(coverage::Args),
-    /// Fit a number that no document gives to measured rows; prints the fit and changes nothing.
+    /// Fit an undocumented number to measured rows; prints the fit and changes nothing.
     Calibrate(calibrate::Args),
-    /// Print the latency of dependent loads by the size of what they go through, for three page sizes.
+    /// Print the latency of dependent loads by working-set size, for three page sizes.
     Latency(latency::Args),
-    /// Build the fastest fxscope: compiled with counts of what runs how often. Takes twice as long as a release build.
+    /// Build the fastest fxscope, with profile-guided optimisation. Takes twice as long as a release build.
     Release,
     /// Measure the simulator's speed, with the ratio to a fixed loop timed in the same run.
     Speed(speed::Args),

@@ -1,8 +1,8 @@
-//! `calibrate power`: the energy of what cores, L2 caches and memory do, `[energy]` of the machine.
+//! `calibrate power`: fits the energy of cores, L2 caches and memory, `[energy]` of the machine.
 //!
-//! The measured programs of `testdata/import/fapp` have counts of energy beside those of what spends it. Each of the three
-//! kinds of energy is fitted as a sum of few terms, for each cycle, so that the sum of the squares of relative errors
-//! over the programs is least. Events of one thread are divided by its cycles in the same pass; threads are averaged.
+//! The measured programs of `testdata/import/fapp` have counts of energy beside those of the events that consume it. Each of
+//! the three kinds of energy is fitted as a sum of a few terms per cycle, minimising the squared relative errors over the
+//! programs. Events of a thread are divided by its cycles in the same pass; threads are averaged.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,7 +25,7 @@ const L2_PIPE_VAL: u16 = 0x0330;
 const BUS_READ_TOTAL_MEM: u16 = 0x0316;
 const BUS_WRITE_TOTAL_MEM: u16 = 0x031e;
 
-/// Picojoules of a nanojoule, and of a second of one milliwatt.
+/// Picojoules per nanojoule, and per second of one milliwatt.
 const PJ_PER_NJ: f64 = 1e3;
 const PJ_PER_MW_SECOND: f64 = 1e9;
 
@@ -33,7 +33,7 @@ const PJ_PER_MW_SECOND: f64 = 1e9;
 struct Program {
     name: String,
     clock_hz: f64,
-    /// Events for each cycle, mean of the threads.
+    /// Events per cycle, mean of the threads.
     rates: BTreeMap<u16, f64>,
 }
 
@@ -43,7 +43,7 @@ impl Program {
     }
 }
 
-/// A term: the key of the machine's table that its coefficient is, and how much of it there is for each cycle.
+/// A term: the key of its coefficient in the machine's table, and its amount per cycle.
 type Term = (&'static str, fn(&Program) -> f64);
 
 /// One kind of energy.
@@ -54,7 +54,7 @@ struct Kind {
     terms: &'static [Term],
 }
 
-/// A coefficient found, with its key.
+/// A fitted coefficient, with its key.
 type Found = (&'static str, u64);
 
 fn kinds(energy: &Energy) -> [Kind; 3] {
@@ -87,17 +87,17 @@ fn kinds(energy: &Energy) -> [Kind; 3] {
     ]
 }
 
-/// Fits all kinds of energy, and prints how well that goes and what to write into the machine's table.
+/// Fits all kinds of energy, and prints the errors and the entries of the machine's table.
 ///
 /// # Errors
-/// When a measured program cannot be read.
+/// If a measured program cannot be read.
 pub fn run() -> Result<(), String> {
     let energy = fxscope_machine::load("a64fx", &[]).map_err(|e| e.to_string())?.tables.energy;
     let programs = programs(&root().join("testdata/import/fapp"))?;
     let mut all = Vec::new();
     for kind in kinds(&energy) {
         let found = fit(&kind, &programs);
-        println!("{}, counts of {} nJ: measured and fitted for each cycle, pJ", kind.name, kind.count_nj);
+        println!("{}, counts of {} nJ: measured and fitted per cycle, pJ", kind.name, kind.count_nj);
         for program in &programs {
             let (measured, fitted) = (measured(&kind, program), fitted(&kind, &found, program));
             let off = 100.0 * (fitted / measured - 1.0);
@@ -111,12 +111,12 @@ pub fn run() -> Result<(), String> {
     Ok(())
 }
 
-/// Energy of a cycle as it was counted, pJ.
+/// Returns the measured energy per cycle, pJ.
 fn measured(kind: &Kind, program: &Program) -> f64 {
     program.sum(&[kind.event]) * kind.count_nj as f64 * PJ_PER_NJ
 }
 
-/// Energy of a cycle by the terms, pJ.
+/// Returns the energy per cycle by the terms, pJ.
 fn fitted(kind: &Kind, found: &[Found], program: &Program) -> f64 {
     kind.terms.iter().zip(found).map(|((_, amount), (_, each))| amount(program) * *each as f64).sum()
 }
@@ -126,7 +126,7 @@ fn rms(kind: &Kind, found: &[Found], programs: &[Program]) -> f64 {
     (programs.iter().map(error).sum::<f64>() / programs.len() as f64).sqrt()
 }
 
-/// The coefficients with the least squares of relative errors, as whole numbers.
+/// Returns the coefficients with the least squares of relative errors, as integers.
 fn fit(kind: &Kind, programs: &[Program]) -> Vec<Found> {
     let rows: Vec<Vec<f64>> =
         programs.iter().map(|p| kind.terms.iter().map(|(_, amount)| amount(p) / measured(kind, p)).collect()).collect();
@@ -152,7 +152,7 @@ fn solve(mut rows: Vec<Vec<f64>>) -> Vec<f64> {
     (0..n).map(|i| rows[i][n] / rows[i][i]).collect()
 }
 
-/// The measured programs in the folders of `folder`, by name.
+/// Reads the measured programs in the folders of `folder`, by name.
 fn programs(folder: &Path) -> Result<Vec<Program>, String> {
     let read = |e: std::io::Error| format!("{}: {e}", folder.display());
     let mut folders: Vec<_> = std::fs::read_dir(folder).map_err(read)?.flatten().map(|e| e.path()).collect();

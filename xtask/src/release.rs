@@ -1,13 +1,12 @@
-//! The fastest build: for the processor of this host, and compiled a second time with what a first build counted while it ran
-//! the kernels.
+//! The fastest build: for the processor of this host, with profile-guided optimisation from runs of the kernels.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::root;
 
-/// What the first build runs: programs of `kernels/prebuilt` with their arguments, and options of `fxscope run`. Long enough that
-/// what is done once does not count; from each cache and memory, on one core and twelve, vectors and integers.
+/// Training runs: programs of `kernels/prebuilt` with their arguments, and options of `fxscope run`. Long enough that
+/// startup does not matter; they use each cache and memory, one core and twelve, vectors and integers.
 const TRAINING: &[(&[&str], &str, &[&str])] = &[
     (&[], "triad-l1", &["n=2048", "passes=1000"]),
     (&[], "triad-l2", &["n=29056", "passes=40"]),
@@ -23,7 +22,7 @@ const TRAINING: &[(&[&str], &str, &[&str])] = &[
 /// Builds `target/pgo/release/fxscope`.
 ///
 /// # Errors
-/// When a build or a training run fails, or the toolchain has no `llvm-profdata`.
+/// If a build or a training run fails, or the toolchain has no `llvm-profdata`.
 pub fn run() -> Result<(), String> {
     let profdata = llvm_profdata()?;
     let folder = root().join("target/pgo");
@@ -42,7 +41,7 @@ pub fn run() -> Result<(), String> {
     Ok(())
 }
 
-/// The tool of the toolchain that joins counts.
+/// Returns the toolchain's tool that merges profiles.
 fn llvm_profdata() -> Result<PathBuf, String> {
     let rustc = |arguments: &[&str]| -> Result<String, String> {
         let output = Command::new("rustc").args(arguments).output().map_err(|e| format!("rustc: {e}"))?;
@@ -73,7 +72,7 @@ fn train(fxscope: &Path, options: &[&str], program: &str, arguments: &[&str]) ->
 /// Runs a command that must succeed.
 ///
 /// # Errors
-/// When it cannot be run, or fails.
+/// If it cannot be run, or fails.
 pub(crate) fn succeed(command: &mut Command) -> Result<(), String> {
     let status = command.status().map_err(|e| format!("{}: {e}", command.get_program().to_string_lossy()))?;
     if status.success() { Ok(()) } else { Err(format!("{command:?} ended with {status}")) }

@@ -1,7 +1,7 @@
-//! How fast the simulator is, beside a fixed loop timed in the same run.
+//! The simulator's speed, beside that of a fixed loop timed in the same run.
 //!
-//! The loop (a chain of dependent integer operations) tells how fast the host was at that moment, so that
-//! ratios can be compared between runs and machines. Nothing here passes or fails.
+//! The loop (a chain of dependent integer operations) shows how fast the host was at that moment, so that ratios can be
+//! compared between runs and machines. This never fails because of a result.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -14,7 +14,7 @@ use crate::root;
 /// Options of `xtask speed`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Times each program is run; the best counts, all are recorded.
+    /// Number of runs of each program; the best counts, all are recorded.
     #[arg(long, default_value_t = 3)]
     repeat: u32,
     /// Folder for the raw results.
@@ -25,7 +25,7 @@ pub struct Args {
     fxscope: PathBuf,
 }
 
-/// What is run.
+/// A program to run.
 struct Case {
     name: &'static str,
     /// Options of `fxscope run`.
@@ -56,8 +56,8 @@ const CASES: &[Case] = &[
 /// Iterations of the reference loop.
 const REFERENCE: u64 = 200_000_000;
 
-/// Seconds of the reference loop. Each step needs the one before it, and shift, exclusive or and multiplication do not
-/// compose, so that no compiler makes one step of several (as it does with a chain of multiply and add).
+/// Times the reference loop, seconds. Each step depends on the one before, and shift, exclusive or and multiplication do not
+/// compose, so no compiler merges steps (as it does with a chain of multiply and add).
 fn reference_seconds() -> f64 {
     let start = Instant::now();
     let mut x = black_box(1u64);
@@ -71,7 +71,7 @@ fn reference_seconds() -> f64 {
 /// Runs and prints the table.
 ///
 /// # Errors
-/// When a program cannot be run.
+/// If a program cannot be run.
 pub fn run(args: &Args) -> Result<(), String> {
     let fxscope = root().join(&args.fxscope);
     let mut raw = String::from("case,run,instructions,wall_seconds,mips,peak_rss_bytes,reference_mops\n");
@@ -94,7 +94,7 @@ pub fn run(args: &Args) -> Result<(), String> {
         let (mips, reference, instructions) = best.ok_or("--repeat must be at least 1")?;
         println!("{name:<22} {instructions:>12} {mips:>9.1} {reference:>10.0} {:>9.4}", mips / reference);
     }
-    println!("MIPS: million guest instructions a second. Reference: million steps a second of a dependent integer");
+    println!("MIPS: million guest instructions per second. Reference: million steps per second of a dependent integer");
     println!("loop in the same run; the ratio compares across hosts and moments.");
     if let Some(folder) = &args.out {
         std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;

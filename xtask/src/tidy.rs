@@ -1,4 +1,4 @@
-//! What no compiler checks: dependency directions, references in documents, file lengths, phrases to avoid.
+//! Checks that no compiler makes: dependency directions, references in documents, file lengths, phrases to avoid.
 
 pub mod prose;
 pub mod references;
@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::root;
 
-/// Which crates of ours each crate may use in its library (`ARCHITECTURE.md`). What is not listed is refused.
+/// The crates of ours that each crate may use in its library (`ARCHITECTURE.md`). Anything not listed is refused.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("fxscope-calendar", &[]),
     ("fxscope-counts", &[]),
@@ -66,10 +66,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
 
 /// Longest source file, lines.
 const MAX_LINES: usize = 600;
-/// Folders of tables, whose files may be longer, and how long.
+/// Folders of tables, whose files may be longer, with their limit.
 const TABLES: &[(&str, usize)] = &[("crates/aarch64/src/insn/", 900), ("crates/aarch64/src/fp/", 900)];
 
-/// Names of packages without the common prefix.
+/// Strips the common prefix from a package's name.
 fn short(name: &str) -> &str {
     name.strip_prefix("fxscope-").unwrap_or(name)
 }
@@ -77,7 +77,7 @@ fn short(name: &str) -> &str {
 /// Runs all checks.
 ///
 /// # Errors
-/// Everything found, a line each.
+/// All findings, one per line.
 pub fn check() -> Result<(), String> {
     let mut found = dependencies()?;
     found.extend(document_paths()?);
@@ -89,10 +89,10 @@ pub fn check() -> Result<(), String> {
     if found.is_empty() { Ok(()) } else { Err(found.join("\n")) }
 }
 
-/// Crates that use what they may not.
+/// Returns crates that use others than they may.
 ///
 /// # Errors
-/// When cargo cannot describe the workspace.
+/// If cargo cannot describe the workspace.
 pub fn dependencies() -> Result<Vec<String>, String> {
     let metadata = cargo_metadata::MetadataCommand::new()
         .manifest_path(root().join("Cargo.toml"))
@@ -104,7 +104,7 @@ pub fn dependencies() -> Result<Vec<String>, String> {
     for package in &metadata.packages {
         let Some((_, allowed)) = MAY_USE.iter().find(|(name, _)| *name == package.name.as_str()) else {
             found.push(format!(
-                "{}: say in xtask/src/tidy.rs and ARCHITECTURE.md what this crate may use",
+                "{}: list in xtask/src/tidy.rs and ARCHITECTURE.md what this crate may use",
                 package.name
             ));
             continue;
@@ -120,7 +120,7 @@ pub fn dependencies() -> Result<Vec<String>, String> {
     Ok(found)
 }
 
-/// Files that git would track, relative to the root.
+/// Returns the files that git would track, relative to the root.
 fn files(extensions: &[&str]) -> Vec<String> {
     let root = root();
     let mut out: Vec<String> = ignore::WalkBuilder::new(&root)
@@ -138,10 +138,10 @@ fn read(path: &str) -> Result<String, String> {
     std::fs::read_to_string(root().join(path)).map_err(|e| format!("{path}: {e}"))
 }
 
-/// Paths that a document names in backticks or links, and that do not exist.
+/// Returns paths that a document names in backticks or links but that do not exist.
 ///
 /// # Errors
-/// When a document cannot be read.
+/// If a document cannot be read.
 pub fn document_paths() -> Result<Vec<String>, String> {
     let named = regex::Regex::new(r"`([A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)+/?)`|\]\(([^)#:]+)\)").expect("constant");
     let tops: BTreeSet<String> = std::fs::read_dir(root())
@@ -156,7 +156,7 @@ pub fn document_paths() -> Result<Vec<String>, String> {
             let quoted = captures.get(1).map(|m| m.as_str());
             let link = captures.get(2).map(|m| m.as_str());
             let Some(path) = quoted.or(link) else { continue };
-            // Quoted text counts as a path of the project when it starts in one of its folders.
+            // Quoted text counts as a path of the project if it starts with one of its folders.
             let first = path.split('/').next().unwrap_or_default();
             if quoted.is_some() && (!tops.contains(first) || first == "target") {
                 continue;
@@ -170,10 +170,10 @@ pub fn document_paths() -> Result<Vec<String>, String> {
     Ok(found)
 }
 
-/// Source files that are too long.
+/// Returns source files that are too long.
 ///
 /// # Errors
-/// When a file cannot be read.
+/// If a file cannot be read.
 pub fn file_lengths() -> Result<Vec<String>, String> {
     let mut found = Vec::new();
     for file in files(&[".rs", ".py", ".c", ".S"]) {

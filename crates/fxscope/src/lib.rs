@@ -1,4 +1,4 @@
-//! fxscope as a library: the crates it is made of, and a run from program to record.
+//! fxscope as a library: re-exports of its crates, and a run from program to record.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -32,8 +32,8 @@ pub use fxscope_tlbsweep as tlbsweep;
 pub use fxscope_validate as validate;
 
 pub use fxscope_session::{
-    Barrier, CacheLevel, CallPages, Control, DEFAULT_MACHINE, Error, Follow, HostAccess, Identity, MAX_PROGRAM_BYTES,
-    Mode, PageOption, Placement, Prepared, Progress, QUANTUM, RemoteNode, Request, RunOptions, Scenario, SectorData,
-    SectorOption, Session, SpinLoops, Wanted, Window, annotate, check_page_size, check_rows, guest_environment, konata,
-    machine_constants, machine_memory, machine_of, spec_of,
+    CacheLevel, CallPages, Control, DEFAULT_MACHINE, Error, Follow, FunctionSelection, HostAccess, HostProtection,
+    Identity, MAX_PROGRAM_BYTES, Mode, PageOption, Placement, Prepared, Progress, QUANTUM, RemoteNode, Request,
+    RunOptions, Scenario, SectorData, SectorOption, Session, SpinLoops, Window, annotate, check_page_size, check_rows,
+    guest_environment, konata, machine_constants, machine_memory, machine_of, spec_of,
 };

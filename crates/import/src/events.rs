@@ -10,9 +10,9 @@ const GENERIC: &[(&str, &str)] = &[
     ("branch-misses", "BR_MIS_PRED"),
 ];
 
-/// The machine's name for the event that a tool calls `text`: the machine's own name in any case, its number as `r11`
-/// or in `pmu/event=0x11/`, or a generic name. Modifiers after a colon are ignored. Events unknown to the machine keep
-/// the tool's name.
+/// Returns the machine's name for the event that a tool calls `text`: the machine's own name in any case, its number as
+/// `r11` or in `pmu/event=0x11/`, or a generic name. Modifiers after a colon are ignored. Events unknown to the machine
+/// keep the tool's name.
 #[must_use]
 pub fn event_name(events: &Events, text: &str) -> String {
     let plain = text.split('/').nth(1).unwrap_or(text);

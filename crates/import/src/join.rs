@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fxscope_pmu::{CALLS, CLOCKS, Groups, TICKS};
 use fxscope_record::{Counts, Intervals, Names, Region, Run, Thread};
 
-use crate::{Machine, Problem};
+use crate::{FileError, Machine};
 
 /// The counts of a region in one pass.
 pub(crate) struct PassRegion {
@@ -60,8 +60,8 @@ impl Pass<'_> {
         self.names.iter().filter(|name| ![TICKS, CALLS].contains(name))
     }
 
-    fn problem(&self, what: String) -> Problem {
-        Problem::of(self.file, None, what)
+    fn problem(&self, what: String) -> FileError {
+        FileError::of(self.file, None, what)
     }
 
     fn has_events_of(&self, other: &Pass) -> bool {
@@ -69,17 +69,17 @@ impl Pass<'_> {
     }
 }
 
-/// The runs in the files of a format: files with different events are passes of one run, files with the same events
-/// belong to separate runs.
+/// Returns the runs in the files of a format: files with different events are passes of one run, files with the same
+/// events belong to separate runs.
 ///
 /// # Errors
-/// When files are not of the same program, input and machine, or passes were not measured equally often.
+/// If files are not of the same program, input and machine, or passes were not measured equally often.
 pub(crate) fn runs(
     format: &str,
     passes: Vec<Pass>,
     machine: &Machine,
     command: &[String],
-) -> Result<Vec<Run>, Problem> {
+) -> Result<Vec<Run>, FileError> {
     same_program(&passes)?;
     let mut repeats: Vec<Vec<Pass>> = Vec::new();
     for pass in passes {
@@ -93,7 +93,7 @@ pub(crate) fn runs(
 }
 
 /// Checks that all files with a command have the same.
-fn same_program(passes: &[Pass]) -> Result<(), Problem> {
+fn same_program(passes: &[Pass]) -> Result<(), FileError> {
     let mut known = passes.iter().filter_map(|pass| Some((pass, pass.command.as_ref()?)));
     let Some((first, command)) = known.next() else { return Ok(()) };
     match known.find(|(_, other)| *other != command) {
@@ -106,7 +106,7 @@ fn same_program(passes: &[Pass]) -> Result<(), Problem> {
 }
 
 /// Checks that repeated measurements are complete: the first run has the most passes.
-fn complete(repeats: &[Vec<Pass>]) -> Result<(), Problem> {
+fn complete(repeats: &[Vec<Pass>]) -> Result<(), FileError> {
     let Some(run) = repeats.iter().find(|run| run.len() < repeats[0].len()) else { return Ok(()) };
     let same = repeats[0].iter().find(|pass| pass.has_events_of(&run[0])).unwrap_or(&repeats[0][0]);
     let what =
@@ -115,7 +115,7 @@ fn complete(repeats: &[Vec<Pass>]) -> Result<(), Problem> {
 }
 
 /// Makes a run from passes. Those that counted a complete event group come first, by its number.
-fn run(format: &str, mut passes: Vec<Pass>, machine: &Machine, command: &[String]) -> Result<Run, Problem> {
+fn run(format: &str, mut passes: Vec<Pass>, machine: &Machine, command: &[String]) -> Result<Run, FileError> {
     let groups = &machine.pmu.groups;
     passes.sort_by_key(|pass| group_of(pass, groups).unwrap_or(u8::MAX));
     passes.iter().try_for_each(|pass| check_same(&passes[0], pass))?;
@@ -156,7 +156,7 @@ fn stem(file: &str) -> String {
 }
 
 /// Refuses two passes of different programs or inputs.
-fn check_same(first: &Pass, pass: &Pass) -> Result<(), Problem> {
+fn check_same(first: &Pass, pass: &Pass) -> Result<(), FileError> {
     let error = |what: String| Err(pass.problem(what));
     for (name, value) in &first.constants {
         if let Some((_, other)) = pass.constants.iter().find(|c| c.0 == *name).filter(|c| c.1 != *value) {
@@ -180,7 +180,7 @@ fn check_same(first: &Pass, pass: &Pass) -> Result<(), Problem> {
 }
 
 /// The number of the machine's first core for which its cores are in the CMGs given in the file.
-fn first_core(pass: &Pass, machine: &Machine) -> Result<Option<f64>, Problem> {
+fn first_core(pass: &Pass, machine: &Machine) -> Result<Option<f64>, FileError> {
     let (Some(&documented), Some(&each)) = (machine.constants.get("first_core"), machine.constants.get("cmg_cores"))
     else {
         return Ok(None);
@@ -222,7 +222,7 @@ fn notes(passes: &[Pass]) -> Vec<String> {
     notes
 }
 
-fn regions(passes: Vec<Pass>) -> Result<Vec<Region>, Problem> {
+fn regions(passes: Vec<Pass>) -> Result<Vec<Region>, FileError> {
     let names: Vec<String> = passes[0].regions.iter().map(|r| r.name.clone()).collect();
     let places: HashMap<String, usize> = names.iter().cloned().enumerate().map(|(i, name)| (name, i)).collect();
     let mut regions: Vec<Region> = names.into_iter().map(|name| Region { name, ..Region::default() }).collect();
@@ -235,7 +235,7 @@ fn regions(passes: Vec<Pass>) -> Result<Vec<Region>, Problem> {
                 (region.calls, region.threads) = (part.calls, threads);
             } else if !threads.iter().map(who).eq(region.threads.iter().map(who)) {
                 let what = format!("region '{}' has other threads than in the previous files", region.name);
-                return Err(Problem::of(pass.file, None, what));
+                return Err(FileError::of(pass.file, None, what));
             }
             let counts = Counts::from_values(Arc::clone(&pass.names), region.threads.len(), part.values);
             region.passes.push(counts.expect("a row for each thread"));

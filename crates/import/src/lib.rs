@@ -1,7 +1,7 @@
 //! Imports measurements of other tools as runs.
 //!
 //! Each format is a module whose `read` converts the bytes of files to [`Run`]s. None reads files itself or interprets
-//! counts. Nothing is guessed: missing or contradictory data is a [`Problem`] with its location.
+//! counts. Nothing is guessed: missing or contradictory data is a [`FileError`] with its location.
 
 mod events;
 pub mod fapp;
@@ -30,7 +30,7 @@ pub struct Source<'a> {
 
 impl<'a> Source<'a> {
     /// Its contents as text.
-    fn text(&self) -> Result<&'a str, Problem> {
+    fn text(&self) -> Result<&'a str, FileError> {
         if self.bytes.is_empty() {
             return Err(self.problem(None, "is empty: nothing was written to it".to_owned()));
         }
@@ -38,15 +38,15 @@ impl<'a> Source<'a> {
             .map_err(|e| self.problem(None, format!("is not text (byte {})", e.valid_up_to())))
     }
 
-    fn problem(&self, line: Option<usize>, what: String) -> Problem {
-        Problem::of(self.name, line, what)
+    fn problem(&self, line: Option<usize>, what: String) -> FileError {
+        FileError::of(self.name, line, what)
     }
 }
 
 /// An error in a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: {}{what}", line.map_or(String::new(), |line| format!("line {line}: ")))]
-pub struct Problem {
+pub struct FileError {
     /// The file.
     pub file: String,
     /// The line, counted from 1, if known.
@@ -55,9 +55,9 @@ pub struct Problem {
     pub what: String,
 }
 
-impl Problem {
-    fn of(file: &str, line: Option<usize>, what: String) -> Problem {
-        Problem { file: file.to_owned(), line, what }
+impl FileError {
+    fn of(file: &str, line: Option<usize>, what: String) -> FileError {
+        FileError { file: file.to_owned(), line, what }
     }
 }
 

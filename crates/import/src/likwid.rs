@@ -7,7 +7,7 @@ use fxscope_record::{ALL, Run};
 use serde_json::Value;
 
 use crate::rows::{self, Pass, Rows, Who};
-use crate::{Machine, Problem, Source, event_name};
+use crate::{FileError, Machine, Source, event_name};
 
 /// The row with the time, in tables of counts or of metrics.
 const RUNTIME: &str = "Runtime (RDTSC) [s]";
@@ -16,7 +16,7 @@ const RUNTIME: &str = "Runtime (RDTSC) [s]";
 ///
 /// # Errors
 /// Errors with file and line: not output of LIKWID, missing or invalid counts, groups that do not belong together.
-pub fn read(sources: &[Source<'_>], machine: &Machine, command: &[String]) -> Result<Vec<Run>, Problem> {
+pub fn read(sources: &[Source<'_>], machine: &Machine, command: &[String]) -> Result<Vec<Run>, FileError> {
     let mut passes = Vec::new();
     for source in sources {
         let text = source.text()?;
@@ -56,7 +56,7 @@ fn heading(line: &str) -> Option<Table<'_>> {
 }
 
 /// Reads the CSV: one pass per group.
-fn tables(source: &Source<'_>, text: &str, machine: &Machine) -> Result<Vec<Pass>, Problem> {
+fn tables(source: &Source<'_>, text: &str, machine: &Machine) -> Result<Vec<Pass>, FileError> {
     let lines: Vec<&str> = text.lines().collect();
     let mut passes: Vec<Pass> = Vec::new();
     for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("TABLE,")) {
@@ -144,7 +144,7 @@ fn count(number: f64, text: &str, name: &str) -> Result<u64, String> {
 }
 
 /// Reads the JSON: one pass per group.
-fn json(source: &Source<'_>, text: &str, machine: &Machine) -> Result<Vec<Pass>, Problem> {
+fn json(source: &Source<'_>, text: &str, machine: &Machine) -> Result<Vec<Pass>, FileError> {
     let problem = |what: String| source.problem(None, what);
     let file: Value =
         serde_json::from_str(text).map_err(|e| source.problem(Some(e.line()), format!("is not JSON: {e}")))?;

@@ -10,7 +10,7 @@ use fxscope_record::Run;
 use serde_json::{Map, Value};
 
 use crate::rows::{self, Pass, Who};
-use crate::{Machine, Problem, Source, event_name};
+use crate::{FileError, Machine, Source, event_name};
 
 /// Keys of a region that are not events.
 const NAME: &str = "name";
@@ -32,7 +32,7 @@ const PRESETS: &[(&str, &str)] = &[
 ///
 /// # Errors
 /// Errors with the file: not output of PAPI, missing or invalid counts, ranks or passes that do not belong together.
-pub fn read(sources: &[Source<'_>], machine: &Machine, command: &[String]) -> Result<Vec<Run>, Problem> {
+pub fn read(sources: &[Source<'_>], machine: &Machine, command: &[String]) -> Result<Vec<Run>, FileError> {
     // All ranks have the same events; a repeated rank starts another pass or repetition.
     let mut passes: Vec<(Source<'_>, Pass, Vec<u32>)> = Vec::new();
     for (i, source) in sources.iter().enumerate() {
@@ -68,7 +68,7 @@ fn folder(name: &str) -> &str {
 }
 
 /// Reads one file, of process `process`.
-fn pass(source: &Source<'_>, machine: &Machine, process: u32) -> Result<Pass, Problem> {
+fn pass(source: &Source<'_>, machine: &Machine, process: u32) -> Result<Pass, FileError> {
     let problem = |what: String| source.problem(None, what);
     let text = source.text()?;
     let file: Value = serde_json::from_str(text).map_err(|e| {

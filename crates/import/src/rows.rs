@@ -7,7 +7,7 @@ use fxscope_pmu::{CALLS, TICKS};
 use fxscope_record::{Counts, Intervals, Names, Run, Thread};
 
 use crate::join::{self, Identity, PassRegion};
-use crate::{Machine, Problem, Source};
+use crate::{FileError, Machine, Source};
 
 /// What counts belong to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -72,7 +72,7 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
-    /// The region `name`, created if missing.
+    /// Returns the region `name`, created if missing.
     pub(crate) fn region(&mut self, name: &str) -> &mut Rows {
         let known = self.regions.iter().position(|region| region.name == name).unwrap_or_else(|| {
             self.regions.push(Rows { name: name.to_owned(), calls: 1, ..Rows::default() });
@@ -81,7 +81,7 @@ impl Pass {
         &mut self.regions[known]
     }
 
-    /// The events counted, which distinguish passes.
+    /// Returns the events counted, which distinguish passes.
     pub(crate) fn events(&self) -> Vec<&String> {
         let rows = self.regions.iter().flat_map(|region| region.counts.values());
         let mut names: Vec<_> =
@@ -95,13 +95,13 @@ impl Pass {
 /// A file and its counts.
 pub(crate) type Read<'a> = (Source<'a>, Pass);
 
-/// The runs in the files of a format.
+/// Returns the runs in the files of a format.
 pub(crate) fn runs(
     format: &str,
     passes: Vec<Read<'_>>,
     machine: &Machine,
     command: &[String],
-) -> Result<Vec<Run>, Problem> {
+) -> Result<Vec<Run>, FileError> {
     let packed = passes.into_iter().map(|(source, pass)| pass.packed(source));
     join::runs(format, packed.collect(), machine, command)
 }
@@ -138,7 +138,7 @@ impl Pass {
     }
 }
 
-/// The thread that represents these counts in a record.
+/// Returns the thread that represents these counts in a record.
 pub(crate) fn thread(place: usize, who: &Who) -> Thread {
     let thread = u32::try_from(place).unwrap_or(u32::MAX);
     match *who {

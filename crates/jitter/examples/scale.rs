@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use fxscope_jitter::scale::{Meet, Setup, simulate};
+use fxscope_jitter::scale::{PhaseEnd, Setup, simulate};
 use fxscope_jitter::{Time, model, network};
 
 fn main() -> Result<(), String> {
@@ -13,13 +13,13 @@ fn main() -> Result<(), String> {
     };
     let number = |text: &String| text.parse::<u32>().map_err(|e| format!("{text}: {e}"));
     let nodes = number(nodes)?;
-    let meet = match rest.first().map(String::as_str) {
-        Some("halo") => Meet::Neighbours { cost: 2000, grid: network::grid(nodes) },
-        _ => Meet::All { cost: 2000 },
+    let phase_end = match rest.first().map(String::as_str) {
+        Some("halo") => PhaseEnd::Neighbours { cost: 2000, grid: network::grid(nodes) },
+        _ => PhaseEnd::All { cost: 2000 },
     };
     let grain = grain.parse::<Time>()?.ns();
     let phases = u64::from(number(phases)?);
-    let setup = Setup { nodes, cores: number(cores)?, grain, imbalance: 0.0, phases, meet, seed: 1 };
+    let setup = Setup { nodes, cores: number(cores)?, grain, imbalance: 0.0, phases, end: phase_end, seed: 1 };
     let model = model::load(model)?;
     let start = Instant::now();
     let outcome = simulate(&model, &setup)?;
@@ -27,6 +27,6 @@ fn main() -> Result<(), String> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or("VmHWM unknown");
     println!("detours about {:.3e}, {seconds:.1} s, {peak}", setup.detours(&model));
-    println!("slowdown {:.5}, {:?}, lost {:?}", outcome.slowdown(), outcome.sure, outcome.lost);
+    println!("slowdown {:.5}, {:?}, lost {:?}", outcome.slowdown(), outcome.confidence, outcome.lost);
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! Valid while a core is rarely struck twice in a phase ([`Expected::seldom`]) and phases are independent;
 //! [`crate::scale`] has no such limits. Tests compare both.
 
-use crate::model::{Arrival, Correlation, Length, Model, On, Phase, Source, Trace};
+use crate::model::{Arrival, Correlation, Length, Model, Phase, Source, Target, Trace};
 
 /// Mean detours per core and phase up to which detours are rare.
 const SELDOM: f64 = 0.1;
@@ -12,20 +12,20 @@ const SHORT: f64 = 0.1;
 /// Steps of the integral over lengths.
 const STEPS: u32 = 4000;
 
-/// Probability that at least one of `places` is struck within `grain` nanoseconds, with Poisson arrivals of `rate` per
-/// second on each.
+/// Returns the probability that at least one of `places` is struck within `grain` nanoseconds, with Poisson arrivals of
+/// `rate` per second on each.
 #[must_use]
 pub fn struck_by_poisson(rate: f64, places: f64, grain: f64) -> f64 {
     -(-rate * places * grain / 1e9).exp_m1()
 }
 
-/// The same for periodic arrivals with a random phase on each place.
+/// Returns the same for periodic arrivals with a random phase on each place.
 #[must_use]
 pub fn struck_by_periodic(period: f64, places: f64, grain: f64) -> f64 {
     1.0 - (1.0 - (grain / period).min(1.0)).powf(places)
 }
 
-/// Mean of the longest of `n` exponential lengths: the mean times the harmonic number of `n`.
+/// Returns the mean of the longest of `n` exponential lengths: the mean times the harmonic number of `n`.
 #[must_use]
 pub fn longest_exponential(mean: f64, n: u64) -> f64 {
     // Beyond some thousand terms, Euler's expansion is exact to all digits.
@@ -36,22 +36,23 @@ pub fn longest_exponential(mean: f64, n: u64) -> f64 {
     mean * (1..=n).map(|k| 1.0 / k as f64).sum::<f64>()
 }
 
-/// Mean of the longest of `n` unbounded Pareto lengths with `shape` above 1: the product of `k / (k - 1 / shape)`.
+/// Returns the mean of the longest of `n` unbounded Pareto lengths with `shape` above 1: the product of `k / (k - 1 /
+/// shape)`.
 #[must_use]
 pub fn longest_pareto(shape: f64, at_least: f64, n: u64) -> f64 {
     let log: f64 = (1..=n).map(|k| -(-1.0 / (shape * k as f64)).ln_1p()).sum();
     at_least * log.exp()
 }
 
-/// Mean of the longest of `n` lengths, of which a share is long and the others are short.
+/// Returns the mean of the longest of `n` lengths, of which a share is long and the others are short.
 #[must_use]
 pub fn longest_two_point(short: f64, long: f64, long_share: f64, n: u64) -> f64 {
     let none = (n as f64 * (-long_share).ln_1p()).exp();
     long - (long - short) * none
 }
 
-/// Mean loss of a phase to a tick of `period` and fixed `length` on each of many cores with independent phases: all
-/// ticks that certainly fall into the grain, and one more if any core has it.
+/// Returns the mean loss of a phase to a tick of `period` and fixed `length` on each of many cores with independent
+/// phases: all ticks that certainly fall into the grain, and one more if any core has it.
 ///
 /// With many cores this is the resonance of grain and noise: another whole tick is lost as soon as the grain exceeds a
 /// multiple of the period.
@@ -76,7 +77,8 @@ pub struct Expected {
     pub seldom: bool,
 }
 
-/// Expected loss of a phase of `grain` nanoseconds to the noise of `model` on `nodes` nodes of `cores` cores.
+/// Returns the expected loss of a phase of `grain` nanoseconds to the noise of `model` on `nodes` nodes of `cores`
+/// cores.
 ///
 /// The loss is the longest of all its detours: the integral of the probability that any is longer than `x`. Replayed
 /// traces count as Poisson arrivals with their rate and lengths, which ignores simultaneous detours of cores.
@@ -90,7 +92,7 @@ pub fn expected(model: &Model, nodes: u32, cores: u32, grain: f64) -> Expected {
     Expected { struck: 1.0 - none_longer(0.0), delay, seldom }
 }
 
-/// Whether simultaneity across cores is known: for a trace only if it has one core.
+/// Returns whether simultaneity across cores is known: for a trace only if it has one core.
 fn apart(source: &Source) -> bool {
     let alone = |trace: &Trace| trace.cores.len() == 1 && source.correlation == Correlation::Independent;
     source.arrival.trace().is_none_or(alone)
@@ -127,8 +129,8 @@ fn none_longer(source: &Source, nodes: u32, cores: u32, grain: f64, x: f64) -> f
     let struck = f64::from(source.struck(cores));
     // Number of independent streams, and of lengths per arrival of a stream.
     let (streams, lengths) = match (&source.on, source.correlation) {
-        (On::Node, Correlation::Aligned) => (1.0, f64::from(nodes)),
-        (On::Node, _) => (f64::from(nodes), 1.0),
+        (Target::Node, Correlation::Aligned) => (1.0, f64::from(nodes)),
+        (Target::Node, _) => (f64::from(nodes), 1.0),
         (_, Correlation::Independent) => (f64::from(nodes) * struck, 1.0),
         (_, Correlation::Node) => (f64::from(nodes), struck),
         (_, Correlation::Aligned) => (1.0, f64::from(nodes) * struck),
@@ -154,11 +156,11 @@ fn none_longer(source: &Source, nodes: u32, cores: u32, grain: f64, x: f64) -> f
 
 /// Probability that any length of an arrival on all nodes is longer.
 fn aligned(source: &Source, nodes: u32, cores: u32, longer: f64) -> f64 {
-    let cores = if source.on == On::Node { 1.0 } else { f64::from(source.struck(cores)) };
+    let cores = if source.on == Target::Node { 1.0 } else { f64::from(source.struck(cores)) };
     1.0 - (1.0 - longer).powf(f64::from(nodes) * cores)
 }
 
-/// Mean of the longest of `n` lengths, by integration.
+/// Returns the mean of the longest of `n` lengths, by integration.
 #[must_use]
 pub fn longest_of(length: &Length, n: u64) -> f64 {
     integral(|x| 1.0 - (n as f64 * (-length.exceeds(x)).ln_1p()).exp(), length.longest())

@@ -1,15 +1,15 @@
 //! The cost of operating-system noise, from one node to a whole machine.
 //!
 //! A [`model::Model`] says what interrupts cores, and a [`network::Network`] how long synchronisation takes. [`scale`]
-//! runs bulk-synchronous phases under both, detour by detour. [`closed`] has closed forms, [`measures`] what can be
+//! runs bulk-synchronous phases under both, detour by detour. [`closed`] has closed forms, [`remedies`] what can be
 //! done against noise, and [`linpack`] a model of one program.
 
 pub mod closed;
 pub mod linpack;
-pub mod measures;
 pub mod model;
 pub mod network;
 pub mod random;
+pub mod remedies;
 pub mod scale;
 pub mod time;
 

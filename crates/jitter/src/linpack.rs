@@ -5,7 +5,7 @@
 //! nodes of a row; and row swaps with their broadcast, twice as much by the nodes of a column. All three shrink
 //! relative to the work as N grows, so efficiency depends on the memory per node and little on the number of nodes.
 //! Where efficiency is known and N is not, N follows from it. The share of noise is simulated: at each panel, nodes
-//! wait for one column ([`crate::scale::Meet::Panel`]). The threads of a node wait for each other all the time, so a
+//! wait for one column ([`crate::scale::PhaseEnd::Panel`]). The threads of a node wait for each other all the time, so a
 //! node counts as one core.
 
 use std::path::Path;
@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use crate::model::{self, Evidence, Model, read};
 use crate::network::square;
-use crate::scale::{Meet, Setup, simulate};
+use crate::scale::{PhaseEnd, Setup, simulate};
 
 const BUILT_IN: &[(&str, &str)] = &[("fx1", include_str!("../../../data/linpack/fx1.toml"))];
 
@@ -80,7 +80,7 @@ pub struct Run {
 /// Parses an amount of memory such as 32GiB or 512MiB; returns bytes.
 ///
 /// # Errors
-/// When it is malformed.
+/// If it is malformed.
 pub fn memory(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u32); 4] = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40)];
     let read =
@@ -101,7 +101,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Share of memory that it fills, with `bytes` per node.
+    /// Returns the share of memory that it fills, with `bytes` per node.
     #[must_use]
     pub fn fill(&self, bytes: u64) -> f64 {
         8.0 * self.n * self.n / (f64::from(self.nodes) * bytes as f64)
@@ -120,7 +120,7 @@ pub enum Size {
 }
 
 impl Size {
-    /// A word for it.
+    /// Returns a word for it.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -211,10 +211,10 @@ impl Machine {
         Ok(machine)
     }
 
-    /// The problem that fills a share `fill` of the memory of `nodes` nodes with `bytes` each.
+    /// Returns the problem that fills a share `fill` of the memory of `nodes` nodes with `bytes` each.
     ///
     /// # Errors
-    /// When nothing can be filled.
+    /// If nothing can be filled.
     pub fn filling(&self, nodes: u32, bytes: u64, fill: f64) -> Result<Problem, String> {
         if !(fill > 0.0 && fill <= 1.0) {
             return Err(format!("a share {fill} of the memory; it must be above 0 and at most 1"));
@@ -223,10 +223,10 @@ impl Machine {
         self.check(Problem { nodes, n })
     }
 
-    /// The problem of a run, and how its size is known. Solving uses the machine's own noise.
+    /// Returns the problem of a run, and how its size is known. Solving uses the machine's own noise.
     ///
     /// # Errors
-    /// When neither N nor memory is given, or N cannot be determined.
+    /// If neither N nor memory is given, or N cannot be determined.
     pub fn problem(&self, run: &Run, seed: u64) -> Result<(Problem, Size), String> {
         let bytes = run.memory.as_deref().map(memory).transpose()?;
         let size = if run.published.is_some() { Size::Published } else { Size::Given };
@@ -257,10 +257,10 @@ impl Machine {
         }
     }
 
-    /// The problem that reaches an efficiency on a number of nodes.
+    /// Returns the problem that reaches an efficiency on a number of nodes.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is none.
     pub fn reaching(&self, nodes: u32, efficiency: f64, seed: u64) -> Result<Problem, String> {
         let model = self.noise_model()?;
         // Panels and communication relative to the work fall as 1 / N, so one N determines all others.
@@ -286,7 +286,7 @@ impl Machine {
     /// Checks that a problem can be evaluated.
     ///
     /// # Errors
-    /// When there are no nodes, or N has fewer panels than the nodes have columns.
+    /// If there are no nodes, or N has fewer panels than the nodes have columns.
     pub fn check(&self, problem: Problem) -> Result<Problem, String> {
         let [_, columns] = square(problem.nodes.max(1));
         let least = f64::from(self.block) * f64::from(columns);
@@ -305,7 +305,7 @@ impl Machine {
     /// Estimates a run under the noise of `model`.
     ///
     /// # Errors
-    /// When the noise leaves a core no time.
+    /// If the noise leaves a core no time.
     pub fn estimate(&self, problem: Problem, model: &Model, seed: u64) -> Result<Estimate, String> {
         let problem = self.check(problem)?;
         let quiet = self.quiet(problem);
@@ -339,15 +339,15 @@ impl Machine {
         let panels = (problem.n / f64::from(self.block)).ceil().max(1.0);
         let grain = ((seconds / panels * 1e9).round() as u64).max(1);
         let phases = (panels as u64).min(PANELS);
-        let meet = Meet::Panel { cost: 0, grid: square(problem.nodes) };
-        let setup = Setup { nodes: problem.nodes, cores: 1, grain, imbalance: 0.0, phases, meet, seed };
+        let phase_end = PhaseEnd::Panel { cost: 0, grid: square(problem.nodes) };
+        let setup = Setup { nodes: problem.nodes, cores: 1, grain, imbalance: 0.0, phases, end: phase_end, seed };
         Ok(simulate(model, &setup)?.noise())
     }
 
-    /// The machine's noise model.
+    /// Returns the machine's noise model.
     ///
     /// # Errors
-    /// When it cannot be loaded.
+    /// If it cannot be loaded.
     pub fn noise_model(&self) -> Result<Model, String> {
         model::load(&self.noise)
     }

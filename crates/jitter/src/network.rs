@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::model::{Evidence, read};
-use crate::scale::Meet;
+use crate::scale::PhaseEnd;
 use crate::time::Time;
 
 const BUILT_IN: &[(&str, &str)] = &[
@@ -146,20 +146,21 @@ impl Network {
         }
     }
 
-    /// Time of a message of `bytes` over `hops` hops, from the sender's call to the receiver's return, nanoseconds.
+    /// Returns the time of a message of `bytes` over `hops` hops, from the sender's call to the receiver's return,
+    /// nanoseconds.
     #[must_use]
     pub fn message(&self, bytes: u64, hops: u32) -> f64 {
         let way = self.latency.0 + self.hop.0 * f64::from(hops.max(1) - 1);
         2.0 * self.overhead.0 + way + bytes as f64 / self.bandwidth * 1e9
     }
 
-    /// Time of a barrier of all cores of `nodes` nodes.
+    /// Returns the time of a barrier of all cores of `nodes` nodes.
     #[must_use]
     pub fn barrier(&self, nodes: u32) -> f64 {
         self.node_barrier.0 + self.small(nodes, 0)
     }
 
-    /// Time of a reduction of `bytes` with the result on all nodes.
+    /// Returns the time of a reduction of `bytes` with the result on all nodes.
     #[must_use]
     pub fn allreduce(&self, nodes: u32, bytes: u64) -> f64 {
         let (rounds, _) = self.rounds(nodes);
@@ -168,7 +169,7 @@ impl Network {
         self.node_barrier.0 + cost
     }
 
-    /// Time of a broadcast of `bytes` from one node to all.
+    /// Returns the time of a broadcast of `bytes` from one node to all.
     #[must_use]
     pub fn broadcast(&self, nodes: u32, bytes: u64) -> f64 {
         let small = self.software(nodes, bytes);
@@ -176,7 +177,7 @@ impl Network {
         small.min(large)
     }
 
-    /// Time of a concurrent exchange of `bytes` with each of six neighbours.
+    /// Returns the time of a concurrent exchange of `bytes` with each of six neighbours.
     #[must_use]
     pub fn halo(&self, nodes: u32, bytes: u64) -> f64 {
         if nodes == 1 {
@@ -201,17 +202,17 @@ impl Network {
         f64::from(rounds) * self.message(bytes, 1) + f64::from(hops - rounds) * self.hop.0
     }
 
-    /// How phases that `sync` ends meet, with messages of `bytes`.
+    /// Returns the end of phases with `sync`, and messages of `bytes`.
     #[must_use]
-    pub fn meet(&self, sync: Sync, nodes: u32, bytes: u64) -> Meet {
+    pub fn phase_end(&self, sync: Sync, nodes: u32, bytes: u64) -> PhaseEnd {
         let cost = |ns: f64| ns.round() as u64;
         match sync {
-            Sync::Barrier => Meet::All { cost: cost(self.barrier(nodes)) },
-            Sync::Allreduce => Meet::All { cost: cost(self.allreduce(nodes, bytes)) },
-            Sync::Halo => Meet::Neighbours { cost: cost(self.halo(nodes, bytes)), grid: grid(nodes) },
+            Sync::Barrier => PhaseEnd::All { cost: cost(self.barrier(nodes)) },
+            Sync::Allreduce => PhaseEnd::All { cost: cost(self.allreduce(nodes, bytes)) },
+            Sync::Halo => PhaseEnd::Neighbours { cost: cost(self.halo(nodes, bytes)), grid: grid(nodes) },
             Sync::Linpack => {
                 let grid = square(nodes);
-                Meet::Panel { cost: cost(self.broadcast(grid[1], bytes)), grid }
+                PhaseEnd::Panel { cost: cost(self.broadcast(grid[1], bytes)), grid }
             }
         }
     }
@@ -239,7 +240,7 @@ fn shape(sides: &[u32], nodes: u32) -> Vec<u32> {
     order.into_iter().enumerate().map(side).collect()
 }
 
-/// A periodic three-dimensional grid of `nodes` nodes, as cubic as possible, longest side first.
+/// Returns a periodic three-dimensional grid of `nodes` nodes, as cubic as possible, longest side first.
 #[must_use]
 pub fn grid(nodes: u32) -> [u32; 3] {
     let divisors = |n: u32| (1..=n.isqrt()).filter(move |d| n.is_multiple_of(*d)).flat_map(move |d| [d, n / d]);

@@ -15,32 +15,32 @@ const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 pub struct Stream(u64);
 
 impl Stream {
-    /// The root stream of a seed.
+    /// Returns the root stream of a seed.
     #[must_use]
     pub fn new(seed: u64) -> Stream {
         Stream(mix(seed.wrapping_add(STEP)))
     }
 
-    /// One of its substreams.
+    /// Returns one of its substreams.
     #[must_use]
     pub fn of(self, number: u64) -> Stream {
         Stream(mix(self.0 ^ mix(number.wrapping_add(1).wrapping_mul(STEP))))
     }
 
-    /// Draw `i`: 64 uniform bits.
+    /// Returns draw `i`: 64 uniform bits.
     #[must_use]
     pub fn bits(self, i: u64) -> u64 {
         mix(self.0 ^ mix(i.wrapping_mul(STEP).wrapping_add(STEP)))
     }
 
-    /// Draw `i`, uniform in the open interval from 0 to 1.
+    /// Returns draw `i`, uniform in the open interval from 0 to 1.
     #[must_use]
     pub fn unit(self, i: u64) -> f64 {
         // Signed, since that conversion is one instruction.
         ((self.bits(i) >> 11) as i64 as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Draw `i`, a uniform integer from 0 to below `n`.
+    /// Returns draw `i`, a uniform integer from 0 to below `n`.
     #[must_use]
     pub fn below(self, i: u64, n: u64) -> u64 {
         ((u128::from(self.bits(i)) * u128::from(n)) >> 64) as u64

@@ -17,13 +17,13 @@ const MOST: f64 = 100.0 * 86_400e9;
 pub struct Time(pub f64);
 
 impl Time {
-    /// Rounded to whole nanoseconds.
+    /// Returns the time rounded to whole nanoseconds.
     #[must_use]
     pub fn ns(self) -> u64 {
         self.0.round() as u64
     }
 
-    /// In seconds.
+    /// Returns the time in seconds.
     #[must_use]
     pub fn seconds(self) -> f64 {
         self.0 / 1e9

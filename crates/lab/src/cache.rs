@@ -1,4 +1,4 @@
-//! What runs counted, kept until something that it depends on changes.
+//! A cache of what runs counted, valid until something that they depend on changes.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::Error;
 
-/// A folder with a file for each result, named by a digest of all that the result depends on.
+/// A folder with one file per result, named by a digest of everything that the result depends on.
 #[derive(Clone, Debug)]
 pub struct Cache {
     folder: Option<PathBuf>,
@@ -18,42 +18,41 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// A cache in `folder`, which is made when it is missing, for results of the executable `simulator`; without a folder
-    /// nothing is kept.
+    /// Opens a cache in `folder`, which is created if missing, for results of the executable `simulator`; without a folder
+    /// nothing is cached.
     ///
     /// # Errors
-    /// When the folder cannot be made or the executable cannot be read.
+    /// If the folder cannot be created or the executable cannot be read.
     pub fn new(folder: Option<&Path>, simulator: &Path) -> Result<Cache, Error> {
         if let Some(folder) = folder {
             std::fs::create_dir_all(folder)
-                .map_err(|e| format!("{}: cannot be made ({e}); name another with --cache", folder.display()))?;
+                .map_err(|e| format!("{}: cannot be created ({e}); name another with --cache", folder.display()))?;
         }
         let mut digest = Sha256::new();
         digest.update(content(simulator)?);
         Ok(Cache { folder: folder.map(Path::to_owned), simulator: digest.finalize().to_vec() })
     }
 
-    /// A cache for results of this process's own executable.
+    /// Opens a cache for results of this process's own executable.
     ///
     /// # Errors
     /// As for [`Cache::new`].
     pub fn of_this_program(folder: Option<&Path>) -> Result<Cache, Error> {
-        let simulator =
-            std::env::current_exe().map_err(|e| format!("fxscope does not find its own executable: {e}"))?;
+        let simulator = std::env::current_exe().map_err(|e| format!("cannot find the executable of fxscope: {e}"))?;
         Cache::new(folder, &simulator)
     }
 
-    /// A cache that keeps nothing.
+    /// Returns a cache that stores nothing.
     #[must_use]
     pub fn none() -> Cache {
         Cache { folder: None, simulator: Vec::new() }
     }
 
-    /// The result kept for `key`, or else the result of `make`, which is then kept. The key is everything that the result depends
-    /// on apart from the simulator; it is only made when results are kept.
+    /// Returns the cached result for `key`, or the result of `make`, which is then cached. The key is everything that the
+    /// result depends on apart from the simulator; it is only computed if results are cached.
     ///
     /// # Errors
-    /// Those of `key` and `make`, and when the result cannot be written.
+    /// Those of `key` and `make`, and if the result cannot be written.
     pub fn get_or<T, E>(
         &self,
         key: impl FnOnce() -> Result<Vec<Vec<u8>>, E>,
@@ -84,14 +83,14 @@ impl Cache {
     }
 }
 
-/// What is kept in a file. A file that is missing or damaged holds nothing.
+/// Reads a cached result; a missing or damaged file has none.
 fn load<T: DeserializeOwned>(file: &Path) -> Option<T> {
     serde_json::from_slice(&std::fs::read(file).ok()?).ok()
 }
 
-/// Writes a file as a whole.
+/// Writes a file atomically.
 fn store<T: Serialize>(file: &Path, value: &T) -> Result<(), Error> {
-    let failed = |e: std::io::Error| Error::Question(format!("{}: cannot be written ({e})", file.display()));
+    let failed = |e: std::io::Error| Error::Request(format!("{}: cannot be written ({e})", file.display()));
     let mut draft = tempfile::NamedTempFile::new_in(file.parent().unwrap_or(Path::new("."))).map_err(failed)?;
     let text = serde_json::to_vec(value).map_err(|e| failed(e.into()))?;
     draft.write_all(&text).map_err(failed)?;
@@ -99,7 +98,7 @@ fn store<T: Serialize>(file: &Path, value: &T) -> Result<(), Error> {
     Ok(())
 }
 
-/// The content of a program's file.
+/// Reads a program's file.
 pub(crate) fn content(file: &Path) -> Result<Vec<u8>, Error> {
     Ok(fxscope_host::read(file, MAX_PROGRAM_BYTES).map_err(|e| e.to_string())?)
 }

@@ -1,19 +1,19 @@
-//! Runs beside each other: what differs, and whether that is more than noise.
+//! Runs side by side: their differences, and whether these exceed noise.
 
 use fxscope_record::Run;
 use fxscope_report::compare::{self, Comparison, Subject};
 
 use crate::Error;
 
-/// Compares the runs of files with those of the first. Runs of a file that were made alike are repetitions; different runs of
-/// one file are compared with each other. `files` are labels and runs; `regions` names the region of all, or one for each
-/// file; when it is empty, whole runs are compared, and measurements of a single region by that.
+/// Compares the runs of files with those of the first. Runs of a file with the same settings are repetitions; different runs
+/// of one file are compared with each other. `files` are labels and runs; `regions` names the region for all files, or one
+/// for each; if it is empty, whole runs are compared, or the only region of measurements that have no more.
 ///
 /// # Errors
-/// When a file has no run, or a run has not the region.
+/// If a file has no run, or a run does not have the region.
 pub fn compare(files: &[(String, Vec<Run>)], regions: &[String]) -> Result<Comparison, Error> {
     if let Some((label, _)) = files.iter().find(|(_, runs)| runs.is_empty()) {
-        return Err(format!("{label}: holds no run; add one with fxscope run -o FILE.fxr").into());
+        return Err(format!("{label}: no run in this file; add one with fxscope run -o FILE.fxr").into());
     }
     if regions.len() > 1 && regions.len() != files.len() {
         let (regions, files) = (regions.len(), files.len());

@@ -1,26 +1,26 @@
-//! Why a laboratory has no answer.
+//! Errors of the laboratories.
 
 use fxscope_machine::LoadError;
 use fxscope_record::Finish;
 
-/// Why a laboratory has no answer.
+/// Why a laboratory has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The scenario cannot run.
     #[error(transparent)]
     Scenario(#[from] fxscope_session::Error),
-    /// The question cannot be answered; the message says what to ask instead, or what is missing.
+    /// The request cannot be fulfilled; the message says what is missing or what to change.
     #[error("{0}")]
-    Question(String),
-    /// The program has not come to an end that gives an answer.
+    Request(String),
+    /// The program ended in a way that gives no result.
     #[error("{message}")]
     Ended {
         /// How it ended.
         finish: Finish,
-        /// What that means here.
+        /// What that means for the request.
         message: String,
     },
-    /// [`crate::Progress::stop_requested`] has ended it. What was finished by then is in the cache.
+    /// [`crate::Progress::stop_requested`] ended it. What was finished by then is in the cache.
     #[error("stopped before the end")]
     Stopped,
     /// The host failed.
@@ -36,12 +36,12 @@ impl From<LoadError> for Error {
 
 impl From<String> for Error {
     fn from(message: String) -> Error {
-        Error::Question(message)
+        Error::Request(message)
     }
 }
 
 impl From<&str> for Error {
     fn from(message: &str) -> Error {
-        Error::Question(message.to_owned())
+        Error::Request(message.to_owned())
     }
 }

@@ -1,14 +1,14 @@
 //! The laboratories: questions about programs and machines that take several runs, or a measurement, to answer.
 //!
-//! * [`pages`]: page sizes. Which are best for a program, what they do in known experiments, accesses that no page size helps.
-//! * [`latency`]: what slower memory does to a program.
+//! * [`pages`]: page sizes: the best for a program, published experiments, and accesses that no page size helps.
+//! * [`latency`]: the effect of slower memory on a program.
 //! * [`collect`]: counts of a real machine, through perf.
-//! * [`validate`]: the model against measured rows.
-//! * [`compare()`]: runs beside each other.
-//! * [`jitter`]: what the operating system takes from programs.
+//! * [`validate`]: the model compared with measured rows.
+//! * [`compare()`]: runs side by side.
+//! * [`jitter`]: operating-system noise.
 //!
-//! A laboratory takes a [`fxscope_session::Scenario`] and options, and gives a documented result. It makes runs through a
-//! [`Runner`], keeps what they counted in a [`Cache`], reports to a [`Progress`], and never writes to the standard streams.
+//! A laboratory takes a [`fxscope_session::Scenario`] and options, and returns a documented result. It runs programs through
+//! a [`Runner`], caches their counts in a [`Cache`], reports to a [`Progress`], and never writes to the standard streams.
 
 mod cache;
 pub mod collect;

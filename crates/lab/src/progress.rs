@@ -1,15 +1,15 @@
-//! How far a laboratory is, for the caller that waits for it.
+//! Progress of a laboratory, for its caller.
 
 use std::time::Duration;
 
 use fxscope_session::Session;
 
-/// Learns how far a laboratory is, and can end it. All methods do nothing unless implemented.
+/// Receives the progress of a laboratory, and can stop it. All methods do nothing by default.
 ///
-/// Runs come in batches, several at a time and out of sight, or one by one in the foreground, where the program may use the
-/// streams of this process.
+/// Runs are made in batches, several at a time in the background, or one by one in the foreground, where the program may use
+/// the streams of this process.
 pub trait Progress: Sync {
-    /// Something that the user should read.
+    /// A message for the user.
     fn message(&self, text: &str) {
         let _ = text;
     }
@@ -37,7 +37,7 @@ pub trait Progress: Sync {
         let _ = session;
     }
 
-    /// How far the run in the foreground is.
+    /// Progress of the run in the foreground.
     fn foreground_at(&self, how_far: &fxscope_session::Progress) {
         let _ = how_far;
     }
@@ -45,7 +45,7 @@ pub trait Progress: Sync {
     /// The run in the foreground has ended.
     fn foreground_ended(&self) {}
 
-    /// How far a measurement of this host is.
+    /// Progress of a measurement of this host.
     fn measured(&self, elapsed: Duration, whole: Duration) {
         let _ = (elapsed, whole);
     }
@@ -53,13 +53,13 @@ pub trait Progress: Sync {
     /// The measurement has ended.
     fn measurement_ended(&self) {}
 
-    /// Whether to end now. Asked often, and from several threads.
+    /// Returns whether to stop now. Called often, and from several threads.
     fn stop_requested(&self) -> bool {
         false
     }
 }
 
-/// Says nothing and never stops.
+/// Shows nothing and never stops.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 

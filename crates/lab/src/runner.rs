@@ -1,4 +1,4 @@
-//! Runs of scenarios: one in the foreground, or several at a time out of sight.
+//! Runs of scenarios: one in the foreground, or several at a time in the background.
 
 use std::fs::{File, OpenOptions};
 use std::sync::Arc;
@@ -18,34 +18,34 @@ pub struct Runner<'a> {
     progress: &'a dyn Progress,
 }
 
-/// A run that was made out of sight.
+/// A run made in the background.
 pub struct CapturedRun {
-    /// What it counted.
+    /// Its counts.
     pub run: Run,
     /// Its machine.
     pub spec: Arc<Spec>,
-    /// The last line that the program wrote to what was captured; none when it wrote nothing.
+    /// The last line of the captured output; `None` without output.
     pub last_line: Option<String>,
 }
 
-/// What is captured of a program that runs out of sight.
+/// What is captured of a program in the background.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capture {
     /// Standard output and standard error together.
     OutputAndError,
-    /// Standard error; standard output is thrown away.
+    /// Standard error; standard output is discarded.
     Error,
 }
 
 impl<'a> Runner<'a> {
-    /// A runner that makes `jobs` runs of a batch at a time; `None`: as many as the host has cores.
+    /// Returns a runner that makes `jobs` runs of a batch at a time; `None`: as many as the host has cores.
     #[must_use]
     pub fn new(jobs: Option<usize>, progress: &'a dyn Progress) -> Runner<'a> {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         Runner { jobs: jobs.unwrap_or_else(cores), progress }
     }
 
-    /// Who learns how far it is.
+    /// Returns the receiver of its progress.
     #[must_use]
     pub fn progress(&self) -> &'a dyn Progress {
         self.progress
@@ -54,18 +54,18 @@ impl<'a> Runner<'a> {
     /// Makes a run in the foreground, with these standard streams; `None`: those of this process.
     ///
     /// # Errors
-    /// When the program cannot start.
+    /// If the program cannot start.
     pub fn run(&self, prepared: Prepared, stdio: Option<Stdio>) -> Result<Run, Error> {
         let run =
             prepared.contained(stdio, |session| simulate(self.progress, session, |session, watch| session.run(watch)));
         Ok(run?)
     }
 
-    /// Calls `each` for all `items`, several at a time, the first ones first; results are in the order of the items. `name`
-    /// is the name of an item for [`Progress`].
+    /// Calls `each` for all `items`, several at a time, in their order; results are in that order, too. `name` is the name
+    /// of an item for [`Progress`].
     ///
     /// # Errors
-    /// [`Error::Stopped`] when that was asked for before all were done, and when the host has no threads.
+    /// [`Error::Stopped`] if a stop was requested before all were done, and if the host cannot start threads.
     pub fn batch<T: Sync, R: Send>(
         &self,
         items: &[T],
@@ -84,20 +84,20 @@ impl<'a> Runner<'a> {
             self.progress.run_ended(&name);
             Some(result)
         };
-        // One by one from the head of the list, so that no thread has a share of its own that lasts longer than all others.
+        // Items are taken one by one, so that no thread is left with a long share of its own.
         let results: Option<Vec<R>> = pool.install(|| items.par_iter().with_max_len(1).map(one).collect());
         self.progress.batch_ended();
         results.filter(|_| !self.progress.stop_requested()).ok_or(Error::Stopped)
     }
 
-    /// Makes a run out of sight: without input, its output captured.
+    /// Makes a run in the background: without input, its output captured.
     ///
     /// # Errors
-    /// When the scenario cannot run.
+    /// If the scenario cannot run.
     pub fn run_captured(&self, scenario: &Scenario, capture: Capture) -> Result<CapturedRun, Error> {
         let prepared = scenario.prepare()?;
         let spec = Arc::clone(prepared.spec());
-        let captured = tempfile::NamedTempFile::new().map_err(|e| format!("no temporary file: {e}"))?;
+        let captured = tempfile::NamedTempFile::new().map_err(|e| format!("cannot make a temporary file: {e}"))?;
         let output = match capture {
             Capture::OutputAndError => captured.reopen()?.into(),
             Capture::Error => OpenOptions::new().write(true).open("/dev/null")?.into(),
@@ -110,7 +110,7 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Runs a session in the foreground with `run`, which is one of the ways to run a [`Session`].
+/// Runs a session in the foreground with `run`, one of the ways to run a [`Session`].
 pub fn simulate(
     progress: &dyn Progress,
     mut session: Session,

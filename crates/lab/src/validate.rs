@@ -6,19 +6,18 @@ use fxscope_validate::{Counts, Results, Run, Simulator, Suite};
 
 use crate::{Cache, Error, Runner};
 
-/// Makes the runs that a suite's rows need, long ones first; what is in the cache is not run again. A run that fails is part
-/// of the results.
+/// Makes the runs that a suite's rows need, long ones first, unless they are in the cache. A run that fails is part of the
+/// results.
 ///
 /// # Errors
-/// [`Error::Stopped`], and when the host has no threads.
+/// [`Error::Stopped`], and if the host cannot start threads.
 pub fn execute(suite: &Suite, simulator: &Simulator, cache: &Cache, runner: Runner<'_>) -> Result<Results, Error> {
     let mut runs = suite.needed();
     runs.sort_by_key(|run| Reverse(run.suite));
     let stopped = || runner.progress().stop_requested();
     let counts = |run: &&Run| {
-        let key = || simulator.key(run).map_err(Error::Question);
-        let made: Result<Counts, Error> =
-            cache.get_or(key, || simulator.counts(run, &stopped).map_err(Error::Question));
+        let key = || simulator.key(run).map_err(Error::Request);
+        let made: Result<Counts, Error> = cache.get_or(key, || simulator.counts(run, &stopped).map_err(Error::Request));
         (run.run.clone(), made.map_err(|e| e.to_string()))
     };
     Ok(runner.batch(&runs, |run| run.run.clone(), counts)?.into_iter().collect())

@@ -1,39 +1,39 @@
-//! Predictions against simulations of slower memory.
+//! Predictions compared with simulations of slower memory.
 
 use crate::methods::second;
 use crate::methods::stalls::{self, Coefficients};
-use crate::methods::{METHODS, Method, Program, Second};
+use crate::methods::{METHODS, Method, Program, SecondRun};
 use crate::{Counts, System, predict};
 
-/// Points, percent of the simulated time, within which a prediction is good.
+/// Largest error of a good prediction, percent of the simulated time.
 pub const NEAR: f64 = 10.0;
 
-/// Where the classes of errors end, percent; the first has all below, the last all above.
+/// Boundaries of the classes of errors, percent; the first class has all below, the last all above.
 pub const CLASSES: [f64; 9] = [-50.0, -20.0, -10.0, 0.0, 10.0, 20.0, 50.0, 100.0, 1000.0];
 
-/// A program whose slower runs were simulated.
+/// A program with simulated runs with slower memory.
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// Its name.
     pub name: String,
     /// Whether coefficients may be fitted to it; others test them.
     pub fit: bool,
-    /// What its normal run counted.
+    /// Counts of its normal run.
     pub counts: Counts,
-    /// … interval by interval.
+    /// … by interval.
     pub intervals: Vec<Counts>,
     /// Why there are no intervals.
     pub no_intervals: String,
     /// The machine.
     pub system: System,
-    /// A run with memory of another node; or why there is none.
-    pub second: Result<Second, String>,
-    /// Latencies, nanoseconds, and simulated slowdowns.
+    /// A run with memory of another node, or why there is none.
+    pub second: Result<SecondRun, String>,
+    /// Memory latencies, nanoseconds, and simulated slowdowns.
     pub simulated: Vec<(f64, f64)>,
 }
 
 impl Sample {
-    /// What predictions are made from.
+    /// Returns the input of the methods.
     #[must_use]
     pub fn program(&self) -> Program<'_> {
         Program {
@@ -45,7 +45,7 @@ impl Sample {
         }
     }
 
-    /// The errors of all predictors, latency by latency, percent of the simulated time; none of one that cannot be used.
+    /// Returns the errors of all predictors by latency, percent of the simulated time; `None` for one that cannot be used.
     fn errors(&self) -> Vec<Option<Vec<f64>>> {
         let latencies: Vec<f64> = self.simulated.iter().map(|point| point.0).collect();
         let prediction = predict(&self.program(), &latencies);
@@ -61,23 +61,23 @@ impl Sample {
     }
 }
 
-/// What predicts slowdowns.
+/// A predictor of slowdowns.
 #[derive(Clone, Copy)]
 pub enum Predictor {
     /// One method for all programs.
     Method(&'static Method),
-    /// Of each program, the method that is said to be trusted.
+    /// For each program, the method that is trusted.
     Trusted,
 }
 
 impl Predictor {
-    /// All of them, in the order in which they are shown.
+    /// Returns all predictors, in the order in which they are shown.
     pub fn all() -> impl Iterator<Item = Predictor> {
         let methods = METHODS.iter().filter(|method| method.is_prediction()).map(Predictor::Method);
         methods.chain([Predictor::Trusted])
     }
 
-    /// A method's number, or a word.
+    /// Returns a method's number, or a word.
     #[must_use]
     pub fn id(self) -> &'static str {
         match self {
@@ -87,32 +87,32 @@ impl Predictor {
     }
 }
 
-/// The error of a predicted slowdown, percent of the simulated time.
+/// Returns the error of a predicted slowdown, percent of the simulated time.
 #[must_use]
 pub fn error(predicted: f64, simulated: f64) -> f64 {
     100.0 * (predicted / simulated - 1.0)
 }
 
-/// How far off predictions are, over programs.
+/// Errors of a predictor over programs.
 #[derive(Clone)]
 pub struct Statistics {
-    /// What predicts.
+    /// The predictor.
     pub predictor: Predictor,
     /// Programs that it predicts.
     pub programs: usize,
-    /// Programs that it predicts within [`NEAR`] points at every latency.
+    /// Programs that it predicts within [`NEAR`] percent at every latency.
     pub near_programs: usize,
-    /// Programs whose mean error over latencies, without signs, is within [`NEAR`] points.
+    /// Programs whose mean absolute error over latencies is within [`NEAR`] percent.
     pub near_on_average: usize,
     /// Programs and latencies that it predicts.
     pub predictions: usize,
-    /// Those within [`NEAR`] points.
+    /// Those within [`NEAR`] percent.
     pub near: usize,
-    /// The mean of the errors without their signs, percent.
+    /// Mean absolute error, percent.
     pub mean: f64,
-    /// The largest of these.
+    /// Largest absolute error, percent.
     pub worst: f64,
-    /// How many errors each class has: one more than [`CLASSES`] has ends.
+    /// Number of errors in each class: one more class than [`CLASSES`] has boundaries.
     pub histogram: [usize; CLASSES.len() + 1],
 }
 
@@ -131,7 +131,7 @@ impl Statistics {
         }
     }
 
-    /// Counts the errors of one more program, percent.
+    /// Adds the errors of a program, percent.
     fn add(&mut self, errors: &[f64]) {
         self.programs += 1;
         self.near_programs += usize::from(errors.iter().all(|error| error.abs() <= NEAR));
@@ -147,7 +147,7 @@ impl Statistics {
     }
 }
 
-/// The statistics of all predictors that predict one of the samples.
+/// Returns the statistics of all predictors that apply to one of the samples.
 #[must_use]
 pub fn statistics(samples: &[&Sample]) -> Vec<Statistics> {
     let mut all: Vec<Statistics> = Predictor::all().map(Statistics::of).collect();
@@ -162,21 +162,21 @@ pub fn statistics(samples: &[&Sample]) -> Vec<Statistics> {
     all
 }
 
-/// Where coefficients are sought, in the order of [`with`].
+/// Search ranges of the coefficients, in the order of [`with`].
 const RANGES: [(f64, f64); 6] = [(0.0, 1.0), (0.0, 4.0), (0.0, 4.0), (0.0, 1.0), (0.3, 1.5), (1.0, 8.0)];
-/// Rounds over all coefficients, at most.
+/// Most rounds over all coefficients.
 const ROUNDS: usize = 200;
-/// Logarithm of predicted by simulated slowdown from which on a larger one counts no more: what counters do not show must not bend
-/// what they do.
+/// Logarithm of predicted over simulated slowdown above which errors are clipped, so that effects without counters do not
+/// distort the fit.
 const FAR: f64 = 0.2;
-/// Share of the squares that a round must save for another one.
+/// Relative decrease of the sum of squares that justifies another round.
 const WORTH: f64 = 1e-6;
-/// Halvings of a range by golden section in each round.
+/// Golden-section steps per coefficient and round.
 const SECTIONS: usize = 40;
 
-/// The coefficients of method 5 with the least squares of the logarithms of slowdowns that it and method 6 predict by simulated ones,
-/// none of them counted as more than 0.2, over the samples that are there for it; `None` when there are none. One coefficient after
-/// the other is sought by golden section, again and again, beginning with those in use.
+/// Fits the coefficients of method 5: minimises the squared logarithms of predicted over simulated slowdowns of methods 5
+/// and 6, clipped at 0.2, over the samples marked for it; `None` if there are none. Coordinate descent by golden section,
+/// starting with the current coefficients.
 #[must_use]
 pub fn fit(samples: &[&Sample]) -> Option<Coefficients> {
     let usable = |sample: &&&Sample| {
@@ -192,7 +192,7 @@ pub fn fit(samples: &[&Sample]) -> Option<Coefficients> {
         for (place, range) in RANGES.into_iter().enumerate() {
             let at = |value: f64| squares(&samples, with(best, place, value));
             let found = golden(range, at);
-            // A coefficient on which nothing hangs stays as it is.
+            // A coefficient without effect keeps its value.
             if at(found) < squares(&samples, best) {
                 best = with(best, place, found);
             }
@@ -210,7 +210,7 @@ fn with(mut coefficients: Coefficients, place: usize, value: f64) -> Coefficient
     coefficients
 }
 
-/// The sum of squares of the logarithms of slowdowns that methods 5 and 6 predict by simulated ones, each at most that of [`FAR`].
+/// Returns the sum of squared logarithms of predicted over simulated slowdowns of methods 5 and 6, each clipped at [`FAR`].
 fn squares(samples: &[&Sample], coefficients: Coefficients) -> f64 {
     let squared = |predicted: f64, simulated: f64| (predicted / simulated).ln().abs().min(FAR).powi(2);
     let each = samples.iter().flat_map(|sample| {
@@ -226,7 +226,7 @@ fn squares(samples: &[&Sample], coefficients: Coefficients) -> f64 {
     each.sum()
 }
 
-/// Where a function of one minimum in a range has it.
+/// Returns the position of a unimodal function's minimum in a range.
 fn golden((mut low, mut high): (f64, f64), function: impl Fn(f64) -> f64) -> f64 {
     let ratio = (5.0_f64.sqrt() - 1.0) / 2.0;
     for _ in 0..SECTIONS {

@@ -1,11 +1,12 @@
-//! Counts of records: which events mean what.
+//! Counts of records: the meaning of each processor's events.
 //!
-//! One table, `inputs.toml`, has it for each processor; the command that counts on a real one asks perf for the same events.
+//! One table, `inputs.toml`, has them for each processor; the command that counts on a real one passes the same events to
+//! perf.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use fxscope_pmu::formula::{Formula, Over, Scope};
+use fxscope_pmu::formula::{Formula, Reduction, Scope};
 use fxscope_pmu::{CYCLES, TICKS, scope};
 use fxscope_record::{ALL, Intervals, Origin, Region, Run};
 use serde::Deserialize;
@@ -21,13 +22,13 @@ pub struct Pmu {
     pub title: String,
     /// Machines whose measurements have its events.
     pub machines: Vec<String>,
-    /// An event that only it has: simulated runs that counted it are of such a machine, whatever that is called.
+    /// An event that only this processor has: simulated runs that counted it are of such a machine, whatever its name.
     pub known_by: Option<String>,
-    /// How `/proc/cpuinfo` names it: `vendor/family/model`, `vendor/family` or `arm/implementer/part`.
+    /// Its names in `/proc/cpuinfo`: `vendor/family/model`, `vendor/family` or `arm/implementer/part`.
     pub processors: Vec<String>,
     /// Whether whole computers must be counted CPU by CPU.
     pub by_cpu: bool,
-    /// Where the events are from.
+    /// Source of the events.
     pub source: String,
     /// Its events.
     pub events: Vec<Event>,
@@ -40,10 +41,10 @@ pub struct Pmu {
 pub struct Event {
     /// Its name in formulas.
     pub name: String,
-    /// What `perf stat` is asked for; none where it is not.
+    /// The event in the syntax of `perf stat`; `None` if perf cannot count it.
     #[serde(default)]
     pub perf: Option<String>,
-    /// Other names that records may have.
+    /// Other names in records.
     #[serde(default)]
     pub also: Vec<String>,
     /// The pass of the program that counts it, from 1.
@@ -54,36 +55,36 @@ pub struct Event {
     pub all: bool,
 }
 
-/// What a part of a record says.
+/// Counts taken from a part of a record.
 #[derive(Clone, Debug)]
-pub struct Taken {
+pub struct RegionCounts {
     /// The processor whose events they are.
     pub pmu: &'static Pmu,
-    /// What was counted.
+    /// The counts.
     pub counts: Counts,
-    /// What was not, with the events that would tell.
+    /// Quantities that were not counted, with the events that would count them.
     pub missing: Vec<(Quantity, Vec<String>)>,
-    /// What a reader should know of how it was taken.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
 /// Why a record cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
-    /// None of its events is known here.
+    /// None of its events is known.
     #[error(
-        "no processor's events are known by which memory's latency could be judged in this record of '{0}'; `fxscope latency methods` lists those that are"
+        "the record of '{0}' has no event from which the effect of memory latency can be estimated; `fxscope latency methods` lists the known ones"
     )]
     NoEvents(String),
-    /// It does not say how long it took.
+    /// It does not have the run time.
     #[error("region '{0}' has no time: neither ticks of the timer nor cycles were counted")]
     NoTime(String),
 }
 
-/// All processors.
+/// Returns all processors.
 ///
 /// # Panics
-/// When the table is wrong, which a test rules out.
+/// If the table is invalid, which a test rules out.
 #[must_use]
 pub fn pmus() -> &'static [Pmu] {
     static READ: LazyLock<Vec<Pmu>> =
@@ -91,10 +92,10 @@ pub fn pmus() -> &'static [Pmu] {
     &READ
 }
 
-/// Reads the table.
+/// Parses the table.
 ///
 /// # Errors
-/// What is wrong with it.
+/// If the table is invalid.
 pub fn parse(text: &str) -> Result<Vec<Pmu>, String> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -121,10 +122,10 @@ pub fn parse(text: &str) -> Result<Vec<Pmu>, String> {
         let counts = e.counts.iter().map(|(key, formula)| {
             let wrong = |what: String| format!("{}: {key}: {what}", e.id);
             let quantity = Quantity::ALL.iter().find(|q| q.key() == key);
-            let quantity = *quantity.ok_or_else(|| wrong("no quantity has this name".to_owned()))?;
+            let quantity = *quantity.ok_or_else(|| wrong("unknown quantity".to_owned()))?;
             let formula = Formula::parse(formula).map_err(wrong)?;
             match formula.names().into_iter().find(|name| !e.events.iter().any(|event| event.name == **name)) {
-                Some(name) => Err(wrong(format!("no event is called '{name}'"))),
+                Some(name) => Err(wrong(format!("unknown event '{name}'"))),
                 None => Ok((quantity, formula)),
             }
         });
@@ -143,11 +144,11 @@ pub fn parse(text: &str) -> Result<Vec<Pmu>, String> {
     file.pmu.into_iter().map(entry).collect()
 }
 
-/// What a region of a run counted. `threads` is how many cores worked at a time, where the record does not tell.
+/// Returns the counts of a region. `threads` is the number of cores that worked at a time, if the record does not say.
 ///
 /// # Errors
 /// See [`Unusable`].
-pub fn take(run: &Run, region: &Region, threads: Option<f64>) -> Result<Taken, Unusable> {
+pub fn take(run: &Run, region: &Region, threads: Option<f64>) -> Result<RegionCounts, Unusable> {
     let totals = scope::totals(&fxscope_pmu::of_run(run).events, region, &run.constants);
     let pmu = Pmu::of(run, &totals).ok_or_else(|| Unusable::NoEvents(run.machine.clone()))?;
     let seconds = seconds(run, region).ok_or_else(|| Unusable::NoTime(region.name.clone()))?;
@@ -155,20 +156,20 @@ pub fn take(run: &Run, region: &Region, threads: Option<f64>) -> Result<Taken, U
     let threads = threads.unwrap_or_else(|| {
         pmu.threads(run, region, &totals, seconds).unwrap_or_else(|| {
             notes.push(
-                "The record does not tell how many cores worked: one is assumed (--threads N says otherwise)."
+                "The record does not say how many cores worked: one is assumed (change it with --threads N)."
                     .to_owned(),
             );
             1.0
         })
     });
     let (counts, missing) = pmu.counts(&totals, seconds, threads);
-    Ok(Taken { pmu, counts, missing, notes })
+    Ok(RegionCounts { pmu, counts, missing, notes })
 }
 
-/// What a run counted interval by interval, in order. `threads` is how many cores worked at a time.
+/// Returns the counts of a run by interval, in order. `threads` is the number of cores that worked at a time.
 ///
 /// # Errors
-/// Why there are none that can be used, in words.
+/// Why no intervals can be used.
 pub fn series(run: &Run, region: &str, threads: f64) -> Result<Vec<Counts>, String> {
     let of_region: Vec<&Intervals> = run.intervals.iter().filter(|series| series.region == region).collect();
     let Some(first) = of_region.first().filter(|series| !series.rows.is_empty()) else {
@@ -182,7 +183,7 @@ pub fn series(run: &Run, region: &str, threads: f64) -> Result<Vec<Counts>, Stri
     };
     of_region.iter().skip(1).try_for_each(|other| same_intervals(run, first, other))?;
     let names = of_region.iter().flat_map(|series| series.names.iter().map(|name| (name, 0)));
-    let pmu = Pmu::of(run, &names.collect()).ok_or("no event of the intervals is known here")?;
+    let pmu = Pmu::of(run, &names.collect()).ok_or("none of the events of the intervals is known")?;
     let mut begin = 0;
     let mut all = Vec::new();
     for (i, row) in first.rows.iter().enumerate() {
@@ -199,7 +200,7 @@ pub fn series(run: &Run, region: &str, threads: f64) -> Result<Vec<Counts>, Stri
     Ok(all)
 }
 
-/// Refuses intervals of another pass that are not those of the first: counts of different times do not fit together.
+/// Fails if another pass has different intervals from the first: counts of different times cannot be combined.
 fn same_intervals(run: &Run, first: &Intervals, other: &Intervals) -> Result<(), String> {
     let name = |series: &Intervals| run.passes.get(series.pass).map_or("?", String::as_str);
     let passes = format!("the intervals of passes {} and {} do not match", name(first), name(other));
@@ -218,21 +219,21 @@ fn same_intervals(run: &Run, first: &Intervals, other: &Intervals) -> Result<(),
 }
 
 impl Pmu {
-    /// The processor that a run's events are from: of those that its machine may have, the one that tells most.
+    /// Returns the processor of a run's events: among the candidates for its machine, the one with most known events.
     fn of(run: &Run, totals: &BTreeMap<&str, u64>) -> Option<&'static Pmu> {
-        // A folder of a machine may have any name; of a measurement the user has named the processor.
+        // A simulated machine can have any name; for a measurement, the user has named the processor.
         let named = |pmu: &&Pmu| match run.origin {
             Origin::Simulated => pmu.known_by.as_ref().is_some_and(|event| totals.contains_key(event.as_str())),
             Origin::Imported { .. } => pmu.machines.contains(&run.machine),
         };
         let any = pmus().iter().any(|pmu| named(&pmu));
         let candidates = pmus().iter().filter(|pmu| !any || named(pmu));
-        let tells = |pmu: &&'static Pmu| pmu.counts.iter().filter(|c| pmu.value(&c.1, totals).is_some()).count();
-        // The first of several that tell as much.
-        candidates.rev().max_by_key(tells).filter(|pmu| tells(pmu) > 0)
+        let known = |pmu: &&'static Pmu| pmu.counts.iter().filter(|c| pmu.value(&c.1, totals).is_some()).count();
+        // The first of equals.
+        candidates.rev().max_by_key(known).filter(|pmu| known(pmu) > 0)
     }
 
-    /// Counts by the totals of events.
+    /// Computes counts from totals of events.
     #[must_use]
     pub fn counts(
         &self,
@@ -243,7 +244,7 @@ impl Pmu {
         let mut counts = Counts::new(seconds, threads);
         let mut missing = Vec::new();
         for (quantity, formula) in &self.counts {
-            // Differences of counts that were not taken at the same time can be negative.
+            // Differences of counts from different times may be negative.
             let value = self.value(formula, totals).map(|value| value.max(0.0));
             counts.set(*quantity, value);
             if value.is_none() {
@@ -259,7 +260,7 @@ impl Pmu {
         formula.value(&Names { pmu: self, totals })
     }
 
-    /// Cores that worked at a time. A program that was counted as a whole tells by its cycles and the clock.
+    /// Returns the number of cores that worked at a time; for a program counted as a whole, from its cycles and the clock.
     fn threads(&self, run: &Run, region: &Region, totals: &BTreeMap<&str, u64>, seconds: f64) -> Option<f64> {
         let cycles = |thread: usize| region.count(thread, CYCLES).filter(|&cycles| cycles > 0);
         let each: Vec<u64> = (0..region.threads.len()).filter_map(cycles).collect();
@@ -276,7 +277,7 @@ impl Pmu {
     }
 }
 
-/// How long a region took: its longest thread, seconds.
+/// Returns the time of a region, that of its slowest thread, seconds.
 fn seconds(run: &Run, region: &Region) -> Option<f64> {
     let most = |name: &str| (0..region.threads.len()).filter_map(|thread| region.count(thread, name)).max();
     let by = |name: &str, hz: &str| {
@@ -286,7 +287,7 @@ fn seconds(run: &Run, region: &Region) -> Option<f64> {
     by(TICKS, "timer_hz").or_else(|| by(CYCLES, "core_hz"))
 }
 
-/// Events of a processor by name.
+/// A processor's events by name.
 struct Names<'a> {
     pmu: &'a Pmu,
     totals: &'a BTreeMap<&'a str, u64>,
@@ -298,7 +299,7 @@ impl Scope<String> for Names<'_> {
         if let Some(&count) = self.totals.get(event.name.as_str()) {
             return Some(count as f64);
         }
-        // A record can have one thing under several names: the first counts.
+        // If a record has several names of one event, the first applies.
         event.perf.iter().chain(&event.also).find_map(|alias| {
             let alias = plain(alias);
             let of_alias = self.totals.iter().filter(|(name, _)| plain(name) == alias);
@@ -306,14 +307,14 @@ impl Scope<String> for Names<'_> {
         })
     }
 
-    fn threads(&self, _: Over, _: &Formula) -> Option<f64> {
-        // Totals know no threads.
+    fn threads(&self, _: Reduction, _: &Formula) -> Option<f64> {
+        // Totals have no threads.
         None
     }
 }
 
-/// A name of perf without instance numbers of devices and modifiers, in lower case: `uncore_imc_3/event=0x03/` and
-/// `uncore_imc/event=0x03/` count the same on different channels.
+/// Returns perf's name in lower case, without instance numbers of devices and modifiers: `uncore_imc_3/event=0x03/` and
+/// `uncore_imc/event=0x03/` are the same event on different channels.
 fn plain(name: &str) -> String {
     let name = name.to_lowercase();
     let Some((device, rest)) = name.split_once('/') else {
@@ -398,8 +399,8 @@ mod tests {
             )
         };
         for (counts, message) in [
-            ("cycles = 'b'", "x: cycles: no event is called 'b'"),
-            ("hops = 'a'", "x: hops: no quantity has this name"),
+            ("cycles = 'b'", "x: cycles: unknown event 'b'"),
+            ("hops = 'a'", "x: hops: unknown quantity"),
             ("cycles = 'a +'", "x: cycles: something is missing at the end"),
         ] {
             assert_eq!(parse(&text(counts)).expect_err(counts), message);

@@ -1,38 +1,38 @@
-//! What kind of program it is, which decides whom to trust.
+//! Classification of programs, which decides which method to trust.
 
 use crate::methods::{METHODS, Program};
 use crate::{Counts, Quantity};
 
-/// What memory's latency is to a program.
+/// What limits a program, as far as memory latency matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It hardly goes to memory.
+    /// Data mostly in caches.
     Resident,
-    /// Memory's bandwidth is the limit.
+    /// Memory bandwidth.
     Bandwidth,
-    /// Most lines come before they are asked for.
+    /// Most lines are prefetched before they are used.
     Prefetched,
-    /// It waits for several lines at once.
+    /// Waits for several lines at once.
     Overlapped,
-    /// It waits for one line after the other.
+    /// Waits for one line after the other.
     Dependent,
-    /// Too little was counted to tell.
+    /// Not enough counts to classify it.
     Unknown,
 }
 
-/// Added time, as a share of the run time, that is as good as none when even method 0 predicts no more.
+/// Largest added time by method 0, as a fraction of the run time, that counts as negligible.
 const NOTHING: f64 = 0.02;
-/// Share of what memory, or the way to it, can deliver from which on it is the limit.
+/// Utilisation of memory, or of the path to it, from which bandwidth is the limit.
 pub(crate) const BUSY: f64 = 0.75;
-/// Share of misses that are prefetches from which on these decide.
+/// Fraction of prefetches among misses from which a program counts as prefetched.
 const MOSTLY: f64 = 0.5;
-/// Mean outstanding reads, while there are any, up to which one waits for the other.
+/// Largest mean number of outstanding reads, while there are any, at which reads count as dependent.
 const ALONE: f64 = 1.1;
-/// Share of cycles that wait for memory from which on waiting decides, whatever is prefetched besides.
+/// Fraction of cycles waiting for memory from which the wait decides, whatever is prefetched.
 const WAITING: f64 = 0.25;
 
 impl Kind {
-    /// One word for it.
+    /// Returns a word for it.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -45,7 +45,7 @@ impl Kind {
         }
     }
 
-    /// What a program is; `added` is the largest added latency that is asked about, seconds.
+    /// Classifies a program; `added` is the largest added latency, seconds.
     pub(crate) fn of(program: &Program<'_>, added: f64) -> Kind {
         let counts = program.counts;
         let misses = counts.get(Quantity::CacheMisses).or_else(|| counts.get(Quantity::Misses));
@@ -71,7 +71,7 @@ impl Kind {
         }
     }
 
-    /// The method to trust among those that can be used, and why.
+    /// Returns the method to trust among the usable ones, and why.
     pub(crate) fn trust(self, usable: &dyn Fn(&str) -> bool) -> Option<(&'static str, &'static str)> {
         let (order, why): (&[&str], _) = match self {
             Kind::Resident => (
@@ -81,25 +81,24 @@ impl Kind {
             Kind::Bandwidth => (
                 &["5", "4i", "4"],
                 "Memory's bandwidth is the limit. Latency matters only once more reads would have to be outstanding than \
-                 buffers hold, which method 5 looks at; all others predict too much.",
+                 buffers hold, which method 5 considers; all others predict too much.",
             ),
             Kind::Prefetched => (
                 &["6", "5", "4i", "4"],
                 "Most lines are prefetched. Latency matters only once prefetches no longer run far enough ahead, which \
-                 method 5 looks at, and 6 with it; all others predict too much.",
+                 methods 5 and 6 consider; all others predict too much.",
             ),
             Kind::Overlapped => (
                 &["6", "5", "4i", "4"],
-                "Several reads are outstanding while the program waits, so that methods 0 to 2 count the same time several \
-                 times.",
+                "Several reads are outstanding while the program waits, so methods 0 to 2 count the same time several times.",
             ),
             Kind::Dependent => (
                 &["2", "0", "6", "5", "1", "4"],
-                "Reads wait for each other: each that goes to what gets slower adds its whole latency, as methods 0 to 2 assume.",
+                "Reads wait for each other: each that goes to the slower memory adds its whole latency, as methods 0 to 2 assume.",
             ),
             Kind::Unknown => (
                 &["6", "5", "4i", "4"],
-                "Outstanding reads were not counted, so that it is not known whether reads overlap; methods 0 to 2 are upper \
+                "Outstanding reads were not counted, so it is not known whether reads overlap; methods 0 to 2 are upper \
                  bounds.",
             ),
         };
@@ -109,19 +108,19 @@ impl Kind {
     }
 }
 
-/// Of what memory can deliver, the share that the program takes.
+/// Returns the fraction of the memory bandwidth that the program uses.
 pub(crate) fn busy(program: &Program<'_>) -> Option<f64> {
     let details = program.system.details.as_ref()?;
     Some(details.bytes_per_second(program.counts)? / details.bandwidth)
 }
 
-/// Reads that are outstanding while the core waits for memory, prefetches among them where they are counted; of the whole time
-/// where waits are not counted.
+/// Returns the reads outstanding while the core waits for memory, including prefetches if counted; over the whole time if
+/// waits are not counted.
 fn at_once(counts: &Counts, base_ns: f64) -> Option<f64> {
     let mean = counts.each_cycle(Quantity::InFlight).or_else(|| counts.each_cycle(Quantity::Outstanding))?;
     match counts.each_cycle(Quantity::MemoryWait).filter(|&share| share > 0.0) {
         Some(share) => Some(mean / share.min(1.0)),
-        // By Little's law, the time of all reads one after the other, as a share of the run time.
+        // By Little's law: the time of all reads in sequence, relative to the run time.
         None => {
             let misses = counts.of_thread(Quantity::Misses)?;
             let alone = (misses * base_ns / 1e9 / counts.seconds).min(1.0);

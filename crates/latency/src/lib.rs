@@ -1,13 +1,13 @@
-//! What happens to a program when main memory gets slower, predicted from counts of one normal run.
+//! Predicts from the counts of one normal run how a program slows down when main memory gets slower.
 //!
-//! * [`Quantity`], [`Counts`]: what methods need to know, whatever counted it.
-//! * [`inputs`]: which events of which processors mean what (`inputs.toml`), and counts of a record by them.
-//! * [`System`]: what methods need of the machine: its latency, its buffers.
-//! * [`methods`]: the methods, one file each, and the table of them that help texts and documents derive from.
-//! * [`predict()`]: all methods at several latencies, what kind of program it is, and which method to trust.
-//! * [`check`]: predictions against simulations of slower memory, and the fit of the one method that has coefficients.
+//! * [`Quantity`], [`Counts`]: the input of the methods, whatever counted it.
+//! * [`inputs`]: the meaning of each processor's events (`inputs.toml`), and the counts of a record.
+//! * [`System`]: the machine: its latency, its buffers.
+//! * [`methods`]: the methods, one file each, and the table from which help texts and documents derive.
+//! * [`predict()`]: all methods at several latencies, the kind of program, and the method to trust.
+//! * [`check`]: predictions compared with simulations of slower memory, and the fit of method 5's coefficients.
 //!
-//! Nothing here runs anything: records come in, numbers and sentences go out.
+//! This crate runs nothing: it takes records and returns numbers and sentences.
 
 pub mod check;
 mod counts;
@@ -19,6 +19,6 @@ mod system;
 
 pub use counts::{Counts, Quantity};
 pub use kind::Kind;
-pub use methods::{Method, Program, Second};
-pub use predict::{LATENCIES, Point, Prediction, Row, Says, predict};
+pub use methods::{Method, Program, SecondRun};
+pub use predict::{LATENCIES, MethodResult, Point, Prediction, Row, predict};
 pub use system::System;

@@ -1,33 +1,33 @@
 //! All methods, at several latencies.
 
-use crate::methods::{Gives, METHODS, Method, Program};
+use crate::methods::{Calculation, METHODS, Method, Program};
 use crate::{Kind, Quantity};
 
-/// Latencies of memory that are asked about when none are given, nanoseconds: those of the published study.
+/// Default memory latencies, nanoseconds: those of the published study.
 pub const LATENCIES: [f64; 4] = [300.0, 500.0, 750.0, 1000.0];
 
-/// A latency that is asked about.
+/// A memory latency.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     /// From a load to its use, nanoseconds.
     pub latency_ns: f64,
-    /// What that is longer than on the machine; negative ones cannot be predicted.
+    /// Difference from the machine's latency; negative ones cannot be predicted.
     pub added_ns: f64,
 }
 
 impl Point {
-    /// Whether memory gets slower there, or stays as it is.
+    /// Returns whether memory gets slower or stays the same.
     #[must_use]
     pub fn is_slower(&self) -> bool {
         self.added_ns >= 0.0
     }
 
-    /// Why nothing is predicted for it; none when something is.
+    /// Returns why nothing is predicted for it; `None` if something is.
     #[must_use]
     pub fn refusal(&self) -> Option<String> {
         (!self.is_slower()).then(|| {
             format!(
-                "{} ns is faster than the memory of the machine, by {} ns: counts of a normal run tell nothing about it",
+                "{} ns is faster than the memory of the machine, by {} ns: counts of a normal run do not predict it",
                 rounded(self.latency_ns),
                 rounded(-self.added_ns)
             )
@@ -35,31 +35,31 @@ impl Point {
     }
 }
 
-/// What a method says.
+/// Result of a method.
 #[derive(Clone)]
 pub struct Row {
     /// The method.
     pub method: &'static Method,
-    /// For each point its slowdown, none where nothing is predicted; or why the method cannot be used. Of a method that gives a
-    /// number, the number.
-    pub says: Result<Says, String>,
+    /// For each point its slowdown, `None` where nothing is predicted, or the method's number; or why the method cannot be
+    /// used.
+    pub result: Result<MethodResult, String>,
 }
 
-/// What a method says when it can be used.
+/// Prediction of a usable method.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Says {
+pub enum MethodResult {
     /// Slowdowns, point by point.
     Slowdowns(Vec<Option<f64>>),
     /// A number.
     Number(f64),
 }
 
-/// What all methods say.
+/// Results of all methods.
 #[derive(Clone)]
 pub struct Prediction {
     /// The latency of the machine, nanoseconds.
     pub base_ns: f64,
-    /// What is asked about.
+    /// The latencies.
     pub points: Vec<Point>,
     /// The methods, in their order.
     pub rows: Vec<Row>,
@@ -67,21 +67,21 @@ pub struct Prediction {
     pub kind: Kind,
     /// The method to trust, and why; none when none can be used.
     pub trust: Option<(&'static Method, &'static str)>,
-    /// Mean outstanding reads of each interval, with its end in seconds; none without intervals.
+    /// Mean outstanding reads of each interval, with its end in seconds; empty without intervals.
     pub outstanding: Vec<(f64, f64)>,
 }
 
 impl Prediction {
-    /// The slowdowns that a method predicts; none when it cannot be used or predicts none.
+    /// Returns the slowdowns that a method predicts; `None` if it cannot be used or predicts none.
     #[must_use]
     pub fn slowdowns(&self, id: &str) -> Option<&[Option<f64>]> {
-        match &self.rows.iter().find(|row| row.method.id == id)?.says {
-            Ok(Says::Slowdowns(slowdowns)) => Some(slowdowns),
+        match &self.rows.iter().find(|row| row.method.id == id)?.result {
+            Ok(MethodResult::Slowdowns(slowdowns)) => Some(slowdowns),
             _ => None,
         }
     }
 
-    /// The smallest and the largest slowdown that methods predict for a point.
+    /// Returns the smallest and the largest slowdown predicted for a point.
     #[must_use]
     pub fn spread(&self, point: usize) -> Option<(f64, f64)> {
         let all = METHODS.iter().filter_map(|method| *self.slowdowns(method.id)?.get(point)?);
@@ -92,7 +92,7 @@ impl Prediction {
     }
 }
 
-/// What all methods say of a program with memory of these latencies, nanoseconds.
+/// Predicts by all methods for a program with memory of these latencies, nanoseconds.
 #[must_use]
 pub fn predict(program: &Program<'_>, latencies: &[f64]) -> Prediction {
     let base_ns = program.system.base_ns;
@@ -101,20 +101,20 @@ pub fn predict(program: &Program<'_>, latencies: &[f64]) -> Prediction {
     let rows: Vec<Row> = METHODS.iter().map(|method| row(method, program, &points)).collect();
     let most = points.iter().map(|point| point.added_ns).fold(0.0, f64::max);
     let kind = Kind::of(program, most * 1e-9);
-    let usable = |id: &str| rows.iter().any(|row| row.method.id == id && row.says.is_ok());
+    let usable = |id: &str| rows.iter().any(|row| row.method.id == id && row.result.is_ok());
     let trust = kind.trust(&usable).and_then(|(id, why)| Some((Method::with_id(id)?, why)));
     Prediction { base_ns, points, rows, kind, trust, outstanding: outstanding(program) }
 }
 
 fn row(method: &'static Method, program: &Program<'_>, points: &[Point]) -> Row {
-    let says = method.usable(program).map(|()| match method.gives {
-        Gives::Number(number) => Says::Number(number(program)),
-        Gives::Slowdown(slowdown) => {
+    let result = method.usable(program).map(|()| match method.calculation {
+        Calculation::Number(number) => MethodResult::Number(number(program)),
+        Calculation::Slowdown(slowdown) => {
             let at = |point: &Point| point.is_slower().then(|| slowdown(program, point.added_ns * 1e-9));
-            Says::Slowdowns(points.iter().map(at).collect())
+            MethodResult::Slowdowns(points.iter().map(at).collect())
         }
     });
-    Row { method, says }
+    Row { method, result }
 }
 
 fn outstanding(program: &Program<'_>) -> Vec<(f64, f64)> {
@@ -126,7 +126,7 @@ fn outstanding(program: &Program<'_>) -> Vec<(f64, f64)> {
     each.collect()
 }
 
-/// A number without needless digits.
+/// Formats a number without unnecessary digits.
 fn rounded(number: f64) -> f64 {
     (number * 10.0).round() / 10.0
 }

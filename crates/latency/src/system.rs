@@ -1,4 +1,4 @@
-//! What methods need to know of the machine.
+//! Properties of the machine that methods use.
 
 use std::collections::BTreeMap;
 
@@ -6,30 +6,31 @@ use fxscope_machine::Spec;
 
 use crate::{Counts, Quantity};
 
-/// What names of a record's constants for predictions begin with.
+/// Prefix of a record's constants for predictions.
 const PREFIX: &str = "latency.";
 
-/// A machine's memory, and what can wait for it.
+/// A machine's memory, and its buffers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct System {
-    /// From a load to the use of what it reads from memory, the mean over cores, nanoseconds.
+    /// Latency from a load to the use of data from memory, mean over cores, nanoseconds.
     pub base_ns: f64,
-    /// What of it was added to the latency of the machine as it is, nanoseconds.
+    /// Part of it that was added to the machine's own latency, nanoseconds.
     pub added_ns: f64,
-    /// What only a description of the machine tells.
+    /// Properties known from a description of the machine only.
     pub details: Option<Details>,
 }
 
-/// What a machine's description tells besides.
+/// Properties of a described machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Details {
     /// Core clock, Hz.
     pub clock_hz: f64,
-    /// From a load to the use of what it reads from a memory-side cache, the mean over cores, cycles; none where there is none.
+    /// Latency from a load to the use of data from a memory-side cache, mean over cores, cycles; `None` without such a
+    /// cache.
     pub cache_latency: Option<f64>,
-    /// Bytes a second that all of its memory can deliver to a stream of reads of one group of cores.
+    /// Bandwidth of all memory for streams of reads by one group of cores, bytes per second.
     pub bandwidth: f64,
-    /// Bytes a second that a group of cores can exchange with all other groups and their memory.
+    /// Bandwidth between a group of cores and all other groups with their memory, bytes per second.
     pub port_bandwidth: f64,
     /// Bytes of a line.
     pub line_bytes: f64,
@@ -39,18 +40,18 @@ pub struct Details {
     pub buffers: f64,
     /// L1 misses that a core can have outstanding.
     pub l1_buffers: f64,
-    /// Cycles from a load until it is known that the last-level cache has not what it reads.
+    /// Cycles from a load until a miss of the last-level cache is detected.
     pub detection: f64,
-    /// Lines that the hardware prefetches of a stream are ahead in the last-level cache.
+    /// Distance of hardware prefetches in the last-level cache, lines.
     pub distance: f64,
     /// … in L1.
     pub l1_distance: f64,
-    /// Streams that the prefetcher follows.
+    /// Streams that the prefetcher tracks.
     pub streams: f64,
 }
 
 impl Details {
-    /// What a group of cores exchanges with memory; none when it was not counted.
+    /// Returns the traffic between a group of cores and memory; `None` if it was not counted.
     pub(crate) fn bytes_per_second(&self, counts: &Counts) -> Option<f64> {
         let groups = (counts.threads / self.group_cores).ceil().max(1.0);
         Some(counts.get(Quantity::Accesses)? * self.line_bytes / counts.seconds / groups)
@@ -58,13 +59,13 @@ impl Details {
 }
 
 impl System {
-    /// A machine of which nothing but its memory's latency is known.
+    /// Returns a machine of which only the memory latency is known.
     #[must_use]
     pub fn of_latency(base_ns: f64) -> System {
         System { base_ns, added_ns: 0.0, details: None }
     }
 
-    /// What the description of a machine says.
+    /// Returns the properties of a described machine.
     #[must_use]
     pub fn of(spec: &Spec) -> System {
         let (memory, l2) = (&spec.memory, &spec.l2_timing);
@@ -91,7 +92,7 @@ impl System {
         }
     }
 
-    /// What records keep of a machine's description for [`System::recorded`], by name.
+    /// Returns the properties that records keep for [`System::recorded`], by name.
     #[must_use]
     pub fn constants(spec: &Spec) -> BTreeMap<String, f64> {
         let System { base_ns, added_ns, details } = System::of(spec);
@@ -115,7 +116,7 @@ impl System {
         constants.into_iter().map(|(name, value)| (format!("{PREFIX}{name}"), value)).collect()
     }
 
-    /// The machine that a record's constants describe; `None` for records that do not have them, as those of older versions.
+    /// Returns the machine of a record's constants; `None` for records without them, such as those of older versions.
     #[must_use]
     pub fn recorded(constants: &BTreeMap<String, f64>) -> Option<System> {
         let get = |name: &str| constants.get(&format!("{PREFIX}{name}")).copied();
@@ -138,7 +139,7 @@ impl System {
         Some(System { base_ns: get("base_ns")?, added_ns: get("added_ns")?, details: details() })
     }
 
-    /// Whether a run with memory of another node says something of slower memory.
+    /// Checks whether a run with memory of another node shows the effect of slower memory.
     ///
     /// # Errors
     /// Why it does not.
@@ -151,7 +152,7 @@ impl System {
         }
     }
 
-    /// The same with another latency.
+    /// Sets the latency.
     #[must_use]
     pub fn with_latency(mut self, base_ns: f64) -> System {
         self.base_ns = base_ns;

@@ -13,6 +13,7 @@ use crate::layer::Layer;
 use crate::pmu::Pmu;
 use crate::recipe::Pipes;
 use crate::rows::{self, Rows};
+use crate::schema::Value;
 use crate::spec::{SCHEMA, Spec};
 use crate::{layer, settings};
 
@@ -243,8 +244,9 @@ fn assemble(machine: Files, settings: &[(String, String)]) -> Result<Spec, LoadE
         }
     }
     let mut values = values.unwrap_or_else(Layer::empty);
-    values.overlay(settings);
+    values.overlay(settings.clone());
     let tables = values.tables(&root)?;
+    refuse_unused_options(&settings, &values)?;
     check(&tables).map_err(|found| LoadError::Values(placed(found, &values, &root)))?;
     let mut recipes = rows::recipes(rows.unwrap_or_default(), tables.clock.vector_bits);
     recipes.set_loads(&tables.load_store);
@@ -254,6 +256,25 @@ fn assemble(machine: Files, settings: &[(String, String)]) -> Result<Spec, LoadE
     }
     let provenance = values.provenance();
     Ok(Spec { name, path, csv_from: csv_from.unwrap_or_default(), tables, provenance, recipes, pmu })
+}
+
+/// Refuses settings of keys that are options of policies other than the selected one: they would change nothing. A file
+/// may have such keys, since a machine that extends none gives all.
+fn refuse_unused_options(settings: &Layer, values: &Layer) -> Result<(), LoadError> {
+    for (t, table) in SCHEMA.iter().enumerate() {
+        for (key, cell) in table.keys.iter().zip(&settings.cells[t]) {
+            let (Some(option), Some(cell)) = (key.option_of, cell) else { continue };
+            let selected = table.find(option.selector).and_then(|k| values.cells[t][k].as_ref());
+            let Some(Value::Text(selected)) = selected.map(|cell| &cell.value) else { continue };
+            if !option.policies.contains(&selected.as_str()) {
+                let (name, selector) = (table.name, option.selector);
+                let what = format!("{name}.{} has no effect with {name}.{selector} {selected}", key.name);
+                let advice = format!("it is an option of {}; leave it out", option.policies.join(" and "));
+                return Err(LoadError::bad(cell.place.clone(), what, advice));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The machine that `files` extend.

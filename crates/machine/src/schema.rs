@@ -73,6 +73,8 @@ pub enum Kind {
     List(usize),
     /// A row of at most so many whole numbers.
     UpTo(usize),
+    /// One of these names, as text.
+    Choice(&'static [&'static str]),
 }
 
 impl Kind {
@@ -87,6 +89,7 @@ impl Kind {
             Kind::Text => "text in quotes".to_owned(),
             Kind::List(n) => format!("{n} whole numbers in square brackets"),
             Kind::UpTo(n) => format!("at most {n} whole numbers in square brackets"),
+            Kind::Choice(names) => format!("one of {}", names.join(", ")),
         }
     }
 
@@ -99,6 +102,7 @@ impl Kind {
             (Kind::Real, Value::Real(_)) | (Kind::Switch, Value::Switch(_)) | (Kind::Text, Value::Text(_)) => {}
             (Kind::List(n), Value::List(list)) if list.len() == n => {}
             (Kind::UpTo(n), Value::List(list)) if list.len() <= n => {}
+            (Kind::Choice(names), Value::Text(text)) if names.contains(&text.as_str()) => {}
             _ => return None,
         }
         Some(value)
@@ -205,6 +209,23 @@ pub struct Key {
     /// Why nothing that is simulated depends on it, in whatever table; none for keys on which something does. See
     /// [`Table::inert`].
     pub inert: Option<&'static str>,
+    /// The policies of which it is an option; none for keys that always hold.
+    pub option_of: Option<OptionOf>,
+}
+
+/// What a key is an option of: policies that another key of its table selects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OptionOf {
+    /// The key that selects a policy.
+    pub selector: &'static str,
+    /// The policies that have this option.
+    pub policies: &'static [&'static str],
+}
+
+impl std::fmt::Display for OptionOf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.selector, self.policies.join(" or "))
+    }
 }
 
 /// A table of `machine.toml`.
@@ -246,10 +267,12 @@ pub trait TableType: Sized {
 }
 
 /// Declares a table of `machine.toml`: its fields with the values allowed and their unit. A field that has no effect on a
-/// simulation says `inert` and why.
+/// simulation says `inert` and why. A field that is an option of some policies alone says `option of`, the field that
+/// selects the policy, and their names.
 macro_rules! table {
     ($(#[$doc:meta])* $name:ident {
-        $($(#[doc = $fdoc:literal])* $field:ident: $ty:ty $(=> $rule:expr)? $(; unit $unit:literal)? $(; inert $reason:literal)?,)+
+        $($(#[doc = $fdoc:literal])* $field:ident: $ty:ty $(=> $rule:expr)? $(; unit $unit:literal)? $(; inert $reason:literal)?
+            $(; option of $selector:ident $($policy:literal)or+)?,)+
     }) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq)]
@@ -266,6 +289,10 @@ macro_rules! table {
                     rule: $crate::schema::first_rule(&[$($rule,)? $crate::schema::Rule::Any]),
                     unit: $crate::schema::first_text(&[$(Some($unit),)? None]),
                     inert: $crate::schema::first_text(&[$(Some($reason),)? None]),
+                    option_of: $crate::schema::first_option(&[$(Some($crate::schema::OptionOf {
+                        selector: stringify!($selector),
+                        policies: &[$($policy),+],
+                    }),)? None]),
                 },)+
             ];
             fn values(&self) -> Vec<$crate::schema::Value> {
@@ -293,6 +320,47 @@ pub(crate) const fn first_rule(rules: &[Rule]) -> Rule {
 pub(crate) const fn first_text(texts: &[Option<&'static str>]) -> Option<&'static str> {
     texts[0]
 }
+
+/// What a field is an option of, if it is one.
+pub(crate) const fn first_option(options: &[Option<OptionOf>]) -> Option<OptionOf> {
+    options[0]
+}
+
+/// Declares the policies among which a key selects: their names in `machine.toml`, and what they do.
+macro_rules! policies {
+    ($(#[$doc:meta])* $name:ident { $($(#[doc = $pdoc:literal])* $policy:ident = $word:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {
+            $($(#[doc = $pdoc])* $policy,)+
+        }
+
+        impl $name {
+            /// All of them.
+            pub const ALL: &'static [$name] = &[$($name::$policy),+];
+
+            /// The name in `machine.toml`.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $($name::$policy => $word,)+
+                }
+            }
+        }
+
+        impl $crate::schema::KeyType for $name {
+            const KIND: $crate::schema::Kind = $crate::schema::Kind::Choice(&[$($word),+]);
+            fn read(value: &$crate::schema::Value) -> Option<Self> {
+                let $crate::schema::Value::Text(name) = value else { return None };
+                $name::ALL.iter().copied().find(|policy| policy.name() == name)
+            }
+            fn write(&self) -> $crate::schema::Value {
+                $crate::schema::Value::Text(self.name().to_owned())
+            }
+        }
+    };
+}
+pub(crate) use policies;
 
 /// The first sentence of a key's meaning, without its full stop.
 pub(crate) fn first_sentence(doc: &str) -> &str {
@@ -366,6 +434,19 @@ mod tests {
                 let named = key.rule == Rule::Register || NAMES.contains(&key.name);
                 assert_eq!(key.unit.is_some(), number && !named, "{}.{} needs a unit", table.name, key.name);
                 assert!(key.doc.len() > 3, "{}.{} has no meaning", table.name, key.name);
+            }
+        }
+    }
+
+    #[test]
+    fn an_option_names_policies_that_a_key_of_its_table_selects() {
+        for table in SCHEMA {
+            for option in table.keys.iter().filter_map(|key| key.option_of) {
+                let selector = table.find(option.selector).expect("a key of the same table");
+                let Kind::Choice(policies) = table.keys[selector].kind else {
+                    panic!("{} selects nothing", option.selector)
+                };
+                assert!(option.policies.iter().all(|policy| policies.contains(policy)), "{option} in {}", table.name);
             }
         }
     }

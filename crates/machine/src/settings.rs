@@ -61,7 +61,7 @@ fn value(kind: Kind, text: &str) -> Option<Value> {
         Kind::Integer(_) => Value::Integer(integer(text)?),
         Kind::Real => Value::Real(text.parse().ok()?),
         Kind::Switch => Value::Switch(text.parse().ok()?),
-        Kind::Text => Value::Text(text.trim_matches('"').to_owned()),
+        Kind::Text | Kind::Choice(_) => Value::Text(text.trim_matches('"').to_owned()),
         Kind::List(_) | Kind::UpTo(_) => {
             let inner = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text);
             let numbers = inner.split(',').map(str::trim).filter(|_| !inner.trim().is_empty());

@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::evidence::{Entry, Evidence, Provenance};
 use crate::recipe::{Flow, LoadToUse, Recipe};
-use crate::schema::{Key, Rule, Table, Value, first_sentence};
+use crate::schema::{Key, Kind, Rule, Table, Value, first_sentence};
 use crate::spec::{SCHEMA, Spec};
 
 /// The machine as a `machine.toml` with every key: its meaning, unit and limits, its value, and where that comes from.
@@ -56,8 +56,13 @@ fn meaning(table: &Table, key: &Key) -> String {
     let doc = first_sentence(key.doc);
     // Some meanings name the unit themselves, as messages quote the meaning alone.
     let unit = key.unit.filter(|unit| !doc.ends_with(&format!(", {unit}"))).map(|unit| format!("in {unit}"));
-    let parts =
-        [Some(doc.to_owned()), unit, key.rule.words(), table.inert(key).map(|reason| format!("no effect: {reason}"))];
+    let allowed = match key.kind {
+        Kind::Choice(_) => Some(key.kind.expects()),
+        _ => key.rule.words(),
+    };
+    let option = key.option_of.map(|option| format!("option of {option}"));
+    let inert = table.inert(key).map(|reason| format!("no effect: {reason}"));
+    let parts = [Some(doc.to_owned()), unit, allowed, option, inert];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 

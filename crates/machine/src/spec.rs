@@ -4,6 +4,7 @@
 //! comments: cycles are core clock cycles, sizes are bytes unless a name says otherwise.
 
 mod hierarchy;
+mod policies;
 
 use crate::evidence::Provenance;
 use crate::pmu::Pmu;
@@ -15,6 +16,7 @@ pub use hierarchy::{
     Cache, Energy, HardwareBarrier, L2Hash, L2Timing, MemorySideCache, MemoryTiming, PageCosts, Pages, Prefetch, Ring,
     SectorCache, Tlb,
 };
+pub use policies::{DirectionPredictor, PrefetchPolicy, Replacement};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -122,14 +124,18 @@ table! {
         small_taken_threshold: u32 => Range(0, 1_000_000); unit "repetitions",
         /// Rounds of a loop that fits into the instruction buffer before the buffer supplies it.
         short_loop_threshold: u32 => Range(1, 1_000_000); unit "repetitions",
+        /// How the directions of conditional branches are predicted.
+        predictor: DirectionPredictor,
         /// Entries of the loop prediction table.
-        loop_entries: u32 => ENTRIES; unit "entries",
+        loop_entries: u32 => ENTRIES; unit "entries"; option of predictor "perceptron",
         /// Rounds of equal length after which the loop prediction table is believed.
-        loop_confidence: u32 => Range(1, 1_000_000); unit "repetitions",
+        loop_confidence: u32 => Range(1, 1_000_000); unit "repetitions"; option of predictor "perceptron",
         /// Rows of the branch weight table: the address of a branch selects one.
-        weight_entries: u32 => Power(1, MIB); unit "rows",
+        weight_entries: u32 => Power(1, MIB); unit "rows"; option of predictor "perceptron",
         /// Bits of a branch weight, its sign included.
-        weight_bits: u32 => Range(2, 7); unit "bits",
+        weight_bits: u32 => Range(2, 7); unit "bits"; option of predictor "perceptron",
+        /// Two-bit counters of the pattern history table.
+        pattern_entries: u32 => Power(2, MIB); unit "counters"; option of predictor "gshare",
         /// Bits of global history used.
         history_bits: u32 => Range(1, 63); unit "bits",
         /// Entries of the branch target buffer.

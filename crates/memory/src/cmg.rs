@@ -128,7 +128,7 @@ impl Cmg {
         // The part of the documented load-to-use latency outside this cache: the request, the line's way to L1 and into
         // it, and the load's second flow.
         let path = t.request + fill_cycles(spec) + spec.load_store.move_in + spec.load_store.load_integer;
-        let tags = Tags::new(sets, spec.l2_ways(number) as usize);
+        let tags = Tags::new(sets, spec.l2_ways(number) as usize).replacing(l2.replacement);
         let memory = &spec.memory;
         let slower = (memory.added_ns * spec.clock.core_hz as f64 / 1e9).round() as Cycle;
         let rate = Rate {

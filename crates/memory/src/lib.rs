@@ -3,8 +3,8 @@
 //! No data, no I/O: only who waits for what, and until when. Times are absolute cycles. A request may be made for an
 //! earlier time than the one before it, since all shared resources are calendars.
 //!
-//! * [`tags`]: tag arrays. [`pipes`]: the load/store pipes. [`tlb`], [`tables`]: translation. [`frames`]: physical
-//!   memory and page placement. [`pointer`]: tagged addresses. [`prefetch`]: the stream prefetcher. [`sectors`]: the
+//! * [`tags`]: tag arrays, with a replacement policy. [`pipes`]: the load/store pipes. [`tlb`], [`tables`]: translation. [`frames`]: physical
+//!   memory and page placement. [`pointer`]: tagged addresses. [`prefetch`]: the hardware prefetcher. [`sectors`]: the
 //!   sector cache.
 //! * [`cmg`]: L2 and memory of one CMG. [`ring`]: between CMGs. [`chip`]: what cores share, and coherence.
 //!   [`snoop_queue`]: snoops of cores that are not running. [`partition`]: a chip on several host threads.
@@ -20,6 +20,7 @@ pub mod partition;
 pub mod pipes;
 pub mod pointer;
 pub mod prefetch;
+mod replacement;
 pub mod ring;
 pub mod sectors;
 mod side_cache;

@@ -1,55 +1,51 @@
-//! The hardware prefetcher of a core: its queue in stream detect mode and in prefetch injection mode.
+//! The hardware prefetcher of a core.
 //!
-//! Stream detect: a miss on line A registers A+1 and A−1 as expected. A demand access to one of them fixes the
-//! direction and requests nothing yet. Each further one requests lines ahead: a few per hit while the distance grows to
-//! its maximum, then one (microarchitecture manual 11.5.2, figure 11-2). L1 requests start with the second hit.
-//!
-//! Injection: an access through a pointer that names injection registers prefetches at their distances: whenever it
-//! comes, or, in PFQ_ALLOCATE mode, when it comes where a miss before and the offset of the registers let it be
-//! expected (manual 11.5.3).
+//! The machine selects a policy, which decides what to prefetch. A policy is shown demand accesses: each miss of L1D, the
+//! first use of each prefetched line and, if it has an injection mode, each access through a pointer that names injection
+//! registers. It returns lines to prefetch into L1 and into L2. The hierarchy translates and requests them
+//! (`hierarchy/prefetching.rs`), and tells the policy how L2 answered. The registers by which programs control prefetching
+//! are the same for all policies ([`control`]).
 
 pub mod control;
+mod next_line;
+mod stream;
 
 use fxscope_counts::Signal;
-use fxscope_machine::spec::Prefetch as PrefetchSpec;
+use fxscope_machine::spec::{Prefetch as PrefetchSpec, PrefetchPolicy};
 
-use crate::pointer::{ADDRESS, Steering};
-use control::{Control, Injection, InjectionLevel, Parameters, Registers, Reliableness};
+use crate::pointer::Steering;
+use control::{Control, Defaults, Registers, Reliableness};
 
-#[derive(Clone, Copy, serde::Deserialize, serde::Serialize)]
-struct Stream {
-    /// The line that is expected next; while the direction is open, `next - 2` is expected, too.
-    next: u64,
-    /// +1, −1, or 0 while open.
-    step: i64,
-    /// The next line to request, into L1 and into L2. For an injected stream, `ask_l1` is the predicted address.
-    ask_l1: u64,
-    ask_l2: u64,
-    /// Hits that have requested lines.
-    hits: u32,
-    /// Consecutive L2 prefetches that found their line in L2.
-    l2_hits: u32,
-    /// The accesses that can continue it.
-    of: Of,
+/// A demand access, as a policy sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// Its virtual address.
+    pub addr: u64,
+    /// Whether L1D missed.
+    pub missed: bool,
+    /// What its pointer requests of the prefetcher.
+    pub steering: Steering,
 }
 
-/// The accesses that a queue entry is compared with.
-#[derive(Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-enum Of {
-    /// Those that name no injection registers.
-    Detected,
-    /// Those that name this pair.
-    Injected(u8),
-}
+/// What a policy does.
+trait Policy: Sized {
+    /// Whether it has an injection mode, and is shown each access through a pointer that names injection registers.
+    const INJECTION: bool;
 
-const IDLE: Stream = Stream { next: u64::MAX, step: 0, ask_l1: 0, ask_l2: 0, hits: 0, l2_hits: 0, of: Of::Detected };
+    /// The policy at the start of a program, for lines of `1 << line_shift` bytes.
+    fn new(spec: &PrefetchSpec, line_shift: u32) -> Self;
 
-impl Stream {
-    /// Whether an access to `line` continues the stream, if it is one of its accesses.
-    fn expects(&self, line: u64) -> bool {
-        let either = self.step == 0 && self.of == Of::Detected;
-        self.next == line || (either && self.next != u64::MAX && self.next.wrapping_sub(2) == line)
-    }
+    /// The prefetches that an access triggers, as far as the program's `control` allows them.
+    fn access(&mut self, access: Access, control: &Control) -> Option<Requests>;
+
+    /// A prefetch into L2 that `entry` requested hit or missed in L2.
+    fn l2_answered(&mut self, _entry: usize, _hit: bool) {}
+
+    /// A prefetch into L1 that `entry` requested missed L2.
+    fn l1_missed_l2(&mut self, _entry: usize) {}
+
+    /// A prefetch that `entry` requested missed the TLB, and was dropped with those behind it.
+    fn stop(&mut self, _entry: usize) {}
 }
 
 /// Lines to prefetch into one level.
@@ -57,7 +53,7 @@ impl Stream {
 pub struct Run {
     /// The first one.
     pub first: u64,
-    /// How many there are, in the direction of the stream.
+    /// How many there are.
     pub count: u32,
     /// Of each of them.
     pub reliableness: Reliableness,
@@ -66,7 +62,7 @@ pub struct Run {
 /// The mode of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Stream detect mode.
+    /// By what the hardware detects.
     Stream,
     /// Injection through the queue.
     Allocate,
@@ -93,48 +89,93 @@ pub struct Requests {
     pub l1: Run,
     /// For L2.
     pub l2: Run,
-    /// From one line to the next, +1 or −1.
+    /// From one line of a run to the next, +1 or −1.
     pub step: i64,
     /// The mode.
     pub mode: Mode,
-    /// The queue entry that requests, if one does.
+    /// The entry of the policy's own tables that requests, if one does: answers name it.
     pub entry: Option<usize>,
 }
 
-/// Number of remembered places of streams.
-const HINTS: usize = 64;
+/// Makes an enumeration of policies, which matches in place: the model calls no policy through a pointer.
+macro_rules! policies {
+    ($($policy:ident = $module:ident::$name:ident,)+) => {
+        /// The policy of a prefetcher.
+        #[derive(Clone, serde::Deserialize, serde::Serialize)]
+        enum Selected {
+            $($policy($module::$name),)+
+        }
 
-/// The prefetch queue of a core.
+        impl Selected {
+            fn new(spec: &PrefetchSpec, line_shift: u32) -> Selected {
+                match spec.policy {
+                    $(PrefetchPolicy::$policy => Selected::$policy($module::$name::new(spec, line_shift)),)+
+                }
+            }
+
+            #[inline(always)]
+            fn has_injection(&self) -> bool {
+                match self {
+                    $(Selected::$policy(_) => $module::$name::INJECTION,)+
+                }
+            }
+
+            #[inline(always)]
+            fn access(&mut self, access: Access, control: &Control) -> Option<Requests> {
+                match self {
+                    $(Selected::$policy(policy) => policy.access(access, control),)+
+                }
+            }
+
+            fn l2_answered(&mut self, entry: usize, hit: bool) {
+                match self {
+                    $(Selected::$policy(policy) => policy.l2_answered(entry, hit),)+
+                }
+            }
+
+            fn l1_missed_l2(&mut self, entry: usize) {
+                match self {
+                    $(Selected::$policy(policy) => policy.l1_missed_l2(entry),)+
+                }
+            }
+
+            fn stop(&mut self, entry: usize) {
+                match self {
+                    $(Selected::$policy(policy) => policy.stop(entry),)+
+                }
+            }
+        }
+    };
+}
+
+policies! {
+    Stream = stream::Stream,
+    NextLine = next_line::NextLine,
+}
+
+/// The prefetcher of a core.
 #[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Prefetcher {
-    queue: Box<[Stream]>,
-    /// Next entry to replace (FIFO).
-    fifo: usize,
-    /// For each `line % HINTS`, the entry that expected such a line last.
-    #[serde(with = "fxscope_calendar::array")]
-    hints: [u8; HINTS],
+    policy: Selected,
     control: Control,
-    line_shift: u32,
-    parameters: Parameters,
+    defaults: Defaults,
 }
 
 impl Prefetcher {
-    /// An empty queue for lines of `1 << line_shift` bytes, controlled by registers that hold zero.
+    /// A prefetcher that has seen nothing, for lines of `1 << line_shift` bytes, controlled by registers that hold zero.
     #[must_use]
     pub fn new(spec: &PrefetchSpec, line_shift: u32) -> Prefetcher {
+        let defaults = spec.into();
         Prefetcher {
-            queue: vec![IDLE; spec.queue as usize].into(),
-            fifo: 0,
-            hints: [0; HINTS],
-            control: Control::new(&Registers::default(), &spec.into()),
-            line_shift,
-            parameters: spec.into(),
+            policy: Selected::new(spec, line_shift),
+            control: Control::new(&Registers::default(), &defaults),
+            defaults,
         }
     }
 
-    /// Sets the registers. Streams continue with the new settings.
+    /// Sets the registers. The policy continues with the new settings.
     pub fn set_registers(&mut self, registers: &Registers) {
-        self.control = Control::new(registers, &self.parameters);
+        self.control = Control::new(registers, &self.defaults);
     }
 
     /// How it prefetches.
@@ -147,180 +188,29 @@ impl Prefetcher {
     #[inline(always)]
     #[must_use]
     pub fn watches(&self, steering: Steering) -> bool {
-        self.control.injection_of(steering).is_some()
+        self.control.injection_of(steering).is_some() && self.policy.has_injection()
     }
 
-    /// The entry that expects an access to `line`.
+    /// The prefetches that a demand access triggers.
     #[inline(always)]
-    fn expecting(&self, line: u64, of: Of) -> Option<usize> {
-        let hint = usize::from(self.hints[line as usize % HINTS]);
-        let hinted = &self.queue[hint];
-        if hinted.next == line && hinted.of == of {
-            return Some(hint);
-        }
-        self.queue.iter().position(|s| s.of == of && s.expects(line))
+    pub fn access(&mut self, access: Access) -> Option<Requests> {
+        self.policy.access(access, &self.control)
     }
 
-    /// The prefetches that a demand access to `addr` triggers, which `missed` L1 or hit. A miss that no entry expects
-    /// may start a stream.
-    #[inline(always)]
-    pub fn access(&mut self, addr: u64, missed: bool, steering: Steering) -> Option<Requests> {
-        let line = addr >> self.line_shift;
-        match self.control.injection_of(steering) {
-            Some(n) => self.inject(addr, missed, n),
-            None => {
-                let lines = self.control.stream_lines(steering);
-                if lines == (0, 0) {
-                    return None;
-                }
-                match self.expecting(line, Of::Detected) {
-                    Some(entry) if self.queue[entry].step == 0 => {
-                        self.direct(entry, line);
-                        None
-                    }
-                    Some(entry) => Some(self.follow(entry, line, lines)),
-                    None => {
-                        if missed {
-                            self.detect(line);
-                        }
-                        None
-                    }
-                }
-            }
-        }
-    }
-
-    /// Stream detect mode: an access to `line`, one of the two that `entry` expects, fixes the direction.
-    fn direct(&mut self, entry: usize, line: u64) {
-        let s = &mut self.queue[entry];
-        s.step = if s.next == line { 1 } else { -1 };
-        s.next = line.wrapping_add_signed(s.step);
-        s.ask_l2 = s.next.wrapping_add_signed(s.step);
-        s.ask_l1 = s.ask_l2;
-        self.hints[s.next as usize % HINTS] = entry as u8;
-    }
-
-    /// Stream detect mode: an access to `line`, which `entry`, whose direction is known, expects.
-    #[inline(always)]
-    fn follow(&mut self, entry: usize, line: u64, (l1_lines, l2_lines): (u32, u32)) -> Requests {
-        let s = &mut self.queue[entry];
-        s.hits += 1;
-        s.next = line.wrapping_add_signed(s.step);
-        let (step, ramp) = (s.step, self.parameters.ramp_lines);
-        let adapted = self.parameters.l2_stop_hits > 0 && s.l2_hits >= self.parameters.l2_stop_hits;
-        let none = (line, 0);
-        let l2 = if l2_lines > 0 && !adapted { run(&mut s.ask_l2, line, step, ramp, l2_lines) } else { none };
-        let l1 = if l1_lines > 0 && s.hits > 1 { run(&mut s.ask_l1, line, step, ramp, l1_lines) } else { none };
-        self.hints[s.next as usize % HINTS] = entry as u8;
-        let of = |(first, count), reliableness| Run { first, count, reliableness };
-        Requests {
-            l1: of(l1, self.control.l1.reliableness),
-            l2: of(l2, self.control.l2.reliableness),
-            step,
-            mode: Mode::Stream,
-            entry: Some(entry),
-        }
-    }
-
-    /// Injection mode, by register pair `n`.
-    #[inline(never)]
-    fn inject(&mut self, addr: u64, missed: bool, n: usize) -> Option<Requests> {
-        let injection = self.control.injection[n];
-        if !injection.valid {
-            return None;
-        }
-        let (mode, entry) = if injection.allocate {
-            (Mode::Allocate, Some(self.predicted(addr, missed, n, &injection)?))
-        } else {
-            (Mode::NoAllocate, None)
-        };
-        let run = |level: InjectionLevel, wanted: bool| Run {
-            first: self.line(addr, level.distance),
-            count: u32::from(wanted && level.distance != 0),
-            reliableness: level.reliableness,
-        };
-        let adapted = entry.is_some_and(|entry| self.adapted(entry));
-        let (l1, l2) = (run(injection.l1, true), run(injection.l2, !adapted));
-        Some(Requests { l1, l2, step: 1, mode, entry })
-    }
-
-    /// The entry that predicted an access to `addr` through register pair `n`; it predicts the next one now. Without
-    /// such an entry, a miss allocates one.
-    fn predicted(&mut self, addr: u64, missed: bool, n: usize, injection: &Injection) -> Option<usize> {
-        let of = Of::Injected(n as u8);
-        if let Some(entry) = self.expecting(addr >> self.line_shift, of) {
-            self.predict(entry, self.queue[entry].ask_l1, injection);
-            return Some(entry);
-        }
-        if missed {
-            let entry = self.allocate(Stream { of, ..IDLE });
-            self.predict(entry, addr, injection);
-        }
-        None
-    }
-
-    /// The entry of an injected stream predicts the address one offset after `from`.
-    fn predict(&mut self, entry: usize, from: u64, injection: &Injection) {
-        let s = &mut self.queue[entry];
-        s.ask_l1 = from.wrapping_add_signed(injection.offset) & ADDRESS;
-        s.next = s.ask_l1 >> self.line_shift;
-        self.hints[s.next as usize % HINTS] = entry as u8;
-    }
-
-    /// The line at a distance from `addr`.
-    fn line(&self, addr: u64, distance: i64) -> u64 {
-        (addr.wrapping_add_signed(distance) & ADDRESS) >> self.line_shift
-    }
-
-    /// Whether an entry has stopped requesting lines into L2.
-    fn adapted(&self, entry: usize) -> bool {
-        self.parameters.l2_stop_hits > 0 && self.queue[entry].l2_hits >= self.parameters.l2_stop_hits
-    }
-
-    /// Stream detect mode: a miss on `line`, which no entry expects, starts a stream unless one leads there already.
-    fn detect(&mut self, line: u64) {
-        let leads_there = |s: &Stream| s.of == Of::Detected && s.next == line + 1 && s.step >= 0;
-        if !self.queue.iter().any(leads_there) {
-            let entry = self.allocate(Stream { next: line + 1, ..IDLE });
-            self.hints[(line + 1) as usize % HINTS] = entry as u8;
-        }
-    }
-
-    /// A new stream takes the place of the oldest one.
-    fn allocate(&mut self, stream: Stream) -> usize {
-        let entry = self.fifo;
-        self.queue[entry] = stream;
-        self.fifo = (entry + 1) % self.queue.len();
-        entry
-    }
-
-    /// An L2 prefetch of a stream hit or missed in L2. After enough consecutive hits the stream requests no more lines
-    /// into L2 (manual 11.5.4).
+    /// A prefetch into L2 that `entry` requested hit or missed in L2.
     pub fn l2_answered(&mut self, entry: usize, hit: bool) {
-        let s = &mut self.queue[entry];
-        s.l2_hits = if hit { s.l2_hits.saturating_add(1) } else { 0 };
+        self.policy.l2_answered(entry, hit);
     }
 
-    /// An L1 prefetch of a stream missed L2: the stream requests lines into L2 again.
+    /// A prefetch into L1 that `entry` requested missed L2.
     pub fn l1_missed_l2(&mut self, entry: usize) {
-        self.queue[entry].l2_hits = 0;
+        self.policy.l1_missed_l2(entry);
     }
 
-    /// Stops a stream: its prefetch missed the TLB (manual 11.3).
+    /// A prefetch that `entry` requested missed the TLB, and was dropped with those behind it.
     pub fn stop(&mut self, entry: usize) {
-        self.queue[entry] = IDLE;
+        self.policy.stop(entry);
     }
-}
-
-/// The lines to request on a hit at `line`: from `ask`, at most `ramp`, none farther than `reach` lines.
-fn run(ask: &mut u64, line: u64, step: i64, ramp: u32, reach: u32) -> (u64, u32) {
-    // A stream that the accesses have overtaken restarts at the access.
-    let ahead = ask.wrapping_sub(line) as i64 * step;
-    let first = if ahead < 0 { line } else { *ask };
-    let room = i64::from(reach) - ahead.max(0) + 1;
-    let count = room.clamp(0, i64::from(ramp));
-    *ask = first.wrapping_add_signed(step * count);
-    (first, count as u32)
 }
 
 #[cfg(test)]

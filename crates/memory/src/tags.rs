@@ -1,9 +1,10 @@
-//! A set-associative tag array with LRU replacement.
+//! A set-associative tag array.
 
 use fxscope_calendar::Cycle;
 use fxscope_hint::fetch_early;
-use fxscope_machine::spec;
+use fxscope_machine::spec::{self, Replacement};
 
+use crate::replacement::Selected;
 use crate::sectors::{Joins, Limits, SECTORS, Sector};
 
 /// The state of a line in a cache: when its data arrives, and flags above that time. One word, since the states of a
@@ -136,7 +137,7 @@ impl Place {
     }
 }
 
-/// Most ways of a set: their order of use is kept in four bits each in one word.
+/// Most ways of a set: what the replacement policy knows of them is one word.
 const MAX_WAYS: usize = spec::MAX_WAYS as usize;
 
 /// The summary of a set: all that a search usually reads, except one full tag.
@@ -144,58 +145,11 @@ const MAX_WAYS: usize = spec::MAX_WAYS as usize;
 struct Set {
     /// A byte of the hash of each line.
     hashes: [u8; MAX_WAYS],
-    /// Ways by recency of use, the most recent in the lowest four bits.
-    order: u64,
+    /// What the replacement policy knows of the set.
+    word: u64,
 }
 
-/// The initial order of use: way 0 is the most recent.
-const FIRST_ORDER: u64 = 0xfedc_ba98_7654_3210;
-
 impl Set {
-    /// `way` becomes the most recently used.
-    #[inline(always)]
-    fn touch(&mut self, way: usize) {
-        let way = way as u64;
-        if self.order & 15 != way {
-            self.bring_forward(self.place_of(way));
-        }
-    }
-
-    /// The way at `place` in the order becomes the most recently used.
-    #[inline(always)]
-    fn bring_forward(&mut self, place: u32) {
-        let at = 4 * place;
-        // That way and the more recent ones.
-        let changed = (16_u64 << at).wrapping_sub(1);
-        let order = self.order << 4 | self.order >> at & 15;
-        self.order ^= (self.order ^ order) & changed;
-    }
-
-    /// `way` becomes the first of `ways` to be replaced.
-    fn make_last(&mut self, way: usize, ways: usize) {
-        let at = 4 * self.place_of(way as u64);
-        let end = 4 * (ways as u32 - 1);
-        let younger = self.order & ((1 << at) - 1);
-        let older = self.order >> 4 & ((1 << end) - 1) & !((1 << at) - 1);
-        let beyond = self.order & (!0 << 4 << end);
-        self.order = beyond | (way as u64) << end | older | younger;
-    }
-
-    /// The number of ways that were used more recently than `way`.
-    #[inline(always)]
-    fn place_of(&self, way: u64) -> u32 {
-        const EACH: u64 = 0x1111_1111_1111_1111;
-        let differs = self.order ^ (way * EACH);
-        // The lowest four bits that are zero; a borrow reaches only places above.
-        (differs.wrapping_sub(EACH) & !differs & (EACH << 3)).trailing_zeros() / 4
-    }
-
-    /// The way at `place` in the order of use.
-    #[inline(always)]
-    fn way_at(&self, place: u32) -> usize {
-        (self.order >> (4 * place) & 15) as usize
-    }
-
     /// Ways whose lines have this hash, and rarely one too many: bit 7 of byte `b` for way `b`, bit 3 for way `b + 8`.
     #[inline(always)]
     fn with_hash(&self, hash: u64) -> u64 {
@@ -218,6 +172,7 @@ pub struct Tags<const RECENT: usize = 256> {
     way_bits: u32,
     sets: Box<[Set]>,
     places: Box<[Place]>,
+    replacement: Selected,
     /// Sector limits, if any can be reached.
     limits: Option<Limits>,
     /// Slots of lines that were found lately, by a hash of the line number: the slot in the bits of `place_mask`, more
@@ -274,7 +229,7 @@ fn hash(line: u64) -> u64 {
 }
 
 impl<const RECENT: usize> Tags<RECENT> {
-    /// An empty array of `sets` sets of `ways` lines.
+    /// An empty array of `sets` sets of `ways` lines, with LRU replacement.
     ///
     /// # Panics
     /// With more than [`spec::MAX_WAYS`] ways: machine descriptions are checked for it.
@@ -286,12 +241,24 @@ impl<const RECENT: usize> Tags<RECENT> {
         Tags {
             ways,
             way_bits,
-            sets: vec![Set { hashes: [0; MAX_WAYS], order: FIRST_ORDER }; sets].into(),
+            sets: vec![Set { hashes: [0; MAX_WAYS], word: 0 }; sets].into(),
             places: vec![Place { tag: EMPTY, line: Line::default() }; places].into(),
+            replacement: Selected::Lru,
             limits: None,
             recent: [0; RECENT],
             place_mask: (places.next_power_of_two() - 1) as u32,
         }
+        .replacing(Replacement::Lru)
+    }
+
+    /// The same empty array with another replacement policy.
+    #[must_use]
+    pub fn replacing(mut self, replacement: Replacement) -> Tags<RECENT> {
+        self.replacement = replacement.into();
+        for (number, set) in self.sets.iter_mut().enumerate() {
+            set.word = self.replacement.empty(number);
+        }
+        self
     }
 
     /// Sets the sector limits for replacement. Lines stay where they are.
@@ -373,7 +340,7 @@ impl<const RECENT: usize> Tags<RECENT> {
     #[inline(always)]
     #[must_use]
     pub fn last(&self, set: usize) -> Slot {
-        Slot((set << self.way_bits) + self.sets[set].way_at(self.ways as u32 - 1))
+        Slot((set << self.way_bits) + self.replacement.first(self.sets[set].word, self.ways))
     }
 
     /// [`Tags::find_again`] will look for `line` at `slot` first.
@@ -411,7 +378,8 @@ impl<const RECENT: usize> Tags<RECENT> {
     /// Marks a line as just used.
     #[inline(always)]
     pub fn touch(&mut self, slot: Slot) {
-        self.sets[slot.0 >> self.way_bits].touch(slot.0 & ((1 << self.way_bits) - 1));
+        let way = slot.0 & ((1 << self.way_bits) - 1);
+        self.replacement.used(&mut self.sets[slot.0 >> self.way_bits].word, way);
     }
 
     /// The state of a line.
@@ -426,24 +394,22 @@ impl<const RECENT: usize> Tags<RECENT> {
         &mut self.places[slot.0].line
     }
 
-    /// Inserts `line` into `set`, in an empty slot or in place of the least recently used line that has arrived by
-    /// `now`; with sector limits, of the sector that must give up a line.
+    /// Inserts `line` into `set`, in an empty slot or in place of the line that the replacement policy chooses of those
+    /// that have arrived by `now`; with sector limits, of the sector that must give up a line.
     #[inline(always)]
     pub fn insert(&mut self, set: usize, line: u64, state: Line, now: Cycle) -> (Slot, Option<Victim>) {
         let base = set << self.way_bits;
-        let mut ways = &mut self.sets[set];
-        let mut age = self.ways as u32 - 1;
-        let mut way = ways.way_at(age);
-        if self.limits.is_some() || !self.places[base + way].has_arrived(now) {
-            age = self.victim(set, state.sector(), now);
-            ways = &mut self.sets[set];
-            way = ways.way_at(age);
+        let mut way = self.replacement.first(self.sets[set].word, self.ways);
+        let any = self.limits.is_none() && self.replacement.fills_empty_ways_first();
+        if !any || !self.places[base + way].has_arrived(now) {
+            way = self.victim(set, state.sector(), now);
         }
         let place = base + way;
         let old = std::mem::replace(&mut self.places[place], Place { tag: line, line: state });
         let victim = (old.tag != EMPTY).then_some(Victim { line: old.tag, state: old.line });
+        let ways = &mut self.sets[set];
         ways.hashes[way] = hash(line) as u8;
-        ways.bring_forward(age);
+        self.replacement.filled(&mut ways.word, way);
         (Slot(place), victim)
     }
 
@@ -458,47 +424,45 @@ impl<const RECENT: usize> Tags<RECENT> {
         last
     }
 
-    /// The place in the order of use of the way to be replaced. Lines in flight are replaced only when all are: their
-    /// fill is under way.
+    /// The way to be replaced. Empty ways come first. Without any, and with sector limits, a sector that must give up a line
+    /// does. Lines in flight are replaced only when all candidates are: their fill is under way.
     #[cold]
     #[inline(never)]
-    fn victim(&self, set: usize, sector: Sector, now: Cycle) -> u32 {
-        if let Some(limits) = self.limits {
-            return self.victim_within(limits, set, sector, now);
-        }
-        let base = set << self.way_bits;
-        let last = self.ways as u32 - 1;
-        let arrived = |&age: &u32| self.places[base + self.sets[set].way_at(age)].has_arrived(now);
-        (0..=last).rev().find(arrived).unwrap_or(last)
-    }
-
-    /// The same for a line of `sector`. The least recently used line of the sectors that must give one up is replaced,
-    /// and a line in flight only when all of them are.
-    fn victim_within(&self, limits: Limits, set: usize, sector: Sector, now: Cycle) -> u32 {
-        let last = self.ways as u32 - 1;
+    fn victim(&self, set: usize, sector: Sector, now: Cycle) -> usize {
         let places = &self.places[set << self.way_bits..][..self.ways];
-        let mut held = [0; SECTORS];
-        for place in places.iter().filter(|place| place.tag != EMPTY) {
-            held[usize::from(place.line.sector())] += 1;
+        let word = self.sets[set].word;
+        let empty = ways_where(places, |place| place.tag == EMPTY);
+        if empty != 0 {
+            return self.replacement.victim(word, empty);
         }
-        if held.iter().sum::<u8>() < self.ways as u8 {
-            return last;
-        }
-        let giving = limits.giving(held, sector);
-        let line = |age: u32| places[self.sets[set].way_at(age)].line;
-        let mut candidates = (0..=last).rev().filter(|&age| giving >> line(age).sector() & 1 == 1);
-        let oldest = candidates.next().expect("a sector that must give up a line has one");
-        let arrived = |&age: &u32| line(age).ready() <= now;
-        if arrived(&oldest) { oldest } else { candidates.find(arrived).unwrap_or(oldest) }
+        let sectors = self.limits.map_or(u8::MAX, |limits| limits.giving(lines_of_sectors(places), sector));
+        let giving = ways_where(places, |place| sectors >> place.line.sector() & 1 == 1);
+        let arrived = giving & ways_where(places, |place| place.line.ready() <= now);
+        self.replacement.victim(word, if arrived == 0 { giving } else { arrived })
     }
 
     /// Removes a line. Returns its state.
     pub fn remove(&mut self, set: usize, line: u64) -> Option<Line> {
         let slot = self.find(set, line)?;
         self.places[slot.0].tag = EMPTY;
-        self.sets[set].make_last(slot.0 & ((1 << self.way_bits) - 1), self.ways);
+        let way = slot.0 & ((1 << self.way_bits) - 1);
+        self.replacement.removed(&mut self.sets[set].word, way, self.ways);
         Some(self.places[slot.0].line)
     }
+}
+
+/// The ways whose places are such, a bit for each.
+fn ways_where(places: &[Place], such: impl Fn(&Place) -> bool) -> u32 {
+    places.iter().enumerate().fold(0, |ways, (way, place)| ways | u32::from(such(place)) << way)
+}
+
+/// The number of lines of each sector in a full set.
+fn lines_of_sectors(places: &[Place]) -> [u8; SECTORS] {
+    let mut held = [0; SECTORS];
+    for place in places {
+        held[usize::from(place.line.sector())] += 1;
+    }
+    held
 }
 
 #[cfg(test)]

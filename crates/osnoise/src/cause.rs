@@ -5,7 +5,7 @@ mod recognise;
 mod text;
 mod tracer;
 
-pub use join::{Naming, name};
+pub use join::{EventContext, name};
 pub use recognise::{Recognised, recognise};
 pub use text::{Parser, Start, ThreadKind};
 pub use tracer::{Tracer, events, osnoise_settings, plain_settings, start};
@@ -36,7 +36,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// End time, ns.
+    /// Returns the end time, ns.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.start.saturating_add(self.length)

@@ -25,7 +25,7 @@ impl Clock for Monotonic {
     }
 }
 
-/// `CLOCK_MONOTONIC`, ns.
+/// Returns `CLOCK_MONOTONIC`, ns.
 #[must_use]
 pub fn monotonic() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
@@ -98,7 +98,7 @@ pub enum Error {
     /// It stands still or goes back.
     #[error(
         "the processor's counter went from {0} to {1} in a tenth of a second: it cannot be used here; \
-         --clock system reads the system's clock in its place"
+         --clock system reads the system's clock instead"
     )]
     Stuck(u64, u64),
 }
@@ -106,7 +106,7 @@ pub enum Error {
 /// Measures a clock's rate.
 ///
 /// # Errors
-/// When it does not advance.
+/// If it does not advance.
 pub fn calibrate(clock: &mut impl Clock) -> Result<Timebase, Error> {
     let (ticks, begin) = pair(clock);
     let started = Instant::now();
@@ -120,7 +120,7 @@ pub fn calibrate(clock: &mut impl Clock) -> Result<Timebase, Error> {
     Ok(Timebase { rate: (later - ticks) as f64 / (end - begin) as f64, ticks: later, monotonic: end })
 }
 
-/// Cost of reading a clock: the lowest mean over batches of reads, ticks.
+/// Returns the cost of reading a clock: the lowest mean over batches of reads, ticks.
 pub fn read_cost(clock: &mut impl Clock) -> f64 {
     const BATCH: u32 = 1000;
     let batch = || {

@@ -89,7 +89,7 @@ type ByCore = BTreeMap<u32, Vec<(u64, u64)>>;
 /// Fits a model to a trace.
 ///
 /// # Errors
-/// When the trace cannot be read or has no detours.
+/// If the trace cannot be read or has no detours.
 pub fn fit<R: Read>(mut trace: Reader<R>) -> Result<Model, Failure> {
     let Gathered { mut streams, mut notes, duration, cores } = gather(&mut trace)?;
     let detours = |stream: &ByCore| stream.values().map(Vec::len).sum::<usize>();

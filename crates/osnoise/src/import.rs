@@ -107,7 +107,7 @@ impl Imported {
     /// Writes the data as a trace.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn write<W: Write>(&self, out: W) -> io::Result<W> {
         let core = |core: &CoreSummary| CoreHeader { core: core.core, minimum: core.minimum };
         let header = Header {

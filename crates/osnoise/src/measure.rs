@@ -88,7 +88,7 @@ pub enum Error {
 
 /// Observes and controls a running measurement.
 #[derive(Clone, Copy)]
-pub struct Watch<'a> {
+pub struct Control<'a> {
     /// Ends the measurement early when set.
     pub stop: &'a AtomicBool,
     /// Called with the elapsed time in ns whenever the trace is written. The call's time counts as the measurement's
@@ -96,11 +96,11 @@ pub struct Watch<'a> {
     pub progress: &'a dyn Fn(u64),
 }
 
-impl<'a> Watch<'a> {
-    /// Only allows ending the measurement early.
+impl<'a> Control<'a> {
+    /// Returns a control that only allows ending the measurement early.
     #[must_use]
-    pub fn until(stop: &'a AtomicBool) -> Watch<'a> {
-        Watch { stop, progress: &|_| {} }
+    pub fn until(stop: &'a AtomicBool) -> Control<'a> {
+        Control { stop, progress: &|_| {} }
     }
 }
 
@@ -110,21 +110,22 @@ const RING: usize = 1 << 16;
 /// Measures, writing the trace to `out` on the way.
 ///
 /// # Errors
-/// When nothing can be measured, or the trace cannot be written.
-pub fn run(plan: &Plan, out: impl Write, watch: Watch<'_>) -> Result<Summary, Error> {
+/// If nothing can be measured, or the trace cannot be written.
+pub fn run(plan: &Plan, out: impl Write, control: Control<'_>) -> Result<Summary, Error> {
     let host = Host::read(Path::new("/"));
     let counter_usable = host.invariant_tsc != Some(false);
     if plan.system_clock || !counter_usable {
-        with_clock(plan, &host, Monotonic, "CLOCK_MONOTONIC", out, watch)
+        with_clock(plan, &host, Monotonic, "CLOCK_MONOTONIC", out, control)
     } else {
-        with_clock(plan, &host, Counter, Counter::NAME, out, watch)
+        with_clock(plan, &host, Counter, Counter::NAME, out, control)
     }
 }
 
-/// The cores to measure, in order: `wanted` cores that are `allowed` or isolated, or by default all allowed ones.
+/// Returns the cores to measure, in order: `wanted` cores that are `allowed` or isolated, or by default all allowed
+/// ones.
 ///
 /// # Errors
-/// When a wanted core does not exist, is offline, or may not be used by this process.
+/// If a wanted core does not exist, is offline, or may not be used by this process.
 pub fn cores(wanted: &[u32], allowed: &[u32], host: &Host) -> Result<Vec<u32>, Error> {
     if wanted.is_empty() {
         return Ok(allowed.to_vec());
@@ -151,7 +152,7 @@ fn with_clock<C: Clock + Copy + Send + Sync>(
     mut clock: C,
     clock_name: &str,
     out: impl Write,
-    watch: Watch<'_>,
+    control: Control<'_>,
 ) -> Result<Summary, Error> {
     let allowed = allowed()?;
     let cores = cores(&plan.cores, &allowed, host)?;
@@ -165,7 +166,7 @@ fn with_clock<C: Clock + Copy + Send + Sync>(
         base,
         clock,
         barrier: Barrier::new(cores.len() as u32),
-        stop: watch.stop,
+        stop: control.stop,
         go: &AtomicU64::new(0),
     };
     let rings: Vec<Ring> = cores.iter().map(|_| Ring::new(RING)).collect();
@@ -202,10 +203,11 @@ fn with_clock<C: Clock + Copy + Send + Sync>(
         let writer = Writer::new(out, &header).map_err(|e| abandon(e.into()))?;
         setting.go.store(begin, Ordering::Release);
         let rings: Vec<(u32, &Ring)> = cores.iter().copied().zip(&rings).collect();
-        let waiting = writer::Waiting { rings, spare: &spare, start: header.monotonic_start, progress: watch.progress };
+        let waiting =
+            writer::Sources { rings, spare: &spare, start: header.monotonic_start, progress: control.progress };
         let running = || measuring.iter().any(|thread| !thread.is_finished());
         let drained = waiting.drain(writer, &mut clock, base, running).inspect_err(|_| {
-            watch.stop.store(true, Ordering::Relaxed);
+            control.stop.store(true, Ordering::Relaxed);
         });
         // The writer thread has moved itself to cores that are not measured.
         let _ = pin(&allowed);

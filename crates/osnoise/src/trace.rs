@@ -23,7 +23,7 @@ pub const MAGIC: [u8; 7] = *b"fxnoise";
 /// Format version that is written.
 pub const VERSION: u8 = 1;
 
-/// Whether a file is, or is meant to be, a trace: from its first bytes or its extension.
+/// Returns whether a file is, or is meant to be, a trace: from its first bytes or its extension.
 #[must_use]
 pub fn is_trace(path: &Path) -> bool {
     let begin = || -> std::io::Result<_> {
@@ -45,7 +45,7 @@ pub struct Detour {
 }
 
 impl Detour {
-    /// End, ns.
+    /// Returns the end, ns.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.start.saturating_add(self.length)
@@ -106,7 +106,7 @@ impl Kind {
         Kind::Own,
     ];
 
-    /// Display name.
+    /// Returns the display name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -125,19 +125,19 @@ impl Kind {
 }
 
 impl Cause {
-    /// The unknown cause.
+    /// Returns the unknown cause.
     #[must_use]
     pub fn unknown() -> Cause {
         Cause { kind: Kind::Unknown, name: String::new() }
     }
 
-    /// A cause of a kind.
+    /// Creates a cause of a kind.
     #[must_use]
     pub fn new(kind: Kind, name: impl Into<String>) -> Cause {
         Cause { kind, name: name.into() }
     }
 
-    /// Kind and name for display.
+    /// Returns the kind and name for display.
     #[must_use]
     pub fn label(&self) -> String {
         if self.name.is_empty() { self.kind.name().to_owned() } else { format!("{} {}", self.kind.name(), self.name) }
@@ -163,7 +163,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// Display name.
+    /// Returns the display name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -217,8 +217,8 @@ pub struct Header {
 }
 
 impl Header {
-    /// Whether a cause is not noise of the host but a consequence of measuring it: the measurement's own work, or the
-    /// kernel's real-time limit, which does not apply to other programs.
+    /// Returns whether a cause is not noise of the host but a consequence of measuring it: the measurement's own work,
+    /// or the kernel's real-time limit, which does not apply to other programs.
     #[must_use]
     pub fn comes_from_measuring(&self, cause: &Cause) -> bool {
         cause.kind == Kind::Own || cause.kind == Kind::Throttling && self.priority.is_some()
@@ -297,7 +297,7 @@ pub struct Counted {
 /// Bins per octave in histograms of times.
 pub const BINS_PER_OCTAVE: u32 = 4;
 
-/// The bin of a time in ns: the largest i with 2^(i/4) ≤ time; 0 below a nanosecond.
+/// Returns the bin of a time in ns: the largest i with 2^(i/4) ≤ time; 0 below a nanosecond.
 #[must_use]
 pub fn bin(time: u64) -> usize {
     let Some(octave) = time.checked_ilog2() else { return 0 };
@@ -308,7 +308,7 @@ pub fn bin(time: u64) -> usize {
     octave as usize * BINS_PER_OCTAVE as usize + quarter
 }
 
-/// Start of a bin, ns.
+/// Returns the start of a bin, ns.
 #[must_use]
 pub fn bin_begin(bin: usize) -> f64 {
     f64::exp2(bin as f64 / f64::from(BINS_PER_OCTAVE))

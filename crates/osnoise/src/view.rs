@@ -35,11 +35,11 @@ pub struct View {
     /// Duration of the trace, ns; up to the end of the last detour if nothing else is known.
     pub duration: u64,
     /// Totals over all cores.
-    pub all: Part,
+    pub all: Totals,
     /// Totals by core.
-    pub cores: BTreeMap<u32, Part>,
+    pub cores: BTreeMap<u32, Totals>,
     /// Totals by cause, by descending time.
-    pub causes: Vec<(Cause, Part)>,
+    pub causes: Vec<(Cause, Totals)>,
     /// Detours by length, in the bins of [`bin`].
     pub histogram: Vec<u64>,
     /// The same for each cause, in the order of `causes`.
@@ -56,7 +56,7 @@ pub struct View {
 
 /// Totals of the detours of a core or a cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Part {
+pub struct Totals {
     /// Number of detours.
     pub detours: u64,
     /// Total length, ns.
@@ -65,21 +65,21 @@ pub struct Part {
     pub longest: u64,
 }
 
-impl Part {
+impl Totals {
     fn add(&mut self, length: u64) {
         self.detours += 1;
         self.time += length;
         self.longest = self.longest.max(length);
     }
 
-    /// The sum of both.
+    /// Returns the sum of both.
     #[must_use]
-    pub fn with(self, other: &Part) -> Part {
+    pub fn with(self, other: &Totals) -> Totals {
         let longest = self.longest.max(other.longest);
-        Part { detours: self.detours + other.detours, time: self.time + other.time, longest }
+        Totals { detours: self.detours + other.detours, time: self.time + other.time, longest }
     }
 
-    /// Share of the time of `cores` cores.
+    /// Returns the share of the time of `cores` cores.
     #[must_use]
     pub fn share(&self, duration: u64, cores: usize) -> f64 {
         let whole = duration as f64 * cores as f64;
@@ -93,7 +93,7 @@ impl Part {
         if whole > 0.0 { self.detours as f64 / whole } else { 0.0 }
     }
 
-    /// Mean length, ns.
+    /// Returns the mean length, ns.
     #[must_use]
     pub fn mean(&self) -> f64 {
         if self.detours > 0 { self.time as f64 / self.detours as f64 } else { 0.0 }
@@ -103,7 +103,7 @@ impl Part {
 /// Summarises a trace.
 ///
 /// # Errors
-/// When it cannot be read. A damaged or truncated trace is summarised as far as it goes.
+/// If it cannot be read. A damaged or truncated trace is summarised as far as it goes.
 pub fn summarise<R: Read>(mut trace: Reader<R>) -> Result<View, Error> {
     let mut found = Found::default();
     let (summary, damage) = loop {
@@ -121,9 +121,9 @@ pub fn summarise<R: Read>(mut trace: Reader<R>) -> Result<View, Error> {
 
 #[derive(Default)]
 struct Found {
-    all: Part,
-    cores: BTreeMap<u32, Part>,
-    causes: BTreeMap<u32, (Part, Vec<u64>)>,
+    all: Totals,
+    cores: BTreeMap<u32, Totals>,
+    causes: BTreeMap<u32, (Totals, Vec<u64>)>,
     end: u64,
     time_line: Series<SLICES>,
     series: BTreeMap<u32, Series<SAMPLES>>,
@@ -167,7 +167,7 @@ impl Found {
         }
         let cause = |number: u32| trace.causes().get(number as usize).cloned().unwrap_or_else(Cause::unknown);
         let named = |(n, (part, counts))| ((cause(n), part), counts);
-        let mut causes: Vec<((Cause, Part), Vec<u64>)> = self.causes.into_iter().map(named).collect();
+        let mut causes: Vec<((Cause, Totals), Vec<u64>)> = self.causes.into_iter().map(named).collect();
         causes.sort_by(|a, b| (b.0.1.time, &a.0.0).cmp(&(a.0.1.time, &b.0.0)));
         let (causes, by_cause) = causes.into_iter().unzip();
         let mut periods = Vec::new();
@@ -198,7 +198,7 @@ impl Found {
 }
 
 /// Adds the totals of imported traces that have no individual detours.
-fn sums(summary: &Summary, all: &mut Part, cores: &mut BTreeMap<u32, Part>, histogram: &mut Vec<u64>) {
+fn sums(summary: &Summary, all: &mut Totals, cores: &mut BTreeMap<u32, Totals>, histogram: &mut Vec<u64>) {
     for core in &summary.cores {
         let part = cores.entry(core.core).or_default();
         part.detours = core.histogram.iter().sum();

@@ -1,22 +1,26 @@
 //! Branch prediction (manual 3.2 and 3.3): all predictors.
 //!
+//! The machine selects the policy that predicts the directions of conditional branches. It is shown each conditional branch
+//! when it executes, predicts it and learns from it. Targets (BTB, return stack) and what supplies loops without bubbles
+//! (short loops, small taken chain) are the same for all policies.
+//!
 //! Undocumented details (history length, hashing, thresholds, when entries are made) are parameters marked assumed in
 //! the machine's description, or choices (docs/model/limits.md#prediction).
 
 mod btb;
+mod gshare;
 mod loop_predictor;
 mod perceptron;
 mod ras;
 mod short_loop;
 mod small_taken_chain;
+mod weights;
 
 use fxscope_calendar::Cycle;
 use fxscope_isa::Branch;
-use fxscope_machine::spec::Frontend as FrontendSpec;
+use fxscope_machine::spec::{DirectionPredictor, Frontend as FrontendSpec};
 
 use btb::Btb;
-use loop_predictor::LoopPredictor;
-use perceptron::Perceptron;
 use ras::ReturnStack;
 use short_loop::ShortLoop;
 use small_taken_chain::SmallTakenChain;
@@ -45,13 +49,77 @@ pub struct Branched {
     pub next: u64,
 }
 
+/// A conditional branch, as a policy sees it.
+#[derive(Clone, Copy, Debug)]
+struct Conditional {
+    /// Its address.
+    pc: u64,
+    /// Whether it was taken.
+    taken: bool,
+    /// The direction noted for it in the BTB: the one in which it went first. A branch that is not there has no target, and
+    /// is not predicted taken, whatever the policy says.
+    noted: Option<bool>,
+    /// Directions of the conditional branches before it, the newest in bit 0 (GHR).
+    history: u64,
+    /// Whether a predictor of higher priority was right, if one has predicted it.
+    first: Option<bool>,
+}
+
+impl Conditional {
+    /// Whether its prediction was right when the policy predicts the direction `taken`.
+    #[inline(always)]
+    fn right(&self, taken: bool) -> bool {
+        self.first.unwrap_or(self.taken == (taken && self.noted.is_some()))
+    }
+}
+
+/// What a policy for the directions of conditional branches does.
+trait Policy: Sized {
+    /// The policy, untrained.
+    fn new(spec: &FrontendSpec) -> Self;
+
+    /// Predicts a branch and learns its direction. Returns whether the prediction was right.
+    fn branch(&mut self, branch: &Conditional) -> bool;
+}
+
+/// Makes an enumeration of policies, which matches in place: the model calls no policy through a pointer.
+macro_rules! policies {
+    ($($policy:ident = $module:ident::$name:ident,)+) => {
+        /// The policy of a core.
+        #[derive(Clone, serde::Deserialize, serde::Serialize)]
+        #[expect(clippy::large_enum_variant, reason = "each core has one, which the hot path uses without indirection")]
+        enum Selected {
+            $($policy($module::$name),)+
+        }
+
+        impl Selected {
+            fn new(spec: &FrontendSpec) -> Selected {
+                match spec.predictor {
+                    $(DirectionPredictor::$policy => Selected::$policy($module::$name::new(spec)),)+
+                }
+            }
+
+            #[inline(always)]
+            fn branch(&mut self, branch: &Conditional) -> bool {
+                match self {
+                    $(Selected::$policy(policy) => policy.branch(branch),)+
+                }
+            }
+        }
+    };
+}
+
+policies! {
+    Perceptron = perceptron::Perceptron,
+    Gshare = gshare::Gshare,
+}
+
 /// The predictors of a core.
 #[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Predictor {
     short_loop: ShortLoop,
     chain: SmallTakenChain,
-    loops: LoopPredictor,
-    perceptron: Perceptron,
+    directions: Selected,
     btb: Btb,
     ras: ReturnStack,
     /// Directions of the last conditional branches, the newest in bit 0 (GHR).
@@ -67,8 +135,7 @@ impl Predictor {
         Predictor {
             short_loop: ShortLoop::new(spec),
             chain: SmallTakenChain::new(spec),
-            loops: LoopPredictor::new(spec),
-            perceptron: Perceptron::new(spec),
+            directions: Selected::new(spec),
             btb: Btb::new(spec),
             ras: ReturnStack::new(spec),
             history: 0,
@@ -80,8 +147,8 @@ impl Predictor {
     /// Predicts a branch, trains the predictors with its outcome, and returns whether the prediction was right.
     ///
     /// A loop that the instruction buffer supplies continues as before. Of the predictors, the small taken-chain
-    /// predictor comes first (manual table 3-2): it predicts a branch of its chain taken even where the loop predictor
-    /// would be right. The others are trained, too.
+    /// predictor comes first (manual table 3-2): it predicts a branch of its chain taken even where the others would
+    /// be right. The others are trained, too.
     pub fn branch(&mut self, b: Branched) -> Prediction {
         let supplied = self.short_loop.predict(b.pc);
         let chained = self.chain.predict(b.pc);
@@ -107,42 +174,16 @@ impl Predictor {
         Prediction { right, target_after, buffered: self.short_loop.supplies() }
     }
 
-    /// A conditional branch. `first`: whether a predictor of higher priority was right. The loop predictor has priority
-    /// over the perceptron. A branch that is not in the BTB cannot be predicted taken. The perceptron is trained on its
-    /// own predictions; the loop predictor counts every mispredicted branch.
+    /// A conditional branch. `first`: whether a predictor of higher priority was right.
     #[inline(always)]
     fn conditional(&mut self, b: Branched, first: Option<bool>) -> bool {
-        let noted = self.btb.find(b.pc);
-        let row = self.perceptron.row(b.pc);
-        let entry = self.loops.find(b.pc);
-        let counted = entry.and_then(|entry| self.loops.predict(entry));
-        let right = match (first, noted, counted) {
-            (Some(right), ..) => right,
-            (None, None, _) => !b.taken,
-            (None, Some(_), Some(taken)) => b.taken == taken,
-            (None, Some(way), None) => self.weighed(row, b.taken == (way != 0)),
-        };
-        match entry {
-            Some(entry) => self.loops.learn(entry, b.taken),
-            None if !right => self.loops.enter(b.pc, b.taken),
-            None => {}
-        }
+        let noted = self.btb.find(b.pc).map(|way| way != 0);
+        let branch = Conditional { pc: b.pc, taken: b.taken, noted, history: self.history, first };
+        let right = self.directions.branch(&branch);
         if noted.is_none() {
             self.btb.enter(b.pc, u64::from(b.taken));
         }
-        self.perceptron.pass(row, b.taken);
         self.history = self.history << 1 | u64::from(b.taken);
-        right
-    }
-
-    /// The perceptron predicts whether a branch of `row` goes in its noted direction, as it did if it `agreed`, and is
-    /// trained when it was wrong.
-    #[inline(always)]
-    fn weighed(&mut self, row: usize, agreed: bool) -> bool {
-        let right = self.perceptron.predict(row) == agreed;
-        if !right {
-            self.perceptron.correct(row, agreed, self.history);
-        }
         right
     }
 
@@ -198,6 +239,7 @@ pub(crate) mod tests {
             predecode_pairs: 3,
             predecode_packed: 4,
             taken_branch_cycles: 3,
+            predictor: DirectionPredictor::Perceptron,
             small_taken_targets: 4,
             small_taken_threshold: 8,
             short_loop_threshold: 4,
@@ -205,6 +247,7 @@ pub(crate) mod tests {
             loop_confidence: 2,
             weight_entries: 2048,
             weight_bits: 7,
+            pattern_entries: 1024,
             history_bits: 24,
             btb_entries: 2048,
             btb_ways: 4,
@@ -258,6 +301,16 @@ pub(crate) mod tests {
         // The loop is known from the times before: it is supplied after four rounds.
         assert_eq!(misses_at_ends(&spec, 5), 10);
         assert_eq!(misses_at_ends(&spec, 4), 0);
+    }
+
+    #[test]
+    fn the_machine_selects_the_policy_that_predicts_directions() {
+        let spec = FrontendSpec { small_taken_targets: 0, short_loop_threshold: 1_000_000, history_bits: 10, ..spec() };
+        // The loop prediction table counts 100 rounds; a history of ten branches does not reach back to the last end.
+        assert_eq!(misses_at_ends(&FrontendSpec { predictor: DirectionPredictor::Perceptron, ..spec.clone() }, 100), 0);
+        assert_eq!(misses_at_ends(&FrontendSpec { predictor: DirectionPredictor::Gshare, ..spec.clone() }, 100), 10);
+        // It reaches back over nine.
+        assert_eq!(misses_at_ends(&FrontendSpec { predictor: DirectionPredictor::Gshare, ..spec }, 9), 0);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::ops::Index;
 use fxscope_machine::Groups;
 use fxscope_record::{Region, Run};
 
-use crate::formula::{Formula, Over};
+use crate::formula::{Formula, Reduction};
 use crate::metrics::{CLOCKS, Count, KERNEL, Metric, Metrics, Name, Total, Variable, constant_values};
 use crate::scope::{Cmg, cmg_of};
 use crate::tables::{Column, Form, Mark};
@@ -21,13 +21,13 @@ pub struct Values {
 }
 
 impl Values {
-    /// The value of the metric `name`.
+    /// Returns the value of the metric `name`.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<f64> {
         self.values[self.metrics.place(name)?]
     }
 
-    /// All metrics that have a value, in the order of their groups.
+    /// Returns all metrics that have a value, in the order of their groups.
     pub fn iter(&self) -> impl Iterator<Item = (&'static Metric, f64)> {
         self.metrics.all().zip(&self.values).filter_map(|(metric, value)| Some((metric, (*value)?)))
     }
@@ -38,7 +38,7 @@ impl Index<&str> for Values {
 
     /// The value of a metric that must have one.
     fn index(&self, name: &str) -> &f64 {
-        let place = self.metrics.place(name).unwrap_or_else(|| panic!("no metric is called '{name}'"));
+        let place = self.metrics.place(name).unwrap_or_else(|| panic!("unknown metric '{name}'"));
         self.values[place].as_ref().unwrap_or_else(|| panic!("'{name}' has no value"))
     }
 }
@@ -116,13 +116,13 @@ pub struct Evaluation<'a> {
 }
 
 impl<'a> Evaluation<'a> {
-    /// The metrics of a region of a run.
+    /// Returns the metrics of a region of a run.
     #[must_use]
     pub fn new(run: &'a Run, region: &'a Region) -> Evaluation<'a> {
         Evaluation::with(region, &run.constants, &recorded::of_run(run).groups)
     }
 
-    /// The metrics of a region on a machine with these constants and event groups.
+    /// Returns the metrics of a region on a machine with these constants and event groups.
     #[must_use]
     pub fn with(region: &'a Region, constants: &BTreeMap<String, f64>, groups: &Groups) -> Evaluation<'a> {
         let metrics = Metrics::built_in();
@@ -153,50 +153,50 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    /// The values for each thread, in the region's order.
+    /// Returns the values for each thread, in the region's order.
     #[must_use]
     pub fn threads(&self) -> Vec<Values> {
         self.all.iter().map(|&i| self.values(Scope::Thread(i))).collect()
     }
 
-    /// The values for the threads of each process on each CMG, by the rules of the CPU performance analysis report for
-    /// its row "CMG n total". Empty if the threads' CMGs are unknown.
+    /// Returns the values for the threads of each process on each CMG, by the rules of the CPU performance analysis
+    /// report for its row "CMG n total". Empty if the threads' CMGs are unknown.
     #[must_use]
     pub fn cmgs(&self) -> Vec<(&Team, Values)> {
         self.teams.iter().enumerate().map(|(i, team)| (team, self.values(Scope::Team(i)))).collect()
     }
 
-    /// The threads of each process on each CMG.
+    /// Returns the threads of each process on each CMG.
     #[must_use]
     pub fn teams(&self) -> &[Team] {
         &self.teams
     }
 
-    /// The values for all threads of a process; `None` if the region has no such process.
+    /// Returns the values for all threads of a process; `None` if the region has no such process.
     #[must_use]
     pub fn process(&self, process: u32) -> Option<Values> {
         let place = self.processes.iter().position(|p| p.0 == process)?;
         Some(self.values(Scope::Process(place)))
     }
 
-    /// The values for all threads of each process, in the order of [`Evaluation::processes`].
+    /// Returns the values for all threads of each process, in the order of [`Evaluation::processes`].
     #[must_use]
     pub fn of_processes(&self) -> Vec<Values> {
         (0..self.processes.len()).map(|place| self.values(Scope::Process(place))).collect()
     }
 
-    /// The processes of the region, ascending.
+    /// Returns the processes of the region, ascending.
     pub fn processes(&self) -> impl Iterator<Item = u32> {
         self.processes.iter().map(|p| p.0)
     }
 
-    /// The values for all threads.
+    /// Returns the values for all threads.
     #[must_use]
     pub fn total(&self) -> Values {
         self.values(Scope::All)
     }
 
-    /// The contents of a report column.
+    /// Returns the contents of a report column.
     #[must_use]
     pub fn column(&self, column: &Column) -> Cells {
         let form = self.form(column);
@@ -210,7 +210,7 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    /// The cell of a column for all threads, and its title.
+    /// Returns the cell of a column for all threads, and its title.
     #[must_use]
     pub fn total_of<'c>(&self, column: &'c Column) -> (&'c str, Option<Cell>) {
         let form = self.form(column);
@@ -242,7 +242,7 @@ impl<'a> Evaluation<'a> {
         self.metrics.place(metric).map_or_else(Vec::new, |place| self.missing_at(place))
     }
 
-    /// The events that must be measured as well for a report column to show its preferred form.
+    /// Returns the events that must be measured as well for a report column to show its preferred form.
     #[must_use]
     pub fn missing_in(&self, column: &Column) -> Vec<String> {
         self.missing_at(column.forms[0].place)
@@ -424,15 +424,15 @@ impl crate::formula::Scope<Name> for Names<'_, '_> {
         }
     }
 
-    fn threads(&self, over: Over, formula: &Formula<Name>) -> Option<f64> {
+    fn threads(&self, over: Reduction, formula: &Formula<Name>) -> Option<f64> {
         let siblings = self.evaluation.siblings(self.scope);
         match over {
-            Over::First => self.of_thread(*siblings.first()?, formula),
-            Over::Most => {
+            Reduction::First => self.of_thread(*siblings.first()?, formula),
+            Reduction::Most => {
                 let all: Option<Vec<f64>> = siblings.iter().map(|&t| self.of_thread(t, formula)).collect();
                 all?.into_iter().reduce(f64::max)
             }
-            Over::Cmg => {
+            Reduction::Cmg => {
                 let mut cmgs: BTreeMap<Option<Cmg>, (f64, f64)> = BTreeMap::new();
                 for &thread in self.members() {
                     let (sum, threads) = cmgs.entry(self.evaluation.cmgs[thread]).or_default();

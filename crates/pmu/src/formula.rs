@@ -35,7 +35,7 @@ pub enum Formula<N = String> {
     /// The first operand that has a value.
     Known(Vec<Formula<N>>),
     /// An operand evaluated thread by thread.
-    Threads(Over, Box<Formula<N>>),
+    Threads(Reduction, Box<Formula<N>>),
 }
 
 /// A binary operator.
@@ -53,7 +53,7 @@ pub enum Operator {
 
 /// How the values of threads are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Over {
+pub enum Reduction {
     /// That of the first thread.
     First,
     /// The maximum.
@@ -67,7 +67,7 @@ pub trait Scope<N> {
     /// The value of a name; `None` if it has none.
     fn name(&self, name: &N) -> Option<f64>;
     /// The value of a formula over threads.
-    fn threads(&self, over: Over, formula: &Formula<N>) -> Option<f64>;
+    fn threads(&self, over: Reduction, formula: &Formula<N>) -> Option<f64>;
 }
 
 /// Maximum nesting depth; more is a mistake and would exhaust the stack.
@@ -89,7 +89,8 @@ impl Formula {
 }
 
 impl<N> Formula<N> {
-    /// The value; `None` if a name has none. Division by zero gives zero: the rate of something that never happened.
+    /// Returns the value; `None` if a name has none. Division by zero gives zero: the rate of something that never
+    /// happened.
     pub fn value(&self, scope: &impl Scope<N>) -> Option<f64> {
         match self {
             Formula::Number(n) => Some(*n),
@@ -113,7 +114,7 @@ impl<N> Formula<N> {
         }
     }
 
-    /// All names, from left to right, with repetitions.
+    /// Returns all names, from left to right, with repetitions.
     #[must_use]
     pub fn names(&self) -> Vec<&N> {
         match self {
@@ -122,7 +123,7 @@ impl<N> Formula<N> {
         }
     }
 
-    /// The operand formulas.
+    /// Returns the operand formulas.
     #[must_use]
     pub fn operands(&self) -> Vec<&Formula<N>> {
         match self {
@@ -133,7 +134,7 @@ impl<N> Formula<N> {
         }
     }
 
-    /// The formula with renamed names.
+    /// Returns the formula with renamed names.
     ///
     /// # Errors
     /// The first error of `become`.
@@ -236,9 +237,9 @@ impl<'a> Parser<'a> {
             "min" => self.join(Operator::Min, depth),
             "same" => self.join(Operator::Same, depth),
             "known" => Ok(Formula::Known(self.operands(depth)?)),
-            "first" => self.over(Over::First, depth),
-            "most" => self.over(Over::Most, depth),
-            "cmg" => self.over(Over::Cmg, depth),
+            "first" => self.over(Reduction::First, depth),
+            "most" => self.over(Reduction::Most, depth),
+            "cmg" => self.over(Reduction::Cmg, depth),
             "+" | "*" | "/" | ")" | "," => Err(format!("something is missing before '{word}'")),
             _ => number_or_name(word),
         }
@@ -264,7 +265,7 @@ impl<'a> Parser<'a> {
         Ok(Formula::Join(operator, Box::new(a), Box::new(b)))
     }
 
-    fn over(&mut self, over: Over, depth: u32) -> Result<Formula, String> {
+    fn over(&mut self, over: Reduction, depth: u32) -> Result<Formula, String> {
         self.expect("(")?;
         let inside = self.sum(depth + 1)?;
         self.expect(")")?;
@@ -301,7 +302,7 @@ mod tests {
             }
         }
 
-        fn threads(&self, _: Over, formula: &Formula) -> Option<f64> {
+        fn threads(&self, _: Reduction, formula: &Formula) -> Option<f64> {
             formula.value(self)
         }
     }

@@ -61,18 +61,18 @@ const CONSTANTS: &[Constant] = &[
     ("memory_peak", |spec| spec.memory.peak_bytes_per_second as f64),
 ];
 
-/// The values of all constants for a machine, by name.
+/// Returns the values of all constants for a machine, by name.
 #[must_use]
 pub fn constants(spec: &Spec) -> BTreeMap<String, f64> {
     CONSTANTS.iter().map(|(name, value)| ((*name).to_owned(), value(spec))).collect()
 }
 
-/// The constants available to formulas, in order; `None` where `values` lacks one.
+/// Returns the constants available to formulas, in order; `None` where `values` lacks one.
 pub(crate) fn constant_values(values: &BTreeMap<String, f64>) -> Vec<Option<f64>> {
     CONSTANTS.iter().map(|(name, _)| values.get(*name).copied()).collect()
 }
 
-/// Variables available to formulas besides events and constants.
+/// Variables available to formulas in addition to events and constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Variable {
     /// Number of times the region was entered.
@@ -104,7 +104,7 @@ pub const CYCLES: &str = "CPU_CYCLES";
 pub const KERNEL: &str = "KERNEL_CYCLES";
 
 /// Counts that are not machine events.
-const COUNTED_BESIDES: &[&str] = &[TICKS, CALLS];
+const OTHER_COUNTS: &[&str] = &[TICKS, CALLS];
 
 /// The counts that every pass has, regardless of its events.
 pub const CLOCKS: [&str; 3] = [CALLS, TICKS, CYCLES];
@@ -159,7 +159,7 @@ pub enum Total {
     Max,
 }
 
-/// Whether any built-in machine has an event of this name.
+/// Returns whether any built-in machine has an event of this name.
 fn is_event(name: &str) -> bool {
     static KNOWN: LazyLock<Vec<Events>> =
         LazyLock::new(|| fxscope_machine::names().filter_map(Pmu::built_in).map(|pmu| pmu.events).collect());
@@ -207,10 +207,10 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// The built-in metrics.
+    /// Returns the built-in metrics.
     ///
     /// # Panics
-    /// When they are invalid, which a test rules out.
+    /// If they are invalid, which a test rules out.
     #[must_use]
     pub fn built_in() -> &'static Metrics {
         static METRICS: LazyLock<Metrics> = LazyLock::new(|| {
@@ -266,7 +266,7 @@ impl Metrics {
         Ok(self.definitions.len() - 1)
     }
 
-    /// Whether a definition depends on itself.
+    /// Returns whether a definition depends on itself.
     fn depends_on_itself(&self, start: usize) -> bool {
         let mut seen = vec![false; self.definitions.len()];
         let mut next = vec![start];
@@ -288,46 +288,46 @@ impl Metrics {
         false
     }
 
-    /// The groups in order.
+    /// Returns the groups in order.
     #[must_use]
     pub fn groups(&self) -> &[Group] {
         &self.groups
     }
 
-    /// The group `name`.
+    /// Returns the group `name`.
     #[must_use]
     pub fn group(&self, name: &str) -> Option<&Group> {
         self.groups.iter().find(|g| g.name == name)
     }
 
-    /// The tables of the CPU performance analysis report.
+    /// Returns the tables of the CPU performance analysis report.
     #[must_use]
     pub fn tables(&self) -> &[Table] {
         &self.tables
     }
 
-    /// All metrics, group by group.
+    /// Returns all metrics, group by group.
     pub fn all(&self) -> impl Iterator<Item = &Metric> {
         self.groups.iter().flat_map(|g| &g.metrics)
     }
 
-    /// The metric `name`.
+    /// Returns the metric `name`.
     #[must_use]
     pub fn named(&self, name: &str) -> Option<&Metric> {
         self.all().nth(self.place(name)?)
     }
 
-    /// The index of the metric `name`.
+    /// Returns the index of the metric `name`.
     pub(crate) fn place(&self, name: &str) -> Option<usize> {
         self.places.get(name).copied()
     }
 
-    /// The counts that formulas use.
+    /// Returns the counts that formulas use.
     pub(crate) fn counts(&self) -> &[Count] {
         &self.counts
     }
 
-    /// The formulas of all metrics, then those of columns.
+    /// Returns the formulas of all metrics, then those of columns.
     pub(crate) fn definitions(&self) -> &[Definition] {
         &self.definitions
     }
@@ -345,7 +345,7 @@ impl Resolver<'_> {
         let instead_of = metric
             .instead_of
             .iter()
-            .map(|name| self.places.get(name).copied().ok_or_else(|| format!("no metric is called '{name}'")));
+            .map(|name| self.places.get(name).copied().ok_or_else(|| format!("unknown metric '{name}'")));
         let instead_of = instead_of.collect::<Result<_, _>>()?;
         Ok(Definition { formula, total: metric.total, whole: metric.whole, instead_of })
     }
@@ -384,7 +384,7 @@ impl Resolver<'_> {
             }
             None => (text, None),
         };
-        if !COUNTED_BESIDES.contains(&name) && !is_event(name) {
+        if !OTHER_COUNTS.contains(&name) && !is_event(name) {
             return Err(format!("no event, constant or metric is called '{name}'"));
         }
         let known = self.counts[first..].iter().position(|c| c.name == name && c.group == group);

@@ -3,7 +3,7 @@
 use fxscope_machine::{Group, Groups};
 use fxscope_record::{Counts, Region};
 
-/// For each group, the pass of a region that counted all its events; the only pass, if there is just one.
+/// Returns, for each group, the pass of a region that counted all its events; the only pass, if there is just one.
 pub(crate) fn of_groups(groups: &Groups, region: &Region) -> Vec<Option<usize>> {
     let whole = |group: &Group| {
         let counted = |pass: &Counts| group.events.iter().all(|e| pass.names().index(e).is_some());

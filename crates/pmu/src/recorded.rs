@@ -63,20 +63,20 @@ fn known(run: &Run) -> Result<Arc<Pmu>, String> {
     pmu
 }
 
-/// The part of a machine's description that a record keeps; `path` is `None` for a built-in machine.
+/// Returns the part of a machine's description that a record keeps; `path` is `None` for a built-in machine.
 #[must_use]
 pub fn description(path: Option<&str>, pmu: &Pmu) -> Description {
     Description { path: path.map(str::to_owned), pmu_csv: pmu.events.to_csv(), groups_csv: pmu.groups.to_csv() }
 }
 
-/// The PMU that counted a run. If its tables are unknown ([`unknown_events`]), it has an event for each signal of the
-/// model.
+/// Returns the PMU that counted a run. If its tables are unknown ([`unknown_events`]), it has an event for each signal
+/// of the model.
 #[must_use]
 pub fn of_run(run: &Run) -> Arc<Pmu> {
     known(run).unwrap_or_else(|_| Arc::new(Pmu::of_the_model()))
 }
 
-/// Why the events of a run's machine are unknown, as a sentence; `None` if they are known.
+/// Returns why the events of a run's machine are unknown, as a sentence; `None` if they are known.
 #[must_use]
 pub fn unknown_events(run: &Run) -> Option<String> {
     let why = known(run).err()?;

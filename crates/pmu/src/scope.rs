@@ -8,7 +8,7 @@ use fxscope_record::{Region, Thread};
 /// A CMG: its computer, and its number there.
 pub(crate) type Cmg = (u32, u32);
 
-/// The CMG of a thread on a machine with these constants; `None` if they do not tell.
+/// Returns the CMG of a thread on a machine with these constants; `None` if they do not determine it.
 pub(crate) fn cmg_of(thread: &Thread, constants: &BTreeMap<String, f64>) -> Option<Cmg> {
     let each = constants.get("cmg_cores").filter(|&&each| each >= 1.0)?;
     let first = constants.get("first_core")?;
@@ -36,8 +36,8 @@ pub fn widen(events: &Events, region: &mut Region, constants: &BTreeMap<String, 
     }
 }
 
-/// A region's total of each event: the sum over threads or, for CMG-wide events, over their CMGs. If the constants do
-/// not tell CMGs, as in old records, every thread has its own contribution.
+/// Returns a region's total of each event: the sum over threads or, for CMG-wide events, over their CMGs. If the
+/// constants do not determine CMGs, as in old records, every thread has its own contribution.
 #[must_use]
 pub fn totals<'a>(events: &Events, region: &'a Region, constants: &BTreeMap<String, f64>) -> BTreeMap<&'a str, u64> {
     // For a CMG-wide event, the first thread of each CMG counts.

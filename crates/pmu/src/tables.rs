@@ -71,7 +71,7 @@ pub struct Mark {
     /// Marks values below this.
     pub below: Option<f64>,
     /// Another metric that must be large enough.
-    pub with: Option<With>,
+    pub with: Option<Condition>,
     /// What the mark means.
     pub tone: Tone,
     /// How to interpret it.
@@ -81,7 +81,7 @@ pub struct Mark {
 /// A metric that must be large enough.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct With {
+pub struct Condition {
     /// Its name.
     pub metric: String,
     /// Its minimum.
@@ -89,7 +89,7 @@ pub struct With {
 }
 
 impl Mark {
-    /// Whether a cell with this value is marked; `other` is the value of the metric in [`Mark::with`].
+    /// Returns whether a cell with this value is marked; `other` is the value of the metric in [`Mark::with`].
     #[must_use]
     pub fn holds(&self, value: f64, other: Option<f64>) -> bool {
         let out = self.above.is_some_and(|limit| value > limit) || self.below.is_some_and(|limit| value < limit);
@@ -156,7 +156,7 @@ pub(crate) fn parse(file: &str, text: &str, metrics: &mut Metrics) -> Result<Vec
     }
     for mark in parsed.mark {
         if let Some(with) = mark.with.as_ref().filter(|with| metrics.named(&with.metric).is_none()) {
-            return Err(error(format!("no metric is called '{}'", with.metric)));
+            return Err(error(format!("unknown metric '{}'", with.metric)));
         }
         for id in &mark.columns {
             let column = tables.iter_mut().flat_map(|t| &mut t.columns).find(|c| c.id == *id);

@@ -21,24 +21,24 @@ pub struct Thread {
 pub struct Names(Vec<String>);
 
 impl Names {
-    /// The index of `name`.
+    /// Returns the index of `name`.
     #[must_use]
     pub fn index(&self, name: &str) -> Option<usize> {
         self.0.binary_search_by(|n| n.as_str().cmp(name)).ok()
     }
 
-    /// All names, ascending.
+    /// Returns all names, ascending.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
 
-    /// Number of names.
+    /// Returns the number of names.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are no names.
+    /// Returns whether there are no names.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -65,38 +65,38 @@ impl Counts {
     /// Marks a missing count. No hardware counter has all 64 bits set.
     pub const ABSENT: u64 = u64::MAX;
 
-    /// A table for `threads` threads without counts.
+    /// Creates a table for `threads` threads without counts.
     #[must_use]
     pub fn new(names: Arc<Names>, threads: usize) -> Counts {
         let values = vec![Counts::ABSENT; names.len() * threads];
         Counts { names, values }
     }
 
-    /// A table from all its numbers, thread by thread, with [`Counts::ABSENT`] for missing counts; `None` if their
-    /// number does not match.
+    /// Returns a table from all its numbers, thread by thread, with [`Counts::ABSENT`] for missing counts; `None` if
+    /// their number does not match.
     #[must_use]
     pub fn from_values(names: Arc<Names>, threads: usize, values: Vec<u64>) -> Option<Counts> {
         (values.len() == names.len() * threads).then_some(Counts { names, values })
     }
 
-    /// All numbers, thread by thread.
+    /// Returns all numbers, thread by thread.
     pub(crate) fn values(&self) -> &[u64] {
         &self.values
     }
 
-    /// The names of the columns.
+    /// Returns the names of the columns.
     #[must_use]
     pub fn names(&self) -> &Arc<Names> {
         &self.names
     }
 
-    /// The count `name` of a thread, by its index in the region; `None` if it was not counted.
+    /// Returns the count `name` of a thread, by its index in the region; `None` if it was not counted.
     #[must_use]
     pub fn get(&self, thread: usize, name: &str) -> Option<u64> {
         self.at(thread, self.names.index(name)?)
     }
 
-    /// A thread's count in a column.
+    /// Returns a thread's count in a column.
     #[must_use]
     pub fn at(&self, thread: usize, column: usize) -> Option<u64> {
         let value = self.values.get(thread * self.names.len()..)?.get(column)?;
@@ -106,13 +106,13 @@ impl Counts {
     /// Sets a thread's count in a column.
     ///
     /// # Panics
-    /// When the table has no such thread or column.
+    /// If the table has no such thread or column.
     pub fn set(&mut self, thread: usize, column: usize, count: u64) {
         assert!(column < self.names.len(), "column {column} of {}", self.names.len());
         self.values[thread * self.names.len() + column] = count;
     }
 
-    /// All counts of a thread.
+    /// Returns all counts of a thread.
     pub fn row(&self, thread: usize) -> impl Iterator<Item = (&str, u64)> {
         self.names.iter().enumerate().filter_map(move |(column, name)| Some((name, self.at(thread, column)?)))
     }
@@ -132,7 +132,7 @@ pub struct Region {
 }
 
 impl Region {
-    /// A region of a run with a single pass: its threads, each with its counts by name.
+    /// Returns a region of a run with a single pass: its threads, each with its counts by name.
     #[must_use]
     pub fn of_one_pass(name: &str, calls: u64, rows: Vec<(Thread, BTreeMap<String, u64>)>) -> Region {
         let names: Arc<Names> = Arc::new(rows.iter().flat_map(|(_, counts)| counts.keys().cloned()).collect());
@@ -146,13 +146,13 @@ impl Region {
         Region { name: name.to_owned(), calls, threads, passes: vec![counts] }
     }
 
-    /// A thread's count `name`, from the first pass that has it.
+    /// Returns a thread's count `name`, from the first pass that has it.
     #[must_use]
     pub fn count(&self, thread: usize, name: &str) -> Option<u64> {
         self.passes.iter().find_map(|counts| counts.get(thread, name))
     }
 
-    /// All counts of its threads, each from the first pass that has it.
+    /// Returns all counts of its threads, each from the first pass that has it.
     #[must_use]
     pub fn tallies(&self) -> Tallies<'_> {
         let mut columns: BTreeMap<&str, Vec<(usize, usize)>> = BTreeMap::new();
@@ -164,7 +164,7 @@ impl Region {
         Tallies { passes: &self.passes, columns: columns.into_iter().collect() }
     }
 
-    /// All counts of a thread, each from the first pass that has it.
+    /// Returns all counts of a thread, each from the first pass that has it.
     #[must_use]
     pub fn counts(&self, thread: usize) -> BTreeMap<&str, u64> {
         self.tallies().row(thread).collect()
@@ -180,12 +180,12 @@ pub struct Tallies<'a> {
 }
 
 impl<'a> Tallies<'a> {
-    /// All counts of a thread, by ascending names.
+    /// Returns all counts of a thread, by ascending names.
     pub fn row(&self, thread: usize) -> impl Iterator<Item = (&'a str, u64)> {
         self.columns.iter().filter_map(move |(name, places)| Some((*name, self.first(thread, places)?)))
     }
 
-    /// All names, ascending, with the counts of those threads below index `threads` that have one.
+    /// Returns all names, ascending, with the counts of those threads below index `threads` that have one.
     pub fn columns(&self, threads: usize) -> impl Iterator<Item = (&'a str, impl Iterator<Item = (usize, u64)>)> {
         self.columns.iter().map(move |(name, places)| {
             let counts = (0..threads).filter_map(|thread| Some((thread, self.first(thread, places)?)));

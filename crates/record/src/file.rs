@@ -53,7 +53,7 @@ const HEADER: usize = 100;
 /// Reads all runs of a file, oldest first.
 ///
 /// # Errors
-/// When the file is not a record, or is damaged.
+/// If the file is not a record, or is damaged.
 pub fn load(path: &Path) -> Result<Vec<Run>, RecordError> {
     let db = open(path)?;
     let count = check_runs(&db, path)?;
@@ -91,7 +91,7 @@ pub fn append(path: &Path, run: &Run) -> Result<(), RecordError> {
 /// Appends `runs` to the file, like [`Target::append`].
 ///
 /// # Errors
-/// When the file is not an intact record, or cannot be written.
+/// If the file is not an intact record, or cannot be written.
 pub fn append_all(path: &Path, runs: &[Run]) -> Result<(), RecordError> {
     Target::find(path)?.append(runs)
 }
@@ -140,7 +140,7 @@ impl Target {
     /// up again.
     ///
     /// # Errors
-    /// When the file is not an intact record, or cannot be written.
+    /// If the file is not an intact record, or cannot be written.
     pub fn append(&self, runs: &[Run]) -> Result<(), RecordError> {
         let Target(output) = self;
         let path = output.path();

@@ -25,14 +25,14 @@ pub const ALL: &str = "all";
 /// Name of the pass in runs that count everything in a single pass.
 pub const ONE_PASS: &str = "run";
 
-/// SHA-256 digest of a file's contents in hexadecimal.
+/// Returns the SHA-256 digest of a file's contents in hexadecimal.
 #[must_use]
 pub fn digest(contents: &[u8]) -> String {
     use sha2::Digest as _;
     sha2::Sha256::digest(contents).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The digest of contents that are read piece by piece.
+/// Returns the digest of contents that are read piece by piece.
 ///
 /// # Errors
 /// Read errors.

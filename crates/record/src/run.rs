@@ -38,7 +38,7 @@ pub enum Finish {
 }
 
 impl Finish {
-    /// The program's exit status as a shell would report it; `None` if it had not ended.
+    /// Returns the program's exit status as a shell would report it; `None` if it had not ended.
     #[must_use]
     pub fn exit_code(&self) -> Option<i32> {
         match self {
@@ -218,13 +218,13 @@ pub struct Run {
 }
 
 impl Run {
-    /// The region called `name`.
+    /// Returns the region called `name`.
     #[must_use]
     pub fn region(&self, name: &str) -> Option<&Region> {
         self.regions.iter().find(|r| r.name == name)
     }
 
-    /// The program as given; empty if unknown.
+    /// Returns the program as given; empty if unknown.
     #[must_use]
     pub fn program(&self) -> &str {
         self.command.first().map_or("", String::as_str)

@@ -145,17 +145,17 @@ pub(crate) fn create(db: &Connection, page_bytes: u32) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// The schema version of a file.
+/// Returns the schema version of a file.
 pub(crate) fn version(db: &Connection) -> rusqlite::Result<i32> {
     db.pragma_query_value(None, "user_version", |r| r.get(0))
 }
 
-/// The number of runs that a file claims to have.
+/// Returns the number of runs that a file claims to have.
 pub(crate) fn runs(db: &Connection) -> rusqlite::Result<u32> {
     db.query_row("SELECT runs FROM contents", [], |r| r.get(0))
 }
 
-/// The stored digest of run `id`; `None` for run 0, which does not exist.
+/// Returns the stored digest of run `id`; `None` for run 0, which does not exist.
 pub(crate) fn stored_digest(db: &Connection, id: u32) -> rusqlite::Result<Vec<u8>> {
     let found = db.query_row("SELECT value FROM digest WHERE run = ?1", [id], |r| r.get(0)).optional()?;
     Ok(found.unwrap_or_default())

@@ -120,7 +120,7 @@ fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// The terminal form: the functions, then the instructions of those that have them.
+/// Returns the terminal form: the functions, then the instructions of those that have them.
 #[must_use]
 pub fn document(run: &Run, annotation: &Annotation) -> Document {
     let mut sections = vec![functions(run, annotation)];
@@ -300,8 +300,8 @@ fn alternatives(pipes: &[&str]) -> String {
     names.collect::<Vec<_>>().join("|")
 }
 
-/// The annotation as JSON, with stable keys. Unknown values are `null`; functions whose instructions were not requested
-/// lack `instructions`.
+/// Returns the annotation as JSON, with stable keys. Unknown values are `null`; functions whose instructions were not
+/// requested lack `instructions`.
 #[must_use]
 pub fn json(run: &Run, annotation: &Annotation) -> Json {
     json!({

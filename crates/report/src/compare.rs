@@ -12,7 +12,8 @@ const LISTED: usize = 25;
 /// Factors closer to 1 than this are not listed.
 const LEAST_EFFECT: f64 = 0.001;
 
-/// The report of a comparison: cycle accounting side by side, then metrics and events, the largest differences first.
+/// Returns the report of a comparison: cycle accounting side by side, then metrics and events, the largest differences
+/// first.
 #[must_use]
 pub fn report(comparison: &Comparison) -> Report {
     let mut sections = vec![chart(comparison), accounting(comparison)];

@@ -115,7 +115,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// A number and its unit.
+    /// Returns a number and its unit.
     #[must_use]
     pub fn number(number: f64, unit: &str) -> Value {
         Value::Number(number, unit.to_owned())
@@ -145,7 +145,7 @@ pub struct RegionReport {
 }
 
 impl Document {
-    /// The document's matrices; `None` if it has none.
+    /// Returns the document's matrices; `None` if it has none.
     #[must_use]
     pub fn matrices(mut self) -> Option<Document> {
         self.sections.retain(|section| matches!(section.body, Body::Matrix(_)));
@@ -154,7 +154,7 @@ impl Document {
 }
 
 impl Report {
-    /// The report as documents: that of the run, then one for each region.
+    /// Returns the report as documents: that of the run, then one for each region.
     #[must_use]
     pub fn documents(self) -> Vec<Document> {
         let run = Document { title: self.title, columns: Vec::new(), sections: self.sections };
@@ -166,7 +166,7 @@ impl Report {
     }
 }
 
-/// Number of times a region was entered, in words.
+/// Returns the number of times a region was entered, in words.
 pub(crate) fn calls(calls: u64) -> String {
     if calls == 1 { "1 call".to_owned() } else { format!("{calls} calls") }
 }

@@ -37,7 +37,7 @@ impl<'a> Evaluated<'a> {
         Evaluated { evaluation, places, by }
     }
 
-    /// The cells of a report column, one for each place, and its title.
+    /// Returns the cells of a report column, one for each place, and its title.
     pub fn column(&self, column: &Column) -> (String, Vec<Option<Cell>>) {
         let Cells { title, threads, cmgs, processes, total } = self.evaluation.column(column);
         let threads = if self.by == By::Thread { threads } else { Vec::new() };
@@ -46,28 +46,28 @@ impl<'a> Evaluated<'a> {
         (title, threads.into_iter().chain(cmgs).chain(processes).chain([total]).collect())
     }
 
-    /// The cell of a column for all threads.
+    /// Returns the cell of a column for all threads.
     pub fn total(&self, column: &Column) -> Option<Cell> {
         self.evaluation.column(column).total
     }
 }
 
-/// Whether CMGs have rows: if there are several, or if they are the smallest parts requested.
+/// Returns whether CMGs have rows: if there are several, or if they are the smallest parts requested.
 fn shows_cmgs(by: By, evaluation: &Evaluation) -> bool {
     by == By::Cmg || by == By::Thread && evaluation.teams().len() > 1
 }
 
-/// A table of the report by letter.
+/// Returns a table of the report by letter.
 pub(crate) fn table(id: &str) -> Option<&'static Table> {
     Metrics::built_in().tables().iter().find(|table| table.id == id)
 }
 
-/// A column of the report by identifier.
+/// Returns a column of the report by identifier.
 pub(crate) fn column(id: &str) -> Option<&'static Column> {
     table(id.get(..1)?)?.columns.iter().find(|column| column.id == id)
 }
 
-/// The counts of a run that a measurement of this level has.
+/// Returns the counts of a run that a measurement of this level has.
 pub(crate) fn at_level(run: &Run, level: Level) -> Run {
     let pmu = fxscope_pmu::of_run(run);
     let wanted: BTreeSet<&str> = pmu

@@ -43,7 +43,7 @@ impl<'a> Column<'a> {
     }
 }
 
-/// The summary of a run: the whole run, then each marked region, or a table of them if there are many.
+/// Returns the summary of a run: the whole run, then each marked region, or a table of them if there are many.
 #[must_use]
 pub fn summary(run: &Run) -> Vec<Document> {
     let (whole, marked): (Vec<_>, Vec<_>) = run.regions.iter().partition(|r| r.name == ALL);
@@ -75,10 +75,10 @@ pub fn summary(run: &Run) -> Vec<Document> {
     documents
 }
 
-/// The full report of a run: its regions with their tables and charts.
+/// Returns the full report of a run: its regions with their tables and charts.
 ///
 /// # Errors
-/// When the run has no region of the requested name.
+/// If the run has no region of the requested name.
 pub fn report(run: &Run, options: &Options) -> Result<Report, String> {
     let whole = run.region(ALL).or(run.regions.first()).map(|region| [Column::new(run, region)]);
     let mut sections = whole.as_ref().map(|whole| sections::of_run(whole)).unwrap_or_default();
@@ -102,12 +102,12 @@ pub fn check(runs: &[Run], options: &Options) -> Result<(), String> {
     runs.iter().try_for_each(|run| regions(run, options).map(|_| ()))
 }
 
-/// The part of a run that a measurement of this level has.
+/// Returns the part of a run that a measurement of this level has.
 pub(crate) fn at_level(run: &Run, level: Level) -> Cow<'_, Run> {
     if level == Level::Detailed { Cow::Borrowed(run) } else { Cow::Owned(evaluate::at_level(run, level)) }
 }
 
-/// The requested regions of a run.
+/// Returns the requested regions of a run.
 pub(crate) fn regions<'a>(run: &'a Run, options: &Options) -> Result<Vec<&'a Region>, String> {
     Ok(match &options.region {
         Some(name) => vec![find(run, name)?],
@@ -143,18 +143,18 @@ fn find<'a>(run: &'a Run, name: &str) -> Result<&'a Region, String> {
     })
 }
 
-/// The pages of a run; `None` if the record lacks them.
+/// Returns the pages of a run; `None` if the record lacks them.
 #[must_use]
 pub fn pages(run: &Run) -> Option<Document> {
     let sections = vec![sections::pages::section(run)];
     (!run.pages.is_empty()).then(|| Document { title: sections::title(run), columns: Vec::new(), sections })
 }
 
-/// Several runs side by side, one column each, for one region of each: the named one, otherwise the whole run, or the
-/// only region of a measurement without a whole. Columns are numbered if programs have the same name.
+/// Returns several runs side by side, one column each, for one region of each: the named one, otherwise the whole run,
+/// or the only region of a measurement without a whole. Columns are numbered if programs have the same name.
 ///
 /// # Errors
-/// When a run has no such region.
+/// If a run has no such region.
 pub fn side_by_side(runs: &[Run], region: Option<&str>) -> Result<Document, String> {
     let regions: Vec<&Region> = runs.iter().map(|run| choose(run, region)).collect::<Result<_, _>>()?;
     let columns: Vec<_> = runs.iter().zip(&regions).map(|(run, region)| Column::new(run, region)).collect();

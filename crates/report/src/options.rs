@@ -16,7 +16,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The level's number, as in event groups.
+    /// Returns the level's number, as in event groups.
     pub(crate) fn number(self) -> u8 {
         match self {
             Level::Single => 1,

@@ -1,4 +1,4 @@
-//! What a laboratory has found: tables, sentences and plots, which become text, a page, CSV or JSON.
+//! Results of a laboratory: tables, sentences and plots, which become text, a page, CSV or JSON.
 
 use serde::Serialize;
 use serde_json::{Value as Json, json};
@@ -9,7 +9,7 @@ use crate::render::{csv, html};
 /// Tables, sentences and plots under a title.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sheet {
-    /// What it is about.
+    /// Title.
     pub title: String,
     /// Its tables.
     pub tables: Vec<Table>,
@@ -17,14 +17,14 @@ pub struct Sheet {
     pub notes: Vec<(&'static str, Vec<String>)>,
     /// Its plots, for pages and CSV.
     pub plots: Vec<Plot>,
-    /// Bars, for text in place of plots: a title, and the parts of a whole with their fractions.
+    /// Bars that replace plots in text: a title, and the parts of a whole with their fractions.
     pub bars: Vec<(&'static str, Vec<(String, f64)>)>,
 }
 
 /// A table with labelled rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// What it shows.
+    /// Title.
     pub title: String,
     /// Its columns; the first is that of the labels.
     pub columns: Vec<Column>,
@@ -35,9 +35,9 @@ pub struct Table {
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// What its values are.
+    /// Title.
     pub title: String,
-    /// Their unit; `None`: values have none, or each has its own.
+    /// Unit; `None` if values have none, or each has its own.
     pub unit: Option<&'static str>,
 }
 
@@ -49,19 +49,19 @@ pub struct Cell {
 }
 
 impl Column {
-    /// A column whose values have no common unit.
+    /// Returns a column whose values have no common unit.
     #[must_use]
     pub fn new(title: impl Into<String>) -> Column {
         Column { title: title.into(), unit: None }
     }
 
-    /// The same column with values of this unit.
+    /// Sets the unit of the values.
     #[must_use]
     pub fn in_unit(self, unit: &'static str) -> Column {
         Column { unit: Some(unit), ..self }
     }
 
-    /// Its heading: title and unit.
+    /// Returns its heading: title and unit.
     #[must_use]
     pub fn heading(&self) -> String {
         match self.unit {
@@ -78,35 +78,35 @@ impl<T: Into<String>> From<T> for Column {
 }
 
 impl Cell {
-    /// A value and its text.
+    /// Returns a cell with a value and its text.
     ///
     /// # Panics
-    /// When the value has no form in JSON: a map whose keys are no text.
+    /// If the value has no JSON form: a map whose keys are not text.
     #[must_use]
     pub fn new(value: impl Serialize, text: impl Into<String>) -> Cell {
         Cell { value: json!(value), text: text.into() }
     }
 
-    /// A word.
+    /// Returns a cell with a word.
     #[must_use]
     pub fn word(text: impl Into<String>) -> Cell {
         let text = text.into();
         Cell { value: json!(text), text }
     }
 
-    /// Nothing.
+    /// Returns an empty cell.
     #[must_use]
     pub fn none() -> Cell {
         Cell { value: Json::Null, text: "-".to_owned() }
     }
 
-    /// A number with this many digits behind the point; nothing when it is not finite.
+    /// Returns a number with this many decimals; empty if it is not finite.
     #[must_use]
     pub fn number(value: f64, digits: usize) -> Cell {
         if value.is_finite() { Cell::new(value, format!("{value:.digits$}")) } else { Cell::none() }
     }
 
-    /// A factor, with four digits behind the point, or four in all when it is large.
+    /// Returns a factor with four decimals, or four digits in all if it is large.
     #[must_use]
     pub fn factor(value: f64) -> Cell {
         let digits = match value {
@@ -118,7 +118,7 @@ impl Cell {
         Cell::number(value, digits)
     }
 
-    /// A share of 1, as per cent.
+    /// Returns a fraction in percent.
     #[must_use]
     pub fn share(value: f64) -> Cell {
         let percent = value * 100.0;
@@ -130,19 +130,19 @@ impl Cell {
         Cell { value: json!(value), text }
     }
 
-    /// Its text.
+    /// Returns its text.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Its value.
+    /// Returns its value.
     #[must_use]
     pub fn value(&self) -> &Json {
         &self.value
     }
 
-    /// Its value as a field of CSV.
+    /// Returns its value as a CSV field.
     fn field(&self) -> String {
         match &self.value {
             Json::String(text) => text.clone(),
@@ -153,13 +153,13 @@ impl Cell {
 }
 
 impl Table {
-    /// A table without rows; the first column is that of the labels.
+    /// Returns a table without rows; the first column is that of the labels.
     #[must_use]
     pub fn new(title: impl Into<String>, columns: impl IntoIterator<Item = impl Into<Column>>) -> Table {
         Table { title: title.into(), columns: columns.into_iter().map(Into::into).collect(), rows: Vec::new() }
     }
 
-    /// The same table with these rows.
+    /// Sets the rows.
     #[must_use]
     pub fn with_rows(self, rows: impl IntoIterator<Item = (String, Vec<Cell>)>) -> Table {
         Table { rows: rows.into_iter().collect(), ..self }
@@ -170,14 +170,14 @@ impl Table {
         self.rows.push((label.into(), cells));
     }
 
-    /// The table as a section of a document.
+    /// Returns the table as a section of a document.
     #[must_use]
     pub fn section(&self) -> Section {
         let row = |(label, cells): &(String, Vec<Cell>)| Row::of_texts(label, cells.iter().map(Cell::text));
         Section::table(&self.title, self.columns.iter().map(Column::heading), self.rows.iter().map(row).collect())
     }
 
-    /// The table for programs: an object for each row, by heading.
+    /// Returns the table for programs: an object for each row, by heading.
     #[must_use]
     pub fn json(&self) -> Json {
         let headings: Vec<String> = self.columns.iter().map(Column::heading).collect();
@@ -189,7 +189,7 @@ impl Table {
         json!({ "title": self.title, "rows": self.rows.iter().map(object).collect::<Vec<_>>() })
     }
 
-    /// A line for each value.
+    /// Appends a line for each value.
     fn csv(&self, out: &mut String) {
         for (label, cells) in &self.rows {
             for (column, cell) in self.columns[1..].iter().zip(cells) {
@@ -205,7 +205,7 @@ fn plot_json(plot: &Plot) -> Json {
     json!({ "title": plot.title, "across": plot.across, "up": plot.up, "curves": curves })
 }
 
-/// A line for each point: what is across is its row, the curve its column.
+/// Appends a line for each point: its horizontal position is the row, its curve the column.
 fn plot_csv(plot: &Plot, out: &mut String) {
     for curve in &plot.curves {
         for (across, up) in &curve.points {
@@ -215,7 +215,7 @@ fn plot_csv(plot: &Plot, out: &mut String) {
 }
 
 impl Sheet {
-    /// The sheet as a document.
+    /// Returns the sheet as a document.
     #[must_use]
     pub fn document(&self) -> Document {
         let mut sections: Vec<Section> = self.tables.iter().map(Table::section).collect();
@@ -233,7 +233,7 @@ impl Sheet {
         Document::of(&self.title, sections)
     }
 
-    /// The sheet for programs.
+    /// Returns the sheet for programs.
     #[must_use]
     pub fn json(&self) -> Json {
         let notes: serde_json::Map<_, _> = self.notes.iter().map(|(t, n)| (t.to_lowercase(), json!(n))).collect();
@@ -245,7 +245,7 @@ impl Sheet {
         })
     }
 
-    /// The sheet as CSV: a line for each value of tables and plots.
+    /// Returns the sheet as CSV: one line for each value of tables and plots.
     #[must_use]
     pub fn csv(&self) -> String {
         let mut out = "table,row,column,value\n".to_owned();
@@ -254,7 +254,7 @@ impl Sheet {
         out
     }
 
-    /// The sheet as a page with plots.
+    /// Returns the sheet as a page with plots.
     #[must_use]
     pub fn html(&self) -> String {
         html::experiment(&self.document(), &self.plots)
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_is_not_finite_is_no_value() {
+    fn a_number_that_is_not_finite_is_not_a_value() {
         assert_eq!(Cell::number(f64::NAN, 2), Cell::none());
     }
 

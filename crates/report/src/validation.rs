@@ -11,9 +11,9 @@ const WORST: usize = 10;
 /// Maximum length of a row's name and description together, so that a line fits a terminal.
 const ROOM: usize = 50;
 
-pub(crate) const TITLE: &str = "The model against measured results";
+pub(crate) const TITLE: &str = "The model compared with measured results";
 
-/// The report of a validation: accuracy of the model, remarks about individual rows, and all rows.
+/// Returns the report of a validation: accuracy of the model, remarks about individual rows, and all rows.
 #[must_use]
 pub fn document(outcomes: &[Outcome]) -> Document {
     let mut all = vec![answer(outcomes), said(outcomes)];
@@ -88,7 +88,7 @@ fn error(outcome: &Outcome, error: f64) -> String {
     format!("{error:+.1} {}", if outcome.row.is_points() { "pt" } else { "%" })
 }
 
-/// Why a row does not count in the accuracy; empty if it does.
+/// Returns why a row does not count in the accuracy; empty if it does.
 pub(crate) fn used(outcome: &Outcome) -> &'static str {
     match (outcome.fitted, outcome.repeats) {
         (true, _) => "fitted",
@@ -97,7 +97,7 @@ pub(crate) fn used(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// Accuracy over the figures that test the model: those that nothing is fitted to, each once.
+/// Returns the accuracy over the figures that test the model: those that nothing is fitted to, each once.
 pub(crate) fn checked<'a>(outcomes: impl IntoIterator<Item = &'a Outcome<'a>>) -> Accuracy {
     Accuracy::of(outcomes.into_iter().filter(|outcome| outcome.is_independent()))
 }
@@ -108,7 +108,7 @@ pub(crate) fn left_out(outcomes: &[Outcome]) -> (usize, usize) {
     (count("fitted"), count("again"))
 }
 
-/// The result in a sentence or two.
+/// Returns the result in a sentence or two.
 pub(crate) fn answer_text(outcomes: &[Outcome]) -> String {
     let Accuracy { relative, runs, .. } = checked(outcomes);
     let (fitted, again) = left_out(outcomes);
@@ -203,7 +203,7 @@ fn off(outcome: &Outcome) -> f64 {
     outcome.judgement.as_ref().map_or(0.0, |j| j.error.abs())
 }
 
-/// Whether a row is outside its tolerance.
+/// Returns whether a row is outside its tolerance.
 pub(crate) fn far_off(outcome: &Outcome) -> bool {
     off(outcome) > outcome.row.tolerance
 }
@@ -213,14 +213,14 @@ fn worst(outcomes: &[Outcome]) -> Option<Section> {
     let mut all: Vec<_> = outcomes.iter().filter(|o| far_off(o)).collect();
     all.sort_by(|a, b| off(b).total_cmp(&off(a)));
     let lines = rows(all.into_iter().take(WORST));
-    let title = format!("Beyond their tolerance, the {WORST} furthest");
+    let title = format!("The {WORST} rows furthest beyond their tolerance");
     (!lines.is_empty()).then(|| Section { title, body: Body::Listing { headings: headings(), lines } })
 }
 
 fn notes(outcomes: &[Outcome]) -> Vec<String> {
     let mut notes = vec![
         "Errors are percent of the measured value; those of rows that are percentages stand in points (pt). Names in the last \
-         column are gaps: see validation/gaps.csv. fitted: the measured value has decided something of the model or of the kernel, or the row states \
+         column are gaps: see validation/gaps.csv. fitted: the measured value was used to fit the model or the kernel, or the row states \
          the same figure as one that has. again: the figure of a row above."
             .to_owned(),
     ];
@@ -228,7 +228,7 @@ fn notes(outcomes: &[Outcome]) -> Vec<String> {
     notes
 }
 
-/// A sentence for each row that could not be simulated or deviates from what its file states.
+/// Returns a sentence for each row that could not be simulated or deviates from what its file states.
 pub(crate) fn unexpected(outcomes: &[Outcome]) -> Vec<String> {
     let mut notes = Vec::new();
     for outcome in outcomes {
@@ -241,11 +241,11 @@ pub(crate) fn unexpected(outcomes: &[Outcome]) -> Vec<String> {
                     row.row, row.error, j.error
                 ),
                 "closed" => format!(
-                    "{}: within its tolerance of {} now; take {} out of its line, and --accept.",
+                    "{}: within its tolerance of {} now; remove {} from its line, and use --accept.",
                     row.row, row.tolerance, row.gap
                 ),
                 _ => format!(
-                    "{}: {:+.1} is beyond its tolerance of {}, and no gap says why.",
+                    "{}: {:+.1} is beyond its tolerance of {}, and no gap explains it.",
                     row.row, j.error, row.tolerance
                 ),
             }),
@@ -255,8 +255,8 @@ pub(crate) fn unexpected(outcomes: &[Outcome]) -> Vec<String> {
     notes
 }
 
-/// The validation for programs: the accuracy of the figures that test the model, as `headline`; that of all rows, as
-/// `all`; that of each family; and every row.
+/// Returns the validation for programs: the accuracy of the figures that test the model, as `headline`; that of all
+/// rows, as `all`; that of each family; and every row.
 #[must_use]
 pub fn json(suite: &str, outcomes: &[Outcome]) -> Json {
     let of_kind = |kind: Kind| accuracy_json(&checked(outcomes.iter().filter(move |outcome| outcome.kind == kind)));

@@ -1,8 +1,8 @@
-//! The barrier that the host's kernel puts around a run in addition to the checks of `fxscope_linux`: Landlock, which takes from the
-//! thread that simulates, for good, what the program may not touch.
+//! Containment by the host's kernel, in addition to the checks of `fxscope_linux`: Landlock permanently removes the
+//! simulating thread's access to everything that the program may not touch.
 //!
-//! Landlock and `no_new_privs` hold for one thread and those that it starts. A run therefore has a thread of its own, and
-//! the process that asked for it is as free afterwards as before.
+//! Landlock and `no_new_privs` apply to a thread and those it starts. A run therefore has its own thread, and the
+//! calling process stays unrestricted.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -14,44 +14,44 @@ use landlock::{
     Scope, make_bitflags,
 };
 
-/// The newest Landlock whose restrictions are used; older kernels have some of them.
+/// The newest Landlock version whose restrictions are used; older kernels support some of them.
 const NEWEST: ABI = ABI::V7;
-/// The oldest Landlock that is of use: before it, programs could not move files from folder to folder.
+/// The oldest usable Landlock version: before it, programs could not move files between folders.
 const OLDEST: ABI = ABI::V2;
 
-/// Bytes of stack of a run's thread: what Linux gives to the first thread of a process.
+/// Stack of a run's thread, bytes: that of a process's first thread under Linux.
 const STACK: usize = 8 << 20;
 
 /// Devices that every program may open.
 const DEVICES: [&str; 3] = ["/dev/null", "/dev/zero", "/dev/full"];
 const TERMINAL: &str = "/dev/tty";
 
-/// What keeps a program from the host in addition to fxscope's own checks.
+/// The kernel's protection of the host, in addition to fxscope's own checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Barrier {
-    /// Landlock of this version, and what it leaves to the program.
+pub enum HostProtection {
+    /// Landlock, and what it permits.
     Landlock {
-        /// The version of Landlock's interface that is used.
+        /// The version of Landlock's interface.
         abi: i32,
-        /// What the simulating thread may still do, as one phrase.
+        /// What the simulating thread may still do, as a phrase.
         allowed: String,
     },
-    /// Nothing; the reason, and what to do.
+    /// None; the reason, and what to do.
     None(String),
 }
 
-impl fmt::Display for Barrier {
+impl fmt::Display for HostProtection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Barrier::Landlock { abi, allowed } => write!(f, "Landlock ABI {abi}: {allowed}"),
-            Barrier::None(why) => write!(f, "none: {why}"),
+            HostProtection::Landlock { abi, allowed } => write!(f, "Landlock ABI {abi}: {allowed}"),
+            HostProtection::None(why) => write!(f, "none: {why}"),
         }
     }
 }
 
-/// What the thread of a run needs.
+/// The access that the thread of a run needs.
 pub(crate) struct Needs<'a> {
-    /// What the program may touch.
+    /// What the program may access.
     pub access: &'a Access,
     /// The folder that is its `/dev/shm`.
     pub shared_folder: Option<&'a Path>,
@@ -59,13 +59,13 @@ pub(crate) struct Needs<'a> {
     pub files: &'a [PathBuf],
 }
 
-/// Calls `run` on a thread of its own and waits for it.
+/// Calls `run` on a new thread and waits for it.
 ///
 /// # Errors
-/// When the host has no thread.
+/// If the host cannot start a thread.
 pub(crate) fn on_its_own_thread<R: Send>(run: impl FnOnce() -> R + Send) -> std::io::Result<R> {
-    // The process's pool of threads must not be started by the run's thread, whose restrictions it would have for good. It
-    // may be there already.
+    // The process's thread pool must not be started by the run's thread, since it would inherit the restrictions. An
+    // error means that it exists already.
     let _ = rayon::ThreadPoolBuilder::new().build_global();
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("run".to_owned()).stack_size(STACK).spawn_scoped(scope, run)?;
@@ -73,25 +73,25 @@ pub(crate) fn on_its_own_thread<R: Send>(run: impl FnOnce() -> R + Send) -> std:
     })
 }
 
-/// Takes from the calling thread, and from threads that it starts, everything that `needs` does not name.
-pub(crate) fn restrict(needs: &Needs<'_>) -> Barrier {
+/// Removes all access that `needs` does not name from the calling thread and threads that it starts.
+pub(crate) fn restrict(needs: &Needs<'_>) -> HostProtection {
     match rules(needs).and_then(RulesetCreated::restrict_self) {
         Ok(RestrictionStatus { landlock: LandlockStatus::Available { effective_abi, .. }, ruleset, .. })
             if ruleset != RulesetStatus::NotEnforced =>
         {
             let abi = (effective_abi as i32).min(NEWEST as i32);
-            Barrier::Landlock { abi, allowed: allowed(needs.access, abi) }
+            HostProtection::Landlock { abi, allowed: allowed(needs.access, abi) }
         }
-        Ok(status) => Barrier::None(why_not(status.landlock)),
-        // A kernel that is too old does not take the rules. What it has is told when it is asked for something else, which
-        // the thread does not need either.
+        Ok(status) => HostProtection::None(why_not(status.landlock)),
+        // A kernel that is too old rejects the rules. The version it supports shows when something else is restricted,
+        // which the thread does not need either.
         Err(error) => {
-            Barrier::None(no_programs().map_or_else(|_| error.to_string(), |status| why_not(status.landlock)))
+            HostProtection::None(no_programs().map_or_else(|_| error.to_string(), |status| why_not(status.landlock)))
         }
     }
 }
 
-/// Takes from the calling thread the right to start programs of the host, as far as the kernel can.
+/// Removes the calling thread's right to start host programs, as far as the kernel supports it.
 fn no_programs() -> Result<RestrictionStatus, RulesetError> {
     Ruleset::default().handle_access(AccessFs::Execute)?.create()?.restrict_self()
 }
@@ -109,7 +109,7 @@ fn rules(needs: &Needs<'_>) -> Result<RulesetCreated, RulesetError> {
     }
     let mut created = ruleset.create()?;
     let mut allow = |path: &Path, rights: BitFlags<AccessFs>| -> Result<(), RulesetError> {
-        // What is not there now needs no rule: it cannot be made outside the folders that have one.
+        // A missing file needs no rule: it cannot be created outside the folders that have one.
         let Ok(place) = PathFd::new(path) else { return Ok(()) };
         let rights = if path.is_dir() { rights } else { rights & AccessFs::from_file(NEWEST) };
         (&mut created).add_rule(PathBeneath::new(place, rights)).map(drop)
@@ -137,12 +137,12 @@ fn reading() -> BitFlags<AccessFs> {
     make_bitflags!(AccessFs::{ReadFile | ReadDir})
 }
 
-/// Everything that can be done to files in a folder but making devices and controlling them.
+/// Returns all rights to files in a folder except creating and controlling devices.
 fn writing() -> BitFlags<AccessFs> {
     AccessFs::from_write(NEWEST) & !make_bitflags!(AccessFs::{MakeChar | MakeBlock | IoctlDev})
 }
 
-/// Why Landlock is not used, and what to do.
+/// Returns why Landlock is not used, and what to do.
 fn why_not(status: LandlockStatus) -> String {
     let why = match status {
         LandlockStatus::NotEnabled => {
@@ -151,13 +151,13 @@ fn why_not(status: LandlockStatus) -> String {
         }
         LandlockStatus::NotImplemented => "the kernel has no Landlock".to_owned(),
         LandlockStatus::Available { effective_abi, .. } => {
-            format!("the kernel's Landlock (ABI {}) does not suffice", effective_abi as i32)
+            format!("the kernel's Landlock (ABI {}) is too old", effective_abi as i32)
         }
     };
-    format!("{why}; fxscope's own checks hold. Linux 5.19 and newer have what is needed")
+    format!("{why}; fxscope's own checks apply. Linux 5.19 and newer have the required version")
 }
 
-/// What is left to the program, for users.
+/// Describes the remaining access of the program, for users.
 fn allowed(access: &Access, abi: i32) -> String {
     let list = |folders: &[PathBuf]| match folders {
         [] => "nowhere".to_owned(),
@@ -179,7 +179,7 @@ mod tests {
 
     use super::*;
 
-    /// Says, past the capture of the test's output, why nothing was tested.
+    /// Reports, past the capture of the test's output, why nothing was tested.
     fn skip(why: std::fmt::Arguments<'_>) {
         use std::io::Write as _;
         let _ = writeln!(std::io::stderr(), "{why}");
@@ -188,8 +188,8 @@ mod tests {
     fn restricted<R: Send>(access: &Access, act: impl FnOnce() -> R + Send) -> Option<R> {
         let needs = Needs { access, shared_folder: None, files: &[] };
         on_its_own_thread(|| match restrict(&needs) {
-            Barrier::Landlock { .. } => Some(act()),
-            Barrier::None(why) => {
+            HostProtection::Landlock { .. } => Some(act()),
+            HostProtection::None(why) => {
                 skip(format_args!("skipped: {why}"));
                 None
             }
@@ -238,11 +238,11 @@ mod tests {
         let standard = Access::standard();
         let abi = on_its_own_thread(|| restrict(&Needs { access: &standard, shared_folder: None, files: &[] }));
         match abi.expect("a thread") {
-            Barrier::Landlock { abi, .. } if abi >= 4 => {
+            HostProtection::Landlock { abi, .. } if abi >= 4 => {
                 assert_eq!(restricted(&standard, connects), Some(false));
                 assert_eq!(restricted(&Access { network: true, ..standard }, connects), Some(true));
             }
-            barrier => skip(format_args!("skipped: {barrier}")),
+            protection => skip(format_args!("skipped: {protection}")),
         }
         assert!(connects());
     }

@@ -1,4 +1,4 @@
-//! What a run counted, in the form of the record.
+//! Conversion of a run's counts to a record.
 
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use fxscope_record::{
 use fxscope_sim::{Counted, Mode, Outcome};
 
 use crate::described::machine_constants;
-use crate::environment::bears_on_speed;
+use crate::environment::affects_speed;
 use crate::host_view::HostView;
 use crate::notes::notes;
 use crate::{MAX_PROGRAM_BYTES, Request};
 
-/// The record of a run; `first_notes` come before all other notes.
+/// Returns the record of a run; `first_notes` come before all other notes.
 pub(crate) fn run(
     request: &Request,
     outcome: &Outcome,
@@ -29,7 +29,7 @@ pub(crate) fn run(
     first_notes: Vec<String>,
 ) -> Run {
     let text = |s: &OsStr| s.to_string_lossy().into_owned();
-    let kept = |name: &OsString| bears_on_speed(name) || request.recorded_variables.contains(name);
+    let kept = |name: &OsString| affects_speed(name) || request.recorded_variables.contains(name);
     let environment = request.environment.iter().filter(|(name, _)| kept(name));
     Run {
         tool: concat!("fxscope ", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -81,7 +81,7 @@ fn finish(finish: &fxscope_sim::Finish) -> Finish {
 
 fn regions(request: &Request, outcome: &Outcome) -> Vec<Region> {
     let events = &request.spec.pmu.events;
-    // What functional mode does not model must not appear as zero.
+    // Quantities that functional mode does not model must not appear as zero.
     let counted = |signal: Signal| match request.options.mode {
         Mode::Timing => true,
         Mode::Functional => [Signal::InstRetired, Signal::CpuCycles].contains(&signal),
@@ -100,7 +100,7 @@ fn regions(request: &Request, outcome: &Outcome) -> Vec<Region> {
     outcome.regions.iter().map(region).collect()
 }
 
-/// What was counted in intervals of time, if that was asked for. Events of energy, which are rounded, are not among it.
+/// Returns the counts by interval, if requested. Rounded events of energy are excluded.
 fn intervals(request: &Request, outcome: &Outcome) -> Option<Intervals> {
     if outcome.intervals.is_empty() {
         return None;
@@ -110,7 +110,7 @@ fn intervals(request: &Request, outcome: &Outcome) -> Option<Intervals> {
     let mut signals = Signals::default();
     let mut told = vec![0; names.len()];
     let row = |interval: &fxscope_sim::Interval| {
-        // From the beginning, so that what an event takes away is there before.
+        // Cumulative, so that an event that subtracts has its minuend first.
         signals.merge(&interval.signals);
         let so_far = events.counts(&signals, |_| true);
         let count = |(name, told): (&str, &mut u64)| {
@@ -125,7 +125,7 @@ fn intervals(request: &Request, outcome: &Outcome) -> Option<Intervals> {
     Some(Intervals { pass: 0, region, names, rows })
 }
 
-/// The files that code was mapped from, as they are now.
+/// Returns the files that code was mapped from, in their current state.
 fn files(outcome: &Outcome, process: &Guest) -> Vec<CodeFile> {
     let file = |path: &Vec<u8>| {
         let path = process.host_path(path);

@@ -1,31 +1,31 @@
-//! The environment that a program gets.
+//! The environment of a program.
 
 use std::ffi::{OsStr, OsString};
 
-/// Variables passed on by name: what programs commonly need to find files and to talk to the user.
+/// Variables passed on by name, which programs commonly need.
 const NAMES: &[&str] = &["HOME", "PATH", "LANG", "USER", "TERM", "PWD"];
-/// Variables passed on by the start of their names: settings of OpenMP runtimes, of the large-page library,
-/// and of the allocator. They bear on speed, so records keep them.
+/// Variables passed on by prefix: settings of OpenMP runtimes, of the large-page library, and of the allocator. They
+/// affect speed, so records keep them.
 const PREFIXES: &[&str] = &["OMP_", "GOMP_", "KMP_", "XOS_", "MALLOC_"];
 
-/// Whether a variable bears on a program's speed.
-pub(crate) fn bears_on_speed(name: &OsStr) -> bool {
+/// Returns whether a variable affects a program's speed.
+pub(crate) fn affects_speed(name: &OsStr) -> bool {
     PREFIXES.iter().any(|prefix| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
 }
 
-/// The environment of a program: few of the `host`'s variables, so that runs of different users and shells
-/// are alike, in the order of their names; then those in `explicit`, which replace the host's.
+/// Returns the environment of a program: few of the `host`'s variables, sorted by name, so that runs of different users
+/// and shells are alike; then those in `explicit`, which replace the host's.
 #[must_use]
 pub fn guest_environment(
     host: impl Iterator<Item = (OsString, OsString)>,
     explicit: &[(OsString, OsString)],
 ) -> Vec<(OsString, OsString)> {
-    let passes = |name: &OsStr| NAMES.iter().any(|n| name == *n) || bears_on_speed(name);
+    let passes = |name: &OsStr| NAMES.iter().any(|n| name == *n) || affects_speed(name);
     let replaced = |name: &OsStr| explicit.iter().any(|(n, _)| n == name);
     let mut list: Vec<_> = host.filter(|(name, _)| passes(name) && !replaced(name)).collect();
     list.sort();
     for (i, (name, value)) in explicit.iter().enumerate() {
-        // Of several settings of one variable, the last one holds.
+        // Of several settings of one variable, the last applies.
         if !explicit[i + 1..].iter().any(|(n, _)| n == name) {
             list.push((name.clone(), value.clone()));
         }

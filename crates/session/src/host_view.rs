@@ -1,13 +1,13 @@
-//! What the record says of the host.
+//! Host information in a record.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
 
-/// What the record says of the host, as far as the run's thread could not find it out afterwards.
+/// Host information that the run's thread could not read after the run.
 pub(crate) struct HostView {
     /// CPUs that this process may use.
     pub cpus: u32,
-    /// `/proc/self/status`, which shows the current values whenever it is read from its beginning.
+    /// `/proc/self/status`, which has current values at each read from its beginning.
     status: Option<File>,
 }
 
@@ -17,7 +17,7 @@ impl HostView {
         HostView { cpus, status: File::open("/proc/self/status").ok() }
     }
 
-    /// The most memory this process has had, bytes; 0 when the host does not tell.
+    /// Returns the peak memory of this process, bytes; 0 if unknown.
     pub fn peak_rss_bytes(&self) -> u64 {
         let Some(mut status) = self.status.as_ref() else { return 0 };
         let mut text = String::new();

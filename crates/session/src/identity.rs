@@ -1,4 +1,4 @@
-//! What distinguishes one scenario's results from another's.
+//! Identities that distinguish the results of scenarios.
 
 use std::fmt;
 
@@ -7,12 +7,13 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{Error, MAX_PROGRAM_BYTES, Scenario};
 
-/// A digest of everything that decides what a scenario counts. Equal identities mean equal counts, with the same simulator.
+/// A digest of everything that affects a scenario's counts. Equal identities mean equal counts, with the same
+/// simulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Identity([u8; 32]);
 
 impl Identity {
-    /// The digest's bytes.
+    /// Returns the digest's bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.0
@@ -26,11 +27,11 @@ impl fmt::Display for Identity {
 }
 
 impl Scenario {
-    /// Its identity: the contents of the program's file and of the machine's description `spec`, all options, the
-    /// environment that the program gets, and the current folder, which it can see.
+    /// Returns its identity, which covers the contents of the program's file and of the machine's description `spec`,
+    /// all options, the program's environment, and the current folder, which is visible to it.
     ///
     /// # Errors
-    /// When the program cannot be read, or a part of the scenario is not UTF-8.
+    /// If the program cannot be read, or a part of the scenario is not UTF-8.
     pub fn identity(&self, spec: &Spec) -> Result<Identity, Error> {
         let failed = |why: &dyn fmt::Display| Error::NoIdentity(why.to_string());
         let program = fxscope_host::read(&self.program, MAX_PROGRAM_BYTES).map_err(|e| failed(&e))?;
@@ -81,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_scenario_has_the_same_identity_after_a_way_through_text() {
+    fn a_scenario_keeps_its_identity_when_serialised() {
         let scenario = scenario().with_arguments(["a b", "ü"]).with_pages([("heap", 64 << 10)]).with_added_ns(0.5);
         let text = serde_json::to_string(&scenario).expect("text");
         let again: Scenario = serde_json::from_str(&text).expect("a scenario");

@@ -8,14 +8,14 @@
 //! | `I` | waits in the instruction buffer or at decode | it is dispatched |
 //! | `D` | D | one cycle later |
 //! | `P` | DT to B2: waits in its station, reads registers | its first flow starts |
-//! | `X`, `AX`, `BX` | X1 to Xn; A to R of memory accesses; branches | its results are there |
+//! | `X`, `AX`, `BX` | X1 to Xn; A to R of memory accesses; branches | its results are available |
 //! | `U` | U, UT: results are written | it may commit |
-//! | `C` | waits for its elders and commits | it has committed |
+//! | `C` | waits for older micro-operations and commits | it has committed |
 //! | `W` | W | one cycle later |
 //!
 //! Lane 1 shows what a load waits for beyond a hit in L1: `L1` (the load/store pipes, an older store, its further
 //! flows), `L2` or `Mem`. Konata draws arrows between stages with an X in their names, from the producer of an operand
-//! to its consumer: that is why there is one stage for all of a memory access.
+//! to its consumer; a memory access therefore has a single such stage.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -32,30 +32,30 @@ use fxscope_sim::{Traced, Tracer};
 
 use crate::pipes;
 
-/// A command of the log and when it is due: by cycle, then by row, then in the order of its row.
+/// A command of the log, ordered by cycle, then by row, then by its order in the row.
 type Due = Reverse<(Cycle, u64, u32, String)>;
 
 /// Writes the trace of a run while it runs.
 pub struct Konata<W> {
     out: W,
-    /// The first thing that went wrong; nothing is written afterwards.
+    /// The first error; nothing is written after it.
     failed: Option<io::Error>,
-    /// The cycle of the command written last; none before the first.
+    /// The cycle of the command written last; `None` before the first.
     now: Option<Cycle>,
-    /// Rows so far: the number of the next one.
+    /// Number of rows so far: the index of the next one.
     rows: u64,
-    /// Commands that later rows may have to come before.
+    /// Commands that must wait, since later rows may come before them.
     due: BinaryHeap<Due>,
-    /// The row that made each register's value.
+    /// The row that produced each register's value.
     producers: [Option<u64>; 256],
     /// The thread whose registers these are.
     thread: u32,
-    /// Texts of instructions by address and word: a disassembler takes its time.
+    /// Disassembly by address and word, cached since it is slow.
     texts: HashMap<(u64, u32), String>,
 }
 
 impl<W: Write> Konata<W> {
-    /// A trace without rows, to be written to `out`.
+    /// Returns a trace without rows that writes to `out`.
     pub fn new(out: W) -> Konata<W> {
         Konata {
             out,
@@ -69,16 +69,16 @@ impl<W: Write> Konata<W> {
         }
     }
 
-    /// Micro-operations traced so far.
+    /// Returns the number of micro-operations traced so far.
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Writes what is left; gives back where it was written to.
+    /// Writes the remaining commands; returns the writer.
     ///
     /// # Errors
-    /// When something could not be written, now or before.
+    /// If something could not be written, now or before.
     pub fn finish(mut self) -> io::Result<W> {
         self.write_before(Cycle::MAX);
         match self.failed {
@@ -87,7 +87,7 @@ impl<W: Write> Konata<W> {
         }
     }
 
-    /// Writes the commands that are due before `cycle`.
+    /// Writes the commands before `cycle`.
     fn write_before(&mut self, cycle: Cycle) {
         while let Some(Reverse((at, ..))) = self.due.peek()
             && *at < cycle
@@ -108,7 +108,7 @@ impl<W: Write> Konata<W> {
         writeln!(self.out, "{command}")
     }
 
-    /// The rows whose results this one uses, each once.
+    /// Returns the rows whose results this one uses, each once.
     fn operands(&self, traced: &Traced<'_>) -> Vec<u64> {
         let used = traced.uop.srcs.iter().chain(&traced.uop.addr_srcs).filter(|&&src| src != READY);
         let mut rows: Vec<u64> = used.filter_map(|&src| self.producers[usize::from(src)]).collect();
@@ -124,7 +124,7 @@ impl<W: Write> Konata<W> {
             .or_insert_with(|| disassemble(word, pc).unwrap_or_else(|| format!(".inst {word:#010x}")))
     }
 
-    /// What stands beside the row.
+    /// Returns the label of the row.
     fn label(&mut self, traced: &Traced<'_>) -> String {
         let Traced { pc, part, parts, .. } = *traced;
         let mut label = format!("{pc:#x} {}", self.text(pc, traced.word));
@@ -134,7 +134,7 @@ impl<W: Write> Konata<W> {
         if let Some(place) = &traced.place {
             label += &format!("  {}+{:#x}", place.function, place.offset);
         }
-        // Names come from the program's file: nothing in them may end a field.
+        // Names come from the program's file and must not end a field.
         printable(&label).into_owned()
     }
 }
@@ -143,7 +143,7 @@ impl<W: Write> Tracer for Konata<W> {
     fn passed(&mut self, traced: &Traced<'_>) {
         let (p, row) = (traced.times, self.rows);
         self.rows += 1;
-        // Instructions are fetched in order: nothing younger comes before this.
+        // Instructions are fetched in order, so no later row comes before this.
         self.write_before(p.fetched);
         if traced.thread != self.thread {
             (self.thread, self.producers) = (traced.thread, [None; 256]);
@@ -195,16 +195,16 @@ struct Stage {
     name: &'static str,
     from: Cycle,
     to: Cycle,
-    /// Operands are used when it begins.
+    /// Whether operands are used at its start.
     executes: bool,
 }
 
-/// When the micro-operation has left the pipeline.
+/// Returns the cycle in which the micro-operation has left the pipeline.
 fn gone(p: &StageTimes) -> Cycle {
     p.committed + 2
 }
 
-/// The stages of lane 0, without those it is in for no cycle.
+/// Returns the stages of lane 0, without empty ones.
 fn stages(traced: &Traced<'_>) -> Vec<Stage> {
     let p = traced.times;
     let execution = match traced.uop.action {
@@ -217,7 +217,7 @@ fn stages(traced: &Traced<'_>) -> Vec<Stage> {
         ("I", p.dispatched),
         ("D", p.dispatched + 1),
         ("P", p.started),
-        // Results of long loads can be used a cycle after the load may commit.
+        // Results of long loads are available a cycle after the load may commit.
         (execution, p.result.map_or(p.complete, |result| result.min(p.complete))),
         ("U", p.complete),
         ("C", p.committed + 1),
@@ -234,7 +234,7 @@ fn stages(traced: &Traced<'_>) -> Vec<Stage> {
     stages
 }
 
-/// What a load waits for beyond the latency of a hit in L1.
+/// Returns the wait of a load beyond the latency of a hit in L1.
 fn wait(traced: &Traced<'_>) -> Option<Stage> {
     let p = traced.times;
     let latency = u64::from(traced.uop.load_latency);
@@ -260,7 +260,7 @@ fn station(station: Station) -> &'static str {
     }
 }
 
-/// What is shown when the mouse is over the row.
+/// Returns the tooltip of the row.
 fn details(traced: &Traced<'_>) -> String {
     let p = traced.times;
     let mut lines = vec![
@@ -278,6 +278,6 @@ fn details(traced: &Traced<'_>) -> String {
         "cycles: fetched {}, decodable {}, dispatched {}, started {}{result}, complete {}, committed {}",
         p.fetched, p.decodable, p.dispatched, p.started, p.complete, p.committed
     ));
-    // The format writes line ends so.
+    // The format escapes line ends like this.
     lines.join("\\n")
 }

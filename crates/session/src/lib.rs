@@ -1,9 +1,10 @@
 //! A program on a modelled machine: from a scenario to the record of its run.
 //!
-//! * [`Scenario`]: what to run, on which machine, with which settings. Plain data that can be changed, stored and compared.
+//! * [`Scenario`]: what to run, on which machine, with which settings. Plain data that can be changed, stored and
+//! compared.
 //! * [`Prepared`]: a scenario with its machine loaded and its options checked, ready to run.
-//! * [`Session`]: the loaded program, contained so that it touches nothing of the host but what it may.
-//! * [`annotate()`], [`konata`]: what a run did, instruction by instruction.
+//! * [`Session`]: the loaded program, contained so that it can only access what it may on the host.
+//! * [`annotate()`], [`konata`]: a run instruction by instruction.
 
 mod annotate;
 mod contain;
@@ -28,8 +29,8 @@ mod sectors;
 mod serial;
 mod session;
 
-pub use annotate::{Wanted, annotate, source_line};
-pub use contain::Barrier;
+pub use annotate::{FunctionSelection, annotate, source_line};
+pub use contain::HostProtection;
 pub use described::machine_constants;
 pub use environment::guest_environment;
 pub use error::Error;
@@ -46,5 +47,5 @@ pub use sector_data::SectorData;
 pub use sectors::{CacheLevel, SectorOption};
 pub use session::Session;
 
-/// Largest program file that is read as a whole, bytes.
+/// Largest program file that is read into memory, bytes.
 pub const MAX_PROGRAM_BYTES: u64 = 4 << 30;

@@ -1,4 +1,4 @@
-//! Pages of mappings by the calls that make them, as options name them.
+//! Page sizes of mappings by the calls that make them, as options name them.
 
 use std::ops::Range;
 use std::path::Path;
@@ -17,7 +17,7 @@ const HOW: &str = "write mmap@FUNCTION, mmap@FUNCTION+OFFSET, mmap@FILE:LINE or 
 /// Pages for the mappings that calls of the program make.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct CallPages {
-    /// What the user calls the calls.
+    /// The user's name for the calls.
     pub text: String,
     calls: Calls,
     /// The pages.
@@ -32,17 +32,17 @@ enum Calls {
 }
 
 impl CallPages {
-    /// Reads which calls are meant: those in a function, the one at an offset in it, those on a source line (the file's
-    /// name, or the end of its path), or the one at an address.
+    /// Parses which calls are meant: those in a function, the one at an offset in it, those on a source line (the
+    /// file's name, or the end of its path), or the one at an address.
     ///
     /// # Errors
-    /// What is wrong with the text, and how to write it.
+    /// If the text is malformed; the message says how to write it.
     pub fn parse(text: &str, pages: MappingPages) -> Result<CallPages, String> {
-        let number = |text: &str| integer(text).ok_or_else(|| format!("'{text}' is no number; {HOW}"));
+        let number = |text: &str| integer(text).ok_or_else(|| format!("'{text}' is not a number; {HOW}"));
         let calls = match (text.rsplit_once(':'), text.rsplit_once('+')) {
             _ if text.starts_with(|c: char| c.is_ascii_digit()) => Calls::At(number(text)?),
             (Some((file, line)), _) => {
-                let line = line.parse().map_err(|_| format!("'{line}' is no line number; {HOW}"))?;
+                let line = line.parse().map_err(|_| format!("'{line}' is not a line number; {HOW}"))?;
                 Calls::OnLine { file: file.to_owned(), line }
             }
             (None, Some((function, offset))) => {
@@ -58,10 +58,10 @@ impl CallPages {
         }
     }
 
-    /// Where the calls are in a program, whose file is at `path` and which is loaded with these names.
+    /// Returns the addresses of the calls in a program, whose file is at `path` and which is loaded with these symbols.
     ///
     /// # Errors
-    /// That there are none, and which there are.
+    /// If there are none; the message lists those that exist.
     pub(crate) fn find(&self, path: &Path, symbols: &Symbols) -> Result<Vec<SitePages>, String> {
         let rule = |calls| SitePages { calls, pages: self.pages };
         let ranges = match &self.calls {
@@ -91,7 +91,7 @@ fn in_function(function: &str, offset: Option<u64>, symbols: &Symbols) -> Result
     places.into_iter().map(range).collect()
 }
 
-/// The code of a source line.
+/// Returns the code of a source line.
 fn on_line(file: &str, line: u32, path: &Path) -> Result<Vec<Range<u64>>, String> {
     let unreadable = |e: &dyn std::fmt::Display| format!("the lines of {} cannot be read: {e}", path.display());
     let content = fxscope_host::read(path, MAX_PROGRAM_BYTES).map_err(|e| unreadable(&e.why))?;
@@ -109,7 +109,7 @@ fn on_line(file: &str, line: u32, path: &Path) -> Result<Vec<Range<u64>>, String
     }
     match (found.is_empty(), any) {
         (false, _) => Ok(found),
-        (true, true) => Err(format!("the program has no code of line {line} of {file}; {HOW}")),
+        (true, true) => Err(format!("the program has no code for line {line} of {file}; {HOW}")),
         (true, false) => Err(format!(
             "the program has no debug information, so that line {line} of {file} is not known: build it with -g, or name the \
              function"

@@ -1,4 +1,4 @@
-//! Notes of a record: what a reader of its counts must know.
+//! Notes of a record: what readers of its counts must know.
 
 use fxscope_counts::Signal;
 use fxscope_linux::pages::{MemoryPolicy, list};
@@ -7,16 +7,16 @@ use fxscope_sim::{MOST_INTERVALS, Mode, Outcome, ThreadStarts, Unpaired};
 
 use crate::Request;
 
-/// What several threads of the host were good for.
+/// Reports how much was simulated in parallel.
 fn host_threads(threads: usize, outcome: &Outcome) -> Option<String> {
     let all = outcome.regions.first()?.threads.values();
     let instructions: u64 = all.map(|counted| counted.signals.get(Signal::InstRetired)).sum();
     let share = 100.0 * outcome.parallel_instructions as f64 / instructions.max(1) as f64;
     match (threads, outcome.parallel_instructions) {
         (0 | 1, _) => None,
-        (_, 0) => Some(format!("{threads} host threads: nothing was simulated side by side.")),
+        (_, 0) => Some(format!("{threads} host threads: nothing was simulated in parallel.")),
         _ => Some(format!(
-            "{threads} host threads: {share:.0} % of the instructions were simulated side by side. Figures differ a little \
+            "{threads} host threads: {share:.0} % of the instructions were simulated in parallel. Figures differ a little \
              from those of one host thread."
         )),
     }
@@ -41,7 +41,7 @@ pub(crate) fn notes(request: &Request, outcome: &Outcome, process: &Guest) -> Ve
         ));
     }
     for (number, name, calls) in process.unknown_calls() {
-        notes.push(format!("System call {number} ({name}) does not exist here; calls answered with ENOSYS: {calls}."));
+        notes.push(format!("System call {number} ({name}) is not implemented; calls answered with ENOSYS: {calls}."));
     }
     notes.extend(host_threads(request.options.host_threads, outcome));
     notes.extend(last_interval(outcome));
@@ -54,17 +54,17 @@ pub(crate) fn notes(request: &Request, outcome: &Outcome, process: &Guest) -> Ve
     notes
 }
 
-/// The last interval, when there were to be no more.
+/// Reports that the last interval was extended because of the limit.
 fn last_interval(outcome: &Outcome) -> Option<String> {
     let from = outcome.intervals.iter().nth_back(1).filter(|_| outcome.intervals.len() == MOST_INTERVALS)?;
     let seconds = from.end_ns as f64 / 1e9;
     Some(format!(
         "The last of {MOST_INTERVALS} intervals lasts from {seconds} s to the end of the run, since there are no more: a longer \
-         --interval tells all of it apart."
+         --interval separates all of it."
     ))
 }
 
-/// Marks of regions that lack the other end. A run that was stopped says nothing of those that were open then.
+/// Reports unpaired marks of regions. A stopped run does not report those that were still open.
 fn unpaired(outcome: &Outcome) -> impl Iterator<Item = String> + '_ {
     let ended = matches!(outcome.finish, fxscope_sim::Finish::Ended(_));
     outcome.unpaired.iter().filter_map(move |unpaired| match unpaired {
@@ -77,7 +77,7 @@ fn unpaired(outcome: &Outcome) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// What the start of threads takes of a region that contains it.
+/// Reports how much of a region is the start of threads.
 fn thread_starts(region: &fxscope_sim::Region) -> Option<String> {
     let ThreadStarts { threads, calls, until_ns, creating_ns, region_ns } = region.starts?;
     let us = |ns: u64| format!("{:.1} µs", ns as f64 / 1e3);
@@ -87,7 +87,7 @@ fn thread_starts(region: &fxscope_sim::Region) -> Option<String> {
     Some(format!(
         "Region '{}' contains the start of {threads} thread{s}{of_calls}: {} of its {} ({share:.1} %) pass until the last one \
          executes its first instruction, the last {} of them after the first clone. To measure the work alone, start the \
-         threads before it, with a parallel region as warm-up, or mark the work behind it as a region of its own and \
+         threads before it, with a parallel region as warm-up, or mark the work after it as a separate region and \
          report that with --region.",
         region.name,
         us(until_ns),
@@ -96,7 +96,7 @@ fn thread_starts(region: &fxscope_sim::Region) -> Option<String> {
     ))
 }
 
-/// What was asked for of the nodes of memory.
+/// Reports the requested memory policy.
 fn memory_policy(policy: MemoryPolicy) -> Option<String> {
     match policy {
         MemoryPolicy::Local => None,
@@ -105,7 +105,7 @@ fn memory_policy(policy: MemoryPolicy) -> Option<String> {
     }
 }
 
-/// The dynamic linker ends with status 127 when a library is missing, having named it. Where it was looked for.
+/// Reports where libraries were searched: the dynamic linker exits with status 127 if one is missing, after naming it.
 fn missing_library(outcome: &Outcome, process: &Guest) -> Option<String> {
     let linker_gave_up = matches!(outcome.finish, fxscope_sim::Finish::Ended(End::Exit { code: 127 }));
     let searched = process.searched().filter(|_| linker_gave_up)?;
@@ -114,7 +114,7 @@ fn missing_library(outcome: &Outcome, process: &Guest) -> Option<String> {
     ))
 }
 
-/// What the program was refused, and how to allow it.
+/// Reports what the program was refused, and how to allow it.
 fn refusal(refusal: &Refusal) -> String {
     let Refusal { denied, folder, calls } = refusal;
     let shown = folder.display();
@@ -122,7 +122,7 @@ fn refusal(refusal: &Refusal) -> String {
         Denied::Network => ("network sockets".to_owned(), "--allow net".to_owned()),
         Denied::Device => {
             return format!(
-                "The program was refused devices in {shown} (calls: {calls}); those of the host stay as they are."
+                "The program was refused devices in {shown} (calls: {calls}); those of the host are unchanged."
             );
         }
         Denied::KernelFile => {

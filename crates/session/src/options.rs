@@ -1,4 +1,4 @@
-//! How a program is simulated.
+//! Options of a simulation.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use fxscope_linux::ClockSource;
 use fxscope_sim::{Follow, Mode, QUANTUM, SpinLoops};
 use serde::{Deserialize, Serialize};
 
-/// How a program is simulated, whatever the program and the machine.
+/// Options of a simulation that are independent of program and machine.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunOptions {
@@ -21,8 +21,8 @@ pub struct RunOptions {
     pub quantum: Cycle,
     /// Host threads that simulate the cores; each takes the cores of whole CMGs.
     pub host_threads: usize,
-    /// How spin loops are simulated. They are simulated exactly in any case with the host's clock and with a limit of
-    /// instructions.
+    /// How spin loops are simulated. They are always simulated exactly with the host's clock and with an instruction
+    /// limit.
     pub spin: SpinLoops,
     /// Stop after about this many instructions.
     pub max_instructions: Option<u64>,
@@ -30,7 +30,7 @@ pub struct RunOptions {
     pub interval_ns: Option<u64>,
     /// Count by intervals only what happens in this region.
     pub interval_region: Option<String>,
-    /// Initial value of `IMP_PF_STREAM_DETECT_CTRL_EL0`: hardware prefetch as `hwpfctl` sets it.
+    /// Initial value of `IMP_PF_STREAM_DETECT_CTRL_EL0`: hardware prefetch as set by `hwpfctl`.
     pub stream_detect: u64,
     /// The folder in which the program's absolute paths are looked up first; `None`: [`fxscope_linux::default_sysroot`].
     pub sysroot: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! Where a program runs, where its memory is, and in pages of which size.
+//! Placement of a program: its CPUs, its memory nodes, and its page sizes.
 
 use std::ops::RangeInclusive;
 
@@ -11,46 +11,46 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CallPages, Error};
 
-/// CPUs of the program, nodes and page sizes of its memory. Lists are text, since what they mean depends on the machine.
+/// CPUs of the program, nodes and page sizes of its memory. Lists are text, since their meaning depends on the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Placement {
     /// CPUs that the program may run on, such as `12-23` or `12,24,36`; `None`: all.
     pub cpus: Option<String>,
-    /// Page sizes. Later ones count.
+    /// Page sizes. Later ones override earlier ones.
     pub pages: Vec<PageOption>,
-    /// Nodes that its memory comes from, as `numactl --membind` takes them: `4`, `4-5`, `+0`, `!4`, `all`.
+    /// Nodes that its memory comes from, in the syntax of `numactl --membind`: `4`, `4-5`, `+0`, `!4`, `all`.
     pub membind: Option<String>,
-    /// Nodes that its pages are interleaved over, as `numactl --interleave` takes them.
+    /// Nodes that its pages are interleaved over, in the syntax of `numactl --interleave`.
     pub interleave: Option<String>,
 }
 
-/// A memory node away from a program's cores.
+/// A memory node remote from a program's cores.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RemoteNode {
     /// Its number.
     pub node: u32,
-    /// How much longer its memory takes, nanoseconds.
+    /// Additional latency of its memory, nanoseconds.
     pub added_ns: f64,
 }
 
-/// Page sizes of a part of the program's memory.
+/// Page size of a part of the program's memory.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum PageOption {
     /// Segments, and bytes of a page.
     Segments(Vec<String>, u64),
-    /// The mappings that some calls make.
+    /// The mappings made by some calls.
     Calls(CallPages),
 }
 
 impl PageOption {
-    /// Reads `SEGMENT=SIZE`, `all=SIZE` or `mmap@CALL=SIZE`; a call may have `thp` in place of a size.
+    /// Parses `SEGMENT=SIZE`, `all=SIZE` or `mmap@CALL=SIZE`; a call may have `thp` instead of a size.
     ///
     /// # Errors
-    /// What is wrong with the text and how to write it.
+    /// If the text is malformed; the message says how to write it.
     pub fn parse(text: &str) -> Result<PageOption, String> {
         let (name, pages) = text.split_once('=').ok_or("write it as SEGMENT=SIZE, such as bss=2MiB")?;
-        let bytes = || integer(pages).ok_or_else(|| format!("'{pages}' is no size; write it as in 64KiB or 2MiB"));
+        let bytes = || integer(pages).ok_or_else(|| format!("'{pages}' is not a size; write it like 64KiB or 2MiB"));
         if let Some(calls) = name.strip_prefix("mmap@") {
             let pages = if pages == "thp" { MappingPages::Transparent } else { MappingPages::Size(bytes()?) };
             return CallPages::parse(calls, pages).map(PageOption::Calls);
@@ -58,7 +58,7 @@ impl PageOption {
         let all = spec::Pages::SEGMENTS.map(|(segment, _)| segment);
         let segments: Vec<_> = all.into_iter().filter(|&segment| name == "all" || name == segment).collect();
         if segments.is_empty() {
-            return Err(format!("there is no segment '{name}'; choose from {}, all, mmap@CALL", all.join(", ")));
+            return Err(format!("unknown segment '{name}'; choose from {}, all, mmap@CALL", all.join(", ")));
         }
         if pages == "thp" {
             return Err(format!(
@@ -69,7 +69,7 @@ impl PageOption {
         Ok(PageOption::Segments(segments.into_iter().map(str::to_owned).collect(), bytes()?))
     }
 
-    /// Bytes of a page, where a size is named.
+    /// Returns the bytes of a page, if a size is given.
     fn bytes(&self) -> Option<u64> {
         match self {
             PageOption::Segments(_, bytes) => Some(*bytes),
@@ -80,7 +80,7 @@ impl PageOption {
 }
 
 impl Placement {
-    /// The settings of the machine that the options are short for.
+    /// Returns the settings of the machine that the options stand for.
     pub(crate) fn settings(&self) -> impl Iterator<Item = (String, String)> + '_ {
         let setting = |pages: &PageOption| match pages {
             PageOption::Segments(names, bytes) => {
@@ -91,7 +91,7 @@ impl Placement {
         self.pages.iter().flat_map(setting)
     }
 
-    /// The calls whose mappings have pages of their own.
+    /// Returns the calls whose mappings have their own page size.
     pub(crate) fn call_pages(&self) -> Vec<CallPages> {
         let calls = self.pages.iter().filter_map(|pages| match pages {
             PageOption::Calls(calls) => Some(calls.clone()),
@@ -100,12 +100,12 @@ impl Placement {
         calls.collect()
     }
 
-    /// Gives the mappings of further calls pages of their own.
+    /// Adds page sizes for the mappings of further calls.
     pub(crate) fn add_call_pages(&mut self, calls: impl IntoIterator<Item = CallPages>) {
         self.pages.extend(calls.into_iter().map(PageOption::Calls));
     }
 
-    /// Checks that the machine has the page sizes asked for; the first that it lacks is named.
+    /// Checks that the machine supports the requested page sizes; the error names the first that it does not.
     pub(crate) fn check_pages(&self, machine: &Spec) -> Result<(), Error> {
         let mut sizes = self.pages.iter().filter_map(PageOption::bytes);
         sizes.try_for_each(|bytes| check_page_size(machine, bytes)).map_err(|why| Error::option("pages", why))
@@ -113,20 +113,21 @@ impl Placement {
 }
 
 impl Placement {
-    /// Whether it says where the program's memory comes from.
+    /// Returns whether it places the program's memory.
     #[must_use]
     pub fn places_memory(&self) -> bool {
         self.membind.is_some() || self.interleave.is_some()
     }
 
-    /// The node farthest from the one of the cores that the program may run on, without a choice the first; or why there is none.
+    /// Returns the node farthest from that of the cores that the program may run on, the first of equals; or why there
+    /// is none.
     pub(crate) fn farthest_node(&self, spec: &Spec) -> Result<RemoteNode, Error> {
         let t = &spec.topology;
         let cpus = self.cpus(spec)?.unwrap_or_else(|| vec![t.first_core]);
         let mut groups = cpus.iter().map(|cpu| (cpu - t.first_core) / t.cores_per_cmg);
         let first = groups.next().unwrap_or(0);
         if groups.any(|group| group != first) {
-            return Err(Error::NoRemoteNode("its cores are of several nodes, none of which is far from all"));
+            return Err(Error::NoRemoteNode("its cores are on several nodes, so no node is remote from all"));
         }
         let (other, cycles) = Ring::new(spec)
             .farthest(first as usize)
@@ -135,7 +136,7 @@ impl Placement {
         Ok(RemoteNode { node: t.first_node + other as u32, added_ns })
     }
 
-    /// The CPUs that the program may run on, if not all.
+    /// Returns the CPUs that the program may run on, if not all.
     pub(crate) fn cpus(&self, spec: &Spec) -> Result<Option<Vec<u32>>, Error> {
         let t = &spec.topology;
         let all = t.first_core..=t.first_core + t.cmgs * t.cores_per_cmg - 1;
@@ -143,7 +144,7 @@ impl Placement {
         list.transpose().map_err(|why| Error::option(format!("cpus {}", self.cpus.as_deref().unwrap_or_default()), why))
     }
 
-    /// The CMGs of these CPUs, counted from 0.
+    /// Returns the CMGs of these CPUs, counted from 0.
     pub(crate) fn cmgs(&self, spec: &Spec) -> Result<Vec<u32>, Error> {
         let t = &spec.topology;
         let Some(cpus) = self.cpus(spec)? else { return Ok((0..t.cmgs).collect()) };
@@ -152,7 +153,7 @@ impl Placement {
         Ok(cmgs)
     }
 
-    /// The nodes that the program's memory comes from.
+    /// Returns the nodes that the program's memory comes from.
     pub(crate) fn policy(&self, spec: &Spec) -> Result<MemoryPolicy, Error> {
         let t = &spec.topology;
         let machine: Vec<u32> = (t.first_node..t.first_node + t.cmgs).collect();
@@ -167,12 +168,14 @@ impl Placement {
     }
 }
 
-/// Numbers and ranges of CPUs, with commas between them.
+/// Parses a comma-separated list of CPU numbers and ranges.
 fn cpu_list(text: &str, all: &RangeInclusive<u32>) -> Result<Vec<u32>, String> {
     let valid = || format!("the machine's CPUs are {}-{}", all.start(), all.end());
     let number = |text: &str| {
         let number = text.parse::<u32>();
-        number.map_err(|_| format!("'{text}' is no CPU number; write numbers and ranges such as 12-23,36; {}", valid()))
+        number.map_err(|_| {
+            format!("'{text}' is not a CPU number; write numbers and ranges such as 12-23,36; {}", valid())
+        })
     };
     let mut cpus = Vec::new();
     for part in text.split(',') {
@@ -191,10 +194,10 @@ fn cpu_list(text: &str, all: &RangeInclusive<u32>) -> Result<Vec<u32>, String> {
     Ok(cpus)
 }
 
-/// Checks that a machine has pages of this size.
+/// Checks that a machine supports this page size.
 ///
 /// # Errors
-/// The sizes that it has.
+/// Lists the sizes that it supports.
 pub fn check_page_size(machine: &Spec, bytes: u64) -> Result<(), String> {
     let sizes = &machine.pages.sizes;
     if sizes.contains(&bytes) {

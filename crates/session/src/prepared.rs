@@ -19,17 +19,17 @@ impl Prepared {
         Prepared { request, sector_data, call_pages }
     }
 
-    /// The machine, with all settings.
+    /// Returns the machine, with all settings.
     #[must_use]
     pub fn spec(&self) -> &Arc<Spec> {
         &self.request.spec
     }
 
-    /// Loads the program and passes it to `with` on a thread that may touch of the host only what the program may
+    /// Loads the program and passes it to `with` on a thread that can only access what the program may on the host
     /// ([`Session::contained`]). `stdio` are the program's standard streams; `None`: those of this process.
     ///
     /// # Errors
-    /// When the program cannot start, or has not the data or calls that the scenario names.
+    /// If the program cannot start, or does not have the data or calls that the scenario names.
     pub fn contained<R: Send>(
         mut self,
         stdio: Option<Stdio>,

@@ -1,4 +1,4 @@
-//! What to run, with every choice made.
+//! A scenario with all choices resolved.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,11 +10,11 @@ use fxscope_machine::Spec;
 
 use crate::RunOptions;
 
-/// What to run, with every choice made: what a [`crate::Scenario`] becomes when its machine is loaded.
+/// A [`crate::Scenario`] with all choices resolved and its machine loaded.
 pub struct Request {
     /// The machine.
     pub spec: Arc<Spec>,
-    /// Settings that differ from the machine's description. The record keeps them; `spec` has them already.
+    /// Settings that differ from the machine's description. The record keeps them; `spec` includes them already.
     pub settings: Vec<(String, String)>,
     /// The program's file.
     pub program: PathBuf,
@@ -24,7 +24,7 @@ pub struct Request {
     pub environment: Vec<(OsString, OsString)>,
     /// Names of variables that the record keeps in addition to those that affect speed.
     pub recorded_variables: Vec<OsString>,
-    /// What of the host the program may touch.
+    /// What the program may access on the host.
     pub access: Access,
     /// The nodes that the program's memory comes from.
     pub memory_policy: MemoryPolicy,
@@ -39,7 +39,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// A run of `program` with full timing, without arguments and environment.
+    /// Returns a run of `program` with full timing, without arguments and environment.
     #[must_use]
     pub fn new(spec: Arc<Spec>, program: impl Into<PathBuf>) -> Request {
         Request {
@@ -59,7 +59,7 @@ impl Request {
     }
 }
 
-/// Bytes of memory of a machine, all nodes together.
+/// Returns the bytes of memory of a machine, all nodes together.
 #[must_use]
 pub fn machine_memory(spec: &Spec) -> u64 {
     u64::from(spec.topology.cmgs) * spec.topology.node_bytes

@@ -1,4 +1,4 @@
-//! Rows of a machine's `instructions.csv` against the instructions that they are for.
+//! Checks of a machine's `instructions.csv` against the instructions that its rows are for.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use fxscope_aarch64::coverage::samples;
 use fxscope_aarch64::table::encodings;
 use fxscope_machine::Spec;
 
-/// Words of each encoding that are looked at: enough for every form that has a row of its own.
+/// Words tested per encoding: enough for every form that has its own row.
 const WORDS: u32 = 600;
 
-/// Checks that the row of each instruction that accesses memory has a flow that can: one through an address pipe.
+/// Checks that the row of each instruction that accesses memory has a flow through an address pipe.
 ///
 /// # Errors
-/// The rows that have none, by line, and what to do.
+/// Lists the rows without one, by line, and what to do.
 pub fn check_rows(spec: &Spec) -> Result<(), String> {
     let mut lacking = BTreeMap::new();
     for (decoded, _) in encodings().flat_map(|encoding| samples(encoding, WORDS)) {

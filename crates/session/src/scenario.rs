@@ -13,10 +13,10 @@ use crate::environment::guest_environment;
 use crate::sectors::SectorOption;
 use crate::{CallPages, Error, Placement, Prepared, RemoteNode, Request, RunOptions, machine_memory, serial};
 
-/// The machine when none is named.
+/// The default machine.
 pub const DEFAULT_MACHINE: &str = "a64fx";
 
-/// What to run, on which machine, with which settings: everything that decides what a run counts, as plain data.
+/// What to run, on which machine, with which settings: everything that affects a run's counts, as plain data.
 ///
 /// [`Scenario::prepare`] checks it and loads its machine.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -27,7 +27,7 @@ pub struct Scenario {
     /// Its arguments, without its name.
     #[serde(default, with = "serial::words")]
     pub arguments: Vec<OsString>,
-    /// Variables of its environment. Of several with one name the last one counts.
+    /// Variables of its environment. Of several with one name the last applies.
     #[serde(default, with = "serial::variables")]
     pub variables: Vec<(OsString, OsString)>,
     /// Also pass on the variables of this process that [`guest_environment`] names.
@@ -36,19 +36,19 @@ pub struct Scenario {
     /// The machine: a built-in name, or the path of a machine's folder or file.
     #[serde(default = "default_machine")]
     pub machine: String,
-    /// Settings of the machine's description, by key. Later ones count.
+    /// Settings of the machine's description, by key. Later ones override earlier ones.
     #[serde(default)]
     pub settings: Vec<(String, String)>,
-    /// Settings that count over all others.
+    /// Settings that override all others.
     #[serde(default)]
     pub overrides: Vec<(String, String)>,
     /// CPUs, memory nodes and page sizes.
     #[serde(default)]
     pub placement: Placement,
-    /// The sector cache: ways of sectors, and data that belong to them.
+    /// The sector cache: ways of sectors, and data assigned to them.
     #[serde(default)]
     pub sectors: Vec<SectorOption>,
-    /// What of the host the program may touch.
+    /// What the program may access on the host.
     #[serde(default)]
     pub access: HostAccess,
     /// Bytes of memory the program may use; `None`: all that the machine has.
@@ -63,12 +63,12 @@ fn default_machine() -> String {
     DEFAULT_MACHINE.to_owned()
 }
 
-/// What of the host a program may touch.
+/// What a program may access on the host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HostAccess {
-    /// Only its standard streams and what the other fields give. Otherwise it may read files anywhere, and write below the
-    /// current directory and `/tmp`.
+    /// Only its standard streams and what the other fields allow. Otherwise it may read files anywhere, and write below
+    /// the current directory and `/tmp`.
     pub sandbox: bool,
     /// Folders that it may read.
     pub read: Vec<PathBuf>,
@@ -85,7 +85,7 @@ impl HostAccess {
             let why = format!("{} is not a folder; name one that exists", missing.display());
             return Err(Error::option("allow", why));
         }
-        // Without the sandbox everything may be read already.
+        // Without the sandbox everything is readable already.
         if let Some(read) = &mut access.read {
             read.extend(self.read.iter().cloned());
         }
@@ -96,7 +96,7 @@ impl HostAccess {
 }
 
 impl Scenario {
-    /// A run of `program` with full timing on an A64FX, without arguments and environment.
+    /// Returns a run of `program` with full timing on an A64FX, without arguments and environment.
     #[must_use]
     pub fn new(program: impl Into<PathBuf>) -> Scenario {
         Scenario {
@@ -115,8 +115,8 @@ impl Scenario {
         }
     }
 
-    /// A scenario that runs again what `run` recorded: its program and arguments on its machine, with its settings and
-    /// variables. Records keep no other options.
+    /// Returns a scenario that repeats a recorded `run`: its program and arguments on its machine, with its settings
+    /// and variables. Records keep no other options.
     #[must_use]
     pub fn repeating(run: &Run) -> Scenario {
         Scenario {
@@ -128,28 +128,28 @@ impl Scenario {
         }
     }
 
-    /// The same run with these arguments.
+    /// Sets the arguments.
     #[must_use]
     pub fn with_arguments(mut self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Scenario {
         self.arguments = arguments.into_iter().map(Into::into).collect();
         self
     }
 
-    /// The same run on another machine.
+    /// Sets the machine.
     #[must_use]
     pub fn with_machine(mut self, machine: impl Into<String>) -> Scenario {
         self.machine = machine.into();
         self
     }
 
-    /// The same run with one more setting of the machine.
+    /// Adds a setting of the machine.
     #[must_use]
     pub fn with_setting(mut self, key: impl Into<String>, value: impl Into<String>) -> Scenario {
         self.settings.push((key.into(), value.into()));
         self
     }
 
-    /// The same run with pages of these sizes in bytes, by segment. They count over all other settings.
+    /// Sets page sizes in bytes by segment, which override all other settings.
     #[must_use]
     pub fn with_pages(mut self, sizes: impl IntoIterator<Item = (&'static str, u64)>) -> Scenario {
         self.overrides.retain(|(key, _)| !is_page_key(key));
@@ -158,7 +158,7 @@ impl Scenario {
         self
     }
 
-    /// The same run with the page sizes that the machine and the program's variables give.
+    /// Removes page sizes, leaving those of the machine and the program's variables.
     #[must_use]
     pub fn without_pages(mut self) -> Scenario {
         self.settings.retain(|(key, _)| !is_page_key(key));
@@ -166,21 +166,21 @@ impl Scenario {
         self
     }
 
-    /// The same run with page sizes of their own for the mappings of these calls.
+    /// Adds page sizes for the mappings of these calls.
     #[must_use]
     pub fn with_call_pages(mut self, calls: impl IntoIterator<Item = CallPages>) -> Scenario {
         self.placement.add_call_pages(calls);
         self
     }
 
-    /// The same run with memory whose latency is longer than described by `ns` nanoseconds in all.
+    /// Adds `ns` nanoseconds in all to the described memory latency.
     #[must_use]
     pub fn with_added_ns(mut self, ns: f64) -> Scenario {
         self.overrides.push(("memory.added_ns".to_owned(), ns.to_string()));
         self
     }
 
-    /// The same run, also counted by intervals of `interval_ns` nanoseconds: those of a region if one is named.
+    /// Adds counts by intervals of `interval_ns` nanoseconds, of a region if one is named.
     #[must_use]
     pub fn with_intervals(mut self, interval_ns: Option<u64>, region: Option<&str>) -> Scenario {
         self.options.interval_ns = interval_ns;
@@ -188,53 +188,53 @@ impl Scenario {
         self
     }
 
-    /// The same run with these variables in the program's environment.
+    /// Adds variables to the program's environment.
     #[must_use]
     pub fn with_variables(mut self, variables: &[(&str, &str)]) -> Scenario {
         self.variables.extend(variables.iter().map(|&(name, value)| (name.into(), value.into())));
         self
     }
 
-    /// The same run with its pages interleaved over all nodes.
+    /// Interleaves pages over all nodes.
     #[must_use]
     pub fn with_interleaving(mut self) -> Scenario {
         self.placement.interleave = Some("all".to_owned());
         self
     }
 
-    /// The same run with memory of this node only.
+    /// Restricts memory to this node.
     #[must_use]
     pub fn with_memory_of(mut self, node: u32) -> Scenario {
         self.placement.membind = Some(node.to_string());
         self
     }
 
-    /// The program's name and its arguments.
+    /// Returns the program's name and its arguments.
     #[must_use]
     pub fn command(&self) -> Vec<OsString> {
         std::iter::once(self.program.clone().into_os_string()).chain(self.arguments.iter().cloned()).collect()
     }
 
-    /// The node farthest from the cores that the program may run on.
+    /// Returns the node farthest from the cores that the program may run on.
     ///
     /// # Errors
-    /// When there is no such node, the placement says already where memory is, or the machine cannot be loaded.
+    /// If there is no such node, the placement already fixes the memory, or the machine cannot be loaded.
     pub fn farthest_node(&self) -> Result<RemoteNode, Error> {
         if self.placement.places_memory() {
-            return Err(Error::NoRemoteNode("options say where the program's memory is to be"));
+            return Err(Error::NoRemoteNode("options already place the program's memory"));
         }
         self.placement.farthest_node(&self.spec()?)
     }
 
-    /// The machine with all settings.
+    /// Returns the machine with all settings.
     ///
     /// # Errors
-    /// When it cannot be loaded, or a setting does not fit it.
+    /// If it cannot be loaded, or a setting does not fit it.
     pub fn spec(&self) -> Result<Spec, Error> {
         Ok(self.load()?.0)
     }
 
-    /// The machine, and the settings that it has.
+    /// Returns the machine and its settings.
     fn load(&self) -> Result<(Spec, Vec<(String, String)>), Error> {
         if !self.placement.pages.is_empty() {
             self.placement.check_pages(&fxscope_machine::load(&self.machine, &self.settings)?)?;
@@ -243,7 +243,7 @@ impl Scenario {
         Ok((fxscope_machine::load(&self.machine, &settings)?, settings))
     }
 
-    /// The machine without any setting of page sizes.
+    /// Returns the machine without any setting of page sizes.
     ///
     /// # Errors
     /// As for [`Scenario::spec`].
@@ -252,17 +252,17 @@ impl Scenario {
         Ok(fxscope_machine::load(&self.machine, &others)?)
     }
 
-    /// Bytes of memory that the program may use on `spec`.
+    /// Returns the bytes of memory that the program may use on `spec`.
     ///
     /// # Errors
-    /// When the machine has less than what was asked for.
+    /// If the machine has less than requested.
     pub fn memory_bytes(&self, spec: &Spec) -> Result<u64, Error> {
         let all = machine_memory(spec);
         match self.memory {
             Some(bytes) if bytes > all => Err(Error::option(
                 format!("memory {bytes}"),
                 format!(
-                    "{} has {all} bytes; ask for less, or give it more with --set topology.node_bytes=SIZE",
+                    "{} has {all} bytes; reduce --memory, or increase it with --set topology.node_bytes=SIZE",
                     spec.name
                 ),
             )),
@@ -270,7 +270,7 @@ impl Scenario {
         }
     }
 
-    /// Settings of the machine from all fields, in the order in which they count.
+    /// Returns the settings of the machine from all fields, later ones overriding earlier ones.
     fn all_settings(&self) -> Result<Vec<(String, String)>, Error> {
         let mut all: Vec<_> = self.settings.iter().cloned().chain(self.placement.settings()).collect();
         all.extend(self.overrides.iter().cloned());
@@ -284,7 +284,7 @@ impl Scenario {
     /// Checks the scenario and loads its machine.
     ///
     /// # Errors
-    /// When the machine cannot be loaded, or an option fits neither it nor the host.
+    /// If the machine cannot be loaded, or an option fits neither it nor the host.
     pub fn prepare(&self) -> Result<Prepared, Error> {
         let (spec, settings) = self.load()?;
         let spec = Arc::new(spec);
@@ -310,7 +310,7 @@ impl Scenario {
         Ok(Prepared::new(request, sector_data, self.placement.call_pages()))
     }
 
-    /// The environment that the program gets.
+    /// Returns the program's environment.
     pub(crate) fn environment(&self) -> Vec<(OsString, OsString)> {
         if self.inherit_environment {
             guest_environment(std::env::vars_os(), &self.variables)
@@ -329,7 +329,7 @@ impl Scenario {
         let most = if cmgs == 1 { "leave it out".to_owned() } else { format!("give 1 to {cmgs}") };
         Err(Error::option(
             format!("host-threads {threads}"),
-            format!("each takes the cores of one CMG at least, and {machine} has {cmgs} CMG{s}; {most}"),
+            format!("each takes the cores of at least one CMG, and {machine} has {cmgs} CMG{s}; {most}"),
         ))
     }
 }
@@ -338,16 +338,16 @@ fn is_page_key(key: &str) -> bool {
     key.starts_with("pages.")
 }
 
-/// The name or path of the machine of a run, as [`Scenario::machine`] takes it.
+/// Returns the name or path of a run's machine, for [`Scenario::machine`].
 #[must_use]
 pub fn machine_of(run: &Run) -> &str {
     run.description.as_ref().and_then(|description| description.path.as_deref()).unwrap_or(&run.machine)
 }
 
-/// The machine that a recorded run was made on, as it is described now; `machine` names another description of it.
+/// Returns the machine of a recorded run, as currently described; `machine` names another description of it.
 ///
 /// # Errors
-/// When it cannot be loaded with the run's settings.
+/// If it cannot be loaded with the run's settings.
 pub fn spec_of(run: &Run, machine: Option<&str>) -> Result<Spec, LoadError> {
     fxscope_machine::load(machine.unwrap_or(machine_of(run)), &run.settings)
 }

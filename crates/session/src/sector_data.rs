@@ -1,4 +1,4 @@
-//! Data of a program that are given a sector of the caches from outside, for programs that do not tag their pointers.
+//! Data that are assigned to a cache sector by options, for programs that do not tag their pointers.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Data and their sector.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct SectorData {
-    /// What the user calls them.
+    /// The user's name for them.
     text: String,
     place: Place,
     /// Their sector, 0 to 3.
@@ -23,14 +23,14 @@ enum Place {
 }
 
 impl SectorData {
-    /// Reads what the data are: a variable of the program, part of one (`NAME+OFFSET:BYTES`, either part as wanted), or
-    /// addresses (`0xADDRESS:BYTES`).
+    /// Parses which data are meant: a variable of the program, part of one (`NAME+OFFSET:BYTES`, offset and length
+    /// optional), or addresses (`0xADDRESS:BYTES`).
     ///
     /// # Errors
-    /// What is wrong with the text, and how to write it.
+    /// If the text is malformed; the message says how to write it.
     pub fn parse(text: &str, sector: u8) -> Result<SectorData, String> {
         const HOW: &str = "write NAME, NAME+OFFSET:BYTES or 0xADDRESS:BYTES";
-        let number = |text: &str| integer(text).ok_or_else(|| format!("'{text}' is no number; {HOW}"));
+        let number = |text: &str| integer(text).ok_or_else(|| format!("'{text}' is not a number; {HOW}"));
         let (start, bytes) = match text.split_once(':') {
             Some((start, bytes)) => (start, Some(number(bytes)?)),
             None => (text, None),
@@ -56,7 +56,7 @@ impl SectorData {
         }
     }
 
-    /// The addresses of the data.
+    /// Returns the addresses of the data.
     fn find(&self, symbols: &Symbols) -> Result<Range<u64>, String> {
         let (name, offset, bytes) = match &self.place {
             Place::Addresses(range) => return Ok(range.clone()),
@@ -73,7 +73,7 @@ impl SectorData {
     }
 }
 
-/// Why a name does not name one variable.
+/// Explains why a name does not identify a variable.
 fn no_variable(name: &str, all: &[Range<u64>], symbols: &Symbols) -> String {
     if !all.is_empty() {
         let places: Vec<_> = all.iter().map(|r| format!("{:#x}:{}", r.start, r.end - r.start)).collect();
@@ -85,7 +85,7 @@ fn no_variable(name: &str, all: &[Range<u64>], symbols: &Symbols) -> String {
     let largest = symbols.largest_variables(5);
     if largest.is_empty() {
         return format!(
-            "no variable {name}: the program has no symbols of variables; give addresses as 0xADDRESS:BYTES"
+            "no variable {name}: the program has no symbols for variables; give addresses as 0xADDRESS:BYTES"
         );
     }
     format!(
@@ -95,10 +95,10 @@ fn no_variable(name: &str, all: &[Range<u64>], symbols: &Symbols) -> String {
     )
 }
 
-/// Where all `data` are, and their sectors, lowest address first.
+/// Returns the addresses of all `data` and their sectors, lowest address first.
 ///
 /// # Errors
-/// Data that are not there, or that overlap, named.
+/// Names data that do not exist or overlap.
 pub(crate) fn find_all(data: &[SectorData], symbols: &Symbols) -> Result<Vec<(Range<u64>, u8)>, String> {
     let mut found = data.iter().map(|d| Ok((d.find(symbols)?, d))).collect::<Result<Vec<_>, String>>()?;
     found.sort_by_key(|(range, _)| range.start);

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, SectorData};
 
-/// Ways of a cache's sectors, or data of the program that belong to a sector.
+/// Ways of a cache's sectors, or data assigned to a sector.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum SectorOption {
-    /// Ways of sector 1 alone, so that sector 0 has the rest, or of all sectors.
+    /// Ways of sector 1, where sector 0 gets the rest, or of all sectors.
     Ways(CacheLevel, Vec<u64>),
     /// Data that belong to a sector whatever their pointers say.
     Data(SectorData),
@@ -24,10 +24,10 @@ pub enum CacheLevel {
 }
 
 impl SectorOption {
-    /// Reads `L1=WAYS`, `L2=WAYS` or `assign=DATA`.
+    /// Parses `L1=WAYS`, `L2=WAYS` or `assign=DATA`.
     ///
     /// # Errors
-    /// What is wrong with the text and how to write it.
+    /// If the text is malformed; the message says how to write it.
     pub fn parse(text: &str) -> Result<SectorOption, String> {
         const HOW: &str = "write L1=WAYS, L2=WAYS or assign=DATA, such as L2=10,assign=b";
         let (key, value) = text.split_once('=').ok_or(HOW)?;
@@ -36,24 +36,26 @@ impl SectorOption {
             let sector = number
                 .ok()
                 .filter(|sector| *sector < 4)
-                .ok_or_else(|| format!("there is no sector '{sector}'; sectors are 0 to 3"))?;
+                .ok_or_else(|| format!("unknown sector '{sector}'; sectors are 0 to 3"))?;
             return Ok(SectorOption::Data(SectorData::parse(value, sector)?));
         }
         let level = [CacheLevel::L1, CacheLevel::L2].into_iter().find(|level| level.name() == key).ok_or(HOW)?;
         let ways = value.split(':').map(str::parse).collect::<Result<Vec<u64>, _>>().unwrap_or_default();
         let sectors = level.sectors();
         if ways.len() != 1 && ways.len() != sectors {
-            return Err(format!("'{value}' are no ways; give those of sector 1, or of {sectors} sectors as N0:N1…"));
+            return Err(format!(
+                "'{value}' is not a number of ways; give those of sector 1, or of {sectors} sectors as N0:N1…"
+            ));
         }
         Ok(SectorOption::Ways(level, ways))
     }
 
-    /// Whether `options` limit ways, so that [`SectorOption::settings`] needs the machine.
+    /// Returns whether `options` limit ways, so that [`SectorOption::settings`] needs the machine.
     pub(crate) fn limits_ways(options: &[SectorOption]) -> bool {
         options.iter().any(|option| matches!(option, SectorOption::Ways(..)))
     }
 
-    /// Settings of the machine that give the ways of `options`, for a program that may run on the CPUs of `cmgs`.
+    /// Returns the settings of the machine for the ways in `options`, for a program that may run on the CPUs of `cmgs`.
     pub(crate) fn settings(
         options: &[SectorOption],
         spec: &Spec,
@@ -67,7 +69,7 @@ impl SectorOption {
         ways.map(|(level, ways)| Ok((level.key().to_owned(), format!("{:?}", level.all(ways, spec, cmgs)?)))).collect()
     }
 
-    /// The data that `options` give sectors.
+    /// Returns the data that `options` assign to sectors.
     pub(crate) fn data(options: &[SectorOption], spec: &Spec) -> Result<Vec<SectorData>, Error> {
         check_enabled(options, spec)?;
         let data = options.iter().filter_map(|option| match option {
@@ -82,7 +84,7 @@ fn check_enabled(options: &[SectorOption], spec: &Spec) -> Result<(), Error> {
     if options.is_empty() || spec.sector_cache.enabled {
         return Ok(());
     }
-    Err(Error::option("sector", "the sector cache is off (sector_cache.enabled is false); take back one of the two"))
+    Err(Error::option("sector", "the sector cache is off (sector_cache.enabled is false); remove one of the two"))
 }
 
 impl CacheLevel {
@@ -93,7 +95,7 @@ impl CacheLevel {
         }
     }
 
-    /// Number of sectors that have ways of their own.
+    /// Number of sectors with separate ways.
     fn sectors(self) -> usize {
         match self {
             CacheLevel::L1 => 4,
@@ -101,7 +103,7 @@ impl CacheLevel {
         }
     }
 
-    /// The key of the machine's description with the ways of all sectors.
+    /// Returns the key of the machine's description for the ways of all sectors.
     fn key(self) -> &'static str {
         match self {
             CacheLevel::L1 => "sector_cache.l1_ways",
@@ -109,7 +111,7 @@ impl CacheLevel {
         }
     }
 
-    /// Its ways.
+    /// Returns its ways.
     fn ways(self, spec: &Spec) -> u32 {
         match self {
             CacheLevel::L1 => spec.l1d.ways,
@@ -117,7 +119,7 @@ impl CacheLevel {
         }
     }
 
-    /// Those that programs on a CMG can use.
+    /// Returns the ways that programs on a CMG can use.
     fn usable_ways(self, spec: &Spec, cmg: u32) -> u32 {
         match self {
             CacheLevel::L1 => spec.l1d.ways - spec.l1d.reserved_ways,
@@ -125,7 +127,7 @@ impl CacheLevel {
         }
     }
 
-    /// The ways of all sectors.
+    /// Returns the ways of all sectors.
     fn all(self, given: &[u64], spec: &Spec, cmgs: &[u32]) -> Result<Vec<u64>, Error> {
         let usable = |cmg: u32| self.usable_ways(spec, cmg);
         let least = cmgs.iter().copied().min_by_key(|&cmg| usable(cmg)).unwrap_or_default();
@@ -144,7 +146,7 @@ impl CacheLevel {
         let why = format!("a sector can have 0 to {most} ways of {name}");
         let why = match ways - most {
             0 => why,
-            kept => format!("{why}: it has {ways}, of which {kept} are kept for the assistant core of CMG{cmg}"),
+            kept => format!("{why}: it has {ways}, of which {kept} are reserved for the assistant core of CMG{cmg}"),
         };
         Error::option(format!("sector {name}={asked}"), why)
     }

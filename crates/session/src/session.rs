@@ -14,32 +14,32 @@ use fxscope_sim::{
     BlockObserver, Control, HostThreads, Options, Progress, Simulation, SpinLoops, Window, page_sizes, platform,
 };
 
-use crate::contain::{Barrier, Needs, on_its_own_thread, restrict};
+use crate::contain::{HostProtection, Needs, on_its_own_thread, restrict};
 use crate::host_view::HostView;
 use crate::sector_data::find_all;
 use crate::{CallPages, Request, SectorData, counted, machine_memory};
 
-/// A program loaded and ready to run, on a thread that can do no more to the host than the program may.
+/// A program loaded and ready to run, on a thread whose access to the host is limited to what the program may use.
 pub struct Session {
     request: Request,
     simulation: Simulation,
-    /// What was given sectors from outside.
+    /// Data assigned to sectors by options.
     sectors: Vec<(Range<u64>, u8)>,
-    /// Calls whose mappings have pages of their own, and the places of their rules in the process.
+    /// Calls whose mappings have their own page size, and the indices of their rules in the process.
     call_pages: Vec<(CallPages, Range<usize>)>,
-    barrier: Barrier,
+    protection: HostProtection,
     host: HostView,
 }
 
 impl Session {
-    /// Loads the program and hands it to `with`, which runs it, on a thread of its own. When the program is loaded, the kernel
-    /// takes from that thread everything that the program may not touch, as far as it can ([`Session::barrier`]): whatever
-    /// else `with` needs of the host must be open before.
+    /// Loads the program and passes it to `with`, which runs it, on a new thread. After the program is loaded, the
+    /// kernel removes that thread's access to everything that the program may not use, as far as it can
+    /// ([`Session::protection`]): whatever else `with` needs on the host must be opened before.
     ///
     /// # Errors
-    /// When the program cannot run.
+    /// If the program cannot run.
     pub fn contained<R: Send>(request: Request, with: impl FnOnce(Session) -> R + Send) -> Result<R, StartError> {
-        // Made here, since the program's thread may not remove it.
+        // Made here, since the program's thread is not allowed to remove it.
         let shared_folder = SharedFolder::make().map(Arc::new);
         let given = shared_folder.clone();
         on_its_own_thread(move || Session::start(request, given).map(with))?
@@ -73,7 +73,7 @@ impl Session {
         setup.platform.hpc.set_stream_detect(options.stream_detect);
         setup.shared_folder = shared_folder.clone();
         let process = Guest::open(&request.program, setup)?;
-        let barrier = restrict(&Needs {
+        let protection = restrict(&Needs {
             access: &request.access,
             shared_folder: shared_folder.as_deref().map(SharedFolder::path),
             files: &process.mapped_files(),
@@ -97,33 +97,32 @@ impl Session {
             request,
             sectors: Vec::new(),
             call_pages: Vec::new(),
-            barrier,
+            protection,
             host,
         })
     }
 
-    /// What of the host's kernel keeps the program from the host.
+    /// Returns the kernel's protection of the host.
     #[must_use]
-    pub fn barrier(&self) -> &Barrier {
-        &self.barrier
+    pub fn protection(&self) -> &HostProtection {
+        &self.protection
     }
 
-    /// Gives data of the program sectors of the caches, whatever its pointers say. All other data are in the default
-    /// sector then.
+    /// Assigns data of the program to sectors of the caches, whatever its pointers say. All other data are then in the
+    /// default sector.
     ///
     /// # Errors
-    /// Data that the program does not have, or that overlap, named.
+    /// Names data that the program does not have, or that overlap.
     pub fn assign_sectors(&mut self, data: &[SectorData]) -> Result<(), String> {
         self.sectors = find_all(data, self.simulation.guest().running_symbols())?;
         self.simulation.assign_sectors(self.sectors.clone());
         Ok(())
     }
 
-    /// Gives the mappings that the program makes at some of its calls pages of their own; of calls named twice the last
-    /// counts.
+    /// Sets page sizes for the mappings made by some of the program's calls; of calls named twice the last applies.
     ///
     /// # Errors
-    /// Calls that the program does not have, named.
+    /// Names calls that the program does not have.
     pub fn assign_pages(&mut self, calls: &[CallPages]) -> Result<(), String> {
         let process = self.simulation.guest();
         let path = process.host_path(process.program_file());
@@ -137,39 +136,39 @@ impl Session {
         Ok(())
     }
 
-    /// From now on mappings of at least `least` bytes are noted with the calls that make them.
+    /// Records mappings of at least `least` bytes from now on, with the calls that make them.
     pub fn note_mappings(&mut self, least: u64) {
         self.simulation.guest_mut().note_mappings(least);
     }
 
-    /// Lets `watch` know of what the program does at the terminal that this process writes to as well: before it writes
-    /// there or waits for input, and when it has read, with whether the cursor is at the beginning of a line afterwards.
+    /// Calls `watch` when the program uses the terminal that this process writes to as well: before it writes there or
+    /// waits for input, and after it has read, with whether the cursor is then at the beginning of a line.
     pub fn watch_terminal(&mut self, watch: impl FnMut(bool) + 'static) {
         self.simulation.watch_terminal(Box::new(watch));
     }
 
-    /// Runs it to its end, or until `watch` says to stop.
+    /// Runs it to its end, or until `watch` stops it.
     pub fn run(mut self, watch: &mut dyn FnMut(Progress) -> Control) -> Run {
         let start = Instant::now();
         let outcome = self.simulation.run(watch);
         self.recorded(&outcome, start.elapsed().as_secs_f64())
     }
 
-    /// The same, with a trace of `window`. Functional mode passes no pipeline: its trace stays empty.
+    /// Runs it with a trace of `window`. The trace is empty in functional mode, which has no pipeline.
     pub fn run_traced(mut self, watch: &mut dyn FnMut(Progress) -> Control, window: &mut Window<'_>) -> Run {
         let start = Instant::now();
         let outcome = self.simulation.run_traced(watch, window);
         self.recorded(&outcome, start.elapsed().as_secs_f64())
     }
 
-    /// The same, telling `observer` of all blocks that are timed.
+    /// Runs it, and calls `observer` for all timed blocks.
     pub fn run_observed(mut self, watch: &mut dyn FnMut(Progress) -> Control, observer: &mut dyn BlockObserver) -> Run {
         let start = Instant::now();
         let outcome = self.simulation.run_observed(watch, observer);
         self.recorded(&outcome, start.elapsed().as_secs_f64())
     }
 
-    /// Bytes of the pages that a segment of the program has.
+    /// Returns the page size of a segment of the program, bytes.
     #[must_use]
     pub fn page_bytes(&self, segment: Segment) -> u64 {
         self.simulation.guest().page_bytes(segment)
@@ -182,7 +181,7 @@ impl Session {
         counted::run(&self.request, outcome, self.simulation.guest(), &self.host, wall_seconds, notes)
     }
 
-    /// What mappings were given other pages than their segment has, for the record: the settings do not have it.
+    /// Notes on mappings with another page size than their segment: the settings do not include it.
     fn call_notes(&self) -> impl Iterator<Item = String> + '_ {
         let uses = self.simulation.guest().mapping_rule_uses();
         self.call_pages.iter().map(move |(named, rules)| {
@@ -190,7 +189,7 @@ impl Session {
                 MappingPages::Size(bytes) => format!("pages of {}", size(bytes)),
                 MappingPages::Transparent => "transparent huge pages".to_owned(),
             };
-            // Another program has none.
+            // After exec, another program has no such rules.
             match uses.get(rules.clone()).map_or(0, |uses| uses.iter().sum::<u64>()) {
                 0 => format!("--pages mmap@{}: no call there has mapped memory.", named.text),
                 n => format!("--pages mmap@{}: {pages} for mappings: {n}.", named.text),
@@ -198,7 +197,7 @@ impl Session {
         })
     }
 
-    /// What was given sectors from outside, for the record: the settings only have the ways.
+    /// Notes on data assigned to sectors: the settings only have the ways.
     fn sector_notes(&self) -> impl Iterator<Item = String> + '_ {
         self.sectors.iter().map(|(range, sector)| {
             format!("Data from {:#x} to {:#x} were put into sector {sector} of the caches.", range.start, range.end)

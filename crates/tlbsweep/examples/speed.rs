@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use fxscope_tlbsweep::{Access, Analysis, Arrangement, Design, Question, Replacement};
+use fxscope_tlbsweep::{Access, Analysis, Arrangement, Replacement, SweepOptions, TlbConfig};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -62,9 +62,9 @@ const STREAMS: &[(&str, Step)] = &[
 
 fn main() {
     let max_classes = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(512);
-    let a64fx = fxscope_machine::load("a64fx", &[]).map(|machine| Design::of(&machine.tables.tlb));
+    let a64fx = fxscope_machine::load("a64fx", &[]).map(|machine| TlbConfig::of(&machine.tables.tlb));
     let Ok(a64fx) = a64fx else { return };
-    let k = Design {
+    let k = TlbConfig {
         entries: 16,
         replacement: Replacement::Lru,
         set_entries: 256,
@@ -78,8 +78,8 @@ fn main() {
     measure("K, 4 sizes of 6 segments", &k, &k_sizes, max_classes);
 }
 
-fn measure(name: &str, design: &Design, sizes: &[u64], max_classes: usize) {
-    println!("{name}, {max_classes} max_classes at most");
+fn measure(name: &str, config: &TlbConfig, sizes: &[u64], max_classes: usize) {
+    println!("{name}, at most {max_classes} classes");
     let word = std::env::args().nth(2).unwrap_or_default();
     for (what, step) in STREAMS.iter().filter(|(what, _)| what.contains(&word)) {
         let mut random = Random(88_172_645_463_325_252);
@@ -90,9 +90,15 @@ fn measure(name: &str, design: &Design, sizes: &[u64], max_classes: usize) {
             })
             .collect();
         let keep = (0..sizes.len()).map(|size| vec![size; 6]).collect();
-        let question =
-            Question { sizes: sizes.to_vec(), segments: 6, allowed: Vec::new(), max_classes, keep, costs: [10, 55] };
-        let Ok(mut analysis) = Analysis::new(design, &question) else { return };
+        let options = SweepOptions {
+            sizes: sizes.to_vec(),
+            segments: 6,
+            allowed: Vec::new(),
+            max_classes,
+            keep,
+            costs: [10, 55],
+        };
+        let Ok(mut analysis) = Analysis::new(config, &options) else { return };
         // Slow streams are cut short.
         let start = Instant::now();
         let mut done = 0;
@@ -104,8 +110,8 @@ fn measure(name: &str, design: &Design, sizes: &[u64], max_classes: usize) {
             }
         }
         let rate = done as f64 / start.elapsed().as_secs_f64() / 1e6;
-        let answer = analysis.finish();
-        let exact = answer.assignments().filter(|a| answer.counts(a).is_ok_and(|counts| counts.exact)).count();
-        println!("  {rate:7.1} M/s  {:5} max_classes  {exact:6} assignments exact  {what}", answer.classes());
+        let results = analysis.finish();
+        let exact = results.assignments().filter(|a| results.counts(a).is_ok_and(|counts| counts.exact)).count();
+        println!("  {rate:7.1} M/s  {:5} classes  {exact:6} assignments exact  {what}", results.classes());
     }
 }

@@ -9,7 +9,7 @@ pub struct BitMatrix {
 }
 
 impl BitMatrix {
-    /// A matrix of zeros with `rows` rows and at least one column.
+    /// Creates a matrix of zeros with `rows` rows and at least one column.
     pub fn new(rows: usize) -> BitMatrix {
         BitMatrix { rows, words: 1, bits: vec![0; rows] }
     }
@@ -27,13 +27,13 @@ impl BitMatrix {
         (self.words, self.bits) = (words, bits);
     }
 
-    /// The words of a row.
+    /// Returns the words of a row.
     #[inline(always)]
     pub fn row(&self, row: usize) -> &[u64] {
         &self.bits[row * self.words..][..self.words]
     }
 
-    /// The words of a row.
+    /// Returns the words of a row.
     #[inline(always)]
     pub fn row_mut(&mut self, row: usize) -> &mut [u64] {
         &mut self.bits[row * self.words..][..self.words]
@@ -60,7 +60,7 @@ impl BitMatrix {
     }
 }
 
-/// The indices of the bits that are set.
+/// Returns the indices of the bits that are set.
 #[inline(always)]
 pub fn ones(mut mask: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use crate::Question;
+use crate::SweepOptions;
 use crate::class::Class;
 use crate::size_masks::SizeMasks;
 
@@ -11,17 +11,17 @@ pub struct Budget {
     most: usize,
     /// Assignments whose classes are never dropped.
     keep: Vec<SizeMasks>,
-    /// Costs by which classes are compared, as in [`Question::costs`].
+    /// Costs by which classes are compared, as in [`SweepOptions::costs`].
     costs: [u64; 2],
 }
 
 impl Budget {
-    /// The budget of a question; `keep` are its assignments to keep.
-    pub fn of(question: &Question, keep: Vec<SizeMasks>) -> Budget {
-        Budget { most: question.max_classes, keep, costs: question.costs }
+    /// Returns the budget of a sweep; `keep` are its assignments to keep.
+    pub fn of(options: &SweepOptions, keep: Vec<SizeMasks>) -> Budget {
+        Budget { most: options.max_classes, keep, costs: options.costs }
     }
 
-    /// Whether there are too many classes.
+    /// Returns whether there are too many classes.
     pub fn exceeded(&self, classes: usize) -> bool {
         classes > self.most
     }

@@ -1,7 +1,7 @@
 //! Bulk mode, for phases in which most accesses miss. Knowing what classes hold does not help there, so every class
-//! processes every access, in batches. Work that does not depend on the class is done once for a batch (`batch`) or for
-//! a group of classes (`group`). Classes are distributed to workers, one for each host processor, each of which takes
-//! its classes through several batches (`worker`).
+//! processes every access, in batches. Work that does not depend on the class is done once for a batch (`batch`) or for a
+//! group of classes (`group`). Classes are distributed to workers, one for each host processor, each of which takes its
+//! classes through several batches (`worker`).
 
 pub mod batch;
 pub mod batches;
@@ -36,7 +36,7 @@ const BULK_MISS: u64 = 10;
 /// Required speedup of bulk mode. With 1, sweeps under 64 classes take twice as long.
 const PAYS: u64 = 2;
 
-/// Number of workers for `accesses` class-accesses.
+/// Returns the number of workers for `accesses` class-accesses.
 pub fn workers_for(accesses: usize) -> usize {
     if accesses < PARALLEL_FROM { 1 } else { rayon::current_num_threads() }
 }
@@ -68,8 +68,8 @@ impl BulkMode {
         let groups = classes.div_ceil(GROUP_SIZE).max(workers) as u64;
         let shared = window * groups * BULK_GROUP_ACCESS + self.missed * BULK_MISS;
         let in_bulk = window * BULK_ACCESS + shared / workers as u64;
-        // Passing batches to other processors takes time, too, and so does relearning what classes hold when few
-        // accesses miss again.
+        // Passing batches to other processors takes time, too, and so does relearning what classes hold when few accesses
+        // miss again.
         let faster = PAYS * in_bulk < self.looked_up * LOOK_UP + self.missed * MISS;
         (self.since, self.looked_up, self.missed) = (accesses, 0, 0);
         faster

@@ -23,7 +23,7 @@ pub struct Class {
 }
 
 impl Class {
-    /// A class with empty TLBs.
+    /// Creates a class with empty TLBs.
     pub fn new(masks: SizeMasks, entries: usize, l2: Option<SetAssociative>) -> Class {
         Class { masks, entries: vec![Key::NONE; entries].into(), next: 0, misses: [0; SEGMENTS], touched: 0, l2 }
     }
@@ -64,13 +64,13 @@ impl Class {
         self.entries[..=place].rotate_right(1);
     }
 
-    /// Mask of the class's sizes with which an access misses.
+    /// Returns the mask of the class's sizes with which an access misses.
     #[inline(always)]
     pub fn missing(&self, key: Key, sizes: &PageSizes, l2_only: u8) -> u8 {
         self.masks.0[key.segment()] & !(sizes.holding(key.nearest(&self.entries)) | l2_only)
     }
 
-    /// All entries, oldest first.
+    /// Returns all entries, oldest first.
     pub fn by_age(&self, replacement: Replacement) -> impl Iterator<Item = Key> {
         let (len, next) = (self.entries.len(), self.next as usize);
         (0..len).map(move |i| match replacement {
@@ -142,7 +142,7 @@ impl Classes {
         self.classes.len()
     }
 
-    /// Mask of the sizes whose pages only the other TLB holds.
+    /// Returns the mask of the sizes whose pages only the other TLB holds.
     pub fn l2_only(&self) -> u8 {
         self.l2_only
     }

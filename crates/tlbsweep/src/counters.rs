@@ -67,7 +67,7 @@ impl BitSlicedCounters {
         }
     }
 
-    /// The counter of a class.
+    /// Returns the counter of a class.
     pub fn of(&self, class: usize) -> u64 {
         self.0.iter().rev().fold(0, |count, bit| count << 1 | bit >> class & 1)
     }

@@ -40,7 +40,7 @@ pub struct HitFilter {
 }
 
 impl HitFilter {
-    /// An empty filter. Pages have `1 << shift` bytes.
+    /// Creates an empty filter. Pages have `1 << shift` bytes.
     #[must_use]
     pub fn new(shift: u32) -> HitFilter {
         HitFilter {
@@ -68,7 +68,7 @@ impl HitFilter {
         self.replaced = true;
     }
 
-    /// Number of accesses so far.
+    /// Returns the number of accesses so far.
     pub fn now(&self) -> u64 {
         self.now
     }
@@ -84,7 +84,7 @@ impl HitFilter {
         (page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize % BUCKETS
     }
 
-    /// Whether all classes hold the page of an access.
+    /// Returns whether all classes hold the page of an access.
     #[inline(always)]
     pub fn hits_all(&mut self, key: Key) -> bool {
         let page = key.page(self.shift);
@@ -162,13 +162,13 @@ impl HitFilter {
         (best.0, (u64::BITS - best.1.leading_zeros() + self.shift).min(u64::BITS))
     }
 
-    /// Bit mask of the classes that are known to hold the page of a slot.
+    /// Returns the bit mask of the classes that are known to hold the page of a slot.
     #[inline(always)]
     pub fn classes(&self, slot: usize) -> &[u64] {
         self.held.row(slot)
     }
 
-    /// Whether the split TLB is known to hold the page of a slot.
+    /// Returns whether the split TLB is known to hold the page of a slot.
     pub fn in_l2(&self, slot: usize) -> bool {
         self.in_l2[slot]
     }

@@ -20,8 +20,8 @@
 //! Everything: FIFO and LRU, fully associative and set-associative, with two levels or with TLBs split by page size.
 //! Counts equal those of a separate simulation of each assignment. Time and memory grow with the number of classes,
 //! which is at most the number of assignments. When there are more classes than allowed, the costliest are dropped:
-//! their counts stop there and are lower bounds ([`Counts::exact`] is false). Assignments named in [`Question::keep`]
-//! are never dropped.
+//! their counts stop there and are lower bounds ([`Counts::exact`] is false). Assignments named in
+//! [`SweepOptions::keep`] are never dropped.
 //!
 //! # How fast
 //!
@@ -35,7 +35,7 @@
 //!
 //! | Stream | A64FX | A64FX, from 64 KiB on | K |
 //! |---|---|---|---|
-//! | sweeps of three arrays split_l2 a frame, a table and code | 45 (424) | 415 (64) | 17 (380) |
+//! | sweeps of three arrays beside a frame, a table and code | 45 (424) | 415 (64) | 17 (380) |
 //! | blocks of 256 KiB in random order | 245 (16) | 546 (4) | 223 (48) |
 //! | one access in 100 anywhere in 256 MiB | 64 (25) | 110 (16) | 61 (32) |
 //! | a gather: an index, anywhere in 1 GiB, a result | 13 (120) | 19 (77) | 15 (64) |
@@ -46,26 +46,26 @@
 //!
 //! Segments do not share pages. Nothing is unmapped, and TLBs are not flushed when address spaces change.
 
-mod answer;
 mod bit_matrix;
 mod budget;
 mod bulk;
 mod class;
 mod counters;
 mod hit_filter;
+mod results;
 mod set_associative;
 mod size_masks;
 
 use fxscope_machine::spec::Tlb;
 use thiserror::Error;
 
-pub use answer::Answer;
 use budget::Budget;
 use bulk::BulkMode;
 use bulk::batch::Batch;
 use bulk::batches::Batches;
 use class::{Class, Classes};
 use hit_filter::HitFilter;
+pub use results::SweepResults;
 use set_associative::SetAssociative;
 use size_masks::{Key, PageSizes, SizeMasks};
 
@@ -98,7 +98,7 @@ pub enum Arrangement {
 
 /// The TLBs of one core.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Design {
+pub struct TlbConfig {
     /// Entries of the fully associative TLB.
     pub entries: usize,
     /// Replacement policy of the fully associative TLB.
@@ -112,11 +112,11 @@ pub struct Design {
     pub arrangement: Arrangement,
 }
 
-impl Design {
-    /// The TLBs that a machine description defines.
+impl TlbConfig {
+    /// Returns the TLBs that a machine description defines.
     #[must_use]
-    pub fn of(tlb: &Tlb) -> Design {
-        Design {
+    pub fn of(tlb: &Tlb) -> TlbConfig {
+        TlbConfig {
             entries: tlb.l1_entries as usize,
             replacement: if tlb.l1_lru { Replacement::Lru } else { Replacement::Fifo },
             set_entries: tlb.l2_entries as usize,
@@ -131,7 +131,7 @@ impl Design {
 
 /// What to analyse.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
+pub struct SweepOptions {
     /// Page sizes in bytes: powers of two, ascending.
     pub sizes: Vec<u64>,
     /// Number of segments.
@@ -190,10 +190,10 @@ pub enum Error {
         ways: usize,
     },
     /// The set-associative TLB holds a size that is not analysed.
-    #[error("the set-associative TLB serves pages of {0} bytes, which are not among the sizes asked about")]
+    #[error("the set-associative TLB serves pages of {0} bytes, which are not among the analysed sizes")]
     L2Only(u64),
     /// An assignment that does not fit the segments and sizes.
-    #[error("an assignment has the place of a page size for each segment; {0:?} does not fit")]
+    #[error("an assignment has the index of a page size for each segment; {0:?} does not fit")]
     Assignment(Vec<usize>),
     /// A segment without an allowed size.
     #[error("segment {0} is allowed none of the page sizes; allow at least one")]
@@ -207,7 +207,7 @@ pub enum Error {
 pub struct Analysis {
     sizes: PageSizes,
     segments: usize,
-    design: Design,
+    config: TlbConfig,
     /// All assignments that are analysed.
     all: SizeMasks,
     budget: Budget,
@@ -227,44 +227,43 @@ impl Analysis {
     /// Starts an analysis with empty TLBs.
     ///
     /// # Errors
-    /// When the question or the design is outside the supported limits.
-    pub fn new(design: &Design, question: &Question) -> Result<Analysis, Error> {
-        let sizes = PageSizes::new(&question.sizes).ok_or_else(|| Error::PageSizes(question.sizes.clone()))?;
-        if question.segments == 0 || question.segments > SEGMENTS {
-            return Err(Error::Segments(question.segments));
+    /// If the options or the TLBs are outside the supported limits.
+    pub fn new(config: &TlbConfig, options: &SweepOptions) -> Result<Analysis, Error> {
+        let sizes = PageSizes::new(&options.sizes).ok_or_else(|| Error::PageSizes(options.sizes.clone()))?;
+        if options.segments == 0 || options.segments > SEGMENTS {
+            return Err(Error::Segments(options.segments));
         }
-        if design.entries == 0 || design.entries > ENTRIES {
-            return Err(Error::Entries(design.entries));
+        if config.entries == 0 || config.entries > ENTRIES {
+            return Err(Error::Entries(config.entries));
         }
-        let Design { set_entries, ways, .. } = *design;
+        let TlbConfig { set_entries, ways, .. } = *config;
         if ways == 0 || ways > WAYS || set_entries % ways != 0 || !(set_entries / ways).is_power_of_two() {
             return Err(Error::Ways { entries: set_entries, ways });
         }
         let mut l2_only = 0;
-        if let Arrangement::SplitBySize(list) = &design.arrangement {
+        if let Arrangement::SplitBySize(list) = &config.arrangement {
             for &bytes in list {
-                l2_only |= 1 << question.sizes.iter().position(|&size| size == bytes).ok_or(Error::L2Only(bytes))?;
+                l2_only |= 1 << options.sizes.iter().position(|&size| size == bytes).ok_or(Error::L2Only(bytes))?;
             }
         }
-        let all = SizeMasks::all(question.segments, question.sizes.len(), &question.allowed);
+        let all = SizeMasks::all(options.segments, options.sizes.len(), &options.allowed);
         if let Some(segment) = all.0.iter().position(|&mask| mask == 0) {
             return Err(Error::Allowed(segment));
         }
-        let keep =
-            question.keep.iter().map(|one| singleton(one, question)).collect::<Result<Vec<SizeMasks>, Error>>()?;
-        if question.max_classes <= keep.len() {
+        let keep = options.keep.iter().map(|one| singleton(one, options)).collect::<Result<Vec<SizeMasks>, Error>>()?;
+        if options.max_classes <= keep.len() {
             return Err(Error::MaxClasses(keep.len()));
         }
-        let sets = || SetAssociative::new(set_entries / ways, ways, question.segments, all, sizes);
-        let two_level = design.arrangement == Arrangement::TwoLevel;
-        let first = Class::new(all, design.entries, two_level.then(sets));
+        let sets = || SetAssociative::new(set_entries / ways, ways, options.segments, all, sizes);
+        let two_level = config.arrangement == Arrangement::TwoLevel;
+        let first = Class::new(all, config.entries, two_level.then(sets));
         Ok(Analysis {
             sizes,
-            segments: question.segments,
-            design: design.clone(),
-            budget: Budget::of(question, keep),
+            segments: options.segments,
+            config: config.clone(),
+            budget: Budget::of(options, keep),
             filter: HitFilter::new(sizes.smallest()),
-            classes: Classes::new(first, design.replacement, l2_only),
+            classes: Classes::new(first, config.replacement, l2_only),
             split_l2: (!two_level).then(sets),
             l2_touched: 0,
             dropped: Vec::new(),
@@ -358,7 +357,7 @@ impl Analysis {
     /// Applies the last touch of a page that lost its slot in the filter to TLBs that have not processed it.
     fn touch_displaced(&mut self) {
         let Some((time, key, distance)) = self.filter.displaced() else { return };
-        if self.design.replacement == Replacement::Lru {
+        if self.config.replacement == Replacement::Lru {
             self.classes.touch_all(time, key, distance, &self.sizes);
         }
         if self.split_l2.is_some() && self.l2_touched < time {
@@ -391,7 +390,7 @@ impl Analysis {
 
     /// Processes all pending accesses in all TLBs.
     fn catch_up(&mut self) {
-        if self.design.replacement == Replacement::Lru {
+        if self.config.replacement == Replacement::Lru {
             self.classes.catch_up_all(&self.sizes, &mut self.filter);
         }
         if self.split_l2.is_some() {
@@ -411,15 +410,15 @@ impl Analysis {
 
     /// Ends the analysis and returns the counts.
     #[must_use]
-    pub fn finish(mut self) -> Answer {
+    pub fn finish(mut self) -> SweepResults {
         if self.batches.len() > 0 {
             self.flush_batches();
         }
-        Answer::new(self)
+        SweepResults::new(self)
     }
 }
 
-fn singleton(assignment: &[usize], question: &Question) -> Result<SizeMasks, Error> {
-    let fits = assignment.len() == question.segments && assignment.iter().all(|&size| size < question.sizes.len());
+fn singleton(assignment: &[usize], options: &SweepOptions) -> Result<SizeMasks, Error> {
+    let fits = assignment.len() == options.segments && assignment.iter().all(|&size| size < options.sizes.len());
     fits.then(|| SizeMasks::one(assignment)).ok_or_else(|| Error::Assignment(assignment.to_vec()))
 }

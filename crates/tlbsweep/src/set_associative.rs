@@ -36,7 +36,7 @@ pub struct SetAssociative {
 }
 
 impl SetAssociative {
-    /// An empty TLB for the assignments in `all`. `sets` is a power of two, `ways` at most [`crate::WAYS`].
+    /// Creates an empty TLB for the assignments in `all`. `sets` is a power of two, `ways` at most [`crate::WAYS`].
     #[must_use]
     pub fn new(sets: usize, ways: usize, segments: usize, all: SizeMasks, table: PageSizes) -> SetAssociative {
         SetAssociative {
@@ -239,7 +239,7 @@ impl SetAssociative {
         new
     }
 
-    /// A copy restricted to the assignments in `masks`.
+    /// Returns a copy restricted to the assignments in `masks`.
     #[must_use]
     pub fn restricted(&self, masks: &SizeMasks) -> SetAssociative {
         let all = self.all.and(masks);
@@ -262,13 +262,14 @@ impl SetAssociative {
         other
     }
 
-    /// The assignments simulated.
+    /// Returns the assignments simulated.
     #[must_use]
     pub fn masks(&self) -> &SizeMasks {
         &self.all
     }
 
-    /// Whether the TLB has `ways` ways and states within a set differ only in segments for which `accessed` is true.
+    /// Returns whether the TLB has `ways` ways and states within a set differ only in segments for which `accessed` is
+    /// true.
     pub fn can_share(&self, ways: usize, accessed: impl Fn(usize) -> bool) -> bool {
         let whole = |masks: &SizeMasks| {
             (0..SEGMENTS).all(|segment| accessed(segment) || masks.0[segment] == self.all.0[segment])
@@ -323,7 +324,7 @@ impl SetAssociative {
         std::iter::successors(Some(set), |&last| (self.next[last] != END).then_some(self.next[last] as usize))
     }
 
-    /// The pages of each set, most recently used first, if there are `N` ways and every set has one state.
+    /// Returns the pages of each set, most recently used first, if there are `N` ways and every set has one state.
     #[inline(always)]
     pub fn single_state_sets<const N: usize>(&mut self) -> Option<&mut [[Key; N]]> {
         (self.ways == N && !self.divided).then(|| &mut self.pages.as_chunks_mut::<N>().0[..self.sets])

@@ -13,41 +13,41 @@ impl Key {
     /// Matches no access: a segment that does not exist.
     pub const NONE: Key = Key(u64::MAX);
 
-    /// An address of a segment.
+    /// Creates an address of a segment.
     #[inline(always)]
     #[must_use]
     pub fn new(segment: usize, addr: u64) -> Key {
         Key((segment as u64) << ADDRESS_BITS | addr & ((1 << ADDRESS_BITS) - 1))
     }
 
-    /// The segment number.
+    /// Returns the segment number.
     #[inline(always)]
     #[must_use]
     pub fn segment(self) -> usize {
         (self.0 >> ADDRESS_BITS) as usize % SEGMENTS
     }
 
-    /// The page number for pages of `1 << shift` bytes, with the segment number above it.
+    /// Returns the page number for pages of `1 << shift` bytes, with the segment number above it.
     #[inline(always)]
     #[must_use]
     pub fn page(self, shift: u32) -> u64 {
         self.0 >> shift
     }
 
-    /// The first address of a page numbered by [`Key::page`].
+    /// Returns the first address of a page numbered by [`Key::page`].
     #[must_use]
     pub const fn from_page(page: u64, shift: u32) -> Key {
         Key(page << shift)
     }
 
-    /// Number of low bits in which two addresses differ at most: a page of that many bits holds both.
+    /// Returns the number of low bits in which two addresses differ at most: a page of that many bits holds both.
     #[inline(always)]
     #[must_use]
     pub fn distance(self, other: Key) -> u32 {
         u64::BITS - (self.0 ^ other.0).leading_zeros()
     }
 
-    /// The bits in which two tagged addresses differ.
+    /// Returns the bits in which two tagged addresses differ.
     #[inline(always)]
     #[must_use]
     pub fn differing(self, other: Key) -> u64 {
@@ -61,7 +61,7 @@ impl Key {
         Key(self.0 & mask | other.0 & !mask)
     }
 
-    /// Distance to the nearest of several addresses.
+    /// Returns the distance to the nearest of several addresses.
     #[inline(always)]
     #[must_use]
     pub fn nearest(self, others: &[Key]) -> u32 {
@@ -75,7 +75,7 @@ impl Key {
         u64::BITS - least.into_iter().fold(rest, u64::min).leading_zeros()
     }
 
-    /// The first address of the page of `1 << shift` bytes around this address.
+    /// Returns the first address of the page of `1 << shift` bytes around this address.
     #[inline(always)]
     #[must_use]
     pub fn first_of(self, shift: u32) -> Key {
@@ -93,7 +93,8 @@ pub struct PageSizes {
 }
 
 impl PageSizes {
-    /// Page sizes in bytes; `None` unless they are ascending powers of two that leave room for a page number.
+    /// Returns the page sizes in bytes; `None` unless they are ascending powers of two that leave room for a page
+    /// number.
     #[must_use]
     pub fn new(bytes: &[u64]) -> Option<PageSizes> {
         let fits = |&size: &u64| size.is_power_of_two() && (2..1 << ADDRESS_BITS).contains(&size);
@@ -110,40 +111,40 @@ impl PageSizes {
         Some(PageSizes { shifts, n: bytes.len(), holding })
     }
 
-    /// Number of sizes.
+    /// Returns the number of sizes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.n
     }
 
-    /// Log2 bytes of a size.
+    /// Returns log2 of the bytes of a size.
     #[inline(always)]
     #[must_use]
     pub fn shift(&self, size: usize) -> u32 {
         self.shifts[size % SIZES]
     }
 
-    /// Log2 bytes of the smallest size.
+    /// Returns log2 of the bytes of the smallest size.
     #[must_use]
     pub fn smallest(&self) -> u32 {
         self.shifts[0]
     }
 
-    /// Log2 bytes of the largest size in a mask.
+    /// Returns log2 of the bytes of the largest size in a mask.
     #[inline(always)]
     #[must_use]
     pub fn largest_of(&self, mask: u8) -> u32 {
         self.shift((7 - mask.leading_zeros().min(7)) as usize)
     }
 
-    /// Log2 bytes of the smallest size in a mask.
+    /// Returns log2 of the bytes of the smallest size in a mask.
     #[inline(always)]
     #[must_use]
     pub fn smallest_of(&self, mask: u8) -> u32 {
         self.shift(mask.trailing_zeros() as usize)
     }
 
-    /// Mask of the sizes whose pages hold two addresses of a segment that are `distance` low bits apart.
+    /// Returns the mask of the sizes whose pages hold two addresses of a segment that are `distance` low bits apart.
     #[inline(always)]
     #[must_use]
     pub fn holding(&self, distance: u32) -> u8 {
@@ -157,8 +158,8 @@ impl PageSizes {
 pub struct SizeMasks(pub [u8; SEGMENTS]);
 
 impl SizeMasks {
-    /// All assignments of `sizes` sizes to `segments` segments; a segment is restricted to its mask in `allowed`, if it
-    /// has one.
+    /// Returns all assignments of `sizes` sizes to `segments` segments; a segment is restricted to its mask in
+    /// `allowed`, if it has one.
     #[must_use]
     pub fn all(segments: usize, sizes: usize, allowed: &[u8]) -> SizeMasks {
         let every = u8::MAX >> (SIZES - sizes);
@@ -166,25 +167,25 @@ impl SizeMasks {
         SizeMasks(std::array::from_fn(|segment| if segment < segments { of(segment) } else { 1 }))
     }
 
-    /// A single assignment; segments beyond its end get the first size.
+    /// Returns a single assignment; segments beyond its end get the first size.
     #[must_use]
     pub fn one(assignment: &[usize]) -> SizeMasks {
         SizeMasks(std::array::from_fn(|segment| 1 << assignment.get(segment).copied().unwrap_or(0)))
     }
 
-    /// Whether this set contains all assignments of another.
+    /// Returns whether this set contains all assignments of another.
     #[must_use]
     pub fn contains(&self, other: &SizeMasks) -> bool {
         self.0.iter().zip(&other.0).all(|(mine, theirs)| theirs & !mine == 0)
     }
 
-    /// Whether two sets have an assignment in common.
+    /// Returns whether two sets have an assignment in common.
     #[must_use]
     pub fn intersects(&self, other: &SizeMasks) -> bool {
         self.0.iter().zip(&other.0).all(|(mine, theirs)| theirs & mine != 0)
     }
 
-    /// The intersection of two sets.
+    /// Returns the intersection of two sets.
     #[must_use]
     pub fn and(&self, other: &SizeMasks) -> SizeMasks {
         SizeMasks(std::array::from_fn(|segment| self.0[segment] & other.0[segment]))
@@ -197,14 +198,14 @@ impl SizeMasks {
         self
     }
 
-    /// The union of two sets that differ in at most one segment.
+    /// Returns the union of two sets that differ in at most one segment.
     #[must_use]
     pub fn or(&self, other: &SizeMasks) -> Option<SizeMasks> {
         let differing = self.0.iter().zip(&other.0).filter(|(mine, theirs)| mine != theirs).count();
         (differing < 2).then(|| SizeMasks(std::array::from_fn(|segment| self.0[segment] | other.0[segment])))
     }
 
-    /// The assignment with the smallest page for each segment.
+    /// Returns the assignment with the smallest page for each segment.
     #[must_use]
     pub fn smallest(&self) -> SizeMasks {
         SizeMasks(self.0.map(|mask| mask & mask.wrapping_neg()))

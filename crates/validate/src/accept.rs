@@ -1,17 +1,17 @@
-//! Today's errors as those that are expected.
+//! Accepts current errors as expected ones.
 
 use std::path::Path;
 
 use crate::{Outcome, Row, Suite};
 
-/// Digits behind the point that an error has at most.
+/// Most decimals of an error.
 const MOST_DIGITS: f64 = 8.0;
 
-/// Writes the errors of `outcomes` into the files of `suite`, each file as a whole; everything else stays as it is written.
-/// Returns how many rows changed.
+/// Writes the errors of `outcomes` into the files of `suite`, each atomically; everything else in them is unchanged. Returns
+/// the number of changed rows.
 ///
 /// # Errors
-/// When a file cannot be read or written.
+/// If a file cannot be read or written.
 pub fn accept(suite: &Suite, outcomes: &[Outcome]) -> Result<usize, String> {
     let mut changed = 0;
     for family in &suite.families {
@@ -44,8 +44,8 @@ fn accept_in(file: &Path, outcomes: &[Outcome]) -> Result<usize, Box<dyn std::er
     Ok(changed)
 }
 
-/// The error of an outcome as its row has it: to tenths, of a percentage to a thousandth of the measured value where that is
-/// finer, so that the relative error follows from it.
+/// Returns an outcome's error as written in its row: rounded to tenths, or, for percentages, to a thousandth of the measured
+/// value if that is finer, so that the relative error follows from it.
 fn written(outcome: &Outcome) -> Option<String> {
     let error = outcome.judgement.as_ref().ok()?.error;
     let Row { measured, .. } = outcome.row;
@@ -53,12 +53,12 @@ fn written(outcome: &Outcome) -> Option<String> {
         true => (3.0 - measured.abs().log10()).ceil().clamp(1.0, MOST_DIGITS) as usize,
         false => 1,
     };
-    // Without the sign of a zero.
+    // Avoids -0.
     let unit = 10f64.powi(digits as i32);
     Some(format!("{:.digits$}", (error * unit).round() / unit + 0.0))
 }
 
-/// To tenths, as tables show it.
+/// Rounds to tenths, as tables show it.
 pub(crate) fn tenths(error: f64) -> f64 {
     (error * 10.0).round() / 10.0
 }

@@ -1,24 +1,24 @@
-//! How accurate the model is: errors of many figures in a few numbers.
+//! Accuracy of the model: errors of many figures in a few numbers.
 
 use std::collections::BTreeMap;
 
 use crate::judge::{NEAR, Outcome};
 
-/// Errors of several figures, without their signs.
+/// Absolute errors of several figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spread {
-    /// How many figures.
+    /// Number of figures.
     pub number: usize,
     /// Their mean; 0 without any.
     pub mean: f64,
     /// Their median; 0 without any.
     pub median: f64,
-    /// How many are at most each of [`NEAR`].
+    /// Number of errors up to each of [`NEAR`].
     pub near: [usize; 2],
 }
 
 impl Spread {
-    /// The figures of `errors`, whose signs do not matter.
+    /// Summarises `errors`, whose signs are ignored.
     #[must_use]
     pub fn of(errors: impl IntoIterator<Item = f64>) -> Spread {
         let mut errors: Vec<f64> = errors.into_iter().map(f64::abs).collect();
@@ -36,25 +36,25 @@ impl Spread {
     }
 }
 
-/// How far figures are off.
+/// Errors of figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Accuracy {
-    /// Figures that have an error.
+    /// Number of figures with an error.
     pub figures: usize,
-    /// Figures that could not be simulated.
+    /// Number of figures that could not be simulated.
     pub failed: usize,
-    /// Errors in percent of the measured value, of figures that are not measured as 0.
+    /// Errors in percent of the measured value, of figures whose measured value is not 0.
     pub relative: Spread,
-    /// Errors in percentage points, of those that are percentages.
+    /// Errors of percentages, in percentage points.
     pub points: Spread,
-    /// For each run the mean of its relative errors: figures of one run are not independent of each other.
+    /// Mean relative error of each run, since figures of one run are not independent.
     pub runs: Spread,
-    /// Ratios of two runs, and those of them on the right side of 1.
+    /// Number of ratios of two runs on the correct side of 1, and of all such ratios.
     pub directions: (usize, usize),
 }
 
 impl Accuracy {
-    /// That of `outcomes`, whatever they were used for.
+    /// Summarises `outcomes`, including fitted ones.
     #[must_use]
     pub fn of<'a>(outcomes: impl IntoIterator<Item = &'a Outcome<'a>>) -> Accuracy {
         let mut accuracy = Accuracy::default();
@@ -84,7 +84,7 @@ impl Accuracy {
         accuracy
     }
 
-    /// Figures that were measured as 0, of which no error is a share.
+    /// Returns the number of figures with a measured value of 0, which have no relative error.
     #[must_use]
     pub fn zero(&self) -> usize {
         self.figures - self.relative.number

@@ -1,16 +1,16 @@
-//! What a run counted, as rows' formulas see it.
+//! Counts of a run, as used by rows' formulas.
 
 use std::collections::BTreeMap;
 
-use fxscope_pmu::formula::{Formula, Over, Scope};
+use fxscope_pmu::formula::{Formula, Reduction, Scope};
 use serde::{Deserialize, Serialize};
 
 use crate::suite::BEFORE;
 
-/// What the last region of a run counted.
+/// Counts of the last region of a run.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 pub struct Counts {
-    /// Seconds of a cycle.
+    /// Seconds per cycle.
     period: f64,
     /// Events, metrics, and cycles and seconds of the slowest thread.
     values: BTreeMap<String, f64>,
@@ -19,10 +19,10 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Reads the output of `fxscope run --json`.
+    /// Parses the output of `fxscope run --json`.
     ///
     /// # Errors
-    /// When it has no region, or one without cycles.
+    /// If it has no region, or one without cycles.
     pub fn parse(json: &str) -> Result<Counts, String> {
         let run: Output = serde_json::from_str(json).map_err(|e| format!("its counts cannot be read: {e}"))?;
         let region = run.regions.into_iter().next_back().ok_or("it has no region")?;
@@ -37,7 +37,7 @@ impl Counts {
         Ok(Counts { period, values, threads })
     }
 
-    /// Those of one thread, as if it had run alone.
+    /// Returns the counts of one thread, as if it had run alone.
     fn of_thread(&self, events: &BTreeMap<String, f64>) -> Counts {
         let mut values = events.clone();
         let cycles = events.get("CPU_CYCLES").copied().unwrap_or(0.0);
@@ -47,7 +47,7 @@ impl Counts {
     }
 }
 
-/// The part of the output that matters here.
+/// The parts of the output used here.
 #[derive(Deserialize)]
 struct Output {
     simulated: Simulated,
@@ -72,7 +72,7 @@ struct Thread {
     events: BTreeMap<String, f64>,
 }
 
-/// What names mean in a row's formula.
+/// Values of names in a row's formula.
 pub(crate) struct Names<'a> {
     pub(crate) run: &'a Counts,
     pub(crate) before: Option<&'a Counts>,
@@ -86,16 +86,16 @@ impl Scope<String> for Names<'_> {
         }
     }
 
-    fn threads(&self, over: Over, formula: &Formula) -> Option<f64> {
+    fn threads(&self, over: Reduction, formula: &Formula) -> Option<f64> {
         let mut each = self.run.threads.iter().map(|events| {
             let run = self.run.of_thread(events);
             formula.value(&Names { run: &run, before: None })
         });
         match over {
-            Over::First => each.next()?,
-            Over::Most => each.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max),
-            // Which CMG a thread is on does not matter to any row.
-            Over::Cmg => None,
+            Reduction::First => each.next()?,
+            Reduction::Most => each.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max),
+            // No row uses the CMG of a thread.
+            Reduction::Cmg => None,
         }
     }
 }

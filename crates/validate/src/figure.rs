@@ -1,14 +1,14 @@
-//! What kind of figure a row states, and which rows of a run state the same one.
+//! Kinds of figures, and detection of rows that state the same figure of a run.
 
-use fxscope_pmu::formula::{Formula, Over, Scope};
+use fxscope_pmu::formula::{Formula, Reduction, Scope};
 
 use crate::Row;
 use crate::suite::BEFORE;
 
-/// What is measured. Errors of one kind can be averaged; those of different kinds only as relative errors.
+/// Kind of a measured figure. Errors of one kind can be averaged; those of different kinds only as relative errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Times, rates, and ratios of them: speed.
+    /// Times, rates, and ratios of them.
     Rate,
     /// Numbers of events, and ratios of them.
     Count,
@@ -17,10 +17,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All, in the order of reports.
+    /// All kinds, in the order of reports.
     pub const ALL: [Kind; 3] = [Kind::Rate, Kind::Count, Kind::Share];
 
-    /// Its name for people.
+    /// Returns its name for people.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -30,7 +30,7 @@ impl Kind {
         }
     }
 
-    /// Its name for programs.
+    /// Returns its name for programs.
     #[must_use]
     pub fn key(self) -> &'static str {
         match self {
@@ -55,14 +55,14 @@ impl Kind {
 /// Units of times and rates.
 const SPEED_UNITS: [&str; 9] = ["s", "ms", "us", "ns", "cycle", "GB/s", "GFLOPS", "GFLOPS/GOPS", "GOPS"];
 
-/// Names that formulas of times and rates use, whatever their unit.
+/// Names in formulas of times and rates, whatever their unit.
 const SPEEDS: [&str; 6] =
     ["seconds", "cycles", "gflops", "gflops_percent_of_peak", "memory_gbs", "memory_percent_of_peak"];
 
-/// Values of a formula at a few points; none where they depend on single threads.
+/// Values of a formula at a few points; `None` if they depend on single threads.
 pub(crate) type Probe = Option<[f64; 3]>;
 
-/// Two formulas agree when their values do at all points, up to rounding.
+/// Two formulas are equal if their values at all points are, up to rounding.
 const ROUNDING: f64 = 1e-9;
 
 pub(crate) fn probe(formula: &Formula) -> Probe {
@@ -70,7 +70,7 @@ pub(crate) fn probe(formula: &Formula) -> Probe {
     Some([at(1)?, at(2)?, at(3)?])
 }
 
-/// How two figures of the same runs hang together.
+/// Relation between two figures of the same runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Relation {
     /// One is the other times a constant.
@@ -79,7 +79,7 @@ pub(crate) enum Relation {
     Inverse,
 }
 
-/// `None`: one does not tell the other.
+/// Returns the relation of two figures; `None` if neither determines the other.
 pub(crate) fn relation(a: Probe, b: Probe) -> Option<Relation> {
     let (a, b) = (a?, b?);
     let constant = |f: fn(f64, f64) -> f64| (1..3).all(|i| (f(a[i], b[i]) / f(a[0], b[0]) - 1.0).abs() < ROUNDING);
@@ -90,11 +90,11 @@ pub(crate) fn relation(a: Probe, b: Probe) -> Option<Relation> {
     }
 }
 
-/// A point at which formulas are compared: every name has a value of its own there.
+/// A point at which formulas are compared: every name has a different value.
 struct Point(u64);
 
 impl Point {
-    /// A number between 1 and 2 that follows from a name: FNV-1a.
+    /// Returns a number between 1 and 2 derived from a name (FNV-1a).
     fn of(&self, name: &str) -> f64 {
         let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         let hash = name.bytes().chain(self.0.to_le_bytes()).fold(0xcbf2_9ce4_8422_2325, mix);
@@ -109,7 +109,7 @@ impl Scope<String> for Point {
             None => ("", name.as_str()),
         };
         let of = |name: &str| self.of(&format!("{before}{name}"));
-        // Metrics that are others in another unit.
+        // Metrics that equal others in another unit.
         Some(match name {
             "cycles" => of("seconds"),
             "gflops" | "gflops_percent_of_peak" => 1.0 / of("seconds"),
@@ -118,7 +118,7 @@ impl Scope<String> for Point {
         })
     }
 
-    fn threads(&self, _: Over, _: &Formula) -> Option<f64> {
+    fn threads(&self, _: Reduction, _: &Formula) -> Option<f64> {
         None
     }
 }
@@ -147,6 +147,6 @@ mod tests {
         assert_eq!(between("100*fla_busy", "100*flb_busy"), None);
         assert_eq!(between("seconds", "INST_RETIRED/seconds"), None);
         assert_eq!(between("seconds", "seconds+before_seconds"), None);
-        assert_eq!(between("first(seconds)", "first(seconds)"), None, "what hangs on single threads is not compared");
+        assert_eq!(between("first(seconds)", "first(seconds)"), None, "formulas over single threads are not compared");
     }
 }

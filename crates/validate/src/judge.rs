@@ -1,4 +1,4 @@
-//! How far the model is from what was measured.
+//! Compares the model with measured values.
 
 use fxscope_pmu::formula::Formula;
 
@@ -7,41 +7,41 @@ use crate::counts::Names;
 use crate::figure::{Kind, Probe, Relation, probe, relation};
 use crate::{Counts, Results, Row, Suite};
 
-/// Points by which a row may be worse than when its error was accepted.
+/// Points by which a row's error may exceed the accepted one.
 pub const SLACK: f64 = 1.0;
 
-/// Errors, in percent or points, whose shares a summary shows.
+/// Errors, percent or points, for which a summary shows the share of figures within them.
 pub const NEAR: [f64; 2] = [5.0, 10.0];
 
-/// Two tables that state one measurement differ by their rounding; relative to the value that is at most this.
+/// Largest relative difference by rounding between two tables that state one measurement.
 const SAME_MEASUREMENT: f64 = 0.01;
 
-/// Measured ratios of two runs nearer to 1 than this have no direction.
+/// Measured ratios of two runs closer to 1 than this have no direction.
 const NO_DIRECTION: f64 = 0.01;
 
-/// What a row's error means.
+/// Meaning of a row's error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Within its tolerance.
     Within,
-    /// Beyond it, for a reason that has a number.
+    /// Outside, with a gap that explains it.
     Gap,
-    /// Beyond it, and nobody says why.
+    /// Outside, without an explanation.
     Unexplained,
-    /// Further off than when it was accepted.
+    /// Worse than when it was accepted.
     Worse,
-    /// Within its tolerance although a number says why it is not.
+    /// Within its tolerance although the row names a gap.
     Closed,
 }
 
 impl Verdict {
-    /// Whether all is as the row says.
+    /// Returns whether it is as stated by the row.
     #[must_use]
     pub fn is_expected(self) -> bool {
         matches!(self, Verdict::Within | Verdict::Gap)
     }
 
-    /// A word for it.
+    /// Returns a word for it.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -54,46 +54,46 @@ impl Verdict {
     }
 }
 
-/// A simulated value beside the measured one.
+/// A simulated value compared with the measured one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judgement {
     /// The simulated value, in the row's unit.
     pub simulated: f64,
     /// Its error: percent of the measured value, or points.
     pub error: f64,
-    /// Its error in percent of the measured value, whatever the unit; `None` where 0 was measured.
+    /// Its error in percent of the measured value, whatever the unit; `None` if the measured value is 0.
     pub relative: Option<f64>,
-    /// What that means.
+    /// Its meaning.
     pub verdict: Verdict,
 }
 
-/// A row, its family, and what came of it.
+/// A row, its family, and its result.
 #[derive(Clone, Debug)]
 pub struct Outcome<'a> {
     /// The family's name.
     pub family: &'a str,
     /// The row.
     pub row: &'a Row,
-    /// What kind of figure it states.
+    /// Kind of its figure.
     pub kind: Kind,
-    /// It has decided something of the model or of a kernel ([`Row::fitted`]), or states the same figure as a row that
-    /// has: how near the model comes to it says nothing.
+    /// Whether it was used to fit the model or a kernel ([`Row::fitted`]), or states the same figure as a row that was: its
+    /// error does not test the model.
     pub fitted: bool,
-    /// The row before it that states the same figure of the same runs: a rate beside its share of peak or the time.
+    /// An earlier row that states the same figure of the same runs: a rate beside its share of peak or the time.
     pub repeats: Option<&'a str>,
     /// The judgement, or why there is none.
     pub judgement: Result<Judgement, String>,
 }
 
 impl Outcome<'_> {
-    /// Whether it checks the model, and is the first of its run to state this figure.
+    /// Returns whether it tests the model, and is the first of its run to state this figure.
     #[must_use]
     pub fn is_independent(&self) -> bool {
         !self.fitted && self.repeats.is_none()
     }
 }
 
-/// What came of all rows of a suite, in their order.
+/// Judges all rows of a suite, in their order.
 #[must_use]
 pub fn judge<'a>(suite: &'a Suite, results: &Results) -> Vec<Outcome<'a>> {
     let of = |name: &str| match results.get(name) {
@@ -112,7 +112,7 @@ pub fn judge<'a>(suite: &'a Suite, results: &Results) -> Vec<Outcome<'a>> {
     })
 }
 
-/// What the rows of a suite came to when they were last accepted, without any run: errors are as rounded as rows have them.
+/// Returns the outcomes of a suite as last accepted, without any run; errors are rounded as in the rows.
 #[must_use]
 pub fn accepted(suite: &Suite) -> Vec<Outcome<'_>> {
     outcomes(suite, |row, _| {
@@ -121,7 +121,7 @@ pub fn accepted(suite: &Suite) -> Vec<Outcome<'_>> {
     })
 }
 
-/// The rows of a suite with the values that they come to.
+/// Judges the rows of a suite with these values.
 fn outcomes(suite: &Suite, value: impl Fn(&Row, &Formula) -> Result<f64, String>) -> Vec<Outcome<'_>> {
     let (mut outcomes, mut probes) = (Vec::new(), Vec::new());
     for family in &suite.families {
@@ -136,7 +136,7 @@ fn outcomes(suite: &Suite, value: impl Fn(&Row, &Formula) -> Result<f64, String>
     outcomes
 }
 
-/// Finds rows that state a figure again, and what was fitted through any of those that state it.
+/// Finds rows that repeat a figure, and marks them as fitted if any of them was fitted.
 fn find_repetitions(outcomes: &mut [Outcome], probes: &[Probe]) {
     for i in 1..outcomes.len() {
         let first = (0..i).find(|&first| {
@@ -158,7 +158,7 @@ fn find_repetitions(outcomes: &mut [Outcome], probes: &[Probe]) {
     }
 }
 
-/// Whether measured values of two figures that hang together are one measurement.
+/// Returns whether the measured values of two related figures are from one measurement.
 fn is_same_measurement(a: &Outcome, b: &Outcome, relation: Relation) -> bool {
     let (Ok(x), Ok(y)) = (&a.judgement, &b.judgement) else { return false };
     if a.row.measured == 0.0 || b.row.measured == 0.0 {
@@ -173,7 +173,7 @@ fn is_same_measurement(a: &Outcome, b: &Outcome, relation: Relation) -> bool {
 }
 
 impl Row {
-    /// The judgement of a simulated value.
+    /// Judges a simulated value.
     #[must_use]
     pub fn judge(&self, simulated: f64) -> Judgement {
         let relative = (self.measured != 0.0).then(|| 100.0 * (simulated / self.measured - 1.0));
@@ -183,7 +183,7 @@ impl Row {
         };
         let within = error.abs() <= self.tolerance;
         let verdict = match (within, self.gap.is_empty()) {
-            // Accepted errors are rounded, and so is what is compared with them.
+            // Accepted errors are rounded, so the new one is rounded before the comparison.
             _ if tenths(error.abs() - self.error.abs()) > SLACK => Verdict::Worse,
             (true, true) => Verdict::Within,
             (true, false) => Verdict::Closed,
@@ -193,8 +193,7 @@ impl Row {
         Judgement { simulated, error, relative, verdict }
     }
 
-    /// For a ratio of two runs: whether `simulated` lies on the side of 1 that the measured ratio lies on. `None` for
-    /// anything else.
+    /// Returns whether `simulated` is on the same side of 1 as the measured ratio of two runs; `None` for anything else.
     #[must_use]
     pub fn direction(&self, simulated: f64) -> Option<bool> {
         let ratio = self.is_ratio() && !self.before.is_empty() && (self.measured - 1.0).abs() > NO_DIRECTION;
@@ -258,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_figure_that_stands_in_several_rows_counts_once() {
-        // A rate, its share of a peak of 64, the time of two operations, and something else.
+        // A rate, its share of a peak of 64, the time of two operations, and another event.
         let rows = [
             ("2/seconds", 14.84, 14.99, false),
             ("100*2/seconds/64", 23.19, 23.42, false),

@@ -1,9 +1,9 @@
-//! The model against measurements, row by row.
+//! The model compared with measurements, row by row.
 //!
 //! A folder has the measured results: `runs.csv` names programs with their arguments and options, and every other CSV file
 //! is a family of rows, each with a measured value and a formula that computes the same from a run's counts ([`Suite`]).
-//! [`Simulator`] makes the runs that rows need. [`judge`] compares, and [`Accuracy`] says how far off the model is where no
-//! measured value has decided what it does.
+//! [`Simulator`] makes the runs that rows need. [`judge`] compares, and [`Accuracy`] summarises the errors of figures that
+//! nothing was fitted to.
 
 mod accept;
 mod accuracy;

@@ -1,4 +1,4 @@
-//! Runs of programs through `fxscope run`, each in a process of its own.
+//! Runs of programs through `fxscope run`, each in a separate process.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,17 +9,17 @@ use fxscope_host::Helper;
 
 use crate::{Counts, Run};
 
-/// How often a run is looked at.
+/// Interval at which a run is checked.
 const LOOK: Duration = Duration::from_millis(500);
 /// Largest program, bytes.
 const MAX_PROGRAM_BYTES: u64 = 4 << 30;
 
-/// By the name of a run: what it counted, or why it did not.
+/// For each run, its counts, or why there are none.
 pub type Results = BTreeMap<String, Result<Counts, String>>;
 
-/// Makes the runs of a suite. Each has a process of its own: what a program finds on its stack depends on the working folder
-/// and on its own path, and both belong to the process; options are those of the command line; and a run that takes more
-/// memory than the host has ends alone.
+/// Makes the runs of a suite, each in a separate process: the working folder and the program's path, which belong to the
+/// process, affect the contents of the program's stack; options are those of the command line; and a run that exceeds the
+/// host's memory ends alone.
 #[derive(Clone, Debug)]
 pub struct Simulator {
     /// The `fxscope` executable.
@@ -29,18 +29,18 @@ pub struct Simulator {
 }
 
 impl Simulator {
-    /// Makes a run and returns what it counted. The run ends early when `stopped` says so.
+    /// Makes a run and returns its counts. The run ends early if `stopped` returns true.
     ///
     /// # Errors
-    /// When the program cannot be run, does not end well, or was stopped.
+    /// If the program cannot be run, fails, or was stopped.
     pub fn counts(&self, run: &Run, stopped: &dyn Fn() -> bool) -> Result<Counts, String> {
         self.simulate(run, &self.kernel(run), stopped).map_err(|e| format!("run '{}': {e}", run.run))
     }
 
-    /// Everything that a run's counts depend on, apart from the simulator.
+    /// Returns everything that a run's counts depend on, apart from the simulator.
     ///
     /// # Errors
-    /// When the program cannot be read.
+    /// If the program cannot be read.
     pub fn key(&self, run: &Run) -> Result<Vec<Vec<u8>>, String> {
         let program = fxscope_host::read(&self.kernel(run), MAX_PROGRAM_BYTES);
         let program = program.map_err(|e| format!("run '{}': {e}", run.run))?;
@@ -52,10 +52,10 @@ impl Simulator {
     }
 
     fn simulate(&self, run: &Run, program: &Path, stopped: &dyn Fn() -> bool) -> Result<Counts, String> {
-        let json = tempfile::NamedTempFile::new().map_err(|e| format!("no temporary file: {e}"))?;
+        let json = tempfile::NamedTempFile::new().map_err(|e| format!("cannot make a temporary file: {e}"))?;
         let mut command = Command::new(&self.program);
         command.args(["run", "--quiet", "--json"]).arg(json.path()).args(run.options.split_whitespace());
-        // Neither the caller's environment nor the folder's name may decide where the program's stack ends.
+        // The end of the program's stack must not depend on the caller's environment or the folder's name.
         command.env_clear().current_dir(&self.kernels);
         command
             .arg("--")
@@ -67,7 +67,7 @@ impl Simulator {
         let mut simulation = Helper::start_apart(command).map_err(failed)?;
         let status = loop {
             if stopped() {
-                return Err("was not made: a signal ended the validation".to_owned());
+                return Err("was not run: a signal ended the validation".to_owned());
             }
             if let Some(status) = simulation.ended_within(LOOK).map_err(failed)? {
                 break status;
@@ -75,7 +75,7 @@ impl Simulator {
         };
         if !status.success() {
             let said = simulation.last_words();
-            let last = said.lines().rfind(|line| !line.is_empty()).unwrap_or("it said nothing");
+            let last = said.lines().rfind(|line| !line.is_empty()).unwrap_or("it printed nothing");
             return Err(format!("{} ended with {status}: {last}", program.display()));
         }
         let text = std::fs::read_to_string(json.path()).map_err(|e| format!("{}: {e}", json.path().display()))?;

@@ -1,4 +1,4 @@
-//! The measured rows and the runs that rebuild them.
+//! The measured rows and the runs that reproduce them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ const RUNS: &str = "runs.csv";
 /// The file of the gaps. Every other CSV file of the folder is a family of rows.
 const GAPS: &str = "gaps.csv";
 
-/// In front of a name of the run that a row has as its `before`.
+/// Prefix of names of the run in a row's `before`.
 pub(crate) const BEFORE: &str = "before_";
 
 /// Which suite a run belongs to.
@@ -24,7 +24,7 @@ pub enum Size {
     Full,
 }
 
-/// One line of `runs.csv`: a program as `fxscope run` is told to run it.
+/// One line of `runs.csv`: a program with its options for `fxscope run`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
@@ -50,19 +50,19 @@ pub enum Status {
     Fitted,
 }
 
-/// One line of `gaps.csv`: a known difference between the model and the machine, or a rule that follows measured rows.
+/// One line of `gaps.csv`: a known difference between the model and the machine, or a rule fitted to measured rows.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gap {
     /// Its name, which rows refer to.
     pub gap: String,
-    /// What is known of it.
+    /// State of knowledge.
     pub status: Status,
     /// The difference, in one sentence.
     pub what: String,
     /// The measurement or document that would settle it.
     pub would_close: String,
-    /// The page with the experiments, or nothing.
+    /// The page with the experiments; may be empty.
     pub note: String,
 }
 
@@ -74,26 +74,26 @@ pub struct Row {
     pub row: String,
     /// What was measured.
     pub what: String,
-    /// The run that rebuilds it.
+    /// The run that reproduces it.
     pub run: String,
-    /// A second run that the formula compares with, or nothing.
+    /// A second run that the formula compares with; may be empty.
     pub before: String,
-    /// The formula of what the machine measured: names are events and metrics of the run's last region, `cycles` and
-    /// `seconds` of its slowest thread, and all of these of the second run with `before_` in front.
+    /// The formula of the measured figure: names are events and metrics of the run's last region, `cycles` and `seconds` of
+    /// its slowest thread, and all of these of the second run with the prefix `before_`.
     pub simulated: String,
     /// The measured value.
     pub measured: f64,
     /// Its unit. In `points`, the error is a difference; otherwise a ratio.
     pub unit: String,
-    /// The error that is accepted without a word: percent, or points.
+    /// Accepted error without a gap: percent, or points.
     pub tolerance: f64,
     /// The error when it was last accepted: percent, or points.
     pub error: f64,
-    /// The gap in `gaps.csv` that keeps it beyond its tolerance, or nothing.
+    /// The gap in `gaps.csv` that explains an error outside the tolerance; may be empty.
     pub gap: String,
-    /// What the measured value has decided, and so checks no longer, separated by blanks; nothing for most. A key of the
-    /// machine's description, a gap in `gaps.csv` (of a rule, or of an order of instructions), `kernel` for a kernel that
-    /// was built to have it, `rule` for a rule that a comment in the model's code names.
+    /// What the measured value was used to fit, so that it no longer tests it, separated by blanks; usually empty. A key of
+    /// the machine's description, a gap in `gaps.csv` (for a rule, or an order of instructions), `kernel` for a kernel that
+    /// was built to reproduce it, `rule` for a rule that a comment in the model's code names.
     #[serde(default)]
     pub fitted: String,
     /// Where the measured value was published.
@@ -118,7 +118,7 @@ pub struct Suite {
     pub families: Vec<Family>,
     /// Runs by name.
     pub runs: BTreeMap<String, Run>,
-    /// Gaps by name; none if the folder has no file of them.
+    /// Gaps by name; empty if the folder has no file of gaps.
     pub gaps: BTreeMap<String, Gap>,
 }
 
@@ -126,15 +126,14 @@ impl Suite {
     /// Reads all files of a folder.
     ///
     /// # Errors
-    /// When a file cannot be read, a line is not as it should be, or two lines contradict each other: the file, the line
-    /// and what to do.
+    /// If a file cannot be read, a line is invalid, or two lines contradict each other: the file, the line and what to do.
     pub fn read(folder: &Path) -> Result<Suite, String> {
         let mut runs = BTreeMap::new();
         let file = folder.join(RUNS);
         for (line, run) in lines::<Run>(&file)? {
             if let Some(twice) = runs.insert(run.run.clone(), run) {
                 return Err(format!(
-                    "{}:{line}: a run '{}' is above already; give it another name",
+                    "{}:{line}: a run '{}' exists already; choose another name",
                     file.display(),
                     twice.run
                 ));
@@ -152,7 +151,7 @@ impl Suite {
             for (row, _) in &family.rows {
                 if let Some(other) = seen.insert(row.row.clone(), family.name.clone()) {
                     let file = family.file.display();
-                    return Err(format!("{file}: row '{}' is in {other}.csv too; each row has one place", row.row));
+                    return Err(format!("{file}: row '{}' is in {other}.csv, too; keep one of them", row.row));
                 }
             }
             suite.families.push(family);
@@ -173,18 +172,18 @@ impl Suite {
         Ok(Family { name, file, rows })
     }
 
-    /// The formula of a row whose values make sense.
+    /// Returns the formula of a row, after checking its values.
     fn check(&self, row: &Row) -> Result<Formula, String> {
         for name in [&row.run, &row.before] {
             if !name.is_empty() && !self.runs.contains_key(name) {
-                return Err(format!("there is no run '{name}' in {RUNS}"));
+                return Err(format!("no run '{name}' in {RUNS}"));
             }
         }
         if row.run.is_empty() {
             return Err(format!("row '{}' names no run", row.row));
         }
         if !row.gap.is_empty() && !self.gaps.contains_key(&row.gap) {
-            return Err(format!("there is no gap '{}' in {GAPS}; add a line for it", row.gap));
+            return Err(format!("no gap '{}' in {GAPS}; add a line for it", row.gap));
         }
         let points = row.is_points();
         if !row.measured.is_finite() || (!points && row.measured <= 0.0) {
@@ -201,10 +200,10 @@ impl Suite {
         Ok(formula)
     }
 
-    /// The rows of a suite: `quick`, `full`, the name of a family or of a row.
+    /// Selects the rows of a suite: `quick`, `full`, the name of a family or of a row.
     ///
     /// # Errors
-    /// When there is no such thing: what there is.
+    /// If there is no such name: the available ones.
     pub fn choose(mut self, name: &str) -> Result<Suite, String> {
         let quick = |runs: &BTreeMap<String, Run>, row: &Row| {
             row.runs().all(|run| runs.get(run).is_some_and(|run| run.suite == Size::Quick))
@@ -223,13 +222,13 @@ impl Suite {
         if self.families.is_empty() {
             let families = families.join(", ");
             return Err(format!(
-                "'{name}' is no suite; there are quick, full, the families {families}, and their rows"
+                "unknown suite '{name}'; choose from quick, full, the families {families}, and their rows"
             ));
         }
         Ok(self)
     }
 
-    /// The runs that its rows need, each once.
+    /// Returns the runs that its rows need, each once.
     #[must_use]
     pub fn needed(&self) -> Vec<&Run> {
         let wanted: std::collections::BTreeSet<_> =
@@ -239,7 +238,7 @@ impl Suite {
 }
 
 impl Suite {
-    /// The rows whose measured values have decided `what`, in their order.
+    /// Returns the rows whose measured values were used to fit `what`, in order.
     pub fn fitted_to<'a>(&'a self, what: &'a str) -> impl Iterator<Item = &'a Row> {
         let rows = self.families.iter().flat_map(|family| &family.rows).map(|(row, _)| row);
         rows.filter(move |row| row.is_fitted_to(what))
@@ -247,31 +246,31 @@ impl Suite {
 }
 
 impl Row {
-    /// Whether its measured value has decided `what` ([`Row::fitted`]).
+    /// Returns whether its measured value was used to fit `what` ([`Row::fitted`]).
     #[must_use]
     pub fn is_fitted_to(&self, what: &str) -> bool {
         self.fitted.split_whitespace().any(|fitted| fitted == what)
     }
 
-    /// Names of its runs.
+    /// Returns the names of its runs.
     pub fn runs(&self) -> impl Iterator<Item = &str> {
         [self.run.as_str(), self.before.as_str()].into_iter().filter(|name| !name.is_empty())
     }
 
-    /// Whether it says how many times as much something is.
+    /// Returns whether it is a factor between two values.
     #[must_use]
     pub fn is_ratio(&self) -> bool {
         matches!(self.unit.as_str(), "ratio" | "x")
     }
 
-    /// Whether its error is a difference.
+    /// Returns whether its error is a difference.
     #[must_use]
     pub fn is_points(&self) -> bool {
         self.unit == "points"
     }
 }
 
-/// The families' files, by name.
+/// Returns the families' files, by name.
 fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let failed = |e: std::io::Error| format!("{}: {e}", folder.display());
     let mut files = Vec::new();
@@ -288,7 +287,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
 /// Largest file of a family, bytes.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// The lines of a CSV file with headings, and their numbers.
+/// Reads the lines of a CSV file with headings, with their line numbers.
 fn lines<T: serde::de::DeserializeOwned>(file: &Path) -> Result<Vec<(u64, T)>, String> {
     let failed = |e: csv::Error| match e.position() {
         Some(at) => format!("{}:{}: {e}", file.display(), at.line()),

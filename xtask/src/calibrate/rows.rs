@@ -1,10 +1,9 @@
-//! Fits of one number of the machine to rows of `validation`: the value with which their errors are zero on average.
+//! Fits one number of the machine to rows of `validation`: the value for which their mean error is zero.
 //!
-//! A fit uses the rows that name its key in their column `fitted`, and no others: so no row that a number was fitted to
-//! counts among those that check the model. Each number has rows that depend on it and on little else, so that it can be
-//! found alone. Where one fit builds on
-//! another (the cost of writes on what reads alone reach), the other number is that of the machine's file: fit that
-//! one first.
+//! A fit uses only the rows that name its key in their column `fitted`, so no row that a number was fitted to is among those
+//! that test the model. Each number has rows that depend on it and on little else, so it can be fitted alone. If one fit
+//! builds on another (the cost of writes on the rate of reads), the other number is that of the machine's file: fit that one
+//! first.
 
 use std::path::{Path, PathBuf};
 
@@ -12,22 +11,22 @@ use fxscope_machine::spec::Tables;
 use fxscope_validate::{Simulator, Suite, judge};
 use rayon::prelude::*;
 
-/// Simulations at most, besides those at both ends.
+/// Most simulations, apart from those at both ends.
 const TRIES: u32 = 10;
 
-/// A number of the machine that rows of `validation` are fitted to.
+/// A number of the machine that is fitted to rows of `validation`.
 pub struct Fit {
     /// Its name in the machine's file.
     pub key: &'static str,
-    /// What the file has.
+    /// Its value in the machine's file.
     pub today: fn(&Tables) -> f64,
-    /// Values between which it is sought.
+    /// Search range.
     pub range: (f64, f64),
-    /// Digits behind the point.
+    /// Decimals.
     pub digits: usize,
 }
 
-/// The core's requests to L2: one core streams from memory, and only how often it asks holds it up.
+/// Interval of a core's requests to L2: one core streams from memory, limited only by its request rate.
 pub const REQUEST_PERIOD: Fit = Fit {
     key: "l2_timing.request_period",
     today: |tables| tables.l2_timing.request_period,
@@ -35,7 +34,7 @@ pub const REQUEST_PERIOD: Fit = Fit {
     digits: 1,
 };
 
-/// Memory that is only read: twelve cores load.
+/// Efficiency of memory for reads only: twelve cores load.
 pub const READ_EFFICIENCY: Fit = Fit {
     key: "memory.read_efficiency",
     today: |tables| tables.memory.read_efficiency,
@@ -43,19 +42,19 @@ pub const READ_EFFICIENCY: Fit = Fit {
     digits: 1,
 };
 
-/// What a written line costs more than a read one: twelve cores at all that was measured of copies and Triads, in which
-/// one line of three to five is written.
+/// Cost of a written line relative to a read one: all measured copies and Triads on twelve cores, in which one of three to
+/// five lines is written.
 pub const WRITE_COST: Fit =
     Fit { key: "memory.write_cost", today: |tables| tables.memory.write_cost, range: (1.0, 1.6), digits: 2 };
 
-/// From a CMG to its neighbour: the twelve cores of CMG1 chase through memory of CMG0.
+/// Latency from a CMG to its neighbour: the twelve cores of CMG1 chase through memory of CMG0.
 pub const HOP: Fit = Fit { key: "ring.hop", today: |tables| tables.ring.hop as f64, range: (0.0, 200.0), digits: 0 };
 
-/// What a CMG's port of the ring carries: twelve cores at the same Triad, all in a neighbour's memory.
+/// Bandwidth of a CMG's port of the ring: twelve cores run the same Triad, all in a neighbour's memory.
 pub const PORT_EFFICIENCY: Fit =
     Fit { key: "ring.port_efficiency", today: |tables| tables.ring.port_efficiency, range: (60.0, 100.0), digits: 1 };
 
-/// From the last write of a round at the hardware barrier until others see it: barriers of two to six threads.
+/// Time from the last write of a round at the hardware barrier until others see it: barriers of two to six threads.
 pub const BARRIER: Fit = Fit {
     key: "hardware_barrier.latency",
     today: |tables| tables.hardware_barrier.latency as f64,
@@ -64,10 +63,10 @@ pub const BARRIER: Fit = Fit {
 };
 
 impl Fit {
-    /// Seeks the value, prints all that is tried, and the one found beside the machine's.
+    /// Searches the value; prints all attempts, and the result beside the machine's value.
     ///
     /// # Errors
-    /// When a row or program is missing or cannot be run, or no value of the range makes the errors zero.
+    /// If a row or program is missing or cannot be run, or no value in the range gives an error of zero.
     pub fn run(&self, fxscope: &Path, root: &Path) -> Result<(), String> {
         let tables = fxscope_machine::load("a64fx", &[]).map_err(|e| e.to_string())?.tables;
         let suite = self.suite(Suite::read(&root.join("validation"))?)?;
@@ -79,7 +78,7 @@ impl Fit {
         Ok(())
     }
 
-    /// The rows of this fit alone.
+    /// Returns the rows of this fit alone.
     fn suite(&self, mut suite: Suite) -> Result<Suite, String> {
         for family in &mut suite.families {
             family.rows.retain(|(row, _)| row.is_fitted_to(self.key));
@@ -99,8 +98,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// By false position between the ends of the range, to the digits asked for. An end that stays counts for half as
-    /// much each time, so that both ends move (the Illinois rule).
+    /// Uses false position between the ends of the range, to the required digits. The function value at an end that stays is
+    /// halved each time, so that both ends move (the Illinois algorithm).
     fn run(&self) -> Result<f64, String> {
         let (mut low, mut high) = self.fit.range;
         let (mut below, mut above) = (self.error(low)?, self.error(high)?);
@@ -129,7 +128,7 @@ impl Search<'_> {
         Ok(best.1)
     }
 
-    /// The mean of the rows' errors, with their signs, at a value.
+    /// Returns the mean signed error of the rows at a value.
     fn error(&self, value: f64) -> Result<f64, String> {
         let mut suite = self.suite.clone();
         for run in suite.runs.values_mut() {
@@ -149,7 +148,7 @@ impl Search<'_> {
     }
 }
 
-/// A number with so many digits behind the point.
+/// Rounds a number to this many decimals.
 fn rounded(number: f64, digits: usize) -> f64 {
     let unit = 10f64.powi(digits as i32);
     (number * unit).round() / unit
@@ -198,16 +197,16 @@ mod tests {
     }
 
     #[test]
-    fn what_rows_are_marked_with_is_there() {
+    fn everything_that_rows_were_fitted_to_exists() {
         let machine = fxscope_machine::load("a64fx", &[]).expect("built in");
         let suite = Suite::read(&crate::root().join("validation")).expect("rows");
-        let is_there = |what: &str| match what.contains('.') {
+        let exists = |what: &str| match what.contains('.') {
             true => machine.provenance_of(what).is_some(),
             false => ["kernel", "rule"].contains(&what) || suite.gaps.contains_key(what),
         };
         for (row, _) in suite.families.iter().flat_map(|family| &family.rows) {
             for what in row.fitted.split_whitespace() {
-                assert!(is_there(what), "{} is marked with '{what}', which there is not", row.row);
+                assert!(exists(what), "{} is marked with '{what}', which does not exist", row.row);
             }
         }
     }

@@ -1,7 +1,7 @@
-//! Phrases that texts of this project avoid (`docs/style/avoid.txt`).
+//! Checks for phrases that texts of this project avoid (`docs/style/avoid.txt`).
 //!
-//! Documents have none of them. `docs/style/baseline.txt` says how many the source files of each top folder may still have:
-//! a number that [`lower`] takes down and never up.
+//! Documents must have none of them. `docs/style/baseline.txt` states how many the source files of each top folder may still
+//! have: a number that [`lower`] only ever reduces.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,16 +11,16 @@ use regex::Regex;
 use super::{files, read};
 use crate::root;
 
-/// The phrases, each with what to write instead.
+/// The phrases, each with a replacement.
 const PHRASES: &str = "docs/style/avoid.txt";
-/// How many phrases each top folder may still have.
+/// Number of phrases that each top folder may still have.
 const BASELINE: &str = "docs/style/baseline.txt";
 /// The first line of the baseline.
 const HEADING: &str =
     "# Phrases of avoid.txt that source files may still have. `cargo run -p xtask -- tidy --lower` lowers it.\n";
-/// Between a phrase and what to write instead.
+/// Separates a phrase from its replacement.
 const ARROW: &str = " -> ";
-/// Folders that are not read: the lists themselves, other people's files, results.
+/// Folders that are not checked: the lists themselves, files of others, results.
 const SKIPPED: [&str; 3] = ["docs/style/", "testdata/", "bench/"];
 
 /// A phrase in a file.
@@ -30,7 +30,7 @@ struct Hit {
     phrase: String,
 }
 
-/// What the phrases are, as one pattern, and what to write instead of each.
+/// The phrases as one pattern, and the replacement for each.
 struct Phrases {
     pattern: Regex,
     better: BTreeMap<String, String>,
@@ -66,7 +66,7 @@ impl Phrases {
         Ok(hits)
     }
 
-    /// The phrases in files with these endings.
+    /// Returns the phrases in files with these extensions.
     fn hits_of(&self, endings: &[&str]) -> Result<Vec<Hit>, String> {
         let files = files(endings).into_iter().filter(|file| !SKIPPED.iter().any(|folder| file.starts_with(folder)));
         let mut all = Vec::new();
@@ -82,10 +82,10 @@ impl Phrases {
     }
 }
 
-/// Phrases in documents, and in source files where a folder has more of them than the baseline allows.
+/// Returns phrases in documents, and those in source files if a folder has more of them than the baseline allows.
 ///
 /// # Errors
-/// When a file cannot be read.
+/// If a file cannot be read.
 pub fn phrases() -> Result<Vec<String>, String> {
     let phrases = Phrases::read()?;
     let mut found: Vec<String> = phrases.hits_of(&[".md"])?.iter().map(|hit| phrases.message(hit)).collect();
@@ -100,10 +100,10 @@ pub fn phrases() -> Result<Vec<String>, String> {
     Ok(found)
 }
 
-/// Endings of source files.
+/// Extensions of source files.
 const SOURCES: [&str; 8] = [".rs", ".c", ".h", ".S", ".inc", ".toml", ".sh", "Makefile"];
 
-/// The hits by the top folder of their files.
+/// Groups the hits by top folder.
 fn by_area(hits: Vec<Hit>) -> BTreeMap<String, Vec<Hit>> {
     let mut areas: BTreeMap<String, Vec<Hit>> = BTreeMap::new();
     for hit in hits {
@@ -113,7 +113,7 @@ fn by_area(hits: Vec<Hit>) -> BTreeMap<String, Vec<Hit>> {
     areas
 }
 
-/// How many phrases each top folder may have.
+/// Reads the number of phrases that each top folder may have.
 fn baseline() -> Result<BTreeMap<String, usize>, String> {
     let entry = |line: &str| {
         let (count, area) = line.split_once(' ')?;
@@ -121,13 +121,13 @@ fn baseline() -> Result<BTreeMap<String, usize>, String> {
     };
     let lines = read(BASELINE)?;
     let lines = lines.lines().filter(|line| !line.starts_with('#'));
-    lines.map(|line| entry(line).ok_or_else(|| format!("{BASELINE}: '{line}' is no count with a folder"))).collect()
+    lines.map(|line| entry(line).ok_or_else(|| format!("{BASELINE}: '{line}' is not a count with a folder"))).collect()
 }
 
-/// Writes the baseline anew, with no count higher than it was.
+/// Rewrites the baseline, with no count higher than before.
 ///
 /// # Errors
-/// When a file cannot be read or written.
+/// If a file cannot be read or written.
 pub fn lower() -> Result<(), String> {
     let allowed = baseline()?;
     let mut text = String::from(HEADING);

@@ -1,4 +1,4 @@
-//! What documents, code and data refer to: limits of the model, gaps of measured rows, notes of experiments.
+//! Checks references in documents, code and data: limits of the model, gaps of measured rows, notes of experiments.
 
 use std::collections::BTreeSet;
 
@@ -7,21 +7,21 @@ use fxscope_validate::Suite;
 use super::{files, read};
 use crate::root;
 
-/// The table of what the model leaves out.
+/// The table of the model's limits.
 const LIMITS: &str = "docs/model/limits.md";
-/// Most rows of that table: a reader must be able to find his own case.
+/// Most rows of that table, so that readers find what they look for.
 const MOST_LIMITS: usize = 40;
-/// Cells of a row of it.
+/// Cells per row.
 const CELLS: usize = 5;
-/// Experiments, a page each.
+/// Notes of experiments, one page each.
 const NOTES: &str = "docs/notes/";
-/// Folders of other people's files.
+/// Folders with files of others.
 const FOREIGN: [&str; 2] = ["testdata/", "bench/"];
 
-/// Rows of the table of limits that are malformed, and references to rows that do not exist.
+/// Returns malformed rows of the table of limits, and references to rows that do not exist.
 ///
 /// # Errors
-/// When a file cannot be read.
+/// If a file cannot be read.
 pub fn limits() -> Result<Vec<String>, String> {
     let text = read(LIMITS)?;
     let id = regex::Regex::new(r#"^\| <a id="([a-z0-9-]+)"></a>"#).expect("constant");
@@ -46,18 +46,18 @@ pub fn limits() -> Result<Vec<String>, String> {
         }
         for captures in reference.captures_iter(&read(&file)?) {
             if !ids.contains(&captures[1]) {
-                found.push(format!("{file} names limits#{}, which is no row of {LIMITS}", &captures[1]));
+                found.push(format!("{file} names limits#{}, which is not a row of {LIMITS}", &captures[1]));
             }
         }
     }
     Ok(found)
 }
 
-/// Gaps that no measured row names, and gaps whose page does not exist. That rows name gaps that exist, [`Suite::read`]
-/// checks.
+/// Returns gaps that no measured row names, and gaps whose page does not exist. [`Suite::read`] checks that rows name
+/// existing gaps.
 ///
 /// # Errors
-/// When rows cannot be read.
+/// If rows cannot be read.
 pub fn gaps() -> Result<Vec<String>, String> {
     let suite = Suite::read(&root().join("validation"))?;
     let rows: Vec<_> = suite.families.iter().flat_map(|family| &family.rows).map(|(row, _)| row).collect();
@@ -77,10 +77,10 @@ pub fn gaps() -> Result<Vec<String>, String> {
     Ok(found)
 }
 
-/// Notes whose names do not begin with a date, or that the list of notes leaves out.
+/// Returns notes whose names do not begin with a date, or that the list of notes lacks.
 ///
 /// # Errors
-/// When a file cannot be read.
+/// If a file cannot be read.
 pub fn notes() -> Result<Vec<String>, String> {
     let list = read(&format!("{NOTES}README.md"))?;
     let dated = regex::Regex::new(r"^\d{4}-\d{2}-\d{2}-[a-z0-9-]+\.md$").expect("constant");

@@ -1,4 +1,4 @@
-//! The instruction tables say what is so, and leave no gap.
+//! The instruction tables are current and complete.
 
 use xtask::coverage;
 
@@ -18,8 +18,8 @@ fn the_tables_of_instructions_are_up_to_date() {
 }
 
 #[test]
-fn every_timing_row_is_asked_for_by_some_encoding() {
-    // The manual lists bitfield moves that are none of their aliases; every one of them is an alias.
+fn every_timing_row_is_used_by_some_encoding() {
+    // The manual lists bitfield moves that are not aliases; every one of them is an alias.
     let not_encodable = ["base:SBFM", "base:UBFM [otherwise]"];
     let unused = coverage::unused_rows().expect("the machine can be read");
     assert_eq!(unused, not_encodable);

@@ -1,10 +1,10 @@
-//! `fxscope annotate`: where the cycles went, by function and instruction.
+//! `fxscope annotate`: where the cycles were spent, by function and instruction.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use fxscope::Wanted;
+use fxscope::FunctionSelection;
 use fxscope::lab::Runner;
 use fxscope::machine::Spec;
 use fxscope::record::{Finish, Run};
@@ -17,7 +17,7 @@ use super::recorded::run_of;
 use super::scenario::ScenarioArgs;
 use super::{Failure, Outcome, print, say, style};
 
-/// Arguments that only mean something for a program that is run now.
+/// Options that only apply to a program that is run now.
 const FOR_PROGRAMS: [&str; 11] = [
     "command",
     "follow",
@@ -32,35 +32,35 @@ const FOR_PROGRAMS: [&str; 11] = [
     "max_instructions",
 ];
 
-/// Show where the cycles went: by function, then by instruction, with micro-operations and source lines.
+/// Show where the cycles were spent: by function, then by instruction, with micro-operations and source lines.
 ///
-/// Annotates a run from a record file, or runs a program (after --) and keeps no record. Cycles are those between an
-/// instruction's commit and the commit before it; they add up to the run's. The instructions are read from the
-/// program's file, source lines from its debug information (-g).
+/// Annotates a run from a record file, or runs a program (after --) without keeping a record. The cycles of an
+/// instruction are those between the preceding commit and its own; they add up to the cycles of the run. Instructions
+/// are read from the program's file, source lines from its debug information (-g).
 ///
-/// The annotation goes to standard output, behind what the program wrote. Exit status: 0 when it could be made,
-/// however the program ended; otherwise as for `fxscope run`.
+/// The annotation is written to standard output, after the program's own output. Exit status: 0 if the annotation was
+/// made, however the program ended; otherwise as for `fxscope run`.
 #[derive(clap::Args)]
 #[command(
     override_usage = "fxscope annotate [OPTIONS] FILE.fxr\n       fxscope annotate [OPTIONS] -- PROGRAM [ARGS]..."
 )]
 pub struct Args {
-    /// Record file, as `fxscope run -o` writes it.
+    /// Record file, written by `fxscope run -o`.
     #[arg(value_name = "FILE.fxr", required_unless_present = "command", conflicts_with_all = FOR_PROGRAMS)]
     file: Option<PathBuf>,
-    /// Which run of the file, counted from 1; without it, the last.
+    /// Run of the file, counted from 1; default: the last.
     #[arg(long, value_name = "N", requires = "file", value_parser = clap::value_parser!(u32).range(1..))]
     run: Option<u32>,
-    /// The program's file, when it is not where it was when it ran.
+    /// The program's file, if it has moved since the run.
     #[arg(long, value_name = "PATH")]
     program: Option<PathBuf>,
     /// Show the instructions of this function; may be repeated.
     #[arg(long, value_name = "NAME")]
     function: Vec<String>,
-    /// Show the instructions of this many functions, from the one with most cycles on.
+    /// Show the instructions of this many functions, starting with the one that took most cycles.
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "function")]
     top: usize,
-    /// Write the annotation as JSON to a file, or to standard output (-), instead.
+    /// Write the annotation as JSON to this file, or to standard output (-), instead of text.
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
     #[command(flatten)]
@@ -84,14 +84,14 @@ pub(super) fn annotate(args: &Args) -> Outcome {
         }
     };
     if let Finish::Failed(message) = &run.finish {
-        say(&format!("the program cannot go on: {message}"));
+        say(&format!("the program cannot continue: {message}"));
     }
     let wanted = match args.function.as_slice() {
-        [] => Wanted::Hottest(args.top),
-        names => Wanted::Named(names.to_vec()),
+        [] => FunctionSelection::Hottest(args.top),
+        names => FunctionSelection::Named(names.to_vec()),
     };
     let annotation = fxscope::annotate(&run, args.program.as_deref(), &spec, &wanted)?;
-    // A file that the user names must be usable.
+    // A file that the user names must be usable; one found automatically may be missing.
     if args.program.is_some() && annotation.code.is_none() {
         return Err(annotation.notes.concat().into());
     }

@@ -1,4 +1,4 @@
-//! `fxscope collect`: the report's counts from the machine itself, through perf.
+//! `fxscope collect`: counts for the report from a real machine, through perf.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,43 +12,43 @@ use super::console::Console;
 use super::import::keep;
 use super::{Failure, Outcome, interrupt};
 
-/// Count what the report needs on a real machine, through perf, in as many runs of the program as that takes.
+/// Count the events of the report on a real machine, through perf, in as many runs of the program as needed.
 ///
-/// The program is run once for each group of events: 1 time for a single report, 5 for a brief, 11 for a standard, 17 for a
-/// detailed one. Its input, output and errors pass through each time, so it must be able to run again. perf's output is
-/// read as fxscope import perf reads it. Runs that took another time than the first, by more than a twentieth, are named:
-/// their counts do not fit together.
+/// The program runs once for each group of events: once for a single report, 5 times for a brief, 11 for a standard and
+/// 17 for a detailed one. Its input, output and errors pass through each time, so it must be possible to run it
+/// repeatedly. perf's output is read as by `fxscope import perf`. Runs whose time differs from the first by more than 5
+/// % are reported: their counts cannot be combined.
 #[derive(clap::Args)]
 pub struct Args {
-    /// How much the report is to have.
+    /// Level of detail of the report.
     #[arg(long, value_enum, default_value_t = Level::Standard)]
     level: Level,
-    /// Measure everything so many times: reports and compare then know how much runs differ.
+    /// Repeat the whole measurement this many times, so that reports and compare know the variation between runs.
     #[arg(short, long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     repeat: u32,
-    /// Count these CPUs, each for itself, whatever runs there (perf's -a -A -C); needs the right to. Without it, all threads
-    /// of the program are counted together.
+    /// Count everything that runs on these CPUs, each CPU separately (perf -a -A -C); needs permission. Default: count
+    /// all threads of the program together.
     #[arg(long, value_name = "LIST")]
     cpus: Option<String>,
     /// Count user code only.
     #[arg(long)]
     user: bool,
-    /// Add the measured runs to a record file, which is made when it does not exist.
+    /// Add the measured runs to this record file, which is created if needed.
     #[arg(short, value_name = "FILE.fxr")]
     output: PathBuf,
-    /// Keep perf's own output in this folder, a file for each run of the program.
+    /// Keep perf's output in this folder, one file per run of the program.
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
-    /// The machine whose events are counted: a name that `fxscope machine list` shows, or the path of a machine's folder.
+    /// Machine whose events are counted: a name shown by `fxscope machine list`, or the path of a machine's folder.
     #[arg(short, long, default_value = "a64fx")]
     machine: String,
-    /// The perf to use.
+    /// The perf program to use.
     #[arg(long, value_name = "PATH", default_value = "perf")]
     perf: PathBuf,
-    /// Give up a run of the program that takes longer than this, such as 300s; without it, none is given up.
+    /// Stop a run of the program that takes longer than this, such as 300s; default: no limit.
     #[arg(long, value_name = "TIME")]
     timeout: Option<Time>,
-    /// Count although this computer's processor is another one, whose events of the same numbers mean something else.
+    /// Count even if this computer has a different processor, where the same event numbers mean something else.
     #[arg(long)]
     any_processor: bool,
     /// The program and its arguments.
@@ -58,17 +58,17 @@ pub struct Args {
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 enum Level {
-    /// Time, rates and memory throughput: one run.
+    /// Time, rates and memory throughput: 1 run.
     Single = 1,
-    /// Cycle accounting in large parts, busy rates, cache misses: five runs.
+    /// Main parts of cycle accounting, busy rates, cache misses: 5 runs.
     Brief,
-    /// All parts of cycle accounting, instruction mix: eleven runs.
+    /// All parts of cycle accounting, instruction mix: 11 runs.
     Standard,
-    /// Micro-operations, gathers, prefetch, transfers: seventeen runs.
+    /// Micro-operations, gathers, prefetch, transfers: 17 runs.
     Detailed,
 }
 
-/// Measures, and shows what was found.
+/// Measures, and shows the results.
 pub(super) fn collect(args: &Args) -> Outcome {
     record::Target::check(&args.output)?;
     let wanted = collect::ReportCounts {
@@ -87,7 +87,7 @@ pub(super) fn collect(args: &Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The runs of a measurement, unless a signal has ended it.
+/// Returns the runs of a measurement, or an error if a signal ended it.
 pub(super) fn measured(runs: Result<Vec<Run>, lab::Error>) -> Result<Vec<Run>, Failure> {
     match runs {
         Err(lab::Error::Stopped) => {

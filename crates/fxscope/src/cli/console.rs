@@ -1,4 +1,4 @@
-//! How far a laboratory is, on standard error.
+//! Progress of a laboratory, on standard error.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use indicatif::ProgressBar;
 use super::progress::{ProgressLine, bar, seconds_bar};
 use super::{Failure, interrupt, say};
 
-/// Shows how far a laboratory is: a bar for runs out of sight, a line for one in the foreground.
+/// Shows the progress of a laboratory: a bar for background runs, a line for the run in the foreground.
 pub(super) struct Console {
     quiet: bool,
     bar: Mutex<Option<ProgressBar>>,
@@ -18,12 +18,13 @@ pub(super) struct Console {
 }
 
 impl Console {
-    /// Signals end fxscope as they end any program. `quiet`: there are no messages, and no line for the foreground.
+    /// Creates a console that leaves signals to their default action. `quiet`: no messages and no line for the
+    /// foreground run.
     pub(super) fn new(quiet: bool) -> Console {
         Console { quiet, bar: Mutex::new(None), line: Mutex::new(None) }
     }
 
-    /// The first signal ends the laboratory, which can then show what it has.
+    /// Returns a console whose first signal ends the laboratory, which can then show what it has so far.
     pub(super) fn catching_signals(quiet: bool) -> Result<Console, Failure> {
         interrupt::catch()?;
         Ok(Console::new(quiet))
@@ -89,7 +90,7 @@ impl lab::Progress for Console {
     fn measured(&self, elapsed: Duration, whole: Duration) {
         let mut bar = lock(&self.bar);
         let bar = bar.get_or_insert_with(|| seconds_bar(whole));
-        // It is drawn when the trace is written, not by a thread of its own.
+        // Redrawn as the trace is written, which needs no thread.
         if bar.position() != elapsed.as_secs() {
             bar.set_position(elapsed.as_secs());
         }

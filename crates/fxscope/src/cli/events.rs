@@ -1,4 +1,4 @@
-//! `fxscope events`: what a machine's PMU counts.
+//! `fxscope events`: the events of a machine's PMU.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -9,13 +9,13 @@ use fxscope::record;
 
 use super::{Failure, Outcome, print};
 
-/// List the events of a machine's PMU: number, whose activity each counts, name, and what of the model it counts.
+/// List the events of a machine's PMU: number, scope, name, and what they count in the model.
 ///
-/// Events of a CMG show the same to all its cores.
+/// Events of a CMG have the same value on all its cores.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The machine: a name that `fxscope machine list` shows, the path of a machine's folder or file, or a record
-    /// (FILE.fxr), whose last run has the events of its machine.
+    /// Machine: a name shown by `fxscope machine list`, the path of a machine's folder or file, or a record (FILE.fxr),
+    /// for the machine of its last run.
     #[arg(default_value = "a64fx", value_name = "MACHINE|FILE.fxr")]
     machine: String,
 }
@@ -44,7 +44,7 @@ pub(super) fn events(args: &Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The events of a machine, or of the machine of a record's last run.
+/// Returns the events of a machine, or of the machine of a record's last run.
 fn events_of(machine: &str) -> Result<Events, Failure> {
     let path = Path::new(machine);
     if path.extension().is_none_or(|suffix| suffix != record::SUFFIX) {

@@ -1,4 +1,4 @@
-//! `fxscope import`: what other tools have measured, as a record.
+//! `fxscope import`: measurements of other tools, as a record.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,37 +11,37 @@ use fxscope::report::render::terminal;
 
 use super::{Failure, Outcome, print, style};
 
-/// Make a record of what another tool has measured.
+/// Make a record from the measurements of another tool.
 ///
-/// The record reports, compares and exports as that of a simulated run does. Nothing is guessed: counts that are missing
-/// stay missing, and what a report needs them for says so.
+/// The record can be reported, compared and exported like that of a simulated run. Nothing is guessed: missing counts
+/// stay missing, and a report names the events that it lacks.
 #[derive(clap::Args)]
 pub struct Args {
-    /// What wrote the files.
+    /// The tool that wrote the files.
     #[arg(value_enum)]
     format: Format,
-    /// The files, or folders of them. Files with different events are passes of one measurement; files with the same
-    /// events are repeated measurements, and become runs of their own.
+    /// Files, or folders of them. Files with different events are passes of one measurement; files with the same events
+    /// are repeated measurements, and become separate runs.
     #[arg(required = true, value_name = "FILE|FOLDER")]
     files: Vec<PathBuf>,
-    /// Add the runs to a record file, which is made when it does not exist.
+    /// Add the runs to this record file, which is created if needed.
     #[arg(short, value_name = "FILE.fxr")]
     output: PathBuf,
-    /// The machine that was measured: a name that `fxscope machine list` shows, the path of a machine's folder, or a
-    /// processor of `fxscope latency methods`.
+    /// Machine that was measured: a name shown by `fxscope machine list`, the path of a machine's folder, or a
+    /// processor listed by `fxscope latency methods`.
     #[arg(short, long, default_value = "a64fx")]
     machine: String,
-    /// The program that was measured, where the files do not tell.
+    /// Program that was measured, where the files do not name it.
     #[arg(long, value_name = "TEXT")]
     program: Option<String>,
-    /// Take counts of events that took turns on the counters, which are estimates.
+    /// Accept counts of multiplexed events, which are estimates.
     #[arg(long)]
     scaled: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
-    /// CSV files pa1…pa17 of Fujitsu's profiler, as fapppx -A -Icpupa -tcsv writes them; any of them.
+    /// CSV files pa1…pa17 of Fujitsu's profiler, written by fapppx -A -Icpupa -tcsv; any of them.
     Fapp,
     /// perf stat: its text, -x separated values, -j JSON.
     Perf,
@@ -51,10 +51,10 @@ enum Format {
     Likwid,
 }
 
-/// Regions up to which a run is shown at once.
+/// Most regions that are shown at once; runs with more only say how many they have.
 const SHOWN_REGIONS: usize = 100;
 
-/// Imports, and shows what was found.
+/// Imports, and shows the runs.
 pub(super) fn import(args: &Args) -> Outcome {
     record::Target::check(&args.output)?;
     let machine = machine(&args.machine)?;
@@ -69,7 +69,7 @@ pub(super) fn import(args: &Args) -> Outcome {
 /// Largest file of a tool, bytes.
 const MOST_BYTES: u64 = 4 << 30;
 
-/// What files of the format hold.
+/// Reads the runs of files in this format.
 fn runs(args: &Args, paths: &[PathBuf], machine: &Machine) -> Result<Vec<Run>, Failure> {
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     let command = match &args.program {
@@ -82,7 +82,7 @@ fn runs(args: &Args, paths: &[PathBuf], machine: &Machine) -> Result<Vec<Run>, F
         (0..paths.len()).map(|i| contents(i).map_err(|e| format!("{}: {e}", names[i]))).collect::<Result<Vec<_>, _>>()
     };
     Ok(match args.format {
-        // Hundreds of megabytes, where the others are small.
+        // Read one by one: these files have hundreds of megabytes, the others are small.
         Format::Fapp => fapp::read_in_turn(&names, contents, machine, &command)?,
         Format::Perf => {
             perf::read(&sources(&names, &all()?), machine, &perf::Options { command, scaled: args.scaled })?
@@ -92,7 +92,7 @@ fn runs(args: &Args, paths: &[PathBuf], machine: &Machine) -> Result<Vec<Run>, F
     })
 }
 
-/// What a program is called after the file, or the folder, that its measurement is in.
+/// Returns the name of a program whose measurement is in this file or folder.
 fn name(path: &Path) -> String {
     let name = if path.is_dir() { path.file_name() } else { path.file_stem() };
     name.map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
@@ -113,7 +113,7 @@ pub(super) fn keep(runs: &[Run], output: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The file, or those of a folder in the order of their names.
+/// Lists the file, or the files of a folder in the order of their names.
 fn list(path: &Path, paths: &mut Vec<PathBuf>) -> Result<(), Failure> {
     if !path.is_dir() {
         paths.push(path.to_owned());
@@ -123,7 +123,9 @@ fn list(path: &Path, paths: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let mut files: Vec<_> = entries.map_err(|e| unreadable(path, &e))?.into_iter().map(|entry| entry.path()).collect();
     files.retain(|path| path.is_file());
     if files.is_empty() {
-        return Err(format!("{}: holds no file; give the folder that the tool has written to", path.display()).into());
+        return Err(
+            format!("{}: no files in this folder; give the folder that the tool wrote to", path.display()).into()
+        );
     }
     files.sort();
     paths.extend(files);

@@ -1,4 +1,4 @@
-//! Signals that end a run but not its results: Ctrl-C, the end of a terminal, and a batch system's time limit.
+//! Signals that end a run but keep its results: Ctrl-C, a closed terminal, and a batch system's time limit.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
@@ -10,20 +10,20 @@ use signal_hook::iterator::Signals;
 use super::Failure;
 use super::progress::ProgressLine;
 
-/// Set by the first signal: the command ends and keeps what it has found.
+/// Set by the first signal: the command ends and keeps its results so far.
 pub(super) static STOP: AtomicBool = AtomicBool::new(false);
-/// The first signal; 0 before one has come.
+/// The first signal; 0 before one was received.
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
-/// Whether results are being written, which takes a moment and is not to be cut short.
+/// Whether results are being written, which is brief and must not be interrupted.
 static SAVING: AtomicBool = AtomicBool::new(false);
-/// The current progress line, which must not stay behind.
+/// The current progress line, which must be cleared before fxscope ends.
 static LINE: Mutex<Option<ProgressLine>> = Mutex::new(None);
-/// Signals that follow the first one within this time are the same event: closing a terminal sends SIGHUP from the kernel and
-/// from the shell, timeout(1) sends SIGTERM to the process and to its group.
+/// Signals that follow the first one within this time belong to the same event: when a terminal closes, the kernel and
+/// the shell send SIGHUP; timeout(1) sends SIGTERM to the process and to its group.
 const ONE_EVENT: Duration = Duration::from_millis(200);
 
-/// From now on the first of the signals sets [`STOP`], and a second one ends fxscope at once. SIGHUP that is ignored already, as
-/// nohup(1) has it, stays ignored.
+/// Catches signals: the first one sets [`STOP`], a second one ends fxscope at once. SIGHUP stays ignored if it is
+/// already, as under nohup(1).
 pub(super) fn catch() -> Result<(), Failure> {
     static CAUGHT: Once = Once::new();
     let mut failure = None;
@@ -39,28 +39,28 @@ pub(super) fn catch() -> Result<(), Failure> {
     failure.map_or(Ok(()), |e| Err(format!("signals such as Ctrl-C cannot be caught: {e}").into()))
 }
 
-/// From now on `line` shows how far a run is. Results of the run before are written.
+/// Makes `line` show the progress of a run; the results of the preceding run are written.
 pub(super) fn watch_over(line: &ProgressLine) {
     SAVING.store(false, Ordering::Relaxed);
     *LINE.lock().unwrap_or_else(PoisonError::into_inner) = Some(line.clone());
 }
 
-/// From now on results are written: further signals wait for that.
+/// Makes further signals wait until results are written.
 pub(super) fn save() {
     SAVING.store(true, Ordering::Relaxed);
 }
 
-/// The signal that came.
+/// Returns the signal that was received.
 pub(super) fn received() -> Option<i32> {
     Some(RECEIVED.load(Ordering::Relaxed)).filter(|&signal| signal != 0)
 }
 
-/// The exit status after a signal: 128 and its number, as shells have it.
+/// Returns the exit status after a signal: 128 plus its number, as in shells.
 pub(super) fn status() -> u8 {
     128 + received().unwrap_or(SIGINT) as u8
 }
 
-/// The name of the signal that came.
+/// Returns the name of the signal that was received.
 pub(super) fn name() -> &'static str {
     match received() {
         Some(SIGTERM) => "SIGTERM",
@@ -69,10 +69,10 @@ pub(super) fn name() -> &'static str {
     }
 }
 
-/// Has writes beyond the limit of the size of files (`ulimit -f`) fail with a message, where SIGXFSZ would end fxscope and lose
-/// its results.
+/// Makes writes beyond the limit of the size of files (`ulimit -f`) fail with an error; SIGXFSZ would end fxscope and
+/// lose its results.
 pub(super) fn survive_file_size_limit() {
-    // Where it cannot be caught the system's own ending remains.
+    // If it cannot be caught, the default action remains.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }
 
@@ -96,7 +96,7 @@ fn follow(mut signals: Signals) {
     }
 }
 
-/// Whether this process ignores a signal (proc_pid_status(5)).
+/// Returns whether this process ignores a signal (proc_pid_status(5)).
 fn ignores(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());

@@ -1,4 +1,4 @@
-//! `fxscope run --konata`: where a pipeline trace goes.
+//! `fxscope run --konata`: window and output file of a pipeline trace.
 
 use std::fs::File;
 use std::io::{BufWriter, Seek as _};
@@ -11,16 +11,16 @@ use fxscope::{Mode, Window};
 use super::Failure;
 use super::output::{failure, folder, replaceable};
 
-/// Instructions that are traced unless another number is asked for.
+/// Default number of traced instructions.
 const INSTRUCTIONS: u64 = 10_000;
 
-/// What is traced, and where to.
+/// Window and output file of the trace.
 #[derive(clap::Args)]
 pub(super) struct TraceArgs {
-    /// Write a pipeline trace for the viewer Konata (docs/konata.md) to a file: about 400 bytes for each instruction.
+    /// Write a pipeline trace for the viewer Konata (docs/konata.md) to this file: about 400 bytes per instruction.
     #[arg(long, value_name = "FILE")]
     konata: Option<PathBuf>,
-    /// Begin the trace behind this many executed instructions [default: 0].
+    /// Start the trace after this many executed instructions [default: 0].
     #[arg(long, value_name = "N", requires = "konata", allow_negative_numbers = true)]
     konata_from: Option<u64>,
     /// Trace this many executed instructions [default: 10000].
@@ -28,24 +28,24 @@ pub(super) struct TraceArgs {
     konata_instructions: Option<u64>,
 }
 
-/// A trace that is being taken, and the file it becomes.
+/// A trace being taken, and the file it is written to.
 pub(super) struct TraceTarget {
     place: OutputFile,
     from: u64,
     instructions: u64,
-    /// Written to a file without a name: nothing is left of it when the run is killed.
+    /// Written to an unnamed file, which disappears if the run is killed.
     konata: Konata<BufWriter<File>>,
 }
 
 impl TraceTarget {
-    /// Checks that what `args` ask for, if anything, can be done. Nothing is changed.
+    /// Checks that the trace can be made and written, if one is asked for. Changes nothing.
     pub(super) fn check(args: &TraceArgs, mode: Mode) -> Result<Option<TraceTarget>, Failure> {
         let Some(path) = &args.konata else { return Ok(None) };
         if mode == Mode::Functional {
             return Err("--konata: functional mode has no pipeline to trace; leave out --mode functional".into());
         }
         let Some(place) = replaceable(path)? else {
-            return Err(format!("{}: is no regular file; give the path of a file", path.display()).into());
+            return Err(format!("{}: not a regular file; give the path of a file", path.display()).into());
         };
         let nameless = tempfile::tempfile_in(folder(place.path())).map_err(|e| failure(path, &e))?;
         Ok(Some(TraceTarget {
@@ -56,17 +56,17 @@ impl TraceTarget {
         }))
     }
 
-    /// The window to trace.
+    /// Returns the window to trace.
     pub(super) fn window(&mut self) -> Window<'_> {
         Window::new(self.from, self.instructions, &mut self.konata)
     }
 
-    /// Writes the file, when the run is over: it holds either what it held before or the whole trace.
+    /// Writes the file after the run: it holds either its old content or the whole trace.
     pub(super) fn write(self) -> Result<(), Failure> {
         let path = self.place.path();
         if self.konata.rows() == 0 {
             return Err(format!(
-                "--konata-from {}: the run ended before it came there, and {} was not written; choose a smaller number",
+                "--konata-from {}: the run ended before that, and {} was not written; choose a smaller number",
                 self.from,
                 path.display()
             )

@@ -1,4 +1,4 @@
-//! `fxscope machine`: the machines, and whether a description is sound.
+//! `fxscope machine`: machines, and checks of their descriptions.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -7,21 +7,21 @@ use fxscope::machine;
 
 use super::{Outcome, print};
 
-/// Look at machines and check descriptions of them.
+/// Show machines and check machine descriptions.
 #[derive(clap::Subcommand)]
 pub enum Command {
-    /// List the machines that come with fxscope.
+    /// List the built-in machines.
     List,
     /// Show every key of a machine: meaning, unit, limits, value, evidence and source.
     Show {
         /// A name, or the path of a machine's folder or file.
         #[arg(default_value = "a64fx")]
         machine: String,
-        /// Only the values that are assumed or fitted, with the reason and what would settle them.
+        /// Only values that are assumed or fitted, with the reason and what would settle them.
         #[arg(long)]
         assumed: bool,
     },
-    /// Check a machine's description, and that each value says where it comes from.
+    /// Check a machine's description, and that each value has evidence and a source.
     Check {
         /// The path of a machine's folder or file, or a name.
         #[arg(default_value = "a64fx")]
@@ -51,7 +51,7 @@ pub(super) fn machine(command: &Command) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `12 documented, 3 assumed`: how many there are of each evidence, without zeros.
+/// Formats `12 documented, 3 assumed`: the number of values of each kind of evidence, without zeros.
 fn counted(summary: [(machine::Evidence, usize); 5]) -> String {
     let some = summary.into_iter().filter(|(_, n)| *n > 0);
     some.map(|(evidence, n)| format!("{n} {}", evidence.name())).collect::<Vec<_>>().join(", ")

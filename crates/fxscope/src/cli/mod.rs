@@ -34,9 +34,9 @@ use fxscope::linux::StartError;
 use fxscope::record::Finish;
 use fxscope::report::render::terminal::Style;
 
-/// Exit status when fxscope itself could not do what it was asked for.
+/// Exit status if fxscope itself failed.
 const FAILED: u8 = 125;
-/// Exit status when the program's file cannot be run, and when there is none, as shells have it.
+/// Exit status if the program's file cannot be run, and if it does not exist, as in shells.
 const CANNOT_RUN: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
@@ -69,10 +69,10 @@ enum Command {
     Jitter(jitter::Command),
 }
 
-/// What a command gives: the exit status, or one message.
+/// Result of a command: the exit status, or one message.
 type Outcome = Result<ExitCode, Failure>;
 
-/// A message that says what is wrong and what to do, and the exit status that goes with it.
+/// A message that says what is wrong and what to do, and the exit status for it.
 struct Failure {
     status: u8,
     message: String,
@@ -84,7 +84,7 @@ impl<E: std::fmt::Display + 'static> From<E> for Failure {
     }
 }
 
-/// The exit status that goes with an error.
+/// Returns the exit status for an error.
 fn status_of(error: &dyn Any) -> u8 {
     if let Some(error) = error.downcast_ref::<fxscope::Error>() {
         return start_status(error);
@@ -94,11 +94,11 @@ fn status_of(error: &dyn Any) -> u8 {
         Some(lab::Error::Stopped | lab::Error::Ended { finish: Finish::Stopped, .. }) => interrupt::status(),
         // Statuses have eight bits.
         Some(lab::Error::Ended { finish, .. }) => finish.exit_code().map_or(FAILED, |code| code as u8),
-        Some(lab::Error::Question(_) | lab::Error::Host(_)) | None => FAILED,
+        Some(lab::Error::Request(_) | lab::Error::Host(_)) | None => FAILED,
     }
 }
 
-/// The exit status for a program that cannot start: that of shells.
+/// Returns the exit status for a program that cannot start, as in shells.
 fn start_status(error: &fxscope::Error) -> u8 {
     match error {
         fxscope::Error::Start(StartError::Read { source, .. }) if source.kind() == ErrorKind::NotFound => NOT_FOUND,
@@ -109,7 +109,7 @@ fn start_status(error: &fxscope::Error) -> u8 {
     }
 }
 
-/// Does what the command line says.
+/// Runs the command line.
 pub fn main() -> ExitCode {
     interrupt::survive_file_size_limit();
     let outcome = match parsed().command {
@@ -132,7 +132,7 @@ pub fn main() -> ExitCode {
     })
 }
 
-/// The command line. Messages about one that is wrong quote it.
+/// Parses the command line. Messages about a wrong one quote it, so they are made safe to display.
 fn parsed() -> Cli {
     Cli::try_parse().unwrap_or_else(|error| {
         let is_plain = |word: OsString| matches!(printable(&word.to_string_lossy()), Cow::Borrowed(_));
@@ -144,13 +144,13 @@ fn parsed() -> Cli {
     })
 }
 
-/// Writes a message of fxscope's own, without what could play tricks on a terminal: messages quote files.
-/// When standard error is gone there is nobody to tell.
+/// Writes a message of fxscope itself to standard error. Control characters are made visible, since messages quote
+/// files. Errors are ignored: there is no other place to report them.
 fn say(message: &str) {
     let _ = writeln!(std::io::stderr(), "fxscope: {}", printable_lines(message));
 }
 
-/// What a stream can show.
+/// Returns what a stream can display.
 fn style(stream: &impl IsTerminal) -> Style {
     let variable = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(variable).unwrap_or_default().to_uppercase();
@@ -161,13 +161,13 @@ fn style(stream: &impl IsTerminal) -> Style {
     }
 }
 
-/// Writes what was asked for to standard output.
+/// Writes a result to standard output.
 fn print(text: impl AsRef<str>) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     told(out.write_all(text.as_ref().as_bytes()).and_then(|()| out.flush()))
 }
 
-/// What became of writing to standard output. A reader that has seen enough is not an error.
+/// Turns the result of writing to standard output into an error, except if the reader has closed the pipe.
 fn told(written: std::io::Result<()>) -> Result<(), Failure> {
     match written {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {

@@ -1,4 +1,4 @@
-//! Where outputs go: files that are replaced as a whole, and streams. Both are open before there is anything to write.
+//! Destinations of output: files that are replaced atomically, and streams. Both are opened before any work is done.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -9,20 +9,20 @@ use fxscope::linux::Stdio;
 
 use super::Failure;
 
-/// What standard output is called.
+/// Names of standard output.
 const STANDARD_OUTPUT: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 
-/// A place for output that could be written when it was checked.
+/// A destination that was writable when it was checked.
 pub(super) enum Target {
     StandardOutput,
-    /// A file that is replaced as a whole.
+    /// A file that is replaced atomically.
     File(OutputFile),
     /// A device or a pipe.
     Stream(PathBuf, File),
 }
 
 impl Target {
-    /// Opens what the argument of an option names before there is anything to write. No file is changed.
+    /// Opens the destination named by an option before any work is done. Changes no file.
     pub(super) fn check(path: &Path) -> Result<Target, Failure> {
         if STANDARD_OUTPUT.iter().any(|name| path == Path::new(name)) {
             return Ok(Target::StandardOutput);
@@ -34,17 +34,17 @@ impl Target {
         Ok(Target::Stream(path.to_owned(), stream))
     }
 
-    /// Writes `value`. A file holds either what it held before or the whole of it.
+    /// Writes `value`. A file holds either its old content or all of the new.
     pub(super) fn write(self, value: &serde_json::Value) -> Result<(), Failure> {
         self.write_bytes(format!("{value:#}\n").as_bytes())
     }
 
-    /// Writes `bytes`. A file holds either what it held before or the whole of it.
+    /// Writes `bytes`. A file holds either its old content or all of the new.
     pub(super) fn write_bytes(self, bytes: &[u8]) -> Result<(), Failure> {
         self.write_with(|out| out.write_all(bytes))
     }
 
-    /// Writes what `write` does. A file holds either what it held before or the whole of it.
+    /// Writes what `write` produces. A file holds either its old content or all of the new.
     pub(super) fn write_with(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
         let finish = |file: &mut dyn Write| {
             let mut out = BufWriter::new(file);
@@ -59,22 +59,21 @@ impl Target {
     }
 }
 
-/// A place for a file that is written as a whole in place of one that is there. Nothing is changed. `None` for a device or a
-/// pipe.
+/// Returns the destination for a file that is replaced atomically, `None` for a device or a pipe. Changes nothing.
 pub(super) fn replaceable(path: &Path) -> Result<Option<OutputFile>, Failure> {
     if path == Path::new("-") {
         return Err("-: standard output cannot hold it; give the path of a file".into());
     }
     match OutputFile::find(path) {
         Ok(Found::File(file)) => Ok(Some(file)),
-        Ok(Found::Folder) => Err(format!("{}: is a folder; give the path of a file", path.display()).into()),
+        Ok(Found::Folder) => Err(format!("{}: a folder; give the path of a file", path.display()).into()),
         Ok(Found::Stream) => Ok(None),
         Err(error) => Err(failure(path, &error)),
     }
 }
 
-/// The standard streams of a program, where they are not those of fxscope: when fxscope writes its results to standard output,
-/// what the program writes there goes to standard error.
+/// Returns the program's standard streams, if they differ from fxscope's: if fxscope writes its results to standard
+/// output, the program's output goes to standard error.
 pub(super) fn program_streams(target: Option<&Target>) -> io::Result<Option<Stdio>> {
     if !matches!(target, Some(Target::StandardOutput)) {
         return Ok(None);
@@ -84,7 +83,7 @@ pub(super) fn program_streams(target: Option<&Target>) -> io::Result<Option<Stdi
     Ok(Some(stdio))
 }
 
-/// The folder that a file is in.
+/// Returns the folder of a file.
 pub(super) fn folder(path: &Path) -> &Path {
     path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -93,7 +92,7 @@ pub(super) fn failure(path: &Path, error: &std::io::Error) -> Failure {
     format!("{}: {}", path.display(), write_error(error)).into()
 }
 
-/// The folder for files of a command that can be made again (XDG Base Directory specification).
+/// Returns the cache folder of a command (XDG Base Directory specification).
 pub(super) fn default_cache(command: &str) -> Option<PathBuf> {
     let of = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache")))?;

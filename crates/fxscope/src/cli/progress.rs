@@ -1,4 +1,4 @@
-//! The line that shows how far a long run is.
+//! The progress line of a long run.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use fxscope::Progress;
 use fxscope::report::render::quantity::quantity;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A bar on standard error that shows how many runs of a batch are done.
+/// Returns a bar on standard error that shows how many runs of a batch are done.
 pub(super) fn bar(runs: u64) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(runs), ProgressDrawTarget::stderr());
     let template = "{bar:40} {pos} of {len} runs, {elapsed}  {msg}";
@@ -16,7 +16,7 @@ pub(super) fn bar(runs: u64) -> ProgressBar {
     bar
 }
 
-/// A bar on standard error that shows how many seconds of a measurement are over.
+/// Returns a bar on standard error that shows how many seconds of a measurement have passed.
 pub(super) fn seconds_bar(whole: Duration) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(whole.as_secs().max(1)), ProgressDrawTarget::stderr());
     let style = ProgressStyle::with_template("{bar:40} {pos} of {len} s");
@@ -24,27 +24,27 @@ pub(super) fn seconds_bar(whole: Duration) -> ProgressBar {
     bar
 }
 
-/// How long a run must last, and the program leave the terminal alone, before the line appears.
+/// Time for which a run must last, and the program not use the terminal, before the line appears.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A line on standard error, redrawn during a run; silent when that is no terminal. It makes way for the program
-/// when that uses the terminal, too: it is never there while the program writes or reads, nor behind an unfinished
-/// line of the program's. Clones are the same line.
+/// A line on standard error, redrawn during a run; silent if standard error is not a terminal. The line is removed
+/// before the program uses the terminal, and never drawn behind an unfinished line of the program. Clones share the
+/// line.
 #[derive(Clone)]
 pub(super) struct ProgressLine {
     start: Instant,
-    /// None where there is no terminal to show it on.
+    /// `None` without a terminal.
     terminal: Option<Arc<Mutex<Terminal>>>,
 }
 
-/// What is known of the terminal.
+/// State of the terminal.
 struct Terminal {
     bar: ProgressBar,
-    /// The line is there.
+    /// Whether the line is shown.
     shown: bool,
-    /// The program has left the cursor at the beginning of a line.
+    /// Whether the program left the cursor at the beginning of a line.
     at_line_start: bool,
-    /// When the program last used it; at first, when the run began.
+    /// When the program last used it; initially, the start of the run.
     last_use: Instant,
 }
 
@@ -59,12 +59,12 @@ impl ProgressLine {
         ProgressLine { start, terminal }
     }
 
-    /// Whether there is a terminal that the program could use, too.
+    /// Returns whether there is a terminal, which the program may use as well.
     pub(super) fn has_terminal(&self) -> bool {
         self.terminal.is_some()
     }
 
-    /// Shows how far the run is.
+    /// Shows the progress of the run.
     pub(super) fn show(&self, progress: &Progress) {
         let Some(mut terminal) = self.lock().filter(|t| t.at_line_start && t.last_use.elapsed() >= PATIENCE) else {
             return;
@@ -77,7 +77,7 @@ impl ProgressLine {
         ));
     }
 
-    /// Makes way for the program: `at_line_start` says where it leaves the cursor.
+    /// Removes the line before the program uses the terminal; `at_line_start`: where it leaves the cursor.
     pub(super) fn make_way(&self, at_line_start: bool) {
         if let Some(mut terminal) = self.lock() {
             terminal.clear();
@@ -85,12 +85,12 @@ impl ProgressLine {
         }
     }
 
-    /// Removes the line, and ends one that the program has left unfinished: fxscope's own text begins a new one.
+    /// Removes the line, and ends an unfinished one of the program, so that fxscope's text starts on a new line.
     pub(super) fn end(&self) {
         if let Some(mut terminal) = self.lock() {
             terminal.clear();
             if !std::mem::replace(&mut terminal.at_line_start, true) {
-                // A terminal that is gone needs no end of line.
+                // Ignored: the terminal may be gone.
                 let _ = writeln!(std::io::stderr());
             }
         }

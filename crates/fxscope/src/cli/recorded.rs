@@ -6,14 +6,14 @@ use fxscope::record::{self, Run};
 
 use super::Failure;
 
-/// A run of a record file, and its number: the one asked for, counted from 1, or the last.
+/// Returns a run of a record file, and its number: the one asked for, counted from 1, or the last.
 pub(super) fn run_of(path: &Path, number: Option<u32>) -> Result<(usize, Run), Failure> {
     let mut runs = record::load(path)?;
     let (count, shown) = (runs.len(), path.display());
     let number = number.map_or(count, |n| n as usize);
     if number == 0 || number > count {
         return Err(format!(
-            "{shown}: there is no run {number}, it holds {count}; add one with fxscope run -o {shown}"
+            "{shown}: there is no run {number}, the file holds {count}; add one with fxscope run -o {shown}"
         )
         .into());
     }

@@ -1,4 +1,4 @@
-//! `fxscope report`: what records hold.
+//! `fxscope report`: the contents of records.
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -14,32 +14,32 @@ use super::{Failure, Outcome, style};
 
 /// Show the runs in record files.
 ///
-/// Without --level and --by the terminal shows a summary of one run, or several runs side by side. With one of
-/// them, and in all other formats, the tables of Fujitsu's CPU performance analysis report are shown for every run and region, as
-/// far as the record has the events that they need.
+/// Without --level and --by, the terminal shows a summary of one run, or several runs side by side. With either of
+/// them, and in all other formats, the tables of Fujitsu's CPU performance analysis report are shown for every run and
+/// region, as far as the record has the events that they need.
 #[derive(clap::Args)]
 pub struct Args {
     /// Record files.
     #[arg(required = true, value_name = "FILE.fxr")]
     files: Vec<PathBuf>,
-    /// Look at this region only; without it, a report shows all regions, and several runs are compared as a whole.
+    /// Show this region only; default: all regions, or whole runs if several runs are shown side by side.
     #[arg(long)]
     region: Option<String>,
-    /// How much to show: what 1, 5, 11 or 17 runs under Fujitsu's profiler give. detailed if not given.
+    /// Level of detail: what 1, 5, 11 or 17 runs under Fujitsu's profiler measure. Default: detailed.
     #[arg(long, value_enum, value_name = "LEVEL")]
     level: Option<Level>,
-    /// The smallest parts that have rows of their own; what they are parts of has rows, too. On the terminal process,
-    /// elsewhere thread if not given.
+    /// Smallest unit that has rows of its own; larger units have rows, too. Default: process on the terminal, thread
+    /// elsewhere.
     #[arg(long, value_enum, value_name = "PART")]
     by: Option<By>,
-    /// What the terminal shows: the report; the pages of each run (segment, page size, node, how many, what rounding loses);
-    /// or the traffic between CMGs, by region.
+    /// What the terminal shows: the report; the pages of each run (segment, page size, node, number, memory lost to
+    /// rounding); or the traffic between CMGs by region.
     #[arg(long, value_enum, default_value_t = Section::Summary, conflicts_with_all = ["level", "by"])]
     section: Section,
     /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     format: Format,
-    /// Write to this file, which is replaced as a whole, or to standard output (-).
+    /// Write to this file, which is replaced atomically, or to standard output (-).
     #[arg(short, value_name = "FILE|-", default_value = "-", hide_default_value = true)]
     output: PathBuf,
 }
@@ -47,13 +47,13 @@ pub struct Args {
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
     Terminal,
-    /// A page with charts that needs nothing but a browser.
+    /// A self-contained page with charts.
     Html,
     /// A workbook with charts.
     Xlsx,
-    /// A line for each value.
+    /// One line per value.
     Csv,
-    /// A list of runs with all that is known about them.
+    /// A list of runs with all their data.
     Json,
 }
 
@@ -68,11 +68,11 @@ enum Section {
 enum Level {
     /// Statistics: 1 run.
     Single,
-    /// And cycle accounting in its main parts, busy rates, misses: 5 runs.
+    /// In addition, cycle accounting in its main parts, busy rates, misses: 5 runs.
     Brief,
-    /// And nearly everything else: 11 runs.
+    /// In addition, nearly everything else: 11 runs.
     Standard,
-    /// Everything: 17 runs, and what the model alone counts.
+    /// Everything: 17 runs, and what only the model counts.
     Detailed,
 }
 
@@ -86,18 +86,18 @@ enum By {
 /// Shows the runs.
 pub(super) fn report(args: &Args) -> Outcome {
     if args.section != Section::Summary && args.format != Format::Terminal {
-        return Err("--section is for the terminal alone; the other formats show all that the record has".into());
+        return Err("--section applies to the terminal only; the other formats show everything in the record".into());
     }
     let target = Target::check(&args.output)?;
     if args.format == Format::Xlsx && args.output.as_os_str() == "-" && std::io::stdout().is_terminal() {
-        return Err("a workbook is nothing for a terminal; give it a file with -o FILE.xlsx".into());
+        return Err("a workbook cannot be written to a terminal; name a file with -o FILE.xlsx".into());
     }
     let mut runs = Vec::new();
     for path in &args.files {
         runs.extend(record::load(path)?);
     }
     if runs.is_empty() {
-        return Err("the files hold no run; add one with fxscope run -o FILE.fxr".into());
+        return Err("no run in the files; add one with fxscope run -o FILE.fxr".into());
     }
     write(args, &runs, target)?;
     Ok(ExitCode::SUCCESS)
@@ -122,7 +122,7 @@ fn write(args: &Args, runs: &[Run], target: Target) -> Result<(), Failure> {
     }
 }
 
-/// The documents that show the runs on a terminal.
+/// Returns the documents that show the runs on a terminal.
 fn documents(args: &Args, runs: &[Run]) -> Result<Vec<Document>, Failure> {
     let tables = args.level.is_some() || args.by.is_some();
     Ok(match (args.section, runs, &args.region) {
@@ -137,21 +137,21 @@ fn documents(args: &Args, runs: &[Run]) -> Result<Vec<Document>, Failure> {
     })
 }
 
-/// The documents, or an error that names what is missing when there are none.
+/// Returns the documents, or an error that names what is missing if there are none.
 fn some(documents: Vec<Document>, about: &str) -> Result<Vec<Document>, Failure> {
     if documents.is_empty() {
-        return Err(format!("the files know no {about}; add a run with fxscope run -o FILE.fxr").into());
+        return Err(format!("the files have no data on {about}; add a run with fxscope run -o FILE.fxr").into());
     }
     Ok(documents)
 }
 
-/// All that is asked for about the runs.
+/// Returns the reports of the runs, as the options ask for.
 fn reports(args: &Args, runs: &[Run]) -> Result<Vec<Report>, Failure> {
     let options = options(args);
     Ok(runs.iter().map(|run| report::report(run, &options)).collect::<Result<_, _>>()?)
 }
 
-/// What the options ask for.
+/// Returns the options of a report.
 fn options(args: &Args) -> Options {
     Options {
         level: match args.level {

@@ -11,16 +11,16 @@ use fxscope::{Follow, Mode, PageOption, QUANTUM, RunOptions, Scenario, SectorOpt
 
 use super::{Failure, hwpf};
 
-/// Values of options, by name.
+/// Names of option values.
 pub(super) const MODES: &[(&str, Mode)] = &[("timing", Mode::Timing), ("functional", Mode::Functional)];
 const FOLLOW: &[(&str, Follow)] = &[("all", Follow::All), ("first", Follow::First)];
 const CLOCKS: &[(&str, ClockSource)] = &[("simulated", ClockSource::Simulated), ("host", ClockSource::Host)];
 const SPIN: &[(&str, SpinLoops)] = &[("fast", SpinLoops::Fast), ("exact", SpinLoops::Exact)];
 
-/// The machine, and what the program gets and may touch.
+/// The machine, and the resources of the program.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct ScenarioArgs {
-    /// Machine: a name that `fxscope machine list` shows, or the path of a machine's folder [default: a64fx].
+    /// Machine: a name shown by `fxscope machine list`, or the path of a machine's folder [default: a64fx].
     #[arg(short, long)]
     pub(super) machine: Option<String>,
     /// Set a value of the machine's description, such as tlb.l1_entries=32.
@@ -29,73 +29,75 @@ pub(super) struct ScenarioArgs {
     /// Vector length in bits: short for --set clock.vector_bits=N.
     #[arg(long, value_name = "N", value_parser = ["128", "256", "512"])]
     vector_bits: Option<String>,
-    /// Let the program run on these CPUs only, such as 12-23 or 12,24,36: a thread for each, and further ones take turns.
-    /// Without it, all CPUs of the machine. The program sees them as its affinity and cannot leave them.
+    /// CPUs for the program, such as 12-23 or 12,24,36: one thread on each; further threads share them in time slices.
+    /// The program sees them as its affinity and cannot leave them. Default: all CPUs of the machine.
     #[arg(long, value_name = "LIST")]
     cpus: Option<String>,
-    /// Page sizes of the program's segments, such as bss=2MiB,heap=64KiB, or all=64KiB: short for --set pages.bss=2MiB.
-    /// They hold whatever the variables of the large-page library (XOS_MMM_L_…) say. mmap@CALL=SIZE is about the mappings
-    /// of single calls, named as FUNCTION, FUNCTION+OFFSET, FILE:LINE (with debug information) or 0xADDRESS;
-    /// mmap@CALL=thp gives them transparent huge pages.
+    /// Page sizes of the program's segments, such as bss=2MiB,heap=64KiB, or all=64KiB; short for --set pages.bss=2MiB.
+    /// They override the variables of the large-page library (XOS_MMM_L_…). mmap@CALL=SIZE applies to the mappings of
+    /// single calls, named as FUNCTION, FUNCTION+OFFSET, FILE:LINE (with debug information) or 0xADDRESS; mmap@CALL=thp
+    /// gives them transparent huge pages.
     #[arg(long, value_name = "SEGMENT=SIZE", value_delimiter = ',', value_parser = PageOption::parse)]
     pages: Vec<PageOption>,
-    /// Take the program's memory from these nodes only, as numactl --membind does: 4, 4,5, 4-5, +0, !4 or all.
+    /// Allocate the program's memory on these nodes only, as numactl --membind does: 4, 4,5, 4-5, +0, !4 or all.
     #[arg(long, value_name = "NODES", conflicts_with = "interleave")]
     membind: Option<String>,
-    /// Put the program's pages on these nodes in turn, as numactl --interleave does.
+    /// Interleave the program's pages over these nodes, as numactl --interleave does.
     #[arg(long, value_name = "NODES")]
     interleave: Option<String>,
-    /// Sector cache: ways of sector 1, and data that belong to it, such as L2=10,assign=b. L1=N and L2=N give sector 0 the
-    /// rest; L1=N0:N1:N2:N3 and L2=N0:N1 give each sector its own. assign=NAME, NAME+OFFSET:BYTES or 0xADDRESS:BYTES
+    /// Sector cache: ways of sector 1, and the data in it, such as L2=10,assign=b. L1=N and L2=N give sector 0 the
+    /// remaining ways; L1=N0:N1:N2:N3 and L2=N0:N1 set each sector. assign=NAME, NAME+OFFSET:BYTES or 0xADDRESS:BYTES
     /// put data of the program into sector 1 (assign2=… into sector 2), whatever its pointers say.
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = SectorOption::parse)]
     sector: Vec<SectorOption>,
     /// Set a variable of the program's environment.
     #[arg(short, value_name = "VAR=VALUE", value_parser = variable)]
     environment: Vec<(OsString, OsString)>,
-    /// Where the program's interpreter and libraries are: its absolute paths are looked up in this folder first.
-    /// Without it, in the folder of the AArch64 cross compilers, if there is one.
+    /// Folder of the program's interpreter and libraries: absolute paths are looked up there first. Default: the folder
+    /// of the AArch64 cross compilers, if there is one.
     #[arg(long, value_name = "DIR")]
     sysroot: Option<PathBuf>,
-    /// Hardware prefetch, as hwpfctl on the machine sets it: one argument with its options, such as
-    /// "--distL1 4 --distL2 20"; --disableL1, --disableL2, --weakL1, --weakL2, --default, --verbose are the others.
+    /// Hardware prefetch, as set by hwpfctl on the machine: its options as one argument, such as "--distL1 4 --distL2
+    /// 20"; the others are --disableL1, --disableL2, --weakL1, --weakL2, --default, --verbose.
     #[arg(long, value_name = "OPTIONS", value_parser = hwpf::options, allow_hyphen_values = true)]
     hwpf: Option<Settings>,
-    /// Let the program touch more of the host than it may: write=DIR, read=DIR (with --sandbox), or net.
+    /// Give the program more access to the host: write=DIR, read=DIR (with --sandbox), or net.
     #[arg(long, value_name = "WHAT", value_parser = Allow::parse)]
     allow: Vec<Allow>,
-    /// Let the program touch nothing of the host but its standard streams, and what --allow gives.
+    /// Give the program no access to the host except its standard streams and what --allow gives.
     #[arg(long)]
     sandbox: bool,
-    /// Memory the program may use, such as 512MiB; it gets ENOMEM beyond. Without it, all that the machine has.
+    /// Memory the program may use, such as 512MiB; allocations beyond fail with ENOMEM. Default: all of the machine's.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     memory: Option<u64>,
-    /// Processes that are timed and counted: all together, or only the first; others then run as in functional mode.
+    /// Processes that are timed and counted: all together, or only the first; the others then run as in functional
+    /// mode.
     #[arg(long, default_value = "all", value_parser = choice(FOLLOW))]
     follow: Follow,
     /// The program's clocks: simulated time, the same on every run, or the host's.
     #[arg(long, default_value = "simulated", value_parser = choice(CLOCKS))]
     clock: ClockSource,
-    /// Cycles that a core may be simulated beyond the one that is furthest behind. What threads tell each other by is in
-    /// the order of time with any number; fewer cycles cost speed.
+    /// Cycles that a core may be simulated ahead of the one that is furthest behind. Synchronisation between threads
+    /// happens in the order of simulated time with any number; small numbers cost speed.
     #[arg(long, value_name = "CYCLES", default_value_t = QUANTUM, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     quantum: u64,
-    /// Threads of the host that simulate the cores, each those of some CMGs. With more than one a run is as repeatable, but
-    /// its figures differ a little from those of one thread, as plain accesses of different CMGs may be up to 2 us older or
-    /// newer and their requests come in another order (docs/threads.md).
+    /// Host threads that simulate the cores; each takes whole CMGs. Runs with several threads are repeatable, too, but
+    /// differ a little from those with one: plain accesses of different CMGs may be seen up to 2 us earlier or later,
+    /// and their requests arrive in another order (docs/threads.md).
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
     host_threads: u8,
-    /// Threads that wait in loops: rounds that repeat themselves exactly counted together, or each of them simulated, as
-    /// always with --max-instructions or the host's clock.
+    /// Spin-waiting threads: identical iterations are counted together, or each is simulated, as always with
+    /// --max-instructions or the host's clock.
     #[arg(long, default_value = "fast", value_parser = choice(SPIN))]
     spin: SpinLoops,
-    /// Stop after this many instructions; a basic block is not cut short.
+    /// Stop after this many instructions; the last basic block is completed.
     #[arg(long, value_name = "N")]
     max_instructions: Option<u64>,
 }
 
 impl ScenarioArgs {
-    /// The scenario that runs `command`. `hwpfctl` and its options at the front of it are settings, as on the machine.
+    /// Returns the scenario that runs `command`. `hwpfctl` and its options at the front are settings, as on the
+    /// machine.
     pub(super) fn scenario(&self, command: &[OsString]) -> Result<Scenario, Failure> {
         let (command, prefetch) = match hwpf::taken_off(command)? {
             Some((command, settings)) => (command, Some(settings)),
@@ -105,12 +107,12 @@ impl ScenarioArgs {
         Ok(self.applied_to(Scenario::new(program).with_arguments(arguments), prefetch))
     }
 
-    /// The scenario that repeats a recorded run; options that are given count over what the record has.
+    /// Returns the scenario that repeats a recorded run; options that are given override the record.
     pub(super) fn repeating(&self, run: &Run) -> Scenario {
         self.applied_to(Scenario::repeating(run), self.hwpf.clone())
     }
 
-    /// `scenario` with all options.
+    /// Returns `scenario` with all options applied.
     fn applied_to(&self, mut scenario: Scenario, prefetch: Option<Settings>) -> Scenario {
         prefetch.iter().for_each(hwpf::tell);
         if let Some(machine) = &self.machine {
@@ -149,13 +151,13 @@ impl ScenarioArgs {
     }
 }
 
-/// A parser of one of `values`, which are listed by name.
+/// Returns a parser for names in `values`.
 pub(super) fn choice<T: Copy + Send + Sync>(values: &'static [(&'static str, T)]) -> impl TypedValueParser<Value = T> {
     let value = |name: String| values.iter().find(|(known, _)| *known == name).map(|&(_, value)| value);
     PossibleValuesParser::new(values.iter().map(|(name, _)| *name)).try_map(move |name| value(name).ok_or("unknown"))
 }
 
-/// The same of `values` that have a line of help each.
+/// Returns a parser for names in `values` that have a line of help each.
 pub(super) fn described_choice<T: Copy + Send + Sync>(
     values: &'static [(&'static str, T, &'static str)],
 ) -> impl TypedValueParser<Value = T> {
@@ -164,7 +166,7 @@ pub(super) fn described_choice<T: Copy + Send + Sync>(
     PossibleValuesParser::new(shown).try_map(move |name| value(name).ok_or("unknown"))
 }
 
-/// Something that `--allow` gives.
+/// An access that `--allow` gives.
 #[derive(Clone, Debug)]
 enum Allow {
     Read(PathBuf),
@@ -193,13 +195,13 @@ fn variable(text: &str) -> Result<(OsString, OsString), String> {
     Ok((name.into(), value.into()))
 }
 
-/// A number of bytes.
+/// Parses a number of bytes.
 pub(super) fn size(text: &str) -> Result<u64, String> {
     fxscope::machine::settings::integer(text)
         .ok_or_else(|| "write it as a number of bytes, or as 512MiB or 8GiB".to_owned())
 }
 
-/// A length of simulated time, ns: from a microsecond to an hour.
+/// Parses a length of simulated time, ns: from a microsecond to an hour.
 pub(super) fn interval_ns(text: &str) -> Result<u64, String> {
     let wrong = || "write it as a number and a unit: 100us, 0.5ms, 2s".to_owned();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;

@@ -1,4 +1,4 @@
-//! `fxscope validate`: the model against measured results.
+//! `fxscope validate`: the model compared with measured results.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,32 +14,32 @@ use super::interrupt;
 use super::output::{Target, default_cache};
 use super::{Failure, Outcome, style};
 
-/// Hold the model against measured results: run the program of every row, compare with what the machine took.
+/// Compare the model with measured results: run the program of every row and compare its counts with the measured ones.
 ///
-/// What a run counted is kept and used again until its program, its options or fxscope change; a suite that was
-/// interrupted goes on where it was. The exit status is 1 when a row is further off than its file says, by more
-/// than a point, cannot be simulated, or no longer needs the gap that it names.
+/// Counts of a run are cached until its program, its options or fxscope change, so an interrupted suite resumes where
+/// it stopped. The exit status is 1 if a row's error exceeds the one in its file by more than a point, if a row cannot
+/// be simulated, or if a row no longer needs the gap that it names.
 #[derive(clap::Args)]
 pub struct Args {
     /// What to run: quick, full, a family (the name of a CSV file of the folder) or a single row.
     #[arg(default_value = "quick")]
     suite: String,
-    /// The folder of the rows; programs are in kernels/prebuilt beside it.
+    /// Folder of the rows; the programs are in kernels/prebuilt beside it.
     #[arg(long, value_name = "FOLDER", default_value = "validation")]
     folder: PathBuf,
-    /// Runs at a time; all of the host's cores without it.
+    /// Runs at a time; default: all of the host's cores.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// Where counts of runs are kept; a folder of the user's cache without it.
+    /// Folder for the cached counts of runs; default: a folder in the user's cache.
     #[arg(long, value_name = "FOLDER", conflicts_with = "no_cache")]
     cache: Option<PathBuf>,
-    /// Make all runs anew and keep nothing.
+    /// Simulate all runs again and cache nothing.
     #[arg(long)]
     no_cache: bool,
-    /// Write today's errors into the rows' files as those that are expected.
+    /// Write the current errors into the rows' files as the expected ones.
     #[arg(long)]
     accept: bool,
-    /// Write all figures as JSON to this file (- for standard output, in place of the tables).
+    /// Write all figures as JSON to this file, or to standard output (-) instead of the tables.
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
     /// Write an HTML page to this file.
@@ -50,7 +50,7 @@ pub struct Args {
     markdown: Option<PathBuf>,
 }
 
-/// Runs a suite and shows how far off the model is.
+/// Runs a suite and shows the errors of the model.
 pub(super) fn validate(args: &Args) -> Outcome {
     let outputs = [&args.json, &args.html, &args.markdown];
     let [json, html_page, markdown] = outputs.map(|path| path.as_deref().map(Target::check).transpose());
@@ -75,25 +75,25 @@ pub(super) fn validate(args: &Args) -> Outcome {
     }
     if args.accept {
         let changed = validate::accept(&all, &outcomes)?;
-        super::say(&format!("{changed} rows of {} have another error now", args.folder.display()));
+        super::say(&format!("the errors of {changed} rows of {} have changed", args.folder.display()));
     }
     Ok(if outcomes.iter().all(|o| is_fine(o, args.accept)) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Whether a row is as it should be; errors that were just accepted are.
+/// Returns whether a row passes; errors that were just accepted do.
 fn is_fine(outcome: &RowOutcome, accepted: bool) -> bool {
     let verdict = outcome.judgement.as_ref().map(|j| j.verdict);
     verdict.is_ok_and(|v| v.is_expected() || accepted && v == validate::Verdict::Worse)
 }
 
-/// What to do when the folder is not there.
+/// Returns what to do if the folder does not exist.
 fn hint(folder: &Path) -> &'static str {
     if folder.exists() { "" } else { "; run it in the folder of fxscope's sources, or name one with --folder" }
 }
 
-/// Makes the runs of a suite, with a bar that shows how many are done.
+/// Runs a suite, with a bar that shows how many runs are done.
 fn run(args: &Args, suite: &Suite) -> Result<validate::Results, Failure> {
-    let program = std::env::current_exe().map_err(|e| format!("fxscope does not find its own executable: {e}"))?;
+    let program = std::env::current_exe().map_err(|e| format!("cannot find the executable of fxscope: {e}"))?;
     let folder = if args.no_cache { None } else { args.cache.clone().or_else(|| default_cache("validate")) };
     let cache = Cache::new(folder.as_deref(), &program)?;
     let beside = args.folder.parent().unwrap_or(Path::new(""));
@@ -102,7 +102,7 @@ fn run(args: &Args, suite: &Suite) -> Result<validate::Results, Failure> {
     let runner = Runner::new(args.jobs.map(usize::from), &console);
     match lab::validate::execute(suite, &simulator, &cache, runner) {
         Err(lab::Error::Stopped) => {
-            let message = format!("{} ended the validation; runs that were done are kept", interrupt::name());
+            let message = format!("{} ended the validation; finished runs are kept", interrupt::name());
             Err(Failure { status: interrupt::status(), message })
         }
         results => Ok(results?),

@@ -1,10 +1,10 @@
-//! What programs may touch, and what is told about refusals, at the command line.
+//! What programs may access, and the messages about refusals, at the command line.
 
 use crate::common;
 
 use common::{compile, elf, failure, output, place};
 
-/// Makes a file `made` in the folder that it is given.
+/// Creates a file `made` in the given folder.
 const WRITER: &str = r#"
     #include <fcntl.h>
     #include <stdio.h>
@@ -14,7 +14,7 @@ const WRITER: &str = r#"
         return open(path, O_CREAT | O_WRONLY, 0600) < 0;
     }"#;
 
-/// A folder to start in, and one that is neither below it nor below /tmp.
+/// A working folder, and one that is neither below it nor below /tmp.
 fn folders() -> (tempfile::TempDir, tempfile::TempDir) {
     (tempfile::tempdir().expect("folder"), tempfile::tempdir_in("/var/tmp").expect("folder"))
 }
@@ -36,7 +36,7 @@ fn a_write_elsewhere_is_refused_and_the_switch_named_that_allows_it() {
     let (status, error) = run(&[]);
     assert_eq!(status, Some(1));
     let told = format!("refused writing in {target} (calls: 1); --allow write={target} permits it.");
-    // Long names are broken at the end of a line.
+    // Long names are wrapped at the end of a line.
     assert!(error.replace(' ', "").contains(&told.replace(' ', "")), "{error}");
     assert!(!outside.path().join("made").exists());
     let (status, error) = run(&["--allow", &format!("write={target}")]);
@@ -45,7 +45,7 @@ fn a_write_elsewhere_is_refused_and_the_switch_named_that_allows_it() {
 }
 
 #[test]
-fn what_cannot_be_allowed_is_told() {
+fn access_that_cannot_be_allowed_is_explained() {
     let here = tempfile::tempdir().expect("folder");
     for (switches, words) in [
         (["--allow", "everything"], "read=DIR, write=DIR or net"),
@@ -122,7 +122,7 @@ fn memory_beyond_the_limit_is_refused_to_the_program_and_a_limit_beyond_the_mach
     assert!(run("lots").1.contains("write it as a number of bytes, or as 512MiB or 8GiB"));
 }
 
-/// Becomes the program that it is given; its exit status is the error number if it cannot.
+/// Executes the given program; its exit status is the error number if it cannot.
 const EXEC: &str = r#"
     #include <errno.h>
     #include <unistd.h>

@@ -13,7 +13,7 @@ fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("temporary folder")
 }
 
-/// What `fxscope annotate --json FILE` writes, with more arguments.
+/// Returns the output of `fxscope annotate --json FILE` with more arguments.
 fn annotate(folder: &Path, args: &[&str]) -> Value {
     let all = [&["annotate", "--json", "out.json"], args].concat();
     let output = output(folder, &all);
@@ -96,7 +96,7 @@ fn the_terminal_shows_functions_then_the_instructions_of_the_hottest() {
     for part in ["Function ", "put_number", "dgemm_5x4_kernel at 0x", "FL_COMP_WAIT"] {
         assert!(text.contains(part), "{part} in {text}");
     }
-    // Whole instructions, however long the pipes beside them, with signed offsets.
+    // Instructions are shown whole, however wide the pipes beside them, with signed offsets.
     for instruction in
         ["fmla z16.d, p0/m, z24.d, z31.d ", "ld1d {z27.d}, p0/z, [x2, #-5, mul vl]", "stp d8, d9, [sp, #-64]!"]
     {
@@ -123,7 +123,7 @@ fn without_the_programs_file_the_cycles_are_shown_and_what_is_missing() {
 }
 
 #[test]
-fn another_program_in_place_of_the_one_that_ran_is_told() {
+fn a_program_that_was_replaced_is_reported() {
     let folder = folder();
     let copy = folder.path().join("copy.elf");
     fs::copy(kernel("triad-l1.elf"), &copy).expect("copied");
@@ -178,7 +178,7 @@ fn the_functions_of_a_dynamic_program_and_of_its_libraries_have_their_code() {
     let first = &order["instructions"][0];
     assert_eq!(first["line"], 4, "{first}");
     assert!(first["text"].as_str().is_some_and(|text| text.starts_with("ldr")), "{first}");
-    // The C library's own functions have theirs, from its own file, as the run sorted with it.
+    // Functions of the C library have their code, read from its own file, by the digest in the run.
     let library = |f: &&Value| f["file"].as_str().is_some_and(|file| file.contains("libc.so"));
     let sort = functions.iter().filter(library).find(|f| f["name"].as_str().is_some_and(|n| n.contains("sort")));
     let list = sort.expect("called by the program")["instructions"].as_array().expect("a list");
@@ -206,13 +206,13 @@ fn causes_and_pipes_of_instructions_add_up_to_the_counters() {
     for pipe in ["EXA", "EXB", "EAGA", "EAGB", "FLA", "FLB", "PRX"] {
         assert_eq!(sum("pipes", pipe), events[format!("{pipe}_VAL")].as_u64().expect("counted"), "{pipe}");
     }
-    // A multiply-add is in flight for its nine cycles at least.
+    // A multiply-add is in flight for at least its nine cycles.
     let fmla = instructions().find(|i| i["text"].as_str().is_some_and(|t| t.starts_with("fmla"))).expect("FMLA");
     assert!(fmla["issue_to_commit"].as_f64().is_some_and(|cycles| cycles >= 9.0), "{fmla}");
 }
 
 #[test]
-fn the_functions_of_a_program_that_another_one_executes_have_their_own_names_and_code() {
+fn functions_of_a_program_started_by_another_have_their_own_names_and_code() {
     const FIRST: &str =
         "#include <unistd.h>\nint main(void)\n{\n    return execl(\"./second\", \"second\", (char *)0);\n}\n";
     const SECOND: &str = "__attribute__((noinline)) int second_work(int n)\n{\n    volatile int sum = 0;\n    \
@@ -257,7 +257,7 @@ fn a_program_without_names_is_one_entry() {
 }
 
 #[test]
-fn what_cannot_be_annotated_is_told() {
+fn runs_that_cannot_be_annotated_are_explained() {
     let folder = folder();
     place(folder.path(), "plain", &elf(&exit(0)));
     record(folder.path(), &["./plain"]);

@@ -1,4 +1,4 @@
-//! Arithmetic whose cost depends on its numbers.
+//! Arithmetic whose cost depends on its operands.
 
 use crate::common;
 
@@ -29,8 +29,8 @@ const FPCR_ZERO: u32 = mov(9, 0);
 const FPCR_FZ: u32 = 0xd2a0_2009;
 const MSR_FPCR_X9: u32 = 0xd51b_4409;
 
-/// Cycles and waits for SIMD&FP operations of a program that sets FPCR, puts a number into D0 and 1.0 into D1, and executes
-/// `operations`.
+/// Returns cycles and waits for SIMD&FP operations of a program that sets FPCR, loads a number into D0 and 1.0 into D1,
+/// and executes `operations`.
 fn operations(fpcr: u32, number: u32, operations: &[u32]) -> (u64, u64) {
     let folder = tempfile::tempdir().expect("temporary folder");
     let prepare = [fpcr, MSR_FPCR_X9, number, FMOV_D0_X0, FMOV_D1_ONE];
@@ -47,7 +47,7 @@ fn operations(fpcr: u32, number: u32, operations: &[u32]) -> (u64, u64) {
 const DENORMAL: u64 = 81;
 const N: u64 = 10;
 
-/// A denormal number in `operation` holds up all that follow each time.
+/// A denormal number in `operation` delays everything after it each time.
 #[track_caller]
 fn holds_up(operation: u32) {
     let (normal, normal_wait) = operations(FPCR_ZERO, MOV_X0_ONE, &[operation; N as usize]);
@@ -58,24 +58,24 @@ fn holds_up(operation: u32) {
 }
 
 #[test]
-fn each_operation_with_a_denormal_result_holds_up_all_that_follow() {
+fn each_operation_with_a_denormal_result_delays_all_later_ones() {
     holds_up(FADD);
 }
 
 #[test]
-fn each_operation_with_a_denormal_operand_and_a_normal_result_holds_up_all_that_follow() {
+fn each_operation_with_a_denormal_operand_and_a_normal_result_delays_all_later_ones() {
     holds_up(FADD_TO_ONE);
     holds_up(FMAX);
 }
 
 #[test]
-fn comparisons_and_conversions_of_denormal_numbers_hold_up_all_that_follow() {
+fn comparisons_and_conversions_of_denormal_numbers_delay_all_later_ones() {
     holds_up(FCMP);
     holds_up(FCVTZS);
 }
 
 #[test]
-fn vector_operations_with_a_denormal_element_hold_up_all_that_follow() {
+fn vector_operations_with_a_denormal_element_delay_all_later_ones() {
     holds_up(FADD_VECTORS);
 }
 
@@ -85,7 +85,7 @@ const FADD_HALVES: u32 = 0x4e40_1402;
 const DUP_HALVES: u32 = 0x4e02_0c00;
 
 #[test]
-fn a_vector_operation_is_held_up_once_however_many_of_its_elements_are_denormal() {
+fn a_vector_operation_is_delayed_once_however_many_of_its_elements_are_denormal() {
     let cycles =
         |spread: &[u32]| operations(FPCR_ZERO, MOV_X0_DENORMAL, &[spread, &[FADD_HALVES; N as usize]].concat()).0;
     const NOP: u32 = 0xd503_201f;
@@ -94,7 +94,7 @@ fn a_vector_operation_is_held_up_once_however_many_of_its_elements_are_denormal(
 }
 
 #[test]
-fn a_sum_of_elements_in_their_order_is_held_up_for_each_that_is_denormal() {
+fn an_ordered_sum_is_delayed_for_each_denormal_element() {
     // ptrue p0.d; dup z1.d, x0: eight doubles. fadda d2, p0, d2, z1.d adds one after the other.
     let sum = |number| operations(FPCR_ZERO, number, &[0x25d8_e3e0, 0x05e0_3801, 0x65d8_2022]);
     let extra = sum(MOV_X0_DENORMAL).0 - sum(MOV_X0_ONE).0;

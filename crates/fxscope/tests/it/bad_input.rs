@@ -1,4 +1,4 @@
-//! Bad input: one clear message that says what to do, a status that is not zero, and nothing damaged.
+//! Invalid input: one clear message that says what to do, a nonzero status, and no damage.
 
 use crate::common;
 
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::{elf, exit, failure, kernel, place};
 
-/// The message is one line of ours, names what it is about and what to do.
+/// Checks that the message is one line of fxscope, and names the object and what to do.
 fn check(folder: &Path, args: &[&str], status: i32, parts: &[&str]) {
     let (got, error) = failure(folder, args);
     assert_eq!(got, status, "{args:?}: {error}");
@@ -27,19 +27,19 @@ fn run_program(file: &[u8], status: i32, parts: &[&str]) {
 }
 
 #[test]
-fn an_option_that_does_not_exist_is_not_taken_for_the_program() {
+fn an_unknown_option_is_not_mistaken_for_the_program() {
     let folder = tempfile::tempdir().expect("temporary folder");
     for command in [&["run"][..], &["collect", "-o", "o.fxr"], &["latency", "collect", "-o", "o.json"]] {
         let (status, error) = failure(folder.path(), &[command, &["--rekord", "./program"]].concat());
         assert_eq!(status, 2, "{error}");
         assert!(error.contains("unexpected argument '--rekord'"), "{error}");
     }
-    // What follows the program is its own.
+    // Arguments after the program are its own.
     check(folder.path(), &["run", "./program", "--rekord"], 127, &["./program"]);
 }
 
 #[test]
-fn a_file_that_is_no_program() {
+fn a_file_that_is_not_a_program() {
     run_program(b"#!/bin/sh\necho hello\n", 126, &["./program", "not an ELF file"]);
     run_program(b"", 126, &["not an ELF file", "empty"]);
 }
@@ -71,7 +71,7 @@ fn a_segment_of_terabytes() {
 #[test]
 fn a_program_whose_interpreter_is_missing() {
     let mut file = elf(&exit(0));
-    // A second header, PT_INTERP, in place of the first words of the code.
+    // A second header, PT_INTERP, instead of the first words of the code.
     file[56] = 2;
     file.splice(120..120, [3u32, 4].map(u32::to_le_bytes).concat());
     file.splice(128..128, [176u64, 0, 0, 12, 12, 1].map(u64::to_le_bytes).concat());
@@ -100,7 +100,7 @@ fn an_unknown_machine() {
 }
 
 #[test]
-fn outputs_that_cannot_be_written_are_told_before_the_run() {
+fn outputs_that_cannot_be_written_are_reported_before_the_run() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = kernel("triad-l1.elf");
     for option in ["-o", "--json"] {
@@ -115,7 +115,7 @@ fn outputs_that_cannot_be_written_are_told_before_the_run() {
 }
 
 #[test]
-fn a_file_that_is_no_record_is_left_as_it_is() {
+fn a_file_that_is_not_a_record_is_left_unchanged() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let path = place(folder.path(), "results.fxr", b"my measurements");
     check(folder.path(), &["run", "-o", "results.fxr", "--", &kernel("triad-l1.elf")], 125, &["not an fxscope record"]);
@@ -125,7 +125,7 @@ fn a_file_that_is_no_record_is_left_as_it_is() {
 }
 
 #[test]
-fn an_output_that_fails_at_the_end_is_told_and_the_other_one_is_written() {
+fn an_output_that_fails_at_the_end_is_reported_and_the_other_one_is_written() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = kernel("triad-l1.elf");
     let args = ["run", "--quiet", "-o", "o.fxr", "--json", "/dev/full", "--", &program, "passes=1"];
@@ -151,7 +151,7 @@ fn a_wrong_command_line_is_explained() {
 }
 
 #[test]
-fn a_wrong_setting_or_machine_file_is_told_with_the_nearest_name_and_the_place() {
+fn a_wrong_setting_or_machine_file_is_reported_with_the_nearest_name_and_the_place() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = kernel("triad-l1.elf");
     let set = |setting| ["run", "--set", setting, "--", &program].map(str::to_owned);

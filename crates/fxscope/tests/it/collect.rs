@@ -1,4 +1,4 @@
-//! `fxscope collect` with a stand-in for perf, and `fxscope import perf`.
+//! `fxscope collect` with a fake perf, and `fxscope import perf`.
 
 use crate::common;
 
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::{failure, output};
 
-/// A perf that runs the program and writes what a recorded run would have said: for each event its number.
+/// A fake perf that runs the program and writes the count of a recorded run for each event.
 const PERF: &str = r#"#!/bin/sh
 # perf stat -x , -o FILE -e EVENTS -e duration_time [-a -A -C LIST] -- PROGRAM
 file=$5 events=$7
@@ -61,7 +61,7 @@ fn each_level_runs_the_program_as_often_as_it_has_groups_and_makes_one_run() {
 }
 
 #[test]
-fn repeats_are_runs_of_their_own_and_raw_output_can_be_kept() {
+fn repetitions_are_separate_runs_and_raw_output_can_be_kept() {
     let folder = tempfile::tempdir().expect("temporary directory");
     perf(folder.path(), PERF);
     let options = ["--level", "brief", "-r", "3", "--user", "--cpus", "12-13", "--keep", "raw"];
@@ -75,7 +75,7 @@ fn repeats_are_runs_of_their_own_and_raw_output_can_be_kept() {
 }
 
 #[test]
-fn runs_that_took_another_time_are_named() {
+fn runs_of_different_length_are_reported() {
     let folder = tempfile::tempdir().expect("temporary directory");
     let slower = PERF.replace("${NS:-1000000}", "$(( $(wc -l < calls) == 2 ? 2000000 : 1000000 ))");
     perf(folder.path(), &slower);
@@ -86,11 +86,11 @@ fn runs_that_took_another_time_are_named() {
 }
 
 #[test]
-fn what_is_missing_is_told_and_nothing_is_recorded() {
+fn missing_requirements_are_reported_and_nothing_is_recorded() {
     let folder = tempfile::tempdir().expect("temporary directory");
     let (status, error) = failure(folder.path(), &["collect", "-o", "run.fxr", "--", "true"]);
     assert_eq!(status, 125);
-    assert!(error.contains("this computer's processor is no a64fx"), "{error}");
+    assert!(error.contains("this computer's processor is not a64fx"), "{error}");
     let (_, error) = failure(folder.path(), &collect(&[], &["true"]));
     assert!(error.contains("cannot start ./perf") && error.contains("apt-get install linux-perf"), "{error}");
     perf(folder.path(), PERF);
@@ -107,7 +107,7 @@ fn what_is_missing_is_told_and_nothing_is_recorded() {
     let before = runs();
     let (_, error) = failure(folder.path(), &collect(&[], &["true"]));
     assert!(error.contains("is not supported by this system's counters"), "{error}");
-    assert!(error.contains("perf stat -e r11 true tells"), "{error}");
+    assert!(error.contains("perf stat -e r11 true shows it"), "{error}");
     assert_eq!(runs(), before + 1, "the other ten groups are not tried");
     assert!(!folder.path().join("run.fxr").exists());
 }

@@ -1,6 +1,6 @@
-//! Programs that are not in the tree: benchmarks and applications that check their own results.
+//! Programs outside the tree: benchmarks and applications that check their own results.
 //!
-//! `FXSCOPE_EXTRA_PROGRAMS` names a folder of them; CONTRIBUTING.md says what its files mean.
+//! `FXSCOPE_EXTRA_PROGRAMS` names their folder; CONTRIBUTING.md describes its files.
 
 use crate::common;
 
@@ -13,7 +13,7 @@ use fxscope_testkit::skip;
 
 const FOLDER: &str = "FXSCOPE_EXTRA_PROGRAMS";
 
-/// The programs of a folder, in order of their names.
+/// Returns the programs of a folder, by name.
 fn programs(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap_or_else(|e| panic!("{FOLDER}={}: {e}", folder.display()));
     let mut programs: Vec<PathBuf> = entries.map(|entry| entry.expect("readable folder").path()).collect();
@@ -22,13 +22,13 @@ fn programs(folder: &Path) -> Vec<PathBuf> {
     programs
 }
 
-/// The text of the file beside a program that has this extension.
+/// Returns the text of the file beside a program that has this extension.
 fn beside(program: &Path, extension: &str) -> Option<String> {
     let path = program.with_extension(extension);
     path.exists().then(|| fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
 }
 
-/// Runs a program; says what is wrong with its end or its output.
+/// Runs a program; returns what is wrong with its end or its output.
 fn run(program: &Path, mode: &str) -> Result<(), String> {
     let scratch = tempfile::tempdir().expect("temporary folder");
     let mut command = fxscope(scratch.path(), &["run", "--quiet", "--mode", mode]);

@@ -1,5 +1,5 @@
-//! Hostile programs, run as root. They have a `/dev` of their own and file systems of the kernel in the folder that they may
-//! write to, in a mount namespace that goes with the test: if a check fails, the host does not suffer.
+//! Hostile programs, run as root. They have their own `/dev` and kernel file systems in the folder that they may write
+//! to, in a mount namespace that ends with the test, so the host is unaffected if a check fails.
 
 use crate::common;
 
@@ -9,8 +9,8 @@ use std::process::{Command, Output};
 use common::compile;
 use fxscope_testkit::skip;
 
-/// Prepares the namespace in the folder `$1`, runs fxscope (`$2`) with the further arguments, and prints the state of the
-/// devices and the nodes before and after.
+/// Prepares the namespace in the folder `$1`, runs fxscope (`$2`) with the remaining arguments, and prints the state of
+/// devices and nodes before and after.
 const NAMESPACE: &str = r#"
     set -eu
     base=$1 fxscope=$2
@@ -42,7 +42,7 @@ const NAMESPACE: &str = r#"
     if cmp -s "$base/before" "$base/after"; then echo "state: same"; else cat "$base/before" "$base/after"; fi
 "#;
 
-/// Runs a shell script in a mount namespace of its own; `None`: that is not permitted here.
+/// Runs a shell script in a new mount namespace; `None` if that is not permitted.
 fn in_namespace(script: &str, arguments: &[&str]) -> Option<Output> {
     let unshare = |script: &str, arguments: &[&str]| {
         let mut command = Command::new("unshare");
@@ -63,7 +63,7 @@ fn in_namespace(script: &str, arguments: &[&str]) -> Option<Output> {
     }
 }
 
-/// What it may do with a symbolic link that it has made, wherever that leads.
+/// What it may do to a symbolic link that it has made, wherever that leads.
 const OWN_LINK: [&str; 2] = ["lstat to-memory", "link text to-memory"];
 
 /// Runs the hostile program. Attempts about `its_own` may have any result.
@@ -97,12 +97,12 @@ fn as_root_a_program_changes_no_device_and_reaches_the_kernel_through_no_file_sy
 }
 
 #[test]
-fn in_a_sandbox_it_does_neither() {
+fn in_a_sandbox_a_hostile_program_changes_and_reaches_nothing() {
     hostile(&["--sandbox"], &[]);
 }
 
 #[test]
-fn nor_when_it_may_write_everywhere() {
-    // The files that they go to are among everything.
+fn a_hostile_program_that_may_write_everywhere_changes_no_device() {
+    // Its targets are among the files that it may write.
     hostile(&["--allow", "write=/"], &["standard output", "standard error"]);
 }

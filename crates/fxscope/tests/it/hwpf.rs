@@ -1,4 +1,4 @@
-//! Setting hardware prefetch: `--hwpf`, and `hwpfctl` in the place of a program and inside one.
+//! Setting hardware prefetch: `--hwpf`, and `hwpfctl` in front of a program and inside one.
 
 use crate::common;
 
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use common::{compile, json, kernel, output};
 
-/// Prints the prefetch register; with arguments it executes them first.
+/// Prints the prefetch register; executes its arguments first, if there are any.
 const SHOW: &str = r#"
     #include <stdio.h>
     #include <unistd.h>
@@ -22,7 +22,7 @@ const SHOW: &str = r#"
         return 0;
     }"#;
 
-/// Standard output, standard error and exit status of a functional run.
+/// Returns standard output, standard error and exit status of a functional run.
 fn run(folder: &Path, args: &[&str]) -> (String, String, i32) {
     let run =
         output(folder, &[&["run", "--quiet", "--mode", "functional", "-e", "PATH=/none:/usr/bin"], args].concat());
@@ -47,7 +47,7 @@ fn a_program_starts_with_the_prefetch_register_that_the_option_or_hwpfctl_before
 }
 
 #[test]
-fn distances_that_are_changed_are_told_and_verbose_shows_the_register() {
+fn rounded_distances_are_reported_and_verbose_shows_the_register() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = program(folder.path());
     let (out, told, status) = run(folder.path(), &["--hwpf", "--distL2 5 --distL1 16 --verbose", "--", &program]);
@@ -69,7 +69,7 @@ fn wrong_options_are_refused_before_the_program_starts() {
     for (args, message) in [
         (["--hwpf", "--distL3 4", &program], "there is no option --distL3"),
         (["--hwpf", "4", &program], "'4' is no option"),
-        (["--", "hwpfctl", "--weakL1"], "no program given behind its options"),
+        (["--", "hwpfctl", "--weakL1"], "no program given after its options"),
     ] {
         let (out, told, status) = run(folder.path(), &args);
         assert!(out.is_empty() && status != 0 && told.contains(message), "{args:?}: {told}");
@@ -89,13 +89,13 @@ fn a_program_finds_hwpfctl_and_executes_another_one_through_it() {
          8000000009000000\n"
     );
     assert_eq!((out, told.as_str(), status), (shown, "", 0));
-    // Of two, the second one has the last word.
+    // Of two settings, the last applies.
     let (out, _, _) = inside(&["hwpfctl", "--weakL1", "/usr/bin/hwpfctl", "--default", &program]);
     assert_eq!(out, "0000000000000000\n");
 }
 
 #[test]
-fn a_reset_without_a_command_is_for_the_program_that_calls_it_and_all_that_it_starts_later() {
+fn a_reset_without_a_command_applies_to_its_caller_and_everything_that_starts_later() {
     const CALLER: &str = r#"
         #define _GNU_SOURCE
         #include <sched.h>

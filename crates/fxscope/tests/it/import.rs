@@ -1,4 +1,4 @@
-//! Measured counters become records, and their reports have the numbers that the vendor's workbook has.
+//! Measured counters become records, whose reports match the vendor's workbook.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -27,7 +27,7 @@ fn fxscope(arguments: &[&Path]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_fxscope")).args(arguments).output().expect("the program is built")
 }
 
-/// Imports files and gives what the report says of the only run.
+/// Imports files and returns the report of the only run.
 fn import(format: &str, files: &[PathBuf]) -> Value {
     let folder = tempfile::tempdir().expect("temporary folder");
     let record = folder.path().join("run.fxr");
@@ -44,7 +44,7 @@ fn import(format: &str, files: &[PathBuf]) -> Value {
     runs.remove(0)
 }
 
-/// Compares every cell of a workbook with the report; how many there were.
+/// Compares every cell of a workbook with the report; returns their number.
 fn compare(name: &str) -> usize {
     let run = import("fapp", &[data(&format!("fapp/{name}"))]);
     let tables = &run["regions"][0]["tables"];
@@ -53,7 +53,7 @@ fn compare(name: &str) -> usize {
     for line in text.lines().skip(1) {
         let mut fields = line.split(',');
         let id = fields.next().expect("a column");
-        // The row below the total repeats what it does not add up; of all classes it has the sum.
+        // The row below the total repeats columns that it does not sum; for all classes it has the sum.
         let column = match id {
             "E29 group" => "E01-E28",
             _ => id.strip_suffix(" group").unwrap_or(id),
@@ -74,7 +74,7 @@ fn compare(name: &str) -> usize {
 }
 
 #[test]
-fn every_cell_of_the_vendors_report_is_had_from_the_raw_counts() {
+fn every_cell_of_the_vendors_report_follows_from_the_raw_counts() {
     for name in WORKBOOKS {
         assert_eq!(compare(name), 1916, "{name}");
     }
@@ -89,7 +89,7 @@ fn a_damaged_record_is_refused_and_left_alone() {
     let arguments = [&import[..], &[&workbook, Path::new("-o"), &record]].concat();
     assert!(fxscope(&arguments).status.success());
     let mut bytes = std::fs::read(&record).expect("readable");
-    // Behind the file's header stands that of its first page.
+    // The file's header is followed by that of its first page.
     bytes[100..116].fill(0x5a);
     std::fs::write(&record, &bytes).expect("writable");
     let output = fxscope(&arguments);

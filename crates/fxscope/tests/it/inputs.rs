@@ -1,4 +1,4 @@
-//! Files that commands are given: named pipes, devices, folders and endless files are refused, and nothing hangs.
+//! Input files of commands: named pipes, devices, folders and endless files are refused, and nothing hangs.
 
 use crate::common;
 
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use common::{compile, fxscope, kernel, output};
 
-/// Runs a command to its end; fails when it has none.
+/// Runs a command to its end; fails if it does not end.
 fn ends(mut command: Command) -> Output {
     let begin = Instant::now();
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
@@ -29,7 +29,7 @@ fn error(output: &Output) -> String {
 }
 
 #[test]
-fn what_is_no_regular_file_is_refused_by_every_command_that_reads_files() {
+fn every_command_that_reads_files_refuses_anything_but_regular_files() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let made = Command::new("mkfifo").arg(folder.path().join("fifo")).status();
     assert!(made.expect("mkfifo starts").success());
@@ -55,7 +55,7 @@ fn what_is_no_regular_file_is_refused_by_every_command_that_reads_files() {
             let said = error(&ended);
             assert!(!ended.status.success() && !said.contains("panicked"), "{args:?}: {ended:?}");
             assert!(said.contains(file), "{args:?}: {said}");
-            // Folders have messages of their own where a folder may be given.
+            // Folders have different messages where a folder may be given.
             assert!(said.contains(kind) || file == "folder", "{args:?}: {said}");
         }
     }
@@ -63,7 +63,7 @@ fn what_is_no_regular_file_is_refused_by_every_command_that_reads_files() {
 }
 
 #[test]
-fn an_endless_file_is_refused_by_its_size_and_standard_input_after_as_much() {
+fn an_endless_file_is_refused_by_its_size_and_standard_input_at_the_same_size() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let hole = File::create(folder.path().join("hole")).expect("made");
     hole.set_len(1 << 40).expect("a hole");
@@ -73,12 +73,12 @@ fn an_endless_file_is_refused_by_its_size_and_standard_input_after_as_much() {
         let said = error(&ends(fxscope(folder.path(), args)));
         assert!(said.contains("hole") && said.contains("is larger than 4 GiB"), "{args:?}: {said}");
     }
-    // Of a program only the header is read before it is known to be one.
+    // Only the header of a file is read before it is known to be a program.
     let said = error(&ends(fxscope(folder.path(), &["run", "hole"])));
     assert!(said.contains("hole: not an ELF file"), "{said}");
     let said = error(&ends(fxscope(folder.path(), &["machine", "check", "hole"])));
     assert!(said.contains("it has more than"), "{said}");
-    // What a command reads from standard input it goes on reading.
+    // Continues reading a command's standard input.
     let fwq = "1000\n1000\n1500\n1000\n";
     fs::write(folder.path().join("fwq"), fwq).expect("written");
     let mut command = fxscope(folder.path(), &["jitter", "import", "fwq", "/dev/stdin", "-o", "out.fxn"]);
@@ -99,14 +99,14 @@ fn script(folder: &Path, text: &str) {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("allowed");
 }
 
-/// A measurement of noise with this text as perf ends, and says whether it went without names.
+/// Checks that a measurement of noise with this text as perf ends, and reports whether detours are unnamed.
 fn noise_is_measured_in_spite_of(perf: &str) {
     let folder = tempfile::tempdir().expect("temporary folder");
     script(folder.path(), perf);
     let args = ["jitter", "measure", "--duration", "100ms", "--perf", "./perf", "-o", "t.fxn"];
     let ended = ends(fxscope(folder.path(), &args));
     assert!(ended.status.success(), "{ended:?}");
-    // Where the kernel's own tracers are to be had, perf is not needed.
+    // Where the kernel's own tracers are available, perf is not used.
     let shown = String::from_utf8_lossy(&ended.stdout).replace('\n', " ");
     let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("killed: detours have no names") != words.contains("are named by"), "{words}");
@@ -128,7 +128,7 @@ fn a_perf_that_sleeps_for_ever_does_not_keep_collect_from_ending() {
     script(folder.path(), "#!/bin/sh\nexec sleep 1000000\n");
     let args = ["collect", "--any-processor", "--perf", "./perf", "-o", "run.fxr", "--", "true"];
     let ended = ends(fxscope(folder.path(), &args));
-    assert!(error(&ended).contains("./perf has run no program for 30 s, and was ended"), "{ended:?}");
+    assert!(error(&ended).contains("./perf has started no program within 30 s and was stopped"), "{ended:?}");
     script(folder.path(), "#!/bin/sh\nsleep 1000000\n");
     let ended = ends(fxscope(folder.path(), &[&["collect", "--timeout", "1s"], &args[1..]].concat()));
     assert!(error(&ended).contains("did not end within 1 s (--timeout)"), "{ended:?}");
@@ -144,7 +144,7 @@ fn limited(folder: &Path, args: &[&str]) -> Output {
 }
 
 #[test]
-fn outputs_beyond_the_limit_of_the_size_of_files_are_told_and_leave_nothing_half_written() {
+fn outputs_beyond_the_file_size_limit_are_reported_and_leave_nothing_half_written() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = kernel("triad-l1.elf");
     let args = ["run", "-q", "-o", "out.fxr", "--json", "out.json", "--", &program, "passes=1"];
@@ -154,7 +154,7 @@ fn outputs_beyond_the_limit_of_the_size_of_files_are_told_and_leave_nothing_half
         assert!(error(&ended).contains(&format!("{file}: file size limit (ulimit -f) reached")), "{ended:?}");
     }
     assert_eq!(fs::read_dir(folder.path()).expect("readable").count(), 0);
-    // A record that is there already keeps what it has.
+    // An existing record keeps its content.
     assert!(output(folder.path(), &args).status.success());
     let before = fs::read(folder.path().join("out.fxr")).expect("written");
     let ended = limited(folder.path(), &["run", "-q", "-o", "out.fxr", "--", &program, "passes=1"]);
@@ -163,7 +163,7 @@ fn outputs_beyond_the_limit_of_the_size_of_files_are_told_and_leave_nothing_half
     assert_eq!(fs::read(folder.path().join("out.fxr")).expect("still there"), before);
 }
 
-/// Writes and truncates beyond any limit, with SIGXFSZ as it is or ignored.
+/// Writes and truncates beyond any limit, with SIGXFSZ at its default or ignored.
 const WRITES: &str = r#"
     #include <errno.h>
     #include <fcntl.h>

@@ -1,4 +1,4 @@
-//! Counts by intervals of simulated time: they are those of the run, cut into pieces.
+//! Counts by intervals of simulated time: they add up to those of the run.
 
 use crate::common;
 
@@ -7,7 +7,7 @@ use common::{compile, kernel, output};
 use serde_json::Value;
 use std::path::Path;
 
-/// The ends of intervals, and what each event counted in them.
+/// Returns the ends of intervals, and the counts of each event in them.
 fn intervals(run: &Run) -> (Vec<f64>, &serde_json::Map<String, Value>) {
     let [series] = &run.json["intervals"].as_array().expect("intervals")[..] else { panic!("one series") };
     assert_eq!(series["pass"], "run");
@@ -19,7 +19,7 @@ fn numbers(counts: &Value) -> Vec<u64> {
     counts.as_array().expect("counts").iter().map(|n| n.as_u64().expect("a count")).collect()
 }
 
-/// Runs a program with and without intervals: nothing else differs, and every event has its sum.
+/// Runs a program with and without intervals: nothing else differs, and every event adds up.
 fn cut(folder: &Path, interval: &str, options: &str, program: &str, arguments: &str) -> Run {
     let mut whole = run(folder, options, program, arguments).without_host();
     let options = format!("{options} --interval {interval}");
@@ -47,21 +47,21 @@ fn intervals_add_up_to_the_run_and_change_nothing() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let chase = cut(folder.path(), "5us", "", &kernel("chase.elf"), "footprint=1048576 hops=2000");
     let (ends, events) = intervals(&chase);
-    // All of them but the last are of the length asked for.
+    // All but the last have the requested length.
     for (i, end) in ends.iter().enumerate().take(ends.len() - 1) {
         assert!((end - 5e-6 * (i + 1) as f64).abs() < 1e-12, "{end}");
     }
-    // A core that is never idle counts its clock: 10,000 cycles of 2 GHz, give or take some blocks at either end.
+    // A core that is never idle counts its clock: 10,000 cycles of 2 GHz, up to a few blocks at either end.
     let cycles = numbers(&events["CPU_CYCLES"]);
     let (last, whole) = cycles.split_last().expect("some");
     assert!(whole.iter().all(|c| c.abs_diff(10_000) < 2_500) && *last < 12_500, "{cycles:?}");
 }
 
 #[test]
-fn intervals_of_threads_have_those_that_work_wait_and_sleep() {
+fn intervals_include_threads_that_work_wait_and_sleep() {
     let folder = tempfile::tempdir().expect("temporary folder");
     cut(folder.path(), "3us", "--cpus 12-15 -e OMP_NUM_THREADS=4", &kernel("triad-threads.elf"), "");
-    // A thread spins until another one has slept for a millisecond; the first one waits for both.
+    // A thread spins until another one has slept for a millisecond; the first thread waits for both.
     let source = r"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -85,7 +85,7 @@ int main(void) {
     let program = compile(folder.path(), "sleeper", &THREADS, source);
     let sleeper = cut(folder.path(), "10us", "", &program, "");
     let (ends, events) = intervals(&sleeper);
-    // While one of three threads spins and the others sleep, each core counts its cycles all the same: 2 GHz.
+    // While one of three threads spins and the others sleep, each core still counts its cycles: 2 GHz.
     let cycles = numbers(&events["CPU_CYCLES"]);
     let both = ends.iter().zip(&ends[1..]).zip(&cycles[1..]);
     let waiting: Vec<_> = both.filter(|((begin, end), _)| **begin > 5e-4 && **end < 1e-3).collect();
@@ -133,7 +133,7 @@ fn intervals_of_a_region_add_up_to_it() {
 }
 
 #[test]
-fn intervals_of_a_region_that_is_not_there_are_told_to_be_empty() {
+fn intervals_of_a_missing_region_are_reported_as_empty() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let command = ["run", "-q", "--interval", "1ms", "--interval-region", "Chase", "--", &kernel("steps.elf")];
     let said = String::from_utf8(output(folder.path(), &command).stderr).expect("text");
@@ -154,7 +154,7 @@ fn records_keep_intervals_and_reports_give_them() {
 }
 
 #[test]
-fn lengths_of_intervals_that_make_no_sense_are_told() {
+fn invalid_lengths_of_intervals_are_refused() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let write = "write it as a number and a unit: 100us, 0.5ms, 2s";
     let takes = "an interval takes between 1us and 3600s of simulated time";
@@ -168,5 +168,5 @@ fn lengths_of_intervals_that_make_no_sense_are_told() {
     }
     let functional = ["run", "--mode", "functional", "--interval", "1ms", "--", &kernel("steps.elf")];
     let text = output(folder.path(), &functional).stderr;
-    assert!(String::from_utf8_lossy(&text).contains("only --mode timing knows when"));
+    assert!(String::from_utf8_lossy(&text).contains("intervals need simulated time"));
 }

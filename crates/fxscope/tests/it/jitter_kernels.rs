@@ -1,5 +1,5 @@
-//! `fxscope jitter measure` on emulated machines whose kernels have tracers: `make osnoise-test`. Emulation counts instructions
-//! for time, so that what else this machine does is no noise of theirs.
+//! `fxscope jitter measure` on emulated machines whose kernels have tracers: `make osnoise-test`. Time advances with
+//! emulated instructions, so other activity of the host is not noise there.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -37,14 +37,14 @@ impl Measured {
         self.detours.iter().filter(|(_, cause)| which(cause)).count()
     }
 
-    /// How often the kernel counted something on the measured cores.
+    /// Returns how often the kernel counted an event on the measured cores.
     fn counted(&self, name: &str) -> u64 {
         let all = self.summary.cores.iter().flat_map(|core| &core.counted);
         all.filter(|counted| counted.cause.name == name).map(|counted| counted.amount).sum()
     }
 }
 
-/// Runs the measurements of `kernels/guest.sh` on Debian's kernel of a flavour; the folder of their traces.
+/// Runs the measurements of `kernels/guest.sh` on Debian's kernel of a flavour; returns the folder of their traces.
 fn boot(flavour: &str) -> PathBuf {
     let program = Path::new(env!("CARGO_BIN_EXE_fxscope"));
     let inject = program.with_file_name("examples").join("inject");
@@ -64,7 +64,7 @@ fn boot(flavour: &str) -> PathBuf {
 
 const TRACES: [&str; 4] = ["spin.fxn", "fwq.fxn", "injected.fxn", "processes.fxn"];
 
-/// What every tracer must do.
+/// Checks that apply to every tracer.
 fn check(traces: &Path, tracer: &str) {
     for name in TRACES {
         let measured = Measured::read(&traces.join(name));
@@ -87,11 +87,12 @@ fn ticks(spin: &Measured) {
     let ticks = spin.of(|cause| cause.kind == Kind::Interrupt && cause.name.starts_with("local_timer"));
     let counted = spin.counted("Local timer interrupts");
     println!("{ticks} detours by the timer, {counted} counted");
-    // Some ticks run a soft interrupt or wake a thread that takes longer; the counters are read a little before and after.
+    // Some ticks run a soft interrupt or wake a thread, which takes longer; the counters are read shortly before and
+    // after.
     assert!(ticks as u64 <= counted && ticks as u64 * 10 >= counted * 7, "{ticks} for {counted}");
 }
 
-/// Each time that is known to have been taken is a detour with the name of who took it.
+/// All time known to be taken is a detour with the name of its cause.
 fn injected(traces: &Path) {
     let measured = Measured::read(&traces.join("injected.fxn"));
     let text = std::fs::read_to_string(traces.join("injected.txt")).expect("written");
@@ -111,15 +112,15 @@ fn injected(traces: &Path) {
     let half = ratios.get(ratios.len() / 2).copied().unwrap_or(0.0);
     let named = measured.of(by_inject);
     println!("{named} detours by inject, {} of {} times found, {half:.3} of their length", ratios.len(), taken.len());
-    // An interrupt may take longer within it: the emulator runs the two processors in turn.
+    // An interrupt may take longer within it, since the emulator runs the two processors alternately.
     assert!(taken.len() > 80 && ratios.len() * 10 >= taken.len() * 9, "{} of {}", ratios.len(), taken.len());
-    // The switches to it and from it are in the detour, too.
+    // The detour includes the switches to it and from it.
     assert!(named * 20 <= taken.len() * 21 && (0.99..1.1).contains(&half), "{named} for {}, {half}", taken.len());
 }
 
 #[test]
 #[ignore = "boots a kernel; make osnoise-test runs it"]
-fn the_osnoise_tracer_names_what_takes_the_cores() {
+fn the_osnoise_tracer_names_the_causes_of_detours() {
     let traces = boot("rt-amd64");
     check(&traces, "the osnoise tracer");
     let options = std::fs::read_to_string(traces.join("options.txt")).expect("written");
@@ -128,7 +129,7 @@ fn the_osnoise_tracer_names_what_takes_the_cores() {
 
 #[test]
 #[ignore = "boots a kernel; make osnoise-test runs it"]
-fn events_of_interrupts_and_of_the_scheduler_do_where_there_is_no_osnoise_tracer() {
+fn without_the_osnoise_tracer_interrupt_and_scheduler_events_name_them() {
     let traces = boot("cloud-amd64");
     check(&traces, "events of interrupts and of the scheduler");
     let processes = Measured::read(&traces.join("processes.fxn"));

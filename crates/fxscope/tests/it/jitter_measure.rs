@@ -1,4 +1,4 @@
-//! `fxscope jitter measure`, `show`, `import`, `fit` and `simulate` of what they write: from a host's noise to a large machine.
+//! `fxscope jitter measure`, `show`, `import`, `fit` and `simulate`: from a host's noise to a large machine.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -29,18 +29,18 @@ fn refused(arguments: &[&str]) -> String {
     String::from_utf8(output.stderr).expect("text")
 }
 
-/// A path in a folder, as text.
+/// Returns a path in a folder, as text.
 fn path(folder: &tempfile::TempDir, name: &str) -> String {
     folder.path().join(name).display().to_string()
 }
 
-/// A file with a text in it.
+/// Writes a file with this text.
 fn file(folder: &tempfile::TempDir, name: &str, text: &str) -> String {
     std::fs::write(folder.path().join(name), text).expect("written");
     path(folder, name)
 }
 
-/// Two cores, 1 s: a detour of 50 us every 10 ms on each, as netgauge's selfish benchmark tells them.
+/// Two cores, 1 s: a detour of 50 us every 10 ms on each, as netgauge's selfish benchmark prints them.
 fn ticks(folder: &tempfile::TempDir) -> String {
     let rank = |rank: u32| {
         let begin = 3_000_000.0 + f64::from(rank) * 1_000_000.0;
@@ -63,7 +63,7 @@ fn number(value: &Value) -> f64 {
 fn a_measured_trace_goes_from_this_host_to_a_large_machine() {
     let folder = tempfile::tempdir().expect("a folder");
     let (trace, model) = (path(&folder, "here.fxn"), path(&folder, "here.toml"));
-    // The shortest detours are found by the loop that only reads the clock: every host has some.
+    // The loop that only reads the clock finds the shortest detours: every host has some.
     let measured = shown(&["measure", "--loop", "spin", "--duration", "500ms", "-o", &trace]);
     assert!(measured.contains("here.fxn: noise takes") && measured.contains("a read takes"), "{measured}");
     assert_eq!(measured, shown(&["show", &trace]), "what was measured is shown again");
@@ -84,7 +84,7 @@ fn a_measured_trace_goes_from_this_host_to_a_large_machine() {
 }
 
 #[test]
-fn a_page_a_table_and_text_for_programs_hold_what_the_terminal_shows() {
+fn page_csv_and_json_have_everything_that_the_terminal_shows() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = ticks(&folder);
     let seen = json(&["show", &trace]);
@@ -93,7 +93,7 @@ fn a_page_a_table_and_text_for_programs_hold_what_the_terminal_shows() {
         assert!((number(&core["noise"]) - 98.0 * 50e3 / 1e9).abs() < 1e-9, "{core}");
         assert!((number(&core["detours/s"]) - 98.0).abs() < 1e-9 && number(&core["mean"]) == 50e3, "{core}");
     }
-    let periods = &seen["tables"].as_array().expect("tables").iter().find(|table| table["title"] == "What comes back");
+    let periods = &seen["tables"].as_array().expect("tables").iter().find(|table| table["title"] == "Periodic detours");
     let period = number(&periods.expect("it is periodic")["rows"][0]["every"]);
     assert!((period / 1e7 - 1.0).abs() < 0.01, "{period}");
     let csv = String::from_utf8(jitter(&["show", &trace, "--format", "csv"]).stdout).expect("text");
@@ -118,13 +118,14 @@ fn a_fitted_model_says_what_was_measured_and_how_well_it_fits() {
 }
 
 #[test]
-fn a_replayed_trace_costs_a_node_what_it_measured_and_many_nodes_more() {
+fn a_replayed_trace_costs_one_node_the_measured_share_and_many_nodes_more() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = ticks(&folder);
     let sizes = ["--nodes", "1,1024", "--cores-per-node", "1", "--phases", "2000", "--grain", "1ms"];
     let found = json(&[&["simulate", "--model", &trace], &sizes[..]].concat());
     let rows = found["tables"][0]["rows"].as_array().expect("sizes");
-    // Phases of 1 ms: a tick of 50 us each 10 ms adds 0.5 % on one core, and 5 % when any of 1024 cores has one in each phase.
+    // Phases of 1 ms: a tick of 50 us every 10 ms adds 0.5 % on one core, and 5 % if any of 1024 cores has one in each
+    // phase.
     let slowdown: Vec<f64> = rows.iter().map(|row| number(&row["slowdown"])).collect();
     assert!((slowdown[0] - 1.005).abs() < 0.0005 && (slowdown[1] - 1.05).abs() < 0.0005, "{slowdown:?}");
     let text = shown(&["compare", "--model", &trace, "--nodes", "64", "--cores-per-node", "4", "--phases", "100"]);
@@ -138,8 +139,8 @@ fn impossible_measurements_are_refused_with_what_to_do() {
     let nowhere = path(&folder, "nowhere/t.fxn");
     for (arguments, why) in [
         (&["--cores", "60000"][..], "there is no core 60000 on this host; cores 0"),
-        (&["--cores", "two"], "is no list of cores; write it as 0-3,8"),
-        (&["--duration", "1us"], "10 ms is the least"),
+        (&["--cores", "two"], "is not a list of cores; write it as 0-3,8"),
+        (&["--duration", "1us"], "give at least 10 ms"),
         (&["--duration", "100ms", "--quantum", "10ns"], "a quantum of 10 ns is not possible"),
         (&["--rt", "0"], "0"),
     ] {
@@ -151,7 +152,7 @@ fn impossible_measurements_are_refused_with_what_to_do() {
 }
 
 #[test]
-fn a_trace_that_stood_there_before_is_kept_when_nothing_is_measured() {
+fn an_existing_trace_is_kept_if_nothing_is_measured() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = ticks(&folder);
     let before = std::fs::read(&trace).expect("a trace");
@@ -160,7 +161,7 @@ fn a_trace_that_stood_there_before_is_kept_when_nothing_is_measured() {
 }
 
 #[test]
-fn cut_and_damaged_traces_are_shown_as_far_as_they_go() {
+fn truncated_and_damaged_traces_are_shown_as_far_as_possible() {
     let folder = tempfile::tempdir().expect("a folder");
     let whole = std::fs::read(ticks(&folder)).expect("a trace");
     let cut = path(&folder, "cut.fxn");
@@ -189,7 +190,7 @@ fn cut_and_damaged_traces_are_shown_as_far_as_they_go() {
 }
 
 #[test]
-fn files_of_other_programs_that_are_wrong_are_named_with_their_line() {
+fn invalid_files_of_other_programs_are_reported_with_their_line() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = path(&folder, "t.fxn");
     let fwq = file(&folder, "fwq_3_times.dat", "1000\n1000\nabc\n");

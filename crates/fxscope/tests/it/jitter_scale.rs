@@ -1,4 +1,4 @@
-//! `fxscope jitter profiles`, `show`, `simulate`, `compare` and `linpack`: what they show and refuse.
+//! `fxscope jitter profiles`, `show`, `simulate`, `compare` and `linpack`: output and errors.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -58,7 +58,7 @@ fn a_simulation_is_the_same_each_time_and_fits_the_terminal() {
 }
 
 #[test]
-fn silence_loses_nothing_but_synchronisation() {
+fn without_noise_only_synchronisation_costs_time() {
     for sync in ["barrier", "allreduce", "halo", "linpack"] {
         let found = json(&[&["simulate", "--model", "silent", "--sync", sync], &SMALL[..]].concat());
         for row in found["tables"][0]["rows"].as_array().expect("rows") {
@@ -78,32 +78,32 @@ fn too_many_detours_mean_fewer_phases_or_a_message() {
 }
 
 #[test]
-fn detours_that_are_not_needed_do_not_count_and_are_spoken_of() {
+fn detours_that_need_not_be_drawn_do_not_count_and_are_mentioned() {
     let whole =
         ["simulate", "--model", "linux-250hz", "--nodes", "64,20000", "--phases", "60", "--most-detours", "1e7"];
     let text = shown(&whole);
-    assert!(text.contains("may be the last of a phase only: 20000 nodes"), "{text}");
+    assert!(text.contains("may be the last of a phase: 20000 nodes"), "{text}");
     assert!(text.contains("below 1e-9") && !text.contains("--most-detours"), "{text}");
     let compared = shown(&["compare", "--model", "linux-250hz", "--nodes", "6000", "--phases", "60"]);
-    assert!(compared.contains("may be the last of a phase only: 6000 nodes"), "{compared}");
+    assert!(compared.contains("may be the last of a phase: 6000 nodes"), "{compared}");
 }
 
 #[test]
-fn measures_are_compared_and_advice_names_the_best() {
+fn remedies_are_compared_and_the_best_is_named() {
     let arguments = [&["compare", "--model", "linux-250hz"], &SMALL[..]].concat();
     let found = json(&arguments);
     let rows = found["tables"][0]["rows"].as_array().expect("rows");
     assert_eq!(rows.len(), 7);
     let advice = found["notes"]["advice"].as_array().expect("sentences");
-    let best = rows[1..].iter().filter(|row| row["measure"] != "larger grain");
+    let best = rows[1..].iter().filter(|row| row["remedy"] != "larger grain");
     let best = best.max_by(|a, b| a["64 nodes"].as_f64().unwrap().total_cmp(&b["64 nodes"].as_f64().unwrap()));
-    let best = best.expect("measures")["measure"].as_str().expect("text");
+    let best = best.expect("remedies")["remedy"].as_str().expect("text");
     assert!(
         advice.iter().any(|s| s.as_str().is_some_and(|s| s.starts_with(&format!("Best there: {best}")))),
         "{advice:?}"
     );
     let text = shown(&[&["compare", "--model", "mckernel"], &SMALL[..]].concat());
-    assert!(text.contains("nothing needs to be done") && text.contains("all noise is bound to its core"), "{text}");
+    assert!(text.contains("no remedy is needed") && text.contains("all noise is bound to its core"), "{text}");
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn linpack_shows_published_efficiencies_beside_its_own() {
     let sizes: Vec<&str> = rows.iter().filter_map(|row| row["N is"].as_str()).collect();
     assert_eq!(sizes, ["solved for", "solved for", "solved for", "published", "given"]);
     let page = shown(&["linpack", "--format", "html"]);
-    assert!(page.contains("<svg") && page.contains("What takes the rest on 3008 nodes"));
+    assert!(page.contains("<svg") && page.contains("Shares of the remaining time on 3008 nodes"));
     assert!(shown(&["linpack", "--nodes", "64", "--format", "csv"]).contains(",64,efficiency,0."));
 }
 

@@ -1,4 +1,4 @@
-//! The time that the kernel takes for a program is a part of its own of where the cycles went.
+//! Kernel time is a separate component of cycle accounting.
 
 use crate::common;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 const PAGE: u64 = 2 << 20;
 const PAGES: u64 = 8;
 
-/// Writes 16 MiB that it has mapped, page by page, in a marked region.
+/// Maps 16 MiB and writes them page by page, in a marked region.
 const PROGRAM: &str = r#"
 #include <string.h>
 #include <sys/mman.h>
@@ -30,14 +30,14 @@ fn run() -> Value {
 }
 
 #[test]
-fn it_is_what_system_calls_and_pages_cost_and_fetch_waits_are_few() {
+fn kernel_time_is_the_cost_of_system_calls_and_pages_and_fetch_waits_are_few() {
     let run = run();
     let event = |name: &str| run["regions"][0]["events"][name].as_u64().unwrap_or_else(|| panic!("{name}"));
     let (cycles, kernel) = (event("CPU_CYCLES"), event("KERNEL_CYCLES"));
     let spec = fxscope::machine::load("a64fx", &[]).expect("built in");
     let clearing = PAGES * PAGE * spec.clock.core_hz / spec.page_costs.clear_bytes_per_second;
     let faults = PAGES * spec.page_costs.fault_ns * spec.clock.core_hz / 1_000_000_000;
-    // The C library's start and end need a few pages and some twenty system calls besides.
+    // The start and end of the C library need a few pages and about twenty system calls in addition.
     let others = clearing / 4 + 50 * spec.assumptions.system_call;
     assert!(
         (clearing..clearing + faults + others).contains(&kernel),
@@ -48,7 +48,7 @@ fn it_is_what_system_calls_and_pages_cost_and_fetch_waits_are_few() {
 }
 
 #[test]
-fn the_parts_with_the_kernel_s_add_up_to_the_cycles() {
+fn the_components_including_kernel_time_add_up_to_the_cycles() {
     let run = run();
     let cycles = run["regions"][0]["events"]["CPU_CYCLES"].as_f64().expect("counted");
     let metrics = run["regions"][0]["metrics"].as_object().expect("metrics");

@@ -1,24 +1,24 @@
-//! Knights Landing's memory side: latencies and rates of its memory-side cache and of the memory behind it.
+//! Knights Landing's memory: latencies and rates of its memory-side cache and of main memory.
 
 use crate::common;
 
 use common::kernel;
 use common::timed::{Run, run};
 
-/// The counts of a region's threads together.
+/// Returns the counts of a region, all threads together.
 fn count(run: &Run, region: &str, event: &str) -> f64 {
     let all = run.json["regions"].as_array().expect("regions");
     let region = all.iter().find(|r| r["name"] == region).expect("marked");
     region["events"][event].as_f64().expect("counted")
 }
 
-/// Runs a kernel on the machine with large pages, so that TLB misses take no part.
+/// Runs a kernel on the machine with large pages, so that TLB misses do not matter.
 fn on_knl(settings: &str, kernel_name: &str, arguments: &str) -> Run {
     let folder = tempfile::tempdir().expect("temporary folder");
     run(folder.path(), &format!("-m knl --set pages.bss=2MiB {settings}"), &kernel(kernel_name), arguments)
 }
 
-/// Cycles of a dependent load from data of 16 MiB, which is twice what L2 holds, and where its loads went.
+/// Returns the cycles of a dependent load from 16 MiB of data, twice the size of L2, and where its loads went.
 fn chase(settings: &str) -> (f64, f64, f64) {
     const HOPS: f64 = 2_000.0;
     let run = on_knl(settings, "chase.elf", "footprint=16777216 hops=2000 state=warm");
@@ -27,13 +27,13 @@ fn chase(settings: &str) -> (f64, f64, f64) {
 }
 
 #[test]
-fn a_chase_has_the_latency_of_what_its_data_are_in() {
+fn a_chase_has_the_latency_of_the_memory_that_holds_its_data() {
     let spec = fxscope::machine::load("knl", &[]).expect("built in");
     let near = |cycles: f64, expected: u64| assert!((cycles / expected as f64 - 1.0).abs() < 0.02, "{cycles}");
     let (cycles, hits, reads) = chase("");
     near(cycles, spec.memory_side_cache.hit_nearest);
     assert!(hits > 0.99 && reads < 0.01, "{hits} hits, {reads} reads of main memory a load");
-    // No line stays until it is asked for again.
+    // No line stays in a cache until its next use.
     let (cycles, hits, reads) = chase("--set memory_side_cache.bytes=4KiB");
     near(cycles, spec.memory.latency_nearest);
     assert!(hits < 0.01 && reads > 0.99, "{hits} hits, {reads} reads of main memory a load");
@@ -42,7 +42,8 @@ fn a_chase_has_the_latency_of_what_its_data_are_in() {
     near(cycles, spec.memory.latency_nearest + 423);
 }
 
-/// Lines a second that Triad on the cores of a quarter moves to and from main memory, or the cache in front of it.
+/// Returns the lines per second that Triad on the cores of a quarter exchanges with main memory, or the cache in front
+/// of it.
 fn triad(settings: &str, reads: &str, writes: &str) -> (f64, f64) {
     let run = on_knl(settings, "plain-threads.elf", "op=triad threads=16 n=700000 passes=2");
     let cycles = run.events("plain", "CPU_CYCLES").into_iter().max().expect("threads") as f64;
@@ -51,7 +52,7 @@ fn triad(settings: &str, reads: &str, writes: &str) -> (f64, f64) {
 }
 
 #[test]
-fn streams_of_a_quarter_s_cores_reach_the_rate_of_what_their_data_are_in() {
+fn streams_of_a_quarters_cores_reach_the_rate_of_the_memory_that_holds_their_data() {
     let spec = fxscope::machine::load("knl", &[]).expect("built in");
     let rate = |peak: u64, efficiency: f64| peak as f64 * efficiency / 100.0 / 64.0;
     let near = |rate: f64, expected: f64| assert!((rate / expected - 1.0).abs() < 0.05, "{rate}, {expected} expected");
@@ -74,7 +75,7 @@ fn one_read_and_one_write_reach_what_the_memory_latency_checker_measured() {
 }
 
 #[test]
-fn in_the_small_every_level_of_the_hierarchy_is_smaller_and_as_fast() {
+fn scaled_down_every_level_of_the_hierarchy_is_smaller_and_as_fast() {
     let [large, small] = ["knl", "knl-small"].map(|name| fxscope::machine::load(name, &[]).expect("built in"));
     assert_eq!(small.l2.bytes, large.l2.bytes / 64);
     assert_eq!(small.memory_side_cache.bytes, large.memory_side_cache.bytes / 256);

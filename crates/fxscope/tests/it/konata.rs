@@ -21,7 +21,7 @@ fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("temporary folder")
 }
 
-/// The trace in `trace.log` that `fxscope run --konata` makes with more arguments.
+/// Returns the trace in `trace.log` made by `fxscope run --konata` with more arguments.
 fn trace(folder: &Path, args: &[&str]) -> Vec<Row> {
     let all = [&["run", "--quiet", "--konata", "trace.log"], args].concat();
     let output = output(folder, &all);
@@ -29,7 +29,7 @@ fn trace(folder: &Path, args: &[&str]) -> Vec<Row> {
     kanata::read(&fs::read_to_string(folder.join("trace.log")).expect("written"))
 }
 
-/// Takes the trace, and notes what it is told.
+/// Takes the trace, and records the events it receives.
 struct Both {
     konata: Konata<Vec<u8>>,
     told: Vec<(u64, StageTimes)>,
@@ -43,7 +43,7 @@ impl Tracer for Both {
 }
 
 #[test]
-fn every_cycle_of_a_trace_is_one_that_the_pipeline_told() {
+fn every_cycle_of_a_trace_comes_from_the_pipeline() {
     let spec = Arc::new(fxscope::machine::load("a64fx", &[]).expect("built in"));
     for (program, from) in [("dgemm-tile.elf", 5_000), ("gather.elf", 20_000), ("sort.elf", 0)] {
         let mut request = Request::new(Arc::clone(&spec), kernel(program));
@@ -94,7 +94,7 @@ fn arrows_lead_from_the_producer_of_an_operand_to_the_operation_that_waits_for_i
 }
 
 #[test]
-fn a_row_tells_micro_operation_station_pipe_and_cache_level() {
+fn a_row_shows_micro_operation_station_pipe_and_cache_level() {
     let folder = folder();
     let program = kernel("gather.elf");
     let rows = trace(folder.path(), &["--konata-instructions", "30000", "--", &program, "passes=1", "n=64"]);
@@ -157,7 +157,7 @@ fn a_program_that_ends_or_is_killed_inside_the_window_leaves_a_whole_trace() {
 }
 
 #[test]
-fn a_window_that_the_program_never_reaches_is_told_and_leaves_the_file_as_it_was() {
+fn a_window_that_the_program_never_reaches_is_reported_and_leaves_the_file_unchanged() {
     let folder = folder();
     place(folder.path(), "short", &elf(&exit(0)));
     let args = ["run", "--quiet", "--konata", "trace.log", "--konata-from", "1000", "--", "./short"];
@@ -173,7 +173,7 @@ fn a_window_that_the_program_never_reaches_is_told_and_leaves_the_file_as_it_was
 }
 
 #[test]
-fn what_cannot_be_traced_is_told_before_the_program_runs() {
+fn runs_that_cannot_be_traced_are_refused_before_the_program_runs() {
     let folder = folder();
     place(folder.path(), "forever", &elf(&[FOREVER]));
     fs::create_dir(folder.path().join("dir")).expect("made");

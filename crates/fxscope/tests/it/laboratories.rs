@@ -1,4 +1,4 @@
-//! Each laboratory through the library gives what the command line prints.
+//! Each laboratory gives the same through the library as on the command line.
 
 use crate::common;
 
@@ -17,7 +17,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A run of a prebuilt kernel as the command line would make it.
+/// A run of a prebuilt kernel as on the command line.
 fn scenario(program: &str, arguments: &[&str]) -> Scenario {
     let mut scenario = Scenario::new(kernel(program)).with_arguments(arguments);
     scenario.inherit_environment = true;
@@ -29,7 +29,7 @@ fn nowhere() -> Option<Stdio> {
     Some(Stdio { input: File::open("/dev/null").expect("a device").into(), output: null(), error: null() })
 }
 
-/// What a command writes as JSON to a file, run in the folder that the library works in.
+/// Returns the JSON that a command writes to a file, run in the folder that the library works in.
 fn printed(arguments: &[&str]) -> Value {
     let folder = tempfile::tempdir().expect("temporary folder");
     let file = folder.path().join("out.json");
@@ -50,7 +50,7 @@ fn advice_on_pages() {
     let mut scenario = scenario("triad-mem.elf", &arguments);
     scenario.placement.pages.push(PageOption::parse("all=64KiB").expect("pages"));
     let options = pages::advise::Options { simulate: 1, ..pages::advise::Options::default() };
-    let advice = pages::advise(&scenario, &options, nowhere(), &Silent).expect("an advice");
+    let advice = pages::advise(&scenario, &options, nowhere(), &Silent).expect("advice");
     assert_eq!(advice.json(), printed(&[&command[..], &arguments].concat()));
 }
 
@@ -80,7 +80,7 @@ fn predictions_of_slower_memory_checked() {
         name: [&[&program[..]], &arguments[..]].concat().join(" "),
         fit: false,
         scenario: scenario("chase.elf", &arguments),
-        asked: latency::Question { latencies: vec![500.0], region: Some("chase".to_owned()), threads: None },
+        options: latency::PredictOptions { latencies: vec![500.0], region: Some("chase".to_owned()), threads: None },
         interval_ns: 100_000,
         refuses: None,
     };

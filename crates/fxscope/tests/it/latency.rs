@@ -1,4 +1,4 @@
-//! `fxscope latency`: predictions of slower memory, held against simulation, and counts from a stand-in for perf.
+//! `fxscope latency`: predictions of slower memory, compared with simulation, and counts from a fake perf.
 
 use crate::common;
 
@@ -18,7 +18,7 @@ fn json(folder: &Path, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// The slowdowns that a method predicts.
+/// Returns the slowdowns that a method predicts.
 fn predicted(checked: &Value, id: &str) -> Vec<f64> {
     let methods = checked["methods"].as_array().expect("methods");
     let method = methods.iter().find(|method| method["id"] == id).expect("a method");
@@ -29,14 +29,14 @@ fn simulated(checked: &Value) -> Vec<f64> {
     checked["simulated"].as_array().expect("slowdowns").iter().map(|s| s.as_f64().expect("simulated")).collect()
 }
 
-/// Mean outstanding reads of a core.
+/// Returns the mean outstanding reads of a core.
 fn outstanding(checked: &Value) -> f64 {
     let methods = checked["methods"].as_array().expect("methods");
     methods.iter().find(|method| method["id"] == "3").expect("method 3")["value"].as_f64().expect("counted")
 }
 
 #[test]
-fn a_pointer_chase_takes_as_much_longer_as_the_linear_method_says() {
+fn a_pointer_chase_slows_down_as_the_linear_method_predicts() {
     let folder = tempfile::tempdir().expect("temporary directory");
     let program = kernel("chase.elf");
     let options =
@@ -50,22 +50,22 @@ fn a_pointer_chase_takes_as_much_longer_as_the_linear_method_says() {
 }
 
 #[test]
-fn the_linear_method_adds_as_many_times_too_much_to_triad_as_reads_are_outstanding() {
+fn the_linear_method_overestimates_triad_by_the_number_of_outstanding_reads() {
     let folder = tempfile::tempdir().expect("temporary directory");
     let program = kernel("triad-mem-8x.elf");
     let check = |prefetch: &[&str], size: &str| {
         let fixed = ["check", "--no-cache", "--json", "-", "--region", "triad", "--latencies", "1000"];
         json(folder.path(), &[&fixed[..], prefetch, &["--", &program, size, "passes=1"]].concat())
     };
-    // Without prefetches, reads overlap as much with slower memory as before. Their latency is counted from the L2 cache on, that of
-    // methods from the load on.
+    // Without prefetches, reads overlap as much with slower memory. Their latency is counted from the L2 cache, that of
+    // the methods from the load.
     let checked = check(&["--hwpf", "--disableL1 --disableL2"], "n=524288");
     let (said, took) = (predicted(&checked, "0")[0] - 1.0, simulated(&checked)[0] - 1.0);
     let count = |key: &str| checked["counts"][key].as_f64().expect(key);
     let counted_ns = count("outstanding") / count("misses") / 2.0;
     let reads = outstanding(&checked) * checked["base_ns"].as_f64().expect("a latency") / counted_ns;
     assert!(reads > 4.0 && (said / took / reads - 1.0).abs() < 0.15, "{said} for {took}, {reads} reads");
-    // With them, more are outstanding than before, and it is too much by more.
+    // With prefetches, more reads are outstanding, and the overestimate is larger.
     let checked = check(&[], "n=524288");
     let (said, took) = (predicted(&checked, "0")[0] - 1.0, simulated(&checked)[0] - 1.0);
     let reads = outstanding(&checked);
@@ -74,7 +74,7 @@ fn the_linear_method_adds_as_many_times_too_much_to_triad_as_reads_are_outstandi
 }
 
 #[test]
-fn a_record_is_predicted_from_and_what_cannot_be_is_named() {
+fn predictions_are_made_from_a_record_and_impossible_ones_are_explained() {
     let folder = tempfile::tempdir().expect("temporary directory");
     let program = kernel("chase.elf");
     let ran = output(folder.path(), &["run", "-q", "-o", "run.fxr", "--", &program, "10485760", "500", "warm"]);
@@ -92,14 +92,14 @@ fn a_record_is_predicted_from_and_what_cannot_be_is_named() {
     assert_eq!(status, 125);
     assert!(error.contains("the run has no region 'no'; it has all, chase"), "{error}");
     let (_, error) = failure(folder.path(), &["latency", "predict", "run.fxr", "--run", "7"]);
-    assert!(error.contains("there is no run 7, it holds 1"), "{error}");
+    assert!(error.contains("there is no run 7, the file holds 1"), "{error}");
     let (status, error) = failure(folder.path(), &["latency", "predict", "run.fxr", "--latencies", "0"]);
     assert_eq!(status, 2);
     assert!(error.contains("nanoseconds"), "{error}");
 }
 
 #[test]
-fn a_second_run_with_memory_of_another_node_tells_what_counts_do_not() {
+fn a_second_run_with_remote_memory_shows_what_counts_miss() {
     let folder = tempfile::tempdir().expect("temporary directory");
     let program = kernel("chase.elf");
     for (file, node) in [("run.fxr", "4"), ("second.fxr", "5")] {
@@ -108,7 +108,7 @@ fn a_second_run_with_memory_of_another_node_tells_what_counts_do_not() {
     }
     let predict = ["predict", "run.fxr", "--region", "chase", "--latencies", "198,1000", "--format", "json"];
     let said = json(folder.path(), &[&predict[..], &["--second", "second.fxr", "--second-ns", "198"]].concat());
-    // A chase waits for each line, as method 0 has it: with 64 ns more on the other node, and with 1,000 ns.
+    // A chase waits for each line, as in method 0: with 64 ns more on the other node, and with 1,000 ns.
     let (by_0, by_6) = (predicted(&said, "0"), predicted(&said, "6"));
     for (by_0, by_6) in by_0.into_iter().zip(&by_6) {
         assert!((by_6 / by_0 - 1.0).abs() < 0.01, "{by_6}, not {by_0}");
@@ -153,7 +153,7 @@ region = "plain"
 "#;
 
 #[test]
-fn a_set_is_checked_kept_and_its_coefficients_fitted() {
+fn a_set_is_checked_and_cached_and_its_coefficients_are_fitted() {
     let folder = tempfile::tempdir().expect("temporary directory");
     let plan = PLAN.replace("PREBUILT", root().join("kernels/prebuilt").to_str().expect("UTF-8"));
     std::fs::write(folder.path().join("plan.toml"), &plan).expect("written");
@@ -167,9 +167,9 @@ fn a_set_is_checked_kept_and_its_coefficients_fitted() {
     assert!(first["coefficients"]["hidden"]["found"].as_f64().expect("a number") >= 0.0);
     let page = std::fs::read_to_string(folder.path().join("page.html")).expect("written");
     assert!(page.contains("Simulated and predicted at 1000 ns"), "plots");
-    // Three programs: as they are, with memory of another node, and at two latencies.
+    // Three programs: with normal memory, with memory of another node, and at two latencies.
     assert_eq!(std::fs::read_dir(folder.path().join("kept")).expect("kept").count(), 12);
-    // Everything is kept: the same again, without a run.
+    // Everything is cached: the same again, without a run.
     assert_eq!(json(folder.path(), &options), first);
 }
 
@@ -188,7 +188,7 @@ fn a_program_of_a_set_that_fails_is_named_and_the_others_are_checked() {
 }
 
 #[test]
-fn a_program_that_says_it_cannot_is_named_and_is_no_failure() {
+fn a_program_that_refuses_its_arguments_is_named_and_is_not_a_failure() {
     let folder = tempfile::tempdir().expect("temporary directory");
     let dia = "[[program]]\nname = 'dia'\nrun = 'spmv.elf format=dia matrix=random n=2000 limit=1'\nrefuses = 3\n";
     let plan = PLAN.replace("PREBUILT", root().join("kernels/prebuilt").to_str().expect("UTF-8")) + dia;
@@ -212,7 +212,7 @@ fn mistakes_in_a_plan_are_named_with_their_place() {
         ("program = []".to_owned(), "plan.toml: has no program"),
         (format!("{program}{program}"), "plan.toml: a: a second program has this name"),
         (format!("{program}options = '--hops 3'"), "plan.toml: a: error: unexpected argument '--hops'"),
-        (format!("latencies = [0.5]\n{program}"), "plan.toml: latencies: 0.5 is no latency from 1 to 100000 ns"),
+        (format!("latencies = [0.5]\n{program}"), "plan.toml: latencies: 0.5 is not a latency from 1 to 100000 ns"),
         (format!("interval = 'soon'\n{program}"), "plan.toml: interval: "),
         (format!("{program}hops = 3"), "unknown field `hops`"),
         ("[[program]]\nname = 'a'\nrun = ' '".to_owned(), "plan.toml: a: run names no program"),
@@ -222,7 +222,7 @@ fn mistakes_in_a_plan_are_named_with_their_place() {
     }
 }
 
-/// A perf that runs the program and writes a count for each event: a thousand times its place.
+/// A fake perf that runs the program and writes a count for each event: a thousand times its index.
 const PERF: &str = r#"#!/bin/sh
 printf '%s\n' "$*" >> calls
 [ -n "$DENY" ] && { echo 'Error: Access to performance monitoring is limited.' >&2; exit 255; }
@@ -262,7 +262,7 @@ fn collect(folder: &Path, processor: &str, options: &[&str], variables: &[(&str,
 }
 
 #[test]
-fn knights_landing_is_counted_as_in_the_study_and_predicted_from() {
+fn knights_landing_is_counted_as_in_the_study_and_gives_predictions() {
     let folder = tempfile::tempdir().expect("temporary directory");
     perf(folder.path());
     let ran = collect(folder.path(), "knl", &["-r", "10"], &[]);
@@ -283,7 +283,7 @@ fn knights_landing_is_counted_as_in_the_study_and_predicted_from() {
     let counted = |key: &str| said["counts"][key].as_f64().expect(key);
     let keys = ["cycles", "misses", "outstanding", "accesses", "cache_misses"];
     assert_eq!(keys.map(counted), [1000.0, 2000.0, 3000.0, 4000.0, 5000.0]);
-    // 100 ns more for each of 5,000 misses of a millisecond; three reads are outstanding at a time.
+    // 100 ns more for each of 5,000 misses per millisecond; three reads are outstanding at a time.
     assert!((predicted(&said, "2")[0] - 1.5).abs() < 1e-9);
     assert!((predicted(&said, "4")[0] - (1.0 + 0.5 / 3.0)).abs() < 1e-9);
 }
@@ -309,7 +309,7 @@ fn every_known_processor_can_be_counted() {
 }
 
 #[test]
-fn what_perf_cannot_count_is_explained() {
+fn events_that_perf_cannot_count_are_explained() {
     let folder = tempfile::tempdir().expect("temporary directory");
     perf(folder.path());
     let ran = collect(folder.path(), "knl", &[], &[("LACKS", "uncore_edc_uclk")]);
@@ -318,7 +318,7 @@ fn what_perf_cannot_count_is_explained() {
     assert!(errors.contains("uncore_edc_uclk/event=0x02,umask=0x1c/ is not supported"), "{errors}");
     let said = json(folder.path(), &["predict", "run.fxr", "--format", "json", "--base-ns", "175"]);
     assert_eq!(said["missing"]["cache_misses"][0], "edc_misses");
-    // Without the cache's misses, accesses at the controllers count.
+    // Without misses of the cache, accesses at the controllers count.
     assert_eq!(predicted(&said, "4").len(), 4);
 
     let ran = collect(folder.path(), "knl", &[], &[("LACKS", "cycles,cache-misses,cpu,uncore_imc,uncore_edc_uclk")]);
@@ -330,7 +330,7 @@ fn what_perf_cannot_count_is_explained() {
     assert!(errors.contains("--own counts the program alone"), "{errors}");
     let ran = collect(folder.path(), "z80", &[], &[]);
     let errors = String::from_utf8_lossy(&ran.stderr);
-    assert!(errors.contains("no processor is called 'z80'; choose from a64fx, knl"), "{errors}");
+    assert!(errors.contains("unknown processor 'z80'; choose from a64fx, knl"), "{errors}");
     std::fs::remove_file(folder.path().join("calls")).expect("called");
     let ran = collect(folder.path(), "knl", &["--own", "-I", "100"], &[]);
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
@@ -343,7 +343,7 @@ fn the_document_has_the_table_of_the_methods() {
     let shown = output(root(), &["latency", "methods", "--markdown"]);
     let table = String::from_utf8(shown.stdout).expect("text");
     let document = std::fs::read_to_string(root().join("docs/latency-lab.md")).expect("there");
-    assert!(document.contains(&table), "write it anew with fxscope latency methods --markdown");
+    assert!(document.contains(&table), "out of date: run fxscope latency methods --markdown");
     let shown = output(root(), &["latency", "methods"]);
     let text = String::from_utf8(shown.stdout).expect("text");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");

@@ -1,4 +1,4 @@
-//! Every key of a machine's description has an effect on some small program, or says beside its definition why it has none.
+//! Every key of a machine's description affects some small program, or its definition says why not.
 
 use crate::common;
 
@@ -38,13 +38,13 @@ struct Case {
     /// A prebuilt kernel, or a part of `programs/keys.c`.
     program: &'static str,
     arguments: &'static [&'static str],
-    /// What the large-page library is asked for.
+    /// Settings of the large-page library.
     page_type: &'static str,
-    /// Memory is from this node only.
+    /// Memory comes from this node only.
     node: Option<u32>,
     /// It runs on this CPU only.
     cpu: Option<u32>,
-    /// A variable that is in sector 1 of the caches.
+    /// A variable in sector 1 of the caches.
     sector_1: Option<&'static str>,
 }
 
@@ -52,7 +52,7 @@ const fn case(machine: &'static str, part: &'static str) -> Case {
     Case { machine, settings: &[], program: part, arguments: &[], page_type: "", node: None, cpu: None, sector_1: None }
 }
 
-/// An A64FX whose caches and tables are soon full.
+/// An A64FX with small caches and tables.
 const SMALL: &[(&str, &str)] =
     &[("l1d.bytes", "16KiB"), ("l1i.bytes", "16KiB"), ("l2.bytes", "256KiB"), ("tlb.l2_entries", "64")];
 /// The same with sectors.
@@ -70,7 +70,7 @@ const UNTAGGED: &[(&str, &str)] = &[
     ("sector_cache.l1_ways", "1,3,0,0"),
     ("sector_cache.l2_ways", "3,9"),
 ];
-/// An A64FX with pages of one size, which are groups of descriptors in its translation tables.
+/// An A64FX with pages of one size that are groups of descriptors in its translation tables.
 const GROUPS: &[(&str, &str)] = &[
     ("pages.sizes", "64KiB"),
     ("pages.large", "64KiB"),
@@ -84,12 +84,15 @@ const GROUPS: &[(&str, &str)] = &[
     ("tlb.contiguous", "16,32"),
     ("tlb.l2_entries", "64"),
 ];
-/// Keys that must be equal, and change together: lines have one size in all caches.
+/// An A64FX with another predictor, whose table is small.
+const GSHARE: &[(&str, &str)] = &[("frontend.predictor", "gshare"), ("frontend.pattern_entries", "16")];
+/// Keys that must be equal and change together: lines have one size in all caches.
 const EQUAL: [&str; 3] = ["l1i.line_bytes", "l1d.line_bytes", "l2.line_bytes"];
 
 const CASES: &[Case] = &[
     case("a64fx", "identity"),
     case("a64fx", "branches"),
+    Case { settings: GSHARE, ..case("a64fx", "branches") },
     case("a64fx", "operations"),
     case("a64fx", "numbers"),
     case("a64fx", "accesses"),
@@ -109,7 +112,7 @@ const CASES: &[Case] = &[
     Case { arguments: &["kind=hardware", "threads=2", "rounds=5"], ..case("a64fx", "barrier.elf") },
 ];
 
-/// What a run shows: output, counts and times.
+/// The observable results of a run: output, counts and times.
 #[derive(PartialEq)]
 struct Shown {
     finish: Finish,
@@ -125,7 +128,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// The machine of a case with one more setting; none when it cannot have it.
+    /// Returns the machine of a case with one more setting; `None` if the setting does not fit it.
     fn machine(case: &Case, more: Option<(&str, &str)>) -> Option<(Spec, Vec<(String, String)>)> {
         let equal = more.filter(|(key, _)| EQUAL.contains(key)).map(|(_, value)| EQUAL.map(|key| (key, value)));
         let settings = case.settings.iter().copied().chain(more).chain(equal.into_iter().flatten());
@@ -133,7 +136,7 @@ impl Bench {
         Some((load(case.machine, &settings).ok()?, settings))
     }
 
-    /// Runs a case; none when the program cannot start on such a machine.
+    /// Runs a case; `None` if the program cannot start on such a machine.
     fn run(&self, case: &Case, spec: Spec, settings: Vec<(String, String)>) -> Option<Shown> {
         let own = Path::new(case.program).extension().is_none();
         let program = if own { self.keys.clone() } else { kernel(case.program).into() };
@@ -163,7 +166,7 @@ impl Bench {
     }
 }
 
-/// Other values of a key, those nearest to what it is first.
+/// Returns other values of a key, the nearest first.
 fn others(key: &Key, value: &Value) -> Vec<String> {
     let numbers = |n: u64| -> Vec<u64> {
         let near = [n + 1, n.saturating_sub(1), 2 * n, n / 2, n + 10, n + 100, 16 * n, n / 16, n + 5_000];
@@ -179,7 +182,10 @@ fn others(key: &Key, value: &Value) -> Vec<String> {
         Value::Integer(n) => numbers(*n).iter().map(u64::to_string).collect(),
         Value::Real(x) => [2.0 * x, x / 2.0, x * 0.9, x + 100.0].iter().map(f64::to_string).collect(),
         Value::Switch(on) => vec![(!on).to_string()],
-        Value::Text(_) => vec!["another".to_owned()],
+        Value::Text(now) => match key.kind {
+            Kind::Choice(names) => names.iter().filter(|name| *name != now).map(|&name| name.to_owned()).collect(),
+            _ => vec!["another".to_owned()],
+        },
         Value::List(row) => {
             let each = |f: &dyn Fn(u64) -> u64| row.iter().map(|&n| f(n)).collect::<Vec<_>>();
             let mut rows = vec![each(&|n| n + 3), each(&|n| 2 * n), each(&|n| n / 2), each(&|n| n + 20)];
@@ -195,12 +201,12 @@ fn others(key: &Key, value: &Value) -> Vec<String> {
     }
 }
 
-/// The case on which some other value of the key shows something else, by its place.
+/// Returns the index of the case in which some other value of the key has an effect.
 fn effect(bench: &Bench, table: &Table, key: usize, cases: &[(Case, Shown)], order: &VecDeque<usize>) -> Option<usize> {
     let k = &table.keys[key];
     let name = format!("{}.{}", table.name, k.name);
     let t = SCHEMA.iter().position(|other| other.name == table.name)?;
-    // Of a key without effect all cases are run: few values do.
+    // If a key has no effect, all cases run for few values only.
     let most = if table.inert(k).is_some() { 3 } else { usize::MAX };
     order.iter().copied().find(|&place| {
         let (case, before) = &cases[place];
@@ -211,13 +217,13 @@ fn effect(bench: &Bench, table: &Table, key: usize, cases: &[(Case, Shown)], ord
             if spec.tables == plain.tables {
                 return false;
             }
-            // That a program cannot start is an effect, too.
+            // A program that cannot start is an effect, too.
             bench.run(case, spec, settings).is_none_or(|after| after != *before)
         })
     })
 }
 
-/// Cycles of a chase through L1, and how many loads it has.
+/// Returns the cycles of a chase through L1, and its number of loads.
 fn chase(setting: (&str, &str)) -> (u64, u64) {
     const HOPS: u64 = 4_000;
     let bench = Bench { keys: PathBuf::new() };
@@ -230,7 +236,7 @@ fn chase(setting: (&str, &str)) -> (u64, u64) {
 }
 
 #[test]
-fn a_chase_through_l1_takes_the_cycles_that_the_key_of_the_load_to_use_latency_has() {
+fn a_chase_through_l1_takes_the_load_to_use_latency_of_its_key() {
     for cycles in [5, 10, 20] {
         let (all, hops) = chase(("load_store.load_integer", &cycles.to_string()));
         let each = all as f64 / hops as f64;
@@ -239,7 +245,7 @@ fn a_chase_through_l1_takes_the_cycles_that_the_key_of_the_load_to_use_latency_h
 }
 
 #[test]
-fn every_key_of_a_machine_has_an_effect_or_a_reason_for_having_none() {
+fn every_key_of_a_machine_has_an_effect_or_a_reason_not_to() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let bench = Bench { keys: compile(folder.path(), "keys", FLAGS, include_str!("../programs/keys.c")).into() };
     let plain = |case: &Case| {
@@ -252,7 +258,7 @@ fn every_key_of_a_machine_has_an_effect_or_a_reason_for_having_none() {
     let next = AtomicUsize::new(0);
     let wrong = Mutex::new(Vec::new());
     let work = || {
-        // What showed the key before is most likely to show this one.
+        // The case that showed the previous key is most likely to show this one.
         let mut order: VecDeque<usize> = (0..cases.len()).collect();
         while let Some(table) = SCHEMA.get(next.fetch_add(1, Ordering::Relaxed)) {
             for (k, key) in table.keys.iter().enumerate() {

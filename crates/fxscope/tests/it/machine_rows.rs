@@ -1,4 +1,4 @@
-//! Machines of one's own whose `instructions.csv` differs from the built-in one.
+//! Custom machines whose `instructions.csv` differs from the built-in one.
 
 use crate::common;
 
@@ -16,10 +16,10 @@ const MOV_X1_1000: u32 = mov(1, 1000);
 const SUB_X1_1: u32 = 0xd100_0421;
 /// `cbnz x1, .-36`: back over itself, the subtraction and eight loads.
 const LOOP: u32 = 0xb5ff_fee1;
-/// Loads, each of which needs the one before.
+/// A chain of dependent loads.
 const LOADS: u64 = 8 * 1000;
 
-/// A machine with rows of its own.
+/// A machine with other rows.
 const ROWS_FROM_HERE: &str = r#"extends = "a64fx"
 
 [instructions]

@@ -1,4 +1,4 @@
-//! Where results go, whatever the program does to the folder in the meantime.
+//! Results go to their destination, whatever the program does to the folder in the meantime.
 
 use crate::common;
 
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use common::{FOREVER, compile, elf, fxscope, output, place};
 
-/// Moves the folder of the results away, and puts a link to the folder that it is given in its place.
+/// Moves the folder of the results away, and replaces it by a link to the given folder.
 const DIVERTS: &str = r#"
     #include <stdio.h>
     #include <unistd.h>
@@ -18,7 +18,7 @@ const DIVERTS: &str = r#"
 
 const RESULTS: [&str; 6] = ["--json", "out/run.json", "-o", "out/run.fxr", "--konata", "out/run.kanata"];
 
-/// A folder to start in, and one that a program may not write to.
+/// A working folder, and one that a program may not write to.
 fn folders() -> (tempfile::TempDir, tempfile::TempDir) {
     (tempfile::tempdir().expect("folder"), tempfile::tempdir_in("/var/tmp").expect("folder"))
 }
@@ -31,7 +31,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_program_that_puts_a_link_in_place_of_the_output_folder_diverts_nothing() {
+fn a_program_that_replaces_the_output_folder_by_a_link_diverts_nothing() {
     let (here, elsewhere) = folders();
     fs::create_dir(here.path().join("out")).expect("folder");
     for name in ["run.json", "run.fxr", "run.kanata"] {
@@ -50,7 +50,7 @@ fn a_program_that_puts_a_link_in_place_of_the_output_folder_diverts_nothing() {
     assert_eq!(runs.len(), 1);
 }
 
-/// Puts links to the file that it is given in place of the results.
+/// Replaces the results by links to the given file.
 const LINKS: &str = r#"
     #include <unistd.h>
     int main(int argc, char **argv) {
@@ -58,7 +58,7 @@ const LINKS: &str = r#"
     }"#;
 
 #[test]
-fn a_link_in_place_of_a_result_is_not_followed() {
+fn a_link_that_replaces_a_result_is_not_followed() {
     let (here, elsewhere) = folders();
     let victim = place(elsewhere.path(), "victim", b"intact");
     let program = compile(here.path(), "links", &["-static"], LINKS);
@@ -67,12 +67,12 @@ fn a_link_in_place_of_a_result_is_not_followed() {
     let error = String::from_utf8(output(here.path(), &args).stderr).expect("text");
     assert_eq!(fs::read_to_string(victim).expect("there"), "intact");
     assert!(fs::symlink_metadata(here.path().join("run.json")).expect("there").is_file());
-    // A record holds earlier runs: it is not replaced by one that is not a record.
+    // A record holds earlier runs, so it is not replaced by a file that is not a record.
     assert!(error.contains("run.fxr"), "{error}");
 }
 
 #[test]
-fn a_killed_run_leaves_no_draft() {
+fn a_killed_run_leaves_no_temporary_file() {
     let here = tempfile::tempdir().expect("folder");
     fs::create_dir(here.path().join("out")).expect("folder");
     let program = place(here.path(), "forever.elf", &elf(&[FOREVER]));
@@ -88,13 +88,13 @@ fn a_killed_run_leaves_no_draft() {
     assert_eq!(names(&here.path().join("out")), [""; 0]);
 }
 
-/// Whether the program is running: its thread is there.
+/// Whether the program is running: its thread exists.
 fn runs(pid: u32) -> bool {
     fs::read_dir(format!("/proc/{pid}/task")).is_ok_and(|threads| threads.count() > 1)
 }
 
 #[test]
-fn the_barrier_of_the_hosts_kernel_is_told_when_asked_for() {
+fn the_protection_by_the_hosts_kernel_is_reported_on_request() {
     let here = tempfile::tempdir().expect("folder");
     let program = place(here.path(), "end.elf", &elf(&common::exit(0)));
     let program = program.to_str().expect("UTF-8");
@@ -102,7 +102,7 @@ fn the_barrier_of_the_hosts_kernel_is_told_when_asked_for() {
         let output = output(here.path(), &[&["run"], switches, &["--", program]].concat());
         assert_eq!(output.status.code(), Some(0));
         let error = String::from_utf8(output.stderr).expect("text");
-        error.lines().find(|line| line.contains("barrier of the host's kernel")).map(str::to_owned)
+        error.lines().find(|line| line.contains("protection by the host's kernel")).map(str::to_owned)
     };
     assert_eq!(told(&[]), None);
     let line = told(&["--verbose"]).expect("told");

@@ -1,4 +1,4 @@
-//! Machines in folders and files of one's own have all that those have that come with fxscope: events, groups, latencies.
+//! Custom machines in folders and files have everything that built-in ones have: events, groups, latencies.
 
 use crate::common;
 
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use common::{failure, kernel, output};
 use serde_json::Value;
 
-/// A machine of one's own that has slower memory than A64FX.
+/// A custom machine with slower memory than A64FX.
 const SLOW: &str = "extends = \"a64fx\"\n[memory]\nlatency_nearest = 400\nlatency_farthest = 425\n";
 /// The same by settings.
 const SETTINGS: [&str; 4] = ["--set", "memory.latency_nearest=400", "--set", "memory.latency_farthest=425"];
@@ -17,7 +17,7 @@ fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("temporary folder")
 }
 
-/// Standard output of a command that succeeds.
+/// Returns the standard output of a command, which must succeed.
 fn said(folder: &Path, args: &[&str]) -> String {
     let output = output(folder, args);
     assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -32,7 +32,7 @@ fn record(folder: &Path, machine: &[&str], file: &str) {
     said(folder, &[&options, machine, &command].concat());
 }
 
-/// All figures of a record: events, metrics, notes; without what belongs to the host, and to the machine's name.
+/// Returns all figures of a record: events, metrics, notes; without those of the host and the machine's name.
 fn figures(folder: &Path, file: &str) -> Value {
     let mut runs: Value =
         serde_json::from_str(&said(folder, &["report", "--level", "detailed", "--format", "json", file]))
@@ -42,14 +42,14 @@ fn figures(folder: &Path, file: &str) -> Value {
     runs
 }
 
-/// The report as text from its second line on, without the speed of the simulator.
+/// Returns the report as text from its second line on, without the speed of the simulator.
 fn text(folder: &Path, file: &str) -> String {
     let report = said(folder, &["report", "--level", "detailed", file]);
     let lines = report.lines().skip(1).filter(|line| !line.contains("Simulator speed"));
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// What predictions of slower memory say of a record, without its title.
+/// Returns predictions of slower memory for a record, without their title.
 fn predicted(folder: &Path, file: &str) -> Value {
     let said = said(folder, &["latency", "predict", file, "--format", "json"]);
     let mut json: Value = serde_json::from_str(&said).expect("JSON");
@@ -58,7 +58,7 @@ fn predicted(folder: &Path, file: &str) -> Value {
     json
 }
 
-/// A copy of the folder of a machine that comes with fxscope, under another name.
+/// Copies the folder of a built-in machine, under another name.
 fn copy(folder: &Path, machine: &str, name: &str) -> PathBuf {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/machines").join(machine);
     let to = folder.join(name);
@@ -72,7 +72,7 @@ fn copy(folder: &Path, machine: &str, name: &str) -> PathBuf {
 
 #[test]
 fn a_copied_machine_folder_reports_and_predicts_the_same_under_any_name() {
-    // Names of other machines, too: the description counts, not what it is called.
+    // Includes names of other machines: the description counts, not the name.
     for (machine, name) in [("a64fx", "mine"), ("a64fx", "knl"), ("knl", "neoverse")] {
         let folder = folder();
         copy(folder.path(), machine, name);
@@ -95,7 +95,7 @@ fn a_machine_that_extends_another_has_its_events_groups_and_latency() {
     record(folder.path(), &SETTINGS, "set.fxr");
     assert_eq!(figures(folder.path(), "slow.fxr"), figures(folder.path(), "set.fxr"));
     let report = text(folder.path(), "slow.fxr");
-    // Columns that follow from events which are no signals of the model: energy, and sums by groups.
+    // Columns computed from events that are not signals of the model: energy, and sums by groups.
     for column in ["A10", "C10", "F04", "G09", "K01", "K02", "K03"] {
         assert!(report.contains(column), "{column}: {report}");
     }
@@ -109,7 +109,7 @@ fn a_record_is_read_without_the_machine_that_it_was_made_on() {
     fs::write(&file, SLOW).expect("written");
     record(folder.path(), &["-m", "slow.toml"], "slow.fxr");
     let before = (figures(folder.path(), "slow.fxr"), said(folder.path(), &["latency", "predict", "slow.fxr"]));
-    // The folder's path is in the record: annotate finds it from anywhere.
+    // The folder's path is in the record, so annotate finds it from anywhere.
     let elsewhere = folder.path().join("elsewhere");
     fs::create_dir(&elsewhere).expect("made");
     let annotated = said(&elsewhere, &["annotate", "../slow.fxr"]);
@@ -118,7 +118,7 @@ fn a_record_is_read_without_the_machine_that_it_was_made_on() {
     fs::write(&file, SLOW.replace("425", "500")).expect("written");
     let changed = said(folder.path(), &["annotate", "slow.fxr"]);
     let note = changed.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(note.contains("The description of slow (") && note.contains("is not the one that the run was made with"));
+    assert!(note.contains("The description of slow (") && note.contains("has changed since the run"));
 
     fs::remove_file(&file).expect("removed");
     assert_eq!(before, (figures(folder.path(), "slow.fxr"), said(folder.path(), &["latency", "predict", "slow.fxr"])));
@@ -150,7 +150,7 @@ fn mistakes_in_the_events_and_groups_of_a_folder_are_found_with_their_line() {
 }
 
 #[test]
-fn a_folder_with_events_of_its_own_counts_them_beside_the_inherited_ones() {
+fn a_folder_with_its_own_events_counts_them_beside_the_inherited_ones() {
     let folder = folder();
     let mine = folder.path().join("mine");
     fs::create_dir(&mine).expect("made");
@@ -166,7 +166,7 @@ fn a_folder_with_events_of_its_own_counts_them_beside_the_inherited_ones() {
 }
 
 #[test]
-fn measurements_of_a_machine_of_ones_own_have_its_events() {
+fn measurements_of_a_custom_machine_have_its_events() {
     let folder = folder();
     let mine = copy(folder.path(), "a64fx", "mine");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/import/perf/a64fx.csv");
@@ -175,4 +175,33 @@ fn measurements_of_a_machine_of_ones_own_have_its_events() {
     said(folder.path(), &["import", "perf", source, "-m", "mine", "-o", "b.fxr"]);
     fs::remove_dir_all(mine).expect("removed");
     assert_eq!(figures(folder.path(), "a.fxr"), figures(folder.path(), "b.fxr"));
+}
+
+#[test]
+fn a_setting_and_a_custom_machine_select_the_same_policy() {
+    let folder = folder();
+    let program = kernel("chase.elf");
+    // The chain has twice the lines of L1D.
+    let counts = |machine: &[&str], file: &str| {
+        let options = ["run", "--quiet", "-o", file];
+        let command = ["--", &program, "footprint=131072", "hops=2000", "state=cold"];
+        said(folder.path(), &[&options, machine, &command].concat());
+        figures(folder.path(), file)[0]["regions"].clone()
+    };
+    let plain = counts(&[], "plain.fxr");
+    for (table, key, policy) in
+        [("prefetch", "policy", "next_line"), ("l1d", "replacement", "random"), ("frontend", "predictor", "gshare")]
+    {
+        let mine = folder.path().join(policy);
+        fs::create_dir(&mine).expect("made");
+        let text = format!("extends = \"a64fx\"\n[{table}]\n{key} = \"{policy}\"\n");
+        fs::write(mine.join("machine.toml"), text).expect("written");
+        let set = counts(&["--set", &format!("{table}.{key}={policy}")], "set.fxr");
+        assert_eq!(set, counts(&["-m", &format!("./{policy}")], "mine.fxr"), "{policy}");
+        assert_ne!(set, plain, "{policy}");
+        let shown = said(folder.path(), &["machine", "show", &format!("./{policy}")]);
+        assert!(shown.contains(&format!("\n{key} = \"{policy}\"")), "{shown}");
+    }
+    let shown = said(folder.path(), &["machine", "show", "a64fx"]);
+    assert!(shown.contains("one of stream, next_line") && shown.contains("option of policy stream"), "{shown}");
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use common::{failure, json, kernel, output};
 use serde_json::Value;
 
-/// What a run of one pass of Triad over three arrays of 64 KiB gives, with these options before the program.
+/// Returns the results of one pass of Triad over three arrays of 64 KiB, with these options before the program.
 fn triad(folder: &Path, options: &[&str]) -> Value {
     let program = kernel("triad-l2.elf");
     let args = [&["run", "--quiet", "--json", "out.json"], options, &["--", &program, "n=8192", "passes=1"]].concat();
@@ -21,12 +21,12 @@ fn walks(run: &Value) -> u64 {
 }
 
 #[test]
-fn each_page_is_walked_for_once_whatever_its_size() {
+fn each_page_needs_one_walk_whatever_its_size() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let large = triad(folder.path(), &["--pages", "all=2MiB"]);
     let normal = triad(folder.path(), &["--pages", "all=64KiB"]);
-    // The program starts with a multiple of 2 MiB. Its constants, variables and three arrays of 64 KiB, which do not start
-    // with a page, take five pages of 64 KiB or one of 2 MiB; the stack takes one of either.
+    // The program starts at a multiple of 2 MiB. Its constants, variables and three arrays of 64 KiB, which do not
+    // start at a page, take five pages of 64 KiB or one of 2 MiB; the stack takes one of either.
     assert_eq!((walks(&normal), walks(&large)), (5 + 1, 1 + 1));
     assert_eq!(
         (&normal["settings"]["pages.bss"], &large["settings"]["pages.thread_stack"]),
@@ -63,7 +63,7 @@ fn nodes_that_do_not_exist_are_answered_with_those_that_do() {
 }
 
 #[test]
-fn variables_that_have_no_effect_are_told_in_the_notes() {
+fn variables_without_effect_are_reported_in_the_notes() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let run = triad(folder.path(), &["-e", "XOS_MMM_L_PAGING_POLICY=at-once", "--membind", "5"]);
     let notes = run["notes"].as_array().expect("a list");
@@ -77,7 +77,7 @@ fn the_pages_of_a_run_are_recorded_with_their_nodes_and_shown() {
     let run = triad(folder.path(), &["-o", "o.fxr", "--membind", "6"]);
     let pages = run["pages"].as_array().expect("a list");
     let bss = pages.iter().find(|row| row["segment"] == "bss").expect("a row");
-    // The kernel has one pool of 8 MiB: four large pages, or five when it does not start with one.
+    // The kernel has one pool of 8 MiB: four large pages, or five if it does not start at one.
     assert_eq!((bss["page_bytes"].as_u64(), bss["node"].as_u64()), (Some(2 << 20), Some(6)));
     assert!((4..=5).contains(&bss["pages"].as_u64().expect("counted")), "{bss}");
     let output = output(folder.path(), &["report", "--section", "pages", "o.fxr"]);
@@ -98,12 +98,12 @@ fn memory_of_another_node_is_farther_away() {
         run["regions"][1]["events"]["CPU_CYCLES"].as_u64().expect("counted")
     };
     let (near, far) = (cycles("4"), cycles("7"));
-    // The thread runs on node 4. The way over the ring is longer than a hit in L2 takes, on each of 200 hops.
+    // The thread runs on node 4. The ring takes longer than a hit in L2, on each of 200 hops.
     assert!(far > near + 200 * 46, "{near} {far}");
 }
 
 #[test]
-fn what_the_c_library_is_told_for_the_library_s_malloc_is_in_the_notes() {
+fn settings_of_the_large_page_librarys_malloc_are_in_the_notes() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let run = triad(folder.path(), &["-e", "XOS_MMM_L_ARENA_FREE=2", "-e", "MALLOC_ARENA_MAX=4"]);
     let notes = run["notes"].as_array().expect("a list");
@@ -114,7 +114,7 @@ fn what_the_c_library_is_told_for_the_library_s_malloc_is_in_the_notes() {
     );
 }
 
-/// Cycles of the regions of `maps.elf` with 8 blocks of 8 MiB, by name.
+/// Returns the cycles of the regions of `maps.elf` with 8 blocks of 8 MiB, by name.
 fn taking(folder: &Path, arena_free: &str) -> impl Fn(&str) -> u64 {
     let (variable, program) = (format!("XOS_MMM_L_ARENA_FREE={arena_free}"), kernel("maps.elf"));
     let args = ["run", "--quiet", "--json", "maps.json", "-e", &variable, "--", &program, "count=8"];
@@ -128,7 +128,7 @@ fn taking(folder: &Path, arena_free: &str) -> impl Fn(&str) -> u64 {
 }
 
 #[test]
-fn taking_memory_takes_the_time_of_clearing_it_unless_the_program_has_kept_it() {
+fn allocating_memory_takes_the_time_to_clear_it_unless_the_program_kept_it() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let costs = fxscope::machine::load("a64fx", &[]).expect("built in");
     let cycles = |rate: u64| (64 << 20) * costs.clock.core_hz / rate;

@@ -1,4 +1,4 @@
-//! `fxscope pages advise`: what it predicts against what runs count, and what it says.
+//! `fxscope pages advise`: predictions compared with counts of runs, and messages.
 
 use crate::common;
 
@@ -7,13 +7,13 @@ use std::path::Path;
 use common::{compile, elf, failure, json, kernel, output, place};
 use serde_json::Value;
 
-/// What it finds out with these arguments.
+/// Returns its results with these arguments.
 fn advise(folder: &Path, args: &[&str]) -> Value {
     let output = output(folder, &[&["pages", "advise", "--quiet", "--json", "advice.json"], args].concat());
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{error}");
     let text = String::from_utf8_lossy(&output.stdout);
-    // What comes before is the program's own.
+    // The output before is the program's.
     for line in text.lines().skip_while(|line| !line.starts_with("Pages of ")) {
         assert!(line.chars().count() <= 100, "{line}");
     }
@@ -30,10 +30,10 @@ fn advice(findings: &Value) -> String {
     findings["advice"].as_array().expect("a list").iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
 }
 
-/// All segments have pages of one size, so that no two of them share a page, and no load goes ahead of a store that it
-/// depends on: the pass sees the look-ups that the run makes, in their order.
+/// All segments have pages of one size, so that no two of them share a page, and no load overtakes a store that it
+/// depends on: the analysis sees the look-ups of the run in their order.
 #[test]
-fn the_pass_counts_for_the_pages_of_the_run_what_the_run_counts() {
+fn the_analysis_counts_the_same_as_the_run_for_the_pages_of_the_run() {
     let folder = tempfile::tempdir().expect("temporary folder");
     for (program, arguments) in [
         ("triad-mem.elf", &["n=87360", "passes=2"][..]),
@@ -63,11 +63,11 @@ fn large_pages_are_advised_where_streams_cross_many_small_ones() {
     // Three arrays of 3.2 MB have 49 pages of 64 KiB each, and 5 of 2 MiB all together.
     assert!(count(&findings["now"]["predicted"], "walks") >= 3 * 49, "{findings}");
     assert!(count(&best["simulated"], "walks") <= 5 + 3, "{best}");
-    // Segments that share a large page have a miss each in the prediction.
+    // Segments that share a large page have one miss each in the prediction.
     assert!(count(&best["predicted"], "walks").abs_diff(count(&best["simulated"], "walks")) <= 4, "{best}");
     let text = advice(&findings);
     assert!(text.contains("XOS_MMM_L_HPAGE_TYPE=hugetlbfs XOS_MMM_L_LPG_MODE=base+stack"), "{text}");
-    assert!(text.contains("The machine gives these pages without any variable or option."), "{text}");
+    assert!(text.contains("These pages are the machine's default, without any variable or option."), "{text}");
 }
 
 /// Two cores of two CMGs, whose arrays are all on the first one's node.
@@ -80,7 +80,8 @@ fn programs_on_several_nodes_are_simulated_with_their_pages_elsewhere() {
     assert_eq!(findings["nodes_of_cpus"], serde_json::json!([4, 5]));
     let choices = findings["choices"].as_array().expect("a list");
     let placed: Vec<(&Value, &Value)> = choices.iter().map(|c| (&c["placement"], &c["simulated"]["nodes"])).collect();
-    // What was mapped before the first instruction is where the first thread is; each thread touches its part first.
+    // Memory mapped before the first instruction is on the node of the first thread; each thread touches its part
+    // first.
     let expected = [(&"demand".into(), &"4-5".into()), (&"interleave".into(), &"4-7".into())];
     assert_eq!(placed, expected, "{findings}");
     assert_eq!(findings["now"]["simulated"]["nodes"], "4");
@@ -97,7 +98,7 @@ fn pages_on_all_nodes_are_advised_with_the_line_that_numactl_takes() {
     let slow = ["--set", "memory.peak_bytes_per_second=10000000000"];
     let threads = ["--", &program, "n=174720", "passes=1", "threads=2", "cpus=12,24"];
     let findings = advise(folder.path(), &[&slow[..], &threads[..]].concat());
-    // numactl(8) calls all nodes so, and leaves what is behind two dashes to the command.
+    // The syntax of numactl(8) for all nodes; it leaves everything after `--` to the command.
     let line = format!("numactl --interleave=all -- {}", threads[1..].join(" "));
     assert!(advice(&findings).lines().any(|said| said == line), "{findings}");
     let bound = advise(folder.path(), &[&slow[..], &["--cpus", "12,24"], &threads[..]].concat());
@@ -106,7 +107,7 @@ fn pages_on_all_nodes_are_advised_with_the_line_that_numactl_takes() {
 }
 
 #[test]
-fn sizes_that_the_library_does_not_give_are_told_with_the_option_that_gives_them() {
+fn sizes_that_the_library_cannot_set_are_shown_with_the_option_that_can() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = kernel("triad-mem.elf");
     let args = ["--pages", "all=64KiB", "--sizes", "32MiB", "--", &program, "n=400000", "passes=1"];
@@ -116,15 +117,15 @@ fn sizes_that_the_library_does_not_give_are_told_with_the_option_that_gives_them
 }
 
 #[test]
-fn a_program_without_misses_is_best_left_as_it_is() {
+fn a_program_without_misses_is_best_left_unchanged() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let findings = advise(folder.path(), &["--", &kernel("triad-l1.elf"), "n=2048", "passes=5"]);
     assert_eq!((&findings["best"], &findings["choices"]), (&Value::Null, &Value::Array(Vec::new())));
-    assert!(advice(&findings).starts_with("Leave it"), "{findings}");
+    assert!(advice(&findings).starts_with("Change nothing"), "{findings}");
 }
 
 #[test]
-fn the_least_gain_decides_what_is_left() {
+fn the_least_gain_decides_whether_a_change_is_advised() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = kernel("triad-mem.elf");
     let args = ["--pages", "bss=64KiB", "--least", "20", "--", &program, "n=400000", "passes=1"];
@@ -155,8 +156,7 @@ fn large_mappings_are_named_by_the_program_s_own_calls() {
     }
 }
 
-/// A walk through one array, each step to where the last one says, and one pass over another: only the first has misses to
-/// speak of.
+/// A pointer chase through one array, and one pass over another: only the first has many misses.
 const UNEVEN: &str = "#include <stdlib.h>\n\
     __attribute__((noinline)) static long *walked(size_t n) { return malloc(n * sizeof(long)); }\n\
     __attribute__((noinline)) static long *swept(size_t n) { return malloc(n * sizeof(long)); }\n\
@@ -169,7 +169,7 @@ const UNEVEN: &str = "#include <stdlib.h>\n\
     }\n";
 
 #[test]
-fn a_call_whose_mappings_have_the_misses_gets_pages_of_its_own_and_a_run_that_has_them() {
+fn a_call_whose_mappings_miss_gets_its_own_page_size_and_a_run_with_it() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = compile(folder.path(), "uneven", &["-g", "-O1", "-static"], UNEVEN);
     let args = ["--pages", "all=64KiB", "--sizes", "32MiB", "--least", "0", "--", &program];
@@ -177,7 +177,7 @@ fn a_call_whose_mappings_have_the_misses_gets_pages_of_its_own_and_a_run_that_ha
     let first = &findings["choices"][0];
     let pages = |name: &str| first["pages"][name].as_str();
     assert_eq!([pages("walked (uneven.c:2)"), pages("swept (uneven.c:3)")], [Some("32MiB"), Some("64KiB")], "{first}");
-    // 512 pages of 64 KiB go round in 16 entries 3,000 times; two pages stay.
+    // 512 pages of 64 KiB cycle through 16 entries 3,000 times; two pages stay.
     assert!(count(&findings["now"]["simulated"], "l1_dtlb_misses") > 3000 * 512);
     for key in ["l1_dtlb_misses", "walks"] {
         let (predicted, simulated) = (count(&first["predicted"], key), count(&first["simulated"], key));
@@ -194,7 +194,7 @@ fn a_call_whose_mappings_have_the_misses_gets_pages_of_its_own_and_a_run_that_ha
 }
 
 #[test]
-fn what_sets_pages_of_a_single_call_is_told_with_its_line() {
+fn how_to_set_pages_of_a_single_call_is_shown_with_its_line() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = compile(folder.path(), "uneven", &["-g", "-O1", "-static"], UNEVEN);
     // No clearing of pages, which would cost more than the misses.
@@ -215,7 +215,7 @@ fn what_sets_pages_of_a_single_call_is_told_with_its_line() {
 }
 
 #[test]
-fn of_many_calls_those_that_map_most_have_parts_of_their_own() {
+fn of_many_calls_those_that_map_most_are_separate_parts() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let small: String = (0..9).map(|i| format!("a[{i}] = malloc(2 << 20);\n")).collect();
     let source = format!(
@@ -236,7 +236,7 @@ fn of_many_calls_those_that_map_most_have_parts_of_their_own() {
 }
 
 #[test]
-fn transparent_huge_pages_are_asked_about_where_a_mapping_holds_one() {
+fn transparent_huge_pages_are_tried_where_a_mapping_holds_one() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let source = "#include <stdlib.h>\n\
                   int main(void) {\n\
@@ -251,14 +251,14 @@ fn transparent_huge_pages_are_asked_about_where_a_mapping_holds_one() {
     let first = &findings["choices"][0];
     assert_eq!(first["pages"]["main (huge.c:4)"], "thp", "{findings}");
     assert_eq!(first["variables"], serde_json::json!(["XOS_MMM_L_HPAGE_TYPE=thp"]));
-    // Of 275 pages that are touched, 127 at least lie in one huge page.
+    // Of 275 pages that are touched, at least 127 are in one huge page.
     let [now, then] = [&findings["now"], first].map(|choice| count(&choice["simulated"], "walks"));
     assert!(now >= 275 && now - then >= 127, "{now} {then}");
     for key in ["l1_dtlb_misses", "walks"] {
         assert!(count(&first["predicted"], key).abs_diff(count(&first["simulated"], key)) <= 4, "{key}: {first}");
     }
     let small = advise(folder.path(), &["--", &kernel("triad-l1.elf"), "n=2048", "passes=5"]);
-    assert!(small["notes"].to_string().contains("nothing that the program maps holds one"), "{small}");
+    assert!(small["notes"].to_string().contains("no mapping of the program holds one"), "{small}");
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn a_record_is_advised_on_by_running_its_program_with_its_settings() {
 }
 
 #[test]
-fn a_record_whose_program_is_gone_says_so() {
+fn a_record_whose_program_is_missing_is_reported() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let copy = folder.path().join("gone.elf");
     std::fs::copy(kernel("triad-l1.elf"), &copy).expect("copied");
@@ -305,11 +305,11 @@ fn a_record_whose_program_is_gone_says_so() {
     assert_eq!(status, 125);
     assert!(message.contains("gone.elf, is not there") && message.contains("-- PROGRAM [ARGS]"), "{message}");
     let (status, message) = failure(folder.path(), &["pages", "advise", "--run", "3", "r.fxr"]);
-    assert!(status == 125 && message.contains("there is no run 3, it holds 1"), "{message}");
+    assert!(status == 125 && message.contains("there is no run 3, the file holds 1"), "{message}");
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_what_can() {
+fn impossible_options_are_refused_with_the_possible_ones() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = kernel("triad-l1.elf");
     let refused = |options: &[&str]| {
@@ -322,7 +322,7 @@ fn what_cannot_be_is_refused_with_what_can() {
     let (status, message) = refused(&["--sizes", "16GiB"]);
     assert!(status == 125 && message.contains("memory node of a64fx, which has 8GiB"), "{message}");
     let (status, message) = refused(&["--memory", "64GiB"]);
-    assert!(status == 125 && message.contains("ask for less"), "{message}");
+    assert!(status == 125 && message.contains("reduce --memory"), "{message}");
     let (status, message) = refused(&["--pages", "stack=64KiB"]);
     assert!(status == 125 && message.contains("--pages stack=SIZE,thread_stack=SIZE"), "{message}");
     let (status, message) = refused(&["--least", "200"]);

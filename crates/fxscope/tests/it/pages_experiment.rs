@@ -1,4 +1,4 @@
-//! `fxscope pages experiment`: what it lists, finds and refuses.
+//! `fxscope pages experiment`: output and errors.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -25,14 +25,14 @@ fn found(arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// The row of a table that has this label.
+/// Returns the row of a table with this label.
 fn row<'a>(found: &'a Value, table: usize, heading: &str, label: &str) -> &'a Value {
     let rows = found["tables"][table]["rows"].as_array().expect("rows");
     rows.iter().find(|row| row[heading] == label).expect("a row of this label")
 }
 
 #[test]
-fn without_a_name_all_are_listed_and_an_unknown_one_is_answered_with_them() {
+fn without_a_name_all_are_listed_as_for_an_unknown_one() {
     let list = String::from_utf8(experiment(&[]).stdout).expect("text");
     let names: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert!(
@@ -41,7 +41,7 @@ fn without_a_name_all_are_listed_and_an_unknown_one_is_answered_with_them() {
     );
     assert!(list.lines().all(|line| line.len() <= 100));
     let message = message(&["strides"]);
-    assert!(message.contains("no experiment 'strides'; choose from stride, draws"), "{message}");
+    assert!(message.contains("unknown experiment 'strides'; choose from stride, draws"), "{message}");
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn eleven_segments_take_eleven_pages_of_the_largest_size() {
 }
 
 #[test]
-fn where_arrays_lie_matters_with_small_pages_and_not_with_fewer_pages_than_sets() {
+fn addresses_of_arrays_matter_with_small_pages_but_not_with_fewer_pages_than_sets() {
     let arguments = ["draws", "--draws", "12", "--sizes", "4MiB,256MiB"];
     let first = found(&arguments);
     let spread = |size: &str| row(&first, 0, "pages", size)["spread"].as_f64().expect("a number");
@@ -64,8 +64,8 @@ fn where_arrays_lie_matters_with_small_pages_and_not_with_fewer_pages_than_sets(
 }
 
 #[test]
-fn what_is_set_holds_whatever_the_experiment_would_serve() {
-    // Beside a TLB for pages of 4 MiB, 64 arrays in larger pages have 16 entries for themselves.
+fn settings_override_those_of_the_experiment() {
+    // With a separate TLB for pages of 4 MiB, 64 arrays in larger pages have 16 entries for themselves.
     let found = found(&["draws", "--draws", "2", "--sizes", "4MiB,256MiB", "--set", "tlb.l2_beside=4MiB"]);
     let slow = row(&found, 0, "pages", "256MiB");
     assert!(slow["most misses, %"].as_f64().expect("a number") > 1.0, "{slow}");
@@ -77,12 +77,12 @@ fn sizes_and_memory_that_the_machine_lacks_are_named_with_what_it_has() {
     let sizes = message(&["stride", "--sizes", "2MiB,256MiB"]);
     assert!(sizes.contains("--sizes: k-computer has no pages of size '2MiB'; choose from 8KiB, 4MiB"), "{sizes}");
     let one = message(&["steps", "--sizes", "4MiB"]);
-    assert!(one.contains("give two at least"), "{one}");
+    assert!(one.contains("give at least two"), "{one}");
     let node = message(&["cost", "--set", "topology.node_bytes=2GiB"]);
-    assert!(node.contains("11 segments takes 2816MiB of memory and k-computer has 2GiB; ask for less"), "{node}");
+    assert!(node.contains("11 segments takes 2816MiB of memory and k-computer has 2GiB; reduce it"), "{node}");
     for name in ["stride", "draws", "steps"] {
         let span = message(&[name, "--span", "17GiB"]);
-        assert!(span.contains("takes 17GiB of memory and k-computer has 16GiB; ask for less with --span"), "{span}");
+        assert!(span.contains("takes 17GiB of memory and k-computer has 16GiB; reduce it with --span"), "{span}");
     }
     let served = message(&["draws", "--set", "tlb.l2_beside=2MiB"]);
     assert!(served.contains("tlb.l2_beside is [2097152]; it must be of sizes that there are"), "{served}");
@@ -100,14 +100,14 @@ fn a_page_has_a_plot_for_the_tables() {
 }
 
 #[test]
-fn a_masked_store_to_memory_that_was_never_allocated_misses_each_time_with_pages_of_any_size() {
+fn a_masked_store_to_memory_that_was_never_allocated_misses_each_time_with_any_page_size() {
     let found = found(&["masked"]);
     let cycles = |way: &str, size: &str| row(&found, 0, "loop", way)[size].as_f64().expect("a number");
     let absent = cycles("mask, never allocated", "4MiB");
-    // All that page sizes change are a few first misses of the rest.
+    // Page sizes only change a few first misses of the rest.
     let alike = |size| (cycles("mask, never allocated", size) / absent - 1.0).abs() < 0.001;
     assert!(["32MiB", "256MiB"].into_iter().all(alike), "{found:#}");
-    // Allocated memory, or the condition before the loop, costs as much as the loop does.
+    // Allocated memory, or the condition before the loop, costs as much as the loop alone.
     let (mask, branch) = (cycles("mask, allocated", "4MiB"), cycles("condition before the loop", "4MiB"));
     assert!((mask / branch - 1.0).abs() < 0.02 && absent > 50.0 * mask, "{found:#}");
     // One of 73 accesses, which is NICAM's rate.
@@ -116,7 +116,7 @@ fn a_masked_store_to_memory_that_was_never_allocated_misses_each_time_with_pages
 }
 
 #[test]
-fn where_the_machine_looks_up_no_page_it_makes_no_difference_and_the_text_says_so() {
+fn on_a_machine_that_translates_no_inactive_elements_it_makes_no_difference_and_the_text_says_so() {
     let found = found(&["masked", "-m", "a64fx", "--sizes", "64KiB,2MiB"]);
     let cycles = |way: &str| row(&found, 0, "loop", way)["64KiB"].as_f64().expect("a number");
     assert!((cycles("mask, never allocated") / cycles("mask, allocated") - 1.0).abs() < 0.001, "{found:#}");
@@ -124,15 +124,15 @@ fn where_the_machine_looks_up_no_page_it_makes_no_difference_and_the_text_says_s
 }
 
 #[test]
-fn experiments_that_compare_two_sizes_ask_for_them() {
+fn experiments_that_compare_two_sizes_require_two() {
     for name in ["blocks", "largepage"] {
         let message = message(&[name, "--sizes", "2MiB"]);
-        assert!(message.contains("--sizes: give two at least"), "{message}");
+        assert!(message.contains("--sizes: give at least two"), "{message}");
     }
 }
 
 #[test]
-fn tables_on_a_terminal_say_what_they_are_and_their_units() {
+fn tables_on_a_terminal_have_titles_and_units() {
     let text = String::from_utf8(experiment(&["cost"]).stdout).expect("text");
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[1].ends_with("Page map with the largest pages, MiB"), "{text}");

@@ -1,4 +1,4 @@
-//! `fxscope pages host`: this host, and processes of it.
+//! `fxscope pages host`: this host, and its processes.
 
 use crate::common;
 
@@ -38,13 +38,13 @@ fn json_has_the_process_and_its_mappings_add_up() {
 }
 
 #[test]
-fn processes_that_cannot_be_looked_at_are_one_message() {
+fn processes_that_cannot_be_inspected_give_one_message() {
     let refused = |pid: u32, parts: &[&str]| {
         let (status, error) = failure(Path::new("/"), &["pages", "host", "--pid", &pid.to_string()]);
         assert_eq!((status, error.lines().count()), (125, 1), "{error}");
         assert!(parts.iter().all(|part| error.contains(part)), "{error}");
     };
-    // Numbers of processes are below 2^22.
+    // Process numbers are below 2^22.
     refused(1 << 30, &["no process 1073741824", "ps -e"]);
     let mut child = Command::new("true").stdin(Stdio::null()).spawn().expect("starts");
     let stat = format!("/proc/{}/stat", child.id());

@@ -1,10 +1,10 @@
-//! Programs of several processes, at the command line.
+//! Programs with several processes, at the command line.
 
 use crate::common;
 
 use common::{compile, json, output};
 
-/// A child does three million instructions and more, its parent waits for it.
+/// The child executes more than three million instructions; its parent waits for it.
 const PARENT: &str = r#"
     #include <sys/wait.h>
     #include <unistd.h>
@@ -19,7 +19,7 @@ const PARENT: &str = r#"
     }"#;
 
 #[test]
-fn of_a_program_with_children_all_processes_are_timed_or_only_the_first() {
+fn all_processes_of_a_program_are_timed_or_only_the_first() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = compile(folder.path(), "parent", &["-O1", "-static"], PARENT);
     let simulated = |follow: &str| {
@@ -33,6 +33,6 @@ fn of_a_program_with_children_all_processes_are_timed_or_only_the_first() {
     let (first, cycles) = simulated("first");
     assert!(all > 3_000_000, "{all}");
     assert!(first < all / 2, "{first} of {all}");
-    // The child's instructions still take their nominal nanosecond each, two cycles.
+    // The child's instructions still take one nominal nanosecond each, two cycles.
     assert!(cycles > 2 * 3_000_000, "{cycles}");
 }

@@ -1,4 +1,4 @@
-//! The progress line and the program share a terminal: each is there whole, and nothing of the line stays.
+//! The progress line and the program share a terminal: neither breaks the other, and nothing of the line remains.
 
 use crate::common;
 
@@ -6,10 +6,10 @@ use std::process::Command;
 
 use common::compile;
 
-/// What the progress line begins with.
+/// Start of the progress line.
 const LINE: &str = "fxscope: simulated";
 
-/// A program that takes its time before each of these pieces of output (text of a C string), so that the line is there.
+/// A program that pauses before each of these pieces of output (text of a C string), so that the line is shown.
 fn program(pieces: &[&str]) -> String {
     let steps: String = pieces.iter().map(|piece| format!("step(\"{piece}\");")).collect();
     format!(
@@ -23,20 +23,20 @@ fn program(pieces: &[&str]) -> String {
     )
 }
 
-/// What a terminal is sent by a run of a program whose standard streams all are that terminal.
+/// Returns the bytes sent to a terminal by a run of a program whose standard streams are all that terminal.
 fn on_a_terminal(options: &str, pieces: &[&str]) -> String {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = compile(folder.path(), "slow", &["-O1", "-static"], &program(pieces));
     let fxscope = env!("CARGO_BIN_EXE_fxscope");
     let command = format!("'{fxscope}' run --mode functional --clock host {options} -- '{program}'");
-    // util-linux: runs a command on a pseudo terminal, and copies what that is sent.
+    // script of util-linux: runs a command on a pseudo terminal, and copies its output.
     let output = Command::new("script").args(["-qec", &command, "/dev/null"]).env("TERM", "xterm").output();
     let output = output.unwrap_or_else(|e| panic!("cannot start script ({e}): apt-get install bsdutils"));
     assert!(output.status.success());
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// The lines that a terminal shows in the end.
+/// Returns the final lines of a terminal.
 fn screen(sent: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     let (mut row, mut column) = (0, 0);
@@ -69,7 +69,7 @@ fn screen(sent: &str) -> Vec<String> {
     lines
 }
 
-/// How often the progress line was drawn.
+/// Returns how often the progress line was drawn.
 fn drawn(sent: &str) -> usize {
     sent.matches(LINE).count()
 }
@@ -90,7 +90,7 @@ fn the_program_s_bytes_reach_the_terminal_unbroken() {
 }
 
 #[test]
-fn the_line_stays_away_while_a_line_of_the_program_is_unfinished() {
+fn the_line_is_not_drawn_while_a_line_of_the_program_is_unfinished() {
     let sent = on_a_terminal("", &["name? ", r"nobody\n"]);
     let (before, after) = sent.split_once("name? ").expect("the program's output");
     assert!(drawn(before) > 0, "{sent:?}");
@@ -98,7 +98,7 @@ fn the_line_stays_away_while_a_line_of_the_program_is_unfinished() {
 }
 
 #[test]
-fn the_summary_begins_a_line_of_its_own() {
+fn the_summary_starts_on_a_new_line() {
     let lines = screen(&on_a_terminal("", &["unfinished"]));
     assert_eq!(lines[0], "unfinished");
     assert!(lines.len() > 5, "{lines:#?}");

@@ -1,4 +1,4 @@
-//! What README.md shows is what a new user sees.
+//! README.md shows what a new user sees.
 
 use crate::common;
 
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use common::{fxscope, output};
 
-/// The text of README.md, and its folder.
+/// Returns the text of README.md, and its folder.
 fn readme() -> (String, &'static Path) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates are two folders down");
     (std::fs::read_to_string(root.join("README.md")).expect("README.md is there"), root)
@@ -27,7 +27,7 @@ fn the_session_of_the_readme_is_what_its_command_prints() {
 }
 
 #[test]
-fn every_command_that_the_readme_names_is_there() {
+fn every_command_that_the_readme_names_exists() {
     let (text, root) = readme();
     let code = text.replace("$ fxscope ", "`fxscope ");
     let named: Vec<Vec<&str>> = code
@@ -45,7 +45,7 @@ fn every_command_that_the_readme_names_is_there() {
     assert!(named.len() > 15, "commands are found: {named:?}");
 }
 
-/// The rows of `validation` with the errors that were last accepted, as Markdown.
+/// Returns the rows of `validation` with the errors that were last accepted, as Markdown.
 fn accepted(root: &Path) -> String {
     let suite = fxscope::validate::Suite::read(&root.join("validation")).expect("rows");
     fxscope::report::validation::markdown(&fxscope::validate::accepted(&suite))

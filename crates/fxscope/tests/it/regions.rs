@@ -1,4 +1,4 @@
-//! Programs mark parts of themselves, by `include/fxscope.h` or by calls that they have for other tools.
+//! Programs mark regions by `include/fxscope.h` or by calls of other tools.
 
 use crate::common;
 
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use common::{compile, output};
 
-/// A function that executes three instructions a round and some around them.
+/// A function that executes three instructions per iteration and a few around them.
 const WORK: &str = "
 __attribute__((noinline)) static void work(long n)
 {
@@ -14,7 +14,7 @@ __attribute__((noinline)) static void work(long n)
 }
 ";
 const INCLUDE: &str = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/../../include");
-/// Most instructions of a call of it besides its rounds, and of the marks beside it.
+/// Most instructions of a call of it in addition to its iterations, and of the marks beside it.
 const AROUND: u64 = 60;
 
 /// Runs a program; returns name, calls and instructions of each region it marks.
@@ -31,7 +31,7 @@ fn regions(folder: &Path, program: &str, options: &[&str]) -> Vec<(String, u64, 
     run["regions"].as_array().expect("a list").iter().map(region).filter(|r| r.0 != "all").collect()
 }
 
-/// Name, calls, and rounds of [`WORK`] of each region expected.
+/// Name, calls, and iterations of [`WORK`] of each expected region.
 fn check(found: &[(String, u64, u64)], expected: &[(&str, u64, u64)]) {
     let names = |found: &[(String, u64, u64)]| found.iter().map(|r| (r.0.clone(), r.1)).collect::<Vec<_>>();
     let expected_names: Vec<_> = expected.iter().map(|r| (r.0.to_owned(), r.1)).collect();
@@ -77,13 +77,13 @@ fn a_mark_of_the_header_is_one_instruction_and_survives_strip() {
     let source = format!("{source}\nvoid _start(void) {{ main(); }}");
     let program = compile(folder.path(), "marks", &["-O1", "-s", "-static", "-nostdlib", INCLUDE], &source);
     check(&regions(folder.path(), &program, &[]), &[("outer part", 3, 4500), ("inner", 3, 2100)]);
-    // The shortest region that there can be has the mark that begins it behind it, and the one that ends it.
+    // In the shortest possible region, the start mark is outside and the end mark inside.
     let program = bare(folder.path(), "empty", r#"FXSCOPE_BEGIN("empty"); FXSCOPE_END("empty");"#);
     assert_eq!(regions(folder.path(), &program, &[]), [("empty".to_owned(), 1, 1)]);
 }
 
 #[test]
-fn marks_that_lack_the_other_end_are_noted_by_name() {
+fn unpaired_marks_are_noted_by_name() {
     let folder = tempfile::tempdir().expect("temporary directory");
     let program = bare(folder.path(), "misspelled", r#"FXSCOPE_BEGIN("solver"); FXSCOPE_END("slover");"#);
     let found = regions(folder.path(), &program, &[]);
@@ -94,7 +94,7 @@ fn marks_that_lack_the_other_end_are_noted_by_name() {
 }
 
 #[test]
-fn calls_of_measuring_tools_mark_regions_and_missing_libraries_of_theirs_are_stood_in_for() {
+fn calls_of_measuring_tools_mark_regions_and_their_missing_libraries_are_replaced() {
     let folder = tempfile::tempdir().expect("temporary directory");
     let source = format!(
         "void fapp_start(const char *, int, int), fapp_stop(const char *, int, int);
@@ -123,7 +123,7 @@ fn calls_of_measuring_tools_mark_regions_and_missing_libraries_of_theirs_are_sto
             return 0;
         }}"
     );
-    // Linked with libraries of these names, which are not there when it runs.
+    // Linked with libraries of these names, which are missing at run time.
     let functions = include_str!("../../../../kernels/marks.c");
     let mut flags = vec!["-O1".to_owned(), "-Wl,--no-as-needed".to_owned()];
     for name in ["libpapi.so.7", "liblikwid.so.5.2", "libfjprofcore.so"] {
@@ -134,7 +134,7 @@ fn calls_of_measuring_tools_mark_regions_and_missing_libraries_of_theirs_are_sto
     let program = compile(folder.path(), "tools", &flags, &source);
     libraries.iter().for_each(|library| std::fs::remove_file(library).expect("removed"));
     let found = regions(folder.path(), &program, &["--sysroot", "/usr/aarch64-linux-gnu"]);
-    // The dynamic linker resolves each function when it is called first.
+    // The dynamic linker resolves each function at its first call.
     let expected = [("kernel, 3", 120_000u64), ("papi", 20_000), ("likwid", 30_000), ("old", 40_000)];
     let names: Vec<_> = found.iter().map(|r| (r.0.as_str(), r.1)).collect();
     assert_eq!(names, expected.map(|(name, _)| (name, 1)));
@@ -143,7 +143,7 @@ fn calls_of_measuring_tools_mark_regions_and_missing_libraries_of_theirs_are_sto
     }
 }
 
-/// Four threads work behind a barrier, in a region that contains their start ("inside") or begins behind it ("before").
+/// Four threads work after a barrier, in a region that contains their start ("inside") or begins after it ("before").
 const STARTS: &str = r#"
 #include <pthread.h>
 static pthread_barrier_t meeting;
@@ -162,7 +162,7 @@ int main(int argc, char **argv)
 }
 "#;
 
-/// Runs [`STARTS`]: what the notes say of the start of threads, the µs that the region takes, and the summary.
+/// Runs [`STARTS`]; returns the notes on the start of threads, the µs of the region, and the summary.
 fn started(folder: &Path, program: &str, options: &str, place: &str) -> (Option<String>, f64, String) {
     let options: Vec<&str> = options.split_whitespace().collect();
     let args = [&["run", "--json", "run.json"], &options[..], &["--", program, place]].concat();
@@ -178,7 +178,7 @@ fn started(folder: &Path, program: &str, options: &str, place: &str) -> (Option<
     (note, seconds * 1e6, said.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// The numbers in front of "µs" and "%".
+/// Returns the numbers before "µs" and "%".
 fn figures(note: &str) -> Vec<f64> {
     let words: Vec<&str> = note.split_whitespace().collect();
     let unit = |unit: &str| unit.starts_with("µs") || unit.starts_with('%');
@@ -201,7 +201,7 @@ fn a_region_that_contains_the_start_of_threads_says_so_and_how_long_it_takes() {
         assert!((whole - with_start).abs() < 0.2, "{note}: the region takes {with_start} µs");
         assert!((percent - 100.0 * until / whole).abs() < 0.2, "{note}");
         assert!(creating <= until && creating > 0.0, "{note}");
-        // What is left is the work, which the other program has alone, with the barrier and the wake-up of threads.
+        // The rest is the work, which the other program measures alone, with the barrier and the wake-up of threads.
         assert!(((whole - until) - alone).abs() < 5.0, "{note}: alone, the work takes {alone} µs");
     }
 }

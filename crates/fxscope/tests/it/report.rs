@@ -1,4 +1,4 @@
-//! `fxscope report` and `fxscope compare` on a record of a small run. What the forms contain is tested where they are made.
+//! `fxscope report` and `fxscope compare` on a record of a small run. The crates of the formats test their contents.
 
 use crate::common;
 
@@ -41,13 +41,13 @@ fn every_format_goes_to_standard_output_or_to_a_file() {
         let nothing = report(folder.path(), &["report", "a.fxr", "--format", format, "-o", "out"]);
         assert!(nothing.is_empty(), "{format}");
         let written = fs::read(folder.path().join("out")).expect("written");
-        // Workbooks hold the time at which they were made.
+        // Workbooks contain the time of their creation.
         assert!(format == "xlsx" || written == shown, "{format}");
     }
 }
 
 #[test]
-fn a_region_that_is_not_there_is_told_with_those_that_are_and_no_file_is_written() {
+fn a_missing_region_is_reported_with_the_existing_ones_and_no_file_is_written() {
     let folder = records();
     for command in ["report", "compare"] {
         let (status, error) = failure(
@@ -61,7 +61,7 @@ fn a_region_that_is_not_there_is_told_with_those_that_are_and_no_file_is_written
 }
 
 #[test]
-fn an_output_that_cannot_be_written_is_told() {
+fn an_output_that_cannot_be_written_is_reported() {
     let folder = records();
     let (status, error) = failure(folder.path(), &["report", "a.fxr", "-o", "no/such/folder/report.txt"]);
     assert_eq!(status, 125);
@@ -69,7 +69,7 @@ fn an_output_that_cannot_be_written_is_told() {
 }
 
 #[test]
-fn a_comparison_has_the_ratios_of_two_runs_and_names_what_differs() {
+fn a_comparison_has_the_ratios_of_two_runs_and_names_the_differences() {
     let folder = records();
     let compared =
         json(&report(folder.path(), &["compare", "a.fxr", "b.fxr", "--region", "triad", "--format", "json"]));
@@ -86,9 +86,9 @@ fn a_comparison_has_the_ratios_of_two_runs_and_names_what_differs() {
 }
 
 #[test]
-fn one_run_alone_is_nothing_to_compare() {
+fn one_run_alone_cannot_be_compared() {
     let folder = records();
     let (status, error) = failure(folder.path(), &["compare", "a.fxr"]);
     assert_eq!(status, 125);
-    assert!(error.contains("give two files or more"), "{error}");
+    assert!(error.contains("give at least two files"), "{error}");
 }

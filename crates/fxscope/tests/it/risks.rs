@@ -1,4 +1,4 @@
-//! `fxscope pages risks`: accesses under a false mask to pages that are not there.
+//! `fxscope pages risks`: accesses with a false mask to pages that do not exist.
 
 use crate::common;
 
@@ -11,21 +11,21 @@ use serde_json::{Value, json};
 
 const ROWS: u64 = 200;
 
-/// What `fxscope pages risks --json -` writes, with these arguments.
+/// Returns the output of `fxscope pages risks --json -` with these arguments.
 fn risks(folder: &Path, arguments: &[&str]) -> Value {
     let output = output(folder, &[&["pages", "risks", "--json", "found.json"], arguments].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     json(&fs::read(folder.join("found.json")).expect("written"))
 }
 
-/// … of `masked.elf` with these options before the program, and these of its own.
+/// Returns the risks that `pages risks` finds in `masked.elf` with these options before the program, and these arguments.
 fn masked(options: &[&str], own: &[&str]) -> Value {
     let folder = tempfile::tempdir().expect("temporary folder");
     let (program, rows) = (kernel("masked.elf"), format!("rows={ROWS}"));
     risks(folder.path(), &[options, &["--", &program, &rows, "inner=2"], own].concat())
 }
 
-/// The one instruction that was found.
+/// Returns the only instruction that was found.
 fn only(found: &Value) -> &Value {
     let list = found["risks"].as_array().expect("a list");
     assert_eq!(list.len(), 1, "{found:#}");
@@ -41,7 +41,7 @@ fn each_kind_of_access_to_memory_that_was_never_mapped_is_found_with_its_functio
         let risk = only(&found);
         assert_eq!(risk["function"], format!("masked_{access}_kernel"));
         assert_eq!((&risk["kind"], &risk["indexed"]), (&json!(kind), &json!(indexed)), "{risk}");
-        // The program makes one row before it measures, which is the first of those that it measures. Rows are a page apart.
+        // The program makes one row before it measures, which is the first measured one as well. Rows are a page apart.
         let expected = json!(ROWS + 1);
         assert_eq!((&risk["accesses"], &risk["none_active"], &risk["executions"]), (&expected, &expected, &expected));
         assert_eq!((&risk["unmapped"]["pages"], &risk["untouched"]["pages"]), (&json!(ROWS), &json!(0)), "{risk}");
@@ -50,7 +50,7 @@ fn each_kind_of_access_to_memory_that_was_never_mapped_is_found_with_its_functio
 }
 
 #[test]
-fn memory_that_was_not_touched_yet_is_a_risk_where_pages_are_taken_on_demand_only() {
+fn untouched_memory_is_a_risk_only_if_pages_are_allocated_on_demand() {
     let demand = ["-e", "XOS_MMM_L_PAGING_POLICY=demand:demand:demand"];
     let found = masked(&demand, &["state=untouched"]);
     let risk = only(&found);
@@ -60,7 +60,7 @@ fn memory_that_was_not_touched_yet_is_a_risk_where_pages_are_taken_on_demand_onl
 }
 
 #[test]
-fn memory_in_use_active_elements_and_the_condition_before_the_loop_are_none() {
+fn memory_in_use_active_elements_and_a_condition_before_the_loop_are_no_risk() {
     for own in [&["state=used"][..], &["state=untouched", "active=3"], &["form=branch"], &["state=used", "active=1"]] {
         assert_eq!(masked(&[], own)["risks"], json!([]), "{own:?}");
     }
@@ -71,7 +71,7 @@ fn memory_in_use_active_elements_and_the_condition_before_the_loop_are_none() {
     assert!(String::from_utf8_lossy(&text).contains("None found"), "{}", String::from_utf8_lossy(&text));
 }
 
-/// A loop whose store is under a condition; each line as an editor would count it.
+/// A loop whose store is conditional; lines are numbered as in an editor.
 const SOURCE: &str = "#include <arm_sve.h>
 __attribute__((noinline)) void conditional(double *z, long rows, long used)
 {
@@ -101,7 +101,7 @@ int main(int argc, char **argv)
 ";
 
 #[test]
-fn lines_are_named_edges_told_from_idle_accesses_and_first_fault_loads_left_out() {
+fn lines_are_named_edges_distinguished_from_idle_accesses_and_first_fault_loads_left_out() {
     let folder = tempfile::tempdir().expect("temporary folder");
     fs::write(folder.path().join("loop.c"), SOURCE).expect("written");
     let compiler = Command::new("aarch64-linux-gnu-gcc")
@@ -121,14 +121,14 @@ fn lines_are_named_edges_told_from_idle_accesses_and_first_fault_loads_left_out(
     assert_eq!(found["first_fault_accesses"], 1);
     let text = String::from_utf8(output(folder.path(), &["pages", "risks", "--", "./loop"]).stdout).expect("text");
     assert!(
-        text.contains("loop.c:6") && text.contains("with a loop for each") && text.contains("First-fault"),
+        text.contains("loop.c:6") && text.contains("with one loop per value") && text.contains("First-fault"),
         "{text}"
     );
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
 }
 
 #[test]
-fn a_program_that_is_missing_is_answered_with_what_to_do() {
+fn a_missing_program_is_reported_with_what_to_do() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let (status, message) = failure(folder.path(), &["pages", "risks", "--", "./missing"]);
     assert!(status == 127 && message.contains("missing"), "{status} {message}");
@@ -137,7 +137,7 @@ fn a_program_that_is_missing_is_answered_with_what_to_do() {
 }
 
 #[test]
-fn a_machine_that_looks_for_them_misses_each_time_with_pages_of_any_size() {
+fn a_machine_that_translates_inactive_elements_misses_each_time_with_any_page_size() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let (program, rows) = (kernel("masked.elf"), format!("rows={ROWS}"));
     let walks = |options: &[&str], own: &str| {

@@ -13,7 +13,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 #[test]
-fn input_output_and_exit_status_of_the_program_pass_through_untouched() {
+fn input_output_and_exit_status_of_the_program_pass_through_unchanged() {
     let folder = folder();
     place(folder.path(), "echo", &elf(&echo()));
     let mut command = fxscope(folder.path(), &["run", "--quiet", "--", "./echo"]);
@@ -71,7 +71,7 @@ fn json_has_the_keys_that_scripts_depend_on() {
 }
 
 #[test]
-fn json_on_standard_output_is_all_that_is_there_and_the_programs_output_goes_to_standard_error() {
+fn json_is_alone_on_standard_output_and_the_programs_output_goes_to_standard_error() {
     let folder = folder();
     let output = output(folder.path(), &["run", "--quiet", "--json", "-", "--", &kernel("triad-l1.elf"), "passes=2"]);
     assert_eq!(json(&output.stdout)["exit_code"], 0);
@@ -84,7 +84,7 @@ fn two_runs_give_identical_counts() {
     let run = |name: &str, variable: &str| {
         let program = kernel("triad-mem.elf");
         let args = ["run", "--quiet", "--json", name, "--", &program, "n=4096", "passes=2"];
-        // Variables of the host that the program does not get make no difference.
+        // Variables of the host that the program does not receive make no difference.
         let status = fxscope(folder.path(), &args).env("SOMETHING", variable).stdout(Stdio::null()).status();
         assert!(status.expect("starts").success());
         let mut json = json(&fs::read(folder.path().join(name)).expect("written"));
@@ -96,7 +96,7 @@ fn two_runs_give_identical_counts() {
 
 #[test]
 fn the_program_gets_few_variables_and_those_it_is_given() {
-    // Writes what the stack pointer's 5th word points to: with argc 1, the first variable's text.
+    // Writes the string at the fifth word on the stack: with argc 1, the first variable's text.
     const LDR_X1_SP_24: u32 = 0xf940_0fe1; // ldr x1, [sp, #24]
     let code = [&[mov(0, 1), LDR_X1_SP_24, mov(2, 6), mov(8, 64), SVC][..], &exit(0)].concat();
     let folder = folder();
@@ -150,7 +150,7 @@ fn the_instruction_limit_ends_a_run_that_is_still_reported() {
 }
 
 #[test]
-fn functional_mode_reports_no_count_that_it_does_not_make() {
+fn functional_mode_reports_only_what_it_counts() {
     let folder = folder();
     let program = kernel("triad-l1.elf");
     let args = ["run", "--quiet", "--mode", "functional", "--json", "o", "--", &program, "passes=2"];
@@ -164,7 +164,7 @@ fn functional_mode_reports_no_count_that_it_does_not_make() {
 #[test]
 fn ctrl_c_ends_the_run_and_what_was_simulated_is_reported() {
     let folder = folder();
-    // Says that it runs, then loops.
+    // Reports that it runs, then loops.
     let code = [mov(0, 1), 0x1000_0001, mov(2, 1), mov(8, 64), SVC, FOREVER]; // adr x1, .
     place(folder.path(), "forever", &elf(&code));
     let mut command = fxscope(folder.path(), &["run", "--json", "out.json", "-o", "out.fxr", "--", "./forever"]);
@@ -246,7 +246,7 @@ fn machines_can_be_listed_shown_and_checked() {
     assert!(text(&["machine", "list"]).starts_with("a64fx "));
     let shown = text(&["machine", "show"]);
     assert!(shown.contains("[l2_timing]") && shown.contains("evidence"), "{shown}");
-    // What is shown is a machine.
+    // The shown path is a machine.
     place(folder.path(), "mine.toml", shown.as_bytes());
     assert!(text(&["machine", "check", "mine.toml"]).starts_with("mine.toml: sound"));
 }

@@ -1,5 +1,5 @@
-//! Every option of `fxscope run`, with two threads and with two processes: the program's result stays right, and the option
-//! does what it says.
+//! Every option of `fxscope run`, with two threads and with two processes: the program's result stays right, and the
+//! option has its effect.
 
 use crate::common;
 
@@ -14,14 +14,14 @@ const INCLUDE: &str = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/../../include"
 /// The sum of 0 to 8191.
 const RESULT: &str = "sum 33550336";
 
-/// Who sums the halves.
+/// Whether threads or processes sum the halves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pair {
     Threads,
     Processes,
 }
 
-/// What a run gave.
+/// Results of a run.
 struct Ran {
     text: String,
     error: String,
@@ -31,7 +31,7 @@ struct Ran {
 }
 
 impl Ran {
-    /// The words behind the first one of a line of the program's.
+    /// Returns the words after the first one of a line of the program's.
     fn said(&self, first: &str) -> &str {
         let line = self.text.lines().find_map(|line| line.strip_prefix(first));
         line.unwrap_or_else(|| panic!("no '{first}' in {}", self.text)).trim()
@@ -45,7 +45,7 @@ impl Ran {
         self.json["simulated"]["instructions"].as_u64().expect("instructions")
     }
 
-    /// A count of the whole run.
+    /// Returns a count of the whole run.
     fn event(&self, name: &str) -> u64 {
         self.json["regions"][0]["events"][name].as_u64().unwrap_or_else(|| panic!("no {name}"))
     }
@@ -54,7 +54,7 @@ impl Ran {
         self.json["notes"].as_array().expect("a list").iter().any(|note| note.as_str().expect("text").contains(part))
     }
 
-    /// The CPUs of all rows of threads, each once.
+    /// Returns the CPUs of all rows of threads, each once.
     fn cpus(&self) -> Vec<u64> {
         let rows = self.json["regions"][0]["threads"].as_array().expect("rows");
         let mut cpus: Vec<u64> = rows.iter().map(|row| row["cpu"].as_u64().expect("a number")).collect();
@@ -63,7 +63,7 @@ impl Ran {
         cpus
     }
 
-    /// Members of what is said of pages: of those of a segment, or of all.
+    /// Returns members of the page entries: of a segment's, or of all.
     fn pages(&self, segment: Option<&str>, member: &str) -> Vec<u64> {
         let all = self.json["pages"].as_array().expect("a list").iter();
         let wanted = all.filter(|pages| segment.is_none_or(|segment| pages["segment"] == segment));
@@ -79,10 +79,10 @@ impl Ran {
     }
 }
 
-/// What an option must have done, beside the run without any.
+/// Expected effect of an option, compared with the run without any.
 type Check = fn(&Ran, &Ran);
 
-/// A representative use of an option: its name, the whole command line, and what to look for.
+/// A representative use of an option: its name, the whole command line, and the expected effect.
 struct Case {
     option: &'static str,
     arguments: &'static str,
@@ -93,7 +93,8 @@ const fn case(option: &'static str, arguments: &'static str, check: Check) -> Ca
     Case { option, arguments, check }
 }
 
-/// All options, most of them in the forms whose effects differ. Arguments are separated by blanks, `~` stands for one inside.
+/// All options, most of them in every form with a different effect. Arguments are separated by blanks, `~` stands for
+/// one inside.
 const CASES: &[Case] = &[
     case("--machine", "-m knl", |ran, _| assert_eq!(ran.json["machine"], "knl")),
     case("--machine", "--machine k-computer", |ran, _| assert_eq!(ran.json["machine"], "k-computer")),
@@ -197,7 +198,7 @@ const CASES: &[Case] = &[
     }),
 ];
 
-/// Options of which a run with none of these programs tells.
+/// Options that no run with these programs can show.
 const WITHOUT_A_RUN: [&str; 1] = ["--help"];
 
 fn is_near(a: f64, b: f64, share: f64) -> bool {
@@ -209,7 +210,7 @@ fn this_year() -> String {
     (1970 + now.as_secs() / 31_556_952).to_string()
 }
 
-/// How many instructions a trace has: their numbers are the third column of the lines that begin a micro-operation.
+/// Returns the number of instructions in a trace: the third column of the lines that begin a micro-operation.
 fn traced(ran: &Ran) -> usize {
     let trace = String::from_utf8(ran.file("trace.log")).expect("text");
     assert!(trace.starts_with("Kanata\t"), "{trace}");
@@ -223,7 +224,7 @@ fn counted_in_intervals(ran: &Ran) -> u64 {
     counts.iter().map(|count| count.as_u64().expect("a count")).sum()
 }
 
-/// Runs the program with options, in a folder of their own.
+/// Runs the program with options, in a new folder.
 fn run(folder: &Path, program: &str, arguments: &str, pair: Pair) -> Ran {
     fs::create_dir_all(folder.join("root/only/in")).expect("a folder");
     fs::write(folder.join("root/only/in/sysroot"), "found").expect("a file");
@@ -275,7 +276,7 @@ fn every_option_works_with_two_processes() {
 fn no_option_of_run_lacks_a_case() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let help = String::from_utf8(output(folder.path(), &["run", "--help"]).stdout).expect("text");
-    // What clap says of an option begins with a line of its own, with its long name last if it has one.
+    // clap's text on an option starts on a new line, with its long name last if it has one.
     let names = |line: &str| {
         let line = line.trim_start();
         let words = line.split([' ', ',']).filter(|word| word.starts_with('-')).map(str::to_owned);

@@ -7,13 +7,13 @@ use std::path::Path;
 use common::{failure, json, kernel, output};
 use serde_json::Value;
 
-/// Elements of b: 288 KiB, nine ways of an L2 of 512 KiB of which fourteen ways can be used.
+/// Elements of b: 288 KiB, nine ways of an L2 of 512 KiB with fourteen usable ways.
 const M: u64 = 36_864;
 const LINE: u64 = 256;
 const PASSES: u64 = 2;
 
-/// What the measured passes of `sector` give, each of which goes through b twice, with these options of fxscope and of the
-/// program.
+/// Results of the measured passes of `sector`, each of which goes through b twice, with these options of fxscope and of
+/// the program.
 fn sector(folder: &Path, options: &[&str], arguments: &[&str]) -> Value {
     let program = kernel("sector.elf");
     let (n, m, passes) = (format!("n={}", 2 * M), format!("m={M}"), format!("passes={PASSES}"));
@@ -24,14 +24,14 @@ fn sector(folder: &Path, options: &[&str], arguments: &[&str]) -> Value {
     json(&std::fs::read(folder.join("out.json")).expect("written"))
 }
 
-/// Lines that L2 had to get in the measured passes, for each line of b that these went through.
+/// Returns the lines that L2 fetched in the measured passes, per line of b accessed.
 fn misses(run: &Value) -> f64 {
     let regions = run["regions"].as_array().expect("regions");
     let region = regions.iter().find(|r| r["name"] == "sector").expect("the measured part");
     region["events"]["L2D_CACHE_REFILL"].as_u64().expect("counted") as f64 / (2 * PASSES * M * 8 / LINE) as f64
 }
 
-/// Of each line of b and the lines of a and c that are used with it.
+/// Per line of b, and the lines of a and c used with it.
 const ALL: f64 = 3.0;
 const STREAMS: f64 = 2.0;
 
@@ -40,7 +40,7 @@ fn about(found: f64, expected: f64) {
 }
 
 #[test]
-fn without_sectors_the_streams_drive_b_out_of_l2() {
+fn without_sectors_the_streams_evict_b_from_l2() {
     let folder = tempfile::tempdir().expect("temporary folder");
     about(misses(&sector(folder.path(), &[], &[])), ALL);
 }
@@ -54,7 +54,7 @@ fn a_program_that_tags_its_pointers_and_sets_the_ways_keeps_b_in_l2() {
 }
 
 #[test]
-fn an_unmodified_program_is_given_ways_and_data_of_sectors_by_name_or_address() {
+fn an_unmodified_program_gets_ways_and_data_of_sectors_by_name_or_address() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let run = sector(folder.path(), &["--sector", "L2=10,assign=b"], &[]);
     about(misses(&run), STREAMS);
@@ -98,10 +98,10 @@ fn wrong_sectors_are_refused_with_what_is_allowed() {
         message
     };
     let cases = [
-        ("L2=15", "0 to 14 ways of L2: it has 16, of which 2 are kept for the assistant core of CMG0"),
+        ("L2=15", "0 to 14 ways of L2: it has 16, of which 2 are reserved for the assistant core of CMG0"),
         ("L1=5", "0 to 4 ways of L1"),
         ("L2=1:2:3", "give those of sector 1, or of 2 sectors"),
-        ("L2=many", "'many' are no ways"),
+        ("L2=many", "'many' is not a number of ways"),
         ("L3=1", "write L1=WAYS, L2=WAYS or assign=DATA"),
         ("assign4=b", "sectors are 0 to 3"),
         ("assign=d", "no variable d; its largest are c, a, b"),
@@ -117,7 +117,7 @@ fn wrong_sectors_are_refused_with_what_is_allowed() {
     assert!(both.contains("--sector") && both.contains("sector_cache.enabled is false"), "{both}");
 }
 
-/// Runs a program with sectors that hold from the start, which must succeed.
+/// Runs a program, which must succeed, with sectors that apply from the start.
 #[track_caller]
 fn succeeds(folder: &Path, options: &[&str], program: &[&str]) {
     let (path, arguments) = (kernel(program[0]), &program[1..]);
@@ -126,7 +126,7 @@ fn succeeds(folder: &Path, options: &[&str], program: &[&str]) {
 }
 
 #[test]
-fn programs_with_threads_have_sectors_from_the_start_on_any_cores() {
+fn threaded_programs_have_sectors_from_the_start_on_any_cores() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let triad = |threads: u32| format!("threads={threads}");
     for (options, threads) in [
@@ -158,7 +158,7 @@ fn threads_of_each_cmg_keep_their_data_in_the_sectors_of_its_l2() {
         region["events"]["L2D_CACHE_REFILL"].as_u64().expect("counted")
     };
     let (without, with) = (misses(&[]), misses(&["--sector", "L2=10,assign=b"]));
-    // Two passes through two streams of 4 M elements each; without sectors lines of b come again.
+    // Two passes through two streams of 4 M elements each; without sectors, lines of b are fetched again.
     let streams = 2 * 2 * 4 * M * 8 / LINE;
     assert!(with < streams + streams / 20 && without > streams + streams / 5, "{with}, {without}, {streams} lines");
 }

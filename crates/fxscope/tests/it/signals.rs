@@ -1,4 +1,4 @@
-//! Signals to fxscope: what ends a run keeps its results, and what runs left behind that were killed goes with the next one.
+//! Signals to fxscope: a run that they end keeps its results, and leftovers of killed runs are removed by the next one.
 
 use crate::common;
 
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use common::{FOREVER, SVC, compile, elf, fxscope, json, mov, output, place};
 
-/// Says that it runs, then loops.
+/// Reports that it runs, then loops.
 const SAYS_AND_LOOPS: [u32; 6] = [mov(0, 1), 0x1000_0001, mov(2, 1), mov(8, 64), SVC, FOREVER]; // adr x1, .
 
 fn folder() -> tempfile::TempDir {
@@ -32,7 +32,7 @@ fn kill(signal: &str, process: u32) {
     assert!(sent.expect("sh starts").success());
 }
 
-/// What became of it; fails when it does not end.
+/// Returns its exit status; fails if it does not end.
 fn ended(mut child: Child) -> Output {
     let begin = Instant::now();
     while child.try_wait().expect("waited for").is_none() {
@@ -106,12 +106,12 @@ fn a_hangup_that_nohup_has_ignored_stays_ignored() {
     runs(&mut child);
     kill("HUP", child.id());
     std::thread::sleep(Duration::from_millis(500));
-    assert!(child.try_wait().expect("waited for").is_none(), "it goes on");
+    assert!(child.try_wait().expect("waited for").is_none(), "it continues");
     kill("TERM", child.id());
     assert_eq!(ended(child).status.code(), Some(143));
 }
 
-/// A perf that does not end when it is asked to, but when fxscope has.
+/// A fake perf that does not end when asked to, but when fxscope has ended.
 const STUBBORN: &str = "#!/bin/sh\ntrap '' TERM\necho\nwhile kill -0 $PPID; do sleep 1; done\n";
 
 fn perf(folder: &Path, script: &str) {
@@ -143,7 +143,7 @@ fn a_measurement_under_perf_ends_with_a_signal_and_at_once_with_a_second_one() {
     assert!(begin.elapsed() < Duration::from_secs(3), "{:?}", begin.elapsed());
 }
 
-/// Makes an object in `/dev/shm`, says so, and waits for ever.
+/// Makes an object in `/dev/shm`, reports it, and waits for ever.
 const SHARES: &str = r#"
     #include <fcntl.h>
     #include <sys/stat.h>
@@ -156,7 +156,7 @@ const SHARES: &str = r#"
     }"#;
 
 #[test]
-fn what_a_killed_run_left_in_shared_memory_and_beside_its_record_goes_with_the_next_run() {
+fn leftovers_of_a_killed_run_in_shared_memory_and_beside_its_record_are_removed_by_the_next_run() {
     let folder = folder();
     let program = compile(folder.path(), "shares", &["-O1", "-static"], SHARES);
     let mut child = start(fxscope(folder.path(), &["run", "-o", "out.fxr", "--", &program, "wait"]));
@@ -164,13 +164,13 @@ fn what_a_killed_run_left_in_shared_memory_and_beside_its_record_goes_with_the_n
     let left: Vec<_> = fs::read_dir("/dev/shm").expect("readable").flatten().map(|entry| entry.path()).collect();
     let held = left.iter().find(|path| path.join("object").exists() && holds(&child, path)).cloned();
     let held = held.expect("the run's folder");
-    // One that lives is left alone by others.
+    // Those of a running program are left alone by others.
     assert!(output(folder.path(), &["run", "-q", "--", &program]).status.success());
     assert!(held.join("object").exists());
     child.kill().expect("killed");
     child.wait().expect("ended");
     assert!(held.exists(), "nobody could remove it");
-    // As a run leaves one that is killed while it writes.
+    // As left by a run that is killed while it writes.
     fs::create_dir(folder.path().join(".fxscope-dead.tmp")).expect("made");
     fs::write(folder.path().join(".fxscope-dead.tmp/.tmpdraft"), "x").expect("written");
     assert!(output(folder.path(), &["run", "-q", "-o", "out.fxr", "--", &program]).status.success());

@@ -1,10 +1,10 @@
-//! Results on standard output: what the program writes there goes to standard error.
+//! Results on standard output: the program's own output then goes to standard error.
 
 use crate::common;
 
 use common::{compile, failure, fxscope, json, output};
 
-/// Writes lines of several threads or processes to standard output, and one to standard error between them.
+/// Several threads or processes write lines to standard output, and one to standard error in between.
 const WRITES: &str = r#"
     #include <pthread.h>
     #include <string.h>
@@ -43,14 +43,14 @@ fn json_on_standard_output_is_json_alone_and_the_programs_output_keeps_its_order
             assert!(said.contains("exit status 3"), "the summary is there as ever: {said}");
         }
     }
-    // Without it nothing is diverted.
+    // Without it, nothing is redirected.
     let run = output(folder.path(), &["run", "-q", "--json", "out.json", "--", &program]);
     assert_eq!(String::from_utf8_lossy(&run.stdout), "one\nthree\nfour\n");
     assert_eq!(String::from_utf8_lossy(&run.stderr), "two\n");
 }
 
 #[test]
-fn other_commands_that_run_a_program_and_write_to_standard_output_divert_its_output_as_well() {
+fn other_commands_that_write_results_to_standard_output_redirect_the_programs_output_too() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = compile(folder.path(), "writes", &["-O1", "-static", "-pthread"], WRITES);
     for command in [&["annotate", "--json", "-"][..], &["pages", "risks", "--json", "-"]] {
@@ -62,7 +62,7 @@ fn other_commands_that_run_a_program_and_write_to_standard_output_divert_its_out
 }
 
 #[test]
-fn what_needs_a_file_is_not_written_to_standard_output_nor_to_a_file_of_that_name() {
+fn results_that_need_a_file_are_not_written_to_standard_output_nor_to_a_file_of_that_name() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = compile(folder.path(), "writes", &["-O1", "-static", "-pthread"], WRITES);
     for args in [&["run", "-o", "-"][..], &["run", "--konata", "-"]] {
@@ -74,7 +74,7 @@ fn what_needs_a_file_is_not_written_to_standard_output_nor_to_a_file_of_that_nam
 }
 
 #[test]
-fn names_of_files_reach_no_terminal_with_their_control_characters() {
+fn control_characters_in_file_names_do_not_reach_a_terminal() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let name = "evil\u{1b}[31m\u{7}\u{202e}.fxr";
     let (_, error) = failure(folder.path(), &["report", name]);

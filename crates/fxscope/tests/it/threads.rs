@@ -1,10 +1,10 @@
-//! The threaded kernels run to their end and find what they compute right.
+//! The threaded kernels run to their end and compute correct results.
 
 use crate::common;
 
 use common::{kernel, output};
 
-/// Runs a kernel whose arguments are separated by blanks; what it prints.
+/// Runs a kernel whose arguments are separated by blanks; returns its output.
 fn run(options: &[&str], program: &str, arguments: &str) -> String {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = kernel(&format!("{program}.elf"));
@@ -50,7 +50,7 @@ fn threaded_kernels_compute_what_they_should() {
     }
 }
 
-/// All litmus tests with these options of fxscope: what the architecture forbids must not have been counted.
+/// Runs all litmus tests with these options of fxscope: outcomes that the architecture forbids must not be counted.
 fn litmus(options: &[&str], rounds: u32) {
     for test in ["mp", "sb", "lb", "s", "r", "2+2w", "iriw", "corr"] {
         for form in ["plain", "ordered", "dmb"] {
@@ -86,7 +86,7 @@ fn kernels_with_threads_run_in_timing_mode() {
     }
 }
 
-/// Simulated ns of a round of `threads` at the hardware barrier, waited for as `waiting` says.
+/// Returns the simulated ns of a round of `threads` at the hardware barrier, with this way of `waiting`.
 fn hardware_round_ns(threads: u32, waiting: &str) -> f64 {
     const ROUNDS: u32 = 100;
     let arguments = format!("-t kind=hardware threads={threads} waiting={waiting} rounds={ROUNDS}");
@@ -96,7 +96,7 @@ fn hardware_round_ns(threads: u32, waiting: &str) -> f64 {
 }
 
 #[test]
-fn a_round_at_the_hardware_barrier_takes_its_latency_and_what_the_program_does_for_it() {
+fn a_round_at_the_hardware_barrier_takes_its_latency_and_the_programs_own_instructions() {
     // hardware_barrier.latency, 120 cycles of 0.5 ns; measured with the vendor's OpenMP library on 12 threads, 113 ns.
     const LATENCY_NS: f64 = 60.0;
     const MEASURED_NS: f64 = 113.0;

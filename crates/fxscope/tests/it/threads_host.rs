@@ -1,4 +1,4 @@
-//! `--host-threads`: programs do what they do on one host thread.
+//! `--host-threads`: programs behave as on one host thread.
 
 use crate::common;
 
@@ -7,7 +7,7 @@ use std::path::Path;
 use common::timed::{OPENMP, THREADS, run};
 use common::{compile, failure, kernel};
 
-/// A program's text on one host thread and on several; both must be the same.
+/// Compares a program's output on one host thread and on several; both must be the same.
 fn same_text(folder: &Path, program: &str, options: &str) -> String {
     let texts = [1, 2, 4].map(|n| run(folder, &format!("--host-threads {n} {options}"), program, "").text);
     assert!(texts.iter().all(|text| *text == texts[0]), "{texts:?}");
@@ -15,7 +15,7 @@ fn same_text(folder: &Path, program: &str, options: &str) -> String {
 }
 
 #[test]
-fn more_host_threads_than_cmgs_and_none_are_refused_with_what_is_possible() {
+fn zero_and_more_host_threads_than_cmgs_are_refused_with_the_possible_numbers() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = kernel("plain.elf");
     let run = |options: &[&str]| failure(folder.path(), &[&["run"], options, &["--", &program]].concat());
@@ -66,7 +66,7 @@ int main(void)
 }
 
 #[test]
-fn threads_that_fault_unmap_start_processes_and_end_all_others_do_so() {
+fn threads_can_fault_unmap_start_processes_and_end_all_others() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let source = r#"
 #define _GNU_SOURCE
@@ -148,7 +148,7 @@ int main(void)
 }
 
 #[test]
-fn limits_of_instructions_and_intervals_hold_side_by_side() {
+fn instruction_limits_and_intervals_apply_in_parallel_runs() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = kernel("triad-threads.elf");
     let arguments = "threads=26 n=49152 passes=6 form=wide";
@@ -157,7 +157,7 @@ fn limits_of_instructions_and_intervals_hold_side_by_side() {
     assert!((400_000..410_000).contains(&done), "{done}");
     let cut = run(folder.path(), "--host-threads 2 --interval 1us", &program, arguments);
     let notes = cut.json["notes"].to_string();
-    assert!(notes.contains("2 host threads: ") && notes.contains("side by side"), "{notes}");
+    assert!(notes.contains("2 host threads: ") && notes.contains("in parallel"), "{notes}");
     let series = cut.json["intervals"][0]["events"]["INST_RETIRED"].as_array().expect("a list of counts");
     assert!(series.len() > 3, "{} intervals", series.len());
     let sum: u64 = series.iter().map(|count| count.as_u64().expect("a count")).sum();

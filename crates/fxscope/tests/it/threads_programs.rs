@@ -1,4 +1,4 @@
-//! Programs with threads as users write them, with time: C++ threads, pthreads, OpenMP by both common libraries.
+//! Threaded programs as users write them, timed: C++ threads, pthreads, OpenMP by both common libraries.
 
 use crate::common;
 
@@ -14,13 +14,13 @@ const PHASES: &str = include_str!("../programs/phases.c");
 const PLACE: &str = include_str!("../programs/place.c");
 const QUEUE: &str = include_str!("../programs/queue.cpp");
 
-/// A program of `shares.c`; its regions are marked as `kernels/fxscope_roi.h` does.
+/// A program of `shares.c`; its regions are marked as in `kernels/fxscope_roi.h`.
 fn shares(folder: &Path) -> String {
     let source = concat!(include_str!("../../../../kernels/fxscope_roi.h"), include_str!("../programs/shares.c"));
     compile(folder, "shares", &THREADS, source)
 }
 
-/// Runs a program twice; the runs must be the same.
+/// Runs a program twice; the runs must be identical.
 fn run_twice(folder: &Path, options: &str, program: &str, arguments: &str) -> Run {
     let once = || run(folder, options, program, arguments).without_host();
     let (first, second) = (once(), once());
@@ -46,10 +46,10 @@ fn cpp_threads_that_take_work_from_a_queue_do_it_once_each_and_sleep_while_it_is
 }
 
 #[test]
-fn pthread_barriers_mutexes_and_locks_of_readers_and_writers_keep_their_promises() {
+fn pthread_barriers_mutexes_and_read_write_locks_synchronise() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = compile(folder.path(), "phases", &THREADS, PHASES);
-    // With a CPU each, of two CMGs, and with more threads than CPUs.
+    // With one CPU each, on two CMGs, and with more threads than CPUs.
     for (cpus, threads) in [("12-23", 12), ("12-17,24-29", 12), ("12-14", 12)] {
         let seen = run_twice(folder.path(), &format!("--cpus {cpus}"), &program, &threads.to_string());
         assert_eq!(seen.text, format!("counted {}, last to come 4 times, wrong 0\n", 4 * threads), "{cpus}");
@@ -60,7 +60,7 @@ fn pthread_barriers_mutexes_and_locks_of_readers_and_writers_keep_their_promises
 const SHARE: f64 = 2000.0 * 43.0;
 
 #[test]
-fn who_comes_early_to_a_barrier_waits_for_the_last_one_and_the_cycles_of_all_say_so() {
+fn threads_early_at_a_barrier_wait_for_the_last_one_as_their_cycles_show() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let seen = run(folder.path(), "--cpus 12-15", &shares(folder.path()), "unequal 4");
     let (cycles, asleep) = (seen.events("unequal", "CPU_CYCLES"), seen.events("unequal", "WFE_WFI_CYCLE"));
@@ -69,14 +69,14 @@ fn who_comes_early_to_a_barrier_waits_for_the_last_one_and_the_cycles_of_all_say
     for (wait, shares) in [(first, 3.0), (second, 2.0), (third, 1.0)] {
         assert!((*wait as f64 / (shares * SHARE) - 1.0).abs() < 0.1, "{asleep:?} cycles asleep");
     }
-    // All have been in their regions for as long as the one with four shares, give or take a wake-up.
+    // All have been in their regions as long as the thread with four shares, up to a wake-up.
     for all in &cycles {
         assert!((*all as f64 / (4.0 * SHARE) - 1.0).abs() < 0.05, "{cycles:?} cycles");
     }
 }
 
 #[test]
-fn threads_that_share_cpus_take_as_much_longer_as_there_are_turns() {
+fn threads_that_share_cpus_take_longer_by_the_number_of_turns() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = shares(folder.path());
     let ns = |cpus: &str| {
@@ -98,7 +98,7 @@ fn threads_that_share_a_cpu_wait_for_each_others_slices_of_three_milliseconds() 
         let seen = run(folder.path(), &format!("--cpus {cpus}"), &shares(folder.path()), &format!("slices {threads}"));
         for line in seen.text.lines() {
             let us: f64 = line.parse().expect("µs");
-            // Between two looks at the clock is a share of work, too.
+            // There is a share of work between two reads of the clock, too.
             let least = others * 3000.0;
             assert!((least..least + 60.0).contains(&us), "{threads} threads on {cpus}: {us} µs without a CPU");
         }
@@ -123,7 +123,7 @@ fn a_thread_that_dies_leaves_a_record_with_all_threads_whatever_they_were_doing(
     for thread in [0, 4, 5] {
         assert!(asleep[thread] > cycles[thread] / 2, "thread {thread}: {asleep:?} of {cycles:?}");
     }
-    // The one that died, the one that computes and the one that waits in a loop did not.
+    // The thread that died, the one that computes and the one that spins did not.
     for thread in [1, 2, 3] {
         assert_eq!(asleep[thread], 0, "thread {thread}: {asleep:?}");
         assert!(instructions[thread] > 20_000, "thread {thread}: {instructions:?}");
@@ -132,15 +132,15 @@ fn a_thread_that_dies_leaves_a_record_with_all_threads_whatever_they_were_doing(
 
 // ---- OpenMP -----------------------------------------------------------------------------------
 
-/// An OpenMP library: how a program comes to be linked with it, and the options to run it.
+/// An OpenMP library: how to link a program with it, and the options to run it.
 struct Library {
     name: &'static str,
     options: String,
     programs: PathBuf,
 }
 
-/// The folder into which `programs/debian.sh` unpacks Debian's arm64 libraries, LLVM's OpenMP among them; `None`: they are
-/// not there.
+/// Returns the folder into which `programs/debian.sh` unpacks Debian's arm64 libraries, including LLVM's OpenMP; `None`
+/// if they are missing.
 fn debian() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/programs/root");
     if root.join(".complete").exists() {
@@ -150,7 +150,7 @@ fn debian() -> Option<PathBuf> {
     None
 }
 
-/// GNU's OpenMP library, and LLVM's if it is there; their programs go into folders in `folder`.
+/// GNU's OpenMP library, and LLVM's if available; their programs go into folders in `folder`.
 fn libraries(folder: &Path) -> Vec<Library> {
     let of = |name: &'static str, options: String| {
         let programs = folder.join(name);
@@ -162,7 +162,7 @@ fn libraries(folder: &Path) -> Vec<Library> {
 }
 
 impl Library {
-    /// A program, by its path. GCC's calls are those of libgomp, which LLVM's library has, too.
+    /// Compiles a program; returns its path. GCC's calls are those of libgomp, which LLVM's library has, too.
     fn compile(&self, name: &str, source: &str) -> String {
         let Some(root) = self.options.strip_prefix("--sysroot ") else {
             return compile(&self.programs, name, &OPENMP, source);
@@ -190,7 +190,7 @@ fn openmp_programs_compute_the_same_with_a_cpu_for_each_thread_and_with_fewer() 
     let folder = tempfile::tempdir().expect("temporary folder");
     for library in libraries(folder.path()) {
         let program = library.compile("openmp", OPENMP_PROGRAM);
-        // Threads that wait sleep at once where CPUs are shared, as a program that expects that would be told.
+        // Waiting threads sleep at once where CPUs are shared, as such a program should be configured.
         for (cpus, threads, waiting) in [("12-23", 12, ""), ("12-13", 4, "-e OMP_WAIT_POLICY=passive")] {
             let options = library.with(&format!("--cpus {cpus} -e OMP_NUM_THREADS={threads} {waiting}"));
             let seen = run_twice(folder.path(), &options, &program, "");
@@ -204,7 +204,7 @@ fn openmp_programs_compute_the_same_with_a_cpu_for_each_thread_and_with_fewer() 
 }
 
 #[test]
-fn openmp_s_variables_place_threads_with_both_libraries() {
+fn openmp_variables_place_threads_with_both_libraries() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let both = [
         ("OMP_PLACES={24},{36},{12}", "24 36 12\n"),
@@ -230,7 +230,7 @@ fn openmp_s_variables_place_threads_with_both_libraries() {
     }
 }
 
-/// What an OpenMP library says of places, and where the threads run.
+/// Returns the places that an OpenMP library reports, and where the threads run.
 fn places(folder: &Path, library: &Library, program: &str, variable: &str) -> (String, String) {
     let options = library.with(&format!("run --quiet -e OMP_NUM_THREADS=3 -e {variable} -- {program}"));
     let (run, sysroot) = options.split_once(" -- ").expect("a program");
@@ -244,12 +244,12 @@ fn places(folder: &Path, library: &Library, program: &str, variable: &str) -> (S
 }
 
 #[test]
-fn places_that_the_machine_does_not_have_are_named_by_the_library_and_the_program_goes_on() {
+fn places_that_the_machine_does_not_have_are_reported_by_the_library_and_the_program_continues() {
     let folder = tempfile::tempdir().expect("temporary folder");
     for library in libraries(folder.path()) {
         let program = library.compile("place", PLACE);
         let named = if library.name == "libomp" { "invalid OS proc ID 60" } else { "usable logical CPUs" };
-        // Four places, the last of which is outside; and none inside: threads are where they are without places.
+        // Four places, the last of which is outside; and none inside: threads run as without places.
         for (variable, cpus) in [("OMP_PLACES={24}:4:12", "24 36 48\n"), ("OMP_PLACES={60},{61}", "12 13 14\n")] {
             let (text, error) = places(folder.path(), &library, &program, variable);
             assert_eq!(text, cpus, "{} {variable}", library.name);

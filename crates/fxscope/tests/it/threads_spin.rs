@@ -1,4 +1,4 @@
-//! Threads that wait in loops: rounds counted together come to what they come to one by one.
+//! Spin-waiting threads: iterations counted together give the same as iterations simulated one by one.
 
 use crate::common;
 
@@ -6,7 +6,7 @@ use common::{compile, json, kernel, output};
 use serde_json::Value;
 use std::path::Path;
 
-/// A run with rounds counted together (`fast`) or one by one (`exact`): what it printed, and the JSON.
+/// A run with iterations counted together (`fast`) or one by one (`exact`): output and JSON.
 fn run(folder: &Path, spin: &str, options: &str, program: &str, arguments: &str) -> (String, Value) {
     let result = folder.join("result.json");
     let result = result.to_str().expect("UTF-8 path");
@@ -18,8 +18,8 @@ fn run(folder: &Path, spin: &str, options: &str, program: &str, arguments: &str)
     (text, json(&std::fs::read(result).expect("written")))
 }
 
-/// Each event of the whole run, all threads together. Pipes that are alike count together: which of two an operation takes
-/// depends on every one before.
+/// Each event of the whole run, all threads together. Equivalent pipes count together: which of two an operation takes
+/// depends on every earlier one.
 fn events(json: &Value) -> Vec<(String, f64)> {
     const ALIKE: [[&str; 2]; 5] = [
         ["EXA_VAL", "EXB_VAL"],
@@ -37,8 +37,7 @@ fn events(json: &Value) -> Vec<(String, f64)> {
     single.chain(ALIKE.map(|[a, b]| (format!("{a} and {b}"), sum(a) + sum(b)))).collect()
 }
 
-/// Runs both ways: what is printed is the same; time, and what is counted often enough to be compared, differ by less than
-/// 1 %.
+/// Runs both ways: the output is the same; time, and counts that are large enough to compare, differ by less than 1 %.
 fn agree(options: &str, program: &str, arguments: &str) {
     let folder = tempfile::tempdir().expect("temporary folder");
     let (exact_text, exact) = run(folder.path(), "exact", options, program, arguments);
@@ -83,7 +82,7 @@ int main(void)
     compile(folder, "program", &flags, &format!("{START}{source}{MAIN}"))
 }
 
-/// `source` defines what the two threads do; what it prints when rounds are counted together.
+/// `source` defines the threads' functions; returns the output of a run with iterations counted together.
 fn prints(source: &str) -> String {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = threads(folder.path(), source);
@@ -111,7 +110,7 @@ int main(void)
 #[test]
 fn kernels_that_wait_in_loops_take_the_same_time_and_count_the_same() {
     for (cpus, program, arguments) in [
-        // Long enough that it does not matter which thread leaves the last meeting first.
+        // Long enough that it does not matter which thread leaves the last barrier first.
         ("12-23", "barrier", "kind=spin rounds=200"),
         ("12-15", "lock", "rounds=100"),
         ("12,24", "pingpong", "rounds=50"),
@@ -126,14 +125,14 @@ fn an_openmp_program_whose_threads_wait_for_one_takes_the_same_time_and_counts_t
     let folder = tempfile::tempdir().expect("temporary folder");
     let flags = ["-O2", "-mcpu=a64fx", "-static", "-fopenmp"];
     let program = compile(folder.path(), "program", &flags, OPENMP);
-    // Waiting for ever, by default, and for a number of rounds after which libgomp's threads sleep.
+    // Spinning for ever, the default, and for a number of iterations after which libgomp's threads sleep.
     for wait in ["OMP_WAIT_POLICY=active", "OMP_DYNAMIC=false", "GOMP_SPINCOUNT=2000"] {
         agree(&format!("--cpus 12-15 -e OMP_NUM_THREADS=4 -e {wait}"), &program, "");
     }
 }
 
 #[test]
-fn the_same_run_twice_gives_the_same_json_but_for_the_host_s_part() {
+fn the_same_run_twice_gives_the_same_json_except_for_the_host() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = kernel("barrier.elf");
     let once = || {
@@ -145,7 +144,7 @@ fn the_same_run_twice_gives_the_same_json_but_for_the_host_s_part() {
 }
 
 #[test]
-fn cycles_of_threads_that_wait_add_up() {
+fn cycles_of_waiting_threads_add_up() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let source =
         "static void first(void) { while (!go); } static void *other(void *p) { work(5000); go = 1; return p; }";
@@ -161,7 +160,7 @@ fn cycles_of_threads_that_wait_add_up() {
 }
 
 #[test]
-fn a_loop_that_waits_for_a_number_of_rounds_ends_after_exactly_as_many() {
+fn a_spin_loop_with_a_limit_ends_after_exactly_that_many_iterations() {
     let source = r#"
 static void first(void)
 {
@@ -178,7 +177,7 @@ static void *other(void *p) { while (!go) work(100); return p; }
 }
 
 #[test]
-fn a_loop_that_divides_its_number_of_rounds_leaves_it_where_its_last_round_did() {
+fn a_spin_loop_that_divides_its_counter_ends_with_the_value_of_its_last_iteration() {
     let source = r#"
 static void first(void)
 {
@@ -195,7 +194,7 @@ static void *other(void *p) { work(100000); go = 1; return p; }
 }
 
 #[test]
-fn a_thread_goes_on_waiting_in_a_loop_while_another_one_makes_code() {
+fn a_thread_continues_to_spin_while_another_one_generates_code() {
     let source = r#"
 static void first(void) { while (!go); puts("over"); }
 static void *other(void *p)
@@ -215,7 +214,7 @@ static void *other(void *p)
 }
 
 #[test]
-fn a_signal_ends_a_wait_in_a_loop() {
+fn a_signal_ends_a_spin_loop() {
     // By a timer, and by the other thread.
     let source = r#"
 static void handler(int n) { here = n; }
@@ -236,7 +235,7 @@ static void *other(void *p) { while (!go); work(5000); kill(getpid(), SIGUSR1); 
 }
 
 #[test]
-fn what_the_kernel_writes_ends_a_wait_in_a_loop() {
+fn a_write_of_the_kernel_ends_a_spin_loop() {
     let source = r#"
 static int ends[2];
 static volatile char seen;
@@ -252,7 +251,7 @@ static void *other(void *p)
 }
 
 #[test]
-fn a_thread_that_sleeps_wakes_up_in_time_while_all_others_wait_in_loops() {
+fn a_sleeping_thread_wakes_up_in_time_while_all_others_spin() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let source =
         "static void first(void) { while (!go); } static void *other(void *p) { usleep(300); go = 1; return p; }";
@@ -261,7 +260,7 @@ fn a_thread_that_sleeps_wakes_up_in_time_while_all_others_wait_in_loops() {
 }
 
 #[test]
-fn threads_that_wait_in_loops_on_one_cpu_take_turns() {
+fn spinning_threads_on_one_cpu_share_it() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let source =
         "static void first(void) { while (!go); } static void *other(void *p) { work(500); go = 1; return p; }";

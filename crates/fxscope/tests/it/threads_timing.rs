@@ -1,4 +1,4 @@
-//! Threads with time: where they run, in which order, and what their rows count.
+//! Timed threads: where they run, in which order, and what their rows count.
 
 use crate::common;
 
@@ -13,7 +13,7 @@ fn run_c(flags: &[&str], options: &str, source: &str) -> Run {
     run(folder.path(), options, &program, "")
 }
 
-/// What C programs here begin with: `N` threads run `work`, which gets its number.
+/// Start of the C programs here: `N` threads run `work` with their number.
 const START: &str = r"
 #define _GNU_SOURCE
 #include <errno.h>
@@ -107,7 +107,7 @@ int main(void) { start(2); }
 }
 
 #[test]
-fn openmp_s_variables_place_threads() {
+fn openmp_variables_place_threads() {
     let source = r#"
 #define _GNU_SOURCE
 #include <omp.h>
@@ -175,7 +175,7 @@ int main(void)
 ";
 
 #[test]
-fn the_same_run_twice_gives_the_same_json_but_for_the_host_s_part() {
+fn the_same_run_twice_gives_the_same_json_except_for_the_host() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let flags = [&OPENMP[..], &["-DBARRIERS=10", "-DPASSES=5"]].concat();
     let program = compile(folder.path(), "program", &flags, LOOPS);
@@ -191,7 +191,7 @@ fn quantum_matters_little(folder: &Path, options: &str, program: &str, arguments
 }
 
 #[test]
-fn the_quantum_moves_an_openmp_program_with_barriers_by_less_than_a_percent() {
+fn the_quantum_changes_an_openmp_program_with_barriers_by_less_than_a_percent() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let flags = [&OPENMP[..], &["-DBARRIERS=200", "-DPASSES=20"]].concat();
     let program = compile(folder.path(), "program", &flags, LOOPS);
@@ -199,7 +199,7 @@ fn the_quantum_moves_an_openmp_program_with_barriers_by_less_than_a_percent() {
 }
 
 #[test]
-fn the_quantum_moves_triad_by_less_than_a_percent() {
+fn the_quantum_changes_triad_by_less_than_a_percent() {
     let folder = tempfile::tempdir().expect("temporary folder");
     quantum_matters_little(folder.path(), "", &kernel("triad-threads.elf"), "n=8320 passes=4 threads=4");
 }
@@ -207,7 +207,7 @@ fn the_quantum_moves_triad_by_less_than_a_percent() {
 // ---- synchronisation --------------------------------------------------------------------------
 
 #[test]
-fn counters_under_a_mutex_and_atomic_ones_come_out_right() {
+fn counters_under_a_mutex_and_atomic_counters_are_correct() {
     let seen = run_threads(
         "--cpus 12-15",
         r#"
@@ -230,7 +230,7 @@ int main(void) { start(4); printf("%ld %ld\n", plain, atomic); }
 }
 
 #[test]
-fn threads_that_take_turns_by_a_condition_sleep_meanwhile() {
+fn threads_that_alternate_by_a_condition_variable_sleep_in_between() {
     let seen = run_threads(
         "--cpus 12-14",
         r#"
@@ -279,7 +279,7 @@ int main(void) { start(3); }
 }
 
 #[test]
-fn false_sharing_takes_several_times_the_time() {
+fn false_sharing_slows_down_several_times() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let cycles = |layout: &str| {
         let arguments = format!("threads=2 rounds=1000 layout={layout}");
@@ -290,7 +290,7 @@ fn false_sharing_takes_several_times_the_time() {
     assert!(one > 3.0 * own, "{one} cycles in one line, {own} in lines of their own");
 }
 
-/// Marks of regions, as `kernels/fxscope_roi.h` has them.
+/// Marks of regions, as in `kernels/fxscope_roi.h`.
 fn roi() -> &'static str {
     include_str!("../../../../kernels/fxscope_roi.h")
 }
@@ -304,12 +304,12 @@ int main(void) { fxscope_roi_begin("all-of-it"); start(3); fxscope_roi_end(); }
 "#;
     let seen = run_threads("--cpus 12-15", &format!("{}{source}", roi()));
     let rows = seen.rows("all-of-it", "INST_RETIRED");
-    // A round is a load, an addition, a store and what counts it.
+    // An iteration is a load, an addition, a store and its loop counter.
     assert!(rows.len() == 4 && rows[1..].iter().all(|row| row.1 > 5000), "{rows:?}");
 }
 
 #[test]
-fn a_region_that_each_thread_marks_is_each_thread_s_own() {
+fn a_region_marked_by_each_thread_counts_each_thread_alone() {
     let source = r#"
 static volatile int sum[3];
 static void *work(void *n)
@@ -324,15 +324,15 @@ int main(void) { start(3); }
     let seen = run_threads("--cpus 12-15", &format!("{}{source}", roi()));
     let counts: Vec<u64> = seen.rows("mine", "INST_RETIRED").into_iter().map(|row| row.1).collect();
     let [one, two, three] = counts[..] else { panic!("three threads: {counts:?}") };
-    // Each 1000 rounds more are as many instructions more, by the same loop.
+    // Each 1000 iterations more are as many instructions more, by the same loop.
     assert_eq!(two - one, three - two);
     assert!(two - one >= 5000 && one < two, "{counts:?}");
 }
 
 // ---- events -----------------------------------------------------------------------------------
 
-/// Waits with WFE behind `before` until another thread does `what`, some µs later; prints whether it has waited, and
-/// less than until the event stream would have woken it.
+/// Waits with WFE after `before` until another thread does `what`, some µs later; prints whether it waited, and for
+/// less time than until the next event of the event stream.
 fn wakes_early(before: &str, what: &str) -> String {
     let source = format!(
         r#"
@@ -355,7 +355,7 @@ static void *work(void *n)
         return n;
     }}
     while (!here);
-    // No event is left, and the event stream has just had one: its next comes in 100 µs.
+    // No event is pending, and the event stream has just had one: its next comes in 100 µs.
     asm volatile("sevl\n wfe\n wfe" ::: "memory");
     long start = now();
     ready = 1;

@@ -1,4 +1,4 @@
-//! `fxscope validate`: measured rows against the model.
+//! `fxscope validate`: the model compared with measured rows.
 
 use crate::common;
 
@@ -13,7 +13,7 @@ const RUNS: &str = "run,program,arguments,options,suite\n\
     large,triad-l1,n=64 passes=4,,full\n";
 const GAPS: &str = "gap,status,what,would_close,note\nl1-loop,open,a loop is too slow,a count,\n";
 
-/// A folder of a program and rows; `instructions` is what one pass of its loop was measured to take.
+/// A folder with a program and rows; `instructions` is the measured number in one pass of its loop.
 fn folder(instructions: f64, tolerance: f64, error: f64, gap: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("temporary folder");
     let path = folder.path();
@@ -30,7 +30,7 @@ fn folder(instructions: f64, tolerance: f64, error: f64, gap: &str) -> tempfile:
     folder
 }
 
-/// Status, standard output.
+/// Returns status and standard output.
 fn validate(folder: &Path, more: &[&str]) -> (i32, String) {
     let args = [&["validate", "--folder", "validation", "--cache", "cache"], more].concat();
     let output = output(folder, &args);
@@ -44,7 +44,7 @@ fn json(folder: &Path, more: &[&str]) -> (i32, serde_json::Value) {
     (status, serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}")))
 }
 
-/// What one pass of the loop takes, counted by another command.
+/// Returns the count of one pass of the loop, from another command.
 fn counted() -> f64 {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = kernel("triad-l1.elf");
@@ -74,13 +74,13 @@ fn a_row_is_the_relative_difference_of_simulated_and_measured() {
     );
 }
 
-/// A row of the small run: name, formula, measured value and unit, what it has decided.
+/// A row of the small run: name, formula, measured value and unit, what it was fitted to.
 fn small(name: &str, formula: &str, measured: f64, unit: &str, fitted: &str) -> String {
     format!("{name},what,small,,{formula},{measured},{unit},90,0,l1-loop,{fitted},here\n")
 }
 
 #[test]
-fn the_headline_has_times_counts_and_shares_apart_and_each_figure_once() {
+fn the_headline_separates_times_counts_and_shares_and_counts_each_figure_once() {
     let folder = folder(counted(), 5.0, 0.0, "");
     let base = json(folder.path(), &[]).1["rows"][0]["simulated"].as_f64().expect("a count");
     let rows = [
@@ -120,7 +120,10 @@ fn the_answer_comes_first_and_names_what_it_leaves_out() {
         "The median error is 4.0 % of the measured value and the mean 4.0 %; 100 % of the figures are within 5 %";
     let (_, text) = validate(folder.path(), &[]);
     let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(joined.starts_with("The model against measured results Accuracy ") && joined.contains(answer), "{text}");
+    assert!(
+        joined.starts_with("The model compared with measured results Accuracy ") && joined.contains(answer),
+        "{text}"
+    );
     assert!(joined.contains("rows that were fitted (0) or repeat a figure (0) are left out"), "{text}");
     validate(folder.path(), &["--html", "page.html", "--markdown", "rows.md"]);
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).expect("a file");
@@ -157,7 +160,7 @@ fn a_row_beyond_its_tolerance_needs_a_gap_and_one_within_has_none() {
     let counted = counted();
     let (status, text) = validate(folder(counted / 1.2, 5.0, 20.0, "").path(), &[]);
     assert_eq!(status, 1);
-    assert!(text.contains("no gap says why"), "{text}");
+    assert!(text.contains("no gap explains it"), "{text}");
     assert_eq!(validate(folder(counted / 1.2, 5.0, 20.0, "l1-loop").path(), &[]).0, 0);
     let (status, text) = validate(folder(counted, 5.0, 20.0, "l1-loop").path(), &[]);
     assert_eq!(status, 1);
@@ -172,14 +175,14 @@ fn counts_are_kept_until_something_changes() {
         fs::read_dir(folder.path().join("cache")).expect("a folder").count()
     };
     assert_eq!(kept(&[]), 1);
-    // With the program out of the way, only what was kept can answer; and it no longer is what was asked for.
+    // Without the program, only the cache can answer, for the unchanged question.
     assert_eq!(kept(&["full"]), 2);
     let runs = RUNS.replace("n=64 passes=1,,", "n=64 passes=1,--set memory.added_ns=1,");
     fs::write(folder.path().join("validation/runs.csv"), runs).expect("a file");
     assert_eq!(kept(&[]), 3);
     let file = fs::read_dir(folder.path().join("cache")).expect("a folder").next().expect("a file").expect("an entry");
     fs::write(file.path(), "{").expect("a damaged file");
-    assert_eq!(kept(&["full"]), 3, "what is damaged is made anew");
+    assert_eq!(kept(&["full"]), 3, "a damaged result is computed again");
 }
 
 #[test]
@@ -202,9 +205,9 @@ fn page(folder: &Path) -> String {
 }
 
 #[test]
-fn the_page_has_a_title_of_its_own_charts_and_every_row() {
+fn the_page_has_a_title_charts_and_every_row() {
     let page = page(folder(counted(), 5.0, 0.0, "").path());
-    assert!(page.contains("<h1>The model against measured results</h1>"), "{page}");
+    assert!(page.contains("<h1>The model compared with measured results</h1>"), "{page}");
     assert!(page.contains("<strong>full</strong>: 2 measured figures"), "{page}");
     assert!(!page.contains("Region"), "no region of a run is shown");
     assert_eq!(page.matches("<svg viewBox=\"0 0 560").count(), 2, "measured and simulated, and errors by family");
@@ -215,7 +218,7 @@ fn the_page_has_a_title_of_its_own_charts_and_every_row() {
 }
 
 #[test]
-fn the_page_asks_for_nothing_from_elsewhere() {
+fn the_page_is_self_contained() {
     let page = page(folder(counted(), 5.0, 0.0, "").path());
     for address in ["http:", "https:", "src=", "@import", "url("] {
         assert!(!page.contains(address), "{address}");
@@ -223,7 +226,7 @@ fn the_page_asks_for_nothing_from_elsewhere() {
 }
 
 #[test]
-fn the_page_says_which_rows_are_not_as_accepted_and_which_are_furthest_off() {
+fn the_page_shows_the_rows_that_are_not_as_accepted_and_the_worst_ones() {
     let page = page(folder(counted() / 1.2, 5.0, 10.0, "").path());
     assert!(page.contains("Not as accepted"), "{page}");
     assert!(page.contains("a-1: worse by more than 1 than accepted (+10.0, now +20.0)"), "{page}");
@@ -264,11 +267,11 @@ fn wrong_files_are_named_with_line_and_reason() {
 }
 
 #[test]
-fn a_suite_that_is_not_there_is_answered_with_those_that_are() {
+fn an_unknown_suite_is_refused_with_the_known_ones() {
     let folder = folder(counted(), 5.0, 0.0, "");
     let (status, error) = failure(folder.path(), &["validate", "everything"]);
     assert_eq!(status, 125);
-    assert!(error.contains("'everything' is no suite; there are quick, full, the families loops"), "{error}");
+    assert!(error.contains("unknown suite 'everything'; choose from quick, full, the families loops"), "{error}");
     let (status, error) = failure(folder.path(), &["validate", "--folder", "nowhere"]);
     assert_eq!(status, 125);
     assert!(error.contains("nowhere/runs.csv") && error.contains("--folder"), "{error}");

@@ -1,5 +1,5 @@
-//! Programs of `kernels/` for the latency of memory, in functional mode: sparse matrices in ten storage formats, hash join, matrix
-//! product.
+//! Programs of `kernels/` for memory latency, in functional mode: sparse matrices in ten storage formats, hash join,
+//! matrix product.
 
 use crate::common;
 
@@ -11,7 +11,7 @@ use common::{kernel, output};
 
 const FORMATS: [&str; 10] = ["crs", "ccs", "msr", "dia", "ell", "jds", "bsr", "bsc", "vbr", "coo"];
 
-/// Exit status, and what it printed on standard output or else on standard error.
+/// Returns exit status, and the text on standard output or else on standard error.
 fn run(folder: &Path, program: &str, args: &[&str]) -> (i32, String) {
     let program = kernel(&format!("{program}.elf"));
     let output = output(folder, &[&["run", "--quiet", "--mode", "functional", "--", &program], args].concat());
@@ -23,7 +23,7 @@ fn spmv(folder: &Path, args: &[&str]) -> (i32, String) {
     run(folder, "spmv", args)
 }
 
-/// The numbers of the line of a run that has to be right.
+/// Returns the numbers in the line of a run, which must be correct.
 fn numbers(program: &str, args: &[&str]) -> BTreeMap<String, u64> {
     let (status, text) = run(&std::env::temp_dir(), program, args);
     assert!(status == 0 && text.starts_with(&format!("{program} ok ")), "{args:?}: {status} {text}");
@@ -35,14 +35,14 @@ fn generated(args: &[&str]) -> BTreeMap<String, u64> {
     numbers("spmv", args)
 }
 
-/// A run on a file with this content.
+/// Runs on a file with this content.
 fn market(content: &str, more: &[&str]) -> (i32, String) {
     let folder = tempfile::tempdir().expect("temporary folder");
     fs::write(folder.path().join("a.mtx"), content).expect("writable");
     spmv(folder.path(), &[&["file=a.mtx"], more].concat())
 }
 
-/// What the program makes of y: a sum over the bits of its elements, its upper half.
+/// Returns the program's digest of y: a sum over the bits of its elements, its upper half.
 fn checksum(y: &[f64]) -> u64 {
     let element = |(i, y): (usize, &f64)| {
         let bits = y.to_bits();
@@ -71,12 +71,12 @@ fn shapes_have_as_many_nonzeros_as_arithmetic_says() {
     assert_eq!(nonzeros(&["matrix=banded", "n=100", "row=7"]), 100 * 7 - 12);
     assert_eq!(nonzeros(&["matrix=diagonals", "n=100", "row=3", "band=40"]), 100 + 60 + 60);
     assert_eq!(nonzeros(&["matrix=blocks", "n=100", "row=9", "block=3"]), 99 * 9);
-    // 12 * 12 points of at most 150, without a neighbour on each side.
+    // 12 * 12 points of at most 150, minus missing neighbours on each side.
     assert_eq!(nonzeros(&["matrix=stencil2d", "n=150"]), 5 * 144 - 4 * 12);
     assert_eq!(nonzeros(&["matrix=stencil3d", "n=216"]), 7 * 216 - 6 * 36);
     assert_eq!(nonzeros(&["matrix=stencil27", "n=216"]), 16 * 16 * 16);
     assert_eq!(nonzeros(&["matrix=random", "n=100", "row=7"]), 700);
-    // The first row, the rest of the first column, and three diagonals of what is left.
+    // The first row, the rest of the first column, and three diagonals of the remainder.
     assert_eq!(nonzeros(&["matrix=arrow", "n=100", "row=3"]), 100 + 99 + (98 + 99 + 98));
     assert_eq!(nonzeros(&["matrix=denserow", "n=80", "row=1"]), 79 + 70);
 }
@@ -128,7 +128,7 @@ fn a_file_is_read_with_its_symmetry_numbers_and_repeated_entries() {
 }
 
 #[test]
-fn values_that_are_no_integers_are_compared_within_rounding() {
+fn values_that_are_not_integers_are_compared_within_rounding() {
     let mut content = "%%MatrixMarket matrix coordinate real general\n40 40 1600\n".to_owned();
     for place in 0..1600 {
         content += &format!("{} {} {}e-3\n", place / 40 + 1, place % 40 + 1, place * 7919 % 1601);
@@ -178,7 +178,7 @@ fn a_malformed_file_is_refused_with_its_line() {
 }
 
 #[test]
-fn what_is_no_file_is_refused() {
+fn anything_but_a_file_is_refused() {
     let folder = std::env::temp_dir();
     assert_eq!(spmv(&folder, &["file=nowhere.mtx"]), (2, "spmv: cannot read nowhere.mtx: no such file\n".into()));
     assert_eq!(spmv(&folder, &["file=/"]), (2, "spmv: cannot read /: it is a folder\n".into()));

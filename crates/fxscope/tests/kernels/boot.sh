@@ -2,11 +2,11 @@
 # usage: boot.sh FLAVOUR GUEST FOLDER PROGRAM...
 #
 # Boots Debian's newest kernel of FLAVOUR (rt-amd64, cloud-amd64) on an emulated machine of two processors without a disk.
-# In it are busybox and the PROGRAMs with the libraries that they need, all in /bin; the script GUEST runs as the first process
+# It contains busybox and the PROGRAMs with the libraries that they need, all in /bin; the script GUEST runs as the first process
 # and writes a tar archive to the second serial line, which is unpacked to FOLDER/FLAVOUR/out.
 #
-# FOLDER keeps packages between runs. They come from the sources that this machine's apt knows, and their backports, without root
-# and without touching its own lists; a Debian machine has them.
+# FOLDER keeps packages between runs. They come from the sources that this machine's apt is configured for, and their backports, without root
+# and without changing its lists; a Debian machine has them.
 set -euo pipefail
 
 flavour=$1 guest=$(realpath "$2") folder=$(realpath -m "$3")
@@ -19,7 +19,7 @@ give_up() {
     exit 1
 }
 
-# apt with lists and cache of its own; kernels of before 6.2 cannot have osnoise without threads of its own, backports can.
+# apt with separate lists and cache; kernels before 6.2 cannot run osnoise without its own threads, backports can.
 private_apt() {
     local apt=$folder/apt
     mkdir -p "$apt"/{state/lists/partial,cache/archives/partial}
@@ -46,7 +46,7 @@ unpack() {
     local kernel
     kernel=$(apt-cache show "linux-image-$flavour" | sed -n 's/^Depends: .*\(linux-image-[^ ,]*\).*/\1/p' | head -1)
     (cd "$here" && rm -rf ./*.deb root && apt-get download "$kernel" busybox-static >>"$folder/apt.log" 2>&1) ||
-        give_up "the packages cannot be had, see $folder/apt.log"
+        give_up "the packages cannot be downloaded, see $folder/apt.log"
     mkdir "$here/root"
     dpkg-deb --fsys-tarfile "$here"/linux-image-*.deb | tar -x -C "$here/root" --wildcards -f - './boot/vmlinuz-*'
     dpkg-deb --fsys-tarfile "$here"/busybox-static*.deb | tar -x -C "$here/root" --wildcards -f - './*bin/busybox'
@@ -54,7 +54,7 @@ unpack() {
     touch "$here/.complete"
 }
 
-# The tree that the kernel begins with: $1, with the programs that follow.
+# Builds the initial file system of the kernel in $1, with the given programs.
 initramfs() {
     local tree=$1 busybox
     shift
@@ -67,7 +67,7 @@ initramfs() {
     (cd "$tree" && find . | "$busybox" cpio -o -H newc 2>/dev/null | gzip -1) >"$tree.gz"
 }
 
-# Emulated, and time is instructions: what this machine does meanwhile is no noise of that one.
+# Emulated time advances with instructions, so activity of this machine is not noise there.
 run() {
     rm -rf "$here/out"
     mkdir "$here/out"
@@ -79,5 +79,5 @@ run() {
 
 unpack
 initramfs "$here/tree" "$@"
-# The emulator at times crashes a kernel that changes its own code, as it does when tracers start (QEMU 7.2: double faults).
+# The emulator sometimes crashes a kernel that modifies its own code, as when tracers start (QEMU 7.2: double faults).
 run || run || run || give_up "the machine has told nothing, see $here/console.log"

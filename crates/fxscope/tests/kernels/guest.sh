@@ -1,5 +1,5 @@
 #!/bin/busybox sh
-# The first process of the emulated machine: measures it with fxscope, and hands the traces over.
+# The first process of the emulated machine: measures it with fxscope, and exports the traces.
 /bin/busybox --install -s /bin
 export PATH=/bin
 mount -t proc proc /proc
@@ -15,11 +15,11 @@ measure() {
 
 measure spin --loop spin --cores 1 --duration 5s
 measure fwq --loop fwq --duration 2s
-# What this process takes is known: it has a higher priority than anything else on the core.
+# The time that this process takes is known: it has a higher priority than anything else on the core.
 inject 1 20 1000 3 >/out/injected.txt &
 measure injected --loop spin --cores 1 --threshold 100us --duration 2s
 wait
-# Processes that end leave the kernel work, which it does in soft interrupts.
+# Ending processes cause work of the kernel, which it does in soft interrupts.
 taskset 2 sh -c 'while :; do /bin/true; /bin/true; /bin/true; usleep 10000; done' &
 measure processes --loop spin --cores 1 --duration 3s
 kill $!

@@ -1,5 +1,5 @@
-// Tries to change the devices in /dev, to use device nodes elsewhere and to reach the kernel through file systems of its
-// that are mounted in the current folder. Prints what became of each attempt.
+// Tries to change the devices in /dev, to use device nodes elsewhere and to reach the kernel through its file systems
+// mounted in the current folder. Prints the result of each attempt.
 
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,4 +1,4 @@
-// What a machine's description says, used in small: freestanding, so that a run takes a few thousand instructions.
+// Small uses of everything that a machine's description covers: freestanding, so a run takes a few thousand instructions.
 // The first argument names the part by its first letter.
 
 typedef unsigned long u64;
@@ -44,7 +44,7 @@ static void identity(u64 *auxv) {
 static u64 state = 1;
 static u64 draw(void) { return state = state * 6364136223846793005ul + 1442695040888963407ul, state >> 33; }
 
-// Calls, returns and targets: deeper than the return stack, more branches than tables have, patterns of directions.
+// Calls, returns and targets: deeper than the return stack, more branches than table entries, patterns of directions.
 __attribute__((noinline)) static u64 deep(u64 n) { return n ? deep(n - 1) + 1 : 0; }
 __attribute__((noinline)) static u64 one(u64 x) { return x + 1; }
 __attribute__((noinline)) static u64 two(u64 x) { return x * 3; }
@@ -72,7 +72,7 @@ static void branches(void) {
     __asm__ volatile("" ::"r"(sum));
 }
 
-// Operations of every kind of pipe, and each hands its result to every other.
+// Operations of every kind of pipe, each passing its result to every other.
 #define R4(x) x x x x
 #define R16(x) R4(x) R4(x) R4(x) R4(x)
 static void operations(void) {
@@ -92,13 +92,13 @@ static void operations(void) {
             ::: "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "z0", "z1", "z2", "z3", "z4", "z5", "z6", "z7", "cc");
 }
 
-// Subnormal results, and results of one pipe that would come together.
+// Subnormal results, and results that would leave one pipe in the same cycle.
 static void numbers(void) {
     volatile double least = 2.2250738585072014e-308;
     double sum = 0;
     for (u64 i = 0; i < 20; i++) sum += least * 0.25;
     __asm__ volatile("" ::"w"(sum));
-    // Flushed denormals of all formats: exceptions are not judged.
+    // Flushed denormals of all formats; exceptions are not checked.
     __asm__ volatile("msr fpcr, %0" ::"r"(1ul << 24 | 1ul << 19));
     for (u64 i = 0; i < 50; i++)
         __asm__ volatile(R16("fmul d1, d2, d3\n eor v4.16b, v5.16b, v6.16b\n fadd d7, d2, d3\n frintz d16, d2\n cnt v17.8b, v5.8b\n "
@@ -136,7 +136,7 @@ static void accesses(void) {
     }
 }
 
-// A stream through memory, with lines written back and hints of prefetches; then its lines out of order.
+// A stream through memory, with write-backs and prefetch hints; then its lines out of order.
 static void streams(void) {
     enum { BYTES = 1 << 20 };
     char *p = map(BYTES, PRIVATE);
@@ -144,13 +144,13 @@ static void streams(void) {
         for (u64 i = 0; i < BYTES / 2; i += 64) *(volatile u64 *)(p + i) += *(volatile u64 *)(p + BYTES / 2 + i);
         for (u64 i = 0; i < 1000; i++) *(volatile u64 *)(p + (draw() & (BYTES - 1) & ~63ul)) += 1;
     }
-    // Pointers that ask for no hardware prefetch into L2.
+    // Pointers without hardware prefetch into L2.
     for (u64 i = 0; i < BYTES / 4; i += 256) *(volatile u64 *)((u64)(p + i) | 2ul << 60);
     for (u64 i = 0; i < 200; i++) __asm__ volatile("prfm pldl2keep, [%0]" ::"r"(p + i * 4096));
     for (u64 i = 0; i < 40; i++) __asm__ volatile("dc zva, %0\n str xzr, [%0]\n ldr x9, [%0, #8]" ::"r"(p + i * 2048) : "x9", "memory");
 }
 
-// Two sectors of the caches, which take turns with the same lines.
+// Two sectors of the caches, which access the same lines alternately.
 static void sectors(void) {
     enum { BYTES = 128 << 10 };
     u64 p = (u64)map(4 * BYTES, PRIVATE);
@@ -162,7 +162,7 @@ static void sectors(void) {
     }
 }
 
-// Pages of every kind: first touched, more than the TLBs hold, shared, moved to another node, given back.
+// Pages of every kind: first touched, more than the TLBs hold, shared, moved to another node, freed.
 static void pages(void) {
     enum { EACH = 65536, COUNT = 160, STACK = 0x20000, HUGE = 0x40000 };
     char *p = map((u64)EACH * COUNT, PRIVATE), *shared = map(4 * EACH, SHARED), *stack = map(4 * EACH, PRIVATE | STACK);
@@ -171,7 +171,7 @@ static void pages(void) {
     for (u64 i = 0; i < 4; i++) heap[i * EACH] = shared[i * EACH] = stack[i * EACH] = 1, area[i * 4096] = filled[i * 4096] = 2;
     for (u64 pass = 0; pass < 2; pass++)
         for (u64 i = 0; i < COUNT; i++) p[(i * 89 % COUNT) * (u64)EACH + i * 64]++;
-    // One page again and again between others: it stays in a TLB that replaces what was not used for longest.
+    // One page repeatedly between others: it stays in a TLB with LRU replacement.
     volatile char *again = p;
     for (u64 i = 0; i < 40; i++) again[0]++, again[(i + 1) * EACH]++;
     void *moved[4] = {p, p + 2 * EACH, p + 40 * EACH, p + 80 * EACH};
@@ -179,18 +179,18 @@ static void pages(void) {
     sys(239, 0, 4, (long)moved, (long)nodes, (long)status, 2);
     for (u64 i = 0; i < COUNT; i++) p[i * EACH]++;
     sys(215, (long)p, (u64)EACH * COUNT, 0, 0, 0, 0);
-    // Pages of one size, where there are such.
+    // Pages of one size, if available.
     char there[4];
     for (u64 i = 0; i < 4; i++) there[i] = (long)map(1ul << (22 + 3 * i), PRIVATE | HUGE | (22 + 3 * i) << 26) > 0;
     sys(64, 1, (long)there, 4, 0, 0, 0);
-    // Under a false mask: to a page that was never touched, and to one that is not there.
+    // With a false mask: to a page that was never touched, and to one that does not exist.
     char *other = map(EACH * 4, PRIVATE);
     sys(215, (long)other + EACH, EACH, 0, 0, 0, 0);
     for (u64 i = 0; i < 4; i++)
         __asm__ volatile("pfalse p1.b\n st1d z0.d, p1, [%0]\n ld1d z1.d, p1/z, [%0]" ::"r"(other + i * EACH) : "memory", "z1");
 }
 
-// Code of nearly as many bytes as a small L1 has for instructions, and of more: 15 KiB and 20 KiB.
+// Code slightly smaller than a small L1 instruction cache, and larger: 15 KiB and 20 KiB.
 #define A16 R16("add x9, x9, #1\n add x10, x10, #1\n add x11, x11, #1\n add x12, x12, #1\n")
 static void code(void) {
     for (u64 i = 0; i < 3; i++)

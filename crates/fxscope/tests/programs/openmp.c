@@ -1,5 +1,5 @@
-// What OpenMP programs do: loops by each schedule, a reduction, critical and single sections, barriers, tasks, and regions
-// within regions.
+// Features of OpenMP: loops by each schedule, a reduction, critical and single sections, barriers, tasks, and nested
+// regions.
 
 #include <omp.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-// Two threads ("threads") or two processes ("processes") sum halves of an array each; the first one says what both found, and
-// what it sees of the machine and the host.
+// Two threads ("threads") or two processes ("processes") sum one half of an array each; the first one prints both sums, and
+// its view of the machine and the host.
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>

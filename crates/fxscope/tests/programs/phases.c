@@ -1,5 +1,5 @@
-// Threads meet at barriers of pthreads; in each round one of them writes a table that all others read, under a lock for
-// readers and writers, and all count under a mutex.
+// Threads synchronise at pthread barriers; in each round one of them writes a table that all others read, under a read-write
+// lock, and all count under a mutex.
 
 #include <pthread.h>
 #include <stdio.h>

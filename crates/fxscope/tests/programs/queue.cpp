@@ -1,4 +1,4 @@
-// Eleven threads take numbers from a queue behind a mutex, sleep at a condition while it is empty, and add up the lengths of
+// Eleven threads take numbers from a queue under a mutex, sleep on a condition variable while it is empty, and sum the lengths of
 // their Collatz sequences.
 
 #include <condition_variable>

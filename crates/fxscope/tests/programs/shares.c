@@ -1,7 +1,7 @@
 // Threads that compute: a chain of divisions, 43 cycles each, takes a known time with few instructions.
-//   equal N     N threads of equal work behind a barrier: ns from the first one's beginning to the last one's end
-//   unequal N   thread k has k + 1 shares of the work before a barrier, each in a region of its own
-//   slices N    N threads compute for 8 ms each: the longest time in µs that each did not have a CPU
+//   equal N     N threads of equal work after a barrier: ns from the first start to the last end
+//   unequal N   thread k has k + 1 shares of the work before a barrier, each in a separate region
+//   slices N    N threads compute for 8 ms each: the longest time in µs that each was without a CPU
 
 #include <pthread.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ static void equal(int k)
     began[k] = now();
     compute(4);
     ended[k] = now();
-    // What the end of a thread costs comes behind all work.
+    // The cost of ending a thread comes after all work.
     pthread_barrier_wait(&meeting);
 }
 

@@ -9,7 +9,7 @@ use fxscope_record::{ALL, Counts, Names, Thread};
 use memchr::{memchr, memchr_iter};
 
 use crate::join::{Identity, Pass, PassRegion};
-use crate::{Machine, Problem};
+use crate::{FileError, Machine};
 
 /// Largest plausible count: more than a processor counts in a year.
 const MOST: u64 = 1 << 56;
@@ -27,7 +27,7 @@ const ENOUGH_TICKS: u64 = 1_000;
 ///
 /// # Errors
 /// The error and its line.
-pub(super) fn parse<'a>(file: &'a str, bytes: &[u8], machine: &'a Machine) -> Result<Pass<'a>, Problem> {
+pub(super) fn parse<'a>(file: &'a str, bytes: &[u8], machine: &'a Machine) -> Result<Pass<'a>, FileError> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut reader = Reader::new(file, machine);
     // Quoted fields may contain commas and line ends; fapp writes none.
@@ -40,7 +40,7 @@ pub(super) fn parse<'a>(file: &'a str, bytes: &[u8], machine: &'a Machine) -> Re
 }
 
 /// Reads the lines of a file without quotes.
-fn plain(reader: &mut Reader, bytes: &[u8]) -> Result<(), Problem> {
+fn plain(reader: &mut Reader, bytes: &[u8]) -> Result<(), FileError> {
     let mut fields: Vec<&[u8]> = Vec::new();
     let mut begin = 0;
     while begin < bytes.len() {
@@ -65,7 +65,7 @@ fn plain(reader: &mut Reader, bytes: &[u8]) -> Result<(), Problem> {
 }
 
 /// Reads the lines of a file with quoted fields.
-fn quoted(reader: &mut Reader, bytes: &[u8]) -> Result<(), Problem> {
+fn quoted(reader: &mut Reader, bytes: &[u8]) -> Result<(), FileError> {
     let mut lines = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bytes);
     let mut record = ByteRecord::new();
     loop {
@@ -74,7 +74,7 @@ fn quoted(reader: &mut Reader, bytes: &[u8]) -> Result<(), Problem> {
             Ok(true) => {}
             Err(e) => {
                 let line = e.position().map(|position| position.line() as usize);
-                return Err(Problem::of(reader.file, line, format!("is no line of CSV ({e})")));
+                return Err(FileError::of(reader.file, line, format!("is not a line of CSV ({e})")));
             }
         }
         reader.line = record.position().map_or(0, |position| position.line() as usize);
@@ -133,11 +133,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn error(&self, what: impl Into<String>) -> Problem {
-        Problem::of(self.file, Some(self.line), what.into())
+    fn error(&self, what: impl Into<String>) -> FileError {
+        FileError::of(self.file, Some(self.line), what.into())
     }
 
-    fn take(&mut self, fields: &[&[u8]]) -> Result<(), Problem> {
+    fn take(&mut self, fields: &[&[u8]]) -> Result<(), FileError> {
         match field(fields, 0) {
             b"FAPP-cpupa" => self.counts(fields),
             b"FAPP-core" => self.core(fields),
@@ -151,7 +151,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn info(&mut self, fields: &[&[u8]]) -> Result<(), Problem> {
+    fn info(&mut self, fields: &[&[u8]]) -> Result<(), FileError> {
         match field(fields, 1) {
             b"CSV version" => match self.number(fields, 2, "CSV version")? {
                 CSV_VERSION => {}
@@ -171,7 +171,7 @@ impl<'a> Reader<'a> {
         fields: &[&[u8]],
         name: &'static str,
         range: std::ops::RangeInclusive<u64>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), FileError> {
         let value = self.number(fields, 2, name)?;
         if !range.contains(&value) {
             let what = format!("{name} is {value}; it lies between {} and {}", range.start(), range.end());
@@ -181,12 +181,12 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn core(&mut self, fields: &[&[u8]]) -> Result<(), Problem> {
+    fn core(&mut self, fields: &[&[u8]]) -> Result<(), FileError> {
         if field(fields, 6) == b"-" {
             let what = "a thread that is bound to no core: its CMG is not known; bind threads and measure again";
             return Err(self.error(what));
         }
-        let number = |column: usize, name: &str| -> Result<u32, Problem> {
+        let number = |column: usize, name: &str| -> Result<u32, FileError> {
             let number = self.number(fields, column, name)?;
             number.try_into().map_err(|_| self.error(format!("{name} is {number}, which is too large")))
         };
@@ -206,7 +206,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn headings(&mut self, fields: &[&[u8]]) -> Result<(), Problem> {
+    fn headings(&mut self, fields: &[&[u8]]) -> Result<(), FileError> {
         if !self.columns.is_empty() {
             return Err(self.error("a second line of headings; give each pass in a separate file"));
         }
@@ -233,7 +233,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The name of the event with a code; `None` for an unused column.
-    fn event(&mut self, code: &[u8]) -> Result<Option<String>, Problem> {
+    fn event(&mut self, code: &[u8]) -> Result<Option<String>, FileError> {
         if code == b"-" {
             return Ok(None);
         }
@@ -247,7 +247,7 @@ impl<'a> Reader<'a> {
         Ok(Some(format!("r{number:04x}")))
     }
 
-    fn counts(&mut self, fields: &[&[u8]]) -> Result<(), Problem> {
+    fn counts(&mut self, fields: &[&[u8]]) -> Result<(), FileError> {
         if field(fields, 1) != b"Thread" {
             return Ok(());
         }
@@ -290,7 +290,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Appends the numbers of a line in the order of the names; returns the number of calls of the region.
-    fn read_row(&self, fields: &[&[u8]], values: &mut Vec<u64>) -> Result<u64, Problem> {
+    fn read_row(&self, fields: &[&[u8]], values: &mut Vec<u64>) -> Result<u64, FileError> {
         let before = values.len();
         values.resize(before + self.names.len(), Counts::ABSENT);
         let row = &mut values[before..];
@@ -331,7 +331,7 @@ impl<'a> Reader<'a> {
     }
 
     /// An integer in a column; `name` is used in messages.
-    fn number(&self, fields: &[&[u8]], column: usize, name: &str) -> Result<u64, Problem> {
+    fn number(&self, fields: &[&[u8]], column: usize, name: &str) -> Result<u64, FileError> {
         let text = fields.get(column).ok_or_else(|| self.error(format!("{name} is missing")))?;
         match whole(text) {
             Some(value) if value <= MOST => Ok(value),
@@ -345,8 +345,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn finish(mut self) -> Result<Pass<'a>, Problem> {
-        let missing = |what: &str| Err(Problem::of(self.file, None, what.to_owned()));
+    fn finish(mut self) -> Result<Pass<'a>, FileError> {
+        let missing = |what: &str| Err(FileError::of(self.file, None, what.to_owned()));
         if self.columns.is_empty() {
             return missing("has no line LABEL-FAPP-cpupa; give the files that fapppx -A -Icpupa -tcsv writes");
         }
@@ -363,7 +363,7 @@ impl<'a> Reader<'a> {
             if let Some(twice) = region.threads.windows(2).find(|pair| pair[0] == pair[1]) {
                 let Thread { process, thread, .. } = self.threads[twice[0]];
                 let what = format!("thread {thread} of process {process} has two lines for region '{}'", region.name);
-                return Err(Problem::of(self.file, None, what));
+                return Err(FileError::of(self.file, None, what));
             }
         }
         let Reader { file, constants, names, threads, cmgs, regions, notes, .. } = self;

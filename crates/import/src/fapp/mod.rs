@@ -16,13 +16,13 @@ use fxscope_record::Run;
 use rayon::prelude::*;
 
 use crate::join::{self, Pass};
-use crate::{Machine, Problem, Source};
+use crate::{FileError, Machine, Source};
 
 /// Reads the files of a measurement: any passes, once or several times.
 ///
 /// # Errors
 /// Errors with file and line: not output of fapp, implausible numbers, files of different programs.
-pub fn read(sources: &[Source<'_>], machine: &Machine, command: &[String]) -> Result<Vec<Run>, Problem> {
+pub fn read(sources: &[Source<'_>], machine: &Machine, command: &[String]) -> Result<Vec<Run>, FileError> {
     let passes = sources.par_iter().map(|source| file::parse(source.name, source.bytes, machine));
     join(passes.collect(), machine, command)
 }
@@ -37,15 +37,19 @@ pub fn read_in_turn(
     contents: impl Fn(usize) -> Result<Vec<u8>, String> + Sync,
     machine: &Machine,
     command: &[String],
-) -> Result<Vec<Run>, Problem> {
+) -> Result<Vec<Run>, FileError> {
     let pass = |(place, name)| {
-        let bytes = contents(place).map_err(|what| Problem::of(name, None, what))?;
+        let bytes = contents(place).map_err(|what| FileError::of(name, None, what))?;
         file::parse(name, &bytes, machine)
     };
     join(names.par_iter().map(String::as_str).enumerate().map(pass).collect(), machine, command)
 }
 
 /// Combines passes into runs. Of several errors, the first is returned.
-fn join(passes: Vec<Result<Pass<'_>, Problem>>, machine: &Machine, command: &[String]) -> Result<Vec<Run>, Problem> {
+fn join(
+    passes: Vec<Result<Pass<'_>, FileError>>,
+    machine: &Machine,
+    command: &[String],
+) -> Result<Vec<Run>, FileError> {
     join::runs("fapp", passes.into_iter().collect::<Result<_, _>>()?, machine, command)
 }

@@ -6,7 +6,7 @@ use fxscope_record::{ALL, Interval, Intervals, Names, Region};
 
 use super::Line;
 use crate::rows::{Rows, thread};
-use crate::{Machine, Problem, Source};
+use crate::{FileError, Machine, Source};
 
 /// The intervals of a file, in order of time.
 #[derive(Default)]
@@ -49,7 +49,7 @@ impl Series {
     }
 
     /// Counts of all threads by interval; `None` if the file has no intervals.
-    pub(super) fn finish(self, source: &Source<'_>, machine: &Machine) -> Result<Option<Intervals>, Problem> {
+    pub(super) fn finish(self, source: &Source<'_>, machine: &Machine) -> Result<Option<Intervals>, FileError> {
         if self.0.is_empty() {
             return Ok(None);
         }
@@ -61,7 +61,7 @@ impl Series {
 }
 
 impl Part {
-    fn problem(&self, source: &Source<'_>, what: String) -> Problem {
+    fn problem(&self, source: &Source<'_>, what: String) -> FileError {
         source.problem(Some(self.line), what)
     }
 

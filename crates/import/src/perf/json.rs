@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::{Contents, Line, NOT_BY_CPU, who};
 use crate::rows::Who;
-use crate::{Problem, Source};
+use crate::{FileError, Source};
 
 #[derive(Deserialize)]
 struct Object<'a> {
@@ -23,13 +23,13 @@ struct Object<'a> {
     core: Option<&'a str>,
 }
 
-/// Whether the text is JSON.
+/// Returns whether the text is JSON.
 pub(super) fn is(text: &str) -> bool {
     let first = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#'));
     first.is_some_and(|line| line.trim_start().starts_with('{'))
 }
 
-pub(super) fn read<'a>(source: &Source<'_>, text: &'a str) -> Result<Contents<'a>, Problem> {
+pub(super) fn read<'a>(source: &Source<'_>, text: &'a str) -> Result<Contents<'a>, FileError> {
     let mut contents = Contents::default();
     for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#')) {
         let number = i + 1;

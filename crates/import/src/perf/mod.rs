@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use fxscope_record::{ALL, Run};
 
 use crate::rows::{self, Pass, Who};
-use crate::{Machine, Problem, Source, event_name};
+use crate::{FileError, Machine, Source, event_name};
 use intervals::Series;
 
 /// Options of the import.
@@ -46,18 +46,18 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// Whether it was counted all the time.
+    /// Returns whether it was counted all the time.
     fn is_exact(&self) -> bool {
         self.counted.is_none_or(|percent| percent >= 99.995)
     }
 
-    /// Whether there was nothing to count: a thread that did not run, or a program in one of several intervals.
+    /// Returns whether there was nothing to count: a thread that did not run, or a program in one of several intervals.
     fn is_idle(&self) -> bool {
         let part = self.interval.is_some() || matches!(self.who, Who::Thread { .. });
         part && self.value == "<not counted>" && self.is_exact()
     }
 
-    /// Why there is no count.
+    /// Returns why there is no count.
     fn absence(&self) -> Option<String> {
         let why = match self.value {
             "<not counted>" => "was not counted: it never got a counter, or the program did not run there",
@@ -83,7 +83,7 @@ struct Contents<'a> {
 /// # Errors
 /// Errors with file and line: not output of perf, missing, scaled or invalid counts, files of different programs or
 /// threads.
-pub fn read(sources: &[Source<'_>], machine: &Machine, options: &Options) -> Result<Vec<Run>, Problem> {
+pub fn read(sources: &[Source<'_>], machine: &Machine, options: &Options) -> Result<Vec<Run>, FileError> {
     let mut passes = Vec::new();
     for source in sources {
         passes.push((*source, pass(source, machine, options)?));
@@ -92,7 +92,7 @@ pub fn read(sources: &[Source<'_>], machine: &Machine, options: &Options) -> Res
 }
 
 /// Reads one file.
-fn pass(source: &Source<'_>, machine: &Machine, options: &Options) -> Result<Pass, Problem> {
+fn pass(source: &Source<'_>, machine: &Machine, options: &Options) -> Result<Pass, FileError> {
     let contents = contents(source)?;
     let mut pass = Pass { command: contents.command, ..Pass::default() };
     let mut seconds = contents.seconds.or_else(|| contents.lines.last()?.interval);
@@ -141,7 +141,7 @@ fn pass(source: &Source<'_>, machine: &Machine, options: &Options) -> Result<Pas
 }
 
 /// Parses a file in any of perf's formats.
-fn contents<'a>(source: &Source<'a>) -> Result<Contents<'a>, Problem> {
+fn contents<'a>(source: &Source<'a>) -> Result<Contents<'a>, FileError> {
     let text = source.text()?;
     if json::is(text) {
         json::read(source, text)
@@ -162,7 +162,7 @@ struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    /// Whether the count of a line, of the event `name`, is new. Fails if that is ambiguous.
+    /// Returns whether the count of a line, of the event `name`, is new. Fails if that is ambiguous.
     fn is_new(&mut self, line: &Line<'a>, name: &str) -> Result<bool, String> {
         match self.counted.insert((line.who.clone(), name.to_owned()), (line.event, line.interval)) {
             Some((other, _)) if other != line.event => {
@@ -211,7 +211,7 @@ fn who(word: &str) -> Option<Who> {
     Some(Who::Thread { process: 0, thread: thread.parse().ok()? })
 }
 
-/// Whether a word is perf's name of a part of the computer: `S0`, `S0-D0`, `S0-D0-C3`, `N1`.
+/// Returns whether a word is perf's name of a part of the computer: `S0`, `S0-D0`, `S0-D0-C3`, `N1`.
 fn is_part(word: &str) -> bool {
     let mut parts = word.split('-');
     let numbered = |part: &str| part.strip_prefix(['S', 'D', 'C', 'N']).is_some_and(|n| n.parse::<u32>().is_ok());

@@ -3,12 +3,12 @@
 
 use super::{Contents, Line, NOT_BY_CPU, is_part, who};
 use crate::rows::Who;
-use crate::{Problem, Source};
+use crate::{FileError, Source};
 
 /// Possible separators, the usual one first.
 const SEPARATORS: [char; 5] = [',', ';', '\t', '|', '^'];
 
-pub(super) fn read<'a>(source: &Source<'_>, text: &'a str) -> Result<Contents<'a>, Problem> {
+pub(super) fn read<'a>(source: &Source<'_>, text: &'a str) -> Result<Contents<'a>, FileError> {
     let data = || text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
     let by_part = |line: &str| line.split(SEPARATORS).take(2).any(|word| is_part(word.trim()));
     if let Some((i, _)) = data().find(|(_, line)| by_part(line)) {

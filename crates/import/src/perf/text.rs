@@ -2,23 +2,23 @@
 
 use super::{Contents, Line, NOT_BY_CPU, is_part, number, who};
 use crate::rows::Who;
-use crate::{Problem, Source};
+use crate::{FileError, Source};
 
 const TITLE: &str = "Performance counter stats for ";
-/// Words in place of a command when other things than a command's processes were counted.
+/// Words instead of a command if something other than the processes of a command was counted.
 const NO_COMMANDS: [&str; 4] = ["system wide", "CPU(s)", "process id", "thread id"];
 
-/// Whether the text is perf's.
+/// Returns whether the text is perf's.
 pub(super) fn is(text: &str) -> bool {
     text.lines().any(|line| line.trim_start().starts_with(TITLE) || is_heading(line))
 }
 
-/// Whether it is the heading of counts by interval.
+/// Returns whether it is the heading of counts by interval.
 fn is_heading(line: &str) -> bool {
     line.strip_prefix('#').is_some_and(|line| line.trim_start().starts_with("time ") && line.ends_with("unit events"))
 }
 
-pub(super) fn read<'a>(source: &Source<'_>, text: &'a str) -> Result<Contents<'a>, Problem> {
+pub(super) fn read<'a>(source: &Source<'_>, text: &'a str) -> Result<Contents<'a>, FileError> {
     let mut contents = Contents::default();
     let mut by_interval = false;
     for (i, line) in text.lines().enumerate() {

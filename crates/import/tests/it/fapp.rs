@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use fxscope_import::{Machine, Problem, Source, fapp};
+use fxscope_import::{FileError, Machine, Source, fapp};
 use fxscope_pmu::{Evaluation, constants};
 use fxscope_record::{Finish, Origin, Run};
 use proptest::prelude::*;
@@ -38,13 +38,13 @@ fn instructions() -> String {
     )
 }
 
-fn read_all(files: &[(&str, &str)]) -> Result<Vec<Run>, Problem> {
+fn read_all(files: &[(&str, &str)]) -> Result<Vec<Run>, FileError> {
     let sources: Vec<Source<'_>> = files.iter().map(|&(name, text)| Source { name, bytes: text.as_bytes() }).collect();
     fapp::read(&sources, &MACHINE, &["work".to_owned()])
 }
 
 /// The only run in the files.
-fn read(files: &[(&str, &str)]) -> Result<Run, Problem> {
+fn read(files: &[(&str, &str)]) -> Result<Run, FileError> {
     let mut runs = read_all(files)?;
     assert_eq!(runs.len(), 1);
     Ok(runs.remove(0))

@@ -7,7 +7,7 @@ use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use fxscope_import::{Machine, Problem, Source, fapp, likwid, papi, perf};
+use fxscope_import::{FileError, Machine, Source, fapp, likwid, papi, perf};
 use fxscope_pmu::{Evaluation, Metrics, constants};
 use fxscope_record::Run;
 
@@ -114,7 +114,7 @@ fn import(format: u64, files: &[Vec<u8>], machine: &Machine) {
     let names: Vec<String> = (1..=files.len()).map(|i| format!("pa{i}.csv")).collect();
     let sources: Vec<Source> = names.iter().zip(files).map(|(name, bytes)| Source { name, bytes }).collect();
     let command = vec!["program".to_owned()];
-    let runs: Result<Vec<Run>, Problem> = match format {
+    let runs: Result<Vec<Run>, FileError> = match format {
         0 => fapp::read(&sources, machine, &command),
         1 => perf::read(&sources, machine, &perf::Options { command, scaled: true }),
         2 => perf::read(&sources, machine, &perf::Options { command, scaled: false }),

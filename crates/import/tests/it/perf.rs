@@ -52,7 +52,7 @@ fn text_separated_values_and_json_give_the_same_counts() {
             ("FP_SCALE_OPS_SPEC", 8_000_000),
         ];
         assert_eq!(counts, expected, "{name}");
-        assert_eq!(run.passes, ["a64fx"], "a pass that is none of the report's has its file's name");
+        assert_eq!(run.passes, ["a64fx"], "a pass that is not one of the report's has its file's name");
         assert_eq!(run.origin, Origin::Imported { format: "perf".to_owned(), files: vec![name.to_owned()] });
     }
 }

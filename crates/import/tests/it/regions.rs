@@ -16,7 +16,7 @@ fn golden(name: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-type Reader = fn(&[Source<'_>], &Machine, &[String]) -> Result<Vec<Run>, fxscope_import::Problem>;
+type Reader = fn(&[Source<'_>], &Machine, &[String]) -> Result<Vec<Run>, fxscope_import::FileError>;
 
 fn read(reader: Reader, files: &[(&str, &[u8])]) -> Result<Vec<Run>, String> {
     let sources: Vec<Source<'_>> = files.iter().map(|&(name, bytes)| Source { name, bytes }).collect();

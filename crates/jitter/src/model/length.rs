@@ -114,7 +114,7 @@ impl Length {
         }
     }
 
-    /// Longest possible length, nanoseconds.
+    /// Returns the longest possible length, nanoseconds.
     #[must_use]
     pub fn longest(&self) -> f64 {
         match self {
@@ -123,7 +123,7 @@ impl Length {
         }
     }
 
-    /// Quantile `u`, nanoseconds: with a uniform draw for `u`, a random length.
+    /// Returns quantile `u`, nanoseconds: with a uniform draw for `u`, a random length.
     #[must_use]
     pub fn quantile(&self, u: f64) -> f64 {
         match self {
@@ -154,7 +154,7 @@ impl Length {
         }
     }
 
-    /// Probability of a length above `x` nanoseconds.
+    /// Returns the probability of a length above `x` nanoseconds.
     #[must_use]
     pub fn exceeds(&self, x: f64) -> f64 {
         if x < 0.0 {
@@ -185,7 +185,7 @@ impl Length {
         }
     }
 
-    /// Mean, nanoseconds.
+    /// Returns the mean, nanoseconds.
     #[must_use]
     pub fn mean(&self) -> f64 {
         match self {
@@ -215,7 +215,7 @@ impl Length {
         }
     }
 
-    /// The distribution with all lengths multiplied by `factor`.
+    /// Returns the distribution with all lengths multiplied by `factor`.
     #[must_use]
     pub fn scaled(&self, factor: f64) -> Length {
         let by = |t: &Time| Time(t.0 * factor);
@@ -237,7 +237,7 @@ impl Length {
         }
     }
 
-    /// Description in words.
+    /// Returns the description in words.
     #[must_use]
     pub fn words(&self) -> String {
         match self {

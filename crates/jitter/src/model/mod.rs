@@ -41,7 +41,7 @@ pub enum Evidence {
 }
 
 impl Evidence {
-    /// The word used in files.
+    /// Returns the word used in files.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -76,7 +76,7 @@ pub struct Source {
     /// How long they are; unused for a replayed trace.
     pub length: Length,
     /// Which cores it strikes.
-    pub on: On,
+    pub on: Target,
     /// Which cores it strikes at the same time.
     pub correlation: Correlation,
     /// Whether simultaneous detours have equal lengths.
@@ -130,7 +130,7 @@ pub enum Phase {
 
 /// Which cores a source strikes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum On {
+pub enum Target {
     /// Each core, with its own detours.
     Cores,
     /// The node: each detour strikes one random core.
@@ -164,7 +164,7 @@ pub enum Lengths {
 }
 
 impl Arrival {
-    /// The trace that is replayed, if any.
+    /// Returns the trace that is replayed, if any.
     #[must_use]
     pub fn trace(&self) -> Option<&Trace> {
         match self {
@@ -173,7 +173,7 @@ impl Arrival {
         }
     }
 
-    /// Mean detours per second.
+    /// Returns the mean detours per second.
     #[must_use]
     pub fn rate(&self) -> f64 {
         match self {
@@ -187,7 +187,7 @@ impl Arrival {
         }
     }
 
-    /// Description of the arrivals.
+    /// Returns the description of the arrivals.
     #[must_use]
     pub fn words(&self) -> String {
         match self {
@@ -208,7 +208,7 @@ impl Arrival {
 }
 
 impl Source {
-    /// Mean length, nanoseconds.
+    /// Returns the mean length, nanoseconds.
     #[must_use]
     pub fn mean_length(&self) -> f64 {
         match &self.arrival {
@@ -217,22 +217,22 @@ impl Source {
         }
     }
 
-    /// Share of the struck cores' time that this source takes, averaged over these cores.
+    /// Returns the share of the struck cores' time that this source takes, averaged over these cores.
     #[must_use]
     pub fn fraction(&self, cores: u32) -> f64 {
         let here = match self.on {
-            On::Node => 1.0 / f64::from(cores.max(1)),
-            On::Cores | On::Chosen(_) => 1.0,
+            Target::Node => 1.0 / f64::from(cores.max(1)),
+            Target::Cores | Target::Chosen(_) => 1.0,
         };
         self.arrival.rate() * self.mean_length() / 1e9 * here
     }
 
-    /// Number of a node's cores that it strikes.
+    /// Returns the number of a node's cores that it strikes.
     #[must_use]
     pub fn struck(&self, cores: u32) -> u32 {
         match &self.on {
-            On::Cores | On::Node => cores,
-            On::Chosen(chosen) => chosen.iter().filter(|&&core| u32::from(core) < cores).count() as u32,
+            Target::Cores | Target::Node => cores,
+            Target::Chosen(chosen) => chosen.iter().filter(|&&core| u32::from(core) < cores).count() as u32,
         }
     }
 
@@ -240,18 +240,18 @@ impl Source {
     #[must_use]
     pub fn node_rate(&self, cores: u32) -> f64 {
         match self.on {
-            On::Node => self.arrival.rate(),
+            Target::Node => self.arrival.rate(),
             _ => self.arrival.rate() * f64::from(self.struck(cores)),
         }
     }
 
-    /// Description of where it strikes, and what simultaneously.
+    /// Returns the description of where it strikes, and what simultaneously.
     #[must_use]
     pub fn place(&self) -> String {
         let on = match &self.on {
-            On::Cores => "each core".to_owned(),
-            On::Node => "one core per node".to_owned(),
-            On::Chosen(cores) => {
+            Target::Cores => "each core".to_owned(),
+            Target::Node => "one core per node".to_owned(),
+            Target::Chosen(cores) => {
                 format!("cores {}", cores.iter().map(u16::to_string).collect::<Vec<_>>().join(", "))
             }
         };
@@ -273,7 +273,7 @@ fn worst(sources: &[&Source], trace: &Trace) -> usize {
 }
 
 impl Model {
-    /// Share of all cores' time that is lost, from 0 to 1.
+    /// Returns the share of all cores' time that is lost, from 0 to 1.
     #[must_use]
     pub fn fraction(&self, cores: u32) -> f64 {
         let share = |s: &Source| s.fraction(cores) * f64::from(s.struck(cores)) / f64::from(cores.max(1));
@@ -289,7 +289,7 @@ impl Model {
             return Err(format!("{cores} cores in a node; there can be 1 to {}", u16::MAX));
         }
         for source in &self.sources {
-            let On::Chosen(chosen) = &source.on else { continue };
+            let Target::Chosen(chosen) = &source.on else { continue };
             if let Some(core) = chosen.iter().find(|&&core| u32::from(core) >= cores) {
                 return Err(format!(
                     "{}: the source '{}' is on core {core}, and a node has {cores} cores, from 0; \
@@ -303,8 +303,8 @@ impl Model {
 
     fn check_core(&self, core: u16, cores: u32) -> Result<(), String> {
         let strikes = |s: &&Source| match &s.on {
-            On::Cores | On::Node => true,
-            On::Chosen(chosen) => chosen.contains(&core),
+            Target::Cores | Target::Node => true,
+            Target::Chosen(chosen) => chosen.contains(&core),
         };
         let struck: Vec<&Source> = self.sources.iter().filter(strikes).collect();
         let share = |s: &&Source| match &s.arrival {

@@ -8,7 +8,8 @@ use fxscope_osnoise::trace::is_trace;
 use serde::Deserialize;
 
 use super::{
-    Arrival, Correlation, Evidence, Length, Lengths, MOST_SOURCES, Model, On, Phase, Source, Trace, profiles, recorded,
+    Arrival, Correlation, Evidence, Length, Lengths, MOST_SOURCES, Model, Phase, Source, Target, Trace, profiles,
+    recorded,
 };
 use crate::time::Time;
 
@@ -38,7 +39,7 @@ struct Entry {
     arrival: ArrivalEntry,
     length: Option<Length>,
     #[serde(default)]
-    on: OnEntry,
+    on: TargetEntry,
     #[serde(default)]
     correlation: Correlation,
     #[serde(default)]
@@ -72,7 +73,7 @@ enum ArrivalEntry {
 
 #[derive(Default, Deserialize)]
 #[serde(untagged, expecting = "on must be \"cores\", \"node\", or a list of core numbers such as [0, 1]")]
-enum OnEntry {
+enum TargetEntry {
     #[default]
     #[serde(skip)]
     Cores,
@@ -140,7 +141,7 @@ pub fn parse(text: &str, name: &str, folder: Option<&Path>) -> Result<Model, Str
         // A source that strikes one core of a node takes less of each the more cores there are: checked when the node
         // is known.
         let share = source.fraction(1);
-        if source.on != On::Node && share >= 1.0 {
+        if source.on != Target::Node && share >= 1.0 {
             return Err(format!(
                 "{name}: the source '{}' steals {:.4} % of its core; less than 100 % is possible: \
                  lower its rate or its lengths",
@@ -154,18 +155,18 @@ pub fn parse(text: &str, name: &str, folder: Option<&Path>) -> Result<Model, Str
 
 fn resolve(entry: Entry, folder: Option<&Path>) -> Result<Source, String> {
     let on = match entry.on {
-        OnEntry::Cores | OnEntry::Word(Place::Cores) => On::Cores,
-        OnEntry::Word(Place::Node) => On::Node,
-        OnEntry::Chosen(mut cores) => {
+        TargetEntry::Cores | TargetEntry::Word(Place::Cores) => Target::Cores,
+        TargetEntry::Word(Place::Node) => Target::Node,
+        TargetEntry::Chosen(mut cores) => {
             cores.sort_unstable();
             cores.dedup();
             if cores.is_empty() {
                 return Err("on = [] names no core; remove the source instead".to_owned());
             }
-            On::Chosen(cores)
+            Target::Chosen(cores)
         }
     };
-    if on == On::Node && entry.correlation == Correlation::Node {
+    if on == Target::Node && entry.correlation == Correlation::Node {
         return Err("on = \"node\" strikes one core at a time, which correlation = \"node\" contradicts; \
                     on = \"cores\" strikes all of them"
             .to_owned());
@@ -177,7 +178,7 @@ fn resolve(entry: Entry, folder: Option<&Path>) -> Result<Source, String> {
         (Some(length), false) => length,
         (None, true) => Length::Fixed { value: Time(1.0) },
     };
-    if replayed && on == On::Node {
+    if replayed && on == Target::Node {
         return Err("a trace is replayed on cores; on = \"node\" is not possible".to_owned());
     }
     if !replayed {

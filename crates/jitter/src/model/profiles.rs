@@ -16,7 +16,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     PROFILES.iter().map(|profile| profile.0)
 }
 
-/// The text of one.
+/// Returns the text of one.
 pub(super) fn text(name: &str) -> Option<&'static str> {
     PROFILES.iter().find(|profile| profile.0 == name).map(|profile| profile.1)
 }

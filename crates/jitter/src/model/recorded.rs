@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use fxscope_osnoise::trace::{Cause, Header, Item, Kind, Reader};
 
-use super::{Arrival, Correlation, Evidence, Length, Lengths, Model, On, Source, Trace};
+use super::{Arrival, Correlation, Evidence, Length, Lengths, Model, Source, Target, Trace};
 use crate::time::Time;
 
 /// Maximum number of causes with their own source, by descending time; the others are merged within their kinds.
@@ -26,7 +26,7 @@ struct Recorded {
     notes: Vec<String>,
 }
 
-/// A model that replays a trace, with one source per cause. All sources start at the same moment of the trace.
+/// Returns a model that replays a trace, with one source per cause. All sources start at the same moment of the trace.
 ///
 /// # Errors
 /// The error, and how to fix it.
@@ -47,7 +47,7 @@ pub(super) fn model(path: &Path) -> Result<Model, String> {
             cause: cause.label(),
             arrival: Arrival::Trace(Arc::new(trace)),
             length: Length::Fixed { value: Time(1.0) },
-            on: On::Cores,
+            on: Target::Cores,
             correlation: Correlation::Independent,
             lengths: Lengths::Independent,
             origin: name.clone(),
@@ -59,7 +59,7 @@ pub(super) fn model(path: &Path) -> Result<Model, String> {
     Ok(Model { name: stem, title: recorded.title(), note: recorded.notes.join(" "), sources })
 }
 
-/// All detours of a trace, regardless of cause.
+/// Returns all detours of a trace, regardless of cause.
 ///
 /// # Errors
 /// The error, and how to fix it.

@@ -103,7 +103,7 @@ impl Trace {
         Trace::new(duration, cores.into_values().collect())
     }
 
-    /// The text form.
+    /// Returns the text form.
     #[must_use]
     pub fn text(&self) -> String {
         let mut out = format!("duration_ns,{}\ncore,start_ns,length_ns\n", self.duration);
@@ -115,38 +115,38 @@ impl Trace {
         out
     }
 
-    /// Share of the time that is taken, averaged over cores.
+    /// Returns the share of the time that is taken, averaged over cores.
     #[must_use]
     pub fn fraction(&self) -> f64 {
         self.stolen.iter().sum::<u64>() as f64 / (self.duration as f64 * self.cores.len() as f64)
     }
 
-    /// Share of the time of a core that is taken.
+    /// Returns the share of the time of a core that is taken.
     #[must_use]
     pub fn fraction_of(&self, core: usize) -> f64 {
         self.stolen.get(core).copied().unwrap_or(0) as f64 / self.duration as f64
     }
 
-    /// Whether another trace belongs to the same recording.
+    /// Returns whether another trace belongs to the same recording.
     #[must_use]
     pub fn goes_with(&self, other: &Trace) -> bool {
         !self.recording.is_empty() && (&self.recording, self.duration) == (&other.recording, other.duration)
     }
 
-    /// Share of detours longer than `x` nanoseconds.
+    /// Returns the share of detours longer than `x` nanoseconds.
     #[must_use]
     pub fn exceeds(&self, x: f64) -> f64 {
         let longer = self.lengths.len() - self.lengths.partition_point(|&length| f64::from(length) <= x);
         longer as f64 / self.lengths.len().max(1) as f64
     }
 
-    /// The longest detour, nanoseconds.
+    /// Returns the longest detour, nanoseconds.
     #[must_use]
     pub fn longest(&self) -> f64 {
         self.lengths.last().copied().map_or(0.0, f64::from)
     }
 
-    /// The trace with all lengths multiplied by `length`, keeping an evenly spread share `kept` of the detours.
+    /// Returns the trace with all lengths multiplied by `length`, keeping an evenly spread share `kept` of the detours.
     #[must_use]
     pub fn scaled(&self, kept: f64, length: f64) -> Trace {
         let pick = |core: &Vec<(u64, u32)>| {

@@ -32,7 +32,8 @@ pub(super) struct Finish {
 }
 
 impl Finish {
-    /// The later one; of equal ones, that of the lower node and core, so that the order of comparisons does not matter.
+    /// Returns the later one; of equal ones, that of the lower node and core, so that the order of comparisons does not
+    /// matter.
     pub(super) fn later(self, other: Finish) -> Finish {
         let key = |f: Finish| (f.time, std::cmp::Reverse((f.node, f.core)));
         if key(self) >= key(other) { self } else { other }
@@ -242,7 +243,7 @@ impl Part {
         }
         // Three slots lie within the same phase whenever the first is the first of a phase.
         let three: Vec<u32> = longest.windows(3).map(|w| w[0].max(w[1]).max(w[2])).collect();
-        // The first complete slot of a phase that a detour in slot `k` meets is one of `k - 3` to `k + 2`.
+        // The first complete slot of a phase that a detour in slot `k` hits is one of `k - 3` to `k + 2`.
         let floor = |k: usize| match k.checked_sub(3).and_then(|first| three.get(first..k + 3)) {
             Some(firsts) => firsts.iter().copied().min().unwrap_or(0),
             None => 0,

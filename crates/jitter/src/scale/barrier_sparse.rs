@@ -296,7 +296,7 @@ fn in_order(detours: &mut [Detour]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Meet, barrier};
+    use super::super::{PhaseEnd, barrier};
     use super::*;
 
     fn model(rates: [f64; 3]) -> Model {
@@ -328,8 +328,8 @@ mod tests {
         {
             let model = model(rates);
             for (grain, seed) in [(40_000, 1), (700_000, 2), (5_000_000, 3)] {
-                let meet = Meet::All { cost: 1500 };
-                let setup = Setup { nodes, cores: 3, grain, imbalance: 0.0, phases: 400, meet, seed };
+                let phase_end = PhaseEnd::All { cost: 1500 };
+                let setup = Setup { nodes, cores: 3, grain, imbalance: 0.0, phases: 400, end: phase_end, seed };
                 let streams = Streams::new(&model, 3, seed).unwrap();
                 let all = barrier::Run::new(streams.clone(), &model, &setup).all(&setup, 1500);
                 // By descending length: daemons, then threads.

@@ -5,7 +5,7 @@
 //! [`CHANCE`].
 
 use super::Setup;
-use crate::model::{Arrival, Correlation, Length, Model, On, Source};
+use crate::model::{Arrival, Correlation, Length, Model, Source, Target};
 
 /// Probability that a bound is violated anywhere in a run.
 pub const CHANCE: f64 = 1e-9;
@@ -37,13 +37,13 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// The split with the fewest detours, if it draws far fewer than all.
+    /// Returns the split with the fewest detours, if it draws far fewer than all.
     pub(super) fn new(model: &Model, setup: &Setup) -> Option<Bounds> {
         let simple = |s: &Source| {
             let known = matches!(s.arrival, Arrival::Poisson { .. } | Arrival::Periodic { .. });
             known && s.correlation == Correlation::Independent
         };
-        let alike = setup.imbalance == 0.0 && matches!(setup.meet, super::Meet::All { .. });
+        let alike = setup.imbalance == 0.0 && matches!(setup.end, super::PhaseEnd::All { .. });
         if !alike || setup.detours(model) < WORTH || !model.sources.iter().all(simple) {
             return None;
         }
@@ -54,11 +54,12 @@ impl Bounds {
         (best.detours * PAYS < setup.detours(model)).then_some(best)
     }
 
-    /// The split in which all detours of some sources are drawn.
+    /// Returns the split in which all detours of some sources are drawn.
     pub(super) fn split(model: &Model, setup: &Setup, all: &[usize]) -> Option<Bounds> {
         let drawn: Vec<bool> = (0..model.sources.len()).map(|i| all.contains(&i)).collect();
         // The rest must be drawable for any time without earlier draws.
-        let at_random = |source: &Source| source.on == On::Node && matches!(source.arrival, Arrival::Poisson { .. });
+        let at_random =
+            |source: &Source| source.on == Target::Node && matches!(source.arrival, Arrival::Poisson { .. });
         if model.sources.iter().zip(&drawn).any(|(source, drawn)| !drawn && at_random(source)) {
             return None;
         }
@@ -87,7 +88,7 @@ impl Bounds {
         (share < 0.5).then_some(Bounds { drawn, share, slack, back, back_rest, detours })
     }
 
-    /// The time in which the rest may delay a core, extended by its share.
+    /// Returns the time in which the rest may delay a core, extended by its share.
     pub(super) fn stretched(&self, time: u64) -> u64 {
         (time as f64 / (1.0 - self.share)).ceil() as u64
     }
@@ -111,7 +112,7 @@ impl Cause<'_> {
             Arrival::Periodic { period, .. } => 1.0 / period.0,
             _ => source.arrival.rate() / 1e9,
         };
-        let on_node = source.on == On::Node;
+        let on_node = source.on == Target::Node;
         let random = matches!(source.arrival, Arrival::Poisson { .. });
         // Each detour of a periodic node source strikes one core, in the worst case always the same.
         let rate = if on_node && random { rate / f64::from(cores) } else { rate };

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::model::{Arrival, Correlation, Length, Lengths, Model, On, Phase, Source, Trace};
+use crate::model::{Arrival, Correlation, Length, Lengths, Model, Phase, Source, Target, Trace};
 use crate::random::Stream;
 
 /// A detour, before or after queueing behind earlier ones.
@@ -20,7 +20,7 @@ pub struct Detour {
 }
 
 impl Detour {
-    /// End, nanoseconds.
+    /// Returns the end, nanoseconds.
     #[must_use]
     pub fn end(self) -> u64 {
         self.start + u64::from(self.length)
@@ -167,7 +167,7 @@ pub struct Position {
 }
 
 impl Streams {
-    /// The streams of `model` on nodes of `cores` cores.
+    /// Returns the streams of `model` on nodes of `cores` cores.
     ///
     /// # Errors
     /// See [`Model::check`].
@@ -187,15 +187,15 @@ impl Streams {
         Ok(Streams { plans })
     }
 
-    /// The streams of some sources, and those of the others. The others must allow drawing any time independently:
-    /// `extend` then ignores their position.
+    /// Returns the streams of some sources, and those of the others. The others must allow drawing any time
+    /// independently: `extend` then ignores their position.
     pub(super) fn split(&self, some: &[bool]) -> (Streams, Streams) {
         let plans =
             |which: bool| self.plans.iter().filter(move |plan| some[usize::from(plan.number)] == which).cloned();
         (Streams { plans: plans(true).collect() }, Streams { plans: plans(false).collect() })
     }
 
-    /// Initial position of a node's streams.
+    /// Returns the initial position of a node's streams.
     #[must_use]
     pub fn position(&self, node: u32) -> Position {
         let mut position = Position::default();
@@ -213,7 +213,7 @@ impl Streams {
         self.draw(node, None, position, from..to, out);
     }
 
-    /// The detours of a core that start in a time range, unordered, for streams that allow drawing any time
+    /// Returns the detours of a core that start in a time range, unordered, for streams that allow drawing any time
     /// independently.
     pub(super) fn of_core(&self, node: u32, core: u16, time: Range<u64>) -> Vec<Detour> {
         let mut own = Vec::new();
@@ -272,12 +272,12 @@ impl Replay {
 impl Plan {
     fn new(number: usize, source: &Source, cores: u32, draws: Stream) -> Plan {
         let struck: Vec<u16> = match &source.on {
-            On::Cores | On::Node => (0..cores as u16).collect(),
-            On::Chosen(chosen) => chosen.clone(),
+            Target::Cores | Target::Node => (0..cores as u16).collect(),
+            Target::Chosen(chosen) => chosen.clone(),
         };
         let poisson = matches!(source.arrival, Arrival::Poisson { .. });
         let strikes = match (&source.on, source.correlation) {
-            (On::Node, _) => Strikes::Drawn,
+            (Target::Node, _) => Strikes::Drawn,
             // Poisson arrivals on all cores are one stream with the total rate, each on a random core.
             (_, Correlation::Independent) if poisson => Strikes::Drawn,
             (_, Correlation::Independent) => Strikes::Own,
@@ -288,7 +288,7 @@ impl Plan {
                 Times::Periodic { period: period.0, phase: *phase, missing: *missing }
             }
             Arrival::Poisson { rate } => {
-                let same_recording = strikes == Strikes::Drawn && source.on != On::Node;
+                let same_recording = strikes == Strikes::Drawn && source.on != Target::Node;
                 match same_recording {
                     true => Times::cells(1e9 / (rate * struck.len() as f64)),
                     false => Times::Exponential { mean: 1e9 / rate },
@@ -317,7 +317,7 @@ impl Plan {
         }
     }
 
-    /// Whether the next arrival depends on the previous one.
+    /// Returns whether the next arrival depends on the previous one.
     fn is_sequential(&self) -> bool {
         !matches!(self.times, Times::Periodic { .. } | Times::Cells { .. } | Times::Trace(_))
     }

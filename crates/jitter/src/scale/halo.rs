@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::detours::Streams;
 use super::outcome::{Outcome, Recorder};
 use super::tile::Tile;
-use super::{Meet, Setup};
+use super::{PhaseEnd, Setup};
 use crate::model::Model;
 
 /// Nodes that a thread processes together.
@@ -49,12 +49,12 @@ impl Run {
         let mut stolen = vec![vec![0; self.sources]; self.tiles.len()];
         for phase in 0..setup.phases {
             shrink(setup, phase, &self.works, &mut works);
-            if matches!(setup.meet, Meet::Panel { .. }) {
+            if matches!(setup.end, PhaseEnd::Panel { .. }) {
                 each = sum(&works);
             }
             worked += each;
             self.compute(setup, &starts, &works, &mut ends, &mut stolen);
-            let now = meet(setup, phase, &ends, &mut starts);
+            let now = start_times(setup, phase, &ends, &mut starts);
             recorder.phase(now - before);
             before = now;
         }
@@ -81,27 +81,27 @@ impl Run {
 
 /// Remaining work of each node in a phase.
 fn shrink(setup: &Setup, phase: u64, all: &[u64], works: &mut [u64]) {
-    if let Meet::Panel { .. } = setup.meet {
+    if let PhaseEnd::Panel { .. } = setup.end {
         let factor = panel_share(phase, setup.phases);
         works.iter_mut().zip(all).for_each(|(work, &all)| *work = ((all as f64 * factor).round() as u64).max(1));
     }
 }
 
-/// Work of a phase relative to the mean: three times the square of the remaining part.
+/// Returns the work of a phase relative to the mean: three times the square of the remaining part.
 pub(super) fn panel_share(phase: u64, phases: u64) -> f64 {
     let left = 1.0 - (phase as f64 + 0.5) / phases as f64;
     3.0 * left * left
 }
 
 /// Computes when each node starts its next phase; returns the latest of these times.
-fn meet(setup: &Setup, phase: u64, ends: &[u64], starts: &mut [u64]) -> u64 {
-    match setup.meet {
-        Meet::Neighbours { cost, grid } => neighbours(cost, grid, ends, starts),
-        Meet::Panel { cost, grid } => panel(cost, grid, phase, ends, starts),
-        Meet::Some { halo, grid, every, .. } if !(phase + 1).is_multiple_of(every) => {
+fn start_times(setup: &Setup, phase: u64, ends: &[u64], starts: &mut [u64]) -> u64 {
+    match setup.end {
+        PhaseEnd::Neighbours { cost, grid } => neighbours(cost, grid, ends, starts),
+        PhaseEnd::Panel { cost, grid } => panel(cost, grid, phase, ends, starts),
+        PhaseEnd::Some { halo, grid, every, .. } if !(phase + 1).is_multiple_of(every) => {
             neighbours(halo, grid, ends, starts)
         }
-        Meet::All { cost } | Meet::Some { cost, .. } => {
+        PhaseEnd::All { cost } | PhaseEnd::Some { cost, .. } => {
             let now = last(ends) + cost;
             starts.fill(now);
             now
@@ -171,13 +171,13 @@ fn panel(cost: u64, [rows, columns]: [u32; 2], phase: u64, ends: &[u64], starts:
 
 /// Nanoseconds without noise and imbalance.
 fn plain(setup: &Setup) -> u64 {
-    match setup.meet {
-        Meet::All { cost } | Meet::Neighbours { cost, .. } => setup.phases * (setup.grain + cost),
-        Meet::Some { cost, halo, every, .. } => {
+    match setup.end {
+        PhaseEnd::All { cost } | PhaseEnd::Neighbours { cost, .. } => setup.phases * (setup.grain + cost),
+        PhaseEnd::Some { cost, halo, every, .. } => {
             let collectives = setup.phases / every;
             setup.phases * setup.grain + collectives * cost + (setup.phases - collectives) * halo
         }
-        Meet::Panel { cost, .. } => {
+        PhaseEnd::Panel { cost, .. } => {
             let work = |phase| ((setup.grain as f64 * panel_share(phase, setup.phases)).round() as u64).max(1);
             (0..setup.phases).map(|phase| work(phase) + cost).sum()
         }
@@ -191,7 +191,7 @@ fn quiet(setup: &Setup, all: &[u64]) -> u64 {
     for phase in 0..setup.phases {
         shrink(setup, phase, all, &mut works);
         ends.iter_mut().zip(&starts).zip(&works).for_each(|((end, start), work)| *end = start + work);
-        meet(setup, phase, &ends, &mut starts);
+        start_times(setup, phase, &ends, &mut starts);
     }
     starts.into_iter().max().unwrap_or(0)
 }

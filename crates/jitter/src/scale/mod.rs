@@ -29,9 +29,9 @@ pub const MOST_PHASES: u64 = 1 << 32;
 /// Longest run without noise, seconds: times are whole nanoseconds in 64 bits, and noise may prolong a run many times.
 const LONGEST: f64 = 1e8;
 
-/// How cores meet at the end of a phase.
+/// How cores synchronise at the end of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Meet {
+pub enum PhaseEnd {
     /// All wait for the last one, then for `cost`.
     All {
         /// Time of the operation without noise, nanoseconds.
@@ -81,7 +81,7 @@ pub struct Setup {
     /// Phases.
     pub phases: u64,
     /// How phases end.
-    pub meet: Meet,
+    pub end: PhaseEnd,
     /// Seed of all draws.
     pub seed: u64,
 }
@@ -90,7 +90,7 @@ impl Setup {
     /// Checks that it can be run.
     ///
     /// # Errors
-    /// What is out of bounds.
+    /// If a value is out of bounds.
     pub fn check(&self) -> Result<(), String> {
         let bounds = |name: &str, value: u64, most: u64| match (1..=most).contains(&value) {
             true => Ok(()),
@@ -109,21 +109,23 @@ impl Setup {
         if !(0.0..=10.0).contains(&self.imbalance) {
             return Err(format!("imbalance {}; 0 to 10 are possible", self.imbalance));
         }
-        let grid: u64 = match self.meet {
-            Meet::All { .. } => u64::from(self.nodes),
-            Meet::Neighbours { grid, .. } | Meet::Some { grid, .. } => grid.iter().map(|&n| u64::from(n)).product(),
-            Meet::Panel { grid, .. } => grid.iter().map(|&n| u64::from(n)).product(),
+        let grid: u64 = match self.end {
+            PhaseEnd::All { .. } => u64::from(self.nodes),
+            PhaseEnd::Neighbours { grid, .. } | PhaseEnd::Some { grid, .. } => {
+                grid.iter().map(|&n| u64::from(n)).product()
+            }
+            PhaseEnd::Panel { grid, .. } => grid.iter().map(|&n| u64::from(n)).product(),
         };
         if grid != u64::from(self.nodes) {
             return Err(format!("the grid has {grid} nodes, not {}", self.nodes));
         }
-        if matches!(self.meet, Meet::Some { every: 0, .. }) {
+        if matches!(self.end, PhaseEnd::Some { every: 0, .. }) {
             return Err("a collective every 0 phases; it must be 1 or more".to_owned());
         }
         Ok(())
     }
 
-    /// Computation of each node per phase, nanoseconds.
+    /// Returns the computation of each node per phase, nanoseconds.
     #[must_use]
     pub fn works(&self) -> Vec<u64> {
         let draws = Stream::new(self.seed).of(u64::MAX);
@@ -134,15 +136,15 @@ impl Setup {
         (0..self.nodes).map(|node| self.grain + more(node)).collect()
     }
 
-    /// Expected number of detours in a run, for the run time without noise.
+    /// Returns the expected number of detours in a run, for the run time without noise.
     #[must_use]
     pub fn detours(&self, model: &Model) -> f64 {
         let rate: f64 = model.sources.iter().map(|s| s.node_rate(self.cores)).sum();
         rate * f64::from(self.nodes) * self.seconds()
     }
 
-    /// Number of these that a run draws if, except with probability [`CHANCE`], the others cannot change the result;
-    /// `None` if all are drawn.
+    /// Returns the number of these that a run draws if, except with probability [`CHANCE`], the others cannot change
+    /// the result; `None` if all are drawn.
     #[must_use]
     pub fn needed(&self, model: &Model) -> Option<f64> {
         Bounds::new(model, self).map(|bounds| bounds.detours)
@@ -150,10 +152,11 @@ impl Setup {
 
     /// Approximate run time without noise, seconds.
     fn seconds(&self) -> f64 {
-        let cost = match self.meet {
-            Meet::All { cost } | Meet::Neighbours { cost, .. } | Meet::Panel { cost, .. } | Meet::Some { cost, .. } => {
-                cost
-            }
+        let cost = match self.end {
+            PhaseEnd::All { cost }
+            | PhaseEnd::Neighbours { cost, .. }
+            | PhaseEnd::Panel { cost, .. }
+            | PhaseEnd::Some { cost, .. } => cost,
         };
         (self.grain + cost) as f64 * self.phases as f64 / 1e9
     }
@@ -169,12 +172,12 @@ impl Setup {
 /// Runs `setup` under the noise of `model`. The result does not depend on the number of threads.
 ///
 /// # Errors
-/// When the model leaves a core no time, or the setup is out of bounds.
+/// If the model leaves a core no time, or the setup is out of bounds.
 pub fn simulate(model: &Model, setup: &Setup) -> Result<Outcome, String> {
     setup.check()?;
     let streams = Streams::new(model, setup.cores, setup.seed)?;
-    Ok(match setup.meet {
-        Meet::All { cost } => match Bounds::new(model, setup) {
+    Ok(match setup.end {
+        PhaseEnd::All { cost } => match Bounds::new(model, setup) {
             Some(bounds) => barrier_sparse::Run::new(&streams, bounds, model, setup).all(setup, cost),
             None => barrier::Run::new(streams, model, setup).all(setup, cost),
         },
@@ -182,11 +185,11 @@ pub fn simulate(model: &Model, setup: &Setup) -> Result<Outcome, String> {
     })
 }
 
-/// The setup with as many phases as about `most` detours allow. Phases under noise take longer and draw more than
-/// [`Setup::detours`] and [`Setup::needed`] say; a short run determines how many.
+/// Returns the setup with as many phases as about `most` detours allow. Phases under noise take longer and draw more
+/// than [`Setup::detours`] and [`Setup::needed`] say; a short run determines how many.
 ///
 /// # Errors
-/// When fewer than 30 phases are possible, or when [`simulate`] refuses.
+/// If fewer than 30 phases are possible, or when [`simulate`] refuses.
 pub fn affordable(model: &Model, setup: &Setup, most: f64) -> Result<Setup, String> {
     let each = setup.needed(model).unwrap_or_else(|| setup.detours(model)) / setup.phases as f64;
     if each * setup.phases as f64 * 4.0 <= most / 10.0 {

@@ -1,6 +1,6 @@
 //! Results of a run.
 
-use super::{Meet, Setup};
+use super::{PhaseEnd, Setup};
 
 /// Batches whose means give the confidence interval.
 const BATCHES: u64 = 30;
@@ -28,7 +28,7 @@ pub struct Outcome {
     /// Computation of a node, averaged over all.
     pub work: f64,
     /// Confidence interval of `slowdown`; `None` with fewer than 30 phases or with shrinking phases.
-    pub sure: Option<Interval>,
+    pub confidence: Option<Interval>,
     /// Phase times, ascending; only the first ones of very long runs.
     pub phases: Vec<u64>,
     /// Part of `time` lost to each source of the model.
@@ -36,25 +36,25 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Share of the time that is computation.
+    /// Returns the share of the time that is computation.
     #[must_use]
     pub fn efficiency(&self) -> f64 {
         self.work / self.time as f64
     }
 
-    /// Run time relative to that without noise.
+    /// Returns the run time relative to that without noise.
     #[must_use]
     pub fn slowdown(&self) -> f64 {
         self.time as f64 / self.quiet as f64
     }
 
-    /// Share of the time lost to noise.
+    /// Returns the share of the time lost to noise.
     #[must_use]
     pub fn noise(&self) -> f64 {
         1.0 - self.quiet as f64 / self.time as f64
     }
 
-    /// Quantile `q` of the phase times.
+    /// Returns quantile `q` of the phase times.
     #[must_use]
     pub fn quantile(&self, q: f64) -> u64 {
         let last = self.phases.len().saturating_sub(1);
@@ -82,7 +82,7 @@ impl Recorder {
         Recorder {
             quiet: phase * setup.phases,
             work: works.iter().map(|&work| work as f64).sum::<f64>() / f64::from(setup.nodes) * setup.phases as f64,
-            alike: !matches!(setup.meet, Meet::Panel { .. }),
+            alike: !matches!(setup.end, PhaseEnd::Panel { .. }),
             phases: setup.phases,
             seen: 0,
             times: Vec::with_capacity(setup.phases.min(KEPT) as usize),
@@ -117,12 +117,12 @@ impl Recorder {
 
     pub(super) fn done(mut self, time: u64) -> Outcome {
         self.times.sort_unstable();
-        let sure = (self.alike && self.phases >= BATCHES).then(|| self.sure(time));
-        Outcome { time, quiet: self.quiet, work: self.work, sure, phases: self.times, lost: self.lost }
+        let confidence = (self.alike && self.phases >= BATCHES).then(|| self.confidence(time));
+        Outcome { time, quiet: self.quiet, work: self.work, confidence, phases: self.times, lost: self.lost }
     }
 
     /// Confidence interval from batch means.
-    fn sure(&self, time: u64) -> Interval {
+    fn confidence(&self, time: u64) -> Interval {
         let n = BATCHES as f64;
         let length = |batch: u64| {
             let first = |batch: u64| (batch * self.phases).div_ceil(BATCHES);

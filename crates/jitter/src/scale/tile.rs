@@ -90,7 +90,8 @@ impl Tile {
         self.all = std::mem::replace(&mut self.detours, all);
         self.horizon = to;
     }
-    /// When a node's `work` that starts at `now` ends, if at most one detour meets it; drops that detour. Adds its time
+
+    /// Returns when work of a node that starts at `now` ends, if at most one detour hits it; drops that detour. Adds its time
     /// to `stolen`. `None` in other cases, or if more must be drawn.
     fn once(&mut self, node: usize, now: u64, work: u64, stolen: &mut [u64]) -> Option<u64> {
         while self.first[node].end() <= now {

@@ -2,7 +2,7 @@
 
 use fxscope_jitter::model::{self, Model};
 use fxscope_jitter::network;
-use fxscope_jitter::scale::{Detour, Meet, Setup, Streams, simulate};
+use fxscope_jitter::scale::{Detour, PhaseEnd, Setup, Streams, simulate};
 use fxscope_osnoise::import::Imported;
 use fxscope_osnoise::trace::{Cause, CoreSummary, Kind, Summary};
 
@@ -104,8 +104,8 @@ fn brute_force(model: &Model, setup: &Setup, horizon: u64) -> u64 {
     let mut starts = vec![0; nodes.len()];
     for phase in 0..setup.phases {
         let left = 1.0 - (phase as f64 + 0.5) / setup.phases as f64;
-        let work = |node: usize| match setup.meet {
-            Meet::Panel { .. } => ((works[node] as f64 * (3.0 * left * left)).round() as u64).max(1),
+        let work = |node: usize| match setup.end {
+            PhaseEnd::Panel { .. } => ((works[node] as f64 * (3.0 * left * left)).round() as u64).max(1),
             _ => works[node],
         };
         let last = |(n, cores): (usize, &Vec<Vec<(u64, u64)>>)| {
@@ -114,20 +114,22 @@ fn brute_force(model: &Model, setup: &Setup, horizon: u64) -> u64 {
         let ends: Vec<u64> = nodes.iter().enumerate().map(last).collect();
         assert!(ends.iter().all(|&end| end < horizon));
         for (node, start) in starts.iter_mut().enumerate() {
-            let partners: Vec<usize> = match setup.meet {
-                Meet::All { .. } => (0..nodes.len()).collect(),
-                Meet::Some { every, .. } if (phase + 1) % every == 0 => (0..nodes.len()).collect(),
-                Meet::Neighbours { grid, .. } | Meet::Some { grid, .. } => around(node, grid.map(|n| n as usize)),
-                Meet::Panel { grid: [rows, _], .. } => {
+            let partners: Vec<usize> = match setup.end {
+                PhaseEnd::All { .. } => (0..nodes.len()).collect(),
+                PhaseEnd::Some { every, .. } if (phase + 1) % every == 0 => (0..nodes.len()).collect(),
+                PhaseEnd::Neighbours { grid, .. } | PhaseEnd::Some { grid, .. } => {
+                    around(node, grid.map(|n| n as usize))
+                }
+                PhaseEnd::Panel { grid: [rows, _], .. } => {
                     let rows = rows as usize;
                     (node / rows * rows..(node / rows + 1) * rows).collect()
                 }
             };
             let met = partners.iter().map(|&p| ends[p]).max().unwrap();
-            *start = match setup.meet {
-                Meet::All { cost } | Meet::Neighbours { cost, .. } => met + cost,
-                Meet::Some { cost, halo, every, .. } => met + if (phase + 1) % every == 0 { cost } else { halo },
-                Meet::Panel { cost, grid: [rows, columns] } => {
+            *start = match setup.end {
+                PhaseEnd::All { cost } | PhaseEnd::Neighbours { cost, .. } => met + cost,
+                PhaseEnd::Some { cost, halo, every, .. } => met + if (phase + 1) % every == 0 { cost } else { halo },
+                PhaseEnd::Panel { cost, grid: [rows, columns] } => {
                     let owner = (phase % u64::from(columns)) as usize * rows as usize;
                     met.max(ends[owner..][..rows as usize].iter().max().unwrap() + cost)
                 }
@@ -154,14 +156,14 @@ fn around(node: usize, [nx, ny, nz]: [usize; 3]) -> Vec<usize> {
 
 fn compare(model: &Model, nodes: u32, cores: u32, grain: u64, imbalance: f64, phases: u64) {
     let cost = 1700;
-    let meets = [
-        Meet::All { cost },
-        Meet::Neighbours { cost, grid: network::grid(nodes) },
-        Meet::Panel { cost, grid: network::square(nodes) },
-        Meet::Some { cost, halo: 900, grid: network::grid(nodes), every: 7 },
+    let phase_ends = [
+        PhaseEnd::All { cost },
+        PhaseEnd::Neighbours { cost, grid: network::grid(nodes) },
+        PhaseEnd::Panel { cost, grid: network::square(nodes) },
+        PhaseEnd::Some { cost, halo: 900, grid: network::grid(nodes), every: 7 },
     ];
-    for meet in meets {
-        let setup = Setup { nodes, cores, grain, imbalance, phases, meet, seed: u64::from(nodes) + 3 };
+    for phase_end in phase_ends {
+        let setup = Setup { nodes, cores, grain, imbalance, phases, end: phase_end, seed: u64::from(nodes) + 3 };
         let outcome = simulate(model, &setup).unwrap();
         let expected = brute_force(model, &setup, outcome.time * 2 + 10_000_000);
         assert_eq!(outcome.time, expected, "{setup:?}");
@@ -198,8 +200,8 @@ fn all_profiles_match_brute_force_on_64_nodes() {
     for name in model::names().filter(|name| *name != "silent") {
         let model = model::load(name).unwrap();
         let cost = 1000;
-        let meet = Meet::All { cost };
-        let setup = Setup { nodes: 64, cores: 4, grain: 400_000, imbalance: 0.0, phases: 600, meet, seed: 9 };
+        let phase_end = PhaseEnd::All { cost };
+        let setup = Setup { nodes: 64, cores: 4, grain: 400_000, imbalance: 0.0, phases: 600, end: phase_end, seed: 9 };
         let outcome = simulate(&model, &setup).unwrap();
         assert_eq!(outcome.time, brute_force(&model, &setup, outcome.time * 2), "{name}");
     }
@@ -242,8 +244,8 @@ fn sparse_phases_match_brute_force() {
     for (nodes, grain, phases) in [(32, 20_000_000, 100), (64, 10_000_000, 200)] {
         let model = mostly_short(nodes);
         for seed in 0..3 {
-            let meet = Meet::All { cost: 1000 };
-            let setup = Setup { nodes, cores: 4, grain, imbalance: 0.0, phases, meet, seed };
+            let phase_end = PhaseEnd::All { cost: 1000 };
+            let setup = Setup { nodes, cores: 4, grain, imbalance: 0.0, phases, end: phase_end, seed };
             let needed = setup.needed(&model).unwrap_or_else(|| panic!("{nodes} nodes: all are drawn"));
             assert!(needed < setup.detours(&model) / 4.0);
             let outcome = simulate(&model, &setup).unwrap();
@@ -423,9 +425,11 @@ fn traces_without_detours_have_nothing_to_replay() {
 
 #[test]
 fn the_number_of_threads_does_not_change_results() {
-    let meets = |nodes| [Meet::All { cost: 900 }, Meet::Neighbours { cost: 900, grid: network::grid(nodes) }];
-    for meet in meets(5000) {
-        let setup = Setup { nodes: 5000, cores: 2, grain: 100_000, imbalance: 0.0, phases: 40, meet, seed: 5 };
+    let phase_ends =
+        |nodes| [PhaseEnd::All { cost: 900 }, PhaseEnd::Neighbours { cost: 900, grid: network::grid(nodes) }];
+    for phase_end in phase_ends(5000) {
+        let setup =
+            Setup { nodes: 5000, cores: 2, grain: 100_000, imbalance: 0.0, phases: 40, end: phase_end, seed: 5 };
         let run = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| simulate(&mixed(), &setup).unwrap())
@@ -437,8 +441,8 @@ fn the_number_of_threads_does_not_change_results() {
 #[test]
 fn more_nodes_never_finish_earlier_and_share_the_noise_of_fewer() {
     let time = |nodes| {
-        let meet = Meet::All { cost: 1000 };
-        let setup = Setup { nodes, cores: 4, grain: 200_000, imbalance: 0.1, phases: 100, meet, seed: 2 };
+        let phase_end = PhaseEnd::All { cost: 1000 };
+        let setup = Setup { nodes, cores: 4, grain: 200_000, imbalance: 0.1, phases: 100, end: phase_end, seed: 2 };
         simulate(&mixed(), &setup).unwrap().time
     };
     let times: Vec<u64> = [1, 2, 3, 10, 64, 200, 1000, 3000].map(time).to_vec();

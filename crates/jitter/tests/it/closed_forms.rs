@@ -2,7 +2,7 @@
 
 use fxscope_jitter::closed;
 use fxscope_jitter::model::{self, Model};
-use fxscope_jitter::scale::{Meet, Outcome, Setup, simulate};
+use fxscope_jitter::scale::{Outcome, PhaseEnd, Setup, simulate};
 
 fn model(arrival: &str, length: &str, more: &str) -> Model {
     let text = format!(
@@ -13,8 +13,8 @@ fn model(arrival: &str, length: &str, more: &str) -> Model {
 }
 
 fn run(model: &Model, nodes: u32, cores: u32, grain: u64, phases: u64) -> Outcome {
-    let meet = Meet::All { cost: 0 };
-    simulate(model, &Setup { nodes, cores, grain, imbalance: 0.0, phases, meet, seed: 11 }).unwrap()
+    let phase_end = PhaseEnd::All { cost: 0 };
+    simulate(model, &Setup { nodes, cores, grain, imbalance: 0.0, phases, end: phase_end, seed: 11 }).unwrap()
 }
 
 /// Mean loss of a phase of `grain`, nanoseconds.
@@ -53,8 +53,8 @@ fn phases_struck_by_ticks() {
         let closed = closed::struck_by_periodic(1e8, f64::from(10 * cores), grain as f64);
         let found: f64 = (0..20)
             .map(|seed| {
-                let meet = Meet::All { cost: 0 };
-                let setup = Setup { nodes: 10, cores, grain, imbalance: 0.0, phases: 5000, meet, seed };
+                let phase_end = PhaseEnd::All { cost: 0 };
+                let setup = Setup { nodes: 10, cores, grain, imbalance: 0.0, phases: 5000, end: phase_end, seed };
                 struck(&simulate(&noise, &setup).unwrap(), grain)
             })
             .sum::<f64>()

@@ -3,7 +3,7 @@
 use fxscope_jitter::linpack::{Machine, Problem, Size};
 use fxscope_jitter::model::{self, Model};
 use fxscope_jitter::network::square;
-use fxscope_jitter::scale::{Meet, Setup, simulate};
+use fxscope_jitter::scale::{PhaseEnd, Setup, simulate};
 
 /// Nodes, memory of each in GiB, published efficiency in %.
 const TABLE: [(u32, u64, f64); 3] = [(1, 32, 91.82), (384, 16, 87.90), (512, 32, 89.81)];
@@ -84,9 +84,10 @@ fn the_size_for_an_efficiency_follows_from_dgemm_and_noise() {
 /// Share of a node's DGEMM lost to noise when its threads wait for each other, %.
 fn lost(name: &str) -> f64 {
     let model = model::load(name).unwrap();
-    let meet = Meet::All { cost: 0 };
+    let phase_end = PhaseEnd::All { cost: 0 };
     // Two million blocks of one millisecond.
-    let setup = Setup { nodes: 1, cores: 4, grain: 1_000_000, imbalance: 0.0, phases: 2_000_000, meet, seed: 3 };
+    let setup =
+        Setup { nodes: 1, cores: 4, grain: 1_000_000, imbalance: 0.0, phases: 2_000_000, end: phase_end, seed: 3 };
     simulate(&model, &setup).unwrap().noise() * 100.0
 }
 
@@ -111,11 +112,12 @@ fn linpack_loses_more_to_noise_on_many_nodes_yet_below_one_per_cent() {
 #[test]
 fn barriers_lose_what_linpack_does_not() {
     let noise = model::load("fx1").unwrap();
-    let run = |meet| {
-        let setup = Setup { nodes: 512, cores: 4, grain: 1_000_000, imbalance: 0.0, phases: 2000, meet, seed: 3 };
+    let run = |phase_end| {
+        let setup =
+            Setup { nodes: 512, cores: 4, grain: 1_000_000, imbalance: 0.0, phases: 2000, end: phase_end, seed: 3 };
         simulate(&noise, &setup).unwrap().noise()
     };
-    let (barrier, panel) = (run(Meet::All { cost: 0 }), run(Meet::Panel { cost: 0, grid: square(512) }));
+    let (barrier, panel) = (run(PhaseEnd::All { cost: 0 }), run(PhaseEnd::Panel { cost: 0, grid: square(512) }));
     assert!(barrier > 2.0 * panel, "{barrier} {panel}");
 }
 

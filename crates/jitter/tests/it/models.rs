@@ -165,12 +165,12 @@ proptest! {
     fn efficiency_is_above_0_and_at_most_1(
         nodes in 1u32..40, cores in 1u32..6, grain in 1u64..2_000_000, rate in 0.1f64..5000.0, us in 1u32..100, seed: u64,
     ) {
-        use fxscope_jitter::scale::{Meet, Setup, simulate};
+        use fxscope_jitter::scale::{PhaseEnd, Setup, simulate};
         let text = source(&format!(
             "arrival = {{ kind = \"poisson\", rate = {rate} }}\nlength = {{ kind = \"uniform\", at_least = \"0s\", at_most = \"{us}us\" }}"
         ));
         let model = model::parse(&text, "t", None).unwrap();
-        let setup = Setup { nodes, cores, grain, imbalance: 0.1, phases: 50, meet: Meet::All { cost: 10 }, seed };
+        let setup = Setup { nodes, cores, grain, imbalance: 0.1, phases: 50, end: PhaseEnd::All { cost: 10 }, seed };
         let outcome = simulate(&model, &setup).unwrap();
         prop_assert!(outcome.efficiency() > 0.0 && outcome.efficiency() <= 1.0);
         prop_assert!(outcome.slowdown() >= 1.0 && outcome.noise() >= 0.0);
@@ -179,12 +179,12 @@ proptest! {
 
 #[test]
 fn setups_out_of_bounds_are_refused_with_the_bound() {
-    use fxscope_jitter::scale::{Meet, Setup, simulate};
+    use fxscope_jitter::scale::{PhaseEnd, Setup, simulate};
     let silent = model::load("silent").unwrap();
-    let meet = Meet::All { cost: 0 };
-    let good = Setup { nodes: 8, cores: 4, grain: 1000, imbalance: 0.0, phases: 10, meet, seed: 1 };
+    let phase_end = PhaseEnd::All { cost: 0 };
+    let good = Setup { nodes: 8, cores: 4, grain: 1000, imbalance: 0.0, phases: 10, end: phase_end, seed: 1 };
     assert!(simulate(&silent, &good).is_ok());
-    let neighbours = Meet::Neighbours { cost: 0, grid: [2, 2, 3] };
+    let neighbours = PhaseEnd::Neighbours { cost: 0, grid: [2, 2, 3] };
     for (setup, why) in [
         (Setup { nodes: 0, ..good.clone() }, "0 nodes"),
         (Setup { cores: 0, ..good.clone() }, "0 cores"),
@@ -192,7 +192,7 @@ fn setups_out_of_bounds_are_refused_with_the_bound() {
         (Setup { phases: 0, ..good.clone() }, "0 phases"),
         (Setup { grain: 86_400_000_000_000, phases: 1 << 32, ..good.clone() }, "the maximum is"),
         (Setup { imbalance: f64::NAN, ..good.clone() }, "imbalance NaN"),
-        (Setup { meet: neighbours, ..good.clone() }, "the grid has 12 nodes, not 8"),
+        (Setup { end: neighbours, ..good.clone() }, "the grid has 12 nodes, not 8"),
     ] {
         let error = simulate(&silent, &setup).unwrap_err();
         assert!(error.contains(why), "{error}");

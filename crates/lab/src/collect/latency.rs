@@ -1,4 +1,4 @@
-//! The counts that predictions of slower memory need, from the machine itself, through perf.
+//! The counts that predictions of slower memory need, from a real machine, through perf.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use super::machine;
 use super::perf::{MAX_OUTPUT_BYTES, run_under};
 use crate::{Error, Progress};
 
-/// What is counted for predictions of slower memory.
+/// Options of a measurement for predictions of slower memory.
 #[derive(Clone, Debug)]
 pub struct LatencyCounts {
     /// Run the program this many times and take the means.
@@ -24,20 +24,21 @@ pub struct LatencyCounts {
     pub own: bool,
     /// Keep perf's own output in this folder.
     pub keep: Option<PathBuf>,
-    /// The processor whose events are counted; `None`: the one of this computer.
+    /// The processor whose events are counted; `None`: that of this computer.
     pub processor: Option<String>,
-    /// The perf to use.
+    /// The perf program to use.
     pub perf: PathBuf,
-    /// Give up a run of the program that takes longer than this.
+    /// Stop a run of the program that takes longer than this.
     pub timeout: Option<Time>,
     /// The program and its arguments.
     pub command: Vec<OsString>,
 }
 
-/// Counts what predictions of slower memory need on this machine, through perf, in one run of the program or two.
+/// Counts the events that predictions of slower memory need on this machine, through perf, in one or two runs of the
+/// program.
 ///
 /// # Errors
-/// When the processor's events are not known, perf or the program fails, or perf could count nothing.
+/// If the processor's events are not known, perf or the program fails, or perf could count nothing.
 pub fn latency_counts(args: &LatencyCounts, progress: &dyn Progress) -> Result<Vec<Run>, Error> {
     let pmu = processor(args.processor.as_deref())?;
     let machine = machine(&pmu.machines[0])?;
@@ -69,26 +70,26 @@ pub fn latency_counts(args: &LatencyCounts, progress: &dyn Progress) -> Result<V
     Ok(runs)
 }
 
-/// The processor that is named, or this computer's.
+/// Returns the processor that is named, or this computer's.
 fn processor(name: Option<&str>) -> Result<&'static Pmu, Error> {
     let known = || pmus().iter().map(|pmu| pmu.id.as_str()).collect::<Vec<_>>().join(", ");
     if let Some(name) = name {
         let found = pmus().iter().find(|pmu| pmu.id == name);
-        return found.ok_or_else(|| format!("no processor is called '{name}'; choose from {}", known()).into());
+        return found.ok_or_else(|| format!("unknown processor '{name}'; choose from {}", known()).into());
     }
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let here = identity(&text);
     let fits = |pmu: &&Pmu| pmu.processors.iter().any(|p| here == *p || here.starts_with(&format!("{p}/")));
     pmus().iter().find(fits).ok_or_else(|| {
         format!(
-            "the events of this computer's processor ({here}) are not known here; name one that counts alike with --processor: {}",
+            "the events of this computer's processor ({here}) are not known; name a processor with the same events with --processor: {}",
             known()
         )
         .into()
     })
 }
 
-/// What `/proc/cpuinfo` calls the first processor: `vendor/family/model`, or `arm/implementer/part`.
+/// Returns the name of the first processor in `/proc/cpuinfo`: `vendor/family/model`, or `arm/implementer/part`.
 fn identity(text: &str) -> String {
     let value = |key: &str| {
         let of = |line: &str| Some(line.split_once(':')?.1.trim().to_owned());
@@ -101,7 +102,7 @@ fn identity(text: &str) -> String {
     }
 }
 
-/// Runs the program under perf, which counts events.
+/// Runs the program once under perf.
 fn run_once(
     args: &LatencyCounts,
     pmu: &Pmu,
@@ -110,7 +111,7 @@ fn run_once(
     progress: &dyn Progress,
 ) -> Result<(), Error> {
     let mut perf = Command::new(&args.perf);
-    // Names of events have commas.
+    // The separator is `;`: names of events have commas.
     perf.args(["stat", "-x", ";", "-o"]).arg(file);
     if args.repeat > 1 {
         perf.args(["-r", &args.repeat.to_string()]);
@@ -133,7 +134,7 @@ fn run_once(
     run_under(perf, &args.command, args.timeout, "", instead, progress)
 }
 
-/// perf's output without events that the system does not offer, which are named.
+/// Removes events that the system does not offer from perf's output, and reports them.
 fn offered(text: &str, pmu: &Pmu, progress: &dyn Progress) -> Result<String, Error> {
     let absent = |line: &str| line.contains("<not supported>");
     let mut named: Vec<&str> = Vec::new();
@@ -147,7 +148,7 @@ fn offered(text: &str, pmu: &Pmu, progress: &dyn Progress) -> Result<String, Err
     if counted.into_iter().all(absent) {
         return Err(
             "perf could count none of the events; nothing is recorded. A virtual machine, or a kernel without a driver for the \
-             processor's counters, offers none (perf stat -e cycles true tells)"
+             processor's counters, offers none (perf stat -e cycles true shows it)"
                 .into(),
         );
     }
@@ -158,7 +159,7 @@ fn offered(text: &str, pmu: &Pmu, progress: &dyn Progress) -> Result<String, Err
     Ok(text.lines().filter(|line| !absent(line)).map(|line| format!("{line}\n")).collect())
 }
 
-/// Whether a field of perf's output names an event, with modifiers or without.
+/// Returns whether a field of perf's output names an event, with or without modifiers.
 fn is(event: &Event, field: &str) -> bool {
     let asked = event.perf.as_deref().unwrap_or_default();
     !asked.is_empty() && field.trim().strip_prefix(asked).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))

@@ -14,14 +14,14 @@ pub use report::{ReportCounts, report_counts};
 
 use crate::Error;
 
-/// What importers know of a machine: one of the model, or a processor whose events are known.
+/// Returns the machine of this name, as importers need it: one of the model, or a processor whose events are known.
 ///
 /// # Errors
-/// When there is no such machine.
+/// If there is no such machine.
 pub fn machine(name: &str) -> Result<Machine, Error> {
     let is_built_in = fxscope_machine::names().any(|machine| machine == name);
     if !is_built_in && pmus().iter().any(|pmu| pmu.machines.iter().any(|machine| machine == name)) {
-        // No machine of the model: events keep perf's names, and time is in nanoseconds.
+        // Not a machine of the model: events keep perf's names, and time is in nanoseconds.
         let constants = [("timer_hz".to_owned(), 1e9)].into();
         return Ok(Machine { name: name.to_owned(), path: None, pmu: Pmu::default(), constants });
     }

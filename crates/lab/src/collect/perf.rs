@@ -12,15 +12,14 @@ use crate::{Error, Progress};
 
 /// Largest output of perf, bytes.
 pub(super) const MAX_OUTPUT_BYTES: u64 = 1 << 30;
-/// How often a run under perf is looked at.
+/// Interval at which a run under perf is checked.
 const LOOK: Duration = Duration::from_millis(500);
-/// How long perf may take to start the program.
+/// Time that perf may take to start the program.
 const START: Duration = Duration::from_secs(30);
-/// How long perf has to end when it is asked to.
+/// Time that perf has to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Runs a program under perf, for at most as long as `limit` says. When one of both fails, the message says `when`, and what to do
-/// `instead`.
+/// Runs a program under perf, for at most `limit`. If either fails, the message says `when`, and what to do `instead`.
 pub(super) fn run_under(
     mut perf: Command,
     program: &[OsString],
@@ -40,13 +39,13 @@ pub(super) fn run_under(
     }
     let why = match status.code() {
         Some(code) => format!("ended with status {code}"),
-        None => "was ended by a signal".to_owned(),
+        None => "was killed by a signal".to_owned(),
     };
     let hint = permission_hint();
     Err(format!("perf, or the program under it, {why}{when}; nothing is recorded{hint}{instead}").into())
 }
 
-/// Waits for perf, unless a signal comes, it starts no program, or it takes too long.
+/// Waits for perf, until a signal arrives, perf starts no program, or it takes too long.
 fn supervise(perf: &mut Helper, name: &str, limit: Option<Time>, progress: &dyn Progress) -> Result<ExitStatus, Error> {
     let (begin, mut busy) = (Instant::now(), Instant::now());
     loop {
@@ -64,7 +63,7 @@ fn supervise(perf: &mut Helper, name: &str, limit: Option<Time>, progress: &dyn 
         if busy.elapsed() > START {
             let seconds = START.as_secs();
             return Err(format!(
-                "{name} has run no program for {seconds} s, and was ended; nothing is recorded. It is not perf, or hangs: name \
+                "{name} has started no program within {seconds} s and was stopped; nothing is recorded. It is not perf, or hangs: name \
                  another one with --perf"
             )
             .into());
@@ -72,21 +71,21 @@ fn supervise(perf: &mut Helper, name: &str, limit: Option<Time>, progress: &dyn 
         if limit.is_some_and(|limit| begin.elapsed() > Duration::from_nanos(limit.ns())) {
             let limit = limit.map_or(String::new(), |limit| limit.to_string());
             return Err(format!(
-                "perf and the program under it did not end within {limit} (--timeout), and were ended; nothing is recorded"
+                "perf and the program under it did not end within {limit} (--timeout) and were stopped; nothing is recorded"
             )
             .into());
         }
     }
 }
 
-/// Whether a process has children, as far as the kernel shows (proc_tid_children(5)).
+/// Returns whether a process has children, according to the kernel (proc_tid_children(5)).
 fn has_children(process: u32) -> bool {
     let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
-    // Kernels without this file (CONFIG_PROC_CHILDREN) tell nothing.
+    // Kernels without this file (CONFIG_PROC_CHILDREN) do not say: assume yes.
     children.map_or(true, |children| !children.trim().is_empty())
 }
 
-/// What the system allows, if that may be what is missing.
+/// Returns a hint if the system's settings may forbid counting.
 fn permission_hint() -> String {
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok();
     match paranoid.as_deref().map(str::trim).and_then(|text| text.parse::<i32>().ok()) {

@@ -1,4 +1,4 @@
-//! The counts of the report, from the machine itself, through perf.
+//! The counts of the report, from a real machine, through perf.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ use super::machine;
 use super::perf::{MAX_OUTPUT_BYTES, run_under};
 use crate::{Error, Progress};
 
-/// What is counted for the report.
+/// Options of a measurement for the report.
 #[derive(Clone, Debug)]
 pub struct ReportCounts {
-    /// How much the report has: the level of the groups of events, 1 to 4.
+    /// Level of detail, as a level of the groups of events, 1 to 4.
     pub level: u8,
     /// Measure everything this many times.
     pub repeat: u32,
-    /// CPUs to count, whatever runs there, as perf's `-C` takes them; `None`: all threads of the program together.
+    /// CPUs on which everything is counted, in the syntax of perf's `-C`; `None`: all threads of the program together.
     pub cpus: Option<String>,
     /// Count user code only.
     pub user: bool,
@@ -29,23 +29,23 @@ pub struct ReportCounts {
     pub keep: Option<PathBuf>,
     /// The machine whose events are counted, by name or path.
     pub machine: String,
-    /// The perf to use.
+    /// The perf program to use.
     pub perf: PathBuf,
-    /// Give up a run of the program that takes longer than this.
+    /// Stop a run of the program that takes longer than this.
     pub timeout: Option<Time>,
-    /// Count although this computer's processor is another one.
+    /// Count even if this computer has a different processor.
     pub any_processor: bool,
     /// The program and its arguments.
     pub command: Vec<OsString>,
 }
 
-/// Ratio of two runs' times from which on they do not fit together.
+/// Relative difference of two runs' times from which their counts cannot be combined.
 const AGREE: f64 = 0.05;
 
-/// Counts what the report needs on this machine, through perf, in as many runs of the program as that takes.
+/// Counts the events of the report on this machine, through perf, in as many runs of the program as needed.
 ///
 /// # Errors
-/// When the processor is another one, perf or the program fails, or perf could count nothing.
+/// If the processor is a different one, perf or the program fails, or perf could count nothing.
 pub fn report_counts(args: &ReportCounts, progress: &dyn Progress) -> Result<Vec<Run>, Error> {
     let machine = machine(&args.machine)?;
     if !args.any_processor {
@@ -83,18 +83,18 @@ pub fn report_counts(args: &ReportCounts, progress: &dyn Progress) -> Result<Vec
     Ok(runs)
 }
 
-/// Refuses what perf could not count, before the program runs again for the next group.
+/// Fails if perf could not count something, before the program runs again for the next group.
 fn check_output(machine: &Machine, source: Source<'_>) -> Result<(), Error> {
     perf::read(&[source], machine, &perf::Options::default()).map(drop).map_err(|e| {
         format!(
             "{e}; nothing is recorded. A virtual machine, or a kernel without a driver for the processor's counters, offers none \
-             (perf stat -e r11 true tells); --keep FOLDER keeps what perf wrote"
+             (perf stat -e r11 true shows it); --keep FOLDER keeps what perf wrote"
         )
         .into()
     })
 }
 
-/// What perf has written in the runs of one measurement.
+/// Imports what perf has written in the runs of one measurement.
 fn imported(
     args: &ReportCounts,
     machine: &Machine,
@@ -115,7 +115,7 @@ fn imported(
     Ok(runs)
 }
 
-/// A sentence for each pass whose time is not that of the first.
+/// Returns a sentence for each pass whose time differs from that of the first.
 fn disagreeing(run: &Run) -> Vec<String> {
     let Some(region) = run.regions.first() else { return Vec::new() };
     let time = |pass: usize| {
@@ -127,13 +127,13 @@ fn disagreeing(run: &Run) -> Vec<String> {
     let apart = |(pass, name): (usize, &String)| {
         let ratio = time(pass)? / first;
         ((ratio - 1.0).abs() > AGREE).then(|| {
-            format!("{name} took {ratio:.2} times as long as {}: their counts do not fit together", run.passes[0])
+            format!("{name} took {ratio:.2} times as long as {}: their counts cannot be combined", run.passes[0])
         })
     };
     run.passes.iter().enumerate().skip(1).filter_map(apart).collect()
 }
 
-/// Runs the program once under perf, which counts one group's events.
+/// Runs the program once under perf, which counts the events of one group.
 fn run_once(
     args: &ReportCounts,
     machine: &Machine,
@@ -154,7 +154,7 @@ fn run_once(
     run_under(perf, &args.command, args.timeout, &format!(" when group {} was counted", group.number), "", progress)
 }
 
-/// Refuses to count another processor's events. Linux shows the maker and the part of the register that names it (MIDR_EL1).
+/// Fails if the processor is a different one. Linux shows its maker and its part number (MIDR_EL1).
 fn check_processor(machine: &str) -> Result<(), Error> {
     let midr = fxscope_machine::load(machine, &[])?.identity.midr;
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -166,7 +166,7 @@ fn check_processor(machine: &str) -> Result<(), Error> {
         return Ok(());
     }
     Err(format!(
-        "this computer's processor is no {machine}, whose events would be counted: run fxscope collect there (one binary is \
+        "this computer's processor is not {machine}, whose events would be counted: run fxscope collect there (one binary is \
          all it needs), or simulate with fxscope run; --any-processor counts all the same"
     )
     .into())

@@ -1,4 +1,4 @@
-//! A noise model of a trace.
+//! A noise model fitted to a trace.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use fxscope_report::sheet::{Cell, Sheet, Table};
 use super::{cells, trace};
 use crate::Error;
 
-/// A noise model that was fitted to a trace.
+/// A noise model fitted to a trace.
 pub struct Fitted {
     /// The model.
     pub model: Model,
@@ -20,7 +20,7 @@ pub struct Fitted {
 /// Fits a noise model to the trace in a file.
 ///
 /// # Errors
-/// When the file is no trace, or nothing can be fitted to it.
+/// If the file is not a trace, or nothing can be fitted to it.
 pub fn fit(path: &Path) -> Result<Fitted, Error> {
     let name = path.display().to_string();
     let model = fit::fit(trace::open(path)?).map_err(|e| format!("{name}: {e}"))?;
@@ -28,13 +28,13 @@ pub fn fit(path: &Path) -> Result<Fitted, Error> {
 }
 
 impl Fitted {
-    /// The file of the model.
+    /// Returns the model as a file.
     #[must_use]
     pub fn model_text(&self) -> String {
         self.model.text(&self.name)
     }
 
-    /// How well the model fits; `name` is that of its file.
+    /// Returns how well the model fits; `name` is the name of its file.
     #[must_use]
     pub fn sheet(&self, name: &str) -> Sheet {
         sheet(&self.model, name)

@@ -1,4 +1,4 @@
-//! How fast LINPACK runs by its size, with the share of noise apart.
+//! The speed of LINPACK by problem size, with the share of noise.
 
 use fxscope_jitter::linpack::{Estimate, Machine, Problem, Run, Size, memory};
 use fxscope_jitter::model;
@@ -10,7 +10,7 @@ use crate::Error;
 /// Points of the curve of efficiency by size.
 const POINTS: i32 = 8;
 
-/// What is estimated of LINPACK.
+/// Options of an estimate of LINPACK.
 #[derive(Clone, Debug)]
 pub struct LinpackOptions {
     /// The machine: a name, or the path of a file.
@@ -19,9 +19,9 @@ pub struct LinpackOptions {
     pub nodes: Vec<u32>,
     /// Bytes of memory of a node.
     pub memory: u64,
-    /// The share of it that the matrix fills; `None`: that of the largest problem of the machine.
+    /// Share of it that the matrix fills; `None`: that of the machine's largest problem.
     pub fill: Option<f64>,
-    /// Rows of the matrix, in place of the share of memory.
+    /// Rows of the matrix, instead of the share of memory.
     pub n: Option<f64>,
     /// Noise: a profile, or the path of a model's file; `None`: the machine's.
     pub model: Option<String>,
@@ -29,10 +29,10 @@ pub struct LinpackOptions {
     pub seed: u64,
 }
 
-/// Estimates the efficiency of LINPACK by its size: DGEMM, panels, communication, and what noise adds.
+/// Estimates the efficiency of LINPACK by problem size: DGEMM, panels, communication, and the effect of noise.
 ///
 /// # Errors
-/// When the machine or the noise cannot be loaded, or a size cannot be estimated.
+/// If the machine or the noise cannot be loaded, or a size cannot be estimated.
 pub fn linpack(args: &LinpackOptions) -> Result<Sheet, Error> {
     let machine = Machine::load(&args.machine)?;
     let noise = args.model.as_deref().map_or_else(|| machine.noise_model(), model::load)?;
@@ -69,7 +69,7 @@ fn runs(args: &LinpackOptions, machine: &Machine) -> Result<Vec<Run>, Error> {
     Ok(args.nodes.iter().map(run).collect())
 }
 
-/// A run to show.
+/// A run in the table.
 struct Shown {
     run: Run,
     size: Size,
@@ -82,10 +82,10 @@ fn efficiencies(shown: &[Shown]) -> Table {
     for Shown { run, size, estimate: e } in shown {
         let memory = run.memory.as_deref().and_then(|text| memory(text).ok());
         let published = run.published.map_or(Cell::none(), |p| Cell::number(p, 2));
-        // What is solved for agrees by itself.
+        // No difference where N was solved for: it agrees by construction.
         let off = run.published.filter(|_| *size != Size::Solved).map_or(Cell::none(), |p| {
             let points = e.efficiency * 100.0 - p;
-            // Not -0.00.
+            // Avoids -0.00.
             let points = if points.abs() < 0.005 { 0.0 } else { points };
             Cell::new(points, format!("{points:+.2}"))
         });
@@ -104,8 +104,7 @@ fn efficiencies(shown: &[Shown]) -> Table {
 }
 
 fn shares(shown: &[Shown]) -> Table {
-    let mut table =
-        Table::new("What takes the rest of the time", ["nodes", "N", "DGEMM", "panels", "network", "noise"]);
+    let mut table = Table::new("Shares of the remaining time", ["nodes", "N", "DGEMM", "panels", "network", "noise"]);
     for Shown { estimate: e, .. } in shown {
         let mut cells = vec![Cell::number(e.problem.n, 0)];
         cells.extend([e.dgemm, e.panel, e.communication, e.noise].map(Cell::share));
@@ -130,7 +129,7 @@ fn sheet(machine: &Machine, noise: &str, shown: &[Shown], curve: &[Estimate]) ->
             curves: vec![line("efficiency", &|e| e.efficiency)],
         },
         Plot {
-            title: format!("What takes the rest on {nodes} nodes"),
+            title: format!("Shares of the remaining time on {nodes} nodes"),
             across: "N".to_owned(),
             logarithmic: true,
             up: "share of the time, %".to_owned(),
@@ -149,7 +148,7 @@ fn sheet(machine: &Machine, noise: &str, shown: &[Shown], curve: &[Estimate]) ->
         vec![format!("Noise: {noise}."), format!("Machine ({}): {}.", machine.evidence.word(), machine.source)];
     notes.extend((!published.is_empty()).then(|| format!("Published: {}.", published.join(", "))));
     let solved = shown.iter().any(|one| one.size == Size::Solved);
-    notes.extend(solved.then(|| "What is solved for is the N that gives the published efficiency.".to_owned()));
+    notes.extend(solved.then(|| "N was solved for, so that the efficiency is the published one.".to_owned()));
     Sheet {
         title: format!("LINPACK on {}", machine.title),
         tables: vec![efficiencies(shown), shares(shown)],

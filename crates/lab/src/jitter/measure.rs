@@ -1,4 +1,4 @@
-//! The noise of this host, and what it comes from.
+//! The noise of this host, and its causes.
 
 use std::cell::{Cell, RefCell};
 use std::fs::File;
@@ -10,20 +10,20 @@ use std::time::Duration;
 use fxscope_host::OutputFile;
 use fxscope_hostinfo::cpus::{self, Host};
 use fxscope_jitter::Time;
-use fxscope_osnoise::cause::{self, Naming, Tracer};
-use fxscope_osnoise::measure::{self, Plan, Watch, native};
+use fxscope_osnoise::cause::{self, EventContext, Tracer};
+use fxscope_osnoise::measure::{self, Control, Plan, native};
 use fxscope_osnoise::trace::Reader;
 use fxscope_osnoise::view::View;
 
 use super::trace;
 use crate::{Error, Progress};
 
-/// Measures the noise of this host into a trace: on each core a thread that is bound to it runs a loop whose time is known.
-/// Then names the detours, as far as the kernel permits to know what they were. `perf` is the perf program that knows of
-/// context switches where the kernel's tracers cannot be had; without it no detour is named. `stop` ends it early.
+/// Measures the noise of this host into a trace: on each core a thread that is bound to it runs a loop of known time. Then
+/// names the causes of the detours, as far as the kernel permits. `perf` is the perf program that reports context switches
+/// if the kernel's tracers are not available; without it no detour is named. `stop` ends the measurement early.
 ///
 /// # Errors
-/// When cores, clock or files cannot be used as asked.
+/// If cores, clock or files cannot be used as asked.
 pub fn measure(
     plan: &Plan,
     perf: Option<&Path>,
@@ -39,7 +39,7 @@ pub fn measure(
     let scratch = scratch.map_err(|e| format!("{}: {}", output.display(), fxscope_host::write_error(&e)))?;
     let (tracer, reasons) = match perf {
         Some(perf) => cause::start(Path::new("/"), perf, &cores, &scratch.path().join("events")),
-        None => (None, vec!["detours have no names as --causes none asks for it".to_owned()]),
+        None => (None, vec!["detours are not named because of --causes none".to_owned()]),
     };
     announce(plan, &cores, tracer.as_ref(), progress);
     let measured = record(plan, output, stop, progress);
@@ -47,25 +47,25 @@ pub fn measure(
     trace::look(output)
 }
 
-/// Says what happens now.
+/// Announces the measurement.
 fn announce(plan: &Plan, cores: &[u32], tracer: Option<&Tracer>, progress: &dyn Progress) {
-    let named = tracer.map_or("nothing that names detours".to_owned(), |tracer| tracer.what().to_owned());
+    let named = tracer.map_or("no source of causes".to_owned(), |tracer| tracer.what().to_owned());
     let (method, time) = (plan.method.name(), Time(plan.duration.as_nanos() as f64));
     progress.message(&format!("measuring core {} for {time} by {method}, with {named}", cpus::format_list(cores)));
 }
 
-/// Measures into the file, which has all up to the last second if this is cut off.
+/// Measures into the file; if it is interrupted, the file has everything up to the last second.
 fn record(plan: &Plan, output: &Path, stop: &AtomicBool, progress: &dyn Progress) -> Result<(), Error> {
     let file = RefCell::new(Late { path: output.to_owned(), file: None });
     let whole = plan.duration;
     let elapsed = |ns: u64| progress.measured(Duration::from_nanos(ns), whole);
-    let done = measure::run(plan, &mut *file.borrow_mut(), Watch { stop, progress: &elapsed });
+    let done = measure::run(plan, &mut *file.borrow_mut(), Control { stop, progress: &elapsed });
     progress.measurement_ended();
     done.map_err(|e| e.to_string())?;
     Ok(())
 }
 
-/// A file that is made when there is something to write: what stood there before is lost with the measurement's begin only.
+/// A file that is created at the first write: an older file is only lost once the measurement has started.
 struct Late {
     path: PathBuf,
     file: Option<BufWriter<File>>,
@@ -85,7 +85,7 @@ impl Write for Late {
     }
 }
 
-/// Stops the tracer, and names the detours of the trace by what it told.
+/// Stops the tracer, and names the detours of the trace by its events.
 fn name(
     tracer: Option<Tracer>,
     reasons: &[String],
@@ -96,7 +96,7 @@ fn name(
     let output = place.path();
     let complete = tracer.as_ref().is_some_and(Tracer::complete);
     let mut what = tracer.as_ref().map(Tracer::what);
-    // It is stopped in any case.
+    // Stopped in any case.
     let text = tracer.map(Tracer::stop);
     measured?;
     let mut said = reasons.to_vec();
@@ -115,14 +115,14 @@ fn name(
         notes.extend(what.map(|what| format!("detours are named by {what}")));
         let lost = lost.get();
         notes.extend(
-            (lost > 0).then(|| format!("the tracer lost {lost} events: detours of theirs have wrong names or none")),
+            (lost > 0).then(|| format!("the tracer lost {lost} events: their detours have wrong names or none")),
         );
         notes
     };
     let trace = reader(output)?;
     let recognised = cause::recognise(reader(output)?, host.realtime_limit);
     let recognised = recognised.map_err(|e| format!("{}: {e}", output.display()))?;
-    let naming = Naming {
+    let naming = EventContext {
         start: trace.header().monotonic_start,
         complete,
         virtual_machine: host.virtual_machine == Some(true),
@@ -135,7 +135,7 @@ fn name(
     named.map_err(|e| format!("{}: {e}", output.display()).into())
 }
 
-/// The trace that was measured.
+/// Opens the trace that was measured.
 fn reader(output: &Path) -> Result<Reader<BufReader<File>>, Error> {
     let file = File::open(output).map_err(|e| format!("{}: cannot be read ({e})", output.display()))?;
     Ok(Reader::new(BufReader::new(file)).map_err(|e| format!("{}: {e}", output.display()))?)

@@ -1,4 +1,4 @@
-//! What the operating system takes from programs: measured on this host, modelled, and at scale.
+//! Operating-system noise: measured on this host, modelled, and simulated at scale.
 
 mod cells;
 mod compare;

@@ -1,4 +1,4 @@
-//! Noise models that come with the program, and what a trace or a model says.
+//! Built-in noise models, and what a trace or a model says.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use fxscope_report::sheet::{Cell, Sheet, Table};
 use super::trace;
 use crate::Error;
 
-/// Noise models and networks that come with the program, a line each.
+/// Lists the built-in noise models and networks, one per line.
 ///
 /// # Errors
-/// When one of them cannot be loaded.
+/// If one of them cannot be loaded.
 pub fn profiles() -> Result<String, Error> {
     let line = |name: &str| -> Result<String, Error> { Ok(format!("{name:21} {}\n", model::load(name)?.title)) };
     let mut text = "Noise models\n".to_owned();
@@ -27,10 +27,10 @@ pub fn profiles() -> Result<String, Error> {
     Ok(text)
 }
 
-/// What a trace says, or a noise model on nodes of this many cores; `what` is a profile, or the path of a file.
+/// Shows a trace, or a noise model on nodes of this many cores; `what` is a profile, or the path of a file.
 ///
 /// # Errors
-/// When there is no such trace or model.
+/// If there is no such trace or model.
 pub fn show(what: &str, cores_per_node: u32) -> Result<Sheet, Error> {
     let path = Path::new(what);
     if is_trace(path) {

@@ -1,4 +1,4 @@
-//! Phases of a program under noise, at several numbers of nodes.
+//! Phases of a program under noise, on several numbers of nodes.
 
 use fxscope_jitter::Time;
 use fxscope_jitter::model::{self, Model};
@@ -7,7 +7,7 @@ use fxscope_jitter::scale::{self, Outcome, Setup, affordable, simulate};
 
 use crate::Error;
 
-/// What is simulated.
+/// Options of a simulation.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Noise: a profile, or the path of a model's file.
@@ -16,11 +16,11 @@ pub struct Options {
     pub nodes: Vec<u32>,
     /// Cores of each node that compute.
     pub cores_per_node: u32,
-    /// Computation of each core in a phase.
+    /// Computation of each core per phase.
     pub grain: Time,
-    /// By what share the slowest node has more to do than the fastest.
+    /// Share by which the slowest node has more work than the fastest.
     pub imbalance: f64,
-    /// Phases.
+    /// Number of phases.
     pub phases: u64,
     /// What ends a phase.
     pub sync: Sync,
@@ -30,12 +30,12 @@ pub struct Options {
     pub network: String,
     /// Seed of the random numbers.
     pub seed: u64,
-    /// Detours that a simulation may draw; with more, it takes fewer phases.
+    /// Largest number of detours to draw; a simulation that needs more runs fewer phases.
     pub most_detours: f64,
 }
 
 impl Options {
-    /// 10,000 phases of 1 ms that end in a barrier, on 48 cores of each node of a machine with TofuD, under a model of noise.
+    /// 10,000 phases of 1 ms that end in a barrier, on 48 cores per node of a machine with TofuD, under this noise model.
     #[must_use]
     pub fn new(model: impl Into<String>, nodes: impl Into<Vec<u32>>) -> Options {
         Options {
@@ -54,7 +54,7 @@ impl Options {
     }
 }
 
-/// A simulation that can be run for several numbers of nodes.
+/// A simulation that can be run on several numbers of nodes.
 pub(super) struct Plan<'a> {
     pub options: &'a Options,
     pub model: Model,
@@ -62,7 +62,7 @@ pub(super) struct Plan<'a> {
 }
 
 impl Options {
-    /// Loads what is named.
+    /// Loads model and network.
     pub(super) fn plan(&self) -> Result<Plan<'_>, Error> {
         let model = model::load(&self.model)?;
         model.check(self.cores_per_node)?;
@@ -71,7 +71,7 @@ impl Options {
 }
 
 impl Plan<'_> {
-    /// The setup for a number of nodes.
+    /// Returns the setup for a number of nodes.
     pub(super) fn setup(&self, nodes: u32) -> Setup {
         let o = self.options;
         Setup {
@@ -80,12 +80,12 @@ impl Plan<'_> {
             grain: o.grain.ns(),
             imbalance: o.imbalance,
             phases: o.phases,
-            meet: self.network.meet(o.sync, nodes, o.bytes),
+            end: self.network.phase_end(o.sync, nodes, o.bytes),
             seed: o.seed,
         }
     }
 
-    /// Runs a setup, or as many of its phases as are allowed; gives what it was and the outcome.
+    /// Runs a setup, or as many of its phases as the limit allows; returns the setup that ran, and the outcome.
     pub(super) fn run(&self, model: &Model, setup: &Setup) -> Result<(Setup, Outcome), Error> {
         setup.check()?;
         let setup = affordable(model, setup, self.options.most_detours)?;
@@ -93,7 +93,7 @@ impl Plan<'_> {
         Ok((setup, outcome))
     }
 
-    /// What ends a phase, in words.
+    /// Describes a phase in words.
     pub(super) fn words(&self) -> String {
         let ends = match self.options.sync {
             Sync::Barrier => "a barrier".to_owned(),
@@ -105,17 +105,17 @@ impl Plan<'_> {
     }
 }
 
-/// A number of nodes, in words.
+/// Formats a number of nodes.
 pub(super) fn nodes(number: u32) -> String {
     if number == 1 { "1 node".to_owned() } else { format!("{number} nodes") }
 }
 
-/// A note where detours that change nothing were not drawn.
+/// Returns a note if detours without effect were not drawn.
 pub(super) fn spared(some: &[u32]) -> Option<String> {
     let sizes: Vec<String> = some.iter().map(|&n| nodes(n)).collect();
     (!sizes.is_empty()).then(|| {
         format!(
-            "Short detours are drawn where they may be the last of a phase only: {}; the chance that others change \
+            "Short detours are drawn only where they may be the last of a phase: {}; the chance that others change \
              anything is below {:.0e}.",
             sizes.join(", "),
             scale::CHANCE
@@ -123,12 +123,12 @@ pub(super) fn spared(some: &[u32]) -> Option<String> {
     })
 }
 
-/// A note when fewer phases ran than were asked for.
+/// Returns a note if fewer phases ran than asked for.
 pub(super) fn shortened(ran: &[(u32, u64)], asked: u64) -> Option<String> {
     let few: Vec<String> = ran.iter().filter(|r| r.1 < asked).map(|&(n, p)| format!("{} {p}", nodes(n))).collect();
     (!few.is_empty()).then(|| {
         format!(
-            "Of {asked} phases as many ran as --most-detours allows: {}; bounds tell how sure they are.",
+            "Of {asked} phases only those ran that --most-detours allows: {}; the bounds show the uncertainty.",
             few.join(", ")
         )
     })

@@ -1,7 +1,7 @@
 //! Phases under noise at several sizes.
 
 use fxscope_jitter::closed;
-use fxscope_jitter::scale::{Meet, Outcome, Setup};
+use fxscope_jitter::scale::{Outcome, PhaseEnd, Setup};
 use fxscope_report::document::{Curve, Plot};
 use fxscope_report::sheet::{Cell, Sheet, Table};
 
@@ -9,7 +9,7 @@ use super::cells;
 use super::plan::{Options, Plan, nodes, shortened, spared};
 use crate::Error;
 
-/// One size.
+/// Results for one number of nodes.
 struct Size {
     nodes: u32,
     setup: Setup,
@@ -18,10 +18,10 @@ struct Size {
 
 /// Simulates a program of phases under noise at all sizes, from one node up to a whole machine.
 ///
-/// Each core works for the grain, then the cores meet; a detour holds up its core, and with it all that wait.
+/// Each core works for the grain, then all cores synchronise; a detour delays its core, and with it all that wait for it.
 ///
 /// # Errors
-/// When the model or the network cannot be loaded, or a size cannot be simulated.
+/// If the model or the network cannot be loaded, or a size cannot be simulated.
 pub fn simulate(options: &Options) -> Result<Sheet, Error> {
     let plan = options.plan()?;
     let mut sizes = Vec::new();
@@ -52,18 +52,18 @@ fn sheet(plan: &Plan, sizes: &[Size]) -> Sheet {
 
 fn table(plan: &Plan, sizes: &[Size]) -> Table {
     let headings =
-        ["nodes", "cores", "meeting", "efficiency", "slowdown", "95 % bounds", "noise", "phase loss", "expected"];
+        ["nodes", "cores", "sync", "efficiency", "slowdown", "95 % bounds", "noise", "phase loss", "expected"];
     let mut table = Table::new("By size", headings.iter().copied());
     for size in sizes {
         let (setup, outcome) = (&size.setup, &size.outcome);
-        let bounds = outcome.sure.map_or(Cell::none(), |sure| {
-            let [low, high] = [sure.low, sure.high].map(Cell::factor);
-            Cell::new([sure.low, sure.high], format!("{} to {}", low.text(), high.text()))
+        let bounds = outcome.confidence.map_or(Cell::none(), |interval| {
+            let [low, high] = [interval.low, interval.high].map(Cell::factor);
+            Cell::new([interval.low, interval.high], format!("{} to {}", low.text(), high.text()))
         });
         let loss = (outcome.time.saturating_sub(outcome.quiet)) as f64 / setup.phases as f64;
         let cells = vec![
             Cell::number(f64::from(size.nodes) * f64::from(setup.cores), 0),
-            cells::time(meeting(setup)),
+            cells::time(sync_time(setup)),
             Cell::share(outcome.efficiency()),
             Cell::factor(outcome.slowdown()),
             bounds,
@@ -76,18 +76,19 @@ fn table(plan: &Plan, sizes: &[Size]) -> Table {
     table
 }
 
-/// What meeting takes without noise, ns.
-fn meeting(setup: &Setup) -> f64 {
-    match setup.meet {
-        Meet::All { cost } | Meet::Neighbours { cost, .. } | Meet::Panel { cost, .. } | Meet::Some { cost, .. } => {
-            cost as f64
-        }
+/// Returns the time of the synchronisation without noise, ns.
+fn sync_time(setup: &Setup) -> f64 {
+    match setup.end {
+        PhaseEnd::All { cost }
+        | PhaseEnd::Neighbours { cost, .. }
+        | PhaseEnd::Panel { cost, .. }
+        | PhaseEnd::Some { cost, .. } => cost as f64,
     }
 }
 
-/// What a phase is expected to lose, where that is known.
+/// Returns the expected loss of a phase, where a closed form exists.
 fn closed_form(plan: &Plan, setup: &Setup) -> Option<f64> {
-    let applies = matches!(setup.meet, Meet::All { .. }) && setup.imbalance == 0.0;
+    let applies = matches!(setup.end, PhaseEnd::All { .. }) && setup.imbalance == 0.0;
     let expected = closed::expected(&plan.model, setup.nodes, setup.cores, setup.grain as f64);
     (applies && expected.seldom).then_some(expected.delay)
 }

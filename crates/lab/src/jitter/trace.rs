@@ -1,4 +1,4 @@
-//! What a trace shows.
+//! The summary of a trace.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -6,31 +6,31 @@ use std::path::Path;
 
 use fxscope_jitter::Time;
 use fxscope_osnoise::trace::{BINS_PER_OCTAVE, Cause, Kind, Method, Reader, bin_begin};
-use fxscope_osnoise::view::{self, Part, View};
+use fxscope_osnoise::view::{self, Totals, View};
 use fxscope_report::document::{Curve, Plot};
 use fxscope_report::sheet::{Cell, Sheet, Table};
 
 use super::cells;
 use crate::Error;
 
-/// Causes that plots show on their own.
+/// Causes with their own curve in plots.
 const CURVES: usize = 7;
-/// Rows of things that the kernel counted.
+/// Rows of the table of kernel counts.
 const COUNTED: usize = 12;
-/// Periods that a table shows.
+/// Rows of the table of periods.
 const PERIODS: usize = 8;
-/// The part of the rounds that are slower than the fastest by a detour from which on the core itself is uneven.
+/// Share of slow rounds from which the core's own speed, not the system, is the reason.
 const UNEVEN: f64 = 0.1;
-/// Frequencies of the spectrum that stand in a table.
+/// Rows of the table of frequencies.
 const PEAKS: usize = 5;
-/// How much of the largest power a frequency has at least that stands there.
+/// Least power of a frequency in the table, relative to the largest.
 const PEAK: f64 = 0.1;
-/// The least power that the plot shows, of the largest.
+/// Least power in the plot, relative to the largest.
 const FAINT: f64 = 1e-6;
-/// Stretches of time that bars show.
+/// Bars of the plot over time.
 const STRETCHES: usize = 12;
 
-/// Begins to read a trace.
+/// Opens a trace.
 pub(super) fn open(path: &Path) -> Result<Reader<BufReader<File>>, Error> {
     let fail = |why: &dyn std::fmt::Display| Error::from(format!("{}: {why}", path.display()));
     let file = fxscope_host::open(path, u64::MAX).map_err(|e| e.to_string())?;
@@ -40,12 +40,12 @@ pub(super) fn open(path: &Path) -> Result<Reader<BufReader<File>>, Error> {
 /// Summarises the trace in a file.
 ///
 /// # Errors
-/// When the file is no trace.
+/// If the file is not a trace.
 pub fn look(path: &Path) -> Result<View, Error> {
     view::summarise(open(path)?).map_err(|e| format!("{}: {e}", path.display()).into())
 }
 
-/// What a trace says; `name` is that of its file.
+/// Returns the summary as a sheet; `name` is the name of the trace's file.
 #[must_use]
 pub fn sheet(view: &View, name: &str) -> Sheet {
     let cores = view.cores.len();
@@ -62,8 +62,8 @@ pub fn sheet(view: &View, name: &str) -> Sheet {
     }
 }
 
-fn rate(part: &Part, view: &View, cores: usize) -> Cell {
-    let rate = part.rate(view.duration, cores);
+fn rate(totals: &Totals, view: &View, cores: usize) -> Cell {
+    let rate = totals.rate(view.duration, cores);
     let digits = if rate < 10.0 { 2 } else { 1 };
     Cell::number(rate, digits)
 }
@@ -113,7 +113,7 @@ fn by_cause(view: &View) -> Table {
 }
 
 fn periods(view: &View) -> Table {
-    let mut table = Table::new("What comes back", ["cause that comes back", "every", "Hz", "of its detours"]);
+    let mut table = Table::new("Periodic detours", ["cause", "every", "Hz", "of its detours"]);
     for (cause, period) in view.periods.iter().take(PERIODS) {
         let hz = Cell::number(1e9 / period.period, 1);
         table.rows.push((cause.label(), vec![cells::about(period.period), hz, Cell::share(period.share)]));
@@ -121,14 +121,14 @@ fn periods(view: &View) -> Table {
     table
 }
 
-/// The frequencies with most power: those above their neighbours.
+/// The frequencies with most power: local maxima.
 fn spectrum(view: &View) -> Table {
     let mut table = Table::new("Frequencies with most power", ["frequency, Hz", "power"]);
     let points = &view.spectrum;
     let power = |i: usize| points.get(i).map_or(0.0, |point| point.1);
     let is_peak = |&i: &usize| power(i) >= PEAK && power(i) >= power(i + 1) && (i == 0 || power(i) > power(i - 1));
     let mut peaks: Vec<usize> = (0..points.len()).filter(is_peak).collect();
-    // Of equals, as in the spectrum of pulses, the lowest.
+    // Among equals, as in the spectrum of pulses, the lowest.
     peaks.sort_by_key(|&i| (std::cmp::Reverse((power(i) * 100.0).round() as u32), i));
     for i in peaks.into_iter().take(PEAKS) {
         table.rows.push((format!("{:.1}", points[i].0), vec![Cell::share(power(i))]));
@@ -136,9 +136,9 @@ fn spectrum(view: &View) -> Table {
     table
 }
 
-/// What the kernel counted on the cores meanwhile, whether or not detours have names.
+/// Events that the kernel counted on the cores during the measurement, whether or not detours are named.
 fn counted(view: &View) -> Table {
-    let headings = ["counted by the kernel", "all cores", "each second and core"];
+    let headings = ["counted by the kernel", "all cores", "per second and core"];
     let mut table = Table::new("Counted by the kernel", headings.iter().copied());
     let mut sums: Vec<(&Cause, u64, bool)> = Vec::new();
     for counted in view.summary.iter().flat_map(|summary| &summary.cores).flat_map(|core| &core.counted) {
@@ -160,7 +160,7 @@ fn counted(view: &View) -> Table {
     table
 }
 
-/// The share of the noise that detours of a length have, a row for each doubling.
+/// Share of the noise by length of detours, one row per doubling.
 fn by_length(view: &View) -> Vec<(String, f64)> {
     let octaves = view.histogram.chunks(BINS_PER_OCTAVE as usize).enumerate();
     let middle = |bin: usize| bin_begin(bin) * f64::exp2(0.5 / f64::from(BINS_PER_OCTAVE));
@@ -177,7 +177,7 @@ fn by_length(view: &View) -> Vec<(String, f64)> {
     rows.into_iter().map(|(first, count, time)| (label(first, count), time / whole)).collect()
 }
 
-/// The share of the noise that stretches of the time have.
+/// Share of the noise by stretch of time.
 fn over_time(view: &View) -> Vec<(String, f64)> {
     let whole: f64 = view.time_line.iter().sum();
     if whole <= 0.0 {
@@ -206,17 +206,17 @@ fn measured(view: &View) -> Vec<String> {
         out.push(format!("By {}{quantum}, {priority}, {}.", header.method.name(), header.program));
     }
     if header.threshold > 0 {
-        out.push(format!("Detours of {} and longer are kept.", Time(header.threshold as f64)));
+        out.push(format!("Detours of {} and longer are recorded.", Time(header.threshold as f64)));
     }
     out
 }
 
-/// What the measurement took itself.
+/// Cost of the measurement itself.
 fn cost(view: &View) -> Vec<String> {
     let header = &view.header;
     let Some(overhead) = header.overhead else { return Vec::new() };
     let mut out = vec![format!(
-        "{} at {:.4} GHz; a read takes {}, keeping a detour {}.",
+        "{} at {:.4} GHz; a read takes {}, recording a detour {}.",
         header.clock,
         header.clock_hz / 1e9,
         cells::about(overhead.read).text(),
@@ -225,12 +225,12 @@ fn cost(view: &View) -> Vec<String> {
     if let Some(share) = overhead.share {
         let text = Cell::share(share).text().to_owned();
         let judged = if share < 0.01 { "" } else { ": more than 1 %, take a longer --quantum" };
-        out.push(format!("Reading the clock and keeping books take {text} of a quantum{judged}."));
+        out.push(format!("Reading the clock and recording take {text} of a quantum{judged}."));
     }
     let own = view.causes.iter().filter(|(cause, _)| cause.kind == Kind::Own);
-    let own = own.fold(Part::default(), |sum, (_, part)| sum.with(part));
+    let own = own.fold(Totals::default(), |sum, (_, part)| sum.with(part));
     let share = Cell::share(own.share(view.duration, view.cores.len())).text().to_owned();
-    out.push(format!("Writing the trace took {share} of the cores' time; it is named as the measurement's own."));
+    out.push(format!("Writing the trace took {share} of the cores' time; it has its own cause."));
     out
 }
 
@@ -243,12 +243,12 @@ fn notes(view: &View) -> Vec<String> {
     let unknown = view.causes.iter().find(|(cause, _)| cause.kind == Kind::Unknown);
     if let Some((_, part)) = unknown.filter(|(_, part)| part.time > 0) {
         let share = Cell::share(part.time as f64 / view.all.time.max(1) as f64).text().to_owned();
-        out.push(format!("Of {share} of the noise it is not known what it was."));
+        out.push(format!("The cause of {share} of the noise is not known."));
     }
     out
 }
 
-/// A sentence when too many rounds are slow for the system to be the reason.
+/// Returns a sentence if more rounds are slow than the system can explain.
 fn uneven(view: &View) -> Option<String> {
     let quanta = matches!(view.header.method, Method::Fwq | Method::Dgemm);
     let rounds: u64 = view.summary.iter().flat_map(|summary| &summary.cores).map(|core| core.iterations).sum();
@@ -262,7 +262,7 @@ fn uneven(view: &View) -> Option<String> {
     })
 }
 
-/// A text with a capital letter at its beginning.
+/// Capitalises the first letter.
 fn sentence(text: &str) -> String {
     let mut rest = text.chars();
     rest.next().map_or(String::new(), |first| first.to_uppercase().chain(rest).collect())
@@ -312,7 +312,7 @@ fn curve(label: &str, points: Vec<(f64, f64)>) -> Curve {
     Curve { label: label.to_owned(), points }
 }
 
-/// How many detours of each length there are, of all causes and of those with most time.
+/// Number of detours by length, of all causes and of those with most time.
 fn lengths(view: &View) -> Vec<Curve> {
     let points = |counts: &[u64]| {
         let bins = counts.iter().enumerate().filter(|(_, count)| **count > 0);
@@ -326,7 +326,7 @@ fn lengths(view: &View) -> Vec<Curve> {
     out
 }
 
-/// The share of the time in detours from a length on.
+/// Share of the time in detours of at least a length.
 fn tail(view: &View) -> Vec<Curve> {
     let whole = view.duration as f64 * view.cores.len().max(1) as f64;
     let middle = f64::exp2(0.5 / f64::from(BINS_PER_OCTAVE));

@@ -1,46 +1,46 @@
 //! A program's counts, taken from a record.
 
-use fxscope_latency::inputs::{self, Taken};
-use fxscope_latency::{Counts, Prediction, Program, Second, System};
+use fxscope_latency::inputs::{self, RegionCounts};
+use fxscope_latency::{Counts, Prediction, Program, SecondRun, System};
 use fxscope_machine::Spec;
 use fxscope_record::{ALL, Origin, Run};
 
-use super::Question;
+use super::PredictOptions;
 use crate::Error;
 
-/// The counts of a run, and all else that predictions are made from.
+/// The counts of a run, and everything else that predictions need.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The program, and the part of it that is looked at.
+    /// The program and its region.
     pub title: String,
-    /// What its events say.
-    pub taken: Taken,
+    /// The counts of its events.
+    pub taken: RegionCounts,
     /// The same by intervals of time.
     pub intervals: Vec<Counts>,
-    /// Why there are no intervals; empty when there are.
+    /// Why there are no intervals; empty if there are.
     pub no_intervals: String,
     /// The machine.
     pub system: System,
-    /// Another run of it, with memory that is somewhat slower.
-    pub second: Option<Second>,
+    /// Another run of it, with somewhat slower memory.
+    pub second: Option<SecondRun>,
 }
 
-/// Why method 6 is not used when there is nothing else to say.
+/// Why method 6 is not used, if there is no other reason.
 const NO_SECOND: &str = "there is no second run, with memory of another node (--second)";
 
 impl Case {
-    /// The case of a run; `base_ns` is the latency of its memory when that is not the described one, `spec` the machine that it
-    /// was simulated on, where that is at hand.
+    /// Builds the case of a run; `base_ns` is the latency of its memory if it is not the described one, `spec` the machine
+    /// that it was simulated on, if available.
     ///
     /// # Errors
-    /// When the run has not the region or the counts, or the latency of its memory is not known.
-    pub fn of(run: &Run, asked: &Question, base_ns: Option<f64>, spec: Option<&Spec>) -> Result<Case, Error> {
-        let name = asked.region.as_deref().unwrap_or(ALL);
+    /// If the run does not have the region or the counts, or the latency of its memory is not known.
+    pub fn of(run: &Run, options: &PredictOptions, base_ns: Option<f64>, spec: Option<&Spec>) -> Result<Case, Error> {
+        let name = options.region.as_deref().unwrap_or(ALL);
         let region = run.region(name).ok_or_else(|| {
             let names: Vec<&str> = run.regions.iter().map(|region| region.name.as_str()).collect();
             format!("the run has no region '{name}'; it has {}", names.join(", "))
         })?;
-        let taken = inputs::take(run, region, asked.threads).map_err(|e| e.to_string())?;
+        let taken = inputs::take(run, region, options.threads).map_err(|e| e.to_string())?;
         let system = system(run, base_ns, spec)?;
         let (intervals, no_intervals) = match inputs::series(run, name, taken.counts.threads) {
             Ok(intervals) => (intervals, String::new()),
@@ -52,19 +52,19 @@ impl Case {
         Ok(Case { title, taken, intervals, no_intervals, system, second: None })
     }
 
-    /// The same with another run of the program, whose memory is slower by `added_ns` nanoseconds.
+    /// Adds another run of the program, whose memory is slower by `added_ns` nanoseconds.
     ///
     /// # Errors
-    /// When nothing follows from the two runs.
-    pub fn with_second(mut self, run: &Run, asked: &Question, added_ns: f64) -> Result<Case, Error> {
-        let other = Case::of(run, asked, Some(self.system.base_ns + added_ns), None)?;
-        let second = Second::of(&self.taken.counts, other.taken.counts.seconds, added_ns * 1e-9, &self.system);
-        let second = second.ok_or("--second: one of the two runs took no time, so that nothing follows from them")?;
+    /// If the two runs cannot be compared.
+    pub fn with_second(mut self, run: &Run, options: &PredictOptions, added_ns: f64) -> Result<Case, Error> {
+        let other = Case::of(run, options, Some(self.system.base_ns + added_ns), None)?;
+        let second = SecondRun::of(&self.taken.counts, other.taken.counts.seconds, added_ns * 1e-9, &self.system);
+        let second = second.ok_or("--second: one of the two runs took no time, so they cannot be compared")?;
         self.second = Some(second);
         Ok(self)
     }
 
-    /// What methods predict from.
+    /// Returns the input of the methods.
     #[must_use]
     pub fn program(&self) -> Program<'_> {
         Program {
@@ -77,22 +77,22 @@ impl Case {
     }
     /// Predicts slowdowns by every method that the counts allow.
     #[must_use]
-    pub fn predict(self, asked: &Question) -> Forecast {
-        let prediction = fxscope_latency::predict(&self.program(), &asked.latencies());
+    pub fn predict(self, options: &PredictOptions) -> Forecast {
+        let prediction = fxscope_latency::predict(&self.program(), &options.latencies());
         Forecast { case: self, prediction }
     }
 }
 
-/// What is predicted of a program.
+/// A prediction for a program.
 pub struct Forecast {
-    /// What it is predicted from.
+    /// Its input.
     pub case: Case,
     /// The prediction.
     pub prediction: Prediction,
 }
 
-/// The machine that a run was made on, as it is described: by the record, or, if that is of an older version, by the machine of
-/// its name that comes with fxscope.
+/// Returns the machine of a run: as the record describes it, or, for records of an older version, the built-in machine of
+/// that name.
 fn system(run: &Run, base_ns: Option<f64>, spec: Option<&Spec>) -> Result<System, Error> {
     let settings = if run.origin == Origin::Simulated { &run.settings[..] } else { &[] };
     let described = match spec {

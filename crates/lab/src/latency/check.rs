@@ -1,4 +1,4 @@
-//! Predictions beside simulations of slower memory.
+//! Predictions compared with simulations of slower memory.
 
 use std::path::PathBuf;
 
@@ -9,21 +9,21 @@ use fxscope_report::document::{Document, Plot, Section};
 use serde_json::{Value as Json, json};
 
 use super::samples::{NoSample, Simulations, Subject};
-use super::{Question, show};
+use super::{PredictOptions, show};
 use crate::{Cache, Error, Progress, Runner};
 
-/// How programs are checked.
+/// Options of a check.
 #[derive(Clone, Debug)]
 pub struct CheckOptions {
     /// Runs at a time; `None`: as many as the host has cores.
     pub jobs: Option<usize>,
-    /// Where counts of runs are kept.
+    /// Cache of the counts of runs.
     pub cache: Cache,
-    /// Fit the coefficients of method 5 to the programs that are there for it.
+    /// Fit the coefficients of method 5 to the programs marked for it.
     pub fit: bool,
 }
 
-/// What a check has found.
+/// Results of a check.
 #[derive(Clone, Debug)]
 pub struct Checked {
     /// For people.
@@ -36,19 +36,19 @@ pub struct Checked {
     pub failed: Vec<String>,
 }
 
-fn of(sample: &Sample, asked: &Question) -> Prediction {
-    predict(&sample.program(), &asked.latencies())
+fn of(sample: &Sample, options: &PredictOptions) -> Prediction {
+    predict(&sample.program(), &options.latencies())
 }
 
-/// Checks one program: runs it as it is and with slower memory, and predicts the latter from the former.
+/// Checks one program: runs it with normal and with slower memory, and predicts the latter from the former.
 ///
 /// # Errors
-/// When it cannot be simulated.
+/// If it cannot be simulated.
 pub fn check_one(subject: &Subject, options: &CheckOptions, progress: &dyn Progress) -> Result<Checked, Error> {
     let simulations = Simulations { runner: Runner::new(options.jobs, progress), cache: &options.cache };
     let name = &subject.name;
     let sample = simulations.samples(std::slice::from_ref(subject))?.remove(0)?;
-    let prediction = of(&sample, &subject.asked);
+    let prediction = of(&sample, &subject.options);
     Ok(Checked {
         document: show::checked(&format!("Slower memory, predicted and simulated: {name}"), &sample, &prediction),
         plots: show::plots(&prediction, Some(&sample)),
@@ -57,10 +57,10 @@ pub fn check_one(subject: &Subject, options: &CheckOptions, progress: &dyn Progr
     })
 }
 
-/// Checks a set of programs, read from files ([`super::plan`]) of these paths.
+/// Checks a set of programs, read from files ([`super::plan`]).
 ///
 /// # Errors
-/// When a fit is asked for that no program is there for. Programs that cannot be simulated are part of the result.
+/// If a fit is asked for but no program is marked for it. Programs that cannot be simulated are part of the result.
 pub fn check_set(
     paths: &[PathBuf],
     subjects: &[Subject],
@@ -75,7 +75,7 @@ pub fn check_set(
     for (subject, result) in subjects.iter().zip(results) {
         match result {
             Ok(sample) => {
-                predictions.push(of(&sample, &subject.asked));
+                predictions.push(of(&sample, &subject.options));
                 samples.push(sample);
             }
             Err(NoSample::Failed(why)) => failures.push(format!("{}: {why}", subject.name)),
@@ -125,10 +125,10 @@ pub fn check_set(
     })
 }
 
-/// The coefficients that fit best, beside those in use.
+/// Fits the coefficients, and shows them beside those in use.
 fn fit(samples: &[&Sample]) -> Result<(Vec<String>, Json), Error> {
     let found = check::fit(samples)
-        .ok_or("--fit: no program of the set is there for it (fit = true) and has what method 5 needs")?;
+        .ok_or("--fit: no program of the set is marked for it (fit = true) and has the counts that method 5 needs")?;
     let now = *stalls::FITTED;
     let rows = [
         ("hidden", found.hidden, now.hidden),

@@ -1,11 +1,11 @@
-//! The methods and the processors whose events are known, for people.
+//! Descriptions of the methods, and of the processors whose events are known.
 
 use fxscope_latency::Method;
 use fxscope_latency::inputs::{Pmu, pmus};
 use fxscope_latency::methods::METHODS;
 use fxscope_report::document::{Document, Section};
 
-/// The methods with their formulas and what they assume, and the processors whose events are known.
+/// Lists the methods with their formulas and assumptions, and the processors whose events are known.
 #[must_use]
 pub fn methods() -> Document {
     let line = |method: &Method| {
@@ -20,7 +20,7 @@ pub fn methods() -> Document {
     Document::of("Slower memory: a is added latency, T run time, threads the cores that work at a time", sections)
 }
 
-/// What a method needs, in words.
+/// Lists the events that a method needs.
 fn needs(method: &Method) -> String {
     let of = method.needs.iter().map(|of| of.iter().map(|q| q.title()).collect::<Vec<_>>().join(" or "));
     let mut needs: Vec<String> = of.collect();
@@ -30,7 +30,7 @@ fn needs(method: &Method) -> String {
     needs.join("; ")
 }
 
-/// The methods as a table of Markdown, as in docs/latency-lab.md.
+/// Returns the methods as a Markdown table, as in docs/latency-lab.md.
 #[must_use]
 pub fn methods_markdown() -> String {
     let line = |method: &Method| {

@@ -1,4 +1,4 @@
-//! What slower memory does to a program: predictions from counts of one run, and checks of them against simulations.
+//! The effect of slower memory on a program: predictions from the counts of one run, and checks of them against simulations.
 
 mod case;
 mod check;
@@ -16,22 +16,22 @@ pub use check::{CheckOptions, Checked, check_one, check_set};
 pub use methods::{methods, methods_markdown};
 pub use samples::{NoSample, Subject};
 
-/// Latencies of memory that can be asked about, nanoseconds.
+/// Range of memory latencies, nanoseconds.
 pub const LATENCY_RANGE_NS: RangeInclusive<f64> = 1.0..=100_000.0;
 
-/// What is asked about a program.
+/// What to predict, and for which part of a program.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Question {
-    /// Latencies of memory, nanoseconds from a load to its use; empty: those of the published study.
+pub struct PredictOptions {
+    /// Memory latencies, nanoseconds from a load to its use; empty: those of the published study.
     pub latencies: Vec<f64>,
-    /// The region of the program to look at; `None`: the whole of it.
+    /// Region of the program; `None`: the whole program.
     pub region: Option<String>,
-    /// Cores that worked at a time, where the record does not know.
+    /// Number of cores that worked at a time, if the record does not say.
     pub threads: Option<f64>,
 }
 
-impl Question {
-    /// The latencies, nanoseconds.
+impl PredictOptions {
+    /// Returns the latencies, nanoseconds.
     #[must_use]
     pub fn latencies(&self) -> Vec<f64> {
         if self.latencies.is_empty() { LATENCIES.to_vec() } else { self.latencies.clone() }

@@ -8,20 +8,20 @@ use fxscope_session::Scenario;
 use serde::Deserialize;
 
 use super::samples::Subject;
-use super::{LATENCY_RANGE_NS, Question};
+use super::{LATENCY_RANGE_NS, PredictOptions};
 use crate::Error;
 
-/// The file.
+/// A plan file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    /// Where programs are, from the file's own folder.
+    /// Folder of the programs, relative to that of the file.
     #[serde(default)]
     programs: String,
     /// Options of every run, as for `fxscope run`.
     #[serde(default)]
     options: String,
-    /// Latencies that are asked about, nanoseconds.
+    /// Memory latencies, nanoseconds.
     #[serde(default)]
     latencies: Vec<f64>,
     /// Length of the intervals of normal runs.
@@ -30,7 +30,7 @@ struct File {
     program: Vec<Entry>,
 }
 
-/// A program, or several that differ in words.
+/// A program, or several that differ in placeholders.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
@@ -45,10 +45,10 @@ struct Entry {
     /// Whether coefficients are fitted to it.
     #[serde(default)]
     fit: bool,
-    /// The exit status with which it says that what it is asked cannot be done.
+    /// Exit status with which the program says that it cannot run with these arguments.
     #[serde(default)]
     refuses: Option<i32>,
-    /// Words in braces, and what stands for them: a program for each combination.
+    /// Placeholders in braces, and their values: one program for each combination.
     #[serde(default)]
     each: BTreeMap<String, Vec<String>>,
 }
@@ -57,48 +57,48 @@ fn usual_interval() -> String {
     "100us".to_owned()
 }
 
-/// How the texts of a file are read that are options of the command line.
+/// Parses texts of a plan file in the syntax of the command line.
 pub trait Syntax {
-    /// The scenario that runs a command with options of `fxscope run`.
+    /// Parses a command with options of `fxscope run`.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// A message about invalid options.
     fn scenario(&self, options: &[&str], command: &[OsString]) -> Result<Scenario, String>;
 
-    /// A length of simulated time, such as 100us, in nanoseconds.
+    /// Parses a length of simulated time, such as 100us, to nanoseconds.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A message about invalid text.
     fn interval_ns(&self, text: &str) -> Result<u64, String>;
 }
 
-/// Largest file of programs, bytes.
+/// Largest plan file, bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// The programs of files, which must not have the same name.
+/// Reads the programs of plan files; names must be unique.
 ///
 /// # Errors
-/// When a file cannot be read, or what is wrong in it.
-pub fn read(paths: &[PathBuf], asked: &Question, syntax: &dyn Syntax) -> Result<Vec<Subject>, Error> {
+/// If a file cannot be read or is invalid.
+pub fn read(paths: &[PathBuf], options: &PredictOptions, syntax: &dyn Syntax) -> Result<Vec<Subject>, Error> {
     let mut subjects = Vec::new();
     for path in paths {
-        add(path, asked, syntax, &mut subjects)?;
+        add(path, options, syntax, &mut subjects)?;
     }
     Ok(subjects)
 }
 
-/// Adds the programs of a file.
-fn add(path: &Path, asked: &Question, syntax: &dyn Syntax, subjects: &mut Vec<Subject>) -> Result<(), Error> {
+/// Adds the programs of a plan file.
+fn add(path: &Path, options: &PredictOptions, syntax: &dyn Syntax, subjects: &mut Vec<Subject>) -> Result<(), Error> {
     let shown = path.display();
     let text = fxscope_host::read_text(path, MOST_BYTES).map_err(|e| e.to_string())?;
     let file: File = toml::from_str(&text).map_err(|e| format!("{shown}: {e}"))?;
-    let mut asked = asked.clone();
-    if asked.latencies.is_empty() {
-        asked.latencies.clone_from(&file.latencies);
+    let mut options = options.clone();
+    if options.latencies.is_empty() {
+        options.latencies.clone_from(&file.latencies);
     }
     let wrong = |name: &str, what: &str| format!("{shown}: {name}: {what}");
-    if let Some(ns) = asked.latencies.iter().find(|ns| !LATENCY_RANGE_NS.contains(ns)) {
-        return Err(wrong("latencies", &format!("{ns} is no latency from 1 to 100000 ns")).into());
+    if let Some(ns) = options.latencies.iter().find(|ns| !LATENCY_RANGE_NS.contains(ns)) {
+        return Err(wrong("latencies", &format!("{ns} is not a latency from 1 to 100000 ns")).into());
     }
     let interval_ns = syntax.interval_ns(&file.interval).map_err(|e| wrong("interval", &e))?;
     let folder = path.parent().unwrap_or(Path::new("")).join(&file.programs);
@@ -109,8 +109,8 @@ fn add(path: &Path, asked: &Question, syntax: &dyn Syntax, subjects: &mut Vec<Su
                 words.iter().fold(text.to_owned(), |text, (key, value)| text.replace(&format!("{{{key}}}"), value))
             };
             let name = filled(&entry.name);
-            let options = filled(&format!("{} {}", file.options, entry.options));
-            let options: Vec<&str> = options.split_whitespace().collect();
+            let run_options = filled(&format!("{} {}", file.options, entry.options));
+            let run_options: Vec<&str> = run_options.split_whitespace().collect();
             let run = filled(&entry.run);
             let mut command: Vec<OsString> = run.split_whitespace().map(OsString::from).collect();
             let program = command.first_mut().ok_or_else(|| wrong(&name, "run names no program"))?;
@@ -118,10 +118,11 @@ fn add(path: &Path, asked: &Question, syntax: &dyn Syntax, subjects: &mut Vec<Su
             if subjects.iter().any(|subject| subject.name == name) {
                 return Err(wrong(&name, "a second program has this name").into());
             }
-            let asked = Question { region: asked.region.clone().or_else(|| entry.region.clone()), ..asked.clone() };
+            let options =
+                PredictOptions { region: options.region.clone().or_else(|| entry.region.clone()), ..options.clone() };
             let (fit, refuses) = (entry.fit, entry.refuses);
-            let scenario = syntax.scenario(&options, &command).map_err(|e| wrong(&name, &e))?;
-            subjects.push(Subject { name, fit, scenario, asked, interval_ns, refuses });
+            let scenario = syntax.scenario(&run_options, &command).map_err(|e| wrong(&name, &e))?;
+            subjects.push(Subject { name, fit, scenario, options, interval_ns, refuses });
         }
     }
     if subjects.len() == before {
@@ -130,7 +131,7 @@ fn add(path: &Path, asked: &Question, syntax: &dyn Syntax, subjects: &mut Vec<Su
     Ok(())
 }
 
-/// All choices of one value for each key.
+/// Returns all combinations of one value per key.
 fn combinations(each: &BTreeMap<String, Vec<String>>) -> Vec<Vec<(&str, &str)>> {
     let mut all: Vec<Vec<(&str, &str)>> = vec![Vec::new()];
     for (key, values) in each {

@@ -1,11 +1,11 @@
-//! Simulations of a program with memory of several latencies, on all of the host's cores; what they counted is kept.
+//! Simulations of a program with several memory latencies, on all of the host's cores, with a cache of their counts.
 
 use fxscope_latency::check::Sample;
-use fxscope_latency::{Counts, Second, System};
+use fxscope_latency::{Counts, SecondRun, System};
 use fxscope_record::Finish;
 use fxscope_session::{RemoteNode, Scenario};
 
-use super::{Case, Question};
+use super::{Case, PredictOptions};
 use crate::{Cache, Capture, CapturedRun, Error, Runner};
 
 /// A program to be checked.
@@ -15,20 +15,20 @@ pub struct Subject {
     pub name: String,
     /// Whether coefficients may be fitted to it.
     pub fit: bool,
-    /// How it runs with normal memory.
+    /// Its scenario with normal memory.
     pub scenario: Scenario,
-    /// What is asked about it.
-    pub asked: Question,
+    /// What to predict.
+    pub options: PredictOptions,
     /// Length of the intervals of its normal run, nanoseconds.
     pub interval_ns: u64,
-    /// The exit status with which it says that what it is asked cannot be done; none when it has no such.
+    /// Exit status with which the program says that it cannot run with these arguments.
     pub refuses: Option<i32>,
 }
 
 /// Why there is no sample of a subject.
 #[derive(Clone, Debug)]
 pub enum NoSample {
-    /// The program says that it cannot do what it is asked, and why.
+    /// The program says that it cannot run with these arguments, and why.
     Refused(String),
     /// It could not be simulated.
     Failed(String),
@@ -46,7 +46,7 @@ impl NoSample {
         why
     }
 
-    /// The same with what was tried before it.
+    /// Adds the trial in which it happened.
     fn with(self, what: &str) -> NoSample {
         match self {
             NoSample::Failed(why) => NoSample::Failed(format!("{what}: {why}")),
@@ -63,17 +63,17 @@ impl From<Error> for NoSample {
 
 impl From<NoSample> for Error {
     fn from(why: NoSample) -> Error {
-        Error::Question(why.why())
+        Error::Request(why.why())
     }
 }
 
-/// How simulations are made.
+/// Runs simulations.
 pub(super) struct Simulations<'a> {
     pub runner: Runner<'a>,
     pub cache: &'a Cache,
 }
 
-/// What a run counted.
+/// The counts of a run.
 #[derive(serde::Deserialize, serde::Serialize)]
 struct Measured {
     counts: Counts,
@@ -86,13 +86,13 @@ struct Measured {
 enum Memory {
     /// The machine's own.
     Normal,
-    /// That of this node, far from the program's cores, for methods that want a second run.
+    /// That of this node, remote from the program's cores, for methods that use a second run.
     Remote(u32),
-    /// One of this latency, nanoseconds.
+    /// Memory of this latency, nanoseconds.
     Slower(f64),
 }
 
-/// What a trial gave.
+/// Result of a trial.
 type Outcome = (Memory, Result<Measured, NoSample>);
 
 /// A simulation of a subject.
@@ -103,12 +103,12 @@ struct Trial<'a> {
 }
 
 impl Simulations<'_> {
-    /// The samples of subjects, in their order; where one cannot be had, why.
+    /// Returns the samples of subjects, in their order, or the reason why there is none.
     pub fn samples(&self, subjects: &[Subject]) -> Result<Vec<Result<Sample, NoSample>>, Error> {
         let systems: Vec<Result<System, String>> = subjects.iter().map(Subject::system).collect();
         let of = |(subject, system): (&'_ Subject, &'_ Result<System, String>)| {
             let system = system.as_ref().ok()?;
-            let slower = subject.asked.latencies().into_iter().filter(|&ns| ns >= system.base_ns);
+            let slower = subject.options.latencies().into_iter().filter(|&ns| ns >= system.base_ns);
             let second = subject.remote(system).ok().map(|other| Memory::Remote(other.node));
             Some(std::iter::once(Memory::Normal).chain(second).chain(slower.map(Memory::Slower)).collect::<Vec<_>>())
         };
@@ -131,20 +131,20 @@ impl Simulations<'_> {
         Ok(parts.map(|((subject, system), measured)| sample(subject, system?, measured)).collect())
     }
 
-    /// What a trial counts: kept, or counted now.
+    /// Returns the counts of a trial, from the cache or from a run.
     fn measured(&self, trial: &Trial<'_>) -> Result<Measured, NoSample> {
         self.cache.get_or(|| trial.key(), || trial.measure(self.runner))
     }
 }
 
 impl Subject {
-    /// The machine that it normally runs on.
+    /// Returns the machine that it normally runs on.
     fn system(&self) -> Result<System, String> {
         let spec = self.scenario.spec().map_err(|e| e.to_string())?;
         Ok(System::of(&spec))
     }
 
-    /// The node whose memory a second run takes; or why there is none.
+    /// Returns the node whose memory a second run uses, or why there is none.
     fn remote(&self, system: &System) -> Result<RemoteNode, String> {
         system.remote_memory_tells()?;
         self.scenario.farthest_node().map_err(|e| e.to_string())
@@ -156,32 +156,32 @@ impl Trial<'_> {
         let scenario = self.subject.scenario.clone();
         match self.memory {
             Memory::Normal => {
-                scenario.with_intervals(Some(self.subject.interval_ns), self.subject.asked.region.as_deref())
+                scenario.with_intervals(Some(self.subject.interval_ns), self.subject.options.region.as_deref())
             }
             Memory::Remote(node) => scenario.with_memory_of(node),
-            // What the description adds to the latency is in the latency that is asked about.
+            // The latency asked for includes what the description adds.
             Memory::Slower(ns) => scenario.with_added_ns(self.system.added_ns + ns - self.system.base_ns),
         }
     }
 
-    /// What its result depends on.
+    /// Returns everything that the result depends on.
     fn key(&self) -> Result<Vec<Vec<u8>>, NoSample> {
         let scenario = self.scenario();
         let identity = scenario.spec().and_then(|spec| scenario.identity(&spec)).map_err(Error::from)?;
-        let asked = format!("{:?}", (&self.subject.asked.region, self.subject.asked.threads));
-        Ok(vec![b"latency".to_vec(), identity.bytes().to_vec(), asked.into_bytes()])
+        let key = format!("{:?}", (&self.subject.options.region, self.subject.options.threads));
+        Ok(vec![b"latency".to_vec(), identity.bytes().to_vec(), key.into_bytes()])
     }
 
     fn measure(&self, runner: Runner<'_>) -> Result<Measured, NoSample> {
         let made = runner.run_captured(&self.scenario(), Capture::Error)?;
         ended(&made, self.subject.refuses)?;
-        let case = Case::of(&made.run, &self.subject.asked, None, Some(&made.spec))?;
+        let case = Case::of(&made.run, &self.subject.options, None, Some(&made.spec))?;
         let Case { taken, intervals, no_intervals, .. } = case;
         Ok(Measured { counts: taken.counts, intervals, no_intervals })
     }
 }
 
-/// Refuses a run that has not ended as it should: nothing can be said of its time.
+/// Fails if a run did not end normally: its time has no meaning.
 fn ended(made: &CapturedRun, refuses: Option<i32>) -> Result<(), NoSample> {
     let finish = &made.run.finish;
     if *finish == Finish::Exited(0) {
@@ -194,13 +194,13 @@ fn ended(made: &CapturedRun, refuses: Option<i32>) -> Result<(), NoSample> {
     let how = match finish {
         Finish::Exited(status) => format!("ended with status {status}"),
         Finish::Killed { message, .. } => format!("was {message}"),
-        Finish::Failed(message) => format!("cannot go on: {message}"),
+        Finish::Failed(message) => format!("cannot continue: {message}"),
         Finish::Limit | Finish::Stopped | Finish::Unknown => "did not end".to_owned(),
     };
     Err(format!("the program {how}: {last}").into())
 }
 
-/// A sample of what a subject's runs counted.
+/// Combines the trials of a subject to a sample.
 fn sample(subject: &Subject, system: System, measured: Vec<Outcome>) -> Result<Sample, NoSample> {
     let mut normal = None;
     let mut remote = Err("it was not made".to_owned());
@@ -208,7 +208,7 @@ fn sample(subject: &Subject, system: System, measured: Vec<Outcome>) -> Result<S
     for (memory, result) in measured {
         match memory {
             Memory::Normal => normal = Some(result?),
-            // Predictions do without it.
+            // Optional: predictions work without it.
             Memory::Remote(node) => {
                 remote = result.map_err(|e| format!("with memory of node {node}: {}", e.why()));
             }
@@ -220,7 +220,7 @@ fn sample(subject: &Subject, system: System, measured: Vec<Outcome>) -> Result<S
     let Measured { counts, intervals, no_intervals } =
         normal.ok_or_else(|| "its normal run was not made".to_owned())?;
     let second = subject.remote(&system).and_then(|other| {
-        let second = Second::of(&counts, remote?.counts.seconds, other.added_ns * 1e-9, &system);
+        let second = SecondRun::of(&counts, remote?.counts.seconds, other.added_ns * 1e-9, &system);
         second.ok_or_else(|| "one of the two runs took no time".to_owned())
     });
     let second = second.map_err(|why| format!("there is no second run: {why}"));

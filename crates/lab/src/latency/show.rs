@@ -2,18 +2,18 @@
 
 use fxscope_latency::check::{CLASSES, NEAR, Predictor, Sample, Statistics, error};
 use fxscope_latency::methods::METHODS;
-use fxscope_latency::{Method, Prediction, Program, Quantity, Says, Second};
+use fxscope_latency::{Method, MethodResult, Prediction, Program, Quantity, SecondRun};
 use fxscope_report::document::{Body, Curve, Document, Plot, Row, Section, Value};
 use fxscope_report::sheet::{Cell, Column, Table};
 use serde_json::{Value as Json, json};
 
 use super::Forecast;
 
-/// Largest slowdown of a plot whose axis is not logarithmic.
+/// Largest slowdown in a plot with a linear axis.
 const LINEAR: f64 = 20.0;
 
 impl Forecast {
-    /// The forecast for people.
+    /// Returns the forecast for people.
     #[must_use]
     pub fn document(&self) -> Document {
         let (case, prediction) = (&self.case, &self.prediction);
@@ -32,7 +32,7 @@ impl Forecast {
         Document::of(&case.title, sections)
     }
 
-    /// The forecast for programs.
+    /// Returns the forecast for programs.
     #[must_use]
     pub fn json(&self) -> Json {
         let case = &self.case;
@@ -44,14 +44,14 @@ impl Forecast {
         Json::Object(object)
     }
 
-    /// Slowdowns against latency, and outstanding reads over time.
+    /// Plots slowdowns against latency, and outstanding reads over time.
     #[must_use]
     pub fn plots(&self) -> Vec<Plot> {
         plots(&self.prediction, None)
     }
 }
 
-/// A slowdown in few digits.
+/// Formats a slowdown with few digits.
 pub(super) fn times(slowdown: f64) -> String {
     match slowdown {
         s if s < 10.0 => format!("{s:.2}"),
@@ -60,7 +60,7 @@ pub(super) fn times(slowdown: f64) -> String {
     }
 }
 
-/// An error in few digits, percent.
+/// Formats an error with few digits, percent.
 fn percent(error: f64) -> String {
     if error > 999.0 { ">999 %".to_owned() } else { format!("{error:+.0} %") }
 }
@@ -69,7 +69,7 @@ fn ns(latency: f64) -> String {
     format!("{} ns", (latency * 10.0).round() / 10.0)
 }
 
-/// A method in the legend of a plot.
+/// Returns the legend of a method.
 fn legend(method: &Method) -> String {
     format!("{}: {}", method.id, method.title)
 }
@@ -78,7 +78,7 @@ fn named(method: &Method) -> String {
     format!("{:2} {}", method.id, method.title)
 }
 
-/// What was counted, for people.
+/// The counts of the run.
 fn facts(program: &Program<'_>, prediction: &Prediction) -> Section {
     let counts = program.counts;
     let row = |label: &str, value: Value| Row { label: label.to_owned(), values: vec![Some(value)] };
@@ -104,7 +104,7 @@ fn facts(program: &Program<'_>, prediction: &Prediction) -> Section {
     if let Some(reads) = counts.each_cycle(Quantity::Outstanding) {
         rows.push(row("Mean outstanding reads of a core", text(format!("{reads:.2}"))));
     }
-    if let Ok(Second { added, slowdown, .. }) = program.second {
+    if let Ok(SecondRun { added, slowdown, .. }) = program.second {
         let memory = ns(prediction.base_ns + added * 1e9);
         rows.push(row("Second run", text(format!("{memory}, {slowdown:.3} times as long"))));
     }
@@ -112,7 +112,7 @@ fn facts(program: &Program<'_>, prediction: &Prediction) -> Section {
     Section { title: "Run".to_owned(), body: Body::Facts(rows) }
 }
 
-/// Which method to trust.
+/// The method to trust.
 fn trust(prediction: &Prediction) -> Vec<String> {
     match prediction.trust {
         Some((method, why)) => vec![format!("Method {}, {}. {why}", method.id, method.title)],
@@ -124,7 +124,7 @@ fn headings(first: &str, prediction: &Prediction) -> Vec<String> {
     std::iter::once(first.to_owned()).chain(prediction.points.iter().map(|point| ns(point.latency_ns))).collect()
 }
 
-/// What methods predict; `simulated` are slowdowns to compare with, point by point.
+/// The predictions of the methods; `simulated`: slowdowns to compare with, point by point.
 fn slowdowns(prediction: &Prediction, simulated: Option<&[Option<f64>]>) -> Table {
     let mut table = Table::new("Times as long as now", headings("method", prediction));
     if let Some(simulated) = simulated {
@@ -154,11 +154,11 @@ fn slowdown(value: f64) -> Cell {
     Cell::new(value, times(value))
 }
 
-/// What could not be said, and why.
+/// The methods that were left out, and why.
 fn left_out(prediction: &Prediction, missing: &[(Quantity, Vec<String>)]) -> Vec<String> {
     let mut notes: Vec<String> = prediction.points.iter().filter_map(|point| point.refusal()).collect();
     for row in &prediction.rows {
-        if let Err(why) = &row.says {
+        if let Err(why) = &row.result {
             notes.push(format!("Method {}, {}: {why}.", row.method.id, row.method.title));
         }
     }
@@ -168,12 +168,12 @@ fn left_out(prediction: &Prediction, missing: &[(Quantity, Vec<String>)]) -> Vec
         .map(|(quantity, events)| format!("{} from {}", quantity.title(), events.join(", ")))
         .collect();
     if !events.is_empty() {
-        notes.push(format!("What would tell: {}.", events.join("; ")));
+        notes.push(format!("Events that would help: {}.", events.join("; ")));
     }
     notes
 }
 
-/// Simulated slowdowns by the points of a prediction.
+/// Returns simulated slowdowns by the points of a prediction.
 fn by_points(prediction: &Prediction, sample: &Sample) -> Vec<Option<f64>> {
     let at = |latency: f64| sample.simulated.iter().find(|point| point.0 == latency).map(|point| point.1);
     prediction.points.iter().map(|point| at(point.latency_ns)).collect()
@@ -194,7 +194,7 @@ pub(super) fn checked(title: &str, sample: &Sample, prediction: &Prediction) -> 
     Document::of(title, sections)
 }
 
-/// How far off methods are over programs: two tables.
+/// Errors of the methods over all programs: two tables.
 pub(super) fn statistics(title: &str, all: &[Statistics]) -> [Section; 2] {
     let share = |part: usize, whole: usize| if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 };
     let of_all = |part: usize, whole: usize| {
@@ -205,7 +205,7 @@ pub(super) fn statistics(title: &str, all: &[Statistics]) -> [Section; 2] {
     let line = |of: &Statistics| {
         let name = match of.predictor {
             Predictor::Method(method) => named(method),
-            Predictor::Trusted => "   the one to trust".to_owned(),
+            Predictor::Trusted => "   trusted".to_owned(),
         };
         let cells = vec![
             of_all(of.near_programs, of.programs),
@@ -225,7 +225,7 @@ pub(super) fn statistics(title: &str, all: &[Statistics]) -> [Section; 2] {
     [errors.section(), histogram.section()]
 }
 
-/// A class of errors, percent.
+/// Formats a class of errors, percent.
 fn class(place: usize) -> String {
     match (place.checked_sub(1).map(|i| CLASSES[i]), CLASSES.get(place)) {
         (None, Some(high)) => format!("up to {high:+}"),
@@ -235,7 +235,7 @@ fn class(place: usize) -> String {
     }
 }
 
-/// A line for each program, at the largest latency: what was simulated, how far off methods are, and which to trust.
+/// One row per program, at the largest latency: the simulated slowdown, errors of the methods, and the one to trust.
 pub(super) fn programs(samples: &[&Sample], predictions: &[Prediction]) -> Section {
     let said = |id: &&str| predictions.iter().any(|prediction| prediction.slowdowns(id).is_some());
     let methods = || METHODS.iter().map(|method| method.id).filter(said);
@@ -262,7 +262,7 @@ pub(super) fn programs(samples: &[&Sample], predictions: &[Prediction]) -> Secti
     Table::new("Programs", head).with_rows(samples.iter().zip(predictions).map(line)).section()
 }
 
-/// Slowdowns against latency, and outstanding reads over time.
+/// Plots slowdowns against latency, and outstanding reads over time.
 pub(super) fn plots(prediction: &Prediction, sample: Option<&Sample>) -> Vec<Plot> {
     let mut curves: Vec<Curve> = Vec::new();
     let now = (prediction.base_ns, 1.0);
@@ -298,7 +298,8 @@ pub(super) fn plots(prediction: &Prediction, sample: Option<&Sample>) -> Vec<Plo
     plots
 }
 
-/// Slowdowns of all programs in ascending order of the simulated ones, at each latency, and at the largest beside predictions.
+/// Slowdowns of all programs in ascending order of the simulated ones, at each latency, and beside predictions at the
+/// largest.
 pub(super) fn sorted(samples: &[&Sample], predictions: &[Prediction]) -> Vec<Plot> {
     let plot = |title: &str, curves: Vec<Curve>| {
         let most = curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.1)).fold(0.0, f64::max);
@@ -343,15 +344,15 @@ pub(super) fn sorted(samples: &[&Sample], predictions: &[Prediction]) -> Vec<Plo
     plots
 }
 
-/// Counts and predictions for programs.
+/// Counts and predictions, for programs.
 fn common_json(program: &Program<'_>, prediction: &Prediction) -> serde_json::Map<String, Json> {
     let counts = program.counts;
     let quantities = Quantity::ALL.iter().filter_map(|&q| Some((q.key().to_owned(), json!(counts.get(q)?))));
     let method = |row: &fxscope_latency::Row| {
         let mut object = json!({ "id": row.method.id, "title": row.method.title, "formula": row.method.formula });
-        match &row.says {
-            Ok(Says::Slowdowns(slowdowns)) => object["slowdowns"] = json!(slowdowns),
-            Ok(Says::Number(number)) => object["value"] = json!(number),
+        match &row.result {
+            Ok(MethodResult::Slowdowns(slowdowns)) => object["slowdowns"] = json!(slowdowns),
+            Ok(MethodResult::Number(number)) => object["value"] = json!(number),
             Err(why) => object["unusable"] = json!(why),
         }
         object
@@ -363,7 +364,7 @@ fn common_json(program: &Program<'_>, prediction: &Prediction) -> serde_json::Ma
         .map(|(end, reads)| json!({ "end_seconds": end, "outstanding_reads": reads }))
         .collect();
     let second =
-        |Second { added, slowdown, busy }| json!({ "added_ns": added * 1e9, "slowdown": slowdown, "busy": busy });
+        |SecondRun { added, slowdown, busy }| json!({ "added_ns": added * 1e9, "slowdown": slowdown, "busy": busy });
     let object = json!({
         "base_ns": prediction.base_ns,
         "seconds": counts.seconds,
@@ -382,7 +383,7 @@ fn common_json(program: &Program<'_>, prediction: &Prediction) -> serde_json::Ma
     }
 }
 
-/// A checked program for programs.
+/// Returns a checked program, as JSON.
 pub(super) fn checked_json(sample: &Sample, prediction: &Prediction) -> Json {
     let mut object = common_json(&sample.program(), prediction);
     object.insert("name".to_owned(), json!(sample.name));
@@ -391,7 +392,7 @@ pub(super) fn checked_json(sample: &Sample, prediction: &Prediction) -> Json {
     Json::Object(object)
 }
 
-/// Statistics for programs.
+/// Statistics, as JSON.
 pub(super) fn statistics_json(all: &[Statistics]) -> Json {
     let one = |of: &Statistics| {
         json!({

@@ -1,4 +1,4 @@
-//! Page sizes of a Linux host and what a process of it got, as documents. [`fxscope_hostinfo::memory`] reads and judges them.
+//! Page sizes of a Linux host and of a process on it, as documents. [`fxscope_hostinfo::memory`] reads and judges them.
 
 use fxscope_hostinfo::memory::{self, Host, Mapping, Node, Pool, Process, SegmentUse, Thp, size};
 use fxscope_report::document::{Document, Row, Section, Value};
@@ -7,7 +7,7 @@ use serde_json::json;
 /// Most mappings that are listed.
 const LISTED: usize = 8;
 
-/// What was read of a host, and of a process, with the findings, for programs.
+/// Returns the data of a host, and of a process, with the findings, for programs.
 #[must_use]
 pub fn json(host: &Host, process: Option<&Process>) -> serde_json::Value {
     let mut all = json!({ "host": host, "host_findings": memory::about_host(host) });
@@ -26,7 +26,7 @@ fn count(number: Option<u64>) -> Option<Value> {
     number.map(|number| Value::text(number.to_string()))
 }
 
-/// The page sizes that a host offers.
+/// Returns the page sizes that a host offers.
 #[must_use]
 pub fn about_host(host: &Host) -> Document {
     let base = host.base_page.map_or_else(|| "not known".to_owned(), size);
@@ -41,7 +41,7 @@ pub fn about_host(host: &Host) -> Document {
     if !rows.is_empty() {
         sections.push(Section::table(
             "",
-            ["hugetlbfs", "node", "pages", "free", "promised", "surplus", "more at need"],
+            ["hugetlbfs", "node", "pages", "free", "reserved", "surplus", "overcommit"],
             rows,
         ));
     }
@@ -75,7 +75,7 @@ fn pool_row(pool: &Pool, node: &str) -> Row {
     Row { label: size(pool.page), values: std::iter::once(word(node)).chain(numbers.map(count)).collect() }
 }
 
-/// The pages that a process got.
+/// Returns the pages of a process.
 #[must_use]
 pub fn about_process(host: &Host, process: &Process) -> Document {
     let headings = ["segment", "mapped", "in memory", "base pages", "THP", "hugetlbfs", "on nodes"];
@@ -95,7 +95,7 @@ pub fn about_process(host: &Host, process: &Process) -> Document {
     Document::of(title, sections)
 }
 
-/// Bytes in memory, those of hugetlbfs included.
+/// Returns the bytes in memory, including hugetlbfs.
 fn in_memory(mapping: &Mapping) -> u64 {
     mapping.rss.saturating_add(mapping.hugetlb())
 }

@@ -1,5 +1,4 @@
-//! Page sizes: which are best for a program, what they do in known experiments, accesses that no page size helps, and pages
-//! of a Linux host.
+//! Page sizes: the best for a program, published experiments, accesses that no page size helps, and pages of a Linux host.
 
 pub mod advise;
 pub mod experiment;

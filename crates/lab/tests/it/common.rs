@@ -1,4 +1,4 @@
-//! Prebuilt programs, streams that go nowhere, and who waits for a laboratory.
+//! Prebuilt programs, discarded streams, and a progress receiver.
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -14,27 +14,27 @@ pub fn kernels() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels/prebuilt")
 }
 
-/// A run of a prebuilt kernel.
+/// Returns a run of a prebuilt kernel.
 pub fn kernel(name: &str, arguments: &[&str]) -> Scenario {
     Scenario::new(kernels().join(format!("{name}.elf"))).with_arguments(arguments)
 }
 
-/// Standard streams without input, whose output is thrown away.
+/// Standard streams without input, whose output is discarded.
 pub fn nowhere() -> Option<Stdio> {
     let null = || OpenOptions::new().write(true).open("/dev/null").expect("a device").into();
     Some(Stdio { input: File::open("/dev/null").expect("a device").into(), output: null(), error: null() })
 }
 
-/// Remembers what it learns.
+/// Records the progress it receives.
 #[derive(Default)]
-pub struct Witness {
+pub struct RecordedProgress {
     pub announced: AtomicUsize,
     pub ended: AtomicUsize,
     pub messages: Mutex<Vec<String>>,
     pub stop: AtomicBool,
 }
 
-impl Progress for Witness {
+impl Progress for RecordedProgress {
     fn message(&self, text: &str) {
         self.messages.lock().expect("no test has panicked").push(text.to_owned());
     }

@@ -1,4 +1,4 @@
-//! Runs beside each other.
+//! Runs side by side.
 
 use fxscope_lab::{Capture, Runner, Silent, compare};
 use fxscope_record::Run;

@@ -1,4 +1,4 @@
-//! The laboratories through the library: small programs, results from arithmetic or from what their runs count.
+//! The laboratories through the library: small programs, compared with arithmetic or with counts of runs.
 
 mod common;
 mod compare;

@@ -7,28 +7,28 @@ use fxscope_lab::{Error, Silent, pages};
 use fxscope_record::Finish;
 use fxscope_session::{PageOption, Scenario};
 
-use crate::common::{Witness, kernel, kernels, nowhere};
+use crate::common::{RecordedProgress, kernel, kernels, nowhere};
 
 fn with_pages(mut scenario: Scenario, text: &str) -> Scenario {
     scenario.placement.pages.push(PageOption::parse(text).expect("pages"));
     scenario
 }
 
-/// No two segments share a page, and no load goes ahead of a store that it depends on: the one pass sees the look-ups that the
-/// run makes, in their order.
+/// No two segments share a page, and no load overtakes a store that it depends on: the analysis sees the look-ups of the run
+/// in their order.
 #[test]
-fn one_pass_counts_for_the_pages_of_the_run_what_the_run_counts() {
+fn the_analysis_counts_the_same_as_the_run_for_the_pages_of_the_run() {
     let scenario = with_pages(kernel("triad-mem", &["n=87360", "passes=2"]), "all=64KiB");
     let options = advise::Options { simulate: 1, ..advise::Options::default() };
-    let witness = Witness::default();
-    let advice = pages::advise(&scenario, &options, nowhere(), &witness).expect("an advice");
+    let progress = RecordedProgress::default();
+    let advice = pages::advise(&scenario, &options, nowhere(), &progress).expect("advice");
     let (predicted, simulated) = (advice.base.misses.expect("known"), advice.base.simulated.as_ref().expect("it ran"));
     assert_eq!((predicted.first, predicted.walks), (simulated.first, simulated.walks));
     assert_eq!(predicted.code, simulated.code);
-    // Three arrays of 87,360 doubles in pages of 64 KiB, more of them than the first level of the TLB has entries.
+    // Three arrays of 87,360 doubles in pages of 64 KiB, more than the first-level TLB has entries.
     assert!(simulated.first > 2 * 3 * 87_360 * 8 / 65_536, "{simulated:?}");
     assert_eq!(advice.json()["command"][1], "n=87360");
-    assert!(witness.messages.lock().expect("no panic").iter().all(|message| message.starts_with("run ")));
+    assert!(progress.messages.lock().expect("no panic").iter().all(|message| message.starts_with("run ")));
 }
 
 #[test]
@@ -36,15 +36,15 @@ fn page_sizes_that_the_machine_lacks_are_refused_before_anything_runs() {
     let options = advise::Options { sizes: vec![4 << 20], ..advise::Options::default() };
     let refused = pages::advise(&kernel("triad-l1", &[]), &options, nowhere(), &Silent);
     assert!(
-        matches!(refused, Err(Error::Question(why)) if why.starts_with("--sizes: a64fx has no pages of size '4MiB'"))
+        matches!(refused, Err(Error::Request(why)) if why.starts_with("--sizes: a64fx has no pages of size '4MiB'"))
     );
 }
 
 #[test]
 fn a_run_that_is_stopped_gives_no_advice() {
-    let witness = Witness::default();
-    witness.stop.store(true, Ordering::Relaxed);
-    let stopped = pages::advise(&kernel("triad-mem", &[]), &advise::Options::default(), nowhere(), &witness);
+    let progress = RecordedProgress::default();
+    progress.stop.store(true, Ordering::Relaxed);
+    let stopped = pages::advise(&kernel("triad-mem", &[]), &advise::Options::default(), nowhere(), &progress);
     assert!(matches!(stopped, Err(Error::Ended { finish: Finish::Stopped, .. })));
 }
 
@@ -65,7 +65,7 @@ fn each_masked_store_to_memory_that_was_never_mapped_is_found() {
     let scenario = kernel("masked", &["rows=200", "inner=2", "access=store", "step=65536"]);
     let found = risks(&scenario, nowhere(), &Silent).expect("it runs");
     let [risk] = &found.risks.risks[..] else { panic!("one instruction, not {:?}", found.risks) };
-    // The program makes one row before those that it measures; rows are a page apart.
+    // The program makes one row before the measured ones; rows are a page apart.
     assert_eq!((risk.accesses, risk.none_active, risk.executions), (201, 201, 201));
     assert_eq!((risk.unmapped.pages, risk.untouched.pages), (200, 0));
     assert_eq!(risk.function, "masked_store_kernel");

@@ -6,7 +6,7 @@ use fxscope_lab::{Capture, Error, Runner, Silent};
 use fxscope_record::{ALL, Finish};
 use fxscope_session::Mode;
 
-use crate::common::{Witness, kernel, nowhere};
+use crate::common::{RecordedProgress, kernel, nowhere};
 
 #[test]
 fn a_scenario_runs_in_the_foreground_and_its_record_names_it() {
@@ -19,9 +19,9 @@ fn a_scenario_runs_in_the_foreground_and_its_record_names_it() {
 }
 
 #[test]
-fn results_of_a_batch_are_in_the_order_of_its_items_and_each_run_is_told() {
-    let witness = Witness::default();
-    let runner = Runner::new(Some(2), &witness);
+fn results_of_a_batch_are_in_the_order_of_its_items_and_each_run_is_reported() {
+    let progress = RecordedProgress::default();
+    let runner = Runner::new(Some(2), &progress);
     let retired = |passes: &u32| {
         let mut scenario = kernel("triad-l1", &["n=64", &format!("passes={passes}")]);
         scenario.options.mode = Mode::Functional;
@@ -32,21 +32,21 @@ fn results_of_a_batch_are_in_the_order_of_its_items_and_each_run_is_told() {
     // Each pass executes the same instructions.
     let passes: Vec<u64> = counts.array_windows().map(|[before, after]| after - before).collect();
     assert!(passes[0] > 0 && passes.iter().all(|one| *one == passes[0]), "{counts:?}");
-    assert_eq!((witness.announced.into_inner(), witness.ended.into_inner()), (4, 4));
+    assert_eq!((progress.announced.into_inner(), progress.ended.into_inner()), (4, 4));
 }
 
 #[test]
-fn a_batch_that_is_to_stop_gives_nothing() {
-    let witness = Witness::default();
-    witness.stop.store(true, Ordering::Relaxed);
-    let none = Runner::new(None, &witness).batch(&[1, 2], ToString::to_string, |_| panic!("it runs all the same"));
+fn a_stopped_batch_gives_nothing() {
+    let progress = RecordedProgress::default();
+    progress.stop.store(true, Ordering::Relaxed);
+    let none = Runner::new(None, &progress).batch(&[1, 2], ToString::to_string, |_| panic!("it runs all the same"));
     assert!(matches!(none, Err::<Vec<()>, _>(Error::Stopped)));
-    let run = Runner::new(None, &witness).run_captured(&kernel("triad-l1", &[]), Capture::Error).expect("it starts");
+    let run = Runner::new(None, &progress).run_captured(&kernel("triad-l1", &[]), Capture::Error).expect("it starts");
     assert_eq!(run.run.finish, Finish::Stopped);
 }
 
 #[test]
-fn a_program_that_does_not_exist_is_an_error_of_its_start() {
+fn a_program_that_does_not_exist_is_a_start_error() {
     let missing = Runner::new(None, &Silent).run_captured(&kernel("no-such-kernel", &[]), Capture::Error);
     assert!(matches!(missing, Err(Error::Scenario(fxscope_session::Error::Start(_)))));
 }

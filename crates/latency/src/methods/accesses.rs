@@ -1,10 +1,10 @@
 //! Method 1: reads and writes counted at the memory controllers (CAS commands).
 //!
-//! slowdown = 1 + accesses / threads · a / T. As method 0, with what reaches memory whoever asked for it: prefetches of all
-//! levels, table walks and write-backs, whose latency nobody waits for. Needs counts of the controllers, which see all
-//! programs of the computer.
+//! slowdown = 1 + accesses / threads · a / T. Like method 0, for everything that reaches memory: including prefetches of all
+//! levels, table walks and write-backs, whose latency nothing waits for. Needs counts of the controllers, which include all
+//! programs on the computer.
 
-use super::{Gives, Method, Program, known, one_after_the_other};
+use super::{Calculation, Method, Program, known, one_after_the_other};
 use crate::Quantity;
 
 pub(super) const METHOD: Method = Method {
@@ -16,7 +16,7 @@ pub(super) const METHOD: Method = Method {
     by_interval: false,
     machine: false,
     second: false,
-    gives: Gives::Slowdown(slowdown),
+    calculation: Calculation::Slowdown(slowdown),
 };
 
 fn slowdown(program: &Program<'_>, added: f64) -> f64 {

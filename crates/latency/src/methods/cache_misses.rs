@@ -1,21 +1,21 @@
 //! Method 2: misses of a memory-side cache.
 //!
-//! slowdown = 1 + cache misses / threads · a / T. Where a cache of fast memory stands before main memory, only what it does not
-//! have gets slower. As method 1 otherwise. Needs the counts of that cache.
+//! slowdown = 1 + cache misses / threads · a / T. If a cache of fast memory precedes main memory, only its misses get
+//! slower. Otherwise like method 1. Needs the counts of that cache.
 
-use super::{Gives, Method, Program, known, one_after_the_other};
+use super::{Calculation, Method, Program, known, one_after_the_other};
 use crate::Quantity;
 
 pub(super) const METHOD: Method = Method {
     id: "2",
     title: "misses of the memory-side cache",
     formula: "1 + cache_misses / threads * a / T",
-    assumptions: "every read that the memory-side cache does not have is waited for, one after the other",
+    assumptions: "every miss of the memory-side cache is waited for, one after the other",
     needs: &[&[Quantity::CacheMisses]],
     by_interval: false,
     machine: false,
     second: false,
-    gives: Gives::Slowdown(slowdown),
+    calculation: Calculation::Slowdown(slowdown),
 };
 
 fn slowdown(program: &Program<'_>, added: f64) -> f64 {

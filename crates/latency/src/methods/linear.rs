@@ -1,10 +1,10 @@
-//! Method 0: linear in the misses of the last level of cache.
+//! Method 0: linear in the misses of the last-level cache.
 //!
-//! slowdown = 1 + misses / threads · a / T. Every miss is waited for from its beginning to its end, one after the other; each
-//! thread waits for its own. Prefetches and misses at the same time make it an upper bound; what leaves the chip without
-//! being such a miss (write-backs) does not count. Needs the misses of the last level before memory.
+//! slowdown = 1 + misses / threads · a / T. Each thread waits for its misses one after the other, each for its whole
+//! latency. This is an upper bound if there are prefetches or overlapping misses; traffic without such misses (write-backs)
+//! does not count. Needs the misses of the last level before memory.
 
-use super::{Gives, Method, Program, known, one_after_the_other};
+use super::{Calculation, Method, Program, known, one_after_the_other};
 use crate::Quantity;
 
 pub(super) const METHOD: Method = Method {
@@ -16,7 +16,7 @@ pub(super) const METHOD: Method = Method {
     by_interval: false,
     machine: false,
     second: false,
-    gives: Gives::Slowdown(slowdown),
+    calculation: Calculation::Slowdown(slowdown),
 };
 
 fn slowdown(program: &Program<'_>, added: f64) -> f64 {

@@ -12,50 +12,50 @@ pub mod stalls;
 use crate::system::Details;
 use crate::{Counts, Quantity, System};
 
-/// What a prediction is made from.
+/// Input of a prediction.
 #[derive(Clone, Copy, Debug)]
 pub struct Program<'a> {
-    /// What the run, or the part of it that is looked at, counted.
+    /// Counts of the run or of a part of it.
     pub counts: &'a Counts,
-    /// What it counted in its intervals, in order; none when there are none.
+    /// Counts of its intervals, in order; empty without intervals.
     pub intervals: &'a [Counts],
-    /// Why it has no intervals, or none that can be used.
+    /// Why it has no usable intervals.
     pub no_intervals: &'a str,
     /// The machine it ran on.
     pub system: &'a System,
-    /// Another run of it, with memory that is somewhat slower; or why there is none.
-    pub second: Result<Second, &'a str>,
+    /// Another run of it with somewhat slower memory, or why there is none.
+    pub second: Result<SecondRun, &'a str>,
 }
 
-/// A run of the same program with memory that is somewhat slower.
+/// A run of the same program with somewhat slower memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Second {
-    /// What its memory's latency is longer, seconds; above 0.
+pub struct SecondRun {
+    /// Added latency of its memory, seconds; above 0.
     pub added: f64,
-    /// How many times as long it took.
+    /// Its time relative to the first run.
     pub slowdown: f64,
-    /// Of what memory of another node can deliver, the share that it took; none when that is not known.
+    /// Utilisation of the remote memory's bandwidth; `None` if unknown.
     pub busy: Option<f64>,
 }
 
-impl Second {
-    /// What a second run of a program says that took `seconds` with memory that is slower by `added` seconds; none when one of
-    /// both took no time. That it moved as many lines is assumed, since controllers of other nodes count them.
+impl SecondRun {
+    /// Evaluates a second run of a program that took `seconds` with memory that is slower by `added` seconds; `None` if
+    /// either took no time. It is assumed to move as many lines, since controllers of other nodes count them.
     #[must_use]
-    pub fn of(first: &Counts, seconds: f64, added: f64, system: &System) -> Option<Second> {
+    pub fn of(first: &Counts, seconds: f64, added: f64, system: &System) -> Option<SecondRun> {
         let slowdown = seconds / first.seconds;
         let port = |details: &Details| Some(details.bytes_per_second(first)? / slowdown / details.port_bandwidth);
         let busy = system.details.as_ref().and_then(port);
-        (slowdown > 0.0 && slowdown.is_finite()).then_some(Second { added, slowdown, busy })
+        (slowdown > 0.0 && slowdown.is_finite()).then_some(SecondRun { added, slowdown, busy })
     }
 }
 
-/// What a method gives.
+/// Result of a method.
 #[derive(Clone, Copy)]
-pub enum Gives {
-    /// How many times as long the program takes with memory that is so many seconds slower.
+pub enum Calculation {
+    /// Slowdown of the program with memory that is slower by this many seconds.
     Slowdown(fn(&Program<'_>, f64) -> f64),
-    /// A number that others use.
+    /// A number that other methods use.
     Number(fn(&Program<'_>) -> f64),
 }
 
@@ -67,18 +67,18 @@ pub struct Method {
     pub title: &'static str,
     /// Its formula; `a` is the added latency, `T` the run time, `threads` the cores that worked at a time.
     pub formula: &'static str,
-    /// What must hold for it to be right.
+    /// Conditions under which it is accurate.
     pub assumptions: &'static str,
-    /// Counts that it needs: of each list, one.
+    /// Counts that it needs: one of each list.
     pub needs: &'static [&'static [Quantity]],
-    /// Whether it needs the run's intervals, which then need these counts as well.
+    /// Whether it needs the run's intervals, with these counts.
     pub by_interval: bool,
-    /// Whether it needs a description of the machine besides the latency of its memory.
+    /// Whether it needs a description of the machine in addition to the memory latency.
     pub machine: bool,
     /// Whether it needs a second run.
     pub second: bool,
-    /// What it calculates.
-    pub gives: Gives,
+    /// The calculation.
+    pub calculation: Calculation,
 }
 
 /// All methods, in the order in which they are shown.
@@ -94,16 +94,16 @@ pub static METHODS: [Method; 8] = [
 ];
 
 impl Method {
-    /// The method with this number.
+    /// Returns the method with this number.
     #[must_use]
     pub fn with_id(id: &str) -> Option<&'static Method> {
         METHODS.iter().find(|method| method.id == id)
     }
 
-    /// Why the method cannot be used; `Ok` when it can.
+    /// Checks whether the method can be used.
     ///
     /// # Errors
-    /// What is missing, in words.
+    /// If something that it needs is missing; the message says what.
     pub fn usable(&self, program: &Program<'_>) -> Result<(), String> {
         let counts = program.counts;
         if !(counts.seconds > 0.0 && counts.seconds.is_finite()) {
@@ -140,24 +140,25 @@ impl Method {
         if missing.is_empty() { Ok(()) } else { Err(missing.join(", ")) }
     }
 
-    /// Whether it predicts a slowdown.
+    /// Returns whether it predicts a slowdown.
     #[must_use]
     pub fn is_prediction(&self) -> bool {
-        matches!(self.gives, Gives::Slowdown(_))
+        matches!(self.calculation, Calculation::Slowdown(_))
     }
 }
 
-/// The slowdown when each of a thread's `count` accesses adds its whole latency to the thread's time.
+/// Returns the slowdown if each of a thread's `count` accesses adds its whole latency to the thread's time.
 fn one_after_the_other(counts: &Counts, count: f64, added: f64) -> f64 {
     1.0 + count / counts.threads * added / counts.seconds
 }
 
-/// Accesses to what gets slower: misses of the memory-side cache where there is one, accesses at the controllers otherwise.
+/// Returns the accesses to the slower memory: misses of the memory-side cache if there is one, otherwise accesses at the
+/// controllers.
 fn slow_accesses(counts: &Counts) -> Option<f64> {
     counts.get(Quantity::CacheMisses).or_else(|| counts.get(Quantity::Accesses))
 }
 
-/// A count that [`Method::usable`] has seen.
+/// Returns a count that [`Method::usable`] has checked.
 fn known(counts: &Counts, quantity: Quantity) -> f64 {
     counts.get(quantity).unwrap_or(f64::NAN)
 }

@@ -1,38 +1,37 @@
-//! Method 5: waits of the core, and what prefetches can have outstanding.
+//! Method 5: waits of the core, and the number of prefetches that can be outstanding.
 //!
-//! With memory that is `a` cycles slower a thread takes longer by two terms:
+//! With memory that is slower by `a` cycles, two terms add to a thread's time:
 //!
-//! * `waits * a`. A wait of the oldest instruction for memory lasts as long as is left of the latency when it is known that the last
-//!   level has not the line: there are at least `memory_wait / (latency - detection)` of them, each of which becomes longer by
-//!   `a`; what overlaps with it, other misses included, does not count again. Waits whose beginning other work hides are shorter,
-//!   so that there are more, at most one for each `latency` of the time in which misses are outstanding that slower memory lets
-//!   wait. That time is at most all, and as much as misses on demand are outstanding on average when no two of them overlap;
-//!   `hidden` is how far waits go from the first number to that one. Prefetches that begin anew beside misses on demand have
-//!   little time: for each of these, `late` prefetches come too late with slower memory. Where many prefetches are outstanding,
-//!   misses on demand are beginnings of streams, which come `together`.
-//! * `prefetched * (latency + a) / room`, Little's law, as far as that is longer than the run was: prefetched lines come at most as
-//!   fast as so many can be outstanding. `room` is what the buffers of the last level hold for a thread, for the hardware's prefetches
-//!   at most their distance times the number of streams, and at least what was outstanding in the run.
+//! * `waits * a`. When the oldest instruction waits for memory, the wait lasts for the rest of the latency after the miss of
+//! the last level was detected. There are therefore at least `memory_wait / (latency - detection)` waits, each of which
+//! grows by `a`; anything that overlaps with it, including other misses, does not count again. Waits whose beginning is
+//! hidden by other work are shorter, so there are more of them: at most one for each `latency` of the time in which misses
+//! are outstanding that slower memory could turn into waiting. That time is at most the whole run, and at most the mean
+//! number of outstanding demand misses if no two of them overlap; `hidden` interpolates between the two bounds. Prefetches
+//! that restart beside demand misses have little time: for each demand miss, `late` prefetches come too late with slower
+//! memory. Where many prefetches are outstanding, demand misses are starts of streams, which come `together`.
+//! * `prefetched * (latency + a) / room`, by Little's law, as far as it exceeds the time of the run: the rate of prefetched
+//! lines is limited by the number that can be outstanding. `room` is a thread's share of the last level's buffers; for
+//! hardware prefetches, at most their distance times the number of streams; and at least what was outstanding in the run.
 //!
-//! `latency` is what misses took in the run where that was longer than memory takes and bandwidth is the limit: they waited for it,
-//! too, and wait as much less for it as memory takes longer. Where it is not, prefetches came in bursts, as streams send them that
-//! begin anew: these wait for each other, and no load for them.
+//! `latency` is the time of misses in the run if that exceeds the memory latency and bandwidth is the limit: such misses
+//! also waited for bandwidth, and this wait shrinks as memory gets slower. If bandwidth is not the limit, prefetches came in
+//! bursts, as when streams restart: these wait for each other, and no load waits for them.
 //!
-//! Counters do not tell streams. All streams of a loop advance together, and mostly one of them is written: as many as lines are
-//! read for each that is written. Of a loop that hardly writes but waits for L1, or fills its buffers, outstanding L1 misses tell: the
-//! L1 prefetcher has its distance of each stream outstanding, and of the lines that L1 misses, those that the last level misses
-//! are the share of streams that come from memory. Otherwise there are `streams` of them: arrays of which one is read with
-//! smaller elements count less than one.
+//! There is no counter of streams. All streams of a loop advance together, and usually one of them is written, so their
+//! number is that of lines read per line written. For a loop that writes little but waits for L1, or fills its buffers,
+//! outstanding L1 misses give the number: the L1 prefetcher has its distance of each stream outstanding, and the fraction of
+//! L1 misses that also miss the last level is the share of streams from memory. Otherwise the number is `streams`; arrays
+//! with smaller elements count less than one.
 //!
-//! Where a memory-side cache stands before main memory, `latency` is the mean of all misses, and only what that cache has not gets
-//! slower: of streams as many lines, of waits more, since of the misses that overlap with one the slowest decides (`slowest` is
-//! the share of them that does).
+//! With a memory-side cache, `latency` is the mean of all misses, and only misses of that cache get slower: for streams, as
+//! many lines; for waits, more, since the slowest of overlapping misses decides (`slowest` is the share of them that does).
 
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::{Gives, Method, Program, known};
+use super::{Calculation, Method, Program, known};
 use crate::kind::{self, BUSY};
 use crate::system::Details;
 use crate::{Counts, Quantity};
@@ -46,7 +45,7 @@ pub(super) const METHOD: Method = Method {
     by_interval: false,
     machine: true,
     second: false,
-    gives: Gives::Slowdown(|program, added| slowdown(program, added, *FITTED)),
+    calculation: Calculation::Slowdown(|program, added| slowdown(program, added, *FITTED)),
 };
 
 /// The coefficients in use, from `coefficients.toml`.
@@ -59,76 +58,76 @@ struct File {
     stalls: Coefficients,
 }
 
-/// What does not follow from the machine's description.
+/// Parameters that the machine's description does not determine.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 pub struct Coefficients {
-    /// How much of the time with misses outstanding that shows in no waits is waited for with slower memory, from 0 to 1.
+    /// Fraction of the time with outstanding misses, but without visible waits, that becomes waiting with slower memory,
+    /// from 0 to 1.
     pub hidden: f64,
-    /// Prefetches for each miss on demand that come too late with slower memory, as far as there are so many.
+    /// Prefetches per demand miss that come too late with slower memory, if there are that many.
     pub late: f64,
-    /// How much less misses on demand are waited for one after the other for each prefetch that is outstanding: streams begin
-    /// together.
+    /// Reduction of sequential waits for demand misses per outstanding prefetch, since streams start together.
     pub together: f64,
-    /// Of the misses that overlap with one that is waited for, the share that can make the wait longer.
+    /// Of the misses that overlap with a wait, the fraction that can prolong it.
     pub slowest: f64,
-    /// Share of the prefetcher's distance that a stream has outstanding.
+    /// Fraction of the prefetcher's distance that a stream has outstanding.
     pub distance: f64,
-    /// Streams where nothing tells how many there are.
+    /// Number of streams if no counter shows it.
     pub streams: f64,
 }
 
-/// L1 misses outstanding, as a share of the buffers, from which on these are what limits.
+/// Fraction of the L1 miss buffers in use from which they are the limit.
 const FULL: f64 = 0.8;
-/// Of lines read, the share that must be written for writes to tell streams.
+/// Fraction of lines read that must be written for writes to indicate the number of streams.
 const WRITES: f64 = 1.0 / 8.0;
-/// Share of cycles waiting for accesses from which on a loop takes what its prefetches bring.
+/// Fraction of cycles waiting for accesses from which a loop is limited by its prefetches.
 const WAITS: f64 = 0.4;
 
-/// What memory that is slower by some seconds adds to the run time, as a share of it: two lines, each from a latency on.
+/// Run time added by slower memory, relative to the run time: two linear functions, each from a certain latency on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Growth {
-    /// Added in waits, a second.
+    /// Added by waits, per second of latency.
     pub waits: f64,
-    /// Seconds up to which they only wait less for bandwidth.
+    /// Seconds up to which misses only wait less for bandwidth.
     pub queueing: f64,
-    /// Added in streams, a second.
+    /// Added by streams, per second of latency.
     pub streams: f64,
-    /// Seconds by which their prefetches may come later without being late.
+    /// Seconds by which prefetches are early in the run.
     pub ahead: f64,
 }
 
 impl Growth {
-    /// What `added` seconds add.
+    /// Returns what `added` seconds of latency add.
     pub fn at(self, added: f64) -> f64 {
         self.waits * (added - self.queueing).max(0.0) + self.streams * (added - self.ahead).max(0.0)
     }
 }
 
-/// The slowdown with coefficients of one's own, for their fit.
+/// Returns the slowdown with other coefficients, for their fit.
 #[must_use]
 pub fn slowdown(program: &Program<'_>, added: f64, with: Coefficients) -> f64 {
     growth(program, with).map_or(f64::NAN, |growth| 1.0 + growth.at(added))
 }
 
-/// What slower memory adds; none when the machine is not described.
+/// Returns the growth with slower memory; `None` if the machine is not described.
 pub(super) fn growth(program: &Program<'_>, with: Coefficients) -> Option<Growth> {
     let details = program.system.details.as_ref()?;
     let cycles = known(program.counts, Quantity::Cycles) / program.counts.threads;
     let each_second = details.clock_hz / cycles;
     let waits = waits(program, details, with);
     let (rate, slow) = (rate(program, details, with), slow(program));
-    // Misses that wait for the bus are outstanding longer, which is no latency.
+    // Misses that wait for the bus are outstanding longer, which is not latency.
     let on_the_way = unloaded(program, details) - details.detection;
     Some(Growth {
         waits: waits * slow_waits(program, waits, with) * each_second,
-        // As long as misses queue for bandwidth, they wait less there for what they wait longer for memory.
+        // While misses queue for bandwidth, a longer memory latency shortens their wait in the queue.
         queueing: (loaded(program, details) - unloaded(program, details)) / details.clock_hz,
         streams: rate * slow * each_second,
         ahead: (cycles / rate - on_the_way).max(0.0) / (slow * details.clock_hz),
     })
 }
 
-/// Cycles of the run for each cycle that a prefetched line is on its way, when prefetches are as far ahead as they can.
+/// Returns the cycles of the run per cycle of a prefetched line's latency, with prefetches as far ahead as possible.
 fn rate(program: &Program<'_>, details: &Details, with: Coefficients) -> f64 {
     let counts = program.counts;
     let each = |quantity| known(counts, quantity) / counts.threads;
@@ -141,25 +140,24 @@ fn rate(program: &Program<'_>, details: &Details, with: Coefficients) -> f64 {
     (prefetched / buffers).max(hardware / ahead)
 }
 
-/// Of the misses of the last level, the share that goes to what gets slower.
+/// Returns the fraction of last-level misses that go to the slower memory.
 fn slow(program: &Program<'_>) -> f64 {
     program.counts.share(Quantity::CacheMisses, Quantity::Misses).unwrap_or(1.0).min(1.0)
 }
 
-/// Of `waits`, the share in which what gets slower is waited for: of misses that overlap, one that goes there is enough.
+/// Returns the fraction of `waits` for the slower memory: one of several overlapping misses is enough.
 fn slow_waits(program: &Program<'_>, waits: f64, with: Coefficients) -> f64 {
     let demanded = known(program.counts, Quantity::Misses) / program.counts.threads * demanded(program.counts);
     let overlapping = if waits > 0.0 { (demanded / waits).max(1.0) } else { 1.0 };
     1.0 - (1.0 - slow(program)).powf(1.0 + with.slowest * (overlapping - 1.0))
 }
 
-/// Of the misses of the last level, the share that is not prefetched.
+/// Returns the fraction of last-level misses that are not prefetched.
 fn demanded(counts: &Counts) -> f64 {
     1.0 - counts.share(Quantity::Prefetched, Quantity::Misses).unwrap_or(0.0).clamp(0.0, 1.0)
 }
 
-/// What a miss of the last level that a thread waits for took in the run, cycles: the latency, or longer when it waited for
-/// bandwidth.
+/// Returns the time of a demand miss of the last level in the run, cycles: the latency, or more if it waited for bandwidth.
 fn loaded(program: &Program<'_>, details: &Details) -> f64 {
     if kind::busy(program).is_some_and(|share| share < BUSY) {
         return unloaded(program, details);
@@ -168,13 +166,13 @@ fn loaded(program: &Program<'_>, details: &Details) -> f64 {
     unloaded(program, details).max(outstanding)
 }
 
-/// The mean latency of a miss of the last level, cycles.
+/// Returns the mean latency of a miss of the last level, cycles.
 fn unloaded(program: &Program<'_>, details: &Details) -> f64 {
     let memory = program.system.base_ns * details.clock_hz / 1e9;
     details.cache_latency.map_or(memory, |cache| cache + slow(program) * (memory - cache))
 }
 
-/// How often a thread waits for memory.
+/// Returns the number of a thread's waits for memory.
 fn waits(program: &Program<'_>, details: &Details, with: Coefficients) -> f64 {
     let counts = program.counts;
     let each = |quantity| known(counts, quantity) / counts.threads;
@@ -188,7 +186,7 @@ fn waits(program: &Program<'_>, details: &Details, with: Coefficients) -> f64 {
     least + with.hidden * (most - least).max(0.0)
 }
 
-/// Streams that a thread follows.
+/// Returns the number of a thread's streams.
 fn streams(program: &Program<'_>, details: &Details, with: Coefficients) -> f64 {
     let counts = program.counts;
     if let Some(written) = counts.share(Quantity::WrittenBack, Quantity::Misses).filter(|&share| share >= WRITES) {

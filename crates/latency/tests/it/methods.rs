@@ -1,15 +1,15 @@
-//! The methods on hand-made counts, with expectations by arithmetic.
+//! The methods on hand-made counts, compared with arithmetic.
 
 use fxscope_latency::check::{self, Sample};
 use fxscope_latency::methods::stalls::{self, Coefficients};
 use fxscope_latency::methods::{METHODS, Method, Program};
-use fxscope_latency::{Counts, Kind, LATENCIES, Prediction, Quantity, Second, System, predict};
+use fxscope_latency::{Counts, Kind, LATENCIES, Prediction, Quantity, SecondRun, System, predict};
 use proptest::prelude::*;
 
 const NONE: &str = "the run has no intervals";
 const NO_SECOND: &str = "there is no second run";
 
-/// A second on two cores of 2 GHz.
+/// Counts of a second on two cores of 2 GHz.
 fn counts() -> Counts {
     Counts::new(1.0, 2.0).with(Quantity::Cycles, 4e9)
 }
@@ -18,18 +18,18 @@ fn of<'a>(counts: &'a Counts, intervals: &'a [Counts], system: &'a System) -> Pr
     Program { counts, intervals, no_intervals: NONE, system, second: Err(NO_SECOND) }
 }
 
-/// What methods say of counts with memory of 100 ns, when it has 300 ns.
+/// Returns the results of all methods for memory of 300 ns, from counts with memory of 100 ns.
 fn ask(counts: &Counts, intervals: &[Counts]) -> Prediction {
     predict(&of(counts, intervals, &System::of_latency(100.0)), &[300.0])
 }
 
-fn no_second() -> Result<Second, String> {
+fn no_second() -> Result<SecondRun, String> {
     Err(NO_SECOND.to_owned())
 }
 
-/// Another run, with memory that is so many seconds slower, of which nothing else is known.
-fn second(added: f64, slowdown: f64) -> Result<Second, &'static str> {
-    Ok(Second { added, slowdown, busy: None })
+/// Another run, with memory slower by this many seconds, of which nothing else is known.
+fn second(added: f64, slowdown: f64) -> Result<SecondRun, &'static str> {
+    Ok(SecondRun { added, slowdown, busy: None })
 }
 
 fn slowdown(prediction: &Prediction, id: &str) -> f64 {
@@ -42,10 +42,10 @@ fn near(a: f64, b: f64) {
 
 fn refusal(prediction: &Prediction, id: &str) -> String {
     let row = prediction.rows.iter().find(|row| row.method.id == id).expect("a method");
-    row.says.clone().expect_err(id)
+    row.result.clone().expect_err(id)
 }
 
-/// A machine: 2 GHz, 128 ns, known after 32 cycles to miss; 40 lines ahead, 256 buffers for 12 cores.
+/// A machine: 2 GHz, 128 ns, misses detected after 32 cycles; 40 lines ahead, 256 buffers for 12 cores.
 fn machine() -> System {
     let spec = fxscope_machine::load("a64fx", &[]).expect("built in");
     System::of(&spec).with_latency(128.0)
@@ -63,7 +63,7 @@ fn the_first_methods_add_the_latency_of_each_access_of_a_thread() {
 }
 
 #[test]
-fn mean_outstanding_reads_divide_what_accesses_add() {
+fn mean_outstanding_reads_divide_the_added_time() {
     let counts = counts().with(Quantity::Accesses, 3e6).with(Quantity::Outstanding, 16e9);
     let said = ask(&counts, &[]);
     near(slowdown(&said, "4"), 1.0 + 0.3 / 4.0);
@@ -76,14 +76,14 @@ fn mean_outstanding_reads_divide_what_accesses_add() {
 }
 
 #[test]
-fn intervals_keep_phases_apart_that_the_mean_of_the_run_mixes() {
+fn intervals_separate_phases_that_the_mean_of_the_run_mixes() {
     let phase = |accesses: f64, outstanding: f64| {
         let counts = Counts::new(0.5, 2.0).with(Quantity::Cycles, 2e9);
         counts.with(Quantity::Accesses, accesses).with(Quantity::Outstanding, outstanding * 2e9)
     };
     let whole = counts().with(Quantity::Accesses, 12e6).with(Quantity::Outstanding, 18e9);
     let said = ask(&whole, &[phase(8e6, 8.0), phase(4e6, 1.0)]);
-    // Waited for are 1,000,000 of the first phase and 4,000,000 of the second one, half of them by each thread.
+    // The waits are for 1,000,000 of the first phase and 4,000,000 of the second, half of them by each thread.
     near(slowdown(&said, "4i"), 1.0 + 5e6 / 2.0 * 200e-9);
     near(slowdown(&said, "4"), 1.0 + 12e6 / 4.5 / 2.0 * 200e-9);
     assert_eq!(said.outstanding, [(0.5, 8.0), (1.0, 1.0)]);
@@ -91,12 +91,12 @@ fn intervals_keep_phases_apart_that_the_mean_of_the_run_mixes() {
     near(slowdown(&one, "4i"), slowdown(&one, "4"));
 }
 
-/// Coefficients with which nothing is added to what is sure.
+/// Coefficients that add nothing to the lower bound.
 const PLAIN: Coefficients =
     Coefficients { hidden: 0.0, late: 0.0, together: 0.0, slowest: 0.0, distance: 1.0, streams: 2.0 };
 
-/// Two threads of 4,000,000 cycles; each waits 2,240,000: 10,000 times the 224 that are left of 256 when it is known that L2 has
-/// not the line.
+/// Two threads of 4,000,000 cycles; each waits 2,240,000: 10,000 times the remaining 224 of 256 after the miss of L2 was
+/// detected.
 fn waiting(misses: f64, in_flight: f64) -> Counts {
     Counts::new(0.002, 2.0)
         .with(Quantity::Cycles, 8e6)
@@ -114,23 +114,23 @@ fn waits_grow_by_the_added_latency() {
 }
 
 #[test]
-fn misses_that_work_hides_are_waited_for_with_slower_memory() {
+fn misses_hidden_by_work_cause_waits_with_slower_memory() {
     let system = machine();
     let at = |misses: f64, reads: f64, hidden| {
         let counts = waiting(misses, reads * 8e6);
         stalls::slowdown(&of(&counts, &[], &system), 200e-9, Coefficients { hidden, ..PLAIN })
     };
-    // 12,500 misses of a thread, 256 cycles each: 0.8 at a time, were each alone.
+    // 12,500 misses of a thread, 256 cycles each: 0.8 at a time if none overlap.
     near(at(2.5e4, 0.8, 0.0), 2.0);
     near(at(2.5e4, 0.8, 0.5), 1.0 + 11_250.0 * 400.0 / 4e6);
     near(at(2.5e4, 0.8, 1.0), 1.0 + 12_500.0 * 400.0 / 4e6);
-    // More at a time than one overlap: there is no more than one wait after the other.
+    // More than one at a time overlap: waits are never more than sequential.
     near(at(5e4, 1.2, 1.0), 1.0 + 4e6 / 256.0 * 400.0 / 4e6);
 }
 
 #[test]
-fn misses_that_wait_for_bandwidth_make_waits_fewer() {
-    // 512 cycles for each miss, of which 480 show. Of 400 cycles more, 256 go off the time in the queue.
+fn misses_that_wait_for_bandwidth_mean_fewer_waits() {
+    // 512 cycles per miss, of which 480 are visible. Of 400 added cycles, 256 shorten the time in the queue.
     let counts = waiting(2.5e4, 2.5e4 * 512.0);
     let at = |added: f64| stalls::slowdown(&of(&counts, &[], &machine()), added, PLAIN);
     near(at(200e-9), 1.0 + 2.24e6 / 480.0 * (400.0 - 256.0) / 4e6);
@@ -138,8 +138,8 @@ fn misses_that_wait_for_bandwidth_make_waits_fewer() {
 }
 
 #[test]
-fn prefetches_that_come_in_bursts_make_waits_no_fewer() {
-    // As above, but memory delivers a third of what it can: 224 cycles are waited for of 256, each grows by 400.
+fn bursts_of_prefetches_do_not_reduce_the_number_of_waits() {
+    // As above, but with a third of the memory bandwidth: waits of 224 of 256 cycles, each grows by 400.
     let system = machine();
     let details = system.details.as_ref().expect("described");
     let lines = |share: f64| share * details.bandwidth * 0.002 / details.line_bytes;
@@ -152,19 +152,20 @@ fn prefetches_that_come_in_bursts_make_waits_no_fewer() {
 }
 
 #[test]
-fn prefetches_beside_misses_on_demand_come_late() {
-    // A miss at a time, half of them prefetched: 7,812.5 demanded ones of 256 cycles, and half as many of the prefetched.
+fn prefetches_beside_demand_misses_come_late() {
+    // One miss at a time, half of them prefetched: 7,812.5 demand misses of 256 cycles, and half as many late prefetches.
     let counts = waiting(31_250.0, 8e6).with(Quantity::Prefetched, 15_625.0).with(Quantity::MemoryWait, 0.0);
     let with = Coefficients { hidden: 1.0, late: 0.5, ..PLAIN };
     let at = |with| stalls::slowdown(&of(&counts, &[], &machine()), 200e-9, with);
     near(at(with), 1.0 + 1.5 * 7_812.5 * 400.0 / 4e6);
-    // Half a prefetch is outstanding: misses on demand that come together with it are waited for in fewer waits.
+    // Half a prefetch is outstanding: demand misses that come together with it cause fewer waits.
     near(at(Coefficients { together: 0.5, ..with }), 1.0 + 1.5 / 1.25 * 7_812.5 * 400.0 / 4e6);
 }
 
 #[test]
 fn with_a_memory_side_cache_only_its_misses_get_slower() {
-    // Of 20,000 misses a quarter goes to memory of 256 cycles, the others hit a cache of 176: 196 on average, 164 of them waited for.
+    // A quarter of 20,000 misses goes to memory of 256 cycles, the others hit a cache of 176: 196 on average, 164 of them
+    // waited for.
     let counts = Counts::new(0.002, 1.0)
         .with(Quantity::Cycles, 4e6)
         .with(Quantity::MemoryWait, 1.64e6)
@@ -180,7 +181,7 @@ fn with_a_memory_side_cache_only_its_misses_get_slower() {
     near(stalls::slowdown(&of(&counts, &[], &system), 200e-9, both), 1.0 + 7.0 / 16.0);
 }
 
-/// A core that never waits in 1,000,000 cycles: 100,000 lines are prefetched, and so many written back.
+/// A core that never waits in 1,000,000 cycles: 100,000 lines are prefetched, and as many written back.
 fn streaming(written: f64) -> Counts {
     Counts::new(0.0005, 1.0)
         .with(Quantity::Cycles, 1e6)
@@ -192,14 +193,14 @@ fn streaming(written: f64) -> Counts {
 
 #[test]
 fn prefetched_streams_come_as_fast_as_buffers_and_distance_allow() {
-    // A copy on one core: two lines are read for each that is written, so that there are two streams, 80 lines ahead.
+    // A copy on one core: two lines are read per line written, so there are two streams, 80 lines ahead.
     let counts = streaming(5e4);
     let system = machine();
     let at = |counts: &Counts, added: f64| stalls::slowdown(&of(counts, &[], &system), added, PLAIN);
     near(at(&counts, 200e-9), 1.0);
     // 100,000 lines of 224 + 1,600 cycles, 80 at a time, take 2,280,000 cycles.
     near(at(&counts, 800e-9), 2.28);
-    // What was outstanding once can be so again.
+    // As many as were outstanding in the run can be again.
     near(at(&counts.clone().with(Quantity::InFlight, 160e6), 800e-9), 1.14);
     // Software prefetches may be as far ahead as 256 buffers allow.
     near(at(&counts.clone().with(Quantity::HardwarePrefetched, 0.0), 1600e-9), 1e5 * (224.0 + 3200.0) / 256.0 / 1e6);
@@ -208,13 +209,13 @@ fn prefetched_streams_come_as_fast_as_buffers_and_distance_allow() {
     many.threads = 12.0;
     let all = [Quantity::Cycles, Quantity::Misses, Quantity::WrittenBack, Quantity::Prefetched];
     let many = all.into_iter().fold(many, |many, q| many.with(q, 12.0 * counts.get(q).expect("counted")));
-    // That is full before memory gets slower: what is added counts.
+    // The buffers are full before memory gets slower: all of the added latency counts.
     near(at(&many, 800e-9), 1.0 + 1e5 * 1600.0 / (256.0 / 12.0) / 1e6);
 }
 
 #[test]
-fn outstanding_l1_misses_tell_the_streams_of_a_loop_that_waits() {
-    // Nothing is written. Four of five lines that L1 misses come from memory.
+fn outstanding_l1_misses_give_the_streams_of_a_loop_that_waits() {
+    // Nothing is written. Four of five L1 misses come from memory.
     let counts = streaming(0.0).with(Quantity::L1Misses, 1.25e5);
     let system = machine();
     let details = system.details.as_ref().expect("described");
@@ -226,9 +227,9 @@ fn outstanding_l1_misses_tell_the_streams_of_a_loop_that_waits() {
     let (buffers, distance) = (details.l1_buffers, details.l1_distance);
     near(at(buffers, 0.1), lines(0.8 * buffers / distance));
     near(at(1.5 * distance, 0.5), lines(0.8 * 1.5));
-    // There is one at least.
+    // There is at least one.
     near(at(1.1 * distance, 0.5), lines(1.0));
-    // A loop that does not wait, nor fills the buffers, has as many as there mostly are.
+    // A loop that neither waits nor fills the buffers has the default number.
     near(at(details.l1_distance, 0.1), lines(PLAIN.streams));
 }
 
@@ -268,19 +269,19 @@ fn zero_cycles_and_no_time_are_refused() {
 }
 
 #[test]
-fn a_faster_memory_is_refused_and_the_other_latencies_are_not() {
+fn only_faster_memory_is_refused() {
     let counts = counts().with(Quantity::Misses, 1e6);
     let said = predict(&of(&counts, &[], &System::of_latency(175.0)), &[100.0, 175.0, 300.0]);
     let slowdowns = said.slowdowns("0").expect("counted");
     assert_eq!((slowdowns[0], slowdowns[1]), (None, Some(1.0)));
     assert_eq!(
         said.points[0].refusal().expect("refused"),
-        "100 ns is faster than the memory of the machine, by 75 ns: counts of a normal run tell nothing about it"
+        "100 ns is faster than the memory of the machine, by 75 ns: counts of a normal run do not predict it"
     );
     assert!(said.points[2].refusal().is_none());
 }
 
-/// Counts of a second on a core of the machine, of shares of its cycles and misses.
+/// Counts of a second on a core of the machine, with shares of its cycles and misses.
 fn like(misses: f64, wait: f64, prefetched: f64, outstanding: f64) -> Counts {
     Counts::new(1.0, 1.0)
         .with(Quantity::Cycles, 2e9)
@@ -292,7 +293,7 @@ fn like(misses: f64, wait: f64, prefetched: f64, outstanding: f64) -> Counts {
 }
 
 #[test]
-fn counts_tell_what_kind_of_program_it_is_and_whom_to_trust() {
+fn counts_determine_the_kind_of_program_and_the_trusted_method() {
     let system = machine();
     let kind = |counts: &Counts| {
         let said = predict(&of(counts, &[], &system), &LATENCIES);
@@ -335,10 +336,10 @@ fn a_fit_finds_the_coefficients_that_made_the_samples() {
 }
 
 #[test]
-fn a_second_run_corrects_method_5_in_proportion_to_what_memory_is_slower() {
+fn a_second_run_corrects_method_5_in_proportion_to_the_added_latency() {
     let (system, counts) = (machine(), like(60e6, 0.88, 0.0, 6.4));
     let by_5 = |ns: f64| slowdown(&predict(&of(&counts, &[], &system), &[ns]), "5");
-    // With 72 ns more the run took a tenth longer than method 5 says: with ten times as much, that ten times.
+    // With 72 ns more, the run took a tenth longer than by method 5: with ten times as much, ten tenths.
     let base = system.base_ns;
     let longer = by_5(base + 72.0) + 0.1;
     let program = Program { second: second(72e-9, longer), ..of(&counts, &[], &system) };
@@ -350,9 +351,9 @@ fn a_second_run_corrects_method_5_in_proportion_to_what_memory_is_slower() {
 }
 
 #[test]
-fn streams_that_come_too_late_earlier_than_counts_tell_are_so_by_as_much_later() {
-    // A line in ten cycles, two streams of up to 40 at a time: of these lines' 224 cycles on the way, how many more may there be, in
-    // halves of a nanosecond?
+fn streams_that_are_late_sooner_than_predicted_keep_the_difference() {
+    // A line per ten cycles, two streams of up to 40 at a time: how much may these lines' 224 cycles grow, in halves of a
+    // nanosecond?
     let (system, counts) = (machine(), streaming(5e4));
     let ahead = (stalls::FITTED.distance * 80.0 * 10.0 - 224.0) / 2.0;
     let by_5 = |ns: f64| slowdown(&predict(&of(&counts, &[], &system), &[system.base_ns + ns]), "5");
@@ -360,7 +361,7 @@ fn streams_that_come_too_late_earlier_than_counts_tell_are_so_by_as_much_later()
     let program = Program { second: second(64e-9, 1.1), ..of(&counts, &[], &system) };
     let by_6 = |ns: f64| slowdown(&predict(&program, &[system.base_ns + ns]), "6");
     near(by_6(32.0), 1.05);
-    // In proportion until counts say that they are late, too, and then by as much: 0.1 for each 64 ns.
+    // In proportion until streams are predicted to be late, too, and constant afterwards: 0.1 for each 64 ns.
     let late = 0.1 * ahead / 64.0;
     for ns in [ahead, 500.0, 800.0] {
         near(by_6(ns), by_5(ns) + late);
@@ -368,7 +369,7 @@ fn streams_that_come_too_late_earlier_than_counts_tell_are_so_by_as_much_later()
 }
 
 #[test]
-fn a_second_run_is_enough_where_nothing_else_is_counted() {
+fn a_second_run_suffices_if_nothing_else_is_counted() {
     let (counts, system) = (Counts::new(1.0, 2.0), System::of_latency(100.0));
     let of_second = |slowdown| {
         let program = Program { second: second(50e-9, slowdown), ..of(&counts, &[], &system) };
@@ -381,7 +382,7 @@ fn a_second_run_is_enough_where_nothing_else_is_counted() {
 
 #[test]
 fn where_bandwidth_is_the_limit_a_second_run_is_not_trusted() {
-    // 256 GB/s of lines, as much as one group's memory delivers.
+    // 256 GB/s of lines, the bandwidth of one group's memory.
     let counts = like(1e9, 0.05, 0.0, 6.4).with(Quantity::Accesses, 1e9).with(Quantity::Prefetched, 0.99e9);
     let system = machine();
     let prediction = predict(&Program { second: second(64e-9, 1.7), ..of(&counts, &[], &system) }, &LATENCIES);
@@ -390,11 +391,11 @@ fn where_bandwidth_is_the_limit_a_second_run_is_not_trusted() {
 
 #[test]
 fn a_second_run_that_another_nodes_port_limits_says_nothing_about_latency() {
-    // 119 GB/s: 64 bytes a cycle of 2 GHz, of which 93.2 % can be had.
+    // 119 GB/s: 64 bytes per cycle at 2 GHz, of which 93.2 % are usable.
     let (system, lines) = (machine(), 64.0 * 2e9 * 0.932 / 256.0);
     let first = like(lines, 0.05, 0.9, 6.4);
     let trusted = |share: f64| {
-        let second = Second::of(&first, 1.0 / share, 64e-9, &system).expect("both took time");
+        let second = SecondRun::of(&first, 1.0 / share, 64e-9, &system).expect("both took time");
         near(second.slowdown, 1.0 / share);
         near(second.busy.expect("counted"), share);
         let program = Program { second: Ok(second), ..of(&first, &[], &system) };
@@ -403,8 +404,8 @@ fn a_second_run_that_another_nodes_port_limits_says_nothing_about_latency() {
     assert_eq!(trusted(0.7).trust.map(|(method, _)| method.id), Some("6"));
     let limited = trusted(0.8);
     assert_eq!(limited.trust.map(|(method, _)| method.id), Some("5"));
-    assert!(refusal(&limited, "6").starts_with("the second run took 80 % of what memory of another node can deliver"));
-    assert_eq!(Second::of(&first, 0.0, 64e-9, &system), None);
+    assert!(refusal(&limited, "6").starts_with("the second run used 80 % of the bandwidth of another node's memory"));
+    assert_eq!(SecondRun::of(&first, 0.0, 64e-9, &system), None);
 }
 
 #[test]
@@ -417,11 +418,11 @@ fn a_second_run_of_a_program_that_zeroes_lines_says_nothing_about_latency() {
     assert_eq!(said(1e6).trust.map(|(method, _)| method.id), Some("6"));
     let zeroing = said(60e6);
     assert_eq!(zeroing.trust.map(|(method, _)| method.id), Some("5"));
-    assert!(refusal(&zeroing, "6").starts_with("the program zeroes lines, 30 for each 100"));
+    assert!(refusal(&zeroing, "6").starts_with("the program zeroes lines, 30 per 100"));
 }
 
 #[test]
-fn behind_a_memory_side_cache_another_nodes_memory_is_no_slower_memory() {
+fn with_a_memory_side_cache_remote_memory_does_not_stand_for_slower_memory() {
     let mut system = machine();
     system.details.as_mut().expect("described").cache_latency = Some(176.0);
     let counts = like(60e6, 0.88, 0.0, 6.4);
@@ -430,7 +431,7 @@ fn behind_a_memory_side_cache_another_nodes_memory_is_no_slower_memory() {
     assert_eq!(said.trust.map(|(method, _)| method.id), Some("5"));
 }
 
-/// A program of which method 0 says 1.1, where these slowdowns were simulated.
+/// A program for which method 0 predicts 1.1, with these simulated slowdowns.
 fn of_method_0(simulated: &[f64]) -> Sample {
     Sample {
         name: String::new(),
@@ -446,7 +447,7 @@ fn of_method_0(simulated: &[f64]) -> Sample {
 
 #[test]
 fn statistics_count_programs_and_predictions_and_sort_errors_into_classes() {
-    // Where 1.05, 1.1 and 2.0 were simulated.
+    // With simulated 1.05, 1.1 and 2.0.
     let (good, bad) = (of_method_0(&[1.05, 1.1]), of_method_0(&[2.0]));
     let all = check::statistics(&[&good, &bad]);
     let ids: Vec<&str> = all.iter().map(|of| of.predictor.id()).collect();
@@ -461,7 +462,7 @@ fn statistics_count_programs_and_predictions_and_sort_errors_into_classes() {
 }
 
 #[test]
-fn a_program_is_near_on_average_whose_errors_are_so_together() {
+fn a_program_is_near_on_average_if_its_mean_error_is() {
     // Errors of 0 and 15.4 %.
     let sample = of_method_0(&[1.1, 1.3]);
     let of = check::statistics(&[&sample]).remove(0);
@@ -469,8 +470,8 @@ fn a_program_is_near_on_average_whose_errors_are_so_together() {
 }
 
 #[test]
-fn the_trusted_predictor_takes_of_each_program_the_method_to_trust() {
-    // A chase is predicted by method 0, reads that overlap by method 5.
+fn the_trusted_predictor_uses_each_programs_trusted_method() {
+    // A chase is predicted by method 0, overlapping reads by method 5.
     let system = machine();
     let sample = |counts: Counts| {
         let prediction = predict(&of(&counts, &[], &system), &LATENCIES);
@@ -510,7 +511,7 @@ proptest! {
         counts in any_counts(), a in 128.0..2000.0f64, b in 128.0..2000.0f64, added in 1e-9..1e-6f64, slowdown in 0.9..9.0f64
     ) {
         let (system, latencies) = (machine(), [a.min(b), a.max(b)]);
-        // Of a program that zeroes lines the second run would say nothing.
+        // For a program that zeroes lines, the second run cannot be used.
         let counts = counts.with(Quantity::Zeroed, 0.0);
         let program = Program { second: second(added, slowdown), ..of(&counts, std::slice::from_ref(&counts), &system) };
         let said = predict(&program, &latencies);
@@ -551,7 +552,7 @@ proptest! {
 }
 
 #[test]
-fn every_method_has_a_number_of_its_own() {
+fn every_method_has_a_unique_number() {
     for method in &METHODS {
         assert!(std::ptr::eq(Method::with_id(method.id).expect("there"), method));
     }

@@ -6,10 +6,10 @@ use fxscope_latency::Quantity;
 use fxscope_latency::inputs::{self, Unusable};
 use fxscope_record::{ALL, Finish, Host, Interval, Intervals, Mode, Origin, Region, Run, Thread};
 
-/// What a thread counted, and its CPU.
+/// Counts of a thread, and its CPU.
 type Counted<'a> = (u32, &'a [(&'a str, u64)]);
 
-/// A run on a machine whose threads counted this.
+/// A run on a machine with these counts of its threads.
 fn run(machine: &str, threads: &[Counted<'_>]) -> Run {
     let row = |(thread, (cpu, counts)): (u32, &Counted<'_>)| {
         let counts: BTreeMap<String, u64> = counts.iter().map(|&(name, n)| (name.to_owned(), n)).collect();
@@ -51,7 +51,7 @@ fn series(pass: usize, ends: &[u64], counts: &[(&str, &[u64])]) -> Intervals {
 }
 
 #[test]
-fn threads_are_added_up_and_what_a_cmg_counts_is_counted_once() {
+fn threads_are_summed_and_cmg_wide_events_count_once() {
     let counted: &[(&str, u64)] = &[("CPU_CYCLES", 4_000), ("L2D_CACHE_REFILL_PRF", 10), ("L2_MISS_WAIT", 500)];
     let half: &[(&str, u64)] = &[("CPU_CYCLES", 2_000), ("L2D_CACHE_REFILL_PRF", 10), ("L2_MISS_WAIT", 500)];
     let run = run("a64fx", &[(12, counted), (13, half), (24, counted)]);
@@ -65,7 +65,7 @@ fn threads_are_added_up_and_what_a_cmg_counts_is_counted_once() {
 }
 
 #[test]
-fn a_program_counted_as_a_whole_tells_its_cores_by_cycles_and_clock() {
+fn the_cores_of_a_program_counted_as_a_whole_follow_from_cycles_and_clock() {
     let mut run = run("a64fx", &[(0, &[("CPU_CYCLES", 6_000_000), ("CNTVCT", 100_000)])]);
     run.origin = Origin::Imported { format: "perf".to_owned(), files: Vec::new() };
     let counts = inputs::take(&run, &run.regions[0], None).expect("known events").counts;

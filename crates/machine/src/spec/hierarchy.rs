@@ -1,6 +1,6 @@
 //! Tables of `machine.toml` about caches, memory, translation and prefetch.
 
-use super::{ENTRIES, GIB, GRANULES, KIB, MAX_WAYS, MIB, PAGE};
+use super::{ENTRIES, GIB, GRANULES, KIB, MAX_WAYS, MIB, PAGE, PrefetchPolicy, Replacement};
 use crate::schema::Rule::{OneOf, Power, Range, Real};
 use crate::schema::table;
 
@@ -18,6 +18,8 @@ table! {
         line_bytes: u32 => Power(64, 4 * KIB); unit "bytes",
         /// Outstanding misses (move-in buffers).
         miss_buffers: u32 => ENTRIES; unit "entries",
+        /// Which line of a full set leaves for a new one.
+        replacement: Replacement,
     }
 }
 
@@ -189,22 +191,24 @@ table! {
 }
 
 table! {
-    /// The hardware stream prefetcher.
+    /// The hardware prefetcher.
     Prefetch {
+        /// How it decides what to prefetch.
+        policy: PrefetchPolicy,
         /// Prefetch into L1 on.
         l1: bool,
         /// Prefetch into L2 on.
         l2: bool,
         /// Entries of the prefetch queue.
-        queue: u32 => Range(1, 256); unit "entries",
+        queue: u32 => Range(1, 256); unit "entries"; option of policy "stream",
         /// Largest distance of L1 prefetches, lines.
-        l1_lines: u32 => Range(0, 15); unit "lines",
+        l1_lines: u32 => Range(0, 15); unit "lines"; option of policy "stream",
         /// Largest distance of L2 prefetches, lines.
-        l2_lines: u32 => Range(0, 60); unit "lines",
+        l2_lines: u32 => Range(0, 60); unit "lines"; option of policy "stream",
         /// Lines requested for each queue hit while the distance grows.
-        ramp_lines: u32 => Range(1, 16); unit "lines",
+        ramp_lines: u32 => Range(1, 16); unit "lines"; option of policy "stream",
         /// Consecutive L2 hits of L2 prefetches after which L2 prefetching of the stream stops.
-        l2_stop_hits: u32 => Range(0, 1_000_000); unit "hits",
+        l2_stop_hits: u32 => Range(0, 1_000_000); unit "hits"; option of policy "stream",
         /// Bits 63:60 of a pointer steer prefetches for its accesses.
         tagged_pointers: bool,
         /// Prefetch ports: prefetches into L2 of one core that L2 has not taken yet.

@@ -104,6 +104,11 @@ fn a_value_of_the_wrong_type_is_reported_with_what_is_expected() {
         ("[l2]\nways = -4", "2:8: l2.ways is -4; it must be a whole number from 0 to 4294967295"),
         ("[l2]\nways = 1.5", "2:8: l2.ways is 1.5; it must be a whole number"),
         ("[prefetch]\nl1 = 1", "2:6: prefetch.l1 is 1; it must be true or false"),
+        (
+            "[prefetch]\npolicy = \"nextline\"",
+            "2:10: prefetch.policy is the text \"nextline\"; it must be one of stream, next_line",
+        ),
+        ("[l2]\nreplacement = 3", "2:15: l2.replacement is 3; it must be one of lru, fifo, tree_plru, random"),
         ("[bypass]\nflags = [1, 2]", "2:9: bypass.flags is a list of 2; it must be 5 whole numbers in square brackets"),
         ("[l2]\nevidence = \"sure\"", "it must be one of documented, measured, fitted, assumed, set"),
         ("[l2.ways]\nevidence = \"documented\"", "1:5: l2.ways has no value; write value = ... among its words"),
@@ -300,4 +305,37 @@ fn a_memory_side_cache_must_fit_its_lines_its_memory_and_the_way_to_it() {
         let message = message(key, value);
         assert!(message.contains(expected), "{key}={value}: {message}");
     }
+}
+
+#[test]
+fn a_setting_of_an_unknown_policy_names_the_choices() {
+    let unknown = |key: &str, choices: &str| {
+        let expected = format!("--set {key}=optimal: 'optimal' is no value for {key}; give one of {choices}");
+        assert_eq!(setting(key, "optimal"), expected);
+    };
+    unknown("prefetch.policy", "stream, next_line");
+    unknown("l1i.replacement", "lru, fifo, tree_plru, random");
+    unknown("frontend.predictor", "perceptron, gshare");
+}
+
+#[test]
+fn a_setting_of_an_option_that_the_selected_policy_does_not_have_is_refused() {
+    let refused = |settings: &[(&str, &str)]| {
+        let settings: Vec<_> = settings.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+        load("a64fx", &settings).map(|_| ()).map_err(|e| e.to_string())
+    };
+    assert_eq!(
+        refused(&[("prefetch.queue", "8"), ("prefetch.policy", "next_line")]),
+        Err("--set prefetch.queue=8: prefetch.queue has no effect with prefetch.policy next_line; it is an option of stream; \
+             leave it out"
+            .to_owned())
+    );
+    assert_eq!(
+        refused(&[("frontend.pattern_entries", "64")]),
+        Err("--set frontend.pattern_entries=64: frontend.pattern_entries has no effect with frontend.predictor perceptron; \
+             it is an option of gshare; leave it out"
+            .to_owned())
+    );
+    assert_eq!(refused(&[("frontend.pattern_entries", "64"), ("frontend.predictor", "gshare")]), Ok(()));
+    assert_eq!(refused(&[("frontend.history_bits", "8"), ("frontend.predictor", "gshare")]), Ok(()), "both have it");
 }

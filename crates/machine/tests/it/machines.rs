@@ -139,6 +139,7 @@ fn settings() -> impl Strategy<Value = Vec<(String, String)>> {
             Kind::Real => x.to_string(),
             Kind::Switch => on.to_string(),
             Kind::Text => format!("{x}\""),
+            Kind::Choice(names) => names[n as usize % names.len()].to_owned(),
             Kind::UpTo(_) => format!("{:?}", vec![n % 300; usize::from(small)]),
             Kind::List(len) => format!("{:?}", vec![n % 300; len]),
         };

@@ -208,13 +208,14 @@ impl CoreMemory {
     pub fn new(spec: &Spec, id: CoreId) -> CoreMemory {
         let sets = |c: &fxscope_machine::spec::Cache| (c.bytes / u64::from(c.ways) / u64::from(c.line_bytes)) as usize;
         let usable = |c: &fxscope_machine::spec::Cache| (c.ways - c.reserved_ways) as usize;
-        let l1d = Tags::new(sets(&spec.l1d), usable(&spec.l1d));
+        let tags = |c: &fxscope_machine::spec::Cache| Tags::new(sets(c), usable(c)).replacing(c.replacement);
+        let l1d = tags(&spec.l1d);
         CoreMemory {
             pipes: LoadStorePipes::default(),
             id,
             l2_slot_hints: vec![Slot::default(); l1d.places()].into(),
             l1d,
-            l1i: Tags::new(sets(&spec.l1i), usable(&spec.l1i)),
+            l1i: tags(&spec.l1i),
             l1d_set_mask: sets(&spec.l1d) - 1,
             l1i_set_mask: sets(&spec.l1i) - 1,
             line_shift: spec.l1d.line_bytes.trailing_zeros(),

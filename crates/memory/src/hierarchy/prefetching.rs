@@ -10,7 +10,7 @@ use super::{Cause, CoreMemory, Hierarchy, Located, Misses, Response};
 use crate::chip::{Holder, Request};
 use crate::pointer::Pointer;
 use crate::prefetch::control::{Registers, Reliableness};
-use crate::prefetch::{Requests, Run};
+use crate::prefetch::{Access, Requests, Run};
 use crate::sectors::Sector;
 use crate::tags::Line;
 
@@ -27,7 +27,8 @@ impl Hierarchy<'_> {
     #[cold]
     #[inline(never)]
     pub(super) fn follow_stream(&mut self, pointer: Pointer, missed: bool, t: Cycle, signals: &mut Signals) {
-        if let Some(requests) = self.core.prefetcher.access(pointer.addr, missed, pointer.steering) {
+        let access = Access { addr: pointer.addr, missed, steering: pointer.steering };
+        if let Some(requests) = self.core.prefetcher.access(access) {
             self.hardware_prefetch(&requests, pointer, t, signals);
         }
     }

@@ -9,34 +9,28 @@ use crate::pointer::Steering;
 /// Number of register pairs for prefetch injection.
 pub const INJECTIONS: usize = 8;
 
-/// What the machine sets of the prefetcher.
+/// What holds unless registers say otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-pub struct Parameters {
+pub struct Defaults {
     /// Whether the hardware prefetches into L1, and into L2.
     pub l1: bool,
     /// See `l1`.
     pub l2: bool,
-    /// Distances of stream detect mode that hold unless registers say otherwise, lines.
+    /// Distances of stream detect mode, lines.
     pub l1_lines: u32,
     /// See `l1_lines`.
     pub l2_lines: u32,
-    /// Most lines that one hit requests.
-    pub ramp_lines: u32,
-    /// L2 prefetches in a row that find their line in L2 before a stream stops them; 0: never.
-    pub l2_stop_hits: u32,
     /// Whether tags of pointers steer the prefetcher.
     pub tagged_pointers: bool,
 }
 
-impl From<&PrefetchSpec> for Parameters {
-    fn from(spec: &PrefetchSpec) -> Parameters {
-        Parameters {
+impl From<&PrefetchSpec> for Defaults {
+    fn from(spec: &PrefetchSpec) -> Defaults {
+        Defaults {
             l1: spec.l1,
             l2: spec.l2,
             l1_lines: spec.l1_lines,
             l2_lines: spec.l2_lines,
-            ramp_lines: spec.ramp_lines,
-            l2_stop_hits: spec.l2_stop_hits,
             tagged_pointers: spec.tagged_pointers,
         }
     }
@@ -72,6 +66,8 @@ impl Reliableness {
 /// Stream detect mode at one cache level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct StreamLevel {
+    /// Whether hardware prefetches into this level, at whatever distance.
+    pub on: bool,
     /// Largest distance, lines; 0: no prefetches into this level.
     pub lines: u32,
     /// Of its prefetches.
@@ -133,11 +129,12 @@ const fn signed_field(word: u64, high: u32, low: u32) -> i64 {
 }
 
 impl Control {
-    /// The control by `registers`; the machine's defaults, `spec`, hold where they set nothing.
+    /// The control by `registers`; the machine's `defaults` hold where they set nothing.
     #[must_use]
-    pub fn new(registers: &Registers, spec: &Parameters) -> Control {
+    pub fn new(registers: &Registers, defaults: &Defaults) -> Control {
         let word = if bit(registers.stream_detect, 63) { registers.stream_detect } else { 0 };
         let level = |on: bool, disabled: u32, weak: u32, set: u64, default: u32| StreamLevel {
+            on: on && !bit(word, disabled),
             lines: match set as u32 {
                 _ if !on || bit(word, disabled) => 0,
                 0 => default,
@@ -148,12 +145,12 @@ impl Control {
         // One unit of L2_DIST is 1 KiB: four lines.
         let (l1_dist, l2_dist) = (field(word, 27, 24), 4 * field(word, 19, 16));
         Control {
-            l1: level(spec.l1, 59, 55, l1_dist, spec.l1_lines),
-            l2: level(spec.l2, 58, 54, l2_dist, spec.l2_lines),
+            l1: level(defaults.l1, 59, 55, l1_dist, defaults.l1_lines),
+            l2: level(defaults.l2, 58, 54, l2_dist, defaults.l2_lines),
             injection: std::array::from_fn(|n| {
-                Injection::new(registers.injection_ctrl[n], registers.injection_distance[n], spec)
+                Injection::new(registers.injection_ctrl[n], registers.injection_distance[n], defaults)
             }),
-            tagged: spec.tagged_pointers,
+            tagged: defaults.tagged_pointers,
         }
     }
 
@@ -173,6 +170,14 @@ impl Control {
         (lines(self.l1, steering.l1()), lines(self.l2, steering.l2()))
     }
 
+    /// The levels into which an access through a pointer may prefetch, L1 and L2, for policies that have no distances.
+    #[inline(always)]
+    #[must_use]
+    pub fn levels(&self, steering: Steering) -> (bool, bool) {
+        let steering = if self.tagged { steering } else { Steering::NONE };
+        (self.l1.on && steering.l1(), self.l2.on && steering.l2())
+    }
+
     /// What happens to a prefetch instruction through a pointer when a resource is busy.
     #[must_use]
     pub fn software(&self, steering: Steering) -> Reliableness {
@@ -185,7 +190,7 @@ impl Control {
 }
 
 impl Injection {
-    fn new(ctrl: u64, distance: u64, spec: &Parameters) -> Injection {
+    fn new(ctrl: u64, distance: u64, defaults: &Defaults) -> Injection {
         let level = |on: bool, weak: u32, (high, low): (u32, u32)| InjectionLevel {
             distance: if on { 4 * signed_field(distance, high, low) } else { 0 },
             reliableness: Reliableness::weak_if(bit(ctrl, weak)),
@@ -193,8 +198,8 @@ impl Injection {
         Injection {
             valid: bit(ctrl, 63),
             allocate: bit(ctrl, 60),
-            l1: level(spec.l1, 62, (56, 34)),
-            l2: level(spec.l2, 61, (24, 2)),
+            l1: level(defaults.l1, 62, (56, 34)),
+            l2: level(defaults.l2, 61, (24, 2)),
             offset: 4 * signed_field(ctrl, 24, 2),
             software: Reliableness::weak_if(bit(ctrl, 58)),
         }
@@ -209,12 +214,12 @@ mod tests {
 
     const V: u64 = 1 << 63;
 
-    fn parameters() -> Parameters {
-        Parameters::from(&spec(6, 40))
+    fn defaults() -> Defaults {
+        Defaults::from(&spec(6, 40))
     }
 
     fn stream(word: u64) -> Control {
-        Control::new(&Registers { stream_detect: word, ..Registers::default() }, &parameters())
+        Control::new(&Registers { stream_detect: word, ..Registers::default() }, &defaults())
     }
 
     fn lines(word: u64) -> (u32, u32) {
@@ -252,7 +257,7 @@ mod tests {
     #[test]
     fn injection_distances_and_offsets_are_signed_bytes_up_to_16_mib() {
         const MIB: i64 = 1 << 20;
-        let injection = |ctrl: u64, distance: u64| Injection::new(ctrl, distance, &parameters());
+        let injection = |ctrl: u64, distance: u64| Injection::new(ctrl, distance, &defaults());
         let i = injection(V | 1 << 60 | 512, 1024 << 32 | 10_240);
         assert_eq!((i.valid, i.allocate, i.offset, i.l1.distance, i.l2.distance), (true, true, 512, 1024, 10_240));
         let lowest = injection(1 << 24, 1 << 56 | 1 << 24);
@@ -267,12 +272,12 @@ mod tests {
         let mut registers = Registers::default();
         registers.injection_ctrl[3] = V | 1 << 58;
         registers.injection_ctrl[4] = 1 << 58; // not valid
-        let tagged = Control::new(&registers, &parameters());
+        let tagged = Control::new(&registers, &defaults());
         let by = |control: Control, pf_func: u64| control.software(Pointer::from(pf_func << 60).steering);
         use Reliableness::{Strong, Weak};
         assert_eq!([0, 1, 6, 7].map(|f| by(tagged, f)), [Strong, Weak, Strong, Weak]);
         assert_eq!([8, 11, 12].map(|f| by(tagged, f)), [Strong, Weak, Strong]);
-        let untagged = Control::new(&registers, &Parameters { tagged_pointers: false, ..parameters() });
+        let untagged = Control::new(&registers, &Defaults { tagged_pointers: false, ..defaults() });
         assert_eq!([1, 11].map(|f| by(untagged, f)), [Strong, Strong]);
     }
 }

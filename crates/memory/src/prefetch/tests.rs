@@ -7,6 +7,7 @@ const PLAIN: Steering = Steering::NONE;
 
 pub(super) fn spec(l1_lines: u32, l2_lines: u32) -> PrefetchSpec {
     PrefetchSpec {
+        policy: PrefetchPolicy::Stream,
         l1: true,
         l2: true,
         queue: 16,
@@ -25,9 +26,14 @@ fn prefetcher(l1_lines: u32, l2_lines: u32) -> Prefetcher {
     Prefetcher::new(&spec(l1_lines, l2_lines), SHIFT)
 }
 
+/// An access to `addr`.
+fn demand(p: &mut Prefetcher, addr: u64, missed: bool, steering: Steering) -> Option<Requests> {
+    p.access(Access { addr, missed, steering })
+}
+
 /// A miss on `line` that no entry expects.
 fn missed(p: &mut Prefetcher, line: u64, steering: Steering) {
-    assert_eq!(p.access(line << SHIFT, true, steering), None);
+    assert_eq!(demand(p, line << SHIFT, true, steering), None);
 }
 
 /// A stream that has come to `line`, upwards: the line before missed, and this one told the direction.
@@ -38,7 +44,7 @@ fn begun(p: &mut Prefetcher, line: u64, steering: Steering) {
 
 /// The first use of a line that has been prefetched.
 fn used(p: &mut Prefetcher, line: u64, steering: Steering) -> Option<Requests> {
-    p.access(line << SHIFT, false, steering)
+    demand(p, line << SHIFT, false, steering)
 }
 
 fn lines(r: &Requests, run: Run) -> Vec<u64> {
@@ -100,9 +106,9 @@ fn the_seventeenth_stream_takes_the_place_of_the_first() {
 #[test]
 fn the_lower_bits_of_addresses_do_not_matter_to_a_stream() {
     let mut p = prefetcher(4, 10);
-    assert_eq!(p.access((1000 << SHIFT) + 248, true, PLAIN), None);
-    assert_eq!(p.access((1001 << SHIFT) + 7, true, PLAIN), None);
-    assert!(p.access((1002 << SHIFT) + 100, true, PLAIN).is_some());
+    assert_eq!(demand(&mut p, (1000 << SHIFT) + 248, true, PLAIN), None);
+    assert_eq!(demand(&mut p, (1001 << SHIFT) + 7, true, PLAIN), None);
+    assert!(demand(&mut p, (1002 << SHIFT) + 100, true, PLAIN).is_some());
 }
 
 #[test]
@@ -191,15 +197,15 @@ fn allocated_injection_prefetches_at_its_distances_from_each_address_that_the_of
     let mut p = strided(5, true);
     let stream = steering(13);
     let a = 0x10_0000;
-    assert_eq!(p.access(a, true, stream), None, "the miss registers A+512");
+    assert_eq!(demand(&mut p, a, true, stream), None, "the miss registers A+512");
     for i in 1..20 {
         let at = a + i * 512;
-        let r = p.access(at, i % 2 == 0, stream).expect("predicted");
+        let r = demand(&mut p, at, i % 2 == 0, stream).expect("predicted");
         assert_eq!(lines(&r, r.l1), [(at + 1_024) >> SHIFT], "the distance does not grow");
         assert_eq!(lines(&r, r.l2), [(at + 10_240) >> SHIFT]);
         assert_eq!((r.mode, r.entry), (Mode::Allocate, Some(0)));
     }
-    assert_eq!(p.access(a + 21 * 512, false, stream), None, "one was left out");
+    assert_eq!(demand(&mut p, a + 21 * 512, false, stream), None, "one was left out");
 }
 
 #[test]
@@ -209,9 +215,9 @@ fn allocated_injection_with_an_offset_below_a_line_expects_the_same_line_again_b
     registers.injection_distance[0] = 256 << 32;
     let mut p = prefetcher(4, 10);
     p.set_registers(&registers);
-    assert_eq!(p.access(0x1000, true, steering(8)), None);
+    assert_eq!(demand(&mut p, 0x1000, true, steering(8)), None);
     for i in 1..10 {
-        let r = p.access(0x1000 + i * 64, false, steering(8)).expect("predicted");
+        let r = demand(&mut p, 0x1000 + i * 64, false, steering(8)).expect("predicted");
         assert_eq!((lines(&r, r.l1), r.l2.count), (vec![(0x1000 + i * 64 + 256) >> SHIFT], 0));
     }
 }
@@ -222,7 +228,7 @@ fn unallocated_injection_prefetches_with_every_access_and_leaves_the_queue_alone
     begun(&mut p, 5000, PLAIN);
     for i in 0..40 {
         let at = 0x10_0000 + i * 3_000;
-        let r = p.access(at, false, steering(8)).expect("every access");
+        let r = demand(&mut p, at, false, steering(8)).expect("every access");
         assert_eq!((r.l1.first, r.l2.first), ((at + 1_024) >> SHIFT, (at + 10_240) >> SHIFT));
         assert_eq!((r.l1.count, r.l2.count, r.mode, r.entry), (1, 1, Mode::NoAllocate, None));
     }
@@ -233,9 +239,10 @@ fn unallocated_injection_prefetches_with_every_access_and_leaves_the_queue_alone
 fn injection_registers_that_are_not_valid_prefetch_nothing() {
     let mut p = strided(2, true);
     for line in 1000..1010 {
-        assert_eq!(p.access(line << SHIFT, true, steering(8)), None, "pair 0 is not set");
+        assert_eq!(demand(&mut p, line << SHIFT, true, steering(8)), None, "pair 0 is not set");
     }
-    assert!(p.queue.iter().all(|s| s.next == IDLE.next));
+    assert!((1001..1011).all(|line| used(&mut p, line, steering(8)).is_none()), "none has registered its successor");
+    assert!((1001..1011).all(|line| used(&mut p, line, PLAIN).is_none()), "in either mode");
 }
 
 #[test]
@@ -247,8 +254,8 @@ fn injection_goes_downwards_with_negative_offsets_and_distances() {
     let mut p = prefetcher(4, 10);
     p.set_registers(&registers);
     let a = 0x100_0000;
-    assert_eq!(p.access(a, true, steering(9)), None);
-    let r = p.access(a - 4_096, true, steering(9)).expect("predicted");
+    assert_eq!(demand(&mut p, a, true, steering(9)), None);
+    let r = demand(&mut p, a - 4_096, true, steering(9)).expect("predicted");
     assert_eq!((r.l1.first, r.l2.first), ((a - 4_096 - 8_192) >> SHIFT, (a - 4_096 - 65_536) >> SHIFT));
 }
 
@@ -282,4 +289,40 @@ fn each_level_has_its_own_reliableness() {
     begun(&mut p, 1000, PLAIN);
     let r = used(&mut p, 1001, PLAIN).expect("followed");
     assert_eq!((r.l1.reliableness, r.l2.reliableness), (Reliableness::Strong, Reliableness::Weak));
+}
+
+// ---- next line ----
+
+fn next_line(spec: PrefetchSpec) -> Prefetcher {
+    Prefetcher::new(&PrefetchSpec { policy: PrefetchPolicy::NextLine, ..spec }, SHIFT)
+}
+
+#[test]
+fn next_line_prefetches_the_line_after_each_miss_and_after_each_prefetched_line_that_is_used() {
+    let mut p = next_line(spec(4, 10));
+    for (line, miss) in [(1000, true), (1001, false), (5000, true), (999, true), (1000, true)] {
+        let r = demand(&mut p, (line << SHIFT) + 100, miss, PLAIN).expect("every access that it is shown");
+        assert_eq!((lines(&r, r.l1), r.l2.count, r.entry), (vec![line + 1], 0, None), "whatever came before");
+    }
+}
+
+#[test]
+fn next_line_prefetches_into_l2_where_l1_is_switched_off() {
+    let mut p = next_line(PrefetchSpec { l1: false, ..spec(4, 10) });
+    let r = demand(&mut p, 1000 << SHIFT, true, PLAIN).expect("into L2");
+    assert_eq!((r.l1.count, lines(&r, r.l2)), (0, vec![1001]));
+    let mut p = next_line(spec(4, 10));
+    let r = demand(&mut p, 1000 << SHIFT, true, steering(4)).expect("the pointer allows L2");
+    assert_eq!((r.l1.count, lines(&r, r.l2)), (0, vec![1001]));
+    assert_eq!(demand(&mut p, 1000 << SHIFT, true, steering(6)), None, "the pointer allows neither");
+    p.set_registers(&Registers { stream_detect: 1 << 63 | 1 << 59 | 1 << 58, ..Registers::default() });
+    assert_eq!(demand(&mut p, 1000 << SHIFT, true, PLAIN), None, "the register allows neither");
+}
+
+#[test]
+fn next_line_has_no_distances_and_no_injection_mode() {
+    let mut p = next_line(spec(0, 0));
+    assert!(demand(&mut p, 1000 << SHIFT, true, PLAIN).is_some_and(|r| r.l1.count == 1));
+    assert!(!p.watches(steering(8)));
+    assert_eq!(demand(&mut p, 1000 << SHIFT, true, steering(8)), None);
 }

@@ -1,27 +1,6 @@
-//! States of lines, the order of use, and what is replaced.
+//! States of lines, and what is replaced.
 
 use super::*;
-
-#[test]
-fn the_order_of_use_is_that_of_a_list() {
-    for ways in [1, 2, 4, 7, 14, 16] {
-        let mut set = Set { hashes: [0; MAX_WAYS], order: FIRST_ORDER };
-        let mut list: Vec<usize> = (0..ways).collect();
-        for step in 0..2_000_usize {
-            let way = (step * step + step / 3) % ways;
-            list.retain(|&w| w != way);
-            if step % 5 == 0 {
-                set.make_last(way, ways);
-                list.push(way);
-            } else {
-                set.touch(way);
-                list.insert(0, way);
-            }
-            let order: Vec<usize> = (0..ways as u32).map(|place| set.way_at(place)).collect();
-            assert_eq!(order, list, "{ways} ways, step {step}");
-        }
-    }
-}
 
 #[test]
 fn the_times_the_sector_and_the_flags_of_a_line_do_not_touch_each_other() {

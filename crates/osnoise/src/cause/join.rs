@@ -16,7 +16,7 @@ const MOST: usize = 1 << 20;
 
 /// What is known about the events.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Naming<'a> {
+pub struct EventContext<'a> {
     /// Start of the trace in the tracer's clock, ns.
     pub start: u64,
     /// Whether the events cover everything that the kernel does: a detour without an event is then due to hardware or
@@ -32,11 +32,11 @@ pub struct Naming<'a> {
 /// trace was cut off. Events must be sorted by their ends.
 ///
 /// # Errors
-/// When the trace cannot be read or the copy cannot be written.
+/// If the trace cannot be read or the copy cannot be written.
 pub fn name<R: Read, W: Write>(
     mut trace: Reader<R>,
     mut events: impl Iterator<Item = Event>,
-    naming: Naming<'_>,
+    naming: EventContext<'_>,
     out: W,
     notes: &dyn Fn() -> Vec<String>,
 ) -> Result<Option<Summary>, Error> {
@@ -75,7 +75,7 @@ pub fn name<R: Read, W: Write>(
     Ok(None)
 }
 
-/// Maximum time from a detour's start to the end of its cause, ns. Loops with a quantum tell in which piece of work or
+/// Maximum time from a detour's start to the end of its cause, ns. Loops with a quantum show in which piece of work or
 /// interval time was lost, but not where in it.
 fn reach(header: &Header, detour: Detour) -> u64 {
     match header.method {
@@ -91,7 +91,7 @@ fn copy_named<W: Write>(
     detours: &[Detour],
     (header, causes): (&Header, &[Cause]),
     events: &mut VecDeque<Event>,
-    naming: Naming<'_>,
+    naming: EventContext<'_>,
 ) -> io::Result<()> {
     for &detour in detours {
         let from = detour.start.saturating_add(naming.start);

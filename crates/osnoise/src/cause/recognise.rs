@@ -54,13 +54,13 @@ impl Tick {
 }
 
 impl Recognised {
-    /// Whether the real-time limit took the core in this detour.
+    /// Returns whether the real-time limit took the core in this detour.
     #[must_use]
     pub fn is_limited(&self, core: u32, detour: Detour) -> bool {
         self.limited.contains(&(core, detour.start))
     }
 
-    /// Whether this detour begins with the core's timer tick.
+    /// Returns whether this detour begins with the core's timer tick.
     #[must_use]
     pub fn is_tick(&self, core: u32, detour: Detour) -> bool {
         self.ticks.get(&core).is_some_and(|tick| tick.is(detour))
@@ -70,7 +70,7 @@ impl Recognised {
 /// Examines a trace. `limit` is the kernel's real-time limit.
 ///
 /// # Errors
-/// When the trace cannot be read.
+/// If the trace cannot be read.
 pub fn recognise<R: Read>(mut trace: Reader<R>, limit: Option<RealtimeLimit>) -> Result<Recognised, Error> {
     let header = trace.header().clone();
     let limit = limit.filter(|_| header.priority.is_some());
@@ -127,7 +127,7 @@ impl Folds {
     }
 
     fn tick(&self, duration: u64, header: &Header) -> Option<Tick> {
-        // Loops with a quantum tell only in which piece or interval time was lost.
+        // Loops with a quantum only show in which piece or interval time was lost.
         let spread = if header.method == Method::Spin { 0 } else { header.quantum };
         let found = |(bins, ticks): (&[u64; BINS], u64)| window(bins, period(ticks), duration, spread);
         self.0.iter().zip(TICKS_PER_SECOND).find_map(found)

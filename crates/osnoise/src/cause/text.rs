@@ -51,7 +51,7 @@ struct Line<'a> {
 }
 
 impl<F: FnMut(&str, u32) -> ThreadKind> Parser<F> {
-    /// A parser. `who` tells whose a thread is, from its name and number.
+    /// Creates a parser. `who` classifies a thread by its name and number.
     pub fn new(start: Start, who: F) -> Parser<F> {
         Parser { start, who, open: HashMap::new(), running: HashMap::new(), taken_off: HashSet::new(), lost: 0 }
     }
@@ -61,7 +61,7 @@ impl<F: FnMut(&str, u32) -> ThreadKind> Parser<F> {
         self.lost
     }
 
-    /// The event that ends with this line, if any. Malformed lines are skipped.
+    /// Returns the event that ends with this line, if any. Malformed lines are skipped.
     pub fn line(&mut self, text: &str) -> Option<Event> {
         if let Some(lost) = text.split_once("[LOST ").and_then(|(_, rest)| rest.split_once(" EVENTS]")) {
             self.lost = self.lost.saturating_add(lost.0.trim().parse().unwrap_or(1));
@@ -113,7 +113,7 @@ impl<F: FnMut(&str, u32) -> ThreadKind> Parser<F> {
         Some(Event { core: line.core, start, length, net: true, cause })
     }
 
-    /// Classifies a thread; `taken_off` tells whether a measuring thread was preempted although it could run.
+    /// Classifies a thread; `taken_off`: whether a measuring thread was preempted although it could run.
     fn thread(&mut self, name: &str, number: u32, taken_off: bool) -> Option<Cause> {
         let kind = match (self.who)(name, number) {
             ThreadKind::Kernel => Kind::KernelThread,
@@ -125,7 +125,7 @@ impl<F: FnMut(&str, u32) -> ThreadKind> Parser<F> {
         Some(Cause::new(kind, name))
     }
 
-    /// A thread leaves a core; `could_run` tells whether it was still runnable.
+    /// A thread leaves a core; `could_run`: whether it was still runnable.
     fn leaves(&mut self, core: u32, name: &str, number: u32, could_run: bool) {
         if (self.who)(name, number) != ThreadKind::Measuring {
             return;

@@ -142,7 +142,7 @@ fn files(tracefs: &Path, cores: &[u32], spool: &Path) -> io::Result<Tracer> {
     }
 }
 
-/// Copies output until told to stop and no more arrives.
+/// Copies output until asked to stop and no more arrives.
 fn copy(mut from: File, mut to: File, stop: &AtomicBool) -> io::Result<()> {
     let mut buffer = vec![0; 1 << 16];
     loop {
@@ -192,13 +192,13 @@ fn switches(perf: &Path, cores: &[u32], spool: &Path) -> Result<Tracer, String> 
 }
 
 impl Tracer {
-    /// What it reports.
+    /// Returns what it reports.
     #[must_use]
     pub fn what(&self) -> &'static str {
         self.what
     }
 
-    /// Whether it reports everything that the kernel does.
+    /// Returns whether it reports everything that the kernel does.
     #[must_use]
     pub fn complete(&self) -> bool {
         self.complete
@@ -270,7 +270,7 @@ fn script(perf: &Path, spool: &Path) -> Result<File, String> {
     Ok(text)
 }
 
-/// The events in a tracer's text. `lost` counts events that the tracer lost.
+/// Returns the events in a tracer's text. `lost` counts events that the tracer lost.
 pub fn events(text: impl BufRead, lost: &Cell<u64>) -> impl Iterator<Item = Event> {
     let mut parser = Parser::new(Start::Line, who);
     // Text that is not UTF-8 comes from a name and costs only that line.

@@ -86,8 +86,8 @@ pub fn periodic(stream: &ByCore, period: f64) -> (ByCore, ByCore) {
     (taken, rest)
 }
 
-/// The period close to `near` of recurring detours, and the share of periods without a detour (negative if there are
-/// more detours than periods).
+/// Returns the period close to `near` of recurring detours, and the share of periods without a detour (negative if
+/// there are more detours than periods).
 pub fn period(taken: &ByCore, near: f64, duration: u64) -> Option<(f64, f64)> {
     let gaps = taken.values().flat_map(|d| d.windows(2).map(|pair| (pair[1].0 - pair[0].0) as f64));
     // A gap may span several periods; for long gaps the number is uncertain.
@@ -102,7 +102,7 @@ pub fn period(taken: &ByCore, near: f64, duration: u64) -> Option<(f64, f64)> {
     Some((period, 1.0 - found as f64 / possible))
 }
 
-/// Random arrivals, without a minimum gap if that fits equally well; and the distance of the gap distributions.
+/// Returns random arrivals, without a minimum gap if that fits equally well; and the distance of the gap distributions.
 pub fn random(taken: &ByCore, duration: u64) -> Option<(Arrival, f64)> {
     let number: usize = taken.values().map(Vec::len).sum();
     if number == 0 {
@@ -125,7 +125,7 @@ pub fn random(taken: &ByCore, duration: u64) -> Option<(Arrival, f64)> {
     Some((Arrival::Poisson { rate }, plain))
 }
 
-/// Kolmogorov–Smirnov distance between a sorted sample and a distribution function.
+/// Returns the Kolmogorov–Smirnov distance between a sorted sample and a distribution function.
 pub fn ks_distance(sorted: &[f64], below: impl Fn(f64) -> f64) -> f64 {
     let number = sorted.len() as f64;
     let step = |(i, &value): (usize, &f64)| {
@@ -138,7 +138,7 @@ pub fn ks_distance(sorted: &[f64], below: impl Fn(f64) -> f64) -> f64 {
 /// Maximum number of cores compared with the first one.
 const COMPARED: usize = 16;
 
-/// Whether detours of different cores begin simultaneously beyond chance, and whether those have equal lengths.
+/// Returns whether detours of different cores begin simultaneously beyond chance, and whether those have equal lengths.
 pub fn together(taken: &ByCore, tolerance: u64, rate: f64) -> (bool, bool) {
     let mut cores = taken.values();
     let Some(first) = cores.next().filter(|first| !first.is_empty() && taken.len() > 1) else { return (false, false) };

@@ -26,7 +26,7 @@ const CHANCE: f64 = 1.63;
 const SAME: f64 = 0.05;
 
 impl Length {
-    /// Mean, ns.
+    /// Returns the mean, ns.
     #[must_use]
     pub fn mean(&self) -> f64 {
         match self {
@@ -66,7 +66,7 @@ impl Length {
     }
 }
 
-/// The distribution with the fewest parameters that fits, and its distance from the sample.
+/// Returns the distribution with the fewest parameters that fits, and its distance from the sample.
 pub fn fit(lengths: &[u64]) -> (Length, f64) {
     let mut sorted: Vec<f64> = lengths.iter().map(|&length| length as f64).collect();
     sorted.sort_by(f64::total_cmp);

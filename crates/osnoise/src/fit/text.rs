@@ -32,7 +32,7 @@ fn time(ns: f64) -> String {
 }
 
 impl Model {
-    /// The model as a file; `trace` names what it was fitted to.
+    /// Returns the model as a file; `trace` names what it was fitted to.
     #[must_use]
     pub fn text(&self, trace: &str) -> String {
         let mut out = String::new();

@@ -42,7 +42,7 @@ pub struct Until<'a> {
 }
 
 impl Until<'_> {
-    /// Whether the loop ends now.
+    /// Returns whether the loop ends now.
     #[inline]
     #[must_use]
     pub fn over(&self, now: u64) -> bool {
@@ -73,7 +73,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Empty statistics for a clock with `rate` ticks per ns.
+    /// Creates empty statistics for a clock with `rate` ticks per ns.
     #[must_use]
     pub fn new(rate: f64) -> Stats {
         let scale = (f64::from(1u32 << 31) * 2.0 / rate) as u64;
@@ -99,7 +99,7 @@ fn elapsed(stats: &mut Stats, before: u64, now: u64) -> Option<u64> {
 }
 
 /// Reads the clock repeatedly. A gap longer than `threshold` is a detour; its length excludes the normal time of an
-/// iteration, which must be in `stats`, since two reads may be closer with_barriers than an iteration takes.
+/// iteration, which must be in `stats`, since two reads may be closer together than an iteration takes.
 pub fn spin(core: &mut impl Core, sink: &mut impl DetourSink, stats: &mut Stats, threshold: u64, until: Until<'_>) {
     let mut before = core.now();
     loop {

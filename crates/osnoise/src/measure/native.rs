@@ -18,7 +18,7 @@ pub struct Native<C> {
 }
 
 impl<C: Clock> Native<C> {
-    /// A core with a clock.
+    /// Creates a core with a clock.
     pub fn new(clock: C) -> Native<C> {
         Native { clock, state: 1 }
     }
@@ -94,7 +94,7 @@ pub struct Barrier {
 }
 
 impl Barrier {
-    /// A barrier for `threads` threads.
+    /// Creates a barrier for `threads` threads.
     #[must_use]
     pub fn new(threads: u32) -> Barrier {
         Barrier { threads, arrived: AtomicU32::new(0), passed: AtomicU64::new(0), last: AtomicU64::new(u64::MAX) }
@@ -137,7 +137,7 @@ impl Team for Member<'_> {
     }
 }
 
-/// The cores that this thread may run on.
+/// Returns the cores that this thread may run on.
 ///
 /// # Errors
 /// The system's error.

@@ -11,7 +11,7 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// A ring for `size` detours, rounded up to a power of two; its memory is touched.
+    /// Creates a ring for `size` detours, rounded up to a power of two; its memory is touched.
     #[must_use]
     pub fn new(size: usize) -> Ring {
         let size = size.next_power_of_two();

@@ -10,7 +10,7 @@ use crate::clock::{Clock, Timebase, monotonic, pair};
 use crate::trace::{Cause, Detour, Kind, UNKNOWN, Writer};
 
 /// Where detours come from.
-pub struct Waiting<'a> {
+pub struct Sources<'a> {
     /// The rings of the measured cores.
     pub rings: Vec<(u32, &'a Ring)>,
     /// Cores that are not measured.
@@ -28,11 +28,11 @@ const VISITS: usize = 8;
 /// Maximum number of clock jumps reported individually.
 const REPORTED_JUMPS: usize = 5;
 
-impl Waiting<'_> {
+impl Sources<'_> {
     /// Writes detours until nothing is `running`; returns the writer, and notes for the reader.
     ///
     /// # Errors
-    /// When the trace cannot be written.
+    /// If the trace cannot be written.
     pub fn drain<W: Write>(
         &self,
         mut out: Writer<W>,

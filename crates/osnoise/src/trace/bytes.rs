@@ -45,7 +45,7 @@ pub fn write_block(out: &mut impl Write, kind: BlockKind, contents: &[u8]) -> io
     out.write_all(&block)
 }
 
-/// CRC-32 of a block's kind, lengths and packed bytes.
+/// Returns the CRC-32 of a block's kind, lengths and packed bytes.
 pub fn checksum(prefix: &[u8], packed: &[u8]) -> u32 {
     let mut sum = flate2::Crc::new();
     sum.update(prefix);

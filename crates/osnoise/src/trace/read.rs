@@ -68,7 +68,7 @@ impl<R: Read> Reader<R> {
     /// Reads a trace's header.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is none.
     pub fn new(mut input: R) -> Result<Reader<R>, Error> {
         let mut begin = [0; MAGIC.len() + 1];
         let read = fill(&mut input, &mut begin)?;
@@ -93,20 +93,20 @@ impl<R: Read> Reader<R> {
         Ok(Reader { input, header, causes: vec![Cause::unknown()], at, done: false })
     }
 
-    /// The header.
+    /// Returns the header.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The causes of all detours read so far.
+    /// Returns the causes of all detours read so far.
     pub fn causes(&self) -> &[Cause] {
         &self.causes
     }
 
-    /// The next piece; `None` after the end.
+    /// Returns the next piece; `None` after the end.
     ///
     /// # Errors
-    /// When the file is damaged. Earlier pieces remain valid.
+    /// If the file is damaged. Earlier pieces remain valid.
     pub fn next_item(&mut self) -> Result<Option<Item>, Error> {
         while !self.done {
             let at = self.at;

@@ -24,7 +24,7 @@ impl<W: Write> Writer<W> {
     /// Starts a trace.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn new(mut out: W, header: &Header) -> io::Result<Writer<W>> {
         let mut begin = MAGIC.to_vec();
         begin.push(VERSION);
@@ -35,7 +35,7 @@ impl<W: Write> Writer<W> {
         Ok(Writer { out, waiting: BTreeMap::new(), numbers, new: Vec::new() })
     }
 
-    /// The index of a cause in this trace.
+    /// Returns the index of a cause in this trace.
     pub fn cause(&mut self, cause: &Cause) -> u32 {
         if let Some(&number) = self.numbers.get(cause) {
             return number;
@@ -49,7 +49,7 @@ impl<W: Write> Writer<W> {
     /// Adds a detour of a core. Those of each core must come in order of their starts.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn push(&mut self, core: u32, detour: Detour) -> io::Result<()> {
         let waiting = self.waiting.entry(core).or_default();
         waiting.push(detour);
@@ -59,7 +59,7 @@ impl<W: Write> Writer<W> {
     /// Writes all pending detours, so that an interruption loses nothing before this point.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn flush(&mut self) -> io::Result<()> {
         if !self.new.is_empty() {
             let names = serde_json::to_vec(&std::mem::take(&mut self.new))?;
@@ -77,7 +77,7 @@ impl<W: Write> Writer<W> {
     /// Ends the trace, and returns the output.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn finish(mut self, summary: &Summary) -> io::Result<W> {
         self.flush()?;
         write_block(&mut self.out, BlockKind::Summary, &serde_json::to_vec(summary)?)?;

@@ -124,7 +124,7 @@ impl Lags {
         }
     }
 
-    /// The periods, by descending number of detours.
+    /// Returns the periods, by descending number of detours.
     #[must_use]
     pub fn periods(&self) -> Vec<Period> {
         let mut found: Vec<Period> = Vec::new();

@@ -39,7 +39,7 @@ impl<const N: usize> Series<N> {
         }
     }
 
-    /// The length of a slice, ns, and the noise in each slice up to a time.
+    /// Returns the length of a slice, ns, and the noise in each slice up to a time.
     pub fn until(mut self, end: u64) -> (u64, Vec<f64>) {
         let used = (end.div_ceil(self.slice) as usize).min(N);
         self.sums.truncate(used);
@@ -50,8 +50,8 @@ impl<const N: usize> Series<N> {
 /// Maximum number of points of a spectrum.
 const POINTS: usize = 400;
 
-/// Mean power of the cores by frequency, normalised to the largest value. Adjacent frequencies are merged into the
-/// largest.
+/// Returns the mean power of the cores by frequency, normalised to the largest value. Adjacent frequencies are merged
+/// into the largest.
 pub fn spectrum<const N: usize>(cores: &BTreeMap<u32, Series<N>>, duration: u64) -> Vec<(f64, f64)> {
     // All cores use the longest slices of any core.
     let Some(slice) = cores.values().map(|series| series.slice).max() else { return Vec::new() };

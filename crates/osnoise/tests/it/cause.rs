@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use fxscope_hostinfo::cpus::RealtimeLimit;
-use fxscope_osnoise::cause::{self, Event, Naming, Parser, Start, ThreadKind, name, osnoise_settings, plain_settings};
+use fxscope_osnoise::cause::{
+    self, Event, EventContext, Parser, Start, ThreadKind, name, osnoise_settings, plain_settings,
+};
 use fxscope_osnoise::trace::{Cause, Detour, Header, Item, Kind, Method, Reader, Summary, UNKNOWN, Writer};
 use proptest::prelude::*;
 
@@ -86,7 +88,7 @@ fn nested_interrupts_and_switches_are_paired() {
 }
 
 #[test]
-fn perf_switches_tell_which_thread_ran_and_how_long() {
+fn perf_switches_show_which_thread_ran_and_how_long() {
     let text =
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/jitter/perf-switches.txt"));
     let found = events(Start::Line, &text.expect("recorded"));
@@ -96,8 +98,8 @@ fn perf_switches_tell_which_thread_ran_and_how_long() {
     assert!(found.iter().all(|event| event.core < 2 && event.length < 1_000_000_000));
 }
 
-/// perf script's format. These events are written when a real-time thread has used up its share of the second and no
-/// other thread wants the core, and later when that thread sleeps.
+/// perf script's format. These events are written when a real-time thread has used up its share of the second and no other
+/// thread wants the core, and later when that thread sleeps.
 const THROTTLED: &str = "\
        fxnoise/1   700 [001]   10.950000000: PERF_RECORD_SWITCH_CPU_WIDE OUT preempt  next pid/tid:    15/15
      rcu_preempt    15 [001]   10.950001000: PERF_RECORD_SWITCH_CPU_WIDE IN           prev pid/tid:   699/700
@@ -115,7 +117,7 @@ fn an_idle_core_with_a_runnable_measuring_thread_is_throttled() {
     let throttled = |start, length| event(1, start, length, Kind::Throttling, "");
     let rcu = event(1, 10_950_001_000, 5_000, Kind::KernelThread, "rcu_preempt");
     assert_eq!(events(Start::Line, THROTTLED), [rcu, throttled(10_950_007_000, 49_993_000)]);
-    // The scheduler's events tell the state, those of osnoise do not: measuring threads do not sleep.
+    // The scheduler's events have the state, those of osnoise do not: measuring threads do not sleep.
     let switch = |state: &str| {
         format!(
             "  spin-77 [001] d... 50.000000: sched_switch: prev_comm=spin prev_pid=77 prev_prio=79 prev_state={state} \
@@ -172,7 +174,7 @@ fn named_with_limit(
     }
     writer.finish(&Summary::default()).expect("to memory");
     let recognised = &cause::recognise(Reader::new(&trace[..]).expect("whole"), limit).expect("whole");
-    let naming = Naming { start: 1_000_000, complete, virtual_machine, recognised };
+    let naming = EventContext { start: 1_000_000, complete, virtual_machine, recognised };
     let mut copy = Vec::new();
     let reader = Reader::new(&trace[..]).expect("whole");
     let summary = name(reader, events.into_iter(), naming, &mut copy, &|| vec!["who".to_owned()]).expect("named");

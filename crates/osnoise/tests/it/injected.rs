@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use fxscope_osnoise::measure::{self, Plan, Watch, native};
+use fxscope_osnoise::measure::{self, Control, Plan, native};
 use fxscope_osnoise::trace::{Detour, Header, Item, Method, Reader};
 
 use crate::common;
@@ -65,7 +65,7 @@ fn injected_noise_is_found_with_its_rate_and_length() {
         let taken = std::thread::scope(|scope| {
             let go_on = || !stop.load(Ordering::Relaxed);
             let injecting = scope.spawn(move || steal(core, Duration::from_millis(period), length, go_on));
-            measure::run(&plan, &mut file, Watch::until(&AtomicBool::new(false))).expect("measurable as root");
+            measure::run(&plan, &mut file, Control::until(&AtomicBool::new(false))).expect("measurable as root");
             stop.store(true, Ordering::Relaxed);
             injecting.join().expect("injects")
         });

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use fxscope_hostinfo::cpus::Host;
-use fxscope_osnoise::measure::{self, Error, Plan, Watch, native};
+use fxscope_osnoise::measure::{self, Control, Error, Plan, native};
 use fxscope_osnoise::trace::{Header, Item, Method, Reader, Summary};
 
 fn plan(method: Method) -> Plan {
@@ -22,7 +22,7 @@ fn plan(method: Method) -> Plan {
 
 fn measured(plan: &Plan) -> (Header, usize, Summary) {
     let mut file = Vec::new();
-    let summary = measure::run(plan, &mut file, Watch::until(&AtomicBool::new(false))).expect("measurable");
+    let summary = measure::run(plan, &mut file, Control::until(&AtomicBool::new(false))).expect("measurable");
     let mut reader = Reader::new(&file[..]).expect("a trace");
     let mut detours = 0;
     while let Some(item) = reader.next_item().expect("whole") {
@@ -59,14 +59,14 @@ fn every_method_measures_every_core_and_reports_its_cost() {
 fn a_measurement_ends_early_on_request() {
     let plan = Plan { duration: Duration::from_secs(3600), ..plan(Method::Spin) };
     let stop = AtomicBool::new(true);
-    let summary = measure::run(&plan, Vec::new(), Watch::until(&stop)).expect("measurable");
+    let summary = measure::run(&plan, Vec::new(), Control::until(&stop)).expect("measurable");
     assert!(summary.duration < 3_000_000_000_000);
 }
 
 #[test]
 fn a_missing_core_is_refused_with_a_list_of_the_existing_ones() {
     let plan = Plan { cores: vec![0, 60_000], ..plan(Method::Spin) };
-    let error = measure::run(&plan, Vec::new(), Watch::until(&AtomicBool::new(false))).expect_err("no such core");
+    let error = measure::run(&plan, Vec::new(), Control::until(&AtomicBool::new(false))).expect_err("no such core");
     assert!(matches!(error, Error::Core(_)), "{error:?}");
     assert!(error.to_string().starts_with("there is no core 60000 on this host; cores 0"), "{error}");
 }
@@ -87,6 +87,6 @@ fn isolated_cores_are_measured_on_request_and_offline_ones_are_refused() {
 #[test]
 fn an_impossible_quantum_is_refused_by_all_cores_at_once() {
     let plan = Plan { quantum: Some(10), ..plan(Method::Fwq) };
-    let error = measure::run(&plan, Vec::new(), Watch::until(&AtomicBool::new(false))).expect_err("too short");
+    let error = measure::run(&plan, Vec::new(), Control::until(&AtomicBool::new(false))).expect_err("too short");
     assert!(error.to_string().contains("a quantum of 10 ns is not possible"), "{error}");
 }

@@ -1,28 +1,29 @@
-//! Runs beside each other: each event and each metric, how much it differs, and whether that is more than noise.
+//! Runs side by side: the difference of each event and metric, and whether it is more than noise.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use fxscope_pmu::{Column, Evaluation, Metrics, scope, unknown_events};
 use fxscope_record::{ALL, Region, Run};
 
-/// The table of the report whose columns are the parts of cycle accounting, and the column that is their sum.
+/// The table of the report whose columns are the parts of cycle accounting, and the column with their sum.
 const ACCOUNTING: (&str, &str) = ("B", "B21");
-/// Standard errors of a difference up to which it is noise: 95 of 100 differences that chance makes are smaller.
+/// A difference of up to this many standard errors is noise: 95 of 100 random differences are smaller.
 const STANDARD_ERRORS: f64 = 2.0;
-/// Events that are rarer than one in so many cycles, and waits that take less of the time, come last, however much they differ.
+/// Events that are rarer than one in this many cycles, and waits that take a smaller share of the time, come last,
+/// however much they differ.
 const RARE: f64 = 10_000.0;
 
-/// Runs of one program under the same conditions: once, or several times.
+/// Runs of one program under the same conditions, one or more.
 #[derive(Clone, Debug)]
 pub struct Subject<'a> {
-    /// What it is called: a file's name, or another that the user knows.
+    /// Label: a file's name, or another name known to the user.
     pub label: String,
     /// The runs; at least one.
     pub runs: Vec<&'a Run>,
 }
 
 impl<'a> Subject<'a> {
-    /// The runs of a file as subjects: those that were made alike are one.
+    /// Returns the runs of a file as subjects: runs with the same settings are one.
     #[must_use]
     pub fn of_file(label: &str, runs: &'a [Run]) -> Vec<Subject<'a>> {
         let mut subjects: Vec<Subject<'a>> = Vec::new();
@@ -41,43 +42,43 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Whether two runs are repetitions of one.
+/// Returns whether two runs are repetitions.
 fn alike(a: &Run, b: &Run) -> bool {
     a.command == b.command && a.environment == b.environment && a.machine_hash == b.machine_hash && a.mode == b.mode
 }
 
-/// What runs differ in.
+/// Differences between runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// The region compared; of several names all.
+    /// The region compared; all names if there are several.
     pub region: String,
-    /// The names of the subjects; all others are compared with the first.
+    /// Labels of the subjects; the others are compared with the first.
     pub labels: Vec<String>,
-    /// How many runs each has.
+    /// Number of runs of each.
     pub runs: Vec<usize>,
     /// Conditions that differ.
     pub notes: Vec<String>,
     /// The parts of cycle accounting, in their order.
     pub accounting: Vec<Quantity>,
-    /// All metrics, the one that differs most first.
+    /// All metrics, largest differences first.
     pub metrics: Vec<Quantity>,
-    /// All events, the one that differs most first.
+    /// All events, largest differences first.
     pub events: Vec<Quantity>,
 }
 
-/// Whether a quantity was counted, or follows from counts.
+/// Whether a quantity is a count or computed from counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It was counted.
+    /// Count.
     Event,
-    /// It follows from counts.
+    /// Computed from counts.
     Metric,
 }
 
 /// A quantity of every subject.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quantity {
-    /// What it is.
+    /// Kind.
     pub kind: Kind,
     /// Its name for programs.
     pub name: String,
@@ -85,29 +86,29 @@ pub struct Quantity {
     pub title: String,
     /// Its unit, as metrics name them.
     pub unit: String,
-    /// The values of each subject; none where they are not known.
+    /// The values of each subject; `None` if unknown.
     pub values: Vec<Option<Spread>>,
-    /// It counts what is so rare everywhere that differences say little.
+    /// Whether its counts are too rare for differences to matter.
     pub rare: bool,
 }
 
-/// The values that several runs have.
+/// The values of several runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// How many.
+    /// Number of runs.
     pub runs: usize,
     /// Their mean.
     pub mean: f64,
-    /// Their standard deviation, as estimated from them; none of one value.
+    /// Their estimated standard deviation; `None` for a single value.
     pub deviation: Option<f64>,
-    /// The least of them.
+    /// The smallest.
     pub least: f64,
-    /// The most of them.
+    /// The largest.
     pub most: f64,
 }
 
 impl Spread {
-    /// The spread of `values`; `None` of none.
+    /// Returns the spread of `values`; `None` without values.
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Spread> {
         let n = values.len();
@@ -122,7 +123,8 @@ impl Spread {
         })
     }
 
-    /// The square of the mean's standard error. A single value is taken to spread as `other` does, of its size.
+    /// Returns the square of the mean's standard error. A single value is assumed to have the relative spread of
+    /// `other`.
     fn error_squared(&self, other: &Spread) -> Option<f64> {
         let relative = |s: &Spread| s.deviation.map(|d| if s.mean == 0.0 { 0.0 } else { d / s.mean });
         let deviation = self.deviation.or_else(|| Some(relative(other)? * self.mean))?;
@@ -131,16 +133,16 @@ impl Spread {
 }
 
 impl Quantity {
-    /// How many times the first subject's value another one has. `None` when one is not known, or the first is zero and the
-    /// other is not.
+    /// Returns the ratio of a subject's value to the first subject's. `None` if one is unknown, or only the first is
+    /// zero.
     #[must_use]
     pub fn ratio(&self, subject: usize) -> Option<f64> {
         let (first, other) = (self.values[0]?.mean, self.values[subject]?.mean);
         if first == other { Some(1.0) } else { (first != 0.0).then(|| other / first) }
     }
 
-    /// Whether the difference from the first subject is no more than runs of one subject differ by; `None` when no subject
-    /// was run several times.
+    /// Returns whether the difference from the first subject is within the variation between runs of one subject;
+    /// `None` if no subject has several runs.
     #[must_use]
     pub fn is_noise(&self, subject: usize) -> Option<bool> {
         let (first, other) = (self.values[0]?, self.values[subject]?);
@@ -148,8 +150,7 @@ impl Quantity {
         Some((other.mean - first.mean).abs() <= STANDARD_ERRORS * error)
     }
 
-    /// How much a subject differs from the first: the factor between them, as a logarithm. Differences that are noise are
-    /// none.
+    /// Returns the difference of a subject from the first: the logarithm of their ratio, or 0 if it is noise.
     #[must_use]
     pub fn effect_on(&self, subject: usize) -> f64 {
         match (self.values[0], self.values[subject]) {
@@ -159,36 +160,35 @@ impl Quantity {
         }
     }
 
-    /// How much the subjects differ: the largest of all effects.
+    /// Returns the largest effect on any subject.
     #[must_use]
     pub fn effect(&self) -> f64 {
         (1..self.values.len()).map(|subject| self.effect_on(subject)).fold(0.0, f64::max)
     }
 
-    /// The largest mean of a subject.
+    /// Returns the largest mean of a subject.
     fn most(&self) -> f64 {
         self.values.iter().flatten().map(|s| s.mean.abs()).fold(0.0, f64::max)
     }
 }
 
-/// The size of a ratio as a logarithm; infinite when it has no sign or size in common with 1.
+/// Returns the magnitude of a ratio as a logarithm; infinite if it is zero or negative.
 fn factor(ratio: f64) -> f64 {
     if ratio > 0.0 { ratio.ln().abs() } else { f64::INFINITY }
 }
 
-/// Compares one region of all subjects: the one of this name, or one of each, by as many names. Without names it is the whole
-/// of runs, and of one that knows no whole the only region that it has.
+/// Compares one region of all subjects: the one of this name, or one for each, with as many names. Without names, whole
+/// runs are compared, or the only region of a measurement without a whole.
 ///
 /// # Errors
-/// When there are fewer than two subjects, or one has no such region.
+/// If there are fewer than two subjects, or one has no such region.
 ///
 /// # Panics
-/// When there are several names, but not one for each subject.
+/// If there are several names, but not one for each subject.
 pub fn compare(subjects: &[Subject], names: &[&str]) -> Result<Comparison, String> {
     if subjects.len() < 2 {
-        return Err(
-            "there is one kind of run to compare; give two files or more, or a file with different runs".to_owned()
-        );
+        return Err("there is only one kind of run to compare; give at least two files, or a file with different runs"
+            .to_owned());
     }
     assert!(names.len() < 2 || names.len() == subjects.len(), "a name for each subject");
     let name = |i: usize| names.get(i).or(names.first()).copied();
@@ -212,7 +212,7 @@ pub fn compare(subjects: &[Subject], names: &[&str]) -> Result<Comparison, Strin
 /// A run and the region of it that is compared.
 type Place<'a> = (&'a Run, &'a Region);
 
-/// The region in each run of a subject.
+/// Returns the region in each run of a subject.
 fn regions<'a>(subject: &Subject<'a>, name: Option<&str>) -> Result<Vec<Place<'a>>, String> {
     let find = |run: &&'a Run| {
         let only = || if let (None, [only]) = (name, &run.regions[..]) { Some(only) } else { None };
@@ -235,7 +235,7 @@ fn evaluations<'a>(places: &[Place<'a>]) -> Vec<Evaluation<'a>> {
     places.iter().map(|&(run, region)| Evaluation::new(run, region)).collect()
 }
 
-/// The parts of cycle accounting that a subject has. A subject of which less was measured has coarser parts of their own.
+/// Returns the parts of cycle accounting. A subject of which less was measured has coarser parts.
 fn accounting(subjects: &[Vec<Place>]) -> Vec<Quantity> {
     let evaluations: Vec<Vec<_>> = subjects.iter().map(|places| evaluations(places)).collect();
     let tables = Metrics::built_in().tables().iter().filter(|table| table.id == ACCOUNTING.0);
@@ -265,7 +265,7 @@ fn accounting(subjects: &[Vec<Place>]) -> Vec<Quantity> {
     parts.filter(|q| q.values.iter().any(Option::is_some)).collect()
 }
 
-/// All metrics that a subject has.
+/// Returns all metrics of all subjects.
 fn metrics(subjects: &[Vec<Place>]) -> Vec<Quantity> {
     let totals =
         |places: &Vec<Place>| places.iter().map(|(run, region)| Evaluation::new(run, region).total()).collect();
@@ -287,7 +287,7 @@ fn metrics(subjects: &[Vec<Place>]) -> Vec<Quantity> {
     Metrics::built_in().all().map(quantity).filter(|q| q.values.iter().any(Option::is_some)).collect()
 }
 
-/// All events that a subject has counted.
+/// Returns all events counted for any subject.
 fn events(subjects: &[Vec<Place>]) -> Vec<Quantity> {
     let totals = |(run, region): &Place| {
         let pmu = fxscope_pmu::of_run(run);
@@ -313,7 +313,7 @@ fn events(subjects: &[Vec<Place>]) -> Vec<Quantity> {
     names.into_iter().map(quantity).collect()
 }
 
-/// What differs most first; what is `rare` comes after all others.
+/// Sorts the largest differences first; `rare` quantities come after all others.
 fn by_effect(mut quantities: Vec<Quantity>, rare: impl Fn(&Quantity) -> bool) -> Vec<Quantity> {
     for quantity in &mut quantities {
         quantity.rare = rare(quantity);
@@ -323,7 +323,7 @@ fn by_effect(mut quantities: Vec<Quantity>, rare: impl Fn(&Quantity) -> bool) ->
     quantities
 }
 
-/// The conditions that differ from those of the first subject, a sentence for each.
+/// Returns a sentence for each condition that differs from those of the first subject.
 fn notes(subjects: &[Subject], regions: &[Vec<Place>]) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     for note in subjects.iter().flat_map(|subject| &subject.runs).filter_map(|run| unknown_events(run)) {

@@ -1,9 +1,9 @@
-//! Sections and values from what is at hand.
+//! Constructors of sections and values.
 
 use super::{Body, Document, Row, Section, Value};
 
 impl Value {
-    /// A word, or any text.
+    /// Returns a cell with a word or any text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Value {
         Value::Text(text.into())
@@ -11,7 +11,7 @@ impl Value {
 }
 
 impl Row {
-    /// A row of texts.
+    /// Returns a row of text cells.
     #[must_use]
     pub fn of_texts(label: impl Into<String>, texts: impl IntoIterator<Item = impl Into<String>>) -> Row {
         Row { label: label.into(), values: texts.into_iter().map(|text| Some(Value::text(text))).collect() }
@@ -25,14 +25,14 @@ impl Section {
         Section { title: title.into(), body: Body::Notes(sentences) }
     }
 
-    /// Independent values, each a label and its text.
+    /// Returns independent values, each with a label and text.
     #[must_use]
     pub fn facts(title: impl Into<String>, facts: impl IntoIterator<Item = (impl Into<String>, String)>) -> Section {
         let rows = facts.into_iter().map(|(label, value)| Row::of_texts(label, [value])).collect();
         Section { title: title.into(), body: Body::Facts(rows) }
     }
 
-    /// Rows under headings; the first heading stands above the labels.
+    /// Rows under headings; the first heading is that of the labels.
     #[must_use]
     pub fn table(
         title: impl Into<String>,
@@ -45,7 +45,7 @@ impl Section {
 }
 
 impl Document {
-    /// A document whose values belong to one thing.
+    /// Returns a document about a single subject.
     #[must_use]
     pub fn of(title: impl Into<String>, sections: Vec<Section>) -> Document {
         Document { title: title.into(), columns: vec![String::new()], sections }

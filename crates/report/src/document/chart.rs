@@ -14,7 +14,7 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// The bars of totals only.
+    /// Returns the bars of totals only.
     #[must_use]
     pub fn without_threads(&self) -> Stack {
         let bars = self.bars.iter().filter(|bar| bar.thread.is_none()).cloned().collect();
@@ -57,7 +57,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// Whether it is useful work.
+    /// Returns whether it is useful work.
     #[must_use]
     pub fn tone(self) -> Tone {
         if self == Family::Commit { Tone::Work } else { Tone::Wait }
@@ -89,7 +89,7 @@ pub struct Gauge {
 }
 
 impl Gauge {
-    /// Whether it is marked.
+    /// Returns whether it is marked.
     #[must_use]
     pub fn is_high(&self) -> bool {
         self.limit.is_some_and(|limit| self.fraction > limit)

@@ -59,7 +59,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Display name.
+    /// Returns the display name.
     #[must_use]
     pub fn label(self) -> String {
         match self {
@@ -87,7 +87,7 @@ pub struct Mark {
 }
 
 impl Grid {
-    /// The mark of a cell.
+    /// Returns the mark of a cell.
     #[must_use]
     pub fn mark(&self, record: usize, column: usize) -> Option<&Mark> {
         let place = self.marks.binary_search_by_key(&(column, record), |m| (m.column, m.record));

@@ -6,7 +6,7 @@ use fxscope_host::text::printable;
 use super::{Body, Document, Line, Row, Section, Value};
 
 impl Document {
-    /// The document, safe for a terminal.
+    /// Returns the document, safe for a terminal.
     pub(crate) fn printable(mut self) -> Document {
         clean(&mut self.title);
         self.columns.iter_mut().for_each(clean);

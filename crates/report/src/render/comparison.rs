@@ -22,8 +22,8 @@ pub const COLUMNS: [&str; 13] = [
     "noise",
 ];
 
-/// A header line ([`COLUMNS`]), then one line per quantity and subject, largest differences first. `ratio` is relative
-/// to the first subject; unknown fields are empty.
+/// Returns a header line ([`COLUMNS`]), then one line per quantity and subject, largest differences first. `ratio` is
+/// relative to the first subject; unknown fields are empty.
 #[must_use]
 pub fn csv(comparison: &Comparison) -> Vec<u8> {
     let mut out = String::new();
@@ -65,7 +65,7 @@ fn kind(kind: Kind) -> &'static str {
     }
 }
 
-/// The comparison as JSON; unknown values are `null`.
+/// Returns the comparison as JSON; unknown values are `null`.
 #[must_use]
 pub fn json(comparison: &Comparison) -> Value {
     let list = |quantities: &[Quantity]| quantities.iter().map(quantity).collect::<Vec<_>>();

@@ -8,7 +8,7 @@ use crate::document::{Body, Grid, Place, Report};
 pub const COLUMNS: [&str; 12] =
     ["run", "region", "scope", "process", "cmg", "thread", "cpu", "table", "id", "name", "unit", "value"];
 
-/// All known values of all tables, one per line, after a header line ([`COLUMNS`]).
+/// Returns all known values of all tables, one per line, after a header line ([`COLUMNS`]).
 #[must_use]
 pub fn render(reports: &[Report]) -> Vec<u8> {
     let mut out = String::new();

@@ -38,7 +38,7 @@ const TIME: &str = "A01";
 /// A region's index, its report, and the region's report.
 type Shown<'a> = (usize, &'a Report, &'a RegionReport);
 
-/// A page with a choice of all regions of all reports.
+/// Returns a page with a choice of all regions of all reports.
 ///
 /// # Panics
 /// Never: compression goes to memory.

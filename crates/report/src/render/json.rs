@@ -23,7 +23,7 @@ const DEPTH: usize = 5;
 /// Number of regions formatted at once while runs are written, to limit memory.
 const AT_ONCE: usize = 16;
 
-/// A run with all that is known about it. Unknown events and metrics are absent; `exit_code` and the members of
+/// Returns a run with all that is known about it. Unknown events and metrics are absent; `exit_code` and the members of
 /// `simulated` are `null` if unknown.
 ///
 /// # Panics
@@ -44,7 +44,7 @@ pub fn run(run: &Run) -> Value {
 /// Writes a list of runs in the form of [`run`], restricted to what is requested.
 ///
 /// # Errors
-/// When `out` fails. [`crate::check`] tests beforehand that the requested region exists.
+/// If `out` fails. [`crate::check`] tests beforehand that the requested region exists.
 pub fn write(out: &mut dyn Write, runs: &[Run], options: &Options) -> io::Result<()> {
     let mut before = "[";
     for run in runs {

@@ -32,21 +32,21 @@ fn place(stack: &Stack, part: usize) -> (usize, usize) {
     (row, index % COLOURS[row].2.len())
 }
 
-/// The colour of a component as RGB, one byte each.
+/// Returns the colour of a component as RGB, one byte each.
 #[must_use]
 pub fn colour(stack: &Stack, part: usize) -> u32 {
     let (row, index) = place(stack, part);
     COLOURS[row].2[index]
 }
 
-/// The CSS class of a component.
+/// Returns the CSS class of a component.
 #[must_use]
 pub fn class(stack: &Stack, part: usize) -> String {
     let (row, index) = place(stack, part);
     format!("f-{}-{index}", COLOURS[row].1)
 }
 
-/// The style rules for all classes.
+/// Returns the style rules for all classes.
 #[must_use]
 pub fn rules() -> String {
     let mut css = format!("svg .busy{{fill:#{BUSY:06x}}}svg .busy.high{{fill:#{HIGH:06x}}}");

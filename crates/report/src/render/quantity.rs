@@ -7,7 +7,7 @@ const COUNTS: [&str; 7] = ["cycles", "instructions", "lines", "count", "calls", 
 /// Typical length of a number with its unit, bytes.
 const ROOM: usize = 24;
 
-/// `number` with its unit, unless the label already names the unit.
+/// Formats `number` with its unit, unless the label already names the unit.
 pub fn quantity(number: f64, unit: &str) -> String {
     // Tables consist of these: each is built in place.
     let mut text = String::with_capacity(ROOM);
@@ -41,13 +41,13 @@ pub fn quantity(number: f64, unit: &str) -> String {
     text
 }
 
-/// A fraction in percent with one decimal, so that shares line up.
+/// Formats a fraction in percent with one decimal, so that shares line up.
 pub(super) fn share(fraction: f64) -> String {
     let percent = 100.0 * fraction;
     if percent > 0.0 && percent < 0.05 { "<0.1 %".to_owned() } else { format!("{percent:.1} %") }
 }
 
-/// Four significant digits, at most three decimals.
+/// Formats a number with four significant digits, at most three decimals.
 pub(crate) fn digits(number: f64) -> String {
     let mut text = String::new();
     push_digits(&mut text, number);

@@ -19,7 +19,7 @@ const FULL: f64 = 100_000.0;
 const MOST: i32 = 9;
 
 impl Scale {
-    /// A scale for numbers of a unit, as named in metrics.
+    /// Returns a scale for numbers of a unit, as named in metrics.
     #[must_use]
     pub fn of(unit: &str, numbers: impl Iterator<Item = f64>) -> Scale {
         let most = numbers.map(f64::abs).filter(|n| n.is_finite()).fold(0.0, f64::max);
@@ -45,7 +45,7 @@ impl Scale {
         Scale { factor, unit, digits }
     }
 
-    /// A number without its unit; a dash if unknown.
+    /// Formats a number without its unit; a dash if unknown.
     #[must_use]
     pub fn cell(&self, number: Option<f64>) -> String {
         match number {

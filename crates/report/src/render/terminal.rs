@@ -38,7 +38,7 @@ const GREEN: &str = "\x1b[32m";
 const YELLOW: &str = "\x1b[33m";
 const RESET: &str = "\x1b[0m";
 
-/// The text of `documents`, one after the other.
+/// Returns the text of `documents`, one after the other.
 #[must_use]
 pub fn render(documents: &[Document], style: Style) -> String {
     let one = |document: &Document| {
@@ -279,7 +279,7 @@ fn row_labels(section: &Section) -> Vec<&str> {
     }
 }
 
-/// Whether a value is aligned like numbers: a number, a text of a number with or without a unit, or a dash.
+/// Returns whether a value is aligned like numbers: a number, a text of a number with or without a unit, or a dash.
 fn is_number(value: &Option<Value>) -> bool {
     let Some(Value::Text(text)) = value else { return !matches!(value, Some(Value::Share(_))) };
     let mut words = text.split(' ');

@@ -19,10 +19,10 @@ struct Place<'a> {
     region: &'a RegionReport,
 }
 
-/// The workbook's bytes.
+/// Returns the workbook's bytes.
 ///
 /// # Errors
-/// When a workbook's limits are exceeded, such as a million rows.
+/// If a workbook's limits are exceeded, such as a million rows.
 pub fn render(reports: &[Report]) -> Result<Vec<u8>, String> {
     workbook(reports)
         .map_err(|e| format!("the workbook cannot be made: {e}; choose a region with --region, or --by cmg"))

@@ -10,8 +10,8 @@ use crate::evaluate::{column, table};
 /// The column with the total.
 const TOTAL: &str = "B21";
 
-/// The components that are nonzero in any column, in the order of the table. If less was measured, a coarser component
-/// replaces several.
+/// Returns the components that are nonzero in any column, in the order of the table. If less was measured, a coarser
+/// component replaces several.
 pub(super) fn section(columns: &[Column]) -> Section {
     let mut parts: Vec<Part> = Vec::new();
     for (of_part, tone) in parts_of_table() {
@@ -29,7 +29,7 @@ pub(super) fn section(columns: &[Column]) -> Section {
     Section { title: "Where the cycles went".to_owned(), body: Body::Parts(parts) }
 }
 
-/// The title and fraction of the largest waiting component.
+/// Returns the title and fraction of the largest waiting component.
 pub(super) fn largest_wait(column: &Column) -> Option<(&'static str, f64)> {
     let waits = parts_of_table().filter(|(_, tone)| *tone == Tone::Wait);
     let waits = waits.filter_map(|(part, _)| share(&column.evaluation, part));

@@ -49,7 +49,7 @@ const PEAKS: &[(&str, &str)] = &[
     ("cmgs_used", "memory_gbs"),
 ];
 
-/// The rates of regions, each with its peak.
+/// Returns the rates of regions, each with its peak.
 pub(super) fn rates(columns: &[&Values]) -> Section {
     let has = |name: &str| columns.iter().any(|values| values.get(name).is_some());
     let is_wanted = |name: &str| PEAKS.iter().find(|peak| peak.0 == name).is_none_or(|&(_, rate)| has(rate));
@@ -57,7 +57,7 @@ pub(super) fn rates(columns: &[&Values]) -> Section {
     section("Rates", &list, columns)
 }
 
-/// The metrics in `list` that at least one of several regions has.
+/// Returns the metrics in `list` that at least one of several regions has.
 pub(super) fn section(title: &str, list: &[(&str, &str)], columns: &[&Values]) -> Section {
     let rows = list.iter().filter_map(|(label, name)| {
         let unit = &Metrics::built_in().named(name)?.unit;

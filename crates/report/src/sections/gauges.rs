@@ -16,7 +16,7 @@ const UNITS: &[(&str, &str)] = &[
     ("memory", "C07"),
 ];
 
-/// The units that were counted; `None` if there are none.
+/// Returns the units that were counted; `None` if there are none.
 pub(crate) fn section(evaluated: &Evaluated) -> Option<Section> {
     let gauges = UNITS.iter().filter_map(|(label, id)| {
         let column = column(id)?;

@@ -11,8 +11,8 @@ use crate::document::{Body, Section};
 /// Maximum number of events named per table; above it only their number is given.
 const NAMED: usize = 4;
 
-/// For each report table with empty columns, the events to measure. Nothing for simulated runs, which count everything
-/// that the model has.
+/// Returns, for each report table with empty columns, the events to measure. Nothing for simulated runs, which count
+/// everything that the model has.
 pub(super) fn section(columns: &[Column]) -> Section {
     let notes = match columns {
         [Column { run, evaluation, .. }] if run.origin != Origin::Simulated => {
@@ -24,7 +24,7 @@ pub(super) fn section(columns: &[Column]) -> Section {
     Section { title: "Missing".to_owned(), body: Body::Notes(notes) }
 }
 
-/// The report columns that simulated runs leave empty, and why.
+/// Returns the report columns that simulated runs leave empty, and why.
 pub(super) fn not_modelled(column: &Column) -> Section {
     let Column { run, evaluation, .. } = column;
     let pmu = fxscope_pmu::of_run(run);

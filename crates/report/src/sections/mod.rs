@@ -21,7 +21,7 @@ use fxscope_record::{Finish, Mode, Origin, Run};
 use crate::Column;
 use crate::document::{Body, Section};
 
-/// The sections about regions, without empty ones.
+/// Returns the sections about regions, without empty ones.
 pub(crate) fn of_region(columns: &[Column]) -> Vec<Section> {
     let values: Vec<&Values> = columns.iter().map(|column| &column.values).collect();
     let all = [
@@ -34,7 +34,7 @@ pub(crate) fn of_region(columns: &[Column]) -> Vec<Section> {
     all.into_iter().filter(has_content).collect()
 }
 
-/// The first sections of a region's report: what its tables and charts do not show at a glance.
+/// Returns the first sections of a region's report: what its tables and charts do not show at a glance.
 pub(crate) fn head(values: &Values) -> Vec<Section> {
     let all = [
         facts::section("Run", facts::RUN, &[values]),
@@ -44,13 +44,13 @@ pub(crate) fn head(values: &Values) -> Vec<Section> {
     all.into_iter().filter(has_content).collect()
 }
 
-/// Report columns that simulated runs never fill; `None` for measured runs.
+/// Returns the report columns that simulated runs never fill; `None` for measured runs.
 pub(crate) fn not_modelled(column: &Column) -> Option<Section> {
     let simulated = column.run.origin == Origin::Simulated;
     simulated.then(|| missing::not_modelled(column)).filter(has_content)
 }
 
-/// The sections about whole runs.
+/// Returns the sections about whole runs.
 pub(crate) fn of_run(columns: &[Column]) -> Vec<Section> {
     [simulator::section(columns), notes::section(columns), missing::section(columns)]
         .into_iter()
@@ -68,7 +68,7 @@ fn has_content(section: &Section) -> bool {
     }
 }
 
-/// The program's name without its folder or, for measurements without it, the name of the first file.
+/// Returns the program's name without its folder or, for measurements without it, the name of the first file.
 pub(crate) fn program(run: &Run) -> String {
     if let ([], Origin::Imported { files, .. }) = (&run.command[..], &run.origin)
         && let Some(file) = files.first()
@@ -79,12 +79,12 @@ pub(crate) fn program(run: &Run) -> String {
     plain(name.as_deref().unwrap_or(run.program()))
 }
 
-/// A program or file name without control characters.
+/// Returns a program or file name without control characters.
 pub(crate) fn plain(text: &str) -> String {
     fxscope_host::text::printable(text).into_owned()
 }
 
-/// What was run, where, and how it ended.
+/// Returns what was run, where, and how it ended.
 pub(crate) fn title(run: &Run) -> String {
     let settings: Vec<_> = run.settings.iter().map(|(key, value)| format!(", {key} = {value}")).collect();
     let mode = match run.mode {

@@ -5,7 +5,7 @@ use fxscope_record::{Pages, Run};
 use super::plain;
 use crate::document::{Body, Row, Section, Value};
 
-/// One row for each segment, page size and node.
+/// Returns one row for each segment, page size and node.
 pub(crate) fn section(run: &Run) -> Section {
     let headings = ["segment", "page size", "node", "pages", "mapped", "lost to rounding"];
     let row = |p: &Pages| {

@@ -16,7 +16,7 @@ const READING_WITHOUT: &str = "There is no slope, since the data stay in L1, who
                                reached. Near the roof the pipes limit it; below, busy rates show whether L1 does, and cycle \
                                accounting what threads wait for.";
 
-/// The region's rate by memory level; `None` without operations, or if their traffic or the machine's peaks are
+/// Returns the region's rate by memory level; `None` without operations, or if their traffic or the machine's peaks are
 /// unknown.
 pub(crate) fn section(run: &Run, region: &Region, evaluated: &Evaluated) -> Option<Section> {
     let values = evaluated.evaluation.total();

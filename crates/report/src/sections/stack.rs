@@ -28,12 +28,12 @@ const PARTS: &[(&str, Family)] = &[
     ("B20", Family::Commit),
 ];
 
-/// The family of a component, by identifier; `None` for other columns.
+/// Returns the family of a component, by identifier; `None` for other columns.
 pub(crate) fn family(id: &str) -> Option<Family> {
     PARTS.iter().find(|part| part.0 == id).map(|part| part.1)
 }
 
-/// A bar for each thread, CMG and process; `None` if nothing was counted.
+/// Returns a bar for each thread, CMG and process; `None` if nothing was counted.
 pub(crate) fn section(evaluated: &Evaluated) -> Option<Section> {
     let table = table("B")?;
     let mut parts = Vec::new();

@@ -5,7 +5,7 @@ use fxscope_pmu::{Cell, Metrics, Table, Tone};
 use crate::document::{Body, Grid, Heading, Mark, Record, Section};
 use crate::evaluate::Evaluated;
 
-/// The tables that have a value.
+/// Returns the tables that have a value.
 pub(crate) fn sections(evaluated: &Evaluated) -> Vec<Section> {
     Metrics::built_in().tables().iter().filter_map(|table| section(table, evaluated)).collect()
 }

@@ -24,8 +24,8 @@ const KINDS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// A matrix for each kind of traffic that was counted: a row for each CMG that threads ran on, a column for each CMG's
-/// memory or cache.
+/// Returns a matrix for each kind of traffic that was counted: a row for each CMG that threads ran on, a column for
+/// each CMG's memory or cache.
 pub(crate) fn sections(evaluated: &Evaluated) -> Vec<Section> {
     KINDS.iter().filter_map(|(title, metric, reading)| matrix(evaluated, title, metric, reading)).collect()
 }

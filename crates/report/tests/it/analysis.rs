@@ -1,11 +1,11 @@
-//! Comparisons of runs made by hand.
+//! Comparisons of hand-made runs.
 
 use std::collections::BTreeMap;
 
 use fxscope_record::{ALL, Finish, Host, Mode, Origin, Region, Run, Thread};
 use fxscope_report::compare::{Comparison, Quantity, Subject, compare};
 
-/// A run of `program` with these counts, beside cycles of cycle accounting that all belong to one part.
+/// A run of `program` with these counts, in addition to cycles that all belong to one part of cycle accounting.
 fn run(program: &str, counts: &[(&str, u64)]) -> Run {
     let events: BTreeMap<_, _> = counts.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect();
     let thread = Thread { cpu: 12, ..Thread::default() };
@@ -34,7 +34,7 @@ fn run(program: &str, counts: &[(&str, u64)]) -> Run {
     }
 }
 
-/// Runs of two files with so many cycles.
+/// Runs of two files with this many cycles.
 fn cycles(first: &[u64], second: &[u64]) -> Quantity {
     let runs = |list: &[u64]| list.iter().map(|&n| run("a.out", &[("CPU_CYCLES", n)])).collect::<Vec<_>>();
     let (first, second) = (runs(first), runs(second));
@@ -57,7 +57,7 @@ fn ratios_are_to_the_first_file() {
 }
 
 #[test]
-fn a_ratio_to_nothing_is_not_known_and_two_nothings_are_equal() {
+fn a_ratio_to_zero_is_unknown_and_two_zeros_are_equal() {
     assert_eq!(cycles(&[0], &[5]).ratio(1), None);
     assert_eq!(cycles(&[0], &[5]).effect(), f64::INFINITY);
     assert_eq!(cycles(&[0], &[0]).ratio(1), Some(1.0));
@@ -81,8 +81,8 @@ fn a_difference_of_up_to_two_standard_errors_is_noise() {
 }
 
 #[test]
-fn a_single_run_is_taken_to_spread_as_the_others_do() {
-    // Deviation 10 % of the mean: of one value 100 at 1000, of the mean of two 70.7; together 122, twice that is 244.
+fn a_single_run_is_assumed_to_have_the_spread_of_the_others() {
+    // Deviation 10 % of the mean: 100 for one value of 1000, 70.7 for the mean of two; together 122, doubled 244.
     assert_eq!(cycles(&[929, 1071], &[1200]).is_noise(1), Some(true));
     assert_eq!(cycles(&[929, 1071], &[1300]).is_noise(1), Some(false));
 }
@@ -94,7 +94,7 @@ fn repeated_runs_without_any_spread_have_no_noise() {
 }
 
 #[test]
-fn what_differs_most_is_first_but_rare_events_are_last() {
+fn the_largest_differences_are_first_but_rare_events_are_last() {
     let counts = |loads: u64, stores: u64, misses: u64| {
         run("a.out", &[("CPU_CYCLES", 1_000_000), ("LD_SPEC", loads), ("ST_SPEC", stores), ("L2D_TLB_REFILL", misses)])
     };
@@ -116,7 +116,7 @@ fn different_runs_of_one_file_are_compared_with_each_other() {
 }
 
 #[test]
-fn what_only_one_file_has_is_there_without_a_ratio() {
+fn quantities_of_only_one_file_have_no_ratio() {
     let a = [run("a.out", &[("CPU_CYCLES", 5), ("LD_SPEC", 3)])];
     let b = [run("a.out", &[("CPU_CYCLES", 5)])];
     let comparison = compared(&[("a", &a), ("b", &b)]);
@@ -148,14 +148,14 @@ fn measurements_of_one_region_each_are_compared_by_it_whatever_its_name() {
 }
 
 #[test]
-fn one_subject_is_nothing_to_compare() {
+fn one_subject_cannot_be_compared() {
     let runs = [run("a.out", &[]), run("a.out", &[])];
     let error = compare(&Subject::of_file("a", &runs), &[ALL]).expect_err("one subject");
     assert!(error.contains("one kind of run"), "{error}");
 }
 
 #[test]
-fn parts_that_only_one_measurement_tells_apart_do_not_share_a_line_with_coarser_ones() {
+fn parts_that_only_one_measurement_separates_do_not_share_a_line_with_coarser_ones() {
     let all = [
         ("CPU_CYCLES", 100),
         ("LD_COMP_WAIT", 60),

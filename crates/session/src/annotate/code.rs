@@ -17,19 +17,19 @@ use fxscope_report::annotate::{Code, Flow, Instruction, MicroOp, Source};
 use crate::MAX_PROGRAM_BYTES;
 use crate::pipes;
 
-/// A file with code, mapped as it is when it runs.
+/// A code file, mapped as at run time.
 pub(super) struct FileCode<'a> {
     spec: &'a Spec,
     image: Image,
     memory: Memory,
     engine: Interpreter,
-    /// None when the debug information cannot be read; without any, it knows no lines.
+    /// `None` if the debug information cannot be read; without any, it has no lines.
     lines: Option<Loader>,
 }
 
 impl<'a> FileCode<'a> {
-    /// Reads a file that had the digest `digest` when it ran. Fails, in words, when it has no code or has changed;
-    /// `changed` says so then.
+    /// Opens a file that had the digest `digest` at run time. Fails with a message if it has no code, or, with
+    /// `changed` as the message, if it has changed.
     pub(super) fn open(path: &Path, digest: &str, changed: &str, spec: &'a Spec) -> Result<FileCode<'a>, String> {
         let file = fxscope_host::read(path, MAX_PROGRAM_BYTES).map_err(|e| e.why.to_string())?;
         let image = Image::parse_as(&file, Role::Text).map_err(|e| e.to_string())?;
@@ -43,7 +43,7 @@ impl<'a> FileCode<'a> {
         Ok(FileCode { spec, image, memory, engine, lines: Loader::new(path).ok() })
     }
 
-    /// Says about each instruction what the file says. `spots` are the instructions' own, sorted by place.
+    /// Adds to each instruction what the file has about it. `spots` are the instructions' own, sorted by place.
     pub(super) fn describe(&mut self, spots: &[&HotSpot], list: &mut [Instruction]) {
         let mapped: Vec<Option<u64>> = spots.iter().map(|spot| self.image.code_at(spot.place)).collect();
         let mut uops = self.uops(mapped.iter().flatten().copied());
@@ -56,7 +56,7 @@ impl<'a> FileCode<'a> {
         }
     }
 
-    /// The micro-operations by address. Instructions are decoded in blocks, as when they run: some become one
+    /// Returns the micro-operations by address. Instructions are decoded in blocks, as at run time: some form one
     /// micro-operation with their neighbour.
     fn uops(&mut self, addresses: impl Iterator<Item = u64>) -> BTreeMap<u64, Vec<MicroOp>> {
         let mut found = BTreeMap::new();
@@ -81,21 +81,21 @@ impl<'a> FileCode<'a> {
     }
 }
 
-/// File and line of the code at an address of the debug information.
+/// Returns file and line of the code at an address of the debug information.
 fn line_at(lines: &Loader, address: u64) -> Option<(String, u32)> {
     let location = lines.find_location(address).ok()??;
-    // Line 0 stands for code that belongs to no line.
+    // Line 0 marks code without a line.
     let line = location.line.filter(|&line| line > 0)?;
     Some((location.file?.to_owned(), line))
 }
 
-/// Source file and line of the code at the offset `place` of a file, where its debug information has them.
+/// Returns source file and line of the code at offset `place` of a file, if its debug information has them.
 pub fn source_line(path: &Path, place: u64) -> Option<(String, u32)> {
     let image = Image::parse_as(&fxscope_host::read(path, MAX_PROGRAM_BYTES).ok()?, Role::Text).ok()?;
     line_at(&Loader::new(path).ok()?, image.code_at(place)?.checked_sub(image.bias())?)
 }
 
-/// The micro-operations of instruction `i` of a block.
+/// Returns the micro-operations of instruction `i` of a block.
 fn micro_ops(block: &BoundBlock, i: usize) -> Vec<MicroOp> {
     let first = i.checked_sub(1).map_or(0, |before| block.uop_end[before]);
     block.uops[first as usize..block.uop_end[i] as usize].iter().map(micro_op).collect()

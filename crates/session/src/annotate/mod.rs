@@ -1,4 +1,4 @@
-//! A run beside the code it ran: from records and the files it ran to what `fxscope annotate` shows.
+//! A run combined with the code it ran: from records and code files to the annotation of `fxscope annotate`.
 
 mod code;
 
@@ -12,22 +12,27 @@ use fxscope_report::annotate::{Annotation, Function, Instruction};
 use code::FileCode;
 pub use code::source_line;
 
-/// Whose instructions are wanted.
+/// The functions whose instructions are requested.
 #[derive(Clone, Debug)]
-pub enum Wanted {
-    /// Those of this many functions, from the one with most cycles on.
+pub enum FunctionSelection {
+    /// This many functions, starting with the one that has most cycles.
     Hottest(usize),
-    /// Those of the functions with these names.
+    /// The functions with these names.
     Named(Vec<String>),
 }
 
-/// Joins `run` with the code in the files it ran, as the machine `spec` executes it; `program`, when given, is where the
-/// program's own file is now. When a file cannot be read or is not what it was, cycles and executions are there all the
-/// same, and the notes say what is missing.
+/// Combines `run` with the code files it ran, as executed by the machine `spec`; `program`, if given, is the current
+/// path of the program's file. If a file cannot be read or has changed, cycles and executions are still complete, and
+/// the notes say what is missing.
 ///
 /// # Errors
-/// When the run has no cycles by instruction, or never came to a function that is wanted, in words.
-pub fn annotate(run: &Run, program: Option<&Path>, spec: &Spec, wanted: &Wanted) -> Result<Annotation, String> {
+/// A message if the run has no cycles by instruction, or never executed a requested function.
+pub fn annotate(
+    run: &Run,
+    program: Option<&Path>,
+    spec: &Spec,
+    wanted: &FunctionSelection,
+) -> Result<Annotation, String> {
     if run.hot_spots.is_empty() {
         return Err("the run has no cycles by instruction, as it was made in functional mode or executed nothing; \
                     repeat it in timing mode"
@@ -53,14 +58,14 @@ pub fn annotate(run: &Run, program: Option<&Path>, spec: &Spec, wanted: &Wanted)
     Ok(annotation)
 }
 
-/// The files of a run, opened when they are needed.
+/// The files of a run, opened on demand.
 struct Files<'a> {
     run: &'a Run,
-    /// Where the program's own file is.
+    /// Path of the program's file.
     program: Option<&'a Path>,
     spec: &'a Spec,
     open: BTreeMap<u32, Option<FileCode<'a>>>,
-    /// What could not be opened.
+    /// Files that could not be opened, and why.
     notes: Vec<String>,
 }
 
@@ -69,7 +74,7 @@ impl<'a> Files<'a> {
         let mut notes = Vec::new();
         if run.files.is_empty() {
             notes.push(
-                "The record is from an older fxscope, which did not note the files that code is from: instructions are \
+                "The record is from an older fxscope, which did not record code files: instructions are \
                  shown without their text. Repeat the run."
                     .to_owned(),
             );
@@ -84,7 +89,7 @@ impl<'a> Files<'a> {
         }
     }
 
-    /// The code of a file; none when it cannot be had, which the notes say then.
+    /// Returns the code of a file; `None` if it is not available, which is then in the notes.
     fn get(&mut self, file: u32) -> Option<&mut FileCode<'a>> {
         if !self.open.contains_key(&file) {
             let code = self.read(file);
@@ -113,19 +118,19 @@ impl<'a> Files<'a> {
     }
 }
 
-/// Cycles of the whole run.
+/// Returns the cycles of the whole run.
 fn cycles(run: &Run) -> u64 {
     let Some(region) = run.region(ALL) else { return 0 };
     (0..region.threads.len()).filter_map(|thread| region.count(thread, "CPU_CYCLES")).sum()
 }
 
-/// A function and where its cycles are.
+/// A function and its instructions with cycles.
 struct Spots<'a> {
     function: Function,
     spots: Vec<&'a HotSpot>,
 }
 
-/// Puts the instructions of each function together.
+/// Groups the instructions by function.
 fn functions(run: &Run) -> Vec<Spots<'_>> {
     let mut by_start: BTreeMap<(Option<u32>, u64, &str), Spots> = BTreeMap::new();
     for spot in &run.hot_spots {
@@ -148,11 +153,11 @@ fn functions(run: &Run) -> Vec<Spots<'_>> {
     by_start.into_values().collect()
 }
 
-/// The positions of the functions whose instructions are wanted.
-fn choose(functions: &[Spots], wanted: &Wanted) -> Result<Vec<usize>, String> {
+/// Returns the indices of the requested functions.
+fn choose(functions: &[Spots], wanted: &FunctionSelection) -> Result<Vec<usize>, String> {
     match wanted {
-        Wanted::Hottest(count) => Ok((0..functions.len().min(*count)).collect()),
-        Wanted::Named(names) => {
+        FunctionSelection::Hottest(count) => Ok((0..functions.len().min(*count)).collect()),
+        FunctionSelection::Named(names) => {
             let known = |name: &String| functions.iter().any(|f| f.function.name == *name);
             if let Some(name) = names.iter().find(|name| !known(name)) {
                 let hottest: Vec<_> = functions.iter().take(5).map(|f| f.function.name.as_str()).collect();
@@ -167,7 +172,7 @@ fn choose(functions: &[Spots], wanted: &Wanted) -> Result<Vec<usize>, String> {
 }
 
 impl Spots<'_> {
-    /// Lists the instructions, with what the code says about each.
+    /// Lists the instructions, with their code.
     fn list(&mut self, files: &mut Files) {
         let instruction = |spot: &&HotSpot| Instruction {
             address: spot.address,
@@ -188,19 +193,19 @@ impl Spots<'_> {
     }
 }
 
-/// Says so when the machine is not the one that the program ran on.
+/// Returns a note if the machine differs from the one that the program ran on.
 fn changed_machine(run: &Run, spec: &Spec) -> Option<String> {
     (fxscope_machine::hash(spec) != run.machine_hash).then(|| {
         format!(
-            "The description of {} ({}) is not the one that the run was made with: cycles are of that one, micro-operations \
+            "The description of {} ({}) has changed since the run: cycles are those of the old one, micro-operations \
              and pipes of this one. Repeat the run, or name the right description with --machine.",
             spec.name,
-            spec.path.as_deref().unwrap_or("comes with fxscope")
+            spec.path.as_deref().unwrap_or("built in")
         )
     })
 }
 
-/// What no file has an answer for.
+/// Returns a note about instructions without a file.
 fn made_while_running(functions: &[Function]) -> Option<String> {
     let function = functions.iter().find(|f| f.instructions.is_some() && f.file.is_none())?;
     let name = if function.name.is_empty() { "code without a name" } else { &function.name };

@@ -34,7 +34,7 @@ fn bucket(page: u64) -> usize {
 }
 
 impl Batch {
-    /// An empty batch.
+    /// Creates an empty batch.
     pub fn new(sizes: &PageSizes) -> Batch {
         let buckets = vec![[0; BUCKETS]; sizes.len()];
         Batch {
@@ -47,22 +47,22 @@ impl Batch {
         }
     }
 
-    /// The accesses in order.
+    /// Returns the accesses in order.
     pub fn keys(&self) -> &[Key] {
         &self.keys[..self.len]
     }
 
-    /// Whether a segment is accessed.
+    /// Returns whether a segment is accessed.
     pub fn accesses(&self, segment: usize) -> bool {
         self.segments >> segment & 1 != 0
     }
 
-    /// The segments accessed.
+    /// Returns the segments accessed.
     pub fn segments(&self) -> impl Iterator<Item = usize> {
         (0..SEGMENTS).filter(|&segment| self.accesses(segment))
     }
 
-    /// One access to an accessed segment, and the largest distance of others from it.
+    /// Returns one access to an accessed segment, and the largest distance of others from it.
     pub fn span(&self, segment: usize) -> (Key, u32) {
         self.spans[segment]
     }
@@ -81,7 +81,7 @@ impl Batch {
         move |page| at((page % PAGES as u16).wrapping_sub(1))
     }
 
-    /// For each access, the numbers of its pages by size.
+    /// Returns, for each access, the numbers of its pages by size.
     pub fn numbers(&self) -> &[[u16; SIZES]] {
         &self.numbers[..self.len]
     }
@@ -139,7 +139,7 @@ impl Batch {
         }
     }
 
-    /// The number of the page of a size around an address; 0 if no access is to it.
+    /// Returns the number of the page of a size around an address; 0 if no access is to it.
     #[inline(always)]
     pub fn find(&self, key: Key, size: usize, sizes: &PageSizes) -> u16 {
         match look_up(&self.keys, &self.buckets[size], key, sizes.shift(size)).1 {

@@ -20,12 +20,12 @@ pub struct Batches {
 }
 
 impl Batches {
-    /// Without accesses.
+    /// Creates batches without accesses.
     pub fn new(sizes: &PageSizes) -> Batches {
         Batches { batches: vec![Batch::new(sizes)], sizes: *sizes, at: 0, wanted: 1 }
     }
 
-    /// Number of waiting accesses.
+    /// Returns the number of waiting accesses.
     pub fn len(&self) -> usize {
         self.batches.iter().map(|batch| batch.keys().len()).sum()
     }
@@ -55,7 +55,7 @@ impl Batches {
         }
     }
 
-    /// The batches that contain accesses.
+    /// Returns the batches that contain accesses.
     pub fn filled(&self) -> &[Batch] {
         let filled = self.batches.iter().take_while(|batch| !batch.keys().is_empty()).count();
         &self.batches[..filled]

@@ -55,8 +55,8 @@ impl Default for FifoGroup {
 }
 
 impl FifoGroup {
-    /// Whether a class qualifies: for each segment accessed it has one size, or everything lies in one page of its
-    /// smallest size.
+    /// Returns whether a class qualifies: for each segment accessed it has one size, or everything lies in one page of
+    /// its smallest size.
     pub fn qualifies(class: &Class, batch: &Batch, rules: &Rules) -> bool {
         let one = |segment: usize| {
             let mask = class.masks.0[segment];
@@ -66,7 +66,8 @@ impl FifoGroup {
         rules.replacement == Replacement::Fifo && batch.segments().all(one)
     }
 
-    /// Whether all pages of a segment that the batch accesses or the class holds lie in one page of `1 << shift` bytes.
+    /// Returns whether all pages of a segment that the batch accesses or the class holds lie in one page of `1 <<
+    /// shift` bytes.
     fn in_one_page(class: &Class, batch: &Batch, segment: usize, shift: u32) -> bool {
         let (first, distance) = batch.span(segment);
         let here = |key: Key| key.segment() != segment || key == Key::NONE || key.distance(first) <= shift;

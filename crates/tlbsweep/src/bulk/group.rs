@@ -51,7 +51,7 @@ impl View {
         view
     }
 
-    /// Whether each class has one size and all its pages are in one TLB.
+    /// Returns whether each class has one size and all its pages are in one TLB.
     fn decided(&self) -> bool {
         self.partly == 0 && self.with.iter().all(|[largest, smallest]| largest == smallest)
     }
@@ -124,7 +124,7 @@ pub struct Group {
     missed: Box<[[u16; PAGES]; GROUP_SIZE]>,
 }
 
-/// An array of `N` copies of `one`, on the heap.
+/// Returns an array of `N` copies of `one`, on the heap.
 pub fn boxed_array<T: Clone, const N: usize>(one: T) -> Box<[T; N]> {
     vec![one; N].try_into().unwrap_or_else(|_| unreachable!("they are as many"))
 }
@@ -161,7 +161,7 @@ impl Group {
         Missed { accesses, misses: self.rings[..classes.len()].iter().map(|ring| u64::from(ring.misses)).sum() }
     }
 
-    /// Whether all classes have one size for each segment accessed.
+    /// Returns whether all classes have one size for each segment accessed.
     fn decided(&self, batch: &Batch) -> bool {
         batch.segments().all(|segment| self.views[segment].decided())
     }

@@ -180,7 +180,7 @@ pub struct SharedL2Tlb {
 }
 
 impl SharedL2Tlb {
-    /// Without classes.
+    /// Creates a TLB without classes.
     pub fn new(shift: u32) -> SharedL2Tlb {
         let counts = Box::new(MissCounts::NONE);
         SharedL2Tlb {
@@ -227,7 +227,7 @@ impl SharedL2Tlb {
         }
     }
 
-    /// Whether each member has one size for each segment accessed.
+    /// Returns whether each member has one size for each segment accessed.
     pub fn decided(&self, batch: &Batch) -> bool {
         let one = |member: &Member, segment: usize| member.sets.masks().0[segment].is_power_of_two();
         self.members.iter().all(|member| batch.segments().all(|segment| one(member, segment)))

@@ -18,7 +18,7 @@ const COMMON_PART: u32 = 4;
 const SAMPLE_STEP: usize = 7;
 /// With fewer misses per class in a batch, sharing does not pay.
 const MIN_MISSES: u32 = 128;
-/// Batches after which common contents are determined anew, since sets that were distinguished may be equal again.
+/// Batches after which common contents are determined again, since sets that were distinguished may be equal again.
 const REEXAMINE_AFTER: u32 = 8;
 
 /// An access that some classes missed.
@@ -50,7 +50,7 @@ impl BatchMisses<'_, '_> {
         (0..SEGMENTS).max_by_key(|&segment| misses[segment]).unwrap_or(0)
     }
 
-    /// Whether classes miss often enough, and mostly together at accesses to the segment `main`.
+    /// Returns whether classes miss often enough, and mostly together at accesses to the segment `main`.
     fn mostly_common(&self, classes: u64, main: usize) -> bool {
         let at = self.batch.key_of_access();
         let (mut together, mut all) = (0, 0);
@@ -113,7 +113,7 @@ impl Sharing {
         }
     }
 
-    /// Determines common contents anew; returns `false` if classes no longer miss together.
+    /// Determines common contents again; returns `false` if classes no longer miss together.
     fn reexamine(&mut self, observed: BatchMisses) -> bool {
         self.batches = 0;
         let together = self.tlbs.iter().all(|shared| observed.mostly_common(shared.classes, self.main));

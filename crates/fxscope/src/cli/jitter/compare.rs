@@ -1,40 +1,41 @@
-//! `fxscope jitter compare`: what can be done against noise, side by side.
+//! `fxscope jitter compare`: remedies against noise, side by side.
 
-use fxscope::jitter::measures::Options as Settings;
+use fxscope::jitter::remedies::Options as Settings;
 use fxscope::lab::jitter;
 
 use super::super::{Failure, Outcome};
 use super::form::Form;
 use super::setup::Options;
 
-/// Compare what can be done against noise: a core or hardware threads for the system, lighter daemons, noise aligned in time,
-/// a larger grain, fewer collectives.
+/// Compare remedies against noise: a core or hardware threads set aside for the system, lighter daemons, synchronised
+/// noise, a larger grain, fewer collectives.
 ///
-/// Efficiency is the share of the time that is work of all cores, so that a core that is set aside counts as lost.
+/// Efficiency is the share of the time of all cores that is useful work, so a core set aside for the system counts as
+/// lost.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     options: Options,
-    /// Lighter daemons: by what factor their rate changes.
+    /// Lighter daemons: factor by which their rate changes.
     #[arg(long, value_name = "FACTOR", default_value_t = 0.5)]
     daemon_rate: f64,
-    /// Lighter daemons: by what factor their length changes.
+    /// Lighter daemons: factor by which their length changes.
     #[arg(long, value_name = "FACTOR", default_value_t = 0.5)]
     daemon_length: f64,
-    /// Hardware threads: what share of its length a detour there costs the core.
+    /// Hardware threads: share of a detour's length that it still costs the core.
     #[arg(long, value_name = "SHARE", default_value_t = 0.3)]
     sibling_cost: f64,
-    /// Larger grain: how many times the work.
+    /// Larger grain: factor by which the work of a phase grows.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(2..=1000))]
     larger_grain: u64,
-    /// Fewer collectives: how many phases have one among them.
+    /// Fewer collectives: one for every this many phases.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(2..=1000))]
     collective_every: u64,
     #[command(flatten)]
     form: Form,
 }
 
-/// Simulates all measures at all sizes.
+/// Simulates all remedies at all sizes.
 pub(super) fn compare(args: &Args) -> Outcome {
     let target = args.form.target()?;
     let settings = settings(args)?;
@@ -48,7 +49,7 @@ fn settings(args: &Args) -> Result<Settings, Failure> {
         ("--sibling-cost", args.sibling_cost),
     ];
     if let Some((option, value)) = shares.into_iter().find(|(_, value)| !(*value > 0.0 && *value <= 1.0)) {
-        return Err(format!("{option} {value}: above 0 and at most 1 is possible").into());
+        return Err(format!("{option} {value}: give a number above 0 and at most 1").into());
     }
     Ok(Settings {
         rate: args.daemon_rate,

@@ -1,4 +1,4 @@
-//! `fxscope jitter fit`: a noise model of a trace.
+//! `fxscope jitter fit`: a noise model fitted to a trace.
 
 use std::path::PathBuf;
 
@@ -8,17 +8,18 @@ use super::super::Outcome;
 use super::super::output::Target;
 use super::form::show;
 
-/// Fit a noise model to a trace: what is periodic, what comes at random, how long it is, whether it strikes cores together.
+/// Fit a noise model to a trace: periodic and random sources, the lengths of their detours, and whether these strike
+/// cores together.
 ///
-/// The model is a text file that `fxscope jitter simulate --model FILE` reads. `gaps off` and `lengths off` are the largest
-/// differences between the trace's distribution and the model's (Kolmogorov-Smirnov, from 0 to 1); of periodic sources the share of
-/// the periods in which no detour was found.
+/// The model is a text file for `fxscope jitter simulate --model FILE`. `gaps off` and `lengths off` are the largest
+/// differences between the distributions of the trace and of the model (Kolmogorov-Smirnov, from 0 to 1); for periodic
+/// sources, the share of the periods without a detour.
 #[derive(clap::Args)]
 pub struct Args {
     /// The trace.
     #[arg(value_name = "TRACE.fxn")]
     trace: PathBuf,
-    /// The model, which is replaced as a whole, or standard output (-).
+    /// Write the model to this file, which is replaced atomically, or to standard output (-).
     #[arg(short, long, value_name = "MODEL.toml|-")]
     output: PathBuf,
 }

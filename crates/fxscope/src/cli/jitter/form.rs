@@ -1,4 +1,4 @@
-//! Where and how a sheet is written.
+//! Output format and destination of a sheet.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,13 +9,13 @@ use fxscope::report::sheet::Sheet;
 use super::super::output::Target;
 use super::super::{Failure, Outcome, print, style};
 
-/// Where and how results are written.
+/// Output format and destination.
 #[derive(clap::Args)]
 pub struct Form {
     /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     format: Format,
-    /// Write to this file, which is replaced as a whole, or to standard output (-).
+    /// Write to this file, which is replaced atomically, or to standard output (-).
     #[arg(short, value_name = "FILE|-", default_value = "-", hide_default_value = true)]
     output: PathBuf,
 }
@@ -25,9 +25,9 @@ enum Format {
     Terminal,
     /// All figures, for programs.
     Json,
-    /// A page with plots that needs nothing but a browser.
+    /// A self-contained page with plots.
     Html,
-    /// A line for each value of tables and plots.
+    /// One line per value of tables and plots.
     Csv,
 }
 
@@ -38,12 +38,12 @@ pub(super) fn show(sheet: &Sheet) -> Outcome {
 }
 
 impl Form {
-    /// The place, checked before there is anything to write.
+    /// Opens the destination before any work is done, so that errors show early.
     pub(super) fn target(&self) -> Result<Target, Failure> {
         Target::check(&self.output)
     }
 
-    /// Writes a sheet as asked for.
+    /// Writes a sheet in the format asked for.
     pub(super) fn write(&self, sheet: &Sheet, target: Target) -> Outcome {
         match (self.format, &target) {
             (Format::Terminal, Target::StandardOutput) => return show(sheet),

@@ -10,19 +10,19 @@ use super::super::Outcome;
 use super::super::output::{failure, replaceable};
 use super::form::show;
 
-/// Make a trace of what another program has measured, and show it.
+/// Make a trace from the measurements of another program, and show it.
 #[derive(clap::Args)]
 pub struct Args {
-    /// What wrote the files.
+    /// The program that wrote the files.
     #[arg(value_enum)]
     format: Format,
-    /// The files; several are those of several cores.
+    /// Files; several files are those of several cores.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Ticks each second of times that the files have in ticks (fwq, pairs of ftq).
+    /// Ticks per second, for files that have times in ticks (fwq, pairs of ftq).
     #[arg(long, value_name = "HZ", default_value_t = 1e9, value_parser = rate)]
     hz: f64,
-    /// The trace, a file that is replaced as a whole.
+    /// The trace to write, a file that is replaced atomically.
     #[arg(short, long, value_name = "FILE.fxn")]
     output: PathBuf,
 }
@@ -37,9 +37,9 @@ enum Format {
     RtlaHist,
     /// FTQ: a file of times and counts, or *_times.dat and *_counts.dat.
     Ftq,
-    /// FWQ: a time for each piece of work.
+    /// FWQ: one time per piece of work.
     Fwq,
-    /// netgauge -x noise: selfish, fwq, ftq; a file for each rank.
+    /// netgauge -x noise: selfish, fwq, ftq; one file per rank.
     Netgauge,
 }
 
@@ -54,7 +54,9 @@ fn rate(text: &str) -> Result<f64, String> {
 /// Reads the files, writes the trace, and shows it.
 pub(super) fn import(args: &Args) -> Outcome {
     let Some(output) = replaceable(&args.output)? else {
-        return Err(format!("{}: is no file; a trace needs one", args.output.display()).into());
+        return Err(
+            format!("{}: not a regular file; give the path of a file for the trace", args.output.display()).into()
+        );
     };
     let names: Vec<String> = args.files.iter().map(|path| path.display().to_string()).collect();
     let contents = args.files.iter().map(|path| fxscope::host::read(path, MOST_BYTES));

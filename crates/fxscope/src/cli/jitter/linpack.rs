@@ -1,4 +1,4 @@
-//! `fxscope jitter linpack`: how fast LINPACK runs by its size, with the share of noise apart.
+//! `fxscope jitter linpack`: the speed of LINPACK by problem size, with the share of noise.
 
 use fxscope::jitter::linpack::memory;
 use fxscope::lab::jitter;
@@ -6,12 +6,12 @@ use fxscope::lab::jitter;
 use super::super::Outcome;
 use super::form::Form;
 
-/// Estimate the efficiency of LINPACK by its size: DGEMM, panels, communication, and what noise adds.
+/// Estimate the efficiency of LINPACK by problem size: DGEMM, panels, communication, and the effect of noise.
 ///
-/// Without --nodes, the runs of the machine's file, beside what was published of them.
+/// Without --nodes, the runs of the machine's file, beside their published results.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The machine: fx1, or the path of a file like data/linpack/fx1.toml.
+    /// Machine: fx1, or the path of a file like data/linpack/fx1.toml.
     #[arg(long, value_name = "NAME|FILE", default_value = "fx1")]
     machine: String,
     /// Numbers of nodes.
@@ -20,13 +20,13 @@ pub struct Args {
     /// Memory of a node.
     #[arg(long, value_name = "SIZE", default_value = "32GiB", value_parser = memory)]
     memory: u64,
-    /// What share of it the matrix fills; as much as the largest problem of the machine without it.
+    /// Share of it that the matrix fills; default: that of the machine's largest problem.
     #[arg(long, value_name = "SHARE")]
     fill: Option<f64>,
-    /// Rows of the matrix, in place of the share of memory.
+    /// Rows of the matrix, instead of the share of memory.
     #[arg(long, value_name = "N", conflicts_with = "fill")]
     n: Option<f64>,
-    /// Noise: a profile, or the path of a model's file; without it the machine's.
+    /// Noise: a profile, or the path of a model's file; default: the machine's.
     #[arg(long, value_name = "NAME|FILE")]
     model: Option<String>,
     /// Seed of the random numbers.

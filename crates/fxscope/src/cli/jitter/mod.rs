@@ -1,4 +1,4 @@
-//! `fxscope jitter`: what the operating system takes from programs, one file for each thing to do.
+//! `fxscope jitter`: operating-system noise, one file per command.
 
 mod compare;
 mod fit;
@@ -12,12 +12,12 @@ mod simulate;
 
 use super::Outcome;
 
-/// Look into what the operating system takes from programs.
+/// Measure, model and simulate operating-system noise.
 #[derive(clap::Subcommand)]
 pub enum Command {
     Measure(Box<measure::Args>),
     Import(import::Args),
-    /// List noise models and networks that come with the program.
+    /// List the built-in noise models and networks.
     Profiles,
     Show(models::Args),
     Fit(fit::Args),
@@ -26,7 +26,7 @@ pub enum Command {
     Linpack(linpack::Args),
 }
 
-/// Does what is asked for.
+/// Runs the subcommand.
 pub(super) fn jitter(command: &Command) -> Outcome {
     match command {
         Command::Measure(args) => measure::measure(args),

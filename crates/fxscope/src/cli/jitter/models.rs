@@ -1,4 +1,4 @@
-//! `fxscope jitter profiles` and `show`: noise models that come with the program, and what a trace or a model says.
+//! `fxscope jitter profiles` and `show`: built-in noise models, and what a trace or a model says.
 
 use std::process::ExitCode;
 
@@ -15,12 +15,12 @@ pub(super) fn profiles() -> Outcome {
 
 /// Show a trace or a noise model.
 ///
-/// Of a trace the share of the time that is noise, its rate, lengths, periods, spectrum and time line, by core and by cause; of a
-/// model its sources, what share of a core each takes, and where the numbers are from.
+/// For a trace: the share of the time that is noise, its rate, lengths, periods, spectrum and time line, by core and by
+/// cause. For a model: its sources, the share of a core that each takes, and where the numbers come from.
 #[derive(clap::Args)]
 pub struct Args {
-    /// A trace (of `fxscope jitter measure` or `import`), a profile (see `fxscope jitter profiles`), or the path of a model's
-    /// file.
+    /// A trace (of `fxscope jitter measure` or `import`), a profile (see `fxscope jitter profiles`), or the path of a
+    /// model's file.
     #[arg(value_name = "TRACE|NAME|FILE")]
     what: String,
     /// Cores of a node, for models.

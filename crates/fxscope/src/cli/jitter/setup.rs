@@ -1,4 +1,4 @@
-//! What a simulation is asked for on the command line.
+//! Options of a simulation.
 
 use fxscope::jitter::Time;
 use fxscope::jitter::network::Sync;
@@ -10,7 +10,7 @@ use super::super::scenario::described_choice;
 /// What ends a phase.
 const ENDS: &[(&str, Sync, &str)] = &[
     ("barrier", Sync::Barrier, "A barrier of all cores"),
-    ("allreduce", Sync::Allreduce, "A reduction whose result all have"),
+    ("allreduce", Sync::Allreduce, "A reduction whose result all cores receive"),
     ("halo", Sync::Halo, "An exchange with six neighbours"),
     ("linpack", Sync::Linpack, "Panel, broadcast and update with shrinking work, as in LINPACK"),
 ];
@@ -27,13 +27,13 @@ pub struct Options {
     /// Cores of each node that compute.
     #[arg(long, value_name = "N", default_value_t = 48, value_parser = clap::value_parser!(u32).range(1..=65_535))]
     cores_per_node: u32,
-    /// Computation of each core in a phase, such as 1ms.
+    /// Computation of each core per phase, such as 1ms.
     #[arg(long, value_name = "TIME", default_value = "1ms")]
     grain: Time,
-    /// By what share the slowest node has more to do than the fastest.
+    /// Share by which the slowest node has more work than the fastest.
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     imbalance: f64,
-    /// Phases.
+    /// Number of phases.
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=MOST_PHASES))]
     phases: u64,
     /// What ends a phase.
@@ -42,13 +42,13 @@ pub struct Options {
     /// Bytes of the reduction, of each message to a neighbour, or of a panel.
     #[arg(long, value_name = "N", default_value_t = 8)]
     bytes: u64,
-    /// Network: a name that `fxscope jitter profiles` shows, or the path of a file.
+    /// Network: a name shown by `fxscope jitter profiles`, or the path of a file.
     #[arg(long, value_name = "NAME|FILE", default_value = "tofud")]
     network: String,
     /// Seed of the random numbers.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Detours that a simulation may draw; with more, it takes fewer phases.
+    /// Largest number of detours to draw; a simulation that needs more runs fewer phases.
     #[arg(long, value_name = "N", default_value_t = 1e9, value_parser = detours)]
     most_detours: f64,
 }

@@ -8,9 +8,9 @@ use super::setup::Options;
 
 /// Simulate a program of phases under noise, on one node up to a whole machine.
 ///
-/// Each core works for the grain, then the cores meet; a detour holds up its core, and with it all that wait. Efficiency is the
-/// share of the time that is work, `phase loss` what noise adds to a phase, `expected` the same by order statistics where they
-/// hold. docs/jitter-scale.md has examples and what they cost.
+/// Each core works for the grain, then all cores synchronise; a detour delays its core, and with it all that wait for
+/// it. Efficiency is the share of the time that is useful work, `phase loss` the time that noise adds to a phase,
+/// `expected` the same by order statistics where they apply. docs/jitter-scale.md has examples and their run times.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]

@@ -14,40 +14,41 @@ use super::super::console::Console;
 use super::super::output::{Target, default_cache};
 use super::super::scenario::{ScenarioArgs, interval_ns};
 use super::super::{Failure, Outcome, print, style};
-use super::Asked;
+use super::PredictArgs;
 
-/// Hold predictions against full simulation: run a program as it is and with slower memory, and predict the latter from the former.
+/// Check predictions against full simulation: run a program with normal and with slower memory, and predict the latter
+/// from the former.
 ///
-/// Runs are made on all of the host's cores; their output goes nowhere, and they have no input. What they counted is kept until
-/// program, options or fxscope change, so that a set that was interrupted goes on where it was. Exit status: 0 when everything could be
-/// simulated, 1 when a program of a set could not.
+/// Runs use all of the host's cores; their output is discarded, and they have no input. Their counts are cached until
+/// program, options or fxscope change, so an interrupted set resumes where it stopped. Exit status: 0 if everything
+/// could be simulated, 1 if a program of a set could not.
 #[derive(clap::Args)]
 #[command(
     override_usage = "fxscope latency check [OPTIONS] -- PROGRAM [ARGS]...\n       fxscope latency check [OPTIONS] --plan PLAN.toml"
 )]
 pub struct Args {
-    /// Check the programs of this file, or of several; docs/latency-lab.md says what stands in it.
+    /// Check the programs of this file; may be repeated. docs/latency-lab.md describes the format.
     #[arg(long, value_name = "PLAN.toml", required_unless_present = "command", conflicts_with = "command")]
     plan: Vec<PathBuf>,
-    /// Fit the coefficients of method 5 to the programs that the files have for it, and show them beside those in use. Nothing is
-    /// changed.
+    /// Fit the coefficients of method 5 to the programs that the files mark for it, and show them beside those in use.
+    /// Changes nothing.
     #[arg(long, requires = "plan")]
     fit: bool,
     #[command(flatten)]
-    asked: Asked,
+    predict: PredictArgs,
     /// Length of intervals.
     #[arg(long, value_name = "TIME", default_value = "100us", value_parser = interval_ns)]
     interval: u64,
-    /// Runs at a time; all of the host's cores without it.
+    /// Runs at a time; default: all of the host's cores.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// Where counts of runs are kept; a folder of the user's cache without it.
+    /// Folder for the cached counts of runs; default: a folder in the user's cache.
     #[arg(long, value_name = "FOLDER", conflicts_with = "no_cache")]
     cache: Option<PathBuf>,
-    /// Make all runs anew and keep nothing.
+    /// Simulate all runs again and cache nothing.
     #[arg(long)]
     no_cache: bool,
-    /// Write all figures as JSON to this file (- for standard output, in place of the tables).
+    /// Write all figures as JSON to this file, or to standard output (-) instead of the tables.
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
     /// Write a page with plots to this file.
@@ -60,7 +61,7 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-/// Options of a run by themselves.
+/// The options of a run, without a command.
 #[derive(clap::Parser)]
 #[command(no_binary_name = true)]
 struct RunOptions {
@@ -68,7 +69,7 @@ struct RunOptions {
     scenario: ScenarioArgs,
 }
 
-/// Options in files of programs are those of `fxscope run`.
+/// Parses options in plan files as those of `fxscope run`.
 struct Syntax;
 
 impl plan::Syntax for Syntax {
@@ -94,7 +95,7 @@ pub(super) fn check(args: &Args) -> Outcome {
     let console = Console::new(false);
     let checked = match &args.plan[..] {
         [] => check_one(&subject(args)?, &options, &console)?,
-        paths => check_set(paths, &plan::read(paths, &args.asked.question(), &Syntax)?, &options, &console)?,
+        paths => check_set(paths, &plan::read(paths, &args.predict.options(), &Syntax)?, &options, &console)?,
     };
     if let Some(target) = json {
         target.write(&checked.json)?;
@@ -108,14 +109,14 @@ pub(super) fn check(args: &Args) -> Outcome {
     Ok(if checked.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The program that is named.
+/// Returns the program that is named.
 fn subject(args: &Args) -> Result<Subject, Failure> {
     let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
     Ok(Subject {
         name: words.join(" "),
         fit: false,
         scenario: args.scenario.scenario(&args.command)?,
-        asked: args.asked.question(),
+        options: args.predict.options(),
         interval_ns: args.interval,
         refuses: None,
     })

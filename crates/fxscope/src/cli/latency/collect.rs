@@ -1,4 +1,4 @@
-//! `fxscope latency collect`: the counts that methods need, from the machine itself, through perf.
+//! `fxscope latency collect`: the counts that methods need, from a real machine, through perf.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,36 +13,36 @@ use super::super::collect::measured;
 use super::super::console::Console;
 use super::super::import::keep;
 
-/// Count what predictions of slower memory need on a real machine, through perf.
+/// Count the events that predictions of slower memory need on a real machine, through perf.
 ///
-/// The processor decides what is counted (fxscope latency methods lists those that are known), in one run of the program or two.
-/// Memory controllers and caches beside them count the whole computer (perf's -a), which needs the right to, and no other program
-/// that uses memory meanwhile; --own leaves them out. Events that the system does not offer are named, and the methods that need
-/// them are not available then.
+/// The processor decides which events are counted (`fxscope latency methods` lists the known processors), in one or two
+/// runs of the program. Memory controllers and shared caches count for the whole computer (perf -a), which needs
+/// permission, and requires that no other program uses memory meanwhile; --own leaves them out. Events that the system
+/// does not offer are named, and methods that need them are unavailable.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Run the program so many times and take the means.
+    /// Run the program this many times and take the means.
     #[arg(short, long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     repeat: u32,
-    /// Count by intervals of so many milliseconds, too.
+    /// Count by intervals of this many milliseconds, too.
     #[arg(short = 'I', long, value_name = "MS", conflicts_with = "repeat", value_parser = clap::value_parser!(u32).range(1..=3_600_000))]
     interval: Option<u32>,
-    /// Count the program alone; events of the whole computer are left out.
+    /// Count the program alone; leave out events of the whole computer.
     #[arg(long)]
     own: bool,
-    /// Add the measured run to a record file, which is made when it does not exist.
+    /// Add the measured run to this record file, which is created if needed.
     #[arg(short, value_name = "FILE.fxr")]
     output: PathBuf,
     /// Keep perf's own output in this folder.
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
-    /// The processor whose events are counted. Without it, the one of this computer.
+    /// Processor whose events are counted; default: that of this computer.
     #[arg(long, value_name = "NAME")]
     processor: Option<String>,
-    /// The perf to use.
+    /// The perf program to use.
     #[arg(long, value_name = "PATH", default_value = "perf")]
     perf: PathBuf,
-    /// Give up a run of the program that takes longer than this, such as 300s; without it, none is given up.
+    /// Stop a run of the program that takes longer than this, such as 300s; default: no limit.
     #[arg(long, value_name = "TIME")]
     timeout: Option<Time>,
     /// The program and its arguments.
@@ -50,7 +50,7 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-/// Measures, and shows what was found.
+/// Measures, and shows the results.
 pub(super) fn collect(args: &Args) -> Outcome {
     record::Target::check(&args.output)?;
     let wanted = collect::LatencyCounts {

@@ -1,4 +1,4 @@
-//! `fxscope latency methods`: what methods are, and what they need.
+//! `fxscope latency methods`: the methods, and the events they need.
 
 use std::process::ExitCode;
 
@@ -7,10 +7,10 @@ use fxscope::report::render::terminal;
 
 use super::super::{Outcome, print, style};
 
-/// List the methods with their formulas and what they assume, and the processors whose events are known.
+/// List the methods with their formulas and assumptions, and the processors whose events are known.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Write the methods as a table of Markdown, as in docs/latency-lab.md.
+    /// Write the methods as a Markdown table, as in docs/latency-lab.md.
     #[arg(long)]
     markdown: bool,
 }

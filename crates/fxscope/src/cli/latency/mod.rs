@@ -1,15 +1,15 @@
-//! `fxscope latency`: what slower memory does to a program, one file for each thing to do.
+//! `fxscope latency`: the effect of slower memory on a program, one file per command.
 
 mod check;
 mod collect;
 mod methods;
 mod predict;
 
-use fxscope::lab::latency::{LATENCY_RANGE_NS, Question};
+use fxscope::lab::latency::{LATENCY_RANGE_NS, PredictOptions};
 
 use super::Outcome;
 
-/// Find out what happens to a program when main memory gets slower.
+/// Predict how a program slows down when main memory does.
 #[derive(clap::Subcommand)]
 pub enum Command {
     Predict(Box<predict::Args>),
@@ -18,7 +18,7 @@ pub enum Command {
     Methods(methods::Args),
 }
 
-/// Does what is asked for.
+/// Runs the subcommand.
 pub(super) fn latency(command: &Command) -> Outcome {
     match command {
         Command::Predict(args) => predict::predict(args),
@@ -28,33 +28,33 @@ pub(super) fn latency(command: &Command) -> Outcome {
     }
 }
 
-/// What is asked about a program.
+/// What to predict, and for which part of a program.
 #[derive(Clone, clap::Args)]
-struct Asked {
-    /// Latencies of memory to ask about, nanoseconds from a load to its use. Without it, those of the published study: 300, 500, 750
-    /// and 1,000.
+struct PredictArgs {
+    /// Memory latencies to predict for, nanoseconds from a load to its use. Default: those of the published study: 300,
+    /// 500, 750 and 1,000.
     #[arg(long, value_name = "NS", value_delimiter = ',', value_parser = nanoseconds)]
     latencies: Vec<f64>,
     /// Look at this region of the program only.
     #[arg(long)]
     region: Option<String>,
-    /// Cores that worked at a time, where the record does not tell.
+    /// Number of cores that worked at a time, where the record does not say.
     #[arg(long, value_name = "N", value_parser = cores)]
     threads: Option<f64>,
 }
 
-impl Asked {
-    fn question(&self) -> Question {
-        Question { latencies: self.latencies.clone(), region: self.region.clone(), threads: self.threads }
+impl PredictArgs {
+    fn options(&self) -> PredictOptions {
+        PredictOptions { latencies: self.latencies.clone(), region: self.region.clone(), threads: self.threads }
     }
 }
 
 fn nanoseconds(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number| LATENCY_RANGE_NS.contains(number));
-    number.ok_or_else(|| "give nanoseconds from 1 to 100000".to_owned())
+    number.ok_or_else(|| "give a number of nanoseconds from 1 to 100000".to_owned())
 }
 
 fn cores(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number| (1.0..=1_000_000.0).contains(number));
-    number.ok_or_else(|| "give a number of cores, from 1 on".to_owned())
+    number.ok_or_else(|| "give a number of cores, at least 1".to_owned())
 }

@@ -1,4 +1,4 @@
-//! `fxscope latency predict`: slowdowns from counts of one run.
+//! `fxscope latency predict`: slowdowns from the counts of one run.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,12 +14,12 @@ use super::super::output::{Target, program_streams};
 use super::super::recorded::run_of;
 use super::super::scenario::{ScenarioArgs, interval_ns};
 use super::super::{Failure, Outcome, say, style};
-use super::{Asked, nanoseconds};
+use super::{PredictArgs, nanoseconds};
 
 /// Predict how much longer a program takes with slower memory, by every method that its counts allow.
 ///
-/// The counts are those of a record, simulated (fxscope run -o) or measured (fxscope latency collect, fxscope import), or of a run that
-/// is simulated now. fxscope latency methods lists the methods with what they need.
+/// The counts come from a record, simulated (`fxscope run -o`) or measured (`fxscope latency collect`, `fxscope
+/// import`), or from a run that is simulated now. `fxscope latency methods` lists the methods and the events they need.
 #[derive(clap::Args)]
 #[command(
     override_usage = "fxscope latency predict [OPTIONS] FILE.fxr\n       fxscope latency predict [OPTIONS] -- PROGRAM [ARGS]..."
@@ -28,28 +28,28 @@ pub struct Args {
     /// Record file.
     #[arg(value_name = "FILE.fxr", required_unless_present = "command", conflicts_with = "command")]
     file: Option<PathBuf>,
-    /// Which run of the file, counted from 1; without it, the last.
+    /// Run of the file, counted from 1; default: the last.
     #[arg(long, value_name = "N", requires = "file", value_parser = clap::value_parser!(u32).range(1..))]
     run: Option<u32>,
     #[command(flatten)]
-    asked: Asked,
-    /// The latency of the memory that the program ran with, nanoseconds. Without it, that of the machine's description.
+    predict: PredictArgs,
+    /// Memory latency of the run, nanoseconds. Default: that of the machine's description.
     #[arg(long, value_name = "NS", value_parser = nanoseconds)]
     base_ns: Option<f64>,
-    /// Another run of the program, whose memory was somewhat slower, such as one with memory of another node (numactl --membind,
-    /// fxscope run --membind): method 6 says how much of that other methods have not told. The last run of this file.
+    /// Another run of the program with somewhat slower memory, such as that of another node (numactl --membind, fxscope
+    /// run --membind). Method 6 scales the difference between both runs. The last run of this file is used.
     #[arg(long, value_name = "FILE.fxr", requires = "second_ns")]
     second: Option<PathBuf>,
-    /// The latency of its memory, nanoseconds.
+    /// Memory latency of the second run, nanoseconds.
     #[arg(long, value_name = "NS", value_parser = nanoseconds, requires = "second")]
     second_ns: Option<f64>,
-    /// Length of intervals, of a run that is simulated now.
+    /// Length of intervals, for a run that is simulated now.
     #[arg(long, value_name = "TIME", default_value = "100us", value_parser = interval_ns)]
     interval: u64,
     /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     format: Format,
-    /// Write to this file, which is replaced as a whole, or to standard output (-).
+    /// Write to this file, which is replaced atomically, or to standard output (-).
     #[arg(short, value_name = "FILE|-", default_value = "-", hide_default_value = true)]
     output: PathBuf,
     #[command(flatten)]
@@ -74,8 +74,8 @@ pub(super) fn predict(args: &Args) -> Outcome {
         Some(path) => run_of(path, args.run)?.1,
         None => simulated(args, Some(&target).filter(|_| args.format != Format::Terminal))?,
     };
-    let question = args.asked.question();
-    let mut case = Case::of(&run, &question, args.base_ns, None)?;
+    let options = args.predict.options();
+    let mut case = Case::of(&run, &options, args.base_ns, None)?;
     if let (Some(path), Some(ns)) = (&args.second, args.second_ns) {
         let added_ns = ns - case.system.base_ns;
         if added_ns <= 0.0 {
@@ -85,9 +85,9 @@ pub(super) fn predict(args: &Args) -> Outcome {
             )
             .into());
         }
-        case = case.with_second(&run_of(path, None)?.1, &question, added_ns)?;
+        case = case.with_second(&run_of(path, None)?.1, &options, added_ns)?;
     }
-    let forecast = case.predict(&question);
+    let forecast = case.predict(&options);
     let document = forecast.document();
     match args.format {
         Format::Terminal => {
@@ -103,19 +103,19 @@ pub(super) fn predict(args: &Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The run of the program that is named; `target` is where results for programs go.
+/// Runs the program that is named; `target` is where results for programs are written.
 fn simulated(args: &Args, target: Option<&Target>) -> Result<Run, Failure> {
     let scenario = args.scenario.scenario(&args.command)?;
-    let scenario = scenario.with_intervals(Some(args.interval), args.asked.region.as_deref());
+    let scenario = scenario.with_intervals(Some(args.interval), args.predict.region.as_deref());
     let stdio = program_streams(target)?;
     let run = Runner::new(None, &Console::catching_signals(false)?).run(scenario.prepare()?, stdio)?;
     match &run.finish {
         Finish::Exited(0) => {}
         Finish::Exited(status) => say(&format!("the program ended with status {status}")),
         Finish::Killed { message, .. } => say(&format!("the program was {message}")),
-        Finish::Failed(message) => return Err(format!("the program cannot go on: {message}").into()),
+        Finish::Failed(message) => return Err(format!("the program cannot continue: {message}").into()),
         Finish::Limit | Finish::Stopped | Finish::Unknown => {
-            say("the program did not end; this is about what ran of it")
+            say("the program did not end; the prediction covers the part that ran")
         }
     }
     Ok(run)

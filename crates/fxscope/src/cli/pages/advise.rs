@@ -1,4 +1,4 @@
-//! `fxscope pages advise`: which page sizes a program is best given.
+//! `fxscope pages advise`: the best page sizes for a program.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,40 +15,40 @@ use super::super::recorded::run_of;
 use super::super::scenario::{self, ScenarioArgs};
 use super::super::{Failure, Outcome, print, say, style};
 
-/// Find the page sizes that a program runs best with, and what sets them.
+/// Find the page sizes with which a program runs fastest, and how to set them.
 ///
-/// The program runs once as it would under `fxscope run` with the same options, while TLB misses of every assignment of page
-/// sizes to its segments are counted from that one stream of accesses. The best assignments are then simulated, each in a
-/// run of its own, whose output goes nowhere: the program must be able to run again. It has standard input only when that is
-/// a file, and reads it anew each time.
+/// The program runs once as under `fxscope run` with the same options, while the TLB misses of every assignment of page
+/// sizes to its segments are counted from that one stream of accesses. The best assignments are then simulated in
+/// separate runs, whose output is discarded, so it must be possible to run the program again. It has standard input
+/// only if that is a file, which every run reads from the start.
 ///
-/// Exit status: 0 with an advice, also that to leave it; otherwise as for `fxscope run`.
+/// Exit status: 0 with advice, including the advice to change nothing; otherwise as for `fxscope run`.
 #[derive(clap::Args)]
 #[command(
     override_usage = "fxscope pages advise [OPTIONS] -- PROGRAM [ARGS]...\n       fxscope pages advise [OPTIONS] FILE.fxr"
 )]
 pub struct Args {
-    /// Record file, as `fxscope run -o` writes it: the program that it names runs again, with the settings and variables
-    /// recorded. Options that records do not keep, such as --cpus and --membind, can be given again.
+    /// Record file, written by `fxscope run -o`: the program that it names runs again, with the recorded settings and
+    /// variables. Options that records do not keep, such as --cpus and --membind, can be given again.
     #[arg(value_name = "FILE.fxr", required_unless_present = "command", conflicts_with = "command")]
     file: Option<PathBuf>,
-    /// Which run of the file, counted from 1; without it, the last.
+    /// Run of the file, counted from 1; default: the last.
     #[arg(long, value_name = "N", requires = "file", value_parser = clap::value_parser!(u32).range(1..))]
     run: Option<u32>,
-    /// Page sizes to ask about, besides those that the program starts with; without it, the normal and the large pages of
+    /// Page sizes to try, in addition to those that the program starts with; default: the normal and the large pages of
     /// the machine's system.
     #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = scenario::size)]
     sizes: Vec<u64>,
-    /// How many of the best assignments are simulated.
+    /// Number of best assignments to simulate.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
     simulate: u32,
-    /// Advise to leave it when less than this share of the time is gained, percent.
+    /// Smallest gain, percent of the time, for which a change is advised.
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
     least: f64,
-    /// Write everything as JSON to this file, which is replaced as a whole, or to standard output (-) in place of the text.
+    /// Write all results as JSON to this file, which is replaced atomically, or to standard output (-) instead of text.
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
-    /// Do not say which run is simulated.
+    /// Do not show which run is simulated.
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
@@ -63,7 +63,7 @@ fn percent(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "give a number from 0 to 100".to_owned())
 }
 
-/// Finds the page sizes and prints the advice.
+/// Finds the best page sizes and prints the advice.
 pub(super) fn advise(args: &Args) -> Outcome {
     let target = args.json.as_deref().map(Target::check).transpose()?;
     let scenario = match &args.file {
@@ -87,7 +87,7 @@ pub(super) fn advise(args: &Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// How to run again what a record holds.
+/// Returns a scenario that repeats a recorded run.
 fn recorded(args: &Args, path: &Path) -> Result<Scenario, Failure> {
     let (number, run) = run_of(path, args.run)?;
     let shown = path.display();
@@ -103,7 +103,7 @@ fn recorded(args: &Args, path: &Path) -> Result<Scenario, Failure> {
     if !Path::new(run.program()).exists() {
         let program = run.program();
         return Err(format!(
-            "{shown}: the program of run {number}, {program}, is not there; go to the folder that it was run from, or {instead}"
+            "{shown}: the program of run {number}, {program}, does not exist; change to the folder it was run from, or {instead}"
         )
         .into());
     }
@@ -111,10 +111,10 @@ fn recorded(args: &Args, path: &Path) -> Result<Scenario, Failure> {
     Ok(args.scenario.repeating(&run))
 }
 
-/// Says so when the program is not the one that was recorded.
+/// Returns a warning if the program has changed since it was recorded.
 fn changed(run: &Run) -> Option<String> {
     let recorded = run.files.first().filter(|file| !file.digest.is_empty())?;
     let now = fxscope::host::read(Path::new(run.program()), MAX_PROGRAM_BYTES).ok()?;
     (record::digest(&now) != recorded.digest)
-        .then(|| format!("{} has changed since it was recorded; the advice is about what it is now", run.program()))
+        .then(|| format!("{} has changed since it was recorded; the advice is for the current file", run.program()))
 }

@@ -1,4 +1,4 @@
-//! `fxscope pages experiment`: what page sizes do, measured on a modelled machine.
+//! `fxscope pages experiment`: published experiments on page sizes, on a modelled machine.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,47 +10,48 @@ use super::super::console::Console;
 use super::super::output::Target;
 use super::super::{Outcome, print, style};
 
-/// Measure what page sizes do: without a name, list the experiments.
+/// Measure the effect of page sizes; without a name, list the experiments.
 ///
-/// Each runs a program of kernels/prebuilt many times, prints what it took beside published figures, and says what is seen.
-/// docs/pages-experiments.md has the recipes. Page sizes are those of the program's data; where the machine's set-associative
-/// TLB stands beside the other one, it serves the size that is looked at, unless --set tlb.l2_beside says otherwise.
+/// Each experiment runs a program of kernels/prebuilt many times, prints the results beside published figures, and
+/// summarises them. docs/pages-experiments.md has the recipes. Page sizes are those of the program's data. If the
+/// machine has a separate set-associative TLB, it serves the page size under study, unless --set tlb.l2_beside says
+/// otherwise.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which one.
+    /// Name of the experiment.
     name: Option<String>,
-    /// Machine: a name that `fxscope machine list` shows, or the path of a machine's folder. Without it, the one whose
-    /// figures are shown beside.
+    /// Machine: a name shown by `fxscope machine list`, or the path of a machine's folder. Default: the machine of the
+    /// published figures.
     #[arg(short, long)]
     machine: Option<String>,
     /// Set a value of the machine's description, such as tlb.l2_beside=32MiB.
     #[arg(long, value_name = "KEY=VALUE", value_parser = super::super::scenario::pair)]
     set: Vec<(String, String)>,
-    /// Page sizes to compare, ascending; the largest is what the others are held against. Without it, those that were
-    /// measured: 4MiB,32MiB,256MiB or 64KiB,2MiB.
+    /// Page sizes to compare, ascending; the others are compared with the largest. Default: those of the publication:
+    /// 4MiB,32MiB,256MiB or 64KiB,2MiB.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = super::super::scenario::size)]
     sizes: Vec<u64>,
-    /// Memory that the program's arrays lie in.
+    /// Size of the memory range that holds the program's arrays.
     #[arg(long, value_name = "SIZE", value_parser = super::super::scenario::size, default_value = "12GiB")]
     span: u64,
-    /// Draws of base addresses (draws), or runs (steps); as many as were measured without it.
+    /// Number of random base addresses (draws) or of runs (steps); default: as in the publication.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100_000))]
     draws: Option<u32>,
-    /// Runs at a time; all of the host's cores without it.
+    /// Runs at a time; default: all of the host's cores.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// The folder of the programs.
+    /// Folder of the programs.
     #[arg(long, value_name = "FOLDER", default_value = "kernels/prebuilt")]
     programs: PathBuf,
     /// Write a page with plots to this file.
     #[arg(long, value_name = "FILE|-")]
     html: Option<PathBuf>,
-    /// Write all figures as JSON to this file (- for standard output, in place of the tables).
+    /// Write all figures as JSON to this file, or to standard output (-) instead of the tables.
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
 }
 
-/// Lists the experiments, or makes one.
+/// Lists the experiments, or runs one.
 pub(super) fn experiment(args: &Args) -> Outcome {
     let Some(name) = &args.name else {
         let line = |e: &Experiment| format!("{:9} {}\n", e.name, e.title);

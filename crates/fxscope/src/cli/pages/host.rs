@@ -1,4 +1,4 @@
-//! `fxscope pages host`: what this host offers, and what a process of it got.
+//! `fxscope pages host`: the page sizes of this host and of its processes.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,16 +10,16 @@ use fxscope::report::render::terminal;
 use super::super::output::Target;
 use super::super::{Outcome, print, style};
 
-/// Show which page sizes this Linux host offers, and with --pid what a running process really got.
+/// Show which page sizes this Linux host offers, and with --pid which ones a running process received.
 ///
-/// Mappings of a process are shown to its own user and to root.
+/// Mappings of a process are visible to its owner and to root.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The process to look at.
+    /// The process to inspect.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pid: Option<u32>,
-    /// Write all that was read, with the findings, as JSON to this file, which is replaced as a whole, or to standard
-    /// output (-) in place of the text.
+    /// Write everything, with the findings, as JSON to this file, which is replaced atomically, or to standard output
+    /// (-) instead of text.
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
 }

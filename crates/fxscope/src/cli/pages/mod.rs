@@ -1,4 +1,4 @@
-//! `fxscope pages`: page sizes, one file for each thing to do.
+//! `fxscope pages`: page sizes, one file per command.
 
 mod advise;
 mod experiment;
@@ -7,7 +7,7 @@ mod risks;
 
 use super::Outcome;
 
-/// Look into page sizes and what they do.
+/// Inspect page sizes and their effect.
 #[derive(clap::Subcommand)]
 pub enum Command {
     Advise(advise::Args),
@@ -16,7 +16,7 @@ pub enum Command {
     Risks(risks::Args),
 }
 
-/// Does what is asked for.
+/// Runs the subcommand.
 pub(super) fn pages(command: &Command) -> Outcome {
     match command {
         Command::Advise(args) => advise::advise(args),

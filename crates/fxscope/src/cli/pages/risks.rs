@@ -1,4 +1,4 @@
-//! `fxscope pages risks`: accesses under a false mask to pages that are not there.
+//! `fxscope pages risks`: accesses with a false mask to pages that do not exist.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,18 +13,17 @@ use super::super::output::{Target, program_streams};
 use super::super::scenario::ScenarioArgs;
 use super::super::{Outcome, print, say, style};
 
-/// Find instructions that name pages under a false mask which are not there: memory that was never mapped, or of which
-/// no page was ever taken.
+/// Find instructions that address non-existent pages with a false mask: memory that was never mapped, or pages that
+/// were never touched.
 ///
-/// Runs the program once, in timing mode. Elements that are not active touch nothing; but a machine that looks up their
-/// pages all the same finds none, each time, and no page size helps. Source lines are read from the program's debug
-/// information (-g). The report goes to standard output, behind what the program wrote. Exit status: 0 when it could be
-/// made, whatever was found and however the program ended; otherwise as for `fxscope run`.
+/// Runs the program once, in timing mode. Inactive elements access nothing; but a machine that translates their
+/// addresses anyway walks the tables in vain each time, and no page size helps. Source lines are read from the
+/// program's debug information (-g). The report is written to standard output, after the program's own output. Exit
+/// status: 0 if the report was made, whatever was found and however the program ended; otherwise as for `fxscope run`.
 #[derive(clap::Args)]
 #[command(override_usage = "fxscope pages risks [OPTIONS] -- PROGRAM [ARGS]...")]
 pub struct Args {
-    /// Write what was found as JSON to this file, which is replaced as a whole, or to standard output (-) in place of
-    /// the text.
+    /// Write the results as JSON to this file, which is replaced atomically, or to standard output (-) instead of text.
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
     #[command(flatten)]
@@ -41,7 +40,7 @@ pub(super) fn risks(args: &Args) -> Outcome {
     let stdio = program_streams(target.as_ref())?;
     let found = pages::risks(&scenario, stdio, &Console::catching_signals(false)?)?;
     if let Finish::Failed(message) = &found.run.finish {
-        say(&format!("the program cannot go on: {message}"));
+        say(&format!("the program cannot continue: {message}"));
     }
     let instead = matches!(target, Some(Target::StandardOutput));
     if let Some(target) = target {

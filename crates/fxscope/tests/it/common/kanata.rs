@@ -1,20 +1,20 @@
-//! Reads logs of the format Kanata 0004 and checks them against its documentation
-//! (docs/kanata-log-format.md of the viewer Konata): written apart from what writes them.
+//! Reads logs of the format Kanata 0004 and checks them against its documentation (docs/kanata-log-format.md of the
+//! viewer Konata), independently of the code that writes them.
 
 use std::collections::BTreeMap;
 
-/// What a log says about one of its instructions (rows of the viewer).
+/// Log entries of one instruction (a row of the viewer).
 #[derive(Clone, Debug, Default)]
 pub struct Row {
-    /// Number the simulator gave it, and the thread.
+    /// Its number in the simulator, and the thread.
     pub in_simulator: u64,
     pub thread: u64,
     /// Texts of types 0 and 1.
     pub label: String,
     pub details: String,
-    /// Stages in lanes 0 and 1: name, first cycle, cycle behind the last.
+    /// Stages in lanes 0 and 1: name, first cycle, cycle after the last.
     pub lanes: [Vec<(String, u64, u64)>; 2],
-    /// Rows it depends on, and when the log says so.
+    /// Rows it depends on, and when the log states it.
     pub producers: Vec<(usize, u64)>,
     pub started: u64,
     pub retired: u64,
@@ -23,12 +23,12 @@ pub struct Row {
 }
 
 impl Row {
-    /// The stage of this name in lane 0.
+    /// Returns the stage of this name in lane 0.
     pub fn stage(&self, name: &str) -> Option<(u64, u64)> {
         self.lanes[0].iter().find(|s| s.0 == name).map(|s| (s.1, s.2))
     }
 
-    /// The stage that dependency arrows connect.
+    /// Returns the stage that dependency arrows connect.
     pub fn execution(&self) -> Option<(u64, u64)> {
         let mut all = self.lanes.iter().flatten().filter(|s| s.0.contains('X'));
         let one = all.next().map(|s| (s.1, s.2));
@@ -40,8 +40,8 @@ impl Row {
 /// Reads a log.
 ///
 /// # Panics
-/// When it is not as the documentation says, or, beyond that: rows are not numbered without gaps, do not retire in
-/// order, or stages of lane 0 leave a gap.
+/// If it violates the documentation, or, beyond that, if rows are not numbered without gaps or do not retire in order,
+/// or stages of lane 0 leave a gap.
 pub fn read(log: &str) -> Vec<Row> {
     assert!(log.ends_with('\n'), "the last line is whole");
     let mut lines = log.lines();

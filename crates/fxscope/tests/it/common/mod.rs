@@ -1,6 +1,6 @@
-//! Running the command, and programs small enough to be written as words.
+//! Runs of the command, and programs small enough to be written as words.
 
-// Each test file uses its own part of this.
+// Each test file uses some of this.
 #![allow(dead_code)]
 
 pub mod kanata;
@@ -21,7 +21,7 @@ pub fn output(folder: &Path, args: &[&str]) -> Output {
     fxscope(folder, args).output().expect("fxscope starts")
 }
 
-/// Exit status and standard error.
+/// Returns exit status and standard error.
 pub fn failure(folder: &Path, args: &[&str]) -> (i32, String) {
     let output = output(folder, args);
     let error = String::from_utf8(output.stderr).expect("messages are text");
@@ -29,13 +29,13 @@ pub fn failure(folder: &Path, args: &[&str]) -> (i32, String) {
     (output.status.code().expect("ended by itself"), error)
 }
 
-/// A prebuilt kernel.
+/// Returns the path of a prebuilt kernel.
 pub fn kernel(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels/prebuilt").join(name);
     path.to_str().expect("UTF-8 path").to_owned()
 }
 
-/// Where the code of [`elf`] lies.
+/// Address of the code in [`elf`].
 pub const ENTRY: u64 = 0x40_0000 + 120;
 
 /// A static AArch64 program of one segment: `code` from its entry point on.
@@ -68,7 +68,7 @@ pub const fn exit(status: u16) -> [u32; 3] {
     [mov(0, status), mov(8, 93), SVC]
 }
 
-/// Writes the first bytes of standard input, at most 64, to standard output and standard error; exits with 7.
+/// Copies the start of standard input, at most 64 bytes, to standard output and standard error; exits with 7.
 pub fn echo() -> Vec<u32> {
     const SUB_SP_64: u32 = 0xd101_03ff; // sub sp, sp, #64
     const MOV_X1_SP: u32 = 0x9100_03e1; // mov x1, sp
@@ -86,28 +86,28 @@ pub fn place(folder: &Path, name: &str, file: &[u8]) -> PathBuf {
     path
 }
 
-/// Parses what `--json` gave.
+/// Parses the output of `--json`.
 pub fn json(text: &[u8]) -> serde_json::Value {
     serde_json::from_slice(text).expect("JSON")
 }
 
-/// A program for a folder, from C; its path.
+/// Compiles a C program into a folder; returns its path.
 pub fn compile(folder: &Path, name: &str, flags: &[&str], source: &str) -> String {
     compile_by(folder, name, ("gcc", "c"), flags, source)
 }
 
-/// A program for a folder, from C++; its path.
+/// Compiles a C++ program into a folder; returns its path.
 pub fn compile_cpp(folder: &Path, name: &str, flags: &[&str], source: &str) -> String {
     compile_by(folder, name, ("g++", "cpp"), flags, source)
 }
 
-/// A program for a folder, by a compiler whose sources have this extension; its path.
+/// Compiles a program into a folder, from sources with this extension; returns its path.
 fn compile_by(folder: &Path, name: &str, by: (&str, &str), flags: &[&str], source: &str) -> String {
     let (compiler, extension) = by;
     let file = place(folder, &format!("{name}.{extension}"), source.as_bytes());
     let program = folder.join(name);
     let command = format!("aarch64-linux-gnu-{compiler}");
-    // Libraries among the flags come behind what needs them.
+    // Libraries among the flags must come after the files that need them.
     let status = Command::new(&command).arg("-o").args([&program, &file]).args(flags).status();
     let status =
         status.unwrap_or_else(|e| panic!("cannot start {command} ({e}): apt-get install {compiler}-aarch64-linux-gnu"));

@@ -1,4 +1,4 @@
-//! Runs with time, and what their JSON says of threads.
+//! Timed runs, and the threads in their JSON.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// The rows of a region, by thread: CPU and one event.
+    /// Returns the rows of a region by thread: CPU and one event.
     pub fn rows(&self, region: &str, event: &str) -> Vec<(u64, u64)> {
         let all = self.json["regions"].as_array().expect("regions");
         let region = all.iter().find(|r| r["name"] == region).unwrap_or_else(|| panic!("no region {region}"));
@@ -26,12 +26,12 @@ impl Run {
         rows.iter().map(|row| (row["cpu"].as_u64().unwrap(), row["events"][event].as_u64().unwrap())).collect()
     }
 
-    /// One event of each thread in a region.
+    /// Returns one event of each thread in a region.
     pub fn events(&self, region: &str, event: &str) -> Vec<u64> {
         self.rows(region, event).into_iter().map(|row| row.1).collect()
     }
 
-    /// CPUs of the threads at the end.
+    /// Returns the CPUs of the threads at the end.
     pub fn cpus(&self) -> Vec<u64> {
         self.rows("all", "CPU_CYCLES").into_iter().map(|row| row.0).collect()
     }
@@ -40,14 +40,14 @@ impl Run {
         self.json["simulated"]["cycles"].as_f64().expect("cycles")
     }
 
-    /// Without what depends on the host.
+    /// Removes everything that depends on the host.
     pub fn without_host(mut self) -> Run {
         self.json.as_object_mut().expect("an object").remove("host");
         self
     }
 }
 
-/// Runs a program, which must succeed, with options and arguments that are separated by blanks.
+/// Runs a program, which must succeed, with options and arguments separated by blanks.
 pub fn run(folder: &Path, options: &str, program: &str, arguments: &str) -> Run {
     let result = folder.join("result.json");
     let result = result.to_str().expect("UTF-8 path");

@@ -1,4 +1,4 @@
-//! What is said about a program's pages.
+//! The advice on a program's pages.
 
 use fxscope_linux::pages::{MappingPages, list, mask};
 use fxscope_machine::settings::size;
@@ -7,12 +7,13 @@ use fxscope_record::{ALL, Finish, Run};
 
 use super::{Costs, Group, Library, Misses, PARTS, PartMisses};
 
-/// The variable of the large-page library that says when pages are taken.
+/// The variable of the large-page library that sets when pages are allocated.
 pub(super) const POLICY: &str = "XOS_MMM_L_PAGING_POLICY";
-/// Its value that takes all pages when they are touched, so that they are on the node of the thread that uses them.
+/// Its value that allocates all pages at first touch, so that they are on the node of the thread that uses them.
 pub(super) const ON_DEMAND: &str = "demand:demand:demand";
 
-/// The page sizes that a program runs best with, and what this rests on. [`advise()`](super::advise()) makes it.
+/// The page sizes with which a program runs fastest, and the evidence for them, as returned by
+/// [`advise()`](super::advise()).
 #[derive(Clone, Debug)]
 pub struct Advice {
     /// The program and its arguments.
@@ -23,39 +24,39 @@ pub struct Advice {
     pub machine: String,
     /// How the program ended in its first run.
     pub finish: Finish,
-    /// The program as it runs now.
+    /// The program with its current page sizes.
     pub base: Choice,
-    /// The others, the best expected first.
+    /// The others, in the order of their expected time.
     pub choices: Vec<Choice>,
-    /// Which of them is best, when it gains enough.
+    /// The best of them, if it gains enough.
     pub best: Option<usize>,
-    /// Misses by part now.
+    /// Misses by part with the current page sizes.
     pub parts: Vec<PartMisses>,
-    /// Misses by part under the assignment that is expected to be best; empty when nothing was simulated.
+    /// Misses by part under the assignment that is expected to be best; empty if nothing was simulated.
     pub best_parts: Vec<PartMisses>,
-    /// Parts that the program has memory of, and what they are called.
+    /// Parts in which the program has memory, with their names.
     pub used: Vec<UsedPart>,
     /// Bytes of a normal page.
     pub normal: u64,
-    /// Bytes of a transparent huge page; an error when nothing that the program maps holds one.
+    /// Bytes of a transparent huge page; an error if no mapping of the program can hold one.
     pub transparent: Result<u64, u64>,
-    /// What misses cost by themselves.
+    /// Cycles of misses that do not overlap.
     pub costs: Costs,
-    /// Time of the program for each second that misses would take by themselves; none when nothing was simulated.
+    /// Seconds of run time per second of misses that do not overlap; `None` if nothing was simulated.
     pub exposed: Option<f64>,
-    /// The most that fewer misses could gain, when that was too little to simulate anything; a share of the time.
+    /// Largest possible gain of fewer misses, if it was too small to simulate anything; a share of the time.
     pub too_little: Option<f64>,
-    /// The least gain that is worth a change, as a share of the time.
+    /// Smallest gain that justifies a change, as a share of the time.
     pub least: f64,
-    /// Some pages may be taken on demand in one run and before the program's first instruction in another.
+    /// Some pages may be allocated on demand in one run and before the program's first instruction in another.
     pub mixed: bool,
     /// Nodes whose processors the program has run on.
     pub cpu_nodes: Vec<u32>,
-    /// Calls whose mappings have no row of their own.
+    /// Calls whose mappings have no row.
     pub other_sites: Vec<String>,
 }
 
-/// What a simulated run gave.
+/// Results of a simulated run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulated {
     /// Simulated time, seconds.
@@ -66,7 +67,7 @@ pub struct Simulated {
     pub walks: u64,
     /// Misses of the first level of the instruction TLB, and its table walks.
     pub code: [u64; 2],
-    /// Bytes lost because only whole pages can be had.
+    /// Bytes lost to rounding up to whole pages.
     pub lost: u64,
     /// Nodes that its pages are on.
     pub nodes: String,
@@ -90,50 +91,50 @@ impl Simulated {
     }
 }
 
-/// Time of a whole run.
+/// Returns the time of a whole run.
 fn seconds(run: &Run) -> f64 {
     let values = run.region(ALL).map(|region| Evaluation::new(run, region).total());
     values.and_then(|values| values.get("seconds")).unwrap_or(0.0)
 }
 
-/// Which nodes a program's pages are on.
+/// The nodes of a program's pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PagePlacement {
-    /// As they do now.
+    /// Unchanged.
     Unchanged,
     /// On the node of the thread that touches them first.
     OnDemand,
-    /// On all nodes in turn.
+    /// Interleaved over all nodes.
     Interleaved,
 }
 
-/// An assignment of page sizes, and what is known of it.
+/// An assignment of page sizes, and what is known about it.
 #[derive(Clone, Debug)]
 pub struct Choice {
     /// The pages of each part.
     pub pages: [MappingPages; PARTS],
     /// Where the pages are.
     pub placement: PagePlacement,
-    /// The variables of the large-page library that give it.
+    /// The variables of the large-page library that set it.
     pub library: Option<Library>,
-    /// The machine gives it without any variable or option.
+    /// Whether it is the machine's default, without any variable or option.
     pub default: bool,
-    /// Misses that the one pass has counted for it.
+    /// Its misses, counted in the first run.
     pub misses: Option<Misses>,
-    /// Seconds that follow from them; none where the run itself has set what a miss costs.
+    /// Predicted time, seconds; `None` for the run that sets the cost of a miss.
     pub predicted: Option<f64>,
-    /// What its run gave.
+    /// Results of its run.
     pub simulated: Option<Simulated>,
 }
 
-/// A part of its memory that the program uses.
+/// A part of memory that the program uses.
 #[derive(Clone, Debug)]
 pub struct UsedPart {
     /// Its number.
     pub part: usize,
     /// Bytes that are mapped.
     pub bytes: u64,
-    /// The call whose mappings it is.
+    /// The call that maps it.
     pub call: Option<NamedCall>,
 }
 
@@ -142,12 +143,12 @@ pub struct UsedPart {
 pub struct NamedCall {
     /// Function and line.
     pub text: String,
-    /// As `--pages` names it.
+    /// Its name in `--pages`.
     pub option: String,
 }
 
 impl UsedPart {
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn name(&self) -> &str {
         self.call.as_ref().map_or(Group::of(self.part).name(), |call| &call.text)
@@ -155,7 +156,7 @@ impl UsedPart {
 }
 
 impl Advice {
-    /// What a choice changes.
+    /// Describes the changes of a choice.
     #[must_use]
     pub fn describe(&self, choice: &Choice) -> String {
         let mut parts = self.changes(choice, |used| used.name().to_owned());
@@ -164,10 +165,10 @@ impl Advice {
             PagePlacement::OnDemand => parts.push("on demand".to_owned()),
             PagePlacement::Interleaved => parts.push("interleaved".to_owned()),
         }
-        if parts.is_empty() { "as it is".to_owned() } else { parts.join(" ") }
+        if parts.is_empty() { "unchanged".to_owned() } else { parts.join(" ") }
     }
 
-    /// What has other pages in a choice than now; mappings together where all have the same.
+    /// Lists the parts whose pages differ from the current ones; mappings appear together if all have the same pages.
     fn changes(&self, choice: &Choice, name: impl Fn(&UsedPart) -> String) -> Vec<String> {
         let differs = |used: &&UsedPart| choice.pages[used.part] != self.base.pages[used.part];
         let is_mapped = |used: &&UsedPart| Group::of(used.part) == Group::Mmap;
@@ -184,7 +185,7 @@ impl Advice {
         parts
     }
 
-    /// The pages of mappings whose calls are not named: where there are none, what those of all calls have.
+    /// Returns the pages of mappings of unnamed calls, or, if there are none, the pages that those of all calls have.
     pub(super) fn rest(&self, choice: &Choice) -> MappingPages {
         let part = Group::Mmap.part();
         let mut calls = self.used.iter().filter(|used| used.call.is_some()).map(|used| choice.pages[used.part]);
@@ -194,7 +195,7 @@ impl Advice {
         all.unwrap_or(choice.pages[part])
     }
 
-    /// Calls whose mappings have other pages in a choice than the rest of mappings, as options name them.
+    /// Calls whose mappings have other pages than the rest of mappings, by their option names.
     pub(super) fn calls_apart(&self, choice: &Choice) -> impl Iterator<Item = (&str, MappingPages)> {
         let rest = self.rest(choice);
         self.used.iter().filter_map(move |used| {
@@ -204,7 +205,7 @@ impl Advice {
     }
 }
 
-/// Pages as options name them.
+/// Formats pages as in options.
 pub(super) fn pages(pages: MappingPages) -> String {
     match pages {
         MappingPages::Size(bytes) => size(bytes),

@@ -1,4 +1,4 @@
-//! Which assignments are worth a simulation, and what they are expected to give.
+//! Choice of the assignments to simulate, and their expected time.
 
 use fxscope_linux::pages::MappingPages;
 use fxscope_machine::Spec;
@@ -6,13 +6,13 @@ use fxscope_machine::Spec;
 use super::search::Space;
 use super::{Assignment, Costs, Group, Misses, Observation, PARTS};
 
-/// Assignments whose misses differ by less than this share of those that the program has count as equally good.
+/// Assignments whose misses differ by less than this share of the program's misses count as equally good.
 const EQUAL: f64 = 0.005;
-/// By how much a miss may cost more than what it takes by itself: prefetches stop at it, and where pages are taken on demand
-/// a fault and the clearing of the page come with it.
+/// Most by which a miss may cost more than its own time: prefetches stop at it, and with allocation on demand it includes a
+/// fault and the clearing of the page.
 const MOST_EXPOSED: f64 = 100.0;
 
-/// What the variables of the large-page library can give.
+/// Settings of the large-page library's variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Library {
     /// Large pages for all, stacks included.
@@ -28,7 +28,7 @@ pub enum Library {
 impl Library {
     const ALL: [Library; 4] = [Library::BaseStack, Library::Base, Library::None, Library::Transparent];
 
-    /// The variables.
+    /// Returns the variables.
     #[must_use]
     pub fn variables(self) -> &'static [(&'static str, &'static str)] {
         const TYPE: &str = "XOS_MMM_L_HPAGE_TYPE";
@@ -41,17 +41,17 @@ impl Library {
         }
     }
 
-    /// Whether pages are taken when they are touched, all of them.
+    /// Returns whether all pages are allocated at first touch.
     #[must_use]
     pub fn is_on_demand(self) -> bool {
         matches!(self, Library::None | Library::Transparent)
     }
 
-    /// The pages that a part has. Text is none of the library's business.
-    fn pages(self, part: usize, observation: &Observation, spec: &Spec, room: &Room) -> MappingPages {
+    /// Returns the pages of a part. The library does not change text.
+    fn pages(self, part: usize, observation: &Observation, spec: &Spec, limits: &PageLimits) -> MappingPages {
         let group = Group::of(part);
         match self {
-            _ if group == Group::Text => room.default[part],
+            _ if group == Group::Text => limits.default[part],
             Library::Transparent if observation.holds_huge(part) => MappingPages::Transparent,
             Library::None | Library::Transparent => MappingPages::Size(spec.pages.normal),
             Library::Base if group == Group::Stacks => MappingPages::Size(spec.pages.normal),
@@ -60,10 +60,10 @@ impl Library {
     }
 }
 
-/// What pages there can be.
+/// Limits of the page sizes.
 #[derive(Clone, Copy, Debug)]
-pub struct Room {
-    /// What the machine gives each part without any variable or option.
+pub struct PageLimits {
+    /// The machine's default for each part, without any variable or option.
     pub default: [MappingPages; PARTS],
     /// Bytes of each part that the program has mapped.
     pub parts: [u64; PARTS],
@@ -71,72 +71,83 @@ pub struct Room {
     pub memory: u64,
 }
 
-impl Room {
-    /// Whether an assignment can be had: the pages that its parts fill at least.
+impl PageLimits {
+    /// Returns whether an assignment fits: its parts, rounded up to whole pages, are within the memory.
     fn holds(&self, observation: &Observation, assignment: &Assignment) -> bool {
         let bytes = |(part, bytes): (usize, u64)| match observation.pages(assignment, part) {
             MappingPages::Size(page) => bytes.div_ceil(page).saturating_mul(page),
-            // Nothing is lost where only whole ones are taken.
+            // Transparent huge pages are used only where a whole one fits.
             MappingPages::Transparent => bytes,
         };
         self.parts.into_iter().enumerate().map(bytes).fold(0, u64::saturating_add) <= self.memory
     }
 }
 
-/// An assignment that may be worth having.
+/// An assignment that may be worth a simulation.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// It.
+    /// The assignment.
     pub assignment: Assignment,
     /// Its misses.
     pub misses: Misses,
-    /// The variables that give it, as far as the program has the parts.
+    /// The variables that set it for the parts of this program.
     pub library: Option<Library>,
-    /// The machine gives it, as far as the program has the parts, without any variable or option.
+    /// Whether it is the machine's default for the parts of this program.
     pub default: bool,
 }
 
 impl Candidate {
-    /// Whether it can be had on the machine without a change of the program.
+    /// Returns whether the machine can provide it without a change of the program.
     fn is_given(&self) -> bool {
         self.default || self.library.is_some()
     }
 
-    /// How many parts it gives other pages than the program ran with.
+    /// Returns the number of parts whose pages differ from the program's run.
     fn changes(&self, observation: &Observation) -> usize {
         self.assignment.0.iter().zip(observation.base().0).filter(|&(&pages, base)| pages != base).count()
     }
 }
 
-/// An assignment by itself; `None` when its misses are not all known.
+/// Returns the candidate for an assignment; `None` if its misses are not all known.
 #[must_use]
-pub fn candidate(observation: &Observation, assignment: Assignment, spec: &Spec, room: &Room) -> Option<Candidate> {
+pub fn candidate(
+    observation: &Observation,
+    assignment: Assignment,
+    spec: &Spec,
+    limits: &PageLimits,
+) -> Option<Candidate> {
     let misses = observation.misses(&assignment, &Costs::of(spec))?;
     let agrees = |pages: &dyn Fn(usize) -> MappingPages| {
-        (0..PARTS).all(|part| room.parts[part] == 0 || observation.pages(&assignment, part) == pages(part))
+        (0..PARTS).all(|part| limits.parts[part] == 0 || observation.pages(&assignment, part) == pages(part))
     };
-    let gives = |library: &Library| agrees(&|part| library.pages(part, observation, spec, room));
+    let gives = |library: &Library| agrees(&|part| library.pages(part, observation, spec, limits));
     let library = Library::ALL.into_iter().find(gives);
-    let default = agrees(&|part| room.default[part]);
+    let default = agrees(&|part| limits.default[part]);
     Some(Candidate { assignment, misses, library, default })
 }
 
-/// The `most` best assignments that have fewer misses than the program has now, the best first. Of those that are equally
-/// good one stands for all: what the machine gives by itself, or what its large-page library gives, or else what changes
-/// least. If neither gives any of them, the best that they do give comes last.
+/// Returns the `most` best assignments that have fewer misses than the program has now, the best first. Equally good
+/// assignments are represented by one: the machine's default, or one that the large-page library provides, or else the one
+/// with the fewest changes. If neither the default nor the library provides one of these, the best one that they provide
+/// comes last.
 ///
 /// # Errors
-/// When the misses of the program's own assignment are not all known.
-pub fn choose(observation: &Observation, spec: &Spec, room: &Room, most: usize) -> Result<Vec<Candidate>, String> {
+/// If the misses of the program's own assignment are not all known.
+pub fn choose(
+    observation: &Observation,
+    spec: &Spec,
+    limits: &PageLimits,
+    most: usize,
+) -> Result<Vec<Candidate>, String> {
     let unknown = "the misses of the assignment that the program ran with are not all known, as too many others differ from \
                    it; ask about fewer page sizes";
-    let base = candidate(observation, observation.base().clone(), spec, room).ok_or(unknown)?;
+    let base = candidate(observation, observation.base().clone(), spec, limits).ok_or(unknown)?;
     let equal = EQUAL * base.misses.cycles as f64;
     let better = |one: &Candidate| (one.misses.cycles as f64) < base.misses.cycles as f64 - equal;
-    let mut all: Vec<Candidate> = assignments(observation, spec, room)
+    let mut all: Vec<Candidate> = assignments(observation, spec, limits)
         .into_iter()
-        .filter(|assignment| room.holds(observation, assignment))
-        .filter_map(|assignment| candidate(observation, assignment, spec, room))
+        .filter(|assignment| limits.holds(observation, assignment))
+        .filter_map(|assignment| candidate(observation, assignment, spec, limits))
         .filter(better)
         .collect();
     all.sort_by_key(|one| one.misses.cycles);
@@ -158,16 +169,16 @@ pub fn choose(observation: &Observation, spec: &Spec, room: &Room, most: usize) 
     Ok(chosen)
 }
 
-/// All that can be set: by options, for single calls in the source, by the library.
-fn assignments(observation: &Observation, spec: &Spec, room: &Room) -> Vec<Assignment> {
+/// Returns all assignments that can be set: by options, for single calls in the source, by the library.
+fn assignments(observation: &Observation, spec: &Spec, limits: &PageLimits) -> Vec<Assignment> {
     let costs = Costs::of(spec);
     let cost = |assignment: &Assignment| observation.misses(assignment, &costs).map(|misses| misses.cycles);
-    let space = Space::new(observation, room);
+    let space = Space::new(observation, limits);
     let mut all = space.assignments(observation.base(), observation.kinds().len(), cost);
-    // Only the library gives them to `.bss` and to the heap.
-    let used = |part: usize| room.parts[part] > 0;
+    // `.bss` and the heap can have them through the library only.
+    let used = |part: usize| limits.parts[part] > 0;
     if (0..PARTS).any(|part| used(part) && observation.holds_huge(part)) {
-        let pages = |part| Library::Transparent.pages(part, observation, spec, room);
+        let pages = |part| Library::Transparent.pages(part, observation, spec, limits);
         let kinds = observation.kinds();
         let place = |part: usize| if used(part) { kinds.place(pages(part)) } else { Some(observation.base().0[part]) };
         let places: Option<Vec<usize>> = (0..PARTS).map(place).collect();
@@ -178,18 +189,18 @@ fn assignments(observation: &Observation, spec: &Spec, room: &Room) -> Vec<Assig
     all
 }
 
-/// Time of the program under any assignment, from its misses and two simulated runs.
+/// Predicts the time under any assignment from its misses and two simulated runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Prediction {
-    /// Seconds of the program as it is, and cycles of its misses.
+    /// Seconds of the current run, and cycles of its misses.
     seconds: f64,
     cycles: u64,
-    /// Seconds for each cycle that misses would take by themselves.
+    /// Seconds per cycle of misses that do not overlap.
     each: f64,
 }
 
 impl Prediction {
-    /// From the run as it is and from one under another assignment: seconds, and misses.
+    /// Builds a prediction from the current run and one under another assignment: seconds, and misses.
     #[must_use]
     pub fn new(base: (f64, Misses), other: (f64, Misses)) -> Prediction {
         let saved = base.1.cycles as f64 - other.1.cycles as f64;
@@ -197,20 +208,20 @@ impl Prediction {
         Prediction { seconds: base.0, cycles: base.1.cycles, each: each.max(0.0) }
     }
 
-    /// Seconds under an assignment with these misses.
+    /// Returns the seconds under an assignment with these misses.
     #[must_use]
     pub fn seconds(&self, misses: &Misses) -> f64 {
         self.seconds + self.each * (misses.cycles as f64 - self.cycles as f64)
     }
 
-    /// How much time a miss takes for each second that it would take by itself.
+    /// Returns the seconds of run time per second of misses that do not overlap.
     #[must_use]
     pub fn exposed(&self, core_hz: u64) -> f64 {
         self.each * core_hz as f64
     }
 }
 
-/// The most seconds that fewer misses can save.
+/// Returns the most seconds that fewer misses can save.
 #[must_use]
 pub fn at_most(base: &Misses, best: &Misses, core_hz: u64) -> f64 {
     MOST_EXPOSED * base.cycles.saturating_sub(best.cycles) as f64 / core_hz as f64

@@ -1,4 +1,4 @@
-//! From a program to an advice: runs it, evaluates all assignments of page sizes, and simulates the best.
+//! From a program to advice: runs it, evaluates all assignments of page sizes, and simulates the best.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use super::advice::{NamedCall, ON_DEMAND, POLICY};
 use super::runs::Runs;
 use super::{
     Advice, Assignment, Call, Candidate, Choice, Costs, Group, Library, Observation, Observer, Options, PARTS,
-    PagePlacement, Prediction, Room, Simulated, Start, UsedPart, at_most, candidate, choose,
+    PageLimits, PagePlacement, Prediction, Simulated, Start, UsedPart, at_most, candidate, choose,
 };
 use crate::{Error, Progress};
 
 /// Assignments whose simulated times differ by less than this share count as equally fast.
 const SAME_TIME: f64 = 0.002;
 
-/// Names for the calls that have parts of their own. A line names a call when it is the only one there.
+/// Returns names for the calls with their own parts. A line names a call if it is the only one there.
 fn named(observation: &Observation) -> Vec<(usize, NamedCall)> {
     let own: Vec<(&Call, Option<String>)> =
         (0..PARTS).filter_map(|part| observation.call(part)).map(|call| (call, call.line())).collect();
@@ -38,16 +38,16 @@ fn named(observation: &Observation) -> Vec<(usize, NamedCall)> {
     own.iter().map(name).collect()
 }
 
-/// Finds the page sizes that the program of `scenario` runs best with, and what sets them.
+/// Finds the page sizes with which the program of `scenario` runs fastest, and how to set them.
 ///
-/// The program runs once as the scenario says, while TLB misses of every assignment of page sizes to its segments are counted
-/// from that one stream of accesses. The best assignments are then simulated, each in a run of its own, whose output goes
-/// nowhere: the program must be able to run again. `stdio` are the standard streams of the first run; `None`: those of this
-/// process. The program has standard input only when that is a file, and reads it again in each run.
+/// The program runs once as the scenario says, while TLB misses of every assignment of page sizes to its segments are
+/// counted from that one stream of accesses. The best assignments are then simulated in separate runs, whose output is
+/// discarded, so it must be possible to run the program again. `stdio` are the standard streams of the first run; `None`:
+/// those of this process. The program has standard input only if that is a file, which every run reads from the start.
 ///
 /// # Errors
-/// When the program cannot run or does not end, the machine has not the page sizes asked for, or the program's memory is
-/// such that no advice can be given.
+/// If the program cannot run or does not end, the machine does not have the page sizes asked for, or the program's memory
+/// does not allow advice.
 pub fn advise(
     scenario: &Scenario,
     options: &Options,
@@ -60,19 +60,19 @@ pub fn advise(
     let (run, mut observation, start) = observe(scenario, &spec, &mut runs, &sizes, Vec::new())?;
     let mut again = None;
     if let Some(calls) = observation.larger_calls() {
-        runs.announce("again, as other calls map more than the first ones");
+        runs.announce("again, since other calls map more than the first ones");
         let (run, better, _) = observe(scenario, &spec, &mut runs, &sizes, calls)?;
         (again, observation) = (Some(run), better);
     }
     let run = again.unwrap_or(run);
     one_size_each(&run, &start)?;
-    let room = Room {
+    let limits = PageLimits {
         default: default_pages(scenario)?,
         parts: mapped(&run, &observation),
         memory: scenario.memory_bytes(&spec)?,
     };
-    let candidates = choose(&observation, &spec, &room, options.simulate)?;
-    let mut evaluator = Evaluator::new(scenario, &spec, &observation, &room, &run, options);
+    let candidates = choose(&observation, &spec, &limits, options.simulate)?;
+    let mut evaluator = Evaluator::new(scenario, &spec, &observation, &limits, &run, options);
     let worth = candidates.first().map_or(0.0, |best| evaluator.at_most(best));
     if worth < options.least_gain {
         evaluator.advice.too_little = Some(worth);
@@ -83,7 +83,7 @@ pub fn advise(
     Ok(evaluator.finish(&run))
 }
 
-/// The page sizes to ask about.
+/// Returns the page sizes to try.
 fn sizes(options: &Options, spec: &Spec) -> Result<Vec<u64>, Error> {
     let asked = &options.sizes;
     asked.iter().try_for_each(|&bytes| check_page_size(spec, bytes)).map_err(|e| format!("--sizes: {e}"))?;
@@ -91,14 +91,14 @@ fn sizes(options: &Options, spec: &Spec) -> Result<Vec<u64>, Error> {
     if let Some(&large) = asked.iter().find(|&&bytes| bytes > node) {
         let (large, node, name) = (size(large), size(node), &spec.name);
         return Err(format!(
-            "--sizes {large}: no such page fits on a memory node of {name}, which has {node}; ask about smaller ones"
+            "--sizes {large}: no such page fits on a memory node of {name}, which has {node}; choose smaller ones"
         )
         .into());
     }
     Ok(if asked.is_empty() { vec![spec.pages.normal, spec.pages.large] } else { asked.clone() })
 }
 
-/// Runs the program and counts the misses of all assignments; the mappings of the calls `known` have pages of their own.
+/// Runs the program and counts the misses of all assignments; the mappings of the calls `known` are parts of their own.
 fn observe(
     scenario: &Scenario,
     spec: &Spec,
@@ -118,7 +118,7 @@ fn observe(
     Ok((run, observation, start))
 }
 
-/// Whether the program has run to an end that gives an advice.
+/// Fails if the program did not run to its end.
 fn finished(run: &Run) -> Result<(), Error> {
     let program = run.program();
     let message = match &run.finish {
@@ -127,12 +127,13 @@ fn finished(run: &Run) -> Result<(), Error> {
             format!("{program} was {message}: there is no advice for a program that does not run to its end")
         }
         Finish::Stopped => "stopped: there is no advice".to_owned(),
-        Finish::Failed(message) => format!("{program} cannot go on: {message}: there is no advice"),
+        Finish::Failed(message) => format!("{program} cannot continue: {message}: there is no advice"),
     };
     Err(Error::Ended { finish: run.finish.clone(), message })
 }
 
-/// Whether the variables of a run make the large-page library take pages on demand that it would take at once otherwise.
+/// Returns whether the variables of a run make the large-page library allocate pages on demand that it would otherwise
+/// allocate at once.
 fn takes_on_demand(run: &Run) -> bool {
     let demands = |(name, value): &(String, String)| match name.as_str() {
         "XOS_MMM_L_HPAGE_TYPE" => value == "none" || value == "thp",
@@ -142,13 +143,13 @@ fn takes_on_demand(run: &Run) -> bool {
     run.environment.iter().any(demands)
 }
 
-/// Refuses programs of which a segment has pages of several sizes.
+/// Fails if a segment of the program has pages of several sizes.
 fn one_size_each(run: &Run, start: &Start) -> Result<(), Error> {
     for (group, &bytes) in Group::ALL.into_iter().zip(start.groups()) {
         let of_group = |name: &str| group.segments().iter().any(|segment| segment.name() == name);
         if let Some(other) = run.pages.iter().find(|pages| of_group(&pages.segment) && pages.page_bytes != bytes) {
             return Err(format!(
-                "{} has pages of {} and of {}, as transparent huge pages, MAP_HUGETLB and --pages mmap@CALL give them; begin with \
+                "{} has pages of {} and of {}, as with transparent huge pages, MAP_HUGETLB and --pages mmap@CALL; begin with \
                  one size for each segment, with --pages or without XOS_MMM_L_HPAGE_TYPE=thp",
                 other.segment,
                 size(bytes),
@@ -160,7 +161,7 @@ fn one_size_each(run: &Run, start: &Start) -> Result<(), Error> {
     Ok(())
 }
 
-/// The pages that the machine gives each part without variables and options.
+/// Returns the pages that the machine gives each part without variables and options.
 fn default_pages(scenario: &Scenario) -> Result<[MappingPages; PARTS], Error> {
     let spec = scenario.spec_of_default_pages()?;
     let bytes = |name: &str| {
@@ -171,7 +172,7 @@ fn default_pages(scenario: &Scenario) -> Result<[MappingPages; PARTS], Error> {
     Ok(std::array::from_fn(of_part))
 }
 
-/// Bytes of each part that the program has mapped.
+/// Returns the bytes of each part that the program has mapped.
 fn mapped(run: &Run, observation: &Observation) -> [u64; PARTS] {
     let of_group = |group: Group| {
         let named = |name: &str| {
@@ -186,13 +187,13 @@ fn mapped(run: &Run, observation: &Observation) -> [u64; PARTS] {
     })
 }
 
-/// An advice in the making.
+/// State of an evaluation.
 struct Evaluator<'a> {
     scenario: &'a Scenario,
     spec: &'a Spec,
     observation: &'a Observation,
-    room: &'a Room,
-    /// The program's variables say when pages are taken.
+    limits: &'a PageLimits,
+    /// Whether the program's variables set when pages are allocated.
     has_policy: bool,
     advice: Advice,
 }
@@ -202,13 +203,13 @@ impl<'a> Evaluator<'a> {
         scenario: &'a Scenario,
         spec: &'a Spec,
         observation: &'a Observation,
-        room: &'a Room,
+        limits: &'a PageLimits,
         run: &Run,
         options: &Options,
     ) -> Evaluator<'a> {
         let mut names = named(observation);
         let mut name = |part| names.iter().position(|(of, _)| *of == part).map(|i| names.swap_remove(i).1);
-        let used = room.parts.into_iter().enumerate().filter(|(_, bytes)| *bytes > 0);
+        let used = limits.parts.into_iter().enumerate().filter(|(_, bytes)| *bytes > 0);
         let used: Vec<UsedPart> = used.map(|(part, bytes)| UsedPart { part, bytes, call: name(part) }).collect();
         let base = Choice {
             pages: [MappingPages::Size(0); PARTS],
@@ -244,8 +245,8 @@ impl<'a> Evaluator<'a> {
             other_sites: sites.collect(),
         };
         let has_policy = run.environment.iter().any(|(name, _)| name == POLICY);
-        let mut evaluator = Evaluator { scenario, spec, observation, room, has_policy, advice };
-        let base = candidate(observation, observation.base().clone(), spec, room);
+        let mut evaluator = Evaluator { scenario, spec, observation, limits, has_policy, advice };
+        let base = candidate(observation, observation.base().clone(), spec, limits);
         let base = evaluator.choice(base.as_ref(), observation.base());
         evaluator.advice.base = Choice { simulated: evaluator.advice.base.simulated.take(), ..base };
         evaluator
@@ -267,20 +268,20 @@ impl<'a> Evaluator<'a> {
         self.advice.base.simulated.as_ref().map_or(0.0, |base| base.seconds)
     }
 
-    /// The share of its time that the program can gain at most.
+    /// Returns the largest share of its time that the program can gain.
     fn at_most(&self, best: &Candidate) -> f64 {
         let base = self.advice.base.misses.unwrap_or_default();
         let seconds = at_most(&base, &best.misses, self.spec.clock.core_hz);
         if self.base_seconds() > 0.0 { seconds / self.base_seconds() } else { 0.0 }
     }
 
-    /// Simulates the candidates and what the machine gives by itself. The first run sets what misses cost.
+    /// Simulates the candidates and the machine's default. The first run sets the cost of a miss.
     fn simulate(&mut self, candidates: &[Candidate], runs: &mut Runs<'_>) -> Result<(), Error> {
         let mut choices: Vec<Choice> =
             candidates.iter().map(|candidate| self.choice(Some(candidate), &candidate.assignment)).collect();
         let has_default = self.advice.base.default || choices.iter().any(|choice| choice.default);
-        if !has_default && let Some(assignment) = self.observation.assignment(&self.room.default) {
-            let default = candidate(self.observation, assignment.clone(), self.spec, self.room);
+        if !has_default && let Some(assignment) = self.observation.assignment(&self.limits.default) {
+            let default = candidate(self.observation, assignment.clone(), self.spec, self.limits);
             choices.push(self.choice(default.as_ref(), &assignment));
         }
         self.advice.mixed |= choices.iter().any(|choice| choice.library.is_some_and(Library::is_on_demand));
@@ -306,8 +307,8 @@ impl<'a> Evaluator<'a> {
         Ok(())
     }
 
-    /// The choice with the best simulated time that gains enough; of several that are equally fast, one that needs no more
-    /// than variables.
+    /// Returns the choice with the best simulated time, if it gains enough; among equally fast ones, one that needs only
+    /// variables.
     fn best(&self) -> Option<usize> {
         let seconds = |choice: &Choice| choice.simulated.as_ref().map_or(f64::INFINITY, |run| run.seconds);
         let least = self.advice.choices.iter().map(seconds).fold(f64::INFINITY, f64::min);
@@ -320,8 +321,8 @@ impl<'a> Evaluator<'a> {
         all.filter(|one| good(&one)).min_by_key(rank).map(|(i, _)| i)
     }
 
-    /// When cores of several nodes have run the program, and the scenario does not place its memory: simulates the
-    /// other places that it can be.
+    /// Simulates the other placements of the program's memory, if cores of several nodes have run it and the scenario does
+    /// not place it.
     fn place(&mut self, runs: &mut Runs<'_>) -> Result<(), Error> {
         if self.advice.cpu_nodes.len() < 2 || self.scenario.placement.places_memory() {
             return Ok(());
@@ -343,7 +344,7 @@ impl<'a> Evaluator<'a> {
         Ok(())
     }
 
-    /// How to run the program under a choice.
+    /// Returns the scenario that runs the program under a choice.
     fn scenario_for(&self, choice: &Choice) -> Scenario {
         let mut scenario = self.scenario.clone();
         if choice.pages != self.advice.base.pages {
@@ -360,7 +361,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Sizes by segment, and for calls whose mappings have others than that.
+    /// Sets sizes by segment, and by call where a call's mappings differ from their segment.
     fn with_pages(&self, scenario: Scenario, choice: &Choice) -> Scenario {
         let bytes = |part: usize| match choice.pages[part] {
             _ if part == Group::Mmap.part() => self.advice.rest(choice),
@@ -389,7 +390,7 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// Nodes whose processors threads of a run have had.
+/// Returns the nodes whose processors have run threads.
 fn cpu_nodes(run: &Run, spec: &Spec) -> Vec<u32> {
     let t = &spec.topology;
     let threads = run.region(ALL).map_or(&[][..], |region| &region.threads);

@@ -1,5 +1,5 @@
-//! Which page sizes a program runs best with: TLB misses of every assignment of page sizes to the parts of its memory, from
-//! one run, what they cost, and simulations of the best.
+//! The best page sizes for a program: TLB misses of every assignment of page sizes to the parts of its memory from one run,
+//! their cost, and simulations of the best.
 
 mod advice;
 mod choose;
@@ -13,20 +13,20 @@ mod show;
 use fxscope_machine::Spec;
 
 pub use advice::{Advice, Choice, NamedCall, PagePlacement, Simulated, UsedPart};
-pub use choose::{Candidate, Library, Prediction, Room, at_most, candidate, choose};
+pub use choose::{Candidate, Library, PageLimits, Prediction, at_most, candidate, choose};
 pub use evaluate::advise;
 pub use observe::{Call, Misses, Observation, Observer, PartMisses, Start};
 pub use parts::{Assignment, CALLS, Group, Kinds, PARTS, call, part_of_call};
 
-/// What is asked about a program's pages.
+/// Options of the advice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// Page sizes to ask about, in addition to those that the program starts with, bytes; empty: the normal and the large
-    /// pages of the machine's system.
+    /// Page sizes to try, in addition to those that the program starts with, bytes; empty: the normal and the large pages of
+    /// the machine's system.
     pub sizes: Vec<u64>,
-    /// How many of the best assignments are simulated.
+    /// Number of best assignments to simulate.
     pub simulate: usize,
-    /// The least gain that is worth a change, as a share of the time.
+    /// Smallest gain that justifies a change, as a share of the time.
     pub least_gain: f64,
 }
 
@@ -37,24 +37,24 @@ impl Default for Options {
     }
 }
 
-/// What misses cost when nothing overlaps with them, cycles.
+/// Cycles of misses that do not overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Costs {
-    /// A miss of the first level that the second level has.
+    /// A miss of the first level that hits the second level.
     pub hit: u64,
-    /// A miss of both: the second level is asked, the lowest descriptor is read from L2, and the walk itself takes time.
+    /// A miss of both: lookup of the second level, read of the lowest descriptor from L2, and the walk itself.
     pub walk: u64,
 }
 
 impl Costs {
-    /// Those of a machine.
+    /// Returns those of a machine.
     #[must_use]
     pub fn of(spec: &Spec) -> Costs {
         let hit = spec.tlb.l2_hit;
         Costs { hit, walk: hit + spec.l2_timing.hit_nearest + spec.tlb.walk_extra }
     }
 
-    /// Cycles of `first` misses of the first level, `walks` of which need a walk.
+    /// Returns the cycles of `first` misses of the first level, `walks` of which need a walk.
     fn cycles(&self, first: u64, walks: u64) -> u64 {
         self.hit * first.saturating_sub(walks) + self.walk * walks
     }

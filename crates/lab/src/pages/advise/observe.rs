@@ -1,4 +1,4 @@
-//! What a run shows of its accesses: TLB misses of every assignment of pages, core by core.
+//! Observes the accesses of a run: TLB misses of every assignment of pages, core by core.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -9,19 +9,19 @@ use fxscope_linux::pages::{MappingPages, Site};
 use fxscope_machine::Spec;
 use fxscope_session::source_line;
 use fxscope_sim::{BlockEvent, BlockObserver};
-use fxscope_tlbsweep::{Access, Analysis, Answer, Counts, Design, Error, Question};
+use fxscope_tlbsweep::{Access, Analysis, Counts, Error, SweepOptions, SweepResults, TlbConfig};
 
 use super::parts::{self, Assignment, CALLS, Group, Kinds, NUMBERS, PARTS, SHARED};
 use super::{Costs, part_of_call};
 
-/// Bits of a program's addresses; the number of its process stands above them.
+/// Bits of a program's addresses; the process number is stored above them.
 const ADDRESS_BITS: u32 = 48;
-/// Most lanes of each analysis of a core. Few programs have that many.
+/// Most equivalence classes of each analysis of a core. Few programs need that many.
 const CLASSES: usize = 1024;
-/// Instructions further apart than this may lie in different pages of any size, log2 bytes.
+/// Instructions further apart than this may be in different pages of any size, log2 bytes.
 const CODE_SHIFT: u32 = 12;
 
-/// Sizes of the pages that a program starts with.
+/// Initial page sizes of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Start {
     groups: [u64; Group::ALL.len()],
@@ -29,10 +29,10 @@ pub struct Start {
 }
 
 impl Start {
-    /// Those of a program whose segments have pages of the sizes that `bytes` says.
+    /// Builds the start of a program whose segments have pages of the sizes that `bytes` says.
     ///
     /// # Errors
-    /// When segments that are taken together have different sizes: which.
+    /// Names the segments of a group that have different sizes.
     pub fn new(bytes: impl Fn(Segment) -> u64) -> Result<Start, String> {
         let mut groups = [0; Group::ALL.len()];
         for (size, group) in groups.iter_mut().zip(Group::ALL) {
@@ -41,7 +41,7 @@ impl Start {
             if let Some(other) = segments.iter().find(|&&segment| bytes(segment) != *size) {
                 let (first, other) = (segments[0].name(), other.name());
                 return Err(format!(
-                    "{first} and {other} have pages of different sizes, and they are taken together here; give them one size with \
+                    "{first} and {other} have pages of different sizes, but form one group here; give them one size with \
                      --pages {first}=SIZE,{other}=SIZE"
                 ));
             }
@@ -49,7 +49,7 @@ impl Start {
         Ok(Start { groups, shared: bytes(Segment::Shared) })
     }
 
-    /// The sizes of the groups, in their order.
+    /// Returns the sizes of the groups, in their order.
     #[must_use]
     pub fn groups(&self) -> &[u64] {
         &self.groups
@@ -66,16 +66,16 @@ fn sorted(mut sizes: Vec<u64>) -> Vec<u64> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     site: Site,
-    /// The host's path of the calling code's file.
+    /// Host path of the calling code's file.
     path: Option<PathBuf>,
-    /// The part that its mappings are.
+    /// The part of its mappings.
     pub part: usize,
-    /// The most bytes of its mappings at a time.
+    /// Largest total size of its mappings.
     pub bytes: u64,
 }
 
 impl Call {
-    /// Its source file, without folders, and line, where debug information has them.
+    /// Returns its source file, without folders, and line, if debug information has them.
     #[must_use]
     pub fn line(&self) -> Option<String> {
         let ((_, place), path) = (self.site.file.as_ref()?, self.path.as_ref()?);
@@ -84,7 +84,7 @@ impl Call {
         Some(format!("{name}:{line}"))
     }
 
-    /// Its function and, where debug information has it, its line.
+    /// Returns its function and, if debug information has it, its line.
     #[must_use]
     pub fn describe(&self) -> String {
         match (&self.site.function, self.line()) {
@@ -95,7 +95,7 @@ impl Call {
         }
     }
 
-    /// Its place in the program, whatever else there is on its line.
+    /// Returns its place in the program, which is unique even if its line is not.
     #[must_use]
     pub fn place(&self) -> String {
         let function = self.site.function.as_ref();
@@ -116,48 +116,48 @@ const NOWHERE: Mapped = Mapped { start: 0, end: 0, number: 0 };
 /// The address space of a process.
 struct Space {
     pid: u32,
-    /// When `ranges` were read.
+    /// Version of the address space when `ranges` were read.
     generation: u64,
     /// By ascending address.
     ranges: Vec<Mapped>,
 }
 
-/// What a core's TLBs miss: that of data, and that of instructions.
+/// TLB analyses of a core: of data, and of instructions.
 struct Core {
     cpu: u32,
     data: Analysis,
     code: Analysis,
-    /// The last instruction that was looked up.
+    /// The instruction that was looked up last.
     instruction: u64,
 }
 
-/// Follows a run.
+/// Observes a run.
 pub struct Observer {
-    design: Design,
-    question: Question,
+    tlbs: TlbConfig,
+    options: SweepOptions,
     kinds: Kinds,
     base: Assignment,
     shared: usize,
     spaces: Vec<Space>,
-    /// The place of the last process among them, and the range that it accessed last.
+    /// Index of the last process, and the range that it accessed last.
     here: usize,
     last: Mapped,
     calls: Vec<Call>,
-    /// The most bytes of other mappings at a time.
+    /// Largest total size of other mappings.
     others: u64,
-    /// Parts of which something lies where a transparent huge page fits.
+    /// Parts with at least one aligned range that holds a transparent huge page.
     huge: [bool; PARTS],
     cores: Vec<Core>,
-    /// The addresses of one block.
+    /// The addresses of the current block.
     addresses: Vec<u64>,
 }
 
 impl Observer {
-    /// For a program that starts with these pages, and further page sizes to ask about. The mappings of the calls `known`
+    /// Observes a program that starts with these pages, with further page sizes to try. The mappings of the calls `known`
     /// are parts of their own; without any, those of the first calls that map large blocks are.
     ///
     /// # Errors
-    /// When the machine's TLBs or the sizes are outside what can be analysed.
+    /// If the machine's TLBs or the sizes are outside what can be analysed.
     pub fn new(spec: &Spec, start: &Start, asked: &[u64], known: Vec<Call>) -> Result<Observer, Error> {
         let kinds = kinds(spec, start, asked);
         let [normal, huge] = kinds.transparent;
@@ -166,7 +166,7 @@ impl Observer {
         let of_part = |part| start.groups[Group::of(part) as usize];
         let base = Assignment(std::array::from_fn(|part| kinds.place(MappingPages::Size(of_part(part))).unwrap_or(0)));
         let Costs { hit, walk } = Costs::of(spec);
-        let mut question = Question {
+        let mut options = SweepOptions {
             segments: NUMBERS,
             allowed: allowed(&kinds, place, place(start.shared)),
             max_classes: CLASSES,
@@ -175,13 +175,13 @@ impl Observer {
             sizes: sizes.clone(),
         };
         let shared = place(start.shared);
-        question.keep = kept(&base, &kinds).map(|one| by_number(&one, &kinds, &sizes, shared)).collect();
-        let design = Design::of(&spec.tlb);
-        // Fails now with what would be wrong when the first core runs.
-        Analysis::new(&design, &question)?;
+        options.keep = kept(&base, &kinds).map(|one| by_number(&one, &kinds, &sizes, shared)).collect();
+        let tlbs = TlbConfig::of(&spec.tlb);
+        // Reports errors now, not when the first core runs.
+        Analysis::new(&tlbs, &options)?;
         Ok(Observer {
-            design,
-            question,
+            tlbs,
+            options,
             kinds,
             base,
             shared,
@@ -196,16 +196,16 @@ impl Observer {
         })
     }
 
-    /// What has been found out.
+    /// Returns the results.
     #[must_use]
     pub fn finish(self) -> Observation {
-        let Observer { question, kinds, base, shared, calls, others, huge, cores, .. } = self;
+        let Observer { options, kinds, base, shared, calls, others, huge, cores, .. } = self;
         let missed = |core: Core| Missed { data: core.data.finish(), code: core.code.finish() };
         let cores = cores.into_iter().map(missed).collect();
-        Observation { sizes: question.sizes, kinds, base, shared, calls, others, huge, cores }
+        Observation { sizes: options.sizes, kinds, base, shared, calls, others, huge, cores }
     }
 
-    /// Learns of the address space of the process in place.
+    /// Updates the address space of the running process.
     fn follow(&mut self, process: &Guest) {
         let (pid, generation) = (process.pid(), process.memory().generation());
         if self.spaces.get(self.here).is_some_and(|space| space.pid == pid && space.generation == generation) {
@@ -250,7 +250,7 @@ impl Observer {
         (space.ranges, space.generation) = (ranges, process.memory().generation());
     }
 
-    /// Adds what a part has at some addresses: apart what lies in transparent huge pages, if it has them.
+    /// Adds the ranges of a part: those in transparent huge pages separately, if it can have them.
     fn add(&mut self, part: usize, range: Range<u64>, ranges: &mut Vec<Mapped>) {
         let [_, page] = self.kinds.transparent;
         let (first, last) = (range.start.next_multiple_of(page), range.end / page * page);
@@ -267,7 +267,7 @@ impl Observer {
         ranges.extend(pieces.into_iter().filter(|(range, _)| !range.is_empty()).map(piece));
     }
 
-    /// The place of a call among all.
+    /// Returns the index of a call.
     fn call(&mut self, process: &Guest, site: &Site) -> usize {
         self.calls.iter().position(|known| known.site.is_at(site)).unwrap_or_else(|| {
             let taken = self.calls.iter().filter(|call| call.part != Group::Mmap.part()).count();
@@ -279,14 +279,14 @@ impl Observer {
         })
     }
 
-    /// The number of what an address lies in.
+    /// Returns the range that holds an address.
     fn look_up(&self, address: u64) -> Mapped {
         let ranges = &self.spaces[self.here].ranges;
         let found = ranges.get(ranges.partition_point(|range| range.end <= address));
         found.copied().filter(|range| range.start <= address).unwrap_or(NOWHERE)
     }
 
-    /// The number of the range that a datum lies in.
+    /// Returns the analysis number of the range that holds a datum.
     #[inline]
     fn number_at(&mut self, address: u64) -> u8 {
         if !(self.last.start <= address && address < self.last.end) {
@@ -295,16 +295,16 @@ impl Observer {
         self.last.number
     }
 
-    /// The place of the core with a number.
+    /// Returns the index of a core.
     fn core(&mut self, cpu: u32) -> usize {
         self.cores.iter().position(|core| core.cpu == cpu).unwrap_or_else(|| {
-            let analysis = || Analysis::new(&self.design, &self.question).expect("checked at the beginning");
+            let analysis = || Analysis::new(&self.tlbs, &self.options).expect("checked at the beginning");
             self.cores.push(Core { cpu, data: analysis(), code: analysis(), instruction: u64::MAX });
             self.cores.len() - 1
         })
     }
 
-    /// Instructions at these addresses are fetched.
+    /// Fetches the instructions at these addresses.
     fn fetch(&mut self, core: usize, instructions: [u64; 2]) {
         let space = (self.here as u64) << ADDRESS_BITS;
         for address in instructions {
@@ -320,7 +320,7 @@ impl Observer {
 }
 
 impl BlockObserver for Observer {
-    /// They come to the pages of the round before.
+    /// Skipped iterations access the pages of the one before.
     fn may_skip_iterations(&self) -> bool {
         true
     }
@@ -344,14 +344,14 @@ impl BlockObserver for Observer {
     }
 }
 
-/// The kinds of pages that are asked about, those that the program starts with among them.
+/// Returns the kinds of pages to try, including those that the program starts with.
 fn kinds(spec: &Spec, start: &Start, asked: &[u64]) -> Kinds {
     let normal = spec.pages.normal;
     let sizes = sorted(asked.iter().chain(&start.groups).copied().collect());
     Kinds { sizes, transparent: [normal, spec.pages.transparent()] }
 }
 
-/// The sizes that each number may have, as masks over all.
+/// Returns the sizes that each number may have, as masks over all.
 fn allowed(kinds: &Kinds, place: impl Fn(u64) -> usize, shared: usize) -> Vec<u8> {
     let [normal, huge] = kinds.transparent.map(|bytes| 1u8 << place(bytes));
     let asked = kinds.sizes.iter().fold(0, |mask, &bytes| mask | 1 << place(bytes));
@@ -364,8 +364,8 @@ fn allowed(kinds: &Kinds, place: impl Fn(u64) -> usize, shared: usize) -> Vec<u8
     (0..NUMBERS).map(of).collect()
 }
 
-/// Assignments whose misses are always all known: the program's own, one kind for all, and all that differ from one of
-/// these in one part.
+/// Assignments whose misses must be known: the program's own, one kind for all parts, and all that differ from one of these
+/// in one part.
 fn kept<'a>(base: &Assignment, kinds: &'a Kinds) -> impl Iterator<Item = Assignment> + 'a {
     let uniform = (0..kinds.len()).map(|kind| Assignment(std::array::from_fn(|part| fitting(part, kind, kinds))));
     let whole: Vec<Assignment> = std::iter::once(base.clone()).chain(uniform).collect();
@@ -382,7 +382,7 @@ fn kept<'a>(base: &Assignment, kinds: &'a Kinds) -> impl Iterator<Item = Assignm
     whole.into_iter().chain(others)
 }
 
-/// A kind for a part: one that has no transparent huge pages has normal ones, or else the smallest that are asked about.
+/// Returns the kind for a part: a part without transparent huge pages gets normal ones, or else the smallest to try.
 fn fitting(part: usize, kind: usize, kinds: &Kinds) -> usize {
     if kind != kinds.thp() || parts::huge(part).is_some() {
         return kind;
@@ -390,7 +390,7 @@ fn fitting(part: usize, kind: usize, kinds: &Kinds) -> usize {
     kinds.place(MappingPages::Size(kinds.transparent[0])).unwrap_or(0)
 }
 
-/// The sizes by the analysis's numbers.
+/// Returns the sizes by the analysis's numbers.
 fn by_number(assignment: &Assignment, kinds: &Kinds, sizes: &[u64], shared: usize) -> Vec<usize> {
     let place = |bytes: u64| sizes.iter().position(|&size| size == bytes).unwrap_or(0);
     let of = |number: usize| match number {
@@ -406,40 +406,40 @@ fn by_number(assignment: &Assignment, kinds: &Kinds, sizes: &[u64], shared: usiz
 /// Misses under one assignment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Misses {
-    /// Of the first level for data, all cores together.
+    /// First-level misses for data, all cores together.
     pub first: u64,
     /// Table walks for data, all cores together.
     pub walks: u64,
-    /// Of the first level for instructions, and table walks for them.
+    /// First-level misses for instructions, and table walks for them.
     pub code: [u64; 2],
-    /// Cycles that all would take one after the other on the core that has most of them.
+    /// Cycles of all misses in sequence, on the core with most of them.
     pub cycles: u64,
 }
 
-/// The misses of accesses to a part.
+/// Misses of accesses to a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartMisses {
-    /// What it is.
+    /// Name of the part.
     pub name: String,
-    /// Misses of the first level, and table walks.
+    /// First-level misses.
     pub first: u64,
-    /// See `first`.
+    /// Table walks.
     pub walks: u64,
 }
 
-/// What a core's TLBs missed: that of data, and that of instructions.
+/// Misses of a core: of data, and of instructions.
 struct Missed {
-    data: Answer,
-    code: Answer,
+    data: SweepResults,
+    code: SweepResults,
 }
 
-/// What a run has told.
+/// Results of an observed run.
 pub struct Observation {
     sizes: Vec<u64>,
     kinds: Kinds,
     base: Assignment,
     shared: usize,
-    /// Calls that have mapped large blocks.
+    /// Calls that mapped large blocks.
     pub calls: Vec<Call>,
     others: u64,
     huge: [bool; PARTS],
@@ -447,31 +447,31 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// Kinds of pages.
+    /// Returns the kinds of pages.
     #[must_use]
     pub fn kinds(&self) -> &Kinds {
         &self.kinds
     }
 
-    /// The assignment that the program ran with.
+    /// Returns the assignment that the program ran with.
     #[must_use]
     pub fn base(&self) -> &Assignment {
         &self.base
     }
 
-    /// Whether something of a part lies where a transparent huge page fits.
+    /// Returns whether a part has an aligned range that holds a transparent huge page.
     #[must_use]
     pub fn holds_huge(&self, part: usize) -> bool {
         self.huge[part]
     }
 
-    /// The call that a part is of.
+    /// Returns the call of a part.
     #[must_use]
     pub fn call(&self, part: usize) -> Option<&Call> {
         self.calls.iter().find(|call| call.part == part && part != Group::Mmap.part())
     }
 
-    /// The most bytes of mappings at a time: of the call of a part, or of those that are in no other.
+    /// Returns the largest total size of mappings: of the part's call, or of all without a part of their own.
     #[must_use]
     pub fn mapped(&self, part: usize) -> u64 {
         if part == Group::Mmap.part() {
@@ -481,7 +481,7 @@ impl Observation {
         self.call(part).map_or(0, |call| call.bytes)
     }
 
-    /// The calls that have mapped most, when others than those have parts of their own.
+    /// Returns the calls that mapped most, if they are not those with parts of their own.
     #[must_use]
     pub fn larger_calls(&self) -> Option<Vec<Call>> {
         let mut own: Vec<&Call> = self.calls.iter().filter(|call| call.site.is_own).collect();
@@ -491,7 +491,7 @@ impl Observation {
         (!all_have_parts).then(|| largest.iter().map(|&call| Call { bytes: 0, ..call.clone() }).collect())
     }
 
-    /// The assignment with these pages, in the order of parts; `None` when some were not asked about.
+    /// Returns the assignment with these pages, in the order of parts; `None` if some were not tried.
     #[must_use]
     pub fn assignment(&self, pages: &[MappingPages]) -> Option<Assignment> {
         let mut places = [0; PARTS];
@@ -501,7 +501,7 @@ impl Observation {
         Some(Assignment(places))
     }
 
-    /// The pages that a part has in an assignment.
+    /// Returns the pages of a part in an assignment.
     #[must_use]
     pub fn pages(&self, assignment: &Assignment, part: usize) -> MappingPages {
         self.kinds.at(assignment.0[part])
@@ -509,11 +509,11 @@ impl Observation {
 
     fn counts(&self, assignment: &Assignment) -> impl Iterator<Item = Option<[Counts; 2]>> + '_ {
         let numbers = by_number(assignment, &self.kinds, &self.sizes, self.shared);
-        let exact = move |answer: &Answer| answer.counts(&numbers).ok().filter(|counts| counts.exact);
+        let exact = move |results: &SweepResults| results.counts(&numbers).ok().filter(|counts| counts.exact);
         self.cores.iter().map(move |core| Some([exact(&core.data)?, exact(&core.code)?]))
     }
 
-    /// Misses under an assignment; `None` when they are not all known.
+    /// Returns the misses under an assignment; `None` if they are not all known.
     #[must_use]
     pub fn misses(&self, assignment: &Assignment, costs: &Costs) -> Option<Misses> {
         let sums = |counts: &Counts| [counts.first.iter().sum::<u64>(), counts.walks.iter().sum::<u64>()];
@@ -528,7 +528,7 @@ impl Observation {
         Some(all)
     }
 
-    /// Misses of accesses to each part under an assignment, all cores together; parts without any are left out.
+    /// Returns the misses of accesses to each part under an assignment, all cores together, without parts that have none.
     #[must_use]
     pub fn by_part(&self, assignment: &Assignment) -> Vec<PartMisses> {
         let mut data = [(0, 0); PARTS + 1];
@@ -546,7 +546,7 @@ impl Observation {
         missing.map(|(name, (first, walks))| PartMisses { name, first, walks }).collect()
     }
 
-    /// What a part is called.
+    /// Returns the name of a part.
     #[must_use]
     pub fn name(&self, part: usize) -> String {
         match (part, self.call(part)) {

@@ -1,26 +1,25 @@
-//! The parts of a program's memory that can have pages of their own, and assignments of pages to them.
+//! The parts of a program's memory whose page sizes can be set separately, and assignments of pages to them.
 
 use fxscope_guestmem::Segment;
 use fxscope_linux::pages::MappingPages;
 use fxscope_tlbsweep::SEGMENTS;
 
-/// Calls whose mappings have pages of their own: those that map most.
+/// Number of calls whose mappings are parts of their own: those that map most.
 pub const CALLS: usize = 8;
-/// Parts, by number: text, data, bss, heap, stacks, the mappings of each call, other mappings.
+/// Number of parts, in this order: text, data, bss, heap, stacks, the mappings of each call, other mappings.
 pub const PARTS: usize = FIRST_CALL + CALLS + 1;
 const FIRST_CALL: usize = 5;
-/// Memory shared with other processes, whose pages stay as they are, has a number of its own.
+/// Memory shared with other processes, whose pages are never changed, has a number of its own.
 pub(super) const SHARED: usize = PARTS;
-/// Transparent huge pages lie where they fit. What of `.bss`, of the heap and of the mappings of a call lies in such
-/// pages has further numbers.
+/// Ranges of `.bss`, the heap and the mappings of a call that hold transparent huge pages have separate numbers.
 const HUGE: [usize; CALLS + 2] = [2, 3, 5, 6, 7, 8, 9, 10, 11, 12];
 const FIRST_HUGE: usize = SHARED + 1;
-/// All numbers.
+/// Count of all numbers.
 pub(super) const NUMBERS: usize = FIRST_HUGE + HUGE.len();
 
 const _: () = assert!(NUMBERS <= SEGMENTS);
 
-/// Segments that get pages of one size together.
+/// Segments that have one page size together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     /// Code, constants and mapped files.
@@ -33,15 +32,15 @@ pub enum Group {
     Heap,
     /// Stacks of all threads.
     Stacks,
-    /// Private anonymous mappings: large blocks of `malloc`. Those of single calls are parts of their own.
+    /// Private anonymous mappings: large blocks of `malloc`. Those of named calls are parts of their own.
     Mmap,
 }
 
 impl Group {
-    /// All, in the order of their parts.
+    /// All groups, in the order of their parts.
     pub const ALL: [Group; 6] = [Group::Text, Group::Data, Group::Bss, Group::Heap, Group::Stacks, Group::Mmap];
 
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -54,7 +53,7 @@ impl Group {
         }
     }
 
-    /// The segments that options name for it.
+    /// Returns the segments that options name for it.
     #[must_use]
     pub fn segments(self) -> &'static [Segment] {
         match self {
@@ -67,7 +66,7 @@ impl Group {
         }
     }
 
-    /// Its part; of mappings that of those which are in no other.
+    /// Returns its part; for mappings, the part of those without one of their own.
     #[must_use]
     pub fn part(self) -> usize {
         match self {
@@ -76,81 +75,81 @@ impl Group {
         }
     }
 
-    /// The group that a part belongs to.
+    /// Returns the group of a part.
     #[must_use]
     pub fn of(part: usize) -> Group {
         Group::ALL.get(part).copied().unwrap_or(Group::Mmap)
     }
 
-    /// The group of a segment; none of memory shared with other processes.
+    /// Returns the group of a segment; `None` for memory shared with other processes.
     pub(super) fn with(segment: Segment) -> Option<Group> {
-        // Files are mapped as code is.
+        // Files have the same pages as code.
         let segment = if segment == Segment::File { Segment::Text } else { segment };
         Group::ALL.into_iter().find(|group| group.segments().contains(&segment))
     }
 }
 
-/// The number of the call, among those with a part of their own, that a part is of.
+/// Returns the number of a part's call.
 #[must_use]
 pub fn call(part: usize) -> Option<usize> {
     (FIRST_CALL..FIRST_CALL + CALLS).contains(&part).then(|| part - FIRST_CALL)
 }
 
-/// The part of a call's mappings.
+/// Returns the part of a call's mappings.
 #[must_use]
 pub fn part_of_call(call: usize) -> usize {
     if call < CALLS { FIRST_CALL + call } else { PARTS - 1 }
 }
 
-/// The number of what of a part lies in transparent huge pages; `None` where that is not told apart.
+/// Returns the number of a part's ranges in transparent huge pages; `None` if they are not distinguished.
 pub(super) fn huge(part: usize) -> Option<usize> {
     HUGE.iter().position(|&other| other == part).map(|place| FIRST_HUGE + place)
 }
 
-/// The part that a number belongs to.
+/// Returns the part of a number.
 pub(super) fn part(number: usize) -> usize {
     number.checked_sub(FIRST_HUGE).map_or(number, |place| HUGE[place])
 }
 
-/// For each part the place of its pages among [`Kinds`].
+/// For each part, the index of its pages in [`Kinds`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assignment(pub [usize; PARTS]);
 
-/// Kinds of pages: sizes, ascending, and transparent huge pages at the end.
+/// Kinds of pages: sizes, ascending, then transparent huge pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kinds {
     /// Bytes of pages that parts may have, ascending.
     pub sizes: Vec<u64>,
-    /// Bytes of the pages where no transparent huge page fits, and of one.
+    /// Bytes of the pages where no transparent huge page fits, and of a transparent huge page.
     pub transparent: [u64; 2],
 }
 
 impl Kinds {
-    /// How many.
+    /// Returns their number.
     #[must_use]
     pub fn len(&self) -> usize {
         self.sizes.len() + 1
     }
 
-    /// Never.
+    /// Returns `false`: there is always one.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// The place of transparent huge pages.
+    /// Returns the index of transparent huge pages.
     #[must_use]
     pub fn thp(&self) -> usize {
         self.sizes.len()
     }
 
-    /// What is at a place.
+    /// Returns the kind at an index.
     #[must_use]
     pub fn at(&self, place: usize) -> MappingPages {
         self.sizes.get(place).map_or(MappingPages::Transparent, |&bytes| MappingPages::Size(bytes))
     }
 
-    /// The place of some pages, when they are asked about.
+    /// Returns the index of a kind, if it is one to try.
     #[must_use]
     pub fn place(&self, pages: MappingPages) -> Option<usize> {
         match pages {

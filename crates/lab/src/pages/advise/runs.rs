@@ -1,4 +1,4 @@
-//! Running a program again and again.
+//! Repeated runs of a program.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Seek as _, SeekFrom};
@@ -9,19 +9,19 @@ use fxscope_session::{Scenario, Session};
 
 use crate::{Error, Progress};
 
-/// What a program needs to run again.
+/// What a program needs to run repeatedly.
 pub(super) struct Runs<'a> {
     progress: &'a dyn Progress,
-    /// Standard input, when it is a file, and where it began.
+    /// Standard input, if it is a file, and its initial offset.
     input: Option<(File, u64)>,
-    /// How often it has run.
+    /// Number of runs so far.
     count: u32,
     /// The streams of the first run.
     first: Option<Stdio>,
 }
 
 impl<'a> Runs<'a> {
-    /// Runs of which the first has the streams `stdio`; `None`: those of this process.
+    /// Prepares runs, the first of which has the streams `stdio`; `None`: those of this process.
     pub(super) fn new(stdio: Option<Stdio>, progress: &'a dyn Progress) -> Result<Runs<'a>, Error> {
         let stdio = stdio.map_or_else(Stdio::inherit, Ok)?;
         let mut input = File::from(stdio.input.try_clone()?);
@@ -30,7 +30,7 @@ impl<'a> Runs<'a> {
         Ok(Runs { progress, input, count: 0, first: Some(stdio) })
     }
 
-    /// Passes the program, ready to run, to `with`. Only its first run writes anywhere.
+    /// Passes the program, ready to run, to `with`. Only the output of the first run is kept.
     pub(super) fn contained<R: Send>(
         &mut self,
         scenario: &Scenario,
@@ -42,7 +42,7 @@ impl<'a> Runs<'a> {
         Ok(scenario.prepare()?.contained(Some(stdio), |session| with(progress, session))?)
     }
 
-    /// The streams of the next run.
+    /// Returns the streams of the next run.
     fn streams(&mut self) -> Result<Stdio, Error> {
         let nothing = || OpenOptions::new().read(true).write(true).open("/dev/null");
         let input = match &mut self.input {
@@ -58,7 +58,7 @@ impl<'a> Runs<'a> {
         })
     }
 
-    /// Runs it once more, and says which run it is and what it is about.
+    /// Runs the program once more, and announces the run.
     pub(super) fn simulate(&mut self, scenario: &Scenario, about: &str) -> Result<Run, Error> {
         self.announce(about);
         self.contained(scenario, |progress, session| {
@@ -66,7 +66,7 @@ impl<'a> Runs<'a> {
         })
     }
 
-    /// Says which run comes and what it is about.
+    /// Announces the next run and its purpose.
     pub(super) fn announce(&self, about: &str) {
         self.progress.message(&format!("run {}: {about}", self.count + 1));
     }

@@ -1,21 +1,21 @@
-//! Which assignments are looked at: all of them, or what a descent from several of them comes to.
+//! Search for the best assignments: all of them, or local descent from several starting points.
 
 use std::collections::BTreeMap;
 
-use super::{Assignment, Observation, PARTS, Room, call};
+use super::{Assignment, Observation, PARTS, PageLimits, call};
 
-/// Most assignments that are all looked at.
+/// Most assignments for an exhaustive search.
 const MOST: usize = 4096;
 
-/// Kinds that each part may have, by their places.
+/// Kinds that each part may have, by index.
 pub(super) struct Space(Vec<Vec<usize>>);
 
 impl Space {
-    /// Of parts that the program has, all sizes, and for calls whose mappings hold them transparent huge pages; others keep
-    /// what they have.
-    pub(super) fn new(observation: &Observation, room: &Room) -> Space {
+    /// Builds the search space: all sizes for parts that the program uses, transparent huge pages for calls whose mappings
+    /// hold them; other parts keep their pages.
+    pub(super) fn new(observation: &Observation, limits: &PageLimits) -> Space {
         let kinds = observation.kinds();
-        let of = |part: usize| match room.parts[part] {
+        let of = |part: usize| match limits.parts[part] {
             0 => vec![observation.base().0[part]],
             _ if call(part).is_some() && observation.holds_huge(part) => (0..kinds.len()).collect(),
             _ => (0..kinds.thp()).collect(),
@@ -37,13 +37,13 @@ impl Space {
         }))
     }
 
-    /// The assignment that is nearest to a kind for all.
+    /// Returns the assignment that is nearest to one kind for all.
     fn uniform(&self, kind: usize) -> Assignment {
         Assignment(std::array::from_fn(|part| *self.0[part].iter().rfind(|&&k| k <= kind).unwrap_or(&self.0[part][0])))
     }
 
-    /// All assignments, when they are few. Otherwise those on the way from each kind for all, and from `base`, to where no
-    /// change of one part makes `cost` less. `cost` is `None` where it is not known.
+    /// Returns all assignments if they are few. Otherwise those visited by descent from each uniform assignment and from
+    /// `base`, until no change of one part reduces `cost`. `cost` is `None` where it is not known.
     pub(super) fn assignments(
         &self,
         base: &Assignment,

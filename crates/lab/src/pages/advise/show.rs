@@ -1,4 +1,4 @@
-//! An advice as a document and as JSON.
+//! The advice as a document and as JSON.
 
 use fxscope_linux::pages::MappingPages;
 use fxscope_machine::settings::size;
@@ -11,7 +11,7 @@ use super::advice::{ON_DEMAND, POLICY, pages};
 use super::{Advice, Choice, Group, Library, PagePlacement, PartMisses, Simulated, UsedPart};
 
 impl Advice {
-    /// The advice for people.
+    /// Returns the advice for people.
     #[must_use]
     pub fn document(&self) -> Document {
         let mut sections = vec![now(self), parts(self)];
@@ -25,7 +25,7 @@ impl Advice {
         Document::of(format!("Pages of {name} on {}", self.machine), sections)
     }
 
-    /// The advice for programs.
+    /// Returns the advice for programs.
     #[must_use]
     pub fn json(&self) -> Json {
         json(self)
@@ -71,7 +71,7 @@ fn parts(advice: &Advice) -> Section {
     table(headings, advice.parts.iter().map(row).collect())
 }
 
-/// The label of a choice.
+/// Returns the label of a choice.
 fn label(place: usize) -> String {
     (place + 1).to_string()
 }
@@ -81,7 +81,7 @@ fn all(advice: &Advice) -> impl Iterator<Item = (String, &Choice)> {
     std::iter::once(("now".to_owned(), &advice.base)).chain(others)
 }
 
-/// By how much a time differs from that of the program as it is.
+/// Returns the relative difference of a time from the current one.
 fn change(advice: &Advice, seconds: f64) -> f64 {
     let base = advice.base.simulated.as_ref().map_or(0.0, |base| base.seconds);
     if base > 0.0 { seconds / base - 1.0 } else { 0.0 }
@@ -124,7 +124,7 @@ fn counts(advice: &Advice) -> Section {
     table(&headings, all(advice).map(row).collect())
 }
 
-/// What to do.
+/// The recommendation.
 fn recommendation(advice: &Advice) -> Vec<String> {
     let Some(best) = advice.best.and_then(|best| Some((best, advice.choices.get(best)?))) else {
         return vec![leave_it(advice)];
@@ -144,13 +144,13 @@ fn leave_it(advice: &Advice) -> String {
         Some(share) => {
             format!("fewer TLB misses can hardly gain {:.2} % of the time, which is below {least}", 100.0 * share)
         }
-        None => return format!("Leave it: nothing that was simulated gains {least} of the time."),
+        None => return format!("Change nothing: no simulated assignment gains {least} of the time."),
     };
-    let places = if advice.choices.is_empty() { "" } else { ", and no other place of its pages gains as much" };
-    format!("Leave it: {sizes}{places}.")
+    let places = if advice.choices.is_empty() { "" } else { ", and no other placement of its pages gains as much" };
+    format!("Change nothing: {sizes}{places}.")
 }
 
-/// What sets a choice.
+/// How to set a choice.
 fn setting(advice: &Advice, choice: &Choice) -> Vec<String> {
     let program = shell(&advice.command);
     let changed = choice.pages != advice.base.pages;
@@ -172,15 +172,16 @@ fn setting(advice: &Advice, choice: &Choice) -> Vec<String> {
         lines.push(variables.join(" "));
     }
     if changed && choice.default {
-        lines.push("The machine gives these pages without any variable or option.".to_owned());
+        lines.push("These pages are the machine's default, without any variable or option.".to_owned());
     }
     if changed && choice.library.is_some_and(Library::is_on_demand) {
-        lines.push("Without the library's large pages, all pages are taken on demand.".to_owned());
+        lines.push("Without the library's large pages, all pages are allocated on demand.".to_owned());
     }
     lines
 }
 
-/// What numactl(8) sets of a choice. Behind the dashes stands the command, whose own options it leaves alone.
+/// Returns the numactl(8) command for a choice. The program's command comes after `--`, so that numactl leaves its options
+/// alone.
 fn numactl(advice: &Advice, choice: &Choice) -> String {
     let cpus = advice.cpus.as_ref().map(|cpus| format!("--physcpubind={cpus}"));
     let memory = (choice.placement == PagePlacement::Interleaved).then(|| "--interleave=all".to_owned());
@@ -188,7 +189,7 @@ fn numactl(advice: &Advice, choice: &Choice) -> String {
     if options.is_empty() { options } else { format!("numactl {options}-- ") }
 }
 
-/// How a choice that no variable gives comes about on the machine.
+/// How to set a choice that no variable sets.
 fn by_hand(advice: &Advice, choice: &Choice) -> Vec<String> {
     let text = Group::Text.part();
     let mut lines = vec!["The system's large-page library has no variable for all of these pages.".to_owned()];
@@ -214,7 +215,7 @@ fn by_hand(advice: &Advice, choice: &Choice) -> Vec<String> {
     lines
 }
 
-/// The pages of a choice as `--pages` takes them.
+/// Formats the pages of a choice for `--pages`.
 fn options(advice: &Advice, choice: &Choice) -> String {
     let differs = |used: &&UsedPart| choice.pages[used.part] != advice.base.pages[used.part];
     let rest = advice.rest(choice);
@@ -228,7 +229,7 @@ fn options(advice: &Advice, choice: &Choice) -> String {
     groups.flat_map(of_group).chain(mmap).chain(calls).collect::<Vec<_>>().join(",")
 }
 
-/// A command as a shell takes it.
+/// Quotes a command for a shell.
 fn shell(command: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
     let word = |word: &String| {
@@ -240,11 +241,11 @@ fn shell(command: &[String]) -> String {
     command.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// What a reader should know.
+/// Remarks on the advice.
 fn remarks(advice: &Advice) -> Vec<String> {
     let mut remarks = Vec::new();
     if let Finish::Exited(code @ 1..) = advice.finish {
-        remarks.push(format!("The program ended with status {code}: this may not be the run that you mean."));
+        remarks.push(format!("The program ended with status {code}: check that this is the run you want."));
     }
     if advice.finish == Finish::Limit {
         remarks.push("The run ended at the limit of instructions.".to_owned());
@@ -252,13 +253,13 @@ fn remarks(advice: &Advice) -> Vec<String> {
     if let Some(exposed) = advice.exposed {
         let (hit, walk) = (advice.costs.hit, advice.costs.walk);
         remarks.push(format!(
-            "Run 1 sets what misses cost, so it has no prediction: {exposed:.2} times what they take by themselves ({hit} cycles, \
+            "Run 1 determines the cost of misses, so it has no prediction: {exposed:.2} times their time without overlap ({hit} cycles, \
              {walk} with a walk)."
         ));
     }
     if advice.mixed {
         remarks.push(
-            "Pages of .bss taken at once take no time, as they are taken before the first instruction; on demand they do.".to_owned(),
+            "Pages of .bss that are allocated at once cost no time, as that happens before the first instruction; on demand they do.".to_owned(),
         );
     }
     if !advice.other_sites.is_empty() {
@@ -266,14 +267,14 @@ fn remarks(advice: &Advice) -> Vec<String> {
     }
     if let Err(bytes) = advice.transparent {
         remarks.push(format!(
-            "Transparent huge pages have {} here; nothing that the program maps holds one, so that they would be normal pages.",
+            "Transparent huge pages have {} here; no mapping of the program holds one, so they would be normal pages.",
             size(bytes)
         ));
     }
     remarks
 }
 
-/// Everything.
+/// Everything, as JSON.
 fn json(advice: &Advice) -> Json {
     let misses = |list: &[PartMisses]| -> Vec<Json> {
         let one = |s: &PartMisses| json!({ "segment": s.name, "l1_tlb_misses": s.first, "walks": s.walks });

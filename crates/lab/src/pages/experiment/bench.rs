@@ -1,4 +1,4 @@
-//! Where experiments are made: a machine, the programs, and runs of them on all of the host's cores.
+//! Environment of experiments: a machine, the programs, and runs of them on all of the host's cores.
 
 use fxscope_machine::Spec;
 use fxscope_machine::settings::size;
@@ -8,17 +8,17 @@ use fxscope_session::{Scenario, check_page_size, machine_memory};
 use super::{Measured, Options};
 use crate::{Capture, Error, Progress, Runner};
 
-/// What experiments are made with.
+/// Environment of an experiment.
 pub struct Bench<'a> {
-    /// The machine, with what is set for all runs.
+    /// The machine, with the settings of all runs.
     pub spec: Spec,
     /// Page sizes to compare, ascending.
     pub sizes: Vec<u64>,
-    /// Memory that arrays lie in.
+    /// Size of the memory range of the arrays.
     pub span: u64,
-    /// Draws or runs asked for.
+    /// Number of draws or runs, if given.
     pub draws: Option<u32>,
-    /// What is set of the machine.
+    /// Settings of the machine.
     pub set: Vec<(String, String)>,
     measured: &'static Measured,
     machine: String,
@@ -26,7 +26,7 @@ pub struct Bench<'a> {
     runner: Runner<'a>,
 }
 
-/// A run to be made.
+/// A run to make.
 #[derive(Default)]
 pub struct Trial {
     /// The program, without its folder and `.elf`.
@@ -34,22 +34,22 @@ pub struct Trial {
     pub arguments: Vec<String>,
     /// The page size of its data.
     pub page: u64,
-    /// The segments that have it.
+    /// The segments that have this page size.
     pub segments: &'static [&'static str],
     /// Variables of its environment.
     pub environment: Vec<(&'static str, &'static str)>,
 }
 
-/// What a part of a run counted.
+/// Counts of a region of a run.
 #[derive(Clone, Copy)]
 pub struct Counted {
     pub cycles: f64,
-    /// Of 100 loads and stores, those that miss all TLBs.
+    /// Loads and stores that miss all TLBs, per 100.
     pub rate: f64,
 }
 
 impl<'a> Bench<'a> {
-    /// Checks what was asked for; the rest is as it was measured.
+    /// Checks the options; defaults are those of the publication.
     pub fn new(options: &Options, measured: &'static Measured, progress: &'a dyn Progress) -> Result<Bench<'a>, Error> {
         let machine = options.machine.clone().unwrap_or_else(|| measured.machine.to_owned());
         let spec = fxscope_machine::load(&machine, &options.settings)?;
@@ -77,28 +77,28 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Whether the machine and the page sizes are those whose figures are published.
+    /// Returns whether machine and page sizes are those of the published figures.
     pub fn is_as_measured(&self) -> bool {
         let ends = |sizes: &[u64]| (sizes.first().copied(), sizes.last().copied());
         self.spec.name == self.measured.machine && ends(&self.sizes) == ends(self.measured.sizes)
     }
 
-    /// The smallest and the largest page size.
+    /// Returns the smallest and the largest page size.
     pub fn ends(&self) -> Result<(u64, u64), Error> {
         match (self.sizes.first(), self.sizes.last()) {
             (Some(&first), Some(&last)) if first < last => Ok((first, last)),
-            _ => Err("--sizes: give two at least: this experiment compares them".into()),
+            _ => Err("--sizes: give at least two: this experiment compares them".into()),
         }
     }
 
-    /// Checks that the machine has `bytes` of memory, for `what`; `option` is what asks for less.
+    /// Fails if the machine does not have `bytes` of memory, for `what`; `option` is the option that reduces it.
     pub fn has_memory(&self, bytes: u64, what: &str, option: &str) -> Result<(), Error> {
         let all = machine_memory(&self.spec);
         if bytes <= all {
             return Ok(());
         }
         Err(format!(
-            "{what} takes {} of memory and {} has {}; ask for less with {option}, or give it more with --set \
+            "{what} takes {} of memory and {} has {}; reduce it with {option}, or increase the memory with --set \
              topology.node_bytes=SIZE",
             size(bytes),
             self.spec.name,
@@ -107,7 +107,7 @@ impl<'a> Bench<'a> {
         .into())
     }
 
-    /// Makes all runs; the results are in their order.
+    /// Makes all runs; results are in their order.
     pub fn run(&self, trials: &[Trial]) -> Result<Vec<Run>, Error> {
         let name = |trial: &Trial| format!("{} {}", trial.program, trial.arguments.join(" "));
         let each = |trial: &Trial| self.simulate(trial).map_err(|e| format!("{}: {e}", name(trial)).into());
@@ -126,13 +126,13 @@ impl<'a> Bench<'a> {
         match made.run.finish {
             Finish::Exited(0) => Ok(made.run),
             _ => {
-                let said = made.last_line.unwrap_or_else(|| "it said nothing".to_owned());
+                let said = made.last_line.unwrap_or_else(|| "it printed nothing".to_owned());
                 Err(format!("the program failed: {said}").into())
             }
         }
     }
 
-    /// The machine's settings for a run: those that were given count.
+    /// Returns the machine's settings for a run; those given by the user override the experiment's.
     fn settings(&self, trial: &Trial) -> Vec<(String, String)> {
         let page = size(trial.page);
         let pages = trial.segments.iter().map(|segment| (format!("pages.{segment}"), page.clone()));
@@ -140,7 +140,7 @@ impl<'a> Bench<'a> {
         pages.chain(served).chain(self.set.iter().cloned()).collect()
     }
 
-    /// What one region of a run with one thread counted.
+    /// Returns the counts of a region of a run with one thread.
     pub fn counted(&self, run: &Run, region: &str) -> Result<Counted, Error> {
         let region = self::region(run, region)?;
         let event = |name: &str| region.count(0, name).map_or(f64::NAN, |count| count as f64);
@@ -148,14 +148,14 @@ impl<'a> Bench<'a> {
         Ok(Counted { cycles: event("CPU_CYCLES"), rate })
     }
 
-    /// Seconds that a region took: those of the thread that took longest.
+    /// Returns the seconds of a region: those of the slowest thread.
     pub fn seconds(&self, run: &Run, name: &str) -> Result<f64, Error> {
         let region = region(run, name)?;
         let cycles = (0..region.threads.len()).filter_map(|thread| region.count(thread, "CPU_CYCLES")).max();
         Ok(cycles.unwrap_or(0) as f64 / self.spec.clock.core_hz as f64)
     }
 
-    /// Cycles as milliseconds.
+    /// Converts cycles to milliseconds.
     pub fn milliseconds(&self, cycles: f64) -> f64 {
         1e3 * cycles / self.spec.clock.core_hz as f64
     }
@@ -166,7 +166,7 @@ fn region<'r>(run: &'r Run, name: &str) -> Result<&'r Region, Error> {
     region.ok_or_else(|| format!("the program has not marked its region '{name}'").into())
 }
 
-/// What a region of a run with one thread counted of an event.
+/// Returns the count of an event in a region of a run with one thread.
 pub fn event(run: &Run, name: &str, event: &str) -> Result<f64, Error> {
     let count = region(run, name)?.count(0, event);
     count.map(|count| count as f64).ok_or_else(|| format!("the machine does not count {event}").into())

@@ -1,4 +1,4 @@
-//! A mesh in blocks: misses that large pages avoid, and time that they leave.
+//! A mesh in blocks: misses that large pages avoid, and the time that remains.
 
 use fxscope_machine::settings::size;
 use fxscope_record::Run;
@@ -19,7 +19,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 const REGION: &str = "step";
 const SEGMENTS: &[&str] = &["data", "bss", "heap", "stack", "mmap"];
 
-/// What is looked at, with the measured ratios of FLASH's equation of state: GCC's and Fujitsu's compiler.
+/// The events, with the measured ratios of FLASH's equation of state: GCC's and Fujitsu's compiler.
 const EVENTS: [(&str, &[(&str, f64)]); 10] = [
     ("CPU_CYCLES", &[("flash-0115", 0.96), ("flash-0118", 0.94)]),
     ("L1D_TLB_REFILL", &[("flash-0131", 0.03), ("flash-0134", 0.05)]),
@@ -95,7 +95,7 @@ fn ratio(name: &str, small: &Run, large: &Run) -> Result<f64, Error> {
     Ok(event(large, REGION, name)? / event(small, REGION, name)?)
 }
 
-/// Why the time is what it is, from what both runs counted.
+/// Explains the time by the counts of both runs.
 fn seen(bench: &Bench<'_>, pages: [u64; 2], small: &Run, large: &Run) -> Result<Vec<String>, Error> {
     let both = |name: &str| Ok::<_, Error>([event(small, REGION, name)?, event(large, REGION, name)?]);
     let (cycles, misses, walks) = (both("CPU_CYCLES")?, both("L1D_TLB_REFILL")?, both("L2D_TLB_REFILL")?);
@@ -112,7 +112,7 @@ fn seen(bench: &Bench<'_>, pages: [u64; 2], small: &Run, large: &Run) -> Result<
             bench.spec.tlb.l2_hit,
         ),
         format!(
-            "Each miss that pages of {large} avoid saves {:.1} cycles: the rest of its time other instructions have used.",
+            "Each miss that pages of {large} avoid saves {:.1} cycles: the rest of its time overlapped with other instructions.",
             (cycles[0] - cycles[1]) / (misses[0] - misses[1])
         ),
         format!(

@@ -1,4 +1,4 @@
-//! What large pages cost: whole pages for each segment, however little of it is mapped.
+//! The cost of large pages: each segment is rounded up to whole pages, however little of it is mapped.
 
 use fxscope_machine::settings::size;
 use fxscope_record::Run;
@@ -12,7 +12,7 @@ use crate::Error;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "cost",
-    title: "Memory that whole pages take, for a program that has a little in each segment",
+    title: "Memory taken by whole pages, for a program with little data in each segment",
     measured: &K_COMPUTER,
     run,
 };
@@ -20,7 +20,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 const MIB: f64 = (1u64 << 20) as f64;
 /// Threads with a segment of their own.
 const THREADS: u64 = 8;
-/// Segments that have large pages: data, heap, stack and those of threads.
+/// Segments with large pages: data, heap, stack and those of threads.
 const SEGMENTS: u64 = 3 + THREADS;
 
 /// A kind of segment, and the page map's names for its parts.
@@ -28,7 +28,7 @@ const KINDS: [(&str, &[&str]); 4] =
     [("data", &["data", "bss"]), ("heap", &["heap"]), ("stack", &["stack"]), ("threads", &["thread_stack"])];
 
 fn run(bench: &Bench<'_>) -> Result<Findings, Error> {
-    let largest = *bench.sizes.last().ok_or("--sizes: give one at least")?;
+    let largest = *bench.sizes.last().ok_or("--sizes: give at least one")?;
     let what = format!("a page of {} for each of {SEGMENTS} segments", size(largest));
     bench.has_memory(SEGMENTS * largest, &what, "--sizes")?;
     let segments = &["data", "bss", "heap", "stack", "thread_stack"];
@@ -82,7 +82,7 @@ fn run(bench: &Bench<'_>) -> Result<Findings, Error> {
     })
 }
 
-/// What a kind of segment has, MiB.
+/// Memory of a kind of segment, MiB.
 struct Part {
     kind: &'static str,
     pages: f64,
@@ -90,13 +90,13 @@ struct Part {
     mapped: f64,
 }
 
-/// The page map of a run.
+/// Reads the page map of a run.
 fn parts(run: &Run) -> Vec<Part> {
     let part = |&(kind, names): &(&'static str, &[&str])| {
         let rows = || run.pages.iter().filter(|row| names.contains(&row.segment.as_str()));
         let mapped: u64 = rows().map(|row| row.bytes).sum();
         let page = rows().map(|row| row.page_bytes).max().unwrap_or(1);
-        // Parts that follow each other share the page that one ends and the next begins in.
+        // Adjacent parts share the page at their boundary.
         let pages = rows().map(|row| row.pages).max().unwrap_or(0).max(mapped.div_ceil(page));
         Part { kind, pages: pages as f64, taken: (pages * page) as f64 / MIB, mapped: mapped as f64 / MIB }
     };

@@ -1,4 +1,4 @@
-//! The same program with its arrays at other places in the heap each time.
+//! The same program with its arrays at different places in the heap each time.
 
 use fxscope_machine::settings::size;
 use fxscope_report::document::{Curve, Plot};
@@ -11,14 +11,14 @@ use crate::Error;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "draws",
-    title: "Run time by where arrays happen to lie, with several sizes of pages",
+    title: "Run time by the addresses of arrays, for several page sizes",
     measured: &K_COMPUTER,
     run,
 };
 
-/// Processes that were measured.
+/// Number of processes in the publication.
 const DRAWS: u32 = 512;
-/// A draw that is this much slower than the fastest stands out.
+/// A draw that is this much slower than the fastest counts as slow.
 const SLOW: f64 = 1.05;
 
 fn run(bench: &Bench<'_>) -> Result<Findings, Error> {
@@ -46,7 +46,7 @@ fn run(bench: &Bench<'_>) -> Result<Findings, Error> {
         published: vec![
             published("k_tlb-0023", "slowest process, FrontFlow/blue vel3d1", 4.0, at(32 << 20)),
             published("k_tlb-0026", "12 s that become 46 s, pages of 32 MiB", 3.83, at(32 << 20)),
-            published("k_tlb-0027", "all alike with pages of 256 MiB", 1.0, at(256 << 20)),
+            published("k_tlb-0027", "all equal with pages of 256 MiB", 1.0, at(256 << 20)),
         ],
         seen: seen(bench, &spreads, draws),
         plots: vec![plot(bench, &spreads)],
@@ -55,11 +55,11 @@ fn run(bench: &Bench<'_>) -> Result<Findings, Error> {
 
 /// Draws with one page size.
 struct Spread {
-    /// Times against the fastest draw of all, ascending.
+    /// Times relative to the fastest draw of all, ascending.
     times: Vec<f64>,
     /// The largest miss rate, percent.
     rate: f64,
-    /// Draws that stand out.
+    /// Number of slow draws.
     slow: usize,
 }
 
@@ -71,7 +71,7 @@ impl Spread {
         Spread { times, rate: draws.iter().map(|c| c.rate).fold(0.0, f64::max), slow }
     }
 
-    /// The slowest draw against the fastest one.
+    /// Returns the ratio of the slowest draw to the fastest.
     fn slowest(&self) -> f64 {
         self.times[self.times.len() - 1] / self.times[0]
     }
@@ -93,14 +93,14 @@ fn table(bench: &Bench<'_>, spreads: &[Spread]) -> Table {
     };
     let headings = ["pages", "fastest", "median", "90 %", "slowest", "spread", "slow draws"];
     let columns = headings.map(Column::from).into_iter().chain([Column::new("most misses").in_unit("%")]);
-    Table::new("Times against the fastest draw of all", columns).with_rows(bench.sizes.iter().zip(spreads).map(row))
+    Table::new("Times relative to the fastest draw of all", columns).with_rows(bench.sizes.iter().zip(spreads).map(row))
 }
 
 fn seen(bench: &Bench<'_>, spreads: &[Spread], draws: u32) -> Vec<String> {
     let mut seen: Vec<String> = Vec::new();
     for (&page, spread) in bench.sizes.iter().zip(spreads) {
         seen.push(match spread.slow {
-            0 => format!("Pages of {}: all {draws} draws are alike.", size(page)),
+            0 => format!("Pages of {}: all {draws} draws are equally fast.", size(page)),
             slow => format!(
                 "Pages of {}: {slow} of {draws} draws are more than 5 % slower than the fastest, one {:.2} times.",
                 size(page),
@@ -113,7 +113,7 @@ fn seen(bench: &Bench<'_>, spreads: &[Spread], draws: u32) -> Vec<String> {
     let shares =
         bench.sizes.iter().map(|&page| format!("{} of {}", bench.span.div_ceil(page).div_ceil(sets), size(page)));
     seen.push(format!(
-        "A set of the set-associative TLB holds {} pages. In {} so many are of one set: {}.",
+        "A set of the set-associative TLB holds {} pages. That many fall into one set in {}: {}.",
         tlb.l2_ways,
         size(bench.span),
         shares.collect::<Vec<_>>().join(", ")
@@ -128,7 +128,7 @@ fn plot(bench: &Bench<'_>, spreads: &[Spread]) -> Plot {
         title: "Run times, fastest draw first".to_owned(),
         across: "draw".to_owned(),
         logarithmic: false,
-        up: "time against the fastest".to_owned(),
+        up: "time relative to the fastest".to_owned(),
         logarithmic_up: false,
         curves: bench.sizes.iter().zip(spreads).map(curve).collect(),
     }

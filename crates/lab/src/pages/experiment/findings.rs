@@ -1,4 +1,4 @@
-//! What an experiment has found, before it has a form.
+//! Results of an experiment, before they are formatted.
 
 use fxscope_report::document::{Document, Plot, Row, Section};
 use fxscope_report::sheet::Table;
@@ -6,14 +6,14 @@ use serde_json::json;
 
 use super::{Experiment, bench::Bench};
 
-/// What an experiment has found.
+/// Results of an experiment.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
     /// Its tables.
     pub tables: Vec<Table>,
     /// Published figures beside it.
     pub published: Vec<Published>,
-    /// What is seen, in sentences.
+    /// Conclusions, in sentences.
     pub seen: Vec<String>,
     /// Its plots.
     pub plots: Vec<Plot>,
@@ -22,7 +22,7 @@ pub struct Findings {
 /// A published figure.
 #[derive(Clone, Debug)]
 pub struct Published {
-    /// Where it is from.
+    /// Its row in the published data.
     pub id: &'static str,
     /// What it is.
     pub what: String,
@@ -30,32 +30,32 @@ pub struct Published {
     pub value: f64,
     /// The value's unit.
     pub unit: &'static str,
-    /// The same here; none when the experiment does not have it.
+    /// The same figure here; `None` if the experiment does not have it.
     pub here: Option<f64>,
 }
 
 impl Published {
-    /// How far off it is here, percent.
+    /// Returns the error of the figure here, percent.
     #[must_use]
     pub fn error(&self) -> Option<f64> {
         Some(100.0 * (self.here? / self.value - 1.0))
     }
 }
 
-/// A published or own number with its unit: four significant digits at most, as many as it needs.
+/// Formats a number with its unit, to at most four significant digits.
 fn quantity(number: f64, unit: &str) -> String {
     let rounded: f64 = format!("{number:.3e}").parse().unwrap_or(number);
     format!("{rounded} {unit}").trim_end().to_owned()
 }
 
-/// How far off a figure is, percent; nothing is off by no less than zero.
+/// Formats an error, percent, without a negative zero.
 fn off(error: f64) -> String {
     let text = format!("{error:+.1} %");
     if text == "-0.0 %" { "+0.0 %".to_owned() } else { text }
 }
 
 impl Findings {
-    /// The findings as a document; `note` is what is said of every run on the machine.
+    /// Returns the results as a document; `note` applies to every run on the machine.
     fn document(&self, title: &str, note: &str) -> Document {
         let mut sections: Vec<Section> = self.tables.iter().map(Table::section).collect();
         if !self.published.is_empty() {
@@ -68,7 +68,7 @@ impl Findings {
         Document::of(title, sections)
     }
 
-    /// The same for a terminal, where tables have no titles of their own: a line above each says what it is, and its unit.
+    /// Returns the results for a terminal, where tables have no titles: a line above each has its title and unit.
     fn lines(&self, title: &str, note: &str) -> Document {
         let Document { title, sections, .. } = self.document(title, note);
         let with_title = |section: Section| {
@@ -91,10 +91,10 @@ impl Findings {
     }
 }
 
-/// An experiment that was made.
+/// A finished experiment.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What it has found.
+    /// Its results.
     pub findings: Findings,
     name: &'static str,
     title: String,
@@ -121,19 +121,19 @@ impl Outcome {
         }
     }
 
-    /// For a page.
+    /// Returns it for a page.
     #[must_use]
     pub fn document(&self) -> Document {
         self.findings.document(&self.title, &self.note)
     }
 
-    /// For a terminal.
+    /// Returns it for a terminal.
     #[must_use]
     pub fn lines(&self) -> Document {
         self.findings.lines(&self.title, &self.note)
     }
 
-    /// For programs.
+    /// Returns it for programs.
     #[must_use]
     pub fn json(&self) -> serde_json::Value {
         let figure = |f: &Published| {

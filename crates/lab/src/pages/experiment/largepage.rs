@@ -1,4 +1,4 @@
-//! The evaluations of large pages in the vendor's guide, each as it was measured.
+//! The evaluations of large pages in the vendor's guide, as published.
 
 use fxscope_record::Run;
 use fxscope_report::sheet::{Cell, Table};
@@ -10,7 +10,7 @@ use crate::Error;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "largepage",
-    title: "Triad by page size, memory kept or given back, pages taken at once or on demand",
+    title: "Triad by page size, freed memory kept or returned, pages allocated at once or on demand",
     measured: &A64FX,
     run,
 };
@@ -86,19 +86,18 @@ fn run(bench: &Bench<'_>) -> Result<Findings, Error> {
                 speed(large)? / speed(normal)?,
                 of_48(demand, 2)? / of_48(prepaged, 1)?
             ),
-            "Memory that is kept for the program costs system calls only. Figures of ARENA_LOCK_TYPE are not published."
-                .to_owned(),
+            "Keeping freed memory saves only system calls. Figures of ARENA_LOCK_TYPE are not published.".to_owned(),
         ],
         published,
         tables: vec![
-            Table::new("1024 blocks of 8 MiB taken and given back, ms", ["", "ARENA_FREE=1", "ARENA_FREE=2"])
+            Table::new("1024 blocks of 8 MiB allocated and freed, ms", ["", "ARENA_FREE=1", "ARENA_FREE=2"])
                 .with_rows(rows),
         ],
         plots: Vec::new(),
     })
 }
 
-/// What is timed of blocks, with the measured times with memory given back and kept, seconds.
+/// Timed operations on blocks, with the published times with memory returned and kept, seconds.
 const REGIONS: [(&str, [&str; 2], [f64; 2]); 4] = [
     ("take", ["largepage-0058", "largepage-0062"], [0.501_782_69, 0.510_782_43]),
     ("give back", ["largepage-0059", "largepage-0063"], [0.260_215_76, 0.000_496_35]),

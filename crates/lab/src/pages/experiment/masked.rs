@@ -19,7 +19,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 const REGION: &str = "masked";
 const ROWS: u64 = 2_000;
 
-/// The ways to run the loop: what they are, and the program's options.
+/// Variants of the loop: description, and the program's options.
 const WAYS: [(&str, &[&str]); 4] = [
     ("mask, never allocated", &["state=absent", "form=mask"]),
     ("mask, allocated", &["state=used", "form=mask"]),
@@ -81,12 +81,12 @@ fn seen(bench: &Bench<'_>, times: f64) -> String {
     let name = &bench.spec.name;
     if !bench.spec.tlb.inactive_lookup {
         return format!(
-            "{name} looks up no page for an access without active elements (tlb.inactive_lookup): where its memory is, and \
-             whether there is any, changes nothing."
+            "{name} translates no address for an access without active elements (tlb.inactive_lookup): whether its memory is \
+             allocated makes no difference."
         );
     }
     format!(
-        "The masked store to memory that was never allocated takes {times:.1} times as long, with pages of any size: there is \
-         no page whose translation a TLB could keep. Allocated memory, or the condition before the loop, ends it."
+        "The masked store to memory that was never allocated takes {times:.1} times as long, with any page size: there \
+         is no translation that a TLB could hold. Allocating the memory, or moving the condition before the loop, avoids it."
     )
 }

@@ -1,5 +1,5 @@
-//! What page sizes do, measured on a modelled machine: known experiments, beside published figures. One file for each, and an
-//! entry in [`ALL`].
+//! Effects of page sizes on a modelled machine: known experiments, beside published figures. Each has a file, and an entry
+//! in [`ALL`].
 
 mod bench;
 mod blocks;
@@ -22,14 +22,14 @@ pub use findings::{Findings, Outcome, Published};
 pub struct Experiment {
     /// Its name.
     pub name: &'static str,
-    /// What it shows, in a line.
+    /// One line on what it shows.
     pub title: &'static str,
-    /// Where it was measured.
+    /// The machine of the published figures.
     measured: &'static Measured,
     run: fn(&Bench<'_>) -> Result<Findings, Error>,
 }
 
-/// A machine whose figures are published.
+/// A machine with published figures.
 struct Measured {
     machine: &'static str,
     /// The page sizes that were compared, bytes, ascending.
@@ -50,7 +50,7 @@ pub const ALL: &[Experiment] = &[
     largepage::EXPERIMENT,
 ];
 
-/// How an experiment is made. What is left out is as it was measured.
+/// Options of an experiment. Defaults are those of the publication.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The machine, by name or path.
@@ -59,9 +59,9 @@ pub struct Options {
     pub settings: Vec<(String, String)>,
     /// Page sizes to compare, bytes.
     pub sizes: Vec<u64>,
-    /// Memory that the program's arrays lie in, bytes.
+    /// Size of the memory range of the program's arrays, bytes.
     pub span: u64,
-    /// Draws of base addresses, or runs, for experiments that repeat.
+    /// Number of draws or runs, for experiments that repeat.
     pub draws: Option<u32>,
     /// Runs at a time; `None`: as many as the host has cores.
     pub jobs: Option<usize>,
@@ -70,7 +70,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// An experiment as it was measured, with the programs of this folder.
+    /// Returns the options of the publication, with the programs of this folder.
     #[must_use]
     pub fn new(programs: impl Into<PathBuf>) -> Options {
         Options {
@@ -85,22 +85,22 @@ impl Options {
     }
 }
 
-/// The experiment of this name.
+/// Returns the experiment of this name.
 ///
 /// # Errors
-/// The names there are.
+/// Lists the names.
 pub fn named(name: &str) -> Result<&'static Experiment, Error> {
     ALL.iter().find(|e| e.name == name).ok_or_else(|| {
         let names: Vec<_> = ALL.iter().map(|e| e.name).collect();
-        format!("there is no experiment '{name}'; choose from {}", names.join(", ")).into()
+        format!("unknown experiment '{name}'; choose from {}", names.join(", ")).into()
     })
 }
 
 impl Experiment {
-    /// Makes the experiment.
+    /// Runs the experiment.
     ///
     /// # Errors
-    /// When an option does not fit the machine or the experiment, or a program fails.
+    /// If an option does not fit the machine or the experiment, or a program fails.
     pub fn run(&self, options: &Options, progress: &dyn Progress) -> Result<Outcome, Error> {
         let bench = Bench::new(options, self.measured, progress)?;
         let findings = (self.run)(&bench)?;

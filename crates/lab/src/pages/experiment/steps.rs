@@ -1,4 +1,4 @@
-//! A run of many steps that allocate and give back work arrays, so that each step finds its arrays elsewhere.
+//! A run of many steps that allocate and free work arrays, so that their addresses differ from step to step.
 
 use fxscope_machine::settings::size;
 use fxscope_report::document::{Curve, Plot};
@@ -11,16 +11,16 @@ use crate::Error;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "steps",
-    title: "Steps of a long run whose arrays shift, with the smallest and the largest pages",
+    title: "Steps of a long run whose arrays move, with the smallest and the largest pages",
     measured: &K_COMPUTER,
     run,
 };
 
-/// Runs that were measured.
+/// Number of runs in the publication.
 const RUNS: u32 = 18;
 const STEPS: usize = 20;
 
-/// Steps of all runs, in cycles, with the pages of one size.
+/// Cycles of the steps of all runs with one page size.
 struct Runs {
     page: u64,
     /// By run and step.
@@ -28,18 +28,18 @@ struct Runs {
 }
 
 impl Runs {
-    /// Milliseconds of each whole run.
+    /// Returns the milliseconds of each whole run.
     fn totals(&self, bench: &Bench) -> Vec<f64> {
         self.steps.iter().map(|steps| bench.milliseconds(steps.iter().map(|c| c.cycles).sum())).collect()
     }
 
-    /// How much longer the longest step of a run is than the shortest, percent.
+    /// Returns by how much the longest step of a run exceeds the shortest, percent.
     fn variation_of_steps(&self) -> f64 {
         let each = self.steps.iter().map(|steps| variation(&steps.iter().map(|c| c.cycles).collect::<Vec<_>>()));
         each.fold(0.0, f64::max)
     }
 
-    /// Milliseconds of a whole run if all runs were processes that wait for each other after each step.
+    /// Returns the milliseconds of a whole run if all runs were processes that synchronise after each step.
     fn together(&self, bench: &Bench) -> f64 {
         let slowest = |step: usize| self.steps.iter().map(|steps| steps[step].cycles).fold(0.0, f64::max);
         bench.milliseconds((0..STEPS).map(slowest).sum())
@@ -99,7 +99,7 @@ fn run(bench: &Bench<'_>) -> Result<Findings, Error> {
     })
 }
 
-/// The steps of the run that varies most.
+/// Returns the run whose steps vary most.
 fn worst(runs: &Runs) -> usize {
     let spread = |steps: &[Counted]| variation(&steps.iter().map(|c| c.cycles).collect::<Vec<_>>());
     (0..runs.steps.len()).max_by(|&a, &b| spread(&runs.steps[a]).total_cmp(&spread(&runs.steps[b]))).unwrap_or(0)
@@ -156,7 +156,7 @@ fn seen(bench: &Bench<'_>, before: &Runs, after: &Runs) -> Vec<String> {
             after.variation_of_steps()
         ),
         format!(
-            "If the runs were processes that wait for each other after each step, the run would take {:.1} % longer than the \
+            "If the runs were processes that synchronise after each step, the run would take {:.1} % longer than the \
              fastest alone with pages of {small}: in each step another one is slow.",
             100.0 * (before.together(bench) / least - 1.0)
         ),

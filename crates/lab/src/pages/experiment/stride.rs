@@ -1,4 +1,4 @@
-//! A loop of which each step needs one translation: what the distance of its steps does with pages of several sizes.
+//! A loop whose steps need one translation each: the effect of its stride with several page sizes.
 
 use fxscope_machine::settings::size;
 use fxscope_report::document::{Curve, Plot};
@@ -21,21 +21,21 @@ const MIB: u64 = 1 << 20;
 const HALVES: [u64; 20] = [1, 2, 3, 4, 5, 6, 8, 12, 16, 32, 48, 64, 96, 128, 256, 512, 1024, 2048, 4096, 8192];
 /// Most steps of the loop.
 const STEPS: u64 = 512;
-/// Vectors that a round of a step loads.
+/// Vectors loaded per round of a step.
 const LOADS: u64 = 16;
-/// Rounds of a step, for the table of strides.
+/// Rounds per step, for the table of strides.
 const ROUNDS: u64 = 256;
-/// Rounds of a step, for the loss by miss rate.
+/// Rounds per step, for the loss by miss rate.
 const SWEEP: [u64; 12] = [4096, 2048, 1600, 1400, 1250, 1150, 1050, 950, 850, 700, 512, 256];
-/// Steps of that loop: more pages in a set than it holds, with any of the page sizes.
+/// Steps of that loop: more pages per set than it has ways, with any of the page sizes.
 const FEW: u64 = 12;
-/// What counts as a loss, percent, and the miss rate from which on a loss is expected.
+/// Loss that counts, percent, and the miss rate from which a loss is expected.
 const LOSS: f64 = 3.0;
 const GUIDELINE: f64 = 0.005;
-/// Fewer misses, percent, are those of the program's beginning.
+/// Miss rates below this, percent, come from the program's start.
 const NOTICED: f64 = 0.001;
 
-/// Where the loss of speed is published as a miss rate: row, page size, percent.
+/// Published miss rates of a loss of speed: row, page size, percent.
 const PUBLISHED: [(&str, u64, f64); 2] = [("k_tlb-0013", 4 * MIB, 0.0054), ("k_tlb-0014", 32 * MIB, 0.0058)];
 
 fn run(bench: &Bench<'_>) -> Result<Findings, Error> {
@@ -43,7 +43,7 @@ fn run(bench: &Bench<'_>) -> Result<Findings, Error> {
     let strides: Vec<u64> = HALVES.iter().map(|n| n * MIB / 2).filter(|stride| 3 * stride <= bench.span).collect();
     let few = (bench.span / FEW + 1).next_power_of_two() / 2;
     if strides.is_empty() || few < 64 << 10 {
-        return Err(format!("--span {}: too small for any stride; give 2MiB at least", size(bench.span)).into());
+        return Err(format!("--span {}: too small for any stride; give at least 2MiB", size(bench.span)).into());
     }
     bench.has_memory(bench.span, "the loop of the experiment", "--span")?;
     let by_stride = |&stride: &u64| trials(bench, stride, STEPS.min(bench.span / stride), ROUNDS);
@@ -68,7 +68,7 @@ fn run(bench: &Bench<'_>) -> Result<Findings, Error> {
     })
 }
 
-/// A run with each page size.
+/// Returns a run for each page size.
 fn trials(bench: &Bench<'_>, stride: u64, steps: u64, rounds: u64) -> Vec<Trial> {
     let passes = (96 / steps).max(1);
     let arguments = [("stride", stride), ("count", steps), ("rounds", rounds), ("passes", passes)];
@@ -83,17 +83,17 @@ fn trials(bench: &Bench<'_>, stride: u64, steps: u64, rounds: u64) -> Vec<Trial>
     bench.sizes.iter().map(trial).collect()
 }
 
-/// Speed of a run against that with the largest pages, percent.
+/// Returns the speed of a run relative to the largest pages, percent.
 fn speed(row: &[Counted], size: usize) -> f64 {
     100.0 * row[row.len() - 1].cycles / row[size].cycles
 }
 
-/// Miss rate and loss of speed with one page size, by ascending miss rate.
+/// Returns miss rate and loss of speed with one page size, by ascending miss rate.
 fn losses(sweep: &[&[Counted]], size: usize) -> Vec<(f64, f64)> {
     sweep.iter().map(|row| (row[size].rate, 100.0 - speed(row, size))).collect()
 }
 
-/// The miss rate at which a loss is reached, on straight lines between what was measured.
+/// Returns the miss rate at which a loss is reached, interpolated linearly.
 fn rate_of_loss(losses: &[(f64, f64)], loss: f64) -> Option<f64> {
     losses.windows(2).find_map(|pair| {
         let [(r0, l0), (r1, l1)] = [pair[0], pair[1]];
@@ -101,7 +101,7 @@ fn rate_of_loss(losses: &[(f64, f64)], loss: f64) -> Option<f64> {
     })
 }
 
-/// The loss at a miss rate.
+/// Returns the loss at a miss rate.
 fn loss_of_rate(losses: &[(f64, f64)], rate: f64) -> Option<f64> {
     let swapped: Vec<(f64, f64)> = losses.iter().map(|&(rate, loss)| (loss, rate)).collect();
     rate_of_loss(&swapped, rate)
@@ -119,7 +119,7 @@ fn stride_table(bench: &Bench<'_>, strides: &[u64], rows: &[&[Counted]]) -> Tabl
         (size(stride), rates.chain(speeds).collect())
     };
     Table::new(
-        "Misses of 100 loads and stores; speed against the largest pages, percent",
+        "Misses of 100 loads and stores; speed relative to the largest pages, percent",
         headings("stride", bench, ["misses", "speed"]),
     )
     .with_rows(strides.iter().zip(rows).map(row))
@@ -154,7 +154,7 @@ fn seen(bench: &Bench<'_>, strides: &[u64], table: &[&[Counted]], losses: &[Vec<
     for (&page, losses) in bench.sizes.iter().zip(losses) {
         if let Some(loss) = loss_of_rate(losses, GUIDELINE) {
             seen.push(format!(
-                "At {GUIDELINE} % misses, from which on they are published to matter (k_tlb-0015), pages of {} lose {loss:.1} %.",
+                "At {GUIDELINE} % misses, the published threshold (k_tlb-0015), pages of {} lose {loss:.1} %.",
                 size(page)
             ));
         }
@@ -181,7 +181,7 @@ fn plots(bench: &Bench<'_>, strides: &[u64], table: &[&[Counted]], losses: &[Vec
     let lost = lost.filter(|curve| curve.points.iter().any(|point| point.0 > 0.0)).collect();
     vec![
         plot("TLB misses", "stride, MiB", "misses of 100 loads and stores", true, curves(&|row, i| row[i].rate)),
-        plot("Time", "stride, MiB", "time against the largest pages", true, curves(&time)),
+        plot("Time", "stride, MiB", "time relative to the largest pages", true, curves(&time)),
         plot("Loss of speed", "misses of 100 loads and stores", "loss, percent", false, lost),
     ]
 }

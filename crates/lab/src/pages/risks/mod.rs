@@ -1,7 +1,7 @@
-//! Accesses under a false mask to pages that are not there: found while a program runs.
+//! Finds accesses with a false mask to pages that do not exist, while a program runs.
 //!
-//! Elements that are not active touch no memory and fault nowhere. Where their addresses have no page, machines differ in
-//! what they pay: some look up the page of every access, and find none each time, whatever the size of pages.
+//! Inactive elements access no memory and cause no fault. If their addresses have no page, machines differ in the cost: some
+//! translate the addresses of every access, and walk the tables in vain each time, whatever the page size.
 
 mod show;
 
@@ -16,7 +16,7 @@ use fxscope_machine::Spec;
 use fxscope_record::{ALL, HotSpot, Run};
 use fxscope_report::annotate::Source;
 use fxscope_report::document::Document;
-use fxscope_session::{Scenario, Wanted, annotate};
+use fxscope_session::{FunctionSelection, Scenario, annotate};
 use fxscope_sim::{BlockEvent, BlockObserver, MemoryAccess};
 use serde::Serialize;
 use serde_json::json;
@@ -33,11 +33,11 @@ pub struct Findings {
     pub risks: Risks,
 }
 
-/// Runs a program once and finds the instructions that name pages under a false mask which are not there. `stdio` are its
+/// Runs a program once and finds the instructions that address non-existent pages with a false mask. `stdio` are its
 /// standard streams; `None`: those of this process.
 ///
 /// # Errors
-/// When the program cannot start.
+/// If the program cannot start.
 pub fn risks(scenario: &Scenario, stdio: Option<Stdio>, progress: &dyn Progress) -> Result<Findings, Error> {
     let prepared = scenario.prepare()?;
     let spec = prepared.spec().as_ref().clone();
@@ -50,13 +50,13 @@ pub fn risks(scenario: &Scenario, stdio: Option<Stdio>, progress: &dyn Progress)
 }
 
 impl Findings {
-    /// The findings for people.
+    /// Returns the findings for people.
     #[must_use]
     pub fn document(&self) -> Document {
         show::document(&self.run, &self.spec, &self.risks)
     }
 
-    /// The findings for programs.
+    /// Returns the findings for programs.
     #[must_use]
     pub fn json(&self) -> serde_json::Value {
         json!({
@@ -72,28 +72,28 @@ impl Findings {
     }
 }
 
-/// Whether an instruction reads or writes where its elements are active.
+/// Whether an instruction reads or writes its active elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Elements that are not active read as zero.
+    /// Inactive elements read as zero.
     Load,
-    /// They are not written.
+    /// Inactive elements are not written.
     Store,
 }
 
-/// Pages of one kind that an instruction named.
+/// Missing pages of one kind that an instruction addressed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Places {
-    /// Accesses that named any.
+    /// Accesses that addressed any.
     pub accesses: u64,
-    /// How many different ones, in normal pages of the machine.
+    /// Number of different pages, in units of the machine's normal page.
     pub pages: u64,
-    /// The address that was named first; none when none was.
+    /// The first such address; `None` without accesses.
     pub first: Option<u64>,
 }
 
-/// An instruction that named pages under a false mask which are not there.
+/// An instruction that addressed non-existent pages with a false mask.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Risk {
     /// Its address.
@@ -102,40 +102,40 @@ pub struct Risk {
     pub function: String,
     /// Its distance from the function's start, bytes.
     pub offset: u64,
-    /// In assembly language; none when it could not be read.
+    /// Its disassembly; `None` if it could not be read.
     pub text: Option<String>,
-    /// Its line; none without debug information.
+    /// Its source line; `None` without debug information.
     pub line: Option<String>,
     /// What it does.
     pub kind: Kind,
-    /// It is a gather or a scatter: each element has an address of its own.
+    /// Whether it is a gather or a scatter: each element has its own address.
     pub indexed: bool,
     /// Times it was executed.
     pub executions: u64,
-    /// Accesses that named pages that are not there.
+    /// Accesses that addressed missing pages.
     pub accesses: u64,
     /// … of which no element was active.
     pub none_active: u64,
-    /// Memory that was never mapped, or may not be touched at all.
+    /// Memory that was never mapped, or must not be accessed at all.
     pub unmapped: Places,
-    /// Memory that is mapped and of which no page had been taken.
+    /// Memory that is mapped but has no page yet.
     pub untouched: Places,
     /// Cycles between its commits and the commit before each.
     pub cycles: u64,
 }
 
-/// What was found in a run.
+/// Risks found in a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Risks {
-    /// The instructions, those with most such accesses first.
+    /// The instructions, in descending order of such accesses.
     pub risks: Vec<Risk>,
-    /// Accesses of first-fault and non-fault loads to pages that are not there: what they are for.
+    /// Accesses of first-fault and non-fault loads to missing pages: their purpose, so not a risk.
     pub by_design: u64,
     /// Cycles of the run.
     pub cycles: u64,
 }
 
-/// What one instruction named.
+/// Missing pages of one instruction.
 struct Found {
     function: String,
     offset: u64,
@@ -169,21 +169,21 @@ impl Named {
     }
 }
 
-/// Looks for accesses under a false mask while a program runs ([`fxscope_session::Session::run_observed`]).
+/// Finds accesses with a false mask while a program runs ([`fxscope_session::Session::run_observed`]).
 pub struct RiskFinder {
     page_bytes: u64,
     vector_bytes: usize,
     /// By process and address.
     found: BTreeMap<(u32, u64), Found>,
-    /// Addresses of the access at hand, of memory that is not mapped, and of memory that is untouched.
+    /// Addresses of the current access: in unmapped memory, and in untouched memory.
     unmapped: Vec<u64>,
     untouched: Vec<u64>,
-    /// Instructions that were found in the block at hand for the first time.
+    /// Instructions found for the first time in the current block.
     fresh: Vec<(u32, u64)>,
 }
 
 impl RiskFinder {
-    /// For programs on the machine `spec`.
+    /// Returns a finder for programs on the machine `spec`.
     #[must_use]
     pub fn new(spec: &Spec) -> RiskFinder {
         RiskFinder {
@@ -196,8 +196,8 @@ impl RiskFinder {
         }
     }
 
-    /// An access under a mask: active elements have their pages by now, so a page that is missing was named by elements
-    /// that are not active.
+    /// Checks a masked access. The pages of active elements exist by now, so a missing page was addressed by inactive
+    /// elements.
     fn look(&mut self, process: &Guest, access: &MemoryAccess<'_>) {
         let (op, words) = (access.op, access.words);
         let kind = match op.access {
@@ -265,7 +265,7 @@ impl RiskFinder {
         found.untouched.note(&self.untouched, self.page_bytes);
     }
 
-    /// Reads an instruction that was found. Loads that write the first-fault register are made for this.
+    /// Reads an instruction that was found. Loads that write the first-fault register are excluded.
     fn read(&mut self, process: &mut Guest, key: (u32, u64)) {
         let mut bytes = [0; 4];
         for (byte, address) in bytes.iter_mut().zip(key.1..) {
@@ -279,7 +279,7 @@ impl RiskFinder {
         found.by_design = decoded.is_some_and(|decoded| decoded.info.dsts.iter().any(|dst| dst == Reg::FFR));
     }
 
-    /// What was found, beside the `run` in which it was; a function's lines are read from its file.
+    /// Returns the findings of the `run`; source lines are read from its files.
     #[must_use]
     pub fn finish(self, run: &Run, spec: &Spec) -> Risks {
         let designed = self.found.values().filter(|found| found.by_design);
@@ -313,7 +313,7 @@ impl RiskFinder {
 }
 
 impl BlockObserver for RiskFinder {
-    /// A loop that waits does not store under a mask, but nobody says so.
+    /// Spin loops are not expected to store with a mask, but nothing guarantees it.
     fn may_skip_iterations(&self) -> bool {
         false
     }
@@ -326,12 +326,12 @@ impl BlockObserver for RiskFinder {
     }
 }
 
-/// An address without its top byte, which is no part of the place.
+/// Strips the top byte of an address, which is ignored in translation.
 fn place(address: u64) -> u64 {
     address & ((1 << 56) - 1)
 }
 
-/// Cycles of the whole run.
+/// Returns the cycles of the whole run.
 fn cycles(run: &Run) -> u64 {
     let Some(region) = run.region(ALL) else { return 0 };
     (0..region.threads.len()).filter_map(|thread| region.count(thread, "CPU_CYCLES")).sum()
@@ -341,12 +341,12 @@ fn spot<'r>(run: &'r Run, address: u64, function: &str) -> Option<&'r HotSpot> {
     run.hot_spots.iter().find(|spot| spot.address == address && spot.function == function)
 }
 
-/// The source lines of the instructions of `functions`, by address.
+/// Returns the source lines of the instructions of `functions`, by address.
 fn lines<'f>(run: &Run, spec: &Spec, functions: impl Iterator<Item = &'f str>) -> BTreeMap<u64, Source> {
     let ran = |name: &&str| run.hot_spots.iter().any(|spot| spot.function == *name);
     let names: BTreeSet<&str> = functions.filter(ran).collect();
-    let wanted = Wanted::Named(names.into_iter().map(str::to_owned).collect());
-    // Without the file there are no lines; everything else is there all the same.
+    let wanted = FunctionSelection::Named(names.into_iter().map(str::to_owned).collect());
+    // Without the file there are no lines; everything else is complete.
     let functions = annotate(run, None, spec, &wanted).map_or_else(|_| Vec::new(), |annotation| annotation.functions);
     let instructions = functions.into_iter().filter_map(|function| function.instructions).flatten();
     instructions.filter_map(|instruction| Some((instruction.address, instruction.source?))).collect()

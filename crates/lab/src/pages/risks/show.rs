@@ -9,20 +9,20 @@ use super::{Kind, Places, Risk, Risks};
 /// Most instructions that the text shows.
 const LISTED: usize = 20;
 
-/// The document about the risks of a run.
+/// Returns the document about the risks of a run.
 pub(super) fn document(run: &Run, spec: &Spec, risks: &Risks) -> Document {
     let mut sections = Vec::new();
     if risks.risks.is_empty() {
         sections.push(Section::notes(
             "Found",
-            vec!["None found: no access named pages under a false mask that are not there.".into()],
+            vec!["None found: no access with a false mask addressed a page that does not exist.".into()],
         ));
     } else {
         sections.push(listing(&risks.risks));
         sections.push(Section::notes("Advice", risks.risks.iter().take(LISTED).map(advice).collect()));
     }
     sections.push(Section::notes("Notes", remarks(spec, risks)));
-    let title = format!("Accesses under a false mask: {} on {}", run.program(), run.machine);
+    let title = format!("Accesses with a false mask: {} on {}", run.program(), run.machine);
     Document::of(title, sections)
 }
 
@@ -33,7 +33,7 @@ fn listing(risks: &[Risk]) -> Section {
     Section { title: "Found".to_owned(), body }
 }
 
-/// Most characters of a caption and of a place: names may be long.
+/// Most characters of a caption and of a location: names may be long.
 const CAPTION: usize = 94;
 const PLACE: usize = 60;
 
@@ -41,14 +41,14 @@ fn cut(text: String, most: usize) -> String {
     if text.chars().count() <= most { text } else { text.chars().take(most - 1).chain(['~']).collect() }
 }
 
-/// Where it is, and what.
+/// Returns the location and kind of an instruction.
 fn caption(risk: &Risk) -> String {
     let line = file_and_line(risk).map_or_else(String::new, |line| format!(" ({line})"));
     let place = cut(format!("{}{line}", place(risk)), PLACE);
     cut(format!("{place}: {}", risk.text.as_deref().unwrap_or("not readable")), CAPTION)
 }
 
-/// The line without the folders of its file.
+/// Returns the line without the folders of its file.
 fn file_and_line(risk: &Risk) -> Option<&str> {
     risk.line.as_deref().map(|line| line.rsplit('/').next().unwrap_or(line))
 }
@@ -76,7 +76,7 @@ fn row(risk: &Risk) -> Row {
     Row { label: format!("{:#x}", risk.address), values }
 }
 
-/// What to do about an instruction.
+/// Returns advice on an instruction.
 fn advice(risk: &Risk) -> String {
     let access = match (risk.kind, risk.indexed) {
         (Kind::Load, false) => "load",
@@ -88,22 +88,22 @@ fn advice(risk: &Risk) -> String {
     let place = file_and_line(risk).map_or_else(|| place(risk), str::to_owned);
     if risk.none_active == 0 {
         return format!(
-            "{place}: some elements of each {access} are active. If it is the last one of a loop, it costs little; give \
-             the array a vector more behind its end. Otherwise {what} what the others name."
+            "{place}: some elements of each {access} are active. In the last iteration of a loop this costs little; \
+             extend the array by one vector. Otherwise {what} the memory that the others address."
         );
     }
     format!(
-        "{place}: {what} what this {access} names before the loop; or move the condition out of the loop, with a loop \
-         for each of its values; or compile this loop without turning conditions into masks."
+        "{place}: {what} the memory that this {access} addresses before the loop; or move the condition out of the loop, \
+         with one loop per value; or compile this loop without turning conditions into masks."
     )
 }
 
-/// What a reader should know of the numbers.
+/// Explains the numbers.
 fn remarks(spec: &Spec, risks: &Risks) -> Vec<String> {
     let mut remarks = vec![format!(
-        "Pages are counted in units of {} KiB. 'no page': accesses that named pages which were not there; 'none active': \
-         those of them without any active element; 'unmapped': pages that do not exist; 'untouched': pages that exist, \
-         which the first touch would take.",
+        "Pages are counted in units of {} KiB. 'no page': accesses that addressed missing pages; 'none active': \
+         those of them without any active element; 'unmapped': pages that do not exist; 'untouched': pages that \
+         exist but are not allocated before the first touch.",
         spec.pages.normal >> 10
     )];
     if risks.risks.is_empty() {
@@ -113,7 +113,7 @@ fn remarks(spec: &Spec, risks: &Risks) -> Vec<String> {
     }
     if risks.by_design > 0 {
         remarks.push(format!(
-            "First-fault and non-fault loads named pages that are not there {} times: they are made for that, and left out.",
+            "First-fault and non-fault loads addressed missing pages {} times: that is their purpose, so they are left out.",
             risks.by_design
         ));
     }

@@ -7,8 +7,8 @@ use super::*;
 /// Far beyond what a calendar remembers at a time, whatever the length of its slots.
 const LATE: Cycle = 100 * fxscope_calendar::SPAN;
 
-/// When each of so many lines, accessed at the same late time by a core that has met them before, comes. `again`: after
-/// others of their sets have taken their places in L1D.
+/// Returns when each of `lines` lines arrives, accessed at the same late time by a core that has accessed them before. `again`:
+/// after other lines of their sets have evicted them from L1D.
 fn late(spec: &Spec, lines: u64, again: bool) -> Vec<Cycle> {
     let mut core = Core::new(spec);
     core.memory.run().translate(0.into(), 0, &mut Signals::default());

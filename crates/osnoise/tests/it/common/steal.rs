@@ -13,7 +13,7 @@ pub struct Taken {
     pub to: u64,
 }
 
-/// Takes a core for `length` every `period`, with a high real-time priority, until told to stop. Returns the times.
+/// Takes a core for `length` every `period`, with a high real-time priority, until stopped. Returns the times.
 pub fn steal(core: u32, period: Duration, length: Duration, go_on: impl Fn() -> bool) -> Vec<Taken> {
     native::pin(&[core]).expect("a core of this process");
     native::prioritise(40).expect("real-time priority: run this as root");

@@ -6,7 +6,7 @@ use super::{chart, head, plain};
 use crate::document::{Document, Plot};
 use crate::render::palette;
 
-/// A page with plots, followed by a document's sections.
+/// Returns a page with plots, followed by a document's sections.
 #[must_use]
 pub fn draw(document: &Document, plots: &[Plot]) -> String {
     let page = html! {

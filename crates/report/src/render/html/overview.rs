@@ -10,7 +10,7 @@ const COLUMNS: [&str; 6] = ["A01", "A02", "A04", "A11", "C05", "C07"];
 /// Maximum number of rows.
 const MOST: usize = 1_000;
 
-/// A table of regions, the longest first; if there are too many, it says how many have no row.
+/// Returns a table of regions, the longest first; if there are too many, it says how many have no row.
 pub fn draw<'a>(regions: impl Iterator<Item = (String, &'a RegionReport)>) -> Markup {
     let mut regions: Vec<_> = regions.collect();
     regions.sort_by(|a, b| super::seconds(b.1).total_cmp(&super::seconds(a.1)));
@@ -41,7 +41,7 @@ fn cells(region: &RegionReport, headings: &[&Heading]) -> String {
     headings.iter().map(|heading| format!("<td>{}", text(heading))).collect()
 }
 
-/// A region's total in a column of a table.
+/// Returns a region's total in a column of a table.
 pub fn value(region: &RegionReport, id: &str) -> Option<f64> {
     let (_, (grid, column)) = find(region, id)?;
     grid.records.last()?.values[column]

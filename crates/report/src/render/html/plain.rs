@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use crate::document::{Body, Line, Row, Section, Value};
 use crate::render::quantity::{quantity, share};
 
-/// The section; empty for charts and tables by thread.
+/// Returns the section; empty for charts and tables by thread.
 pub fn draw(section: &Section) -> Markup {
     let title = &section.title;
     match &section.body {

@@ -20,7 +20,7 @@ impl Heads {
         })
     }
 
-    /// All headings, for the page.
+    /// Returns all headings, for the page.
     pub fn templates(&self) -> Markup {
         html! {
             @for (i, row) in self.list.iter().enumerate() {
@@ -45,7 +45,7 @@ pub enum Form {
     Short,
 }
 
-/// A collapsible table.
+/// Returns a collapsible table.
 pub fn draw(title: &str, grid: &Grid, form: Form, heads: &mut Heads) -> Markup {
     let row = heading_row(grid).into_string();
     let shared = (form != Form::Whole).then(|| id(heads.number(row.clone())));

@@ -13,7 +13,7 @@ const RULES: &str = include_str!("validation.css");
 /// Rows in the chart of the worst.
 const WORST: usize = 25;
 
-/// A page of a suite's outcomes: charts, statistics of families, and all rows in sortable tables.
+/// Returns a page of a suite's outcomes: charts, statistics of families, and all rows in sortable tables.
 #[must_use]
 pub fn draw(suite: &str, outcomes: &[Outcome]) -> String {
     let families: Vec<_> = families(outcomes);
@@ -26,7 +26,7 @@ pub fn draw(suite: &str, outcomes: &[Outcome]) -> String {
                     h1 { (TITLE) }
                     p.soft {
                         "Suite " strong { (suite) } ": " (outcomes.len()) " measured figures of A64FX, " (families.len())
-                        @if families.len() == 1 { " family" } @else { " families" } ", each beside what the model makes of the same program."
+                        @if families.len() == 1 { " family" } @else { " families" } ", each beside the model's result for the same program."
                     }
                     p.answer { (answer_text(outcomes)) }
                 }
@@ -34,8 +34,8 @@ pub fn draw(suite: &str, outcomes: &[Outcome]) -> String {
                     (figures(outcomes))
                     (warnings(outcomes))
                     div.charts {
-                        (chart::scatter("Measured and simulated, of all rows that are not shares", &pairs(outcomes)))
-                        (chart::histograms("How often errors come, by family", &histograms(outcomes, &families)))
+                        (chart::scatter("Measured and simulated, all rows except shares", &pairs(outcomes)))
+                        (chart::histograms("Histogram of errors, by family", &histograms(outcomes, &families)))
                     }
                     (worst(outcomes))
                     (summary(outcomes, &families))

@@ -18,7 +18,7 @@ const GAUGES: &str = "Chart data, busy";
 /// Rows that the charts of a region occupy.
 const ROWS: u32 = 28;
 
-/// The sheet of charts, and the sheets with their data.
+/// Returns the sheet of charts, and the sheets with their data.
 pub fn sheets(book: &mut Workbook, places: &[Place]) -> Result<(), XlsxError> {
     let mut charts = Vec::new();
     let mut stacks = DataSheet::default();

@@ -59,7 +59,7 @@ pub struct TableSheet<'a> {
 }
 
 impl<'a> TableSheet<'a> {
-    /// An empty sheet with these columns.
+    /// Creates an empty sheet with these columns.
     pub fn new(
         mut sheet: Worksheet,
         name: &str,
@@ -123,7 +123,7 @@ impl<'a> TableSheet<'a> {
         Ok(())
     }
 
-    /// The sheet with frozen headings and filters.
+    /// Returns the sheet with frozen headings and filters.
     pub fn finish(mut self) -> Result<Worksheet, XlsxError> {
         for (column, readings) in &self.readings {
             let note = Note::new(readings.join("\n")).set_author("fxscope");

@@ -4,7 +4,7 @@ mod plain;
 mod streams;
 
 use fxscope_memory::tlb::Tlb;
-use fxscope_tlbsweep::{Access, Analysis, Answer, Arrangement, Counts, Design, Question, Replacement};
+use fxscope_tlbsweep::{Access, Analysis, Arrangement, Counts, Replacement, SweepOptions, SweepResults, TlbConfig};
 use proptest::prelude::*;
 
 const KIB: u64 = 1 << 10;
@@ -14,12 +14,12 @@ const SIZES: [u64; 5] = [4 * KIB, 64 * KIB, 2 * MIB, 32 * MIB, 1024 * MIB];
 /// Page sizes of the K computer.
 const K_SIZES: [u64; 4] = [8 * KIB, 4 * MIB, 32 * MIB, 256 * MIB];
 
-fn a64fx() -> Design {
-    Design::of(&fxscope_machine::load("a64fx", &[]).expect("built in").tables.tlb)
+fn a64fx() -> TlbConfig {
+    TlbConfig::of(&fxscope_machine::load("a64fx", &[]).expect("built in").tables.tlb)
 }
 
-fn k_computer(served: &[u64]) -> Design {
-    Design {
+fn k_computer(served: &[u64]) -> TlbConfig {
+    TlbConfig {
         entries: 16,
         replacement: Replacement::Lru,
         set_entries: 256,
@@ -29,7 +29,7 @@ fn k_computer(served: &[u64]) -> Design {
 }
 
 /// Designs so small that short streams overflow them in every way.
-fn small() -> impl Strategy<Value = Design> {
+fn small() -> impl Strategy<Value = TlbConfig> {
     let arrangement = prop_oneof![
         Just(Arrangement::TwoLevel),
         Just(Arrangement::SplitBySize(vec![64 * KIB])),
@@ -38,7 +38,7 @@ fn small() -> impl Strategy<Value = Design> {
     ];
     let replacement = prop_oneof![Just(Replacement::Fifo), Just(Replacement::Lru)];
     (1usize..9, replacement, 0u32..4, 1usize..5, arrangement).prop_map(
-        |(entries, replacement, log_sets, ways, arrangement)| Design {
+        |(entries, replacement, log_sets, ways, arrangement)| TlbConfig {
             entries,
             replacement,
             set_entries: ways << log_sets,
@@ -49,8 +49,8 @@ fn small() -> impl Strategy<Value = Design> {
 }
 
 /// Two-level designs whose first level misses often, with 4-way second-level sets.
-fn before_sets_of_four() -> impl Strategy<Value = Design> {
-    (3usize..17, 0u32..9).prop_map(|(entries, log_sets)| Design { entries, set_entries: 4 << log_sets, ..a64fx() })
+fn before_sets_of_four() -> impl Strategy<Value = TlbConfig> {
+    (3usize..17, 0u32..9).prop_map(|(entries, log_sets)| TlbConfig { entries, set_entries: 4 << log_sets, ..a64fx() })
 }
 
 /// TLBs of the timing model: two-level or split by page size, with either replacement policy.
@@ -62,8 +62,8 @@ fn model() -> impl Strategy<Value = [(&'static str, &'static str); 4]> {
     })
 }
 
-fn question(sizes: &[u64], segments: usize) -> Question {
-    Question {
+fn options(sizes: &[u64], segments: usize) -> SweepOptions {
+    SweepOptions {
         sizes: sizes.to_vec(),
         segments,
         allowed: Vec::new(),
@@ -73,23 +73,23 @@ fn question(sizes: &[u64], segments: usize) -> Question {
     }
 }
 
-fn analysed(design: &Design, question: &Question, stream: &[Access]) -> Answer {
-    let mut analysis = Analysis::new(design, question).expect("fits");
+fn analysed(config: &TlbConfig, options: &SweepOptions, stream: &[Access]) -> SweepResults {
+    let mut analysis = Analysis::new(config, options).expect("fits");
     analysis.accesses(stream);
     analysis.finish()
 }
 
-fn simulated(design: &Design, sizes: &[u64], assignment: &[usize], stream: &[Access]) -> Counts {
+fn simulated(config: &TlbConfig, sizes: &[u64], assignment: &[usize], stream: &[Access]) -> Counts {
     let sizes: Vec<u64> = assignment.iter().map(|&size| sizes[size]).collect();
-    plain::simulate(design, &sizes, stream)
+    plain::simulate(config, &sizes, stream)
 }
 
 /// Compares every `step`th assignment.
-fn compare(design: &Design, question: &Question, stream: &[Access], step: usize) -> Result<(), TestCaseError> {
-    let answer = analysed(design, question, stream);
-    for assignment in answer.assignments().step_by(step) {
-        let expected = simulated(design, &question.sizes, &assignment, stream);
-        prop_assert_eq!(answer.counts(&assignment), Ok(expected), "{:?}", assignment);
+fn compare(config: &TlbConfig, options: &SweepOptions, stream: &[Access], step: usize) -> Result<(), TestCaseError> {
+    let results = analysed(config, options, stream);
+    for assignment in results.assignments().step_by(step) {
+        let expected = simulated(config, &options.sizes, &assignment, stream);
+        prop_assert_eq!(results.counts(&assignment), Ok(expected), "{:?}", assignment);
     }
     Ok(())
 }
@@ -98,63 +98,65 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn small_tlbs_match_under_every_assignment(design in small(), stream in streams::stream(3)) {
-        compare(&design, &question(&SIZES[..4], 3), &stream, 1)?;
+    fn small_tlbs_match_under_every_assignment(config in small(), stream in streams::stream(3)) {
+        compare(&config, &options(&SIZES[..4], 3), &stream, 1)?;
     }
 
     #[test]
     fn a64fx_tlbs_match_with_five_sizes_and_six_segments(stream in streams::stream(6), from in 0usize..97) {
-        let question = question(&SIZES, 6);
-        compare(&a64fx(), &question, &stream, 97 + from)?;
+        let options = options(&SIZES, 6);
+        compare(&a64fx(), &options, &stream, 97 + from)?;
     }
 
     #[test]
-    fn k_computer_tlbs_match_whichever_size_the_set_associative_tlb_holds(stream in streams::stream(6), served in 0usize..4) {
-        compare(&k_computer(&K_SIZES[served..=served]), &question(&K_SIZES, 6), &stream, 41)?;
+    fn k_computer_tlbs_match_with_any_size_in_the_set_associative_tlb(stream in streams::stream(6), served in 0usize..4) {
+        compare(&k_computer(&K_SIZES[served..=served]), &options(&K_SIZES, 6), &stream, 41)?;
     }
 
     #[test]
     fn segments_use_only_their_allowed_sizes(
-        design in prop_oneof![Just(a64fx()), small()], stream in streams::stream(4), masks in prop::collection::vec(1u8..16, 4)
+        config in prop_oneof![Just(a64fx()), small()], stream in streams::stream(4),
+        masks in prop::collection::vec(1u8..16, 4)
     ) {
-        let question = Question { allowed: masks.clone(), ..question(&SIZES[..4], 4) };
-        let answer = analysed(&design, &question, &stream);
+        let options = SweepOptions { allowed: masks.clone(), ..options(&SIZES[..4], 4) };
+        let results = analysed(&config, &options, &stream);
         let possible: u32 = masks.iter().map(|mask| mask.count_ones()).product();
-        prop_assert_eq!(answer.assignments().count(), possible as usize);
-        for assignment in answer.assignments() {
-            prop_assert_eq!(answer.counts(&assignment), Ok(simulated(&design, &SIZES[..4], &assignment, &stream)));
+        prop_assert_eq!(results.assignments().count(), possible as usize);
+        for assignment in results.assignments() {
+            prop_assert_eq!(results.counts(&assignment), Ok(simulated(&config, &SIZES[..4], &assignment, &stream)));
         }
         let refused = masks.iter().position(|mask| *mask != 15);
         if let Some(segment) = refused {
-            let mut other = answer.assignments().next().expect("one");
+            let mut other = results.assignments().next().expect("one");
             other[segment] = (!masks[segment]).trailing_zeros() as usize;
-            prop_assert!(answer.counts(&other).is_err());
+            prop_assert!(results.counts(&other).is_err());
         }
     }
 
     #[test]
     fn twelve_segments_with_two_sizes_each_match(stream in streams::stream(12), from in 0usize..61) {
-        compare(&a64fx(), &question(&SIZES[1..3], 12), &stream, 61 + from)?;
+        compare(&a64fx(), &options(&SIZES[1..3], 12), &stream, 61 + from)?;
     }
 
     #[test]
     fn dropped_assignments_have_lower_bounds_and_kept_ones_exact_counts(
-        design in prop_oneof![Just(a64fx()), small()], stream in streams::stream(4), max_classes in 4usize..40, kept in 0usize..256
+        config in prop_oneof![Just(a64fx()), small()], stream in streams::stream(4),
+        max_classes in 4usize..40, kept in 0usize..256
     ) {
         let sizes = &SIZES[..4];
         let kept: Vec<usize> = (0..4).map(|segment| kept >> (2 * segment) & 3).collect();
-        let question = Question { max_classes, keep: vec![kept.clone(), vec![0; 4]], ..question(sizes, 4) };
-        let answer = analysed(&design, &question, &stream);
-        prop_assert!(answer.classes() <= max_classes);
-        for assignment in answer.assignments().step_by(3) {
-            let found = answer.counts(&assignment).expect("fits");
-            let all = simulated(&design, sizes, &assignment, &stream);
+        let options = SweepOptions { max_classes, keep: vec![kept.clone(), vec![0; 4]], ..options(sizes, 4) };
+        let results = analysed(&config, &options, &stream);
+        prop_assert!(results.classes() <= max_classes);
+        for assignment in results.assignments().step_by(3) {
+            let found = results.counts(&assignment).expect("fits");
+            let all = simulated(&config, sizes, &assignment, &stream);
             if found.exact {
                 prop_assert_eq!(found, all);
             }
             let none_above = |found: &[u64], all: &[u64]| found.iter().zip(all).all(|(found, all)| found <= all);
             prop_assert!(none_above(&found.first, &all.first) && none_above(&found.walks, &all.walks));
-            prop_assert!(found.exact || !question.keep.contains(&assignment));
+            prop_assert!(found.exact || !options.keep.contains(&assignment));
         }
     }
 
@@ -166,8 +168,8 @@ proptest! {
     ) {
         let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned()));
         let spec = fxscope_machine::load("a64fx", &settings).expect("fits").tables.tlb;
-        let answer = analysed(&Design::of(&spec), &question(&SIZES, 6), &stream);
-        let assignment = answer.assignments().nth(number).expect("one of 5^6");
+        let results = analysed(&TlbConfig::of(&spec), &options(&SIZES, 6), &stream);
+        let assignment = results.assignments().nth(number).expect("one of 5^6");
         let mut tlb = Tlb::new(&spec);
         let mut counts = Counts { exact: true, ..Counts::default() };
         for &Access { addr, segment } in &stream {
@@ -182,7 +184,7 @@ proptest! {
             }
         }
         counts.walks = counts.second;
-        let found = answer.counts(&assignment).expect("fits");
+        let found = results.counts(&assignment).expect("fits");
         if spec.l2_beside.is_empty() {
             prop_assert_eq!(found, counts);
         } else {
@@ -196,33 +198,33 @@ proptest! {
 
     #[test]
     fn long_phases_of_misses_and_hits_match(
-        design in prop_oneof![Just(a64fx()), Just(k_computer(&[64 * KIB])), Just(k_computer(&[])), small()],
+        config in prop_oneof![Just(a64fx()), Just(k_computer(&[64 * KIB])), Just(k_computer(&[])), small()],
         stream in streams::phases(3),
     ) {
-        compare(&design, &question(&SIZES[..4], 3), &stream, 1)?;
+        compare(&config, &options(&SIZES[..4], 3), &stream, 1)?;
     }
 
     #[test]
     fn long_phases_match_with_more_classes_than_fit_into_a_group(
-        design in prop_oneof![Just(a64fx()), Just(k_computer(&[64 * KIB])), small()],
+        config in prop_oneof![Just(a64fx()), Just(k_computer(&[64 * KIB])), small()],
         stream in streams::phases(5),
         from in 0usize..13,
     ) {
-        compare(&design, &question(&SIZES[..4], 5), &stream, 31 + from)?;
+        compare(&config, &options(&SIZES[..4], 5), &stream, 31 + from)?;
     }
 
     #[test]
-    fn phases_of_gathers_match(design in before_sets_of_four(), stream in streams::gathers(4), from in 0usize..13) {
-        compare(&design, &question(&SIZES[..4], 4), &stream, 17 + from)?;
+    fn phases_of_gathers_match(config in before_sets_of_four(), stream in streams::gathers(4), from in 0usize..13) {
+        compare(&config, &options(&SIZES[..4], 4), &stream, 17 + from)?;
     }
 
     #[test]
     fn classes_dropped_in_bulk_mode_have_lower_bounds(stream in streams::phases(4), max_classes in 4usize..40) {
-        let question = Question { max_classes, keep: vec![vec![0; 4]], ..question(&SIZES[..4], 4) };
-        let answer = analysed(&a64fx(), &question, &stream);
-        prop_assert!(answer.classes() <= max_classes);
-        for assignment in answer.assignments().step_by(3) {
-            let found = answer.counts(&assignment).expect("fits");
+        let options = SweepOptions { max_classes, keep: vec![vec![0; 4]], ..options(&SIZES[..4], 4) };
+        let results = analysed(&a64fx(), &options, &stream);
+        prop_assert!(results.classes() <= max_classes);
+        for assignment in results.assignments().step_by(3) {
+            let found = results.counts(&assignment).expect("fits");
             let all = simulated(&a64fx(), &SIZES[..4], &assignment, &stream);
             prop_assert!(found.walks.iter().zip(&all.walks).all(|(found, all)| found <= all));
             prop_assert!(!found.exact || found == all);
@@ -238,9 +240,9 @@ fn long_streams_processed_by_several_workers_match() {
         streams::anywhere(200_000),
         [streams::gather(40_000), streams::anywhere(90_000)].concat(),
     ];
-    for (design, sizes) in [(a64fx(), &SIZES[..]), (k_computer(&[4 * MIB]), &K_SIZES[..])] {
+    for (config, sizes) in [(a64fx(), &SIZES[..]), (k_computer(&[4 * MIB]), &K_SIZES[..])] {
         for stream in &streams {
-            compare(&design, &question(sizes, 3), stream, 7).expect("as simulated");
+            compare(&config, &options(sizes, 3), stream, 7).expect("as simulated");
         }
     }
 }
@@ -252,11 +254,11 @@ fn segments_that_fit_into_one_page_of_every_size_do_not_split_classes_of_a_gathe
     let stream = streams::gather(60_000);
     let with_others = stream.chunks(64).enumerate().map(|(i, part)| [part, &[beside(i)]].concat());
     let stream = with_others.collect::<Vec<Vec<Access>>>().concat();
-    let question = question(&SIZES[1..3], 30);
-    let answer = analysed(&a64fx(), &question, &stream);
+    let options = options(&SIZES[1..3], 30);
+    let results = analysed(&a64fx(), &options, &stream);
     for assignment in [[0; 30], [1; 30], std::array::from_fn(|segment| segment % 2)] {
-        let expected = simulated(&a64fx(), &question.sizes, &assignment, &stream);
-        assert_eq!(answer.counts(&assignment), Ok(expected));
+        let expected = simulated(&a64fx(), &options.sizes, &assignment, &stream);
+        assert_eq!(results.counts(&assignment), Ok(expected));
     }
 }
 
@@ -264,19 +266,19 @@ fn segments_that_fit_into_one_page_of_every_size_do_not_split_classes_of_a_gathe
 fn classes_that_remain_after_workers_drop_others_are_exact() {
     let stream = streams::gather(300_000);
     for max_classes in [9, 20, 60] {
-        let question = Question { max_classes, keep: vec![vec![0; 3], vec![3; 3]], ..question(&SIZES, 3) };
-        let answer = analysed(&a64fx(), &question, &stream);
-        assert!(answer.classes() <= max_classes);
+        let options = SweepOptions { max_classes, keep: vec![vec![0; 3], vec![3; 3]], ..options(&SIZES, 3) };
+        let results = analysed(&a64fx(), &options, &stream);
+        assert!(results.classes() <= max_classes);
         let mut exact = 0;
-        for assignment in answer.assignments().step_by(4).chain(question.keep.clone()) {
-            let found = answer.counts(&assignment).expect("fits");
+        for assignment in results.assignments().step_by(4).chain(options.keep.clone()) {
+            let found = results.counts(&assignment).expect("fits");
             let all = simulated(&a64fx(), &SIZES, &assignment, &stream);
             assert!(if found.exact {
                 found == all
             } else {
                 found.walks.iter().zip(all.walks).all(|(found, all)| *found <= all)
             });
-            assert!(found.exact || !question.keep.contains(&assignment));
+            assert!(found.exact || !options.keep.contains(&assignment));
             exact += usize::from(found.exact);
         }
         assert!(exact >= 2);
@@ -287,9 +289,9 @@ fn classes_that_remain_after_workers_drop_others_are_exact() {
 fn segments_within_one_page_of_every_size_form_one_class() {
     let stream: Vec<Access> =
         (0..600u64).map(|i| Access { addr: streams::base((i % 6) as u8) + i, segment: (i % 6) as u8 }).collect();
-    let answer = analysed(&a64fx(), &question(&SIZES, 6), &stream);
-    assert_eq!(answer.classes(), 1);
-    let counts = answer.counts(&[0, 1, 2, 3, 4, 0]).expect("fits");
+    let results = analysed(&a64fx(), &options(&SIZES, 6), &stream);
+    assert_eq!(results.classes(), 1);
+    let counts = results.counts(&[0, 1, 2, 3, 4, 0]).expect("fits");
     assert_eq!((&counts.first[..6], &counts.walks[..6]), (&[1; 6][..], &[1; 6][..]));
 }
 
@@ -297,32 +299,32 @@ fn segments_within_one_page_of_every_size_form_one_class() {
 fn sizes_that_a_segment_is_not_allowed_do_not_affect_its_sets() {
     // One of the two 4 KiB pages would map to the set of the 2 MiB page around them, the other would not.
     let stream = [0, 4 * KIB].map(|offset| Access { addr: 1 << 40 | offset, segment: 0 });
-    let design =
-        Design { set_entries: 4, ways: 2, arrangement: Arrangement::SplitBySize(vec![4 * KIB, 2 << 20]), ..a64fx() };
+    let config =
+        TlbConfig { set_entries: 4, ways: 2, arrangement: Arrangement::SplitBySize(vec![4 * KIB, 2 << 20]), ..a64fx() };
     for stream in [stream, [stream[1], stream[0]]] {
-        let answer = analysed(&design, &Question { allowed: vec![4], ..question(&SIZES, 1) }, &stream);
-        assert_eq!(answer.counts(&[2]).expect("fits").walks[0], 1);
+        let results = analysed(&config, &SweepOptions { allowed: vec![4], ..options(&SIZES, 1) }, &stream);
+        assert_eq!(results.counts(&[2]).expect("fits").walks[0], 1);
     }
 }
 
 #[test]
 fn a_sweep_misses_once_per_page() {
     let stream: Vec<Access> = (0..1 << 16).map(|i| Access { addr: 1 << 40 | i << 12, segment: 0 }).collect();
-    let answer = analysed(&a64fx(), &question(&SIZES, 1), &stream);
-    let misses = |size: usize| answer.counts(&[size]).expect("fits").walks[0];
+    let results = analysed(&a64fx(), &options(&SIZES, 1), &stream);
+    let misses = |size: usize| results.counts(&[size]).expect("fits").walks[0];
     assert_eq!([0, 1, 2, 3, 4].map(misses), [65_536, 4_096, 128, 8, 1]);
 }
 
 #[test]
 fn unsupported_questions_are_refused_with_the_supported_range() {
-    let message = |design: &Design, question: &Question| {
-        Analysis::new(design, question).err().map(|e| e.to_string()).unwrap_or_default()
+    let message = |config: &TlbConfig, options: &SweepOptions| {
+        Analysis::new(config, options).err().map(|e| e.to_string()).unwrap_or_default()
     };
-    let good = question(&SIZES, 2);
-    let with = |change: fn(&mut Question)| {
-        let mut question = good.clone();
-        change(&mut question);
-        message(&a64fx(), &question)
+    let good = options(&SIZES, 2);
+    let with = |change: fn(&mut SweepOptions)| {
+        let mut options = good.clone();
+        change(&mut options);
+        message(&a64fx(), &options)
     };
     assert!(with(|q| q.sizes = vec![65_536, 4_096]).contains("ascending powers of two"));
     assert!(with(|q| q.sizes = vec![1; 9]).contains("1 to 8"));
@@ -333,9 +335,9 @@ fn unsupported_questions_are_refused_with_the_supported_range() {
     assert!(
         with(|q| (q.keep, q.max_classes) = (vec![vec![0, 0]], 1)).contains("must exceed the number of assignments")
     );
-    assert!(message(&Design { entries: 0, ..a64fx() }, &good).contains("1 to 256 entries, not 0"));
-    assert!(message(&Design { ways: 3, ..a64fx() }, &good).contains("sets a power of two"));
+    assert!(message(&TlbConfig { entries: 0, ..a64fx() }, &good).contains("1 to 256 entries, not 0"));
+    assert!(message(&TlbConfig { ways: 3, ..a64fx() }, &good).contains("sets a power of two"));
     assert!(message(&k_computer(&[7]), &good).contains("7 bytes"));
-    let answer = analysed(&a64fx(), &good, &[]);
-    assert!(answer.counts(&[0]).is_err() && answer.counts(&[0, 5]).is_err() && answer.counts(&[4, 4]).is_ok());
+    let results = analysed(&a64fx(), &good, &[]);
+    assert!(results.counts(&[0]).is_err() && results.counts(&[0, 5]).is_err() && results.counts(&[4, 4]).is_ok());
 }

@@ -2,15 +2,15 @@
 
 use std::collections::VecDeque;
 
-use fxscope_tlbsweep::{Access, Arrangement, Counts, Design, Replacement};
+use fxscope_tlbsweep::{Access, Arrangement, Counts, Replacement, TlbConfig};
 
 /// A page: its segment, number and size.
 type Page = (u8, u64, u64);
 
 /// Counts of a simulation in which pages of segment `s` have `sizes[s]` bytes.
-pub fn simulate(design: &Design, sizes: &[u64], stream: &[Access]) -> Counts {
+pub fn simulate(config: &TlbConfig, sizes: &[u64], stream: &[Access]) -> Counts {
     let mut first: VecDeque<Page> = VecDeque::new();
-    let sets = design.set_entries / design.ways;
+    let sets = config.set_entries / config.ways;
     let mut second: Vec<VecDeque<Page>> = vec![VecDeque::new(); sets];
     let mut counts = Counts { exact: true, ..Counts::default() };
     for access in stream {
@@ -18,23 +18,23 @@ pub fn simulate(design: &Design, sizes: &[u64], stream: &[Access]) -> Counts {
         let size = sizes[segment];
         let page = (access.segment, access.addr / size, size);
         let set = &mut second[(access.addr / size) as usize % sets];
-        match &design.arrangement {
+        match &config.arrangement {
             Arrangement::TwoLevel => {
-                if missed(&mut first, page, design.entries, design.replacement) {
+                if missed(&mut first, page, config.entries, config.replacement) {
                     counts.first[segment] += 1;
-                    if missed(set, page, design.ways, Replacement::Lru) {
+                    if missed(set, page, config.ways, Replacement::Lru) {
                         counts.second[segment] += 1;
                         counts.walks[segment] += 1;
                     }
                 }
             }
             Arrangement::SplitBySize(served) if served.contains(&size) => {
-                let miss = u64::from(missed(set, page, design.ways, Replacement::Lru));
+                let miss = u64::from(missed(set, page, config.ways, Replacement::Lru));
                 counts.second[segment] += miss;
                 counts.walks[segment] += miss;
             }
             Arrangement::SplitBySize(_) => {
-                let miss = u64::from(missed(&mut first, page, design.entries, design.replacement));
+                let miss = u64::from(missed(&mut first, page, config.entries, config.replacement));
                 counts.first[segment] += miss;
                 counts.walks[segment] += miss;
             }

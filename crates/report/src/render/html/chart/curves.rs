@@ -58,7 +58,7 @@ impl Scale {
     }
 }
 
-/// The plot, and the names of its curves.
+/// Returns the plot, and the names of its curves.
 pub fn draw(plot: &Plot) -> Markup {
     let Frame { left, right, top, bottom, height, .. } = FRAME;
     let (across, up) = (Scale::across(plot), Scale::up(plot));

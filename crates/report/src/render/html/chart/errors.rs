@@ -54,7 +54,7 @@ pub struct Histogram {
 
 const FRAME: Frame = Frame::new(460.0, 16.0, 20.0);
 
-/// Measured against simulated values, in any units.
+/// Plots measured against simulated values, in any units.
 pub fn scatter(title: &str, pairs: &[Pair]) -> Markup {
     let values = || pairs.iter().flat_map(|pair| [pair.measured, pair.simulated]);
     let (x, y) = (FRAME.x(values()), FRAME.y(values()));
@@ -141,7 +141,7 @@ fn row(family: &Histogram, top: f64, width: f64) -> Markup {
     }
 }
 
-/// Whether a bin is more than ten percent away from zero.
+/// Returns whether a bin is more than ten percent away from zero.
 fn far(bin: usize) -> bool {
     bin.checked_sub(1).is_none_or(|lower| EDGES[lower] < -10.0 || EDGES[lower] >= 10.0)
 }

@@ -13,7 +13,7 @@ const LEFT: f64 = 92.0;
 /// Right end of the bars.
 const RIGHT: f64 = WIDTH - 62.0;
 
-/// The bars, and the interpretations of marked ones.
+/// Returns the bars, and the interpretations of marked ones.
 pub fn draw(title: &str, gauges: &[Gauge]) -> Markup {
     let height = ROW * gauges.len() as f64 + 4.0;
     let x = |fraction: f64| LEFT + fraction.clamp(0.0, 1.0) * (RIGHT - LEFT);

@@ -5,13 +5,13 @@ use maud::{Markup, html};
 use crate::document::Matrix;
 use crate::render::scale::Scale;
 
-/// The largest value of a matrix.
+/// Returns the largest value of a matrix.
 pub fn most(matrix: &Matrix) -> f64 {
     matrix.values.iter().flatten().flatten().copied().fold(0.0, f64::max)
 }
 
-/// The table, which also shows the values as text. A cell with `most` is the darkest, so that adjacent matrices are
-/// comparable.
+/// Returns the table, which also shows the values as text. A cell with `most` is the darkest, so that adjacent matrices
+/// are comparable.
 pub fn draw(title: &str, matrix: &Matrix, most: f64) -> Markup {
     let scale = Scale::of(&matrix.unit, matrix.values.iter().flatten().flatten().copied());
     html! {

@@ -11,7 +11,7 @@ const INTENSITIES: (f64, f64) = (0.01, 100.0);
 /// Approximate width of a letter.
 const LETTER: f64 = 6.2;
 
-/// The chart, and its description in words.
+/// Returns the chart, and its description in words.
 pub fn draw(title: &str, roofline: &Roofline) -> Markup {
     let points = &roofline.points;
     let x = FRAME.x([INTENSITIES.0, INTENSITIES.1].into_iter().chain(points.iter().map(|p| p.intensity)));

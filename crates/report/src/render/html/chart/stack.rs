@@ -24,7 +24,7 @@ const LETTER: f64 = 6.2;
 /// Maximum width of a bar.
 const WIDEST: f64 = 56.0;
 
-/// The chart, and its legend with the shares of the last bar, which is the total.
+/// Returns the chart, and its legend with the shares of the last bar, which is the total.
 pub fn draw(title: &str, stack: &Stack) -> Markup {
     let longest = stack.bars.iter().map(|b| b.values.iter().sum::<f64>()).fold(0.0, f64::max);
     let scale = Scale::of(&stack.unit, [longest].into_iter());

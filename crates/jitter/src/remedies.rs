@@ -1,13 +1,13 @@
-//! Measures against noise, side by side.
+//! Remedies against noise, side by side.
 //!
-//! Each measure changes a model or a setup; [`crate::scale`] then computes its effect. All do the same work, except a
+//! Each remedy changes a model or a setup; [`crate::scale`] then computes its effect. All do the same work, except a
 //! larger grain, which means more work.
 
-use crate::model::{Arrival, Correlation, Model, On, Source};
+use crate::model::{Arrival, Correlation, Model, Source, Target};
 use crate::network::{Network, Sync};
-use crate::scale::{Meet, Setup};
+use crate::scale::{PhaseEnd, Setup};
 
-/// Parameters of the measures.
+/// Parameters of the remedies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
     /// Factor by which lighter daemons reduce their rate.
@@ -28,9 +28,9 @@ impl Default for Options {
     }
 }
 
-/// A measure against noise.
+/// A remedy against noise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Measure {
+pub enum Remedy {
     /// None.
     None,
     /// One core of each node runs everything that is not bound to a core.
@@ -47,96 +47,97 @@ pub enum Measure {
     FewerCollectives,
 }
 
-impl Measure {
-    /// All measures, starting with none.
-    pub const ALL: [Measure; 7] = [
-        Measure::None,
-        Measure::SpareCore,
-        Measure::Sibling,
-        Measure::Lighter,
-        Measure::Aligned,
-        Measure::LargerGrain,
-        Measure::FewerCollectives,
+impl Remedy {
+    /// All remedies, starting with none.
+    pub const ALL: [Remedy; 7] = [
+        Remedy::None,
+        Remedy::SpareCore,
+        Remedy::Sibling,
+        Remedy::Lighter,
+        Remedy::Aligned,
+        Remedy::LargerGrain,
+        Remedy::FewerCollectives,
     ];
 
-    /// Short name.
+    /// Returns the short name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Measure::None => "as it is",
-            Measure::SpareCore => "core for the system",
-            Measure::Sibling => "hardware thread for it",
-            Measure::Lighter => "lighter daemons",
-            Measure::Aligned => "aligned in time",
-            Measure::LargerGrain => "larger grain",
-            Measure::FewerCollectives => "fewer collectives",
+            Remedy::None => "unchanged",
+            Remedy::SpareCore => "core for the system",
+            Remedy::Sibling => "hardware threads",
+            Remedy::Lighter => "lighter daemons",
+            Remedy::Aligned => "aligned in time",
+            Remedy::LargerGrain => "larger grain",
+            Remedy::FewerCollectives => "fewer collectives",
         }
     }
 
-    /// What it does, in a sentence.
+    /// Returns what it does, in a sentence.
     #[must_use]
     pub fn words(self, options: &Options) -> String {
         match self {
-            Measure::None => "no change".to_owned(),
-            Measure::SpareCore => {
+            Remedy::None => "no change".to_owned(),
+            Remedy::SpareCore => {
                 "one core of each node runs everything that is not bound to a core, and none of the program's work"
                     .to_owned()
             }
-            Measure::Sibling => format!(
+            Remedy::Sibling => format!(
                 "what is not bound to a core runs on other hardware threads and costs {:.0} % of its length",
                 options.sibling * 100.0
             ),
-            Measure::Lighter => format!(
+            Remedy::Lighter => format!(
                 "what is not bound to a core occurs {} times as often and takes {} times as long",
                 options.rate, options.length
             ),
-            Measure::Aligned => "all detours begin at the same time on all nodes".to_owned(),
-            Measure::LargerGrain => format!("{} times the work in each phase", options.grain),
-            Measure::FewerCollectives => format!(
+            Remedy::Aligned => "all detours begin at the same time on all nodes".to_owned(),
+            Remedy::LargerGrain => format!("{} times the work in each phase", options.grain),
+            Remedy::FewerCollectives => format!(
                 "one in {} phases ends with the collective, the others with neighbour exchanges",
                 options.collectives
             ),
         }
     }
 
-    /// Why it is not applicable; `None` if it is.
+    /// Returns why it is not applicable; `None` if it is.
     #[must_use]
     pub fn refused(self, model: &Model, setup: &Setup) -> Option<&'static str> {
         let free = model.sources.iter().any(movable);
         match self {
-            Measure::SpareCore | Measure::Sibling | Measure::Lighter if !free => Some("all noise is bound to its core"),
-            Measure::SpareCore if setup.cores < 2 => Some("a node has one core"),
-            Measure::Aligned if model.sources.iter().all(|s| s.correlation == Correlation::Aligned) => {
+            Remedy::SpareCore | Remedy::Sibling | Remedy::Lighter if !free => Some("all noise is bound to its core"),
+            Remedy::SpareCore if setup.cores < 2 => Some("a node has one core"),
+            Remedy::Aligned if model.sources.iter().all(|s| s.correlation == Correlation::Aligned) => {
                 Some("it already is")
             }
-            Measure::FewerCollectives if !matches!(setup.meet, Meet::All { .. }) => Some("no phase ends with one"),
+            Remedy::FewerCollectives if !matches!(setup.end, PhaseEnd::All { .. }) => Some("no phase ends with one"),
             _ => None,
         }
     }
 
-    /// The model and the setup with the measure applied.
+    /// Returns the model and the setup with the remedy applied.
     #[must_use]
     pub fn apply(self, model: &Model, setup: &Setup, options: &Options, network: &Network) -> (Model, Setup) {
         let (mut model, mut setup) = (model.clone(), setup.clone());
         match self {
-            Measure::None => {}
-            Measure::SpareCore => {
+            Remedy::None => {}
+            Remedy::SpareCore => {
                 model.sources.retain(|source| !movable(source));
                 // The other cores share the work of all.
                 setup.grain = (setup.grain as f64 * f64::from(setup.cores) / f64::from(setup.cores - 1)).round() as u64;
                 setup.cores -= 1;
                 model.sources.iter_mut().for_each(|source| without_core(source, setup.cores));
             }
-            Measure::Sibling => scale(&mut model, 1.0, options.sibling),
-            Measure::Lighter => scale(&mut model, options.rate, options.length),
-            Measure::Aligned => model.sources.iter_mut().for_each(|s| s.correlation = Correlation::Aligned),
-            Measure::LargerGrain => setup.grain *= options.grain,
-            Measure::FewerCollectives => {
-                if let Meet::All { cost } = setup.meet {
-                    let Meet::Neighbours { cost: halo, grid } = network.meet(Sync::Halo, setup.nodes, 0) else {
+            Remedy::Sibling => scale(&mut model, 1.0, options.sibling),
+            Remedy::Lighter => scale(&mut model, options.rate, options.length),
+            Remedy::Aligned => model.sources.iter_mut().for_each(|s| s.correlation = Correlation::Aligned),
+            Remedy::LargerGrain => setup.grain *= options.grain,
+            Remedy::FewerCollectives => {
+                if let PhaseEnd::All { cost } = setup.end {
+                    let PhaseEnd::Neighbours { cost: halo, grid } = network.phase_end(Sync::Halo, setup.nodes, 0)
+                    else {
                         unreachable!()
                     };
-                    setup.meet = Meet::Some { cost, halo, grid, every: options.collectives };
+                    setup.end = PhaseEnd::Some { cost, halo, grid, every: options.collectives };
                 }
             }
         }
@@ -144,14 +145,15 @@ impl Measure {
     }
 }
 
-/// Whether a source can move: it strikes any core of a node, or only some cores, or consists of recorded threads.
+/// Returns whether a source can move: it strikes any core of a node, or only some cores, or consists of recorded
+/// threads.
 fn movable(source: &Source) -> bool {
-    matches!(&source.arrival, Arrival::Trace(trace) if trace.movable) || source.on != On::Cores
+    matches!(&source.arrival, Arrival::Trace(trace) if trace.movable) || source.on != Target::Cores
 }
 
 /// Removes the last core from a source.
 fn without_core(source: &mut Source, cores: u32) {
-    if let On::Chosen(chosen) = &mut source.on {
+    if let Target::Chosen(chosen) = &mut source.on {
         chosen.retain(|&core| u32::from(core) < cores);
     }
 }

@@ -6,7 +6,7 @@ use crate::size_masks::SizeMasks;
 use crate::{Analysis, Counts, Error, SEGMENTS, SIZES};
 
 /// Misses of every assignment of page sizes to segments.
-pub struct Answer {
+pub struct SweepResults {
     /// All assignments that were analysed.
     all: SizeMasks,
     segments: usize,
@@ -17,22 +17,22 @@ pub struct Answer {
     split_l2: Option<SetAssociative>,
 }
 
-impl Answer {
-    pub(crate) fn new(analysis: Analysis) -> Answer {
+impl SweepResults {
+    pub(crate) fn new(analysis: Analysis) -> SweepResults {
         let Analysis { all, segments, sizes, mut classes, dropped, split_l2, .. } = analysis;
-        Answer { all, segments, sizes: sizes.len(), classes: classes.take(), dropped, split_l2 }
+        SweepResults { all, segments, sizes: sizes.len(), classes: classes.take(), dropped, split_l2 }
     }
 
-    /// Number of classes that were not dropped: the distinct behaviours among all assignments.
+    /// Returns the number of classes that were not dropped: the distinct behaviours among all assignments.
     #[must_use]
     pub fn classes(&self) -> usize {
         self.classes.len()
     }
 
-    /// Misses under an assignment, which has for each segment the index of its size in [`Question::sizes`].
+    /// Misses under an assignment, which has for each segment the index of its size in [`SweepOptions::sizes`].
     ///
     /// # Errors
-    /// When the assignment does not fit the question.
+    /// If the assignment does not fit the options.
     pub fn counts(&self, assignment: &[usize]) -> Result<Counts, Error> {
         let wrong = || Error::Assignment(assignment.to_vec());
         if assignment.len() != self.segments || assignment.iter().any(|&size| size >= self.sizes) {
@@ -51,8 +51,8 @@ impl Answer {
         Ok(Counts { first, second, walks, exact })
     }
 
-    /// All assignments: for each segment the index of its size in [`Question::sizes`]; the first segment varies
-    /// fastest.
+    /// Returns all assignments: for each segment the index of its size in [`SweepOptions::sizes`]; the first segment
+    /// varies fastest.
     pub fn assignments(&self) -> impl Iterator<Item = Vec<usize>> + use<> {
         let allowed = |&mask: &u8| (0..SIZES).filter(|size| mask >> size & 1 != 0).collect();
         let sizes: Vec<Vec<usize>> = self.all.0[..self.segments].iter().map(allowed).collect();

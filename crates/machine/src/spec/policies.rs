@@ -1,0 +1,38 @@
+//! The policies that a machine selects by name. Each has a file in the model; CONTRIBUTING.md, "Add a policy", says how to
+//! add one.
+
+use crate::schema::policies;
+
+policies! {
+    /// How the hardware prefetcher decides what to prefetch.
+    PrefetchPolicy {
+        /// It follows ascending and descending streams of lines, and prefetches as injection registers say.
+        Stream = "stream",
+        /// Each miss, and the first use of each prefetched line, prefetches the line after it.
+        NextLine = "next_line",
+    }
+}
+
+policies! {
+    /// Which line of a full set leaves for a new one.
+    Replacement {
+        /// The least recently used one.
+        Lru = "lru",
+        /// The one that came first.
+        Fifo = "fifo",
+        /// One that a tree of bits, which point away from recently used lines, leads to.
+        TreePlru = "tree_plru",
+        /// Any, by a generator of pseudo-random numbers.
+        Random = "random",
+    }
+}
+
+policies! {
+    /// How the directions of conditional branches are predicted.
+    DirectionPredictor {
+        /// A loop prediction table, and weights by branch and distance for branches that it does not know.
+        Perceptron = "perceptron",
+        /// Two-bit counters, indexed by the address of the branch and the global history.
+        Gshare = "gshare",
+    }
+}
