@@ -12,12 +12,12 @@ use crate::spin_skip::Spin;
 use crate::timing::Driver;
 
 impl<E: Engine> Driver<'_, E> {
-    /// The number of the current thread in the record.
+    /// Returns the number of the current thread in the record.
     fn thread_number(&self) -> u32 {
         self.guest.thread().tid - PID
     }
 
-    /// From now on counts are those of the current thread.
+    /// Starts counting for the current thread.
     pub(crate) fn count_current_thread(&mut self) {
         let thread = (!self.timing.machine.core_mut().untimed).then(|| self.thread_number());
         if self.timing.machine.core().thread == thread {
@@ -53,7 +53,7 @@ impl<E: Engine> Driver<'_, E> {
         self.guest.cpus().nth(index).map_or(0, |state| state.place.cpu)
     }
 
-    /// The program may have marked a region, by the instruction at `last` or by the call that it has just made.
+    /// Looks for a region marker at the instruction at `last` or in the call that the program has just made.
     #[inline(never)]
     pub(crate) fn marked(&mut self, last: u64) {
         let Some((edge, name)) = self.timing.machine.core().markers.met(last, self.guest) else { return };
@@ -65,7 +65,7 @@ impl<E: Engine> Driver<'_, E> {
         }
     }
 
-    /// All counters now, with the time that sleeping cores have slept.
+    /// Returns all counters now, including the time that sleeping cores have slept.
     pub(crate) fn totals(&mut self) -> Totals {
         let now = self.timing.now();
         let mut totals = self.timing.totals.clone();
@@ -85,7 +85,7 @@ impl<E: Engine> Driver<'_, E> {
         totals
     }
 
-    /// All cores have reached `now`: intervals that end by then are over.
+    /// Ends the intervals that end by `now`, which all cores have reached.
     #[inline(always)]
     pub(crate) fn reach(&mut self, now: Cycle) {
         if now >= self.timing.intervals.due() {
@@ -112,7 +112,7 @@ impl<E: Engine> Driver<'_, E> {
         self.timing.intervals.take(end, &counted);
     }
 
-    /// The counts of all threads, of sleeping and spinning ones up to `now`.
+    /// Returns the counts of all threads; for sleeping and spinning ones, up to `now`.
     fn counted_by(&mut self, now: Cycle) -> Totals {
         let mut totals = self.timing.totals.clone();
         for index in 0..self.timing.machine.cores.len() {

@@ -20,7 +20,7 @@ pub(crate) struct Clocks {
 }
 
 impl Clocks {
-    /// No CPU has anything to do.
+    /// Returns the clocks of `cpus` CPUs that have nothing to do.
     pub(crate) fn new(cpus: usize) -> Clocks {
         let places = cpus.next_power_of_two().max(2);
         let first_of = |place: usize| (0..).map(|n| place << n).find(|&p| p >= places).map_or(0, |p| p - places);
@@ -28,7 +28,7 @@ impl Clocks {
         Clocks { clocks: vec![NEVER; places].into(), winners, cpus }
     }
 
-    /// CPU number `cpu` runs next at `clock`.
+    /// Sets the time at which CPU number `cpu` runs next.
     pub(crate) fn set(&mut self, cpu: usize, clock: Cycle) {
         self.clocks[cpu] = clock;
         let mut at = (self.clocks.len() + cpu) / 2;
@@ -39,7 +39,7 @@ impl Clocks {
         }
     }
 
-    /// The CPU with the lowest clock (of several, the lowest number), and the second lowest clock.
+    /// Returns the CPU with the lowest clock (among equals, the lowest number), and the second lowest clock.
     pub(crate) fn first_two(&self) -> Option<(usize, Cycle)> {
         let first = self.winners[1];
         let (mut second, mut at) = (NEVER, self.clocks.len() + first);
@@ -58,7 +58,7 @@ impl Clocks {
         clocks == *self
     }
 
-    /// All clocks, by CPU.
+    /// Iterates over all clocks, by CPU.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Cycle> {
         self.clocks[..self.cpus].iter().copied()
     }

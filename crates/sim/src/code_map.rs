@@ -40,7 +40,7 @@ pub(crate) struct CodeMap {
 }
 
 impl CodeMap {
-    /// An empty map for a run of `guest`, whose program is the first file.
+    /// Returns an empty map for a run of `guest`, whose program is the first file.
     pub(crate) fn new(guest: &Guest) -> CodeMap {
         CodeMap { files: vec![guest.program_file().to_vec()], ..CodeMap::default() }
     }
@@ -94,12 +94,12 @@ impl CodeMap {
         id
     }
 
-    /// Number of origins.
+    /// Returns the number of origins.
     pub(crate) fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Whether every number in it names something.
+    /// Returns whether every number in it refers to an entry.
     pub(crate) fn is_sound(&self) -> bool {
         let known = |part: &Part| (part.function as usize) < self.names.len();
         let file = |origin: &Origin| origin.file.is_none_or(|file| (file as usize) < self.files.len());
@@ -107,18 +107,18 @@ impl CodeMap {
             && self.by_name.values().all(|&function| (function as usize) < self.names.len())
     }
 
-    /// Origin number `number`.
+    /// Returns origin number `number`.
     pub(crate) fn get(&self, number: u32) -> &Origin {
         &self.list[number as usize]
     }
 
-    /// The function of instruction `i` of a block, and the instruction's offset in it.
+    /// Returns the function of instruction `i` of a block, and the instruction's offset in it.
     pub(crate) fn function(&self, origin: &Origin, i: usize) -> Option<(&str, u64)> {
         let part = origin.functions.iter().find(|part| (part.from..part.to).contains(&i))?;
         Some((&self.names[part.function as usize], part.offset + 4 * (i - part.from) as u64))
     }
 
-    /// All files, the program first.
+    /// Returns all files, the program first.
     pub(crate) fn files(&self) -> &[Vec<u8>] {
         &self.files
     }

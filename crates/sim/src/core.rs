@@ -28,36 +28,36 @@ pub(crate) struct Core {
     pub(crate) blocks: Vec<Option<BoundBlock>>,
     /// The number of the current process.
     pid: u32,
-    /// The current process is not timed.
+    /// Whether the current process is not timed.
     pub(crate) untimed: bool,
-    /// Instructions of untimed processes that have not taken their time yet.
+    /// Instructions of untimed processes whose time has not passed yet.
     pub(crate) untimed_instructions: u64,
     /// The blocks of other processes, by process number.
     others: BTreeMap<u32, Vec<Option<BoundBlock>>>,
     /// Blocks of code that has changed.
     retired: Vec<BoundBlock>,
-    /// The last block called the kernel, which serves the call before the next block.
+    /// Whether the last block called the kernel, which serves the call before the next block.
     pub(crate) called_kernel: bool,
-    /// The version of the page ranges that the model has.
+    /// The version of the page ranges that the model uses.
     pages_of: u64,
-    /// The sector ways that the caches have.
+    /// The sector ways that the caches use.
     sector_ways: SectorWays,
     ns_per_cycle_32: u64,
     /// Where regions begin and end in the current process.
     pub(crate) markers: Markers,
     /// Whether the thread spins.
     pub(crate) spin: Spin,
-    /// The thread whose counts these are: it runs or sleeps here.
+    /// The thread that is counted: it runs or sleeps on this core.
     pub(crate) thread: Option<u32>,
-    /// The counters when the thread came.
+    /// The counters at the time when the thread arrived.
     since: Signals,
-    /// Blocks that the thread has run ahead.
+    /// Blocks that the thread has executed ahead of the timing.
     pub(crate) ahead: RunAhead,
 }
 
 impl Core {
-    /// A core that has not run the current process yet. It reads the program's control registers when its first thread
-    /// comes.
+    /// Returns a core that has not run the current process yet. It reads the program's control registers when its first
+    /// thread arrives.
     pub(crate) fn new(mut pipeline: Pipeline, guest: &Guest, options: &Options, data: &SectorData) -> Core {
         pipeline.memory.assign_sectors(sectors::assignment(&options.spec));
         let mut core = Core {
@@ -90,17 +90,17 @@ impl Core {
         }
     }
 
-    /// Simulated time of the last commit, ns.
+    /// Returns the simulated time of the last commit in ns.
     pub(crate) fn now_ns(&self) -> u64 {
         ((u128::from(self.pipeline.now()) * u128::from(self.ns_per_cycle_32)) >> 32) as u64
     }
 
-    /// The cycle at a time in ns.
+    /// Returns the cycle at a time in ns.
     pub(crate) fn cycle_at(&self, ns: u64) -> Cycle {
         ((u128::from(ns) << 32) / u128::from(self.ns_per_cycle_32.max(1))) as Cycle
     }
 
-    /// The core sleeps until `cycle`.
+    /// Lets the core sleep until `cycle`.
     pub(crate) fn sleep_until(&mut self, cycle: Cycle) {
         let left = cycle.saturating_sub(self.pipeline.now() + 1);
         if left > 0 {
@@ -108,7 +108,7 @@ impl Core {
         }
     }
 
-    /// The current thread runs here now, perhaps one of another process than before.
+    /// Switches to the current thread, which may be of another process than the one before.
     pub(crate) fn switched(&mut self, guest: &Guest, follow: Follow, chip: &mut Chip) {
         let pid = guest.pid();
         if pid != self.pid {
@@ -140,7 +140,7 @@ impl Core {
         self.sector_ways.learn(&cpu.hpc, &mut self.pipeline.memory.with(chip));
     }
 
-    /// The model learns of changes to the address space. `known` has the last state that a core has asked for.
+    /// Updates the model after changes to the address space. `known` has the last state that a core has requested.
     #[inline(always)]
     pub(crate) fn learn_pages(&mut self, guest: &Guest, known: &mut KnownPages, spec: &Spec, chip: &mut Chip) {
         let version = guest.pages_version();
@@ -150,7 +150,7 @@ impl Core {
         }
     }
 
-    /// The kernel has mapped or unmapped pages for the program.
+    /// Charges the time of mapping or unmapping pages for the program.
     #[cold]
     pub(crate) fn pages_worked(&mut self, work: MemoryWork, spec: &Spec) {
         if !self.untimed {
@@ -158,14 +158,14 @@ impl Core {
         }
     }
 
-    /// The time of untimed instructions passes: for the timed core it is sleep.
+    /// Lets the time of untimed instructions pass; the timed core sleeps meanwhile.
     #[cold]
     pub(crate) fn pass_untimed(&mut self) {
         let ns = std::mem::take(&mut self.untimed_instructions) * FUNCTIONAL_NS;
         self.pipeline.sleep(self.cycle_at(ns));
     }
 
-    /// The code of the current process has changed.
+    /// Drops the blocks of the current process, whose code has changed.
     #[cold]
     pub(crate) fn forget_blocks(&mut self, guest: &Guest) {
         let pid = guest.pid();
@@ -178,7 +178,7 @@ impl Core {
         self.retired.extend(blocks.into_iter().flatten());
     }
 
-    /// Completes what a snapshot has: see [`Timing::reload`](crate::timing::Timing). `origins` are the origins of code, and
+    /// Completes the state from a snapshot: see [`Timing::reload`](crate::timing::Timing). `origins` are the origins of code, and
     /// `spins` says how often the core is in the list of spinning ones.
     pub(crate) fn reload<E: Engine>(&mut self, code: &Code<E>, origins: usize, spins: usize) -> bool {
         // An engine without blocks has yet to decode them: the code has changed.
@@ -208,7 +208,7 @@ impl Core {
         self.retired.iter().chain(self.others.values().chain([&self.blocks]).flatten().flatten())
     }
 
-    /// The counted events, and those that follow from the executions of each block.
+    /// Returns the counted events and those that follow from the executions of each block.
     fn counters(&self) -> Signals {
         let mut signals = self.pipeline.counters();
         for block in self.all_blocks() {
@@ -217,7 +217,7 @@ impl Core {
         signals
     }
 
-    /// The counts since the thread came; for a spinning one, up to `now`.
+    /// Returns the counts since the thread arrived; for a spinning thread, up to `now`.
     pub(crate) fn counted_by(&self, now: Cycle) -> Signals {
         let mut counters = self.counters();
         if let Spin::Spins(summary) = &self.spin {
@@ -227,7 +227,7 @@ impl Core {
         counters.since(&self.since)
     }
 
-    /// Counting begins for another thread, or for none. Returns the previous one with its counts.
+    /// Starts counting for another thread, or for none. Returns the previous one with its counts.
     pub(crate) fn count_for(&mut self, thread: Option<u32>) -> Option<(u32, Signals)> {
         let now = self.counters();
         let counted = now.since(&self.since);
@@ -257,7 +257,7 @@ impl Core {
     }
 }
 
-/// What is known of code on any core.
+/// What all cores know about code.
 #[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Known {
     /// The files and functions of all blocks.

@@ -84,7 +84,7 @@ pub(crate) struct Markers {
 }
 
 impl Markers {
-    /// The markers of the current program and the libraries that it has loaded.
+    /// Returns the markers of the current program and the libraries that it has loaded.
     pub(crate) fn of(guest: &Guest) -> Markers {
         let symbols = guest.running_symbols();
         let call = |(name, address): (&str, u64)| {
@@ -118,18 +118,18 @@ impl Markers {
         Some(&self.at[i].1)
     }
 
-    /// Whether a block may reach a marker: it calls or jumps, or a probe ends it.
+    /// Returns whether a block may reach a marker: it calls or jumps, or a probe ends it.
     pub(crate) fn may_meet(&self, branch: Branch, last: u64) -> bool {
         let calls = matches!(branch, Branch::Direct | Branch::Call | Branch::Indirect | Branch::IndirectCall);
         calls || matches!(self.find(last), Some(Marker::Probe(..)))
     }
 
-    /// Whether a marker is at a block's last instruction, `last`, or at the next one, `next`.
+    /// Returns whether a marker is at a block's last instruction, `last`, or at the next one, `next`.
     pub(crate) fn is_met(&self, last: u64, next: u64) -> bool {
         self.find(last).is_some() || self.find(next).is_some()
     }
 
-    /// The marker at the block's last instruction, `last`, or at the program counter: its edge, and the name of the
+    /// Returns the marker at the block's last instruction, `last`, or at the program counter: its edge, and the name of the
     /// region if the program gives one.
     pub(crate) fn met(&self, last: u64, guest: &mut Guest) -> Option<(Edge, Option<String>)> {
         if let Some(Marker::Probe(edge, name)) = self.find(last) {
@@ -142,7 +142,7 @@ impl Markers {
     }
 }
 
-/// The name of the region in the arguments of the called function.
+/// Returns the name of the region in the arguments of the called function.
 fn name(naming: Naming, guest: &mut Guest) -> Option<String> {
     let [text, number] = [0, 1].map(|argument| guest.cpu().x(argument));
     match naming {
@@ -160,13 +160,13 @@ fn name(naming: Naming, guest: &mut Guest) -> Option<String> {
     }
 }
 
-/// The string at an address, whose length is argument number `length`.
+/// Reads the string at an address, whose length is argument number `length`.
 fn fortran(guest: &mut Guest, text: u64, length: u8) -> String {
     let length = guest.cpu().x(length).min(NAME_BYTES);
     read(guest, text, length)
 }
 
-/// The string at an address, up to a zero or `length` bytes, without trailing spaces.
+/// Reads the string at an address, up to a zero or `length` bytes, without trailing spaces.
 fn read(guest: &mut Guest, text: u64, length: u64) -> String {
     let bytes: Vec<u8> = (0..length).map_while(|i| guest.read_byte(text.wrapping_add(i)).filter(|&b| b != 0)).collect();
     let name = String::from_utf8_lossy(&bytes);

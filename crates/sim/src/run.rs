@@ -88,7 +88,7 @@ pub struct Progress {
     pub now_ns: u64,
 }
 
-/// What the watcher of a run answers.
+/// The answer of a run's watcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
     /// Continue.
@@ -143,7 +143,7 @@ pub struct Simulation<E: Engine = Interpreter> {
     pub(crate) slice_end: u64,
 }
 
-/// The machine as Linux presents it to a program.
+/// Returns the machine as Linux presents it to a program.
 #[must_use]
 pub fn platform(spec: &Spec, memory_bytes: u64) -> Platform {
     let (id, t) = (&spec.identity, &spec.topology);
@@ -185,7 +185,7 @@ pub fn platform(spec: &Spec, memory_bytes: u64) -> Platform {
     }
 }
 
-/// The caches that Linux describes to a program: their sizes do not depend on sectors.
+/// Returns the caches that Linux describes to a program: their sizes do not depend on sectors.
 fn caches(spec: &Spec) -> Vec<Cache> {
     let cache = |level, kind, cache: &fxscope_machine::spec::Cache| Cache {
         level,
@@ -219,13 +219,13 @@ impl<E: Engine> Simulation<E> {
         }
     }
 
-    /// The guest.
+    /// Returns the guest.
     #[must_use]
     pub fn guest(&self) -> &Guest {
         &self.guest
     }
 
-    /// The guest, to be set up before it runs.
+    /// Returns the guest, to be set up before it runs.
     pub fn guest_mut(&mut self) -> &mut Guest {
         &mut self.guest
     }
@@ -264,7 +264,7 @@ impl<E: Engine> Simulation<E> {
         self.advance_with(watch, &mut ())
     }
 
-    /// Runs on as [`Simulation::advance`] does, but pauses once `instructions` instructions are executed: at the end of a block
+    /// Runs as [`Simulation::advance`] does, but pauses once `instructions` instructions are executed: at the end of a block
     /// or, in functional mode, of a step of the clock. Returns `None` when it has paused. A run that continues from there does
     /// what it would have done without the pause.
     pub fn advance_to(&mut self, instructions: u64, watch: &mut dyn FnMut(Progress) -> Control) -> Option<Finish> {
@@ -287,7 +287,7 @@ impl<E: Engine> Simulation<E> {
         }
     }
 
-    /// What drives the run in timing mode, up to `pause_at` instructions.
+    /// Returns the driver of the run in timing mode, up to `pause_at` instructions.
     fn driver(&mut self, pause_at: u64) -> Option<Driver<'_, E>> {
         let timing = self.timing.as_mut()?;
         Some(Driver {
@@ -300,7 +300,7 @@ impl<E: Engine> Simulation<E> {
         })
     }
 
-    /// Ends the run, which is over for the reason `finish`. Returns what it gave.
+    /// Ends the run, which is over for the reason `finish`. Returns its outcome.
     pub fn conclude(&mut self, finish: Finish) -> Outcome {
         let totals = match self.driver(u64::MAX) {
             None => self.nominal_totals(),
@@ -356,7 +356,7 @@ impl<E: Engine> Simulation<E> {
         }
     }
 
-    /// The counts of functional mode, all threads together.
+    /// Returns the counts of functional mode, all threads together.
     fn nominal_totals(&self) -> Totals {
         let mut signals = Signals::default();
         let instructions = self.guest.instructions();

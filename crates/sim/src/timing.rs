@@ -3,7 +3,7 @@
 //! A core runs for a quantum: until its clock is a quantum ahead of the next lowest one. Synchronising operations
 //! (atomic and ordered accesses, barriers, events, system calls) execute in simulated-time order: a core that is ahead
 //! ends its quantum before one. Other cores see everything else at most a quantum too early, and requests to shared
-//! resources meet in their calendars, whichever core makes them first.
+//! resources contend in their calendars, in whichever order the cores make them.
 
 use fxscope_aarch64::engine::MAX_BLOCK;
 use fxscope_aarch64::{BlockId, Engine};
@@ -69,7 +69,7 @@ pub(crate) struct Timing {
 }
 
 impl Timing {
-    /// The state before a run of `guest`: only the core of its first thread exists.
+    /// Returns the state before a run of `guest`: only the core of its first thread exists.
     pub(crate) fn new(guest: &mut Guest, options: &Options) -> Timing {
         guest.spread();
         let cpus: Vec<u32> = guest.cpus().map(|state| state.place.cpu).collect();
@@ -101,27 +101,27 @@ impl Timing {
         self.sectors = data;
     }
 
-    /// The clock of the active core.
+    /// Returns the clock of the active core.
     pub(crate) fn now(&self) -> Cycle {
         self.machine.now()
     }
 
-    /// Instructions of all cores by file and place.
+    /// Returns the instructions of all cores by file and place.
     pub(crate) fn hot_spots(&self) -> Vec<HotSpot> {
         hot_spots(self.machine.iter().flat_map(Core::all_blocks), &self.known.code_map)
     }
 
-    /// The intervals of a run that ended at `now_ns`; `counted` is the sum of their counts.
+    /// Returns the intervals of a run that ended at `now_ns`; `counted` is the sum of their counts.
     pub(crate) fn intervals(&mut self, now_ns: u64, counted: &Signals) -> Vec<Interval> {
         self.intervals.finish(now_ns, counted)
     }
 
-    /// The files that code was mapped from.
+    /// Returns the files that code was mapped from.
     pub(crate) fn files(&self) -> Vec<Vec<u8>> {
         self.known.code_map.files().to_vec()
     }
 
-    /// Timing classes that the machine has no row for.
+    /// Returns the timing classes that the machine has no row for.
     pub(crate) fn unknown_classes(&self) -> Vec<(String, usize)> {
         self.known.unknown.clone()
     }
@@ -132,7 +132,7 @@ impl Timing {
 pub(crate) struct Quantum {
     /// The number of its CPU.
     pub(crate) index: usize,
-    /// The clock of the next lowest core. Up to there nothing that other cores do can come earlier.
+    /// The clock of the next lowest core. Until then, nothing that other cores do can come earlier.
     in_order: Cycle,
     /// When the quantum ends.
     end: Cycle,
@@ -146,7 +146,7 @@ pub(crate) struct Running {
     patience: u32,
     /// Snoops of the chip when it began.
     snoops: u64,
-    /// Its core was watched then, and other cores spun.
+    /// Whether its core was watched at that time, and whether other cores spun.
     watched: bool,
     others_spin: bool,
 }
@@ -168,7 +168,7 @@ pub(crate) struct Driver<'a, E: Engine> {
     pub(crate) options: &'a Options,
     pub(crate) regions: &'a mut Regions,
     pub(crate) timing: &'a mut Timing,
-    /// The number of instructions from which on the run is to pause.
+    /// The number of instructions at which the run pauses.
     pub(crate) pause_at: u64,
 }
 
@@ -202,7 +202,7 @@ impl<E: Engine> Driver<'_, E> {
         finish
     }
 
-    /// The core with the lowest clock runs for a quantum, or all cores for an epoch. `Some`: the run is over.
+    /// Runs the core with the lowest clock for a quantum, or all cores for an epoch. `Some`: the run is over.
     fn next_turn<T: Trace + ?Sized>(&mut self, blocks: &mut u64, trace: &mut T) -> Option<Finish> {
         self.follow_cpus();
         let Some(quantum) = self.next_quantum() else { return self.nobody_ready(blocks) };
@@ -221,13 +221,13 @@ impl<E: Engine> Driver<'_, E> {
         }
     }
 
-    /// Blocks that can run until the limit or the watcher must be checked: each has at most [`MAX_BLOCK`] instructions.
+    /// Returns how many blocks can run until the limit or the watcher must be checked: each has at most [`MAX_BLOCK`] instructions.
     fn blocks_left(&self) -> u64 {
         let left = self.options.max_instructions.map_or(u64::MAX, |max| max.saturating_sub(self.guest.instructions()));
         (left / MAX_BLOCK as u64).clamp(1, WATCH_BLOCKS)
     }
 
-    /// Whether the run must stop now.
+    /// Returns whether the run must stop now.
     fn stop(&self, watch: &mut dyn FnMut(Progress) -> Control) -> Option<Finish> {
         let progress = Progress {
             instructions: self.guest.instructions(),
@@ -240,7 +240,7 @@ impl<E: Engine> Driver<'_, E> {
         (watch(progress) == Control::Stop).then_some(Finish::Stopped)
     }
 
-    /// CPUs without a ready thread leave the schedule; those that got one enter it.
+    /// Removes CPUs without a ready thread from the schedule and adds those that have one now.
     fn follow_cpus(&mut self) {
         if self.guest.cpu_changes() == self.timing.changes {
             return;
@@ -268,13 +268,13 @@ impl<E: Engine> Driver<'_, E> {
         }
     }
 
-    /// The quantum of the core with the lowest clock.
+    /// Returns the quantum of the core with the lowest clock.
     fn next_quantum(&self) -> Option<Quantum> {
         let (index, second) = self.timing.clocks.first_two()?;
         Some(Quantum { index, in_order: second, end: second.saturating_add(self.options.quantum) })
     }
 
-    /// CPU number `index` becomes the active one.
+    /// Makes CPU number `index` the active one.
     pub(crate) fn enter(&mut self, index: usize) {
         let (guest, options) = (&*self.guest, self.options);
         let Timing { machine, clocks, sectors, .. } = &mut *self.timing;
@@ -297,7 +297,7 @@ impl<E: Engine> Driver<'_, E> {
         self.set_clock();
     }
 
-    /// No thread is ready: time passes until one is.
+    /// Lets time pass until a thread is ready.
     fn nobody_ready(&mut self, blocks: &mut u64) -> Option<Finish> {
         match self.guest.wait() {
             Step::Ended => return Some(self.ended()),
@@ -314,7 +314,7 @@ impl<E: Engine> Driver<'_, E> {
         self.guest.end().map_or(Finish::Stopped, |end| Finish::Ended(end.clone()))
     }
 
-    /// The active core runs until its quantum ends, or no block is left. `Some`: the run is over.
+    /// Runs the active core until its quantum ends, or no block is left. `Some`: the run is over.
     fn run_quantum<T: Trace + ?Sized>(&mut self, quantum: Quantum, blocks: &mut u64, trace: &mut T) -> Option<Finish> {
         let (core, chip) = self.timing.machine.running();
         core.ahead.stuck = false;
@@ -367,7 +367,7 @@ impl<E: Engine> Driver<'_, E> {
         None
     }
 
-    /// The active core runs until its quantum is over or `end` of `blocks` are left.
+    /// Runs the active core until its quantum is over or `blocks` has fallen to `end`.
     fn run_blocks<T: Trace + ?Sized>(
         &mut self,
         running: &mut Running,
@@ -454,7 +454,7 @@ impl<E: Engine> Driver<'_, E> {
         }
     }
 
-    /// The program may have written a control register of the processor, or has called the kernel.
+    /// Follows a block that may have written a control register of the processor, or has called the kernel.
     #[cold]
     fn controlled(&mut self, enters_kernel: bool) {
         if enters_kernel {
@@ -465,7 +465,7 @@ impl<E: Engine> Driver<'_, E> {
         }
     }
 
-    /// The kernel has switched to another thread.
+    /// Follows the kernel's switch to another thread.
     #[cold]
     pub(crate) fn switched(&mut self) {
         let (core, chip) = self.timing.machine.running();
@@ -474,7 +474,7 @@ impl<E: Engine> Driver<'_, E> {
         self.in_kernel();
     }
 
-    /// The program has, or may have, made a system call.
+    /// Charges a system call that the program has, or may have, made.
     #[cold]
     fn in_kernel(&mut self) {
         let (core, chip) = self.timing.machine.running();
@@ -485,7 +485,7 @@ impl<E: Engine> Driver<'_, E> {
         self.set_clock();
     }
 
-    /// The first block after a system call ran: the page changes of the call come before it.
+    /// Called when the first block after a system call has run: the page changes of the call come before it.
     #[cold]
     fn back_from_kernel(&mut self) {
         self.timing.machine.core_mut().called_kernel = false;
@@ -493,7 +493,7 @@ impl<E: Engine> Driver<'_, E> {
         self.review_spinning();
     }
 
-    /// The guest's clock follows the core's, and the model learns of changes to the address space.
+    /// Sets the guest's clock to the core's, and updates the model after changes to the address space.
     #[inline(always)]
     fn set_clock(&mut self) {
         let (core, chip) = self.timing.machine.running();
@@ -507,7 +507,7 @@ impl<E: Engine> Driver<'_, E> {
         }
     }
 
-    /// Code has changed, and the program may have, too.
+    /// Drops bound blocks: the code has changed, and perhaps the program.
     #[cold]
     pub(crate) fn forget_blocks(&mut self) {
         self.stop_all_spinning();

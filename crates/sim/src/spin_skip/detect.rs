@@ -31,10 +31,10 @@ const PERIOD: usize = 8;
 /// Iterations after which a loop whose timing has not repeated is given up.
 const PATIENCE: usize = 400;
 
-/// Whether a core's thread spins.
+/// Whether a core's thread spins, as far as it is known.
 #[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) enum Spin {
-    /// It runs; nothing suspicious is known.
+    /// It runs, and nothing suggests that it spins.
     Runs(Places),
     /// Its iterations are being compared.
     Watched(Box<Iterations>),
@@ -49,13 +49,13 @@ impl Default for Spin {
 }
 
 impl Spin {
-    /// The state after a loop turned out not to spin: the core is left alone for a while.
+    /// Returns the state after a loop turned out not to spin: the core is not watched for a while.
     pub(crate) fn backed_off() -> Spin {
         Spin::Runs(Places { backoff: BACKOFF, ..Places::default() })
     }
 
-    /// Completes what a snapshot has, for a core whose process is executed by `engine` and has `blocks` bound blocks. Returns
-    /// whether it is sound.
+    /// Completes the state from a snapshot, for a core whose process is executed by `engine` and has `blocks` bound blocks.
+    /// Returns whether it is consistent.
     pub(crate) fn reload(&mut self, engine: Option<&impl Engine>, blocks: usize) -> bool {
         let known = |iteration: &mut Iteration| engine.is_some_and(|engine| iteration.reload(engine));
         match self {
@@ -72,7 +72,7 @@ impl Spin {
         }
     }
 
-    /// A quantum of the thread with registers `cpu` has ended.
+    /// Notes the end of a quantum of the thread with registers `cpu`.
     #[inline(always)]
     pub(crate) fn quantum_ended(&mut self, cpu: &Cpu, now: Cycle) {
         if let Spin::Runs(places) = self
@@ -95,7 +95,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// A quantum ended at `pc`. Returns whether the core must be watched.
+    /// Notes a quantum that ended at `pc`. Returns whether the core must be watched.
     #[inline(always)]
     fn ended_at(&mut self, pc: u64) -> bool {
         if self.backoff > 0 {
@@ -158,7 +158,7 @@ impl Iterations {
         }
     }
 
-    /// A block ran up to cycle `now` and left `cpu`.
+    /// Examines a block that ran up to cycle `now` and left `cpu`.
     pub(crate) fn block<E: Engine>(
         &mut self,
         id: BlockId,
@@ -190,7 +190,7 @@ impl Iterations {
         }
     }
 
-    /// Whether a snapshot may have it, of a core with `blocks` bound blocks.
+    /// Returns whether it is a state that a core with `blocks` bound blocks can have.
     fn is_sound(&self, blocks: usize) -> bool {
         let places = self.words <= self.first.words.len() && self.blocks <= self.first.path.len();
         places && !self.ends.is_empty() && self.measured.iter().all(|counts| counts.is_sound(blocks))
@@ -216,7 +216,7 @@ impl Iterations {
         if self.ends.len() < self.look_at { Seen::Continues } else { self.repeats() }
     }
 
-    /// Whether the timing of iterations repeats.
+    /// Returns whether the timing of iterations repeats.
     fn repeats(&self) -> Seen {
         let Some(start) = self.ends.len().checked_sub(COMPARED + 1) else { return Seen::Continues };
         let times: Vec<Cycle> = self.ends[start..].windows(2).map(|two| two[1] - two[0]).collect();
@@ -224,7 +224,7 @@ impl Iterations {
         period.map_or(Seen::Continues, Seen::Repeats)
     }
 
-    /// The timing repeats every `period` iterations: a measurement of what a period counts begins, continues or ends.
+    /// Begins, continues or ends a measurement of what a period counts; the timing repeats every `period` iterations.
     pub(crate) fn measure(
         &mut self,
         period: usize,
@@ -250,7 +250,7 @@ impl Iterations {
     }
 }
 
-/// Whether an instruction may be part of a spin loop: it only loads general registers, computes with them, branches, or
+/// Returns whether an instruction may be part of a spin loop: it only loads general registers, computes with them, branches, or
 /// orders memory accesses.
 fn may_spin(info: &StaticInst) -> bool {
     const ORDERS: [&str; 5] = ["base:HINT {NOP}", "base:HINT {YIELD}", "base:ISB", "base:DMB", "base:DSB"];

@@ -13,7 +13,7 @@ use fxscope_memory::NEVER;
 use super::{Seen, Spin};
 use crate::timing::Driver;
 
-/// Most cycles for which a spinning core is left out.
+/// Maximum number of cycles for which a spinning core is not scheduled.
 const REACH: Cycle = 1 << 16;
 
 /// A spinning core.
@@ -26,12 +26,12 @@ pub(crate) struct Spinning {
 }
 
 impl<E: Engine> Driver<'_, E> {
-    /// Whether the core of CPU number `index` spins.
+    /// Returns whether the core of CPU number `index` spins.
     pub(crate) fn spins(&self, index: usize) -> bool {
         self.timing.spinning.iter().any(|spinning| spinning.index == index)
     }
 
-    /// The active core is watched, and a block ran. Returns whether it is not watched any more.
+    /// Examines a block of the active core, which is watched. Returns whether it is no longer watched.
     #[cold]
     pub(crate) fn watch_block(&mut self, id: BlockId, executed: usize) -> bool {
         let core = self.timing.machine.core_mut();
@@ -59,7 +59,7 @@ impl<E: Engine> Driver<'_, E> {
         }
     }
 
-    /// The active core begins to spin, if its loop reads private memory only.
+    /// Lets the active core spin, if its loop reads private memory only.
     fn begin_to_spin(&mut self) {
         let (index, thread, pid) = (self.timing.machine.active, self.guest.thread().tid, self.guest.pid());
         let Spin::Spins(summary) = &self.timing.machine.core().spin else { return };
@@ -81,7 +81,7 @@ impl<E: Engine> Driver<'_, E> {
         self.guest.memory_mut().watch(ranges);
     }
 
-    /// Spinning core number `entry` has reached the end of what was known, and continues to spin if it can.
+    /// Lets spinning core number `entry`, which has reached the end of what was known, continue to spin if it can.
     fn continue_to_spin(&mut self, entry: usize) {
         let Spinning { index, thread, .. } = self.timing.spinning[entry];
         let undisturbed = self.guest.is_undisturbed(thread);
@@ -98,7 +98,7 @@ impl<E: Engine> Driver<'_, E> {
         }
     }
 
-    /// Until when the core of CPU number `index` can spin; `None`: not at all.
+    /// Returns until when the core of CPU number `index` can spin; `None`: not at all.
     fn spins_until(&mut self, index: usize) -> Option<Cycle> {
         let due_ns = self.guest.next_due_ns();
         let core = self.timing.machine.get_mut(index)?;
@@ -109,7 +109,7 @@ impl<E: Engine> Driver<'_, E> {
         (periods > 0).then(|| now + periods * summary.cycles())
     }
 
-    /// The time has come until which the core of CPU number `index` was known to spin.
+    /// Called when the time is reached until which the core of CPU number `index` was known to spin.
     #[cold]
     pub(crate) fn spun(&mut self, index: usize) {
         let Some(entry) = self.timing.spinning.iter().position(|spinning| spinning.index == index) else { return };
@@ -117,7 +117,7 @@ impl<E: Engine> Driver<'_, E> {
         self.continue_to_spin(entry);
     }
 
-    /// Spinning core number `entry` does all iterations that begin before `until`, as far as they are known.
+    /// Lets spinning core number `entry` do all iterations that begin before `until`, as far as they are known.
     fn fast_forward(&mut self, entry: usize, until: Cycle) {
         let Spinning { index, thread, .. } = self.timing.spinning[entry];
         let Some(core) = self.timing.machine.get_mut(index) else { return };
@@ -130,7 +130,7 @@ impl<E: Engine> Driver<'_, E> {
         self.guest.skip_iterations(thread, &summary.iteration, periods * summary.iterations, ns);
     }
 
-    /// Spinning core number `entry` is simulated again.
+    /// Simulates spinning core number `entry` again.
     fn stop_spinning(&mut self, entry: usize) {
         let Spinning { index, .. } = self.timing.spinning.remove(entry);
         let Some(core) = self.timing.machine.get_mut(index) else { return };
@@ -140,7 +140,7 @@ impl<E: Engine> Driver<'_, E> {
         self.watch_memory();
     }
 
-    /// A block that began at `now` wrote an address that a spinning thread reads.
+    /// Handles the write of a block that began at `now` to an address that a spinning thread reads.
     #[cold]
     pub(crate) fn watched_written(&mut self, now: Cycle) {
         let written = self.guest.memory_mut().take_written();
@@ -154,7 +154,7 @@ impl<E: Engine> Driver<'_, E> {
         }
     }
 
-    /// Spinning threads may have something else to do now, and time limits may be nearer.
+    /// Examines all spinning threads again: they may have something else to do, and time limits may be nearer.
     #[cold]
     pub(crate) fn review_spinning(&mut self) {
         let now = self.timing.now();
@@ -171,7 +171,7 @@ impl<E: Engine> Driver<'_, E> {
         }
     }
 
-    /// Every spinning core is caught up and simulated again.
+    /// Brings every spinning core up to date and simulates it again.
     #[cold]
     pub(crate) fn stop_all_spinning(&mut self) {
         let now = self.timing.now();
