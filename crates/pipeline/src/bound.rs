@@ -251,6 +251,17 @@ pub struct BoundUop {
 }
 
 impl BoundUop {
+    fn is_sound(&self) -> bool {
+        let registers =
+            [&self.srcs[..], &self.addr_srcs, &self.dsts, &self.brief.operands, &[self.late.src, self.brief.register]];
+        let mut registers = registers.into_iter().flatten();
+        usize::from(self.nflows) <= FLOWS
+            && usize::from(self.late.flow) < FLOWS
+            && registers.all(|&register| usize::from(register) < REGS)
+            && self.producers.iter().all(|&producer| producer <= BY_PIPE)
+            && self.renames.iter().all(|&file| file <= 3)
+    }
+
     /// Whether it is the last of its instruction.
     #[inline(always)]
     #[must_use]
@@ -396,6 +407,20 @@ pub struct BoundBlock {
 }
 
 impl BoundBlock {
+    /// Whether its tables fit together and name only what there is, as those of a snapshot may not.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        let insts = self.uop_end.len();
+        let mut ends = self.uop_end.iter().map(|&end| end as usize);
+        insts > 0
+            && [self.mem.len(), self.profile.len(), self.inst_mix.len()] == [insts; 3]
+            && ends.clone().is_sorted()
+            && ends.next_back() == Some(self.uops.len())
+            && self.uops.iter().all(|uop| usize::from(uop.inst) < insts && uop.is_sound())
+            && self.cut.iter().all(|&(completed, _)| completed <= insts)
+            && self.unknown.iter().all(|&inst| inst < insts)
+    }
+
     /// Counts an execution of the first `executed` instructions.
     #[inline(always)]
     pub fn count(&mut self, executed: usize) {
