@@ -1,8 +1,7 @@
 //! Counting snoop filter: lines of this CMG's memory that the L2 caches of other CMGs may hold.
 
 /// Counts lines of a CMG's memory that L2 caches of other CMGs hold, by the low bits of their line numbers, so that
-/// streams do not share counters. Most lines are held nowhere else, and the filter shows it without a snoop of the
-/// other CMGs.
+/// streams do not share counters. No other CMG holds most lines; for these the filter saves snoops.
 #[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct SnoopFilter {
     #[serde(with = "fxscope_calendar::array")]
@@ -57,5 +56,6 @@ mod tests {
         assert!(filter.may_hold(5) && !filter.may_hold(6));
         filter.remove(other);
         assert!(!filter.may_hold(5));
+        assert_eq!(filter.lines, 0);
     }
 }

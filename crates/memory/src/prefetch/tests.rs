@@ -94,6 +94,25 @@ fn a_descending_stream_is_followed_downwards() {
 }
 
 #[test]
+fn a_stream_that_has_a_direction_is_not_continued_by_the_lines_behind_it() {
+    let mut p = prefetcher(4, 10);
+    begun(&mut p, 1000, PLAIN);
+    assert!([999, 1000, 998].iter().all(|&line| used(&mut p, line, PLAIN).is_none()));
+    assert!(used(&mut p, 1001, PLAIN).is_some());
+}
+
+#[test]
+fn an_injected_stream_expects_one_line_only() {
+    let mut p = strided(5, true);
+    let stream = steering(13);
+    let a = 0x10_0000;
+    assert_eq!(demand(&mut p, a, true, stream), None, "the miss registers A+512");
+    assert_eq!(demand(&mut p, a, false, stream), None, "two lines before");
+    assert_eq!(demand(&mut p, a + 1_024, false, stream), None, "two lines behind");
+    assert!(demand(&mut p, a + 512, false, stream).is_some());
+}
+
+#[test]
 fn the_seventeenth_stream_takes_the_place_of_the_first() {
     let mut p = prefetcher(4, 10);
     for i in 1..18 {

@@ -75,6 +75,7 @@ mod tests {
         p.take(1, 30);
         assert_eq!((p.real_free(1), p.real_free(2)), (10, 30));
         assert_eq!((p.virtual_free(1), p.virtual_free(2), p.virtual_free(3)), (0, 0, 10));
+        assert_eq!((p.real_free(0), p.real_free(9)), (10, 30), "at least one, and all of them at most");
     }
 
     #[test]

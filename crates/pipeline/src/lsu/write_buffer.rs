@@ -115,4 +115,79 @@ mod tests {
         let moved = [10, 10, 10, 10, 10, 20, 15, 15].map(|committed| buffer.move_in(committed));
         assert_eq!(moved, [10, 10, 11, 11, 12, 20, 20, 21]);
     }
+
+    const NARROW: Writing = Writing { shift: 4, merges: true, wide: false };
+    const WIDE: Writing = Writing { shift: 6, merges: true, wide: true };
+    const ALONE: Writing = Writing { shift: 6, merges: false, wide: false };
+
+    fn buffer(entries: u32) -> WriteBuffer {
+        let mut spec = fxscope_machine::load("a64fx", &[]).expect("built in");
+        (spec.tables.load_store.write_buffer, spec.tables.load_store.store_write) = (entries, 5);
+        spec.tables.load_store.write_buffer_moves = 2;
+        WriteBuffer::new(&spec.load_store)
+    }
+
+    /// First and last write of `bytes` bytes at `start`.
+    fn write(
+        buffer: &mut WriteBuffer,
+        pipes: &mut LoadStorePipes,
+        at: (u64, u64),
+        writing: Writing,
+        moved: Cycle,
+        line: Cycle,
+    ) -> [Cycle; 2] {
+        let written = buffer.write(Span::of(at.0, at.1), writing, moved, line, pipes);
+        assert!(written.entered >= moved);
+        [written.first, written.last]
+    }
+
+    #[test]
+    fn stores_are_written_block_by_block_when_their_line_is_there_and_merge_until_then() {
+        let (mut buffer, mut pipes) = (buffer(20), LoadStorePipes::default());
+        let mut write = |at, writing, moved, line| write(&mut buffer, &mut pipes, at, writing, moved, line);
+        assert_eq!(write((0, 8), NARROW, 100, 0), [105, 105]);
+        assert_eq!(write((8, 8), NARROW, 100, 0), [105, 105], "merged");
+        assert_eq!(write((16, 8), NARROW, 100, 0), [106, 106], "another block");
+        assert_eq!(write((0, 8), NARROW, 100, 0), [107, 107], "not the youngest any more");
+        assert_eq!(write((0, 8), WIDE, 100, 0), [108, 108], "another kind of block");
+        assert_eq!(write((8, 8), ALONE, 100, 0), [109, 109], "it merges with nothing");
+        assert_eq!(write((16, 8), WIDE, 104, 0), [109, 109], "but others merge with it, as late as in its cycle");
+        assert_eq!(write((16, 8), WIDE, 105, 0), [110, 110], "and not behind");
+        assert_eq!(write((60, 8), WIDE, 200, 0), [205, 206], "two blocks");
+        assert_eq!(write((128, 8), NARROW, 201, 300), [300, 300]);
+        assert_eq!(write((136, 8), NARROW, 290, 0), [300, 300], "merged with one that waits");
+        assert_eq!(pipes.busy(), [4, 9], "wide writes count in both pipes");
+    }
+
+    #[test]
+    fn a_store_leaves_its_port_when_an_entry_is_free_and_those_behind_it_not_before() {
+        let (mut buffer, mut pipes) = (buffer(2), LoadStorePipes::default());
+        for block in 0..2 {
+            assert_eq!(buffer.write(Span::of(64 * block, 8), ALONE, 100, 1_000, &mut pipes).entered, 100);
+        }
+        let written = buffer.write(Span::of(128, 8), ALONE, 100, 0, &mut pipes);
+        assert_eq!(
+            (written.entered, written.first),
+            (1_001, 1_002),
+            "the first entry is written at 1,000, the second next"
+        );
+        assert_eq!([buffer.move_in(101), buffer.move_in(101), buffer.move_in(1_003)], [1_001, 1_002, 1_003]);
+    }
+
+    #[test]
+    fn zeroing_is_sent_when_older_stores_are_written_and_keeps_its_entry_until_it_is_done() {
+        let (mut buffer, mut pipes) = (buffer(1), LoadStorePipes::default());
+        let mut sent = 0;
+        let mut zero = |buffer: &mut WriteBuffer, t, done| {
+            let entered = buffer.zero(t, |t| {
+                sent = t;
+                done
+            });
+            (entered, sent)
+        };
+        assert_eq!(zero(&mut buffer, 100, 130), (100, 105), "nothing is before it");
+        assert_eq!(zero(&mut buffer, 120, 150), (130, 130), "the entry is free");
+        buffer.write(Span::of(0, 8), NARROW, 200, 0, &mut pipes);
+        assert_eq!(zero(&mut buffer, 199, 250), (206, 206), "the store is written at 205");
+    }
 }

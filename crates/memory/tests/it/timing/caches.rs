@@ -345,6 +345,18 @@ fn fetch(core: &mut Core, n: u64, t: Cycle) -> Cycle {
 }
 
 #[test]
+fn code_comes_from_l2_in_the_time_of_a_load_but_for_its_way_into_l1d() {
+    let spec = machine();
+    let mut core = Core::new(&spec);
+    // The page is known; L2 has another line of it, which no L1 cache holds.
+    fetch(&mut core, 0, 1_000);
+    core.memory.run().translate(LINE.into(), 0, &mut Signals::default());
+    core.memory.run().prefetch_instruction(LINE.into(), 1, 2, 5_000, &mut core.signals);
+    let way = spec.l2_timing.hit_nearest - spec.load_store.move_in - spec.load_store.load_integer;
+    assert_eq!(fetch(&mut core, 1, 10_000), 10_000 + way);
+}
+
+#[test]
 fn each_block_of_code_read_is_an_access_of_the_instruction_cache() {
     let mut core = Core::new(&machine());
     (0..8).for_each(|block| {

@@ -186,6 +186,7 @@ fn drive_out(cores: &mut Cores) -> Cycle {
     let mut t = 2_000;
     while cores.cores[1].get(Signal::BusWriteTotalMem) == 0 {
         t += 1_000;
+        assert!(t < 60_000, "it has to leave L2 at last");
         cores.load(1, t / 1_000 * L1_SET, t);
     }
     t + cores.way().0

@@ -25,7 +25,7 @@ impl Cores {
         };
         let mut cores: Vec<Core> = positions.iter().enumerate().map(core).collect();
         let (first, others) = cores.split_at_mut(1);
-        // Every core has its turn, so that it counts as one that will ask again.
+        // Every core runs once, so that it counts as one that will ask again.
         for other in others {
             other.memory.take_over(&mut first[0].memory, 0, 0, &mut Signals::default());
             first[0].memory.take_over(&mut other.memory, 0, 0, &mut Signals::default());

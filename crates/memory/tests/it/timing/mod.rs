@@ -22,7 +22,7 @@ mod translation;
 mod walks;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals};
@@ -36,11 +36,16 @@ const L1_SET: u64 = 64 * LINE;
 /// The real machine without its stream prefetcher and without a limit on requests to L2, so that only
 /// what a test is about costs time.
 fn machine() -> Spec {
-    let mut spec = fxscope_machine::load("a64fx", &[]).expect("built in");
-    spec.tables.prefetch.l1 = false;
-    spec.tables.prefetch.l2 = false;
-    spec.tables.l2_timing.request_period = 1.0;
-    spec
+    // Reading the description takes longer than most tests.
+    static MACHINE: OnceLock<Spec> = OnceLock::new();
+    let read = || {
+        let mut spec = fxscope_machine::load("a64fx", &[]).expect("built in");
+        spec.tables.prefetch.l1 = false;
+        spec.tables.prefetch.l2 = false;
+        spec.tables.l2_timing.request_period = 1.0;
+        spec
+    };
+    MACHINE.get_or_init(read).clone()
 }
 
 /// The private memory of a core, and the chip while the core runs.

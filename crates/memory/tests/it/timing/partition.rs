@@ -143,6 +143,35 @@ fn a_line_of_another_cmg_takes_as_long_from_a_part_that_waits_for_the_whole_chip
 }
 
 #[test]
+fn a_part_waits_for_the_whole_chip_only_for_lines_that_another_one_may_have() {
+    let spec = machine();
+    let touch = |number: usize, core: &mut Core, t: Cycle, write: bool| {
+        (0..4).for_each(|i| _ = core.access(number as u64 * EACH + i * LINE, t + i, write));
+    };
+    let mut cores = Cores::new(&spec);
+    cores.one_by_one(|number, core| touch(number, core, 1_000, false));
+    let own = |number: usize, core: &mut Core| {
+        touch(number, core, 2_000, true);
+        core.memory.run().zero_line((number as u64 * EACH).into(), 3_000, &mut core.signals);
+        touch(number, core, 4_000, false);
+    };
+    assert_eq!(cores.in_parallel(DIVISIONS[0], own).1, 0);
+    // CMG 1 reads a line of CMG 0.
+    cores.one_by_one(|number, core| {
+        if number == 1 {
+            core.load(0, 5_000);
+        }
+    });
+    let first_only = |number: usize, core: &mut Core| {
+        if number == 0 {
+            core.store(0, 6_000);
+            core.store(LINE, 6_100);
+        }
+    };
+    assert_eq!(cores.in_parallel(DIVISIONS[0], first_only).1, 1, "for the shared one");
+}
+
+#[test]
 fn who_waits_for_the_whole_chip_has_it_in_the_order_of_cmgs_whichever_thread_is_slower() {
     let spec = machine();
     let run = |slow: usize| {

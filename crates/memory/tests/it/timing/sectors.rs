@@ -282,6 +282,28 @@ fn a_line_found_by_an_access_of_another_sector_moves_to_it_in_mode_0_and_stays_i
 }
 
 #[test]
+fn a_line_that_is_found_moves_only_while_a_cache_has_limits() {
+    for (l1, l2, sector) in [(None, None, 0), (Some([4, 4, 0, 0]), None, 1), (None, Some([14, 14]), 1)] {
+        let mut core = core_with(Assignment::new(true, 0, 0, true), l1, l2);
+        core.store(line(0), 1_000);
+        assert_eq!(core.load(tagged(line(0), 1), 2_000).1, Level::L1);
+        (1..5).for_each(|n| core.store(line(n), 2_000 + 1_000 * n));
+        assert_eq!(l2_sector(&mut core, line(0)), Some(sector), "with the sector that it had in L1D");
+    }
+}
+
+#[test]
+fn lines_stay_in_their_sectors_from_when_they_are_told_to() {
+    let mut core = core_with(Assignment::new(true, 0, 0, true), Some([3, 1, 0, 0]), None);
+    core.memory.core.assign_sectors(Assignment::new(true, 0, 0, false));
+    assert_eq!(core.memory.core.sectors(), &Assignment::new(true, 0, 0, false));
+    (0..3).for_each(|n| core.store(line(n), 1_000 * n));
+    core.load(tagged(line(0), 1), 5_000);
+    (10..12).for_each(|n| core.store(tagged(line(n), 1), 1_000 * n));
+    assert_eq!(in_l1(&mut core, 50_000), [0, 1, 2]);
+}
+
+#[test]
 fn lines_of_l2_are_in_the_sector_of_the_core_s_pair_that_the_lowest_bit_of_their_sector_names() {
     for (group, expected) in [(0, [0, 1, 0, 1]), (1, [2, 3, 2, 3])] {
         let mut core = core_with(Assignment::new(true, 0, group, true), None, None);

@@ -152,6 +152,24 @@ fn a_line_that_comes_back_to_a_cache_without_it_is_put_there_without_being_read(
     assert_eq!(asks.counts(), [0, 1, 1, 0, 1]);
 }
 
+#[test]
+fn a_dirty_line_is_written_to_main_memory_when_its_place_has_been_looked_up() {
+    let mut spec = with_cache();
+    // Nothing else takes the channel as long as this write.
+    spec.tables.memory.write_cost = 400.0;
+    let read = |at: Cycle| {
+        let mut asks = Asks::new(&spec);
+        asks.write_back(3, 1_000);
+        asks.write_back(3 + LINES, 5_000);
+        asks.read(9, at) - at
+    };
+    let alone = read(20_000);
+    // Both look up their lines before.
+    let same = 5_000 - spec.l2_timing.miss_detect;
+    assert!(read(same - 8) <= alone + 2, "before the write");
+    assert!(read(same + 8) > alone + 600, "during the write");
+}
+
 /// Cycles for each line of so many that are asked for at once.
 fn period(asks: &mut Asks, lines: impl Iterator<Item = u64>, at: Cycle) -> f64 {
     asks.chip.advance(at);

@@ -119,6 +119,11 @@ fn the_page_size_is_that_of_the_range_an_address_lies_in() {
     }
     assert_eq!(core.get(Signal::L1dTlbRefill), 5);
     assert_eq!(core.get(Signal::L2dTlbRefill), 5);
+    // Back in the first range, behind the last address of which there is another one, and beyond both.
+    for (n, addr) in [4 * PAGE, 5 * PAGE, (1 << 21) - PAGE, 1 << 25, (1 << 25) + PAGE].into_iter().enumerate() {
+        core.memory.run().translate(addr.into(), 60_000 + 10_000 * n as Cycle, &mut core.signals);
+    }
+    assert_eq!(core.get(Signal::L2dTlbRefill), 10, "each is a page of 64 KiB");
 }
 
 #[test]

@@ -3,6 +3,8 @@
 // Each test binary uses its own part of this module.
 #![allow(dead_code)]
 
+use std::sync::OnceLock;
+
 use fxscope_counts::{Signal, Signals};
 use fxscope_isa::{Access, Branch, InstKind, MemOp, Reg, Shape, StaticInst};
 use fxscope_machine::Spec;
@@ -377,10 +379,15 @@ impl Block {
 
 /// The real machine without its stream prefetcher, so that misses are what a test says they are.
 pub fn machine() -> Spec {
-    let mut spec = fxscope_machine::load("a64fx", &[]).expect("built in");
-    spec.tables.prefetch.l1 = false;
-    spec.tables.prefetch.l2 = false;
-    spec
+    // Reading the description takes longer than most tests.
+    static MACHINE: OnceLock<Spec> = OnceLock::new();
+    let read = || {
+        let mut spec = fxscope_machine::load("a64fx", &[]).expect("built in");
+        spec.tables.prefetch.l1 = false;
+        spec.tables.prefetch.l2 = false;
+        spec
+    };
+    MACHINE.get_or_init(read).clone()
 }
 
 /// A core whose code is cached and whose first data page is translated.

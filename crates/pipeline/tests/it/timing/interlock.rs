@@ -137,6 +137,8 @@ fn only_the_documented_pairs_forward() {
     assert!(!meets(str_z(1, 9, DATA), ldr_z(3, 2, DATA)));
     assert!(!meets(str_p(1, 9, DATA), ldr_p(3, 2, DATA)));
     assert!(meets(str_bytes(1, 9, 4, DATA), load_of(8, DATA)), "more bytes than were stored");
+    assert!(meets(str(1, 9, DATA + 8), load_of(8, DATA + 4)), "bytes before the store's");
+    assert!(meets(str(1, 9, DATA + 8), load_of(8, DATA + 12)), "bytes behind them");
     assert!(meets(str_p(1, 9, DATA), load_of(8, DATA)), "a predicate, to a general register");
     assert!(meets(str(1, 9, DATA), ldr_p(3, 2, DATA)));
     assert!(meets(st1d(1, 9, 0, DATA), ld1d(3, 2, 0, DATA)), "predicated");

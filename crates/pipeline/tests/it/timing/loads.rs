@@ -151,3 +151,39 @@ fn a_gather_gives_its_store_port_back_as_a_committed_store_does() {
     let back = miss + 1 + rig.spec.load_store.store_write;
     assert_eq!(rig.time(&program), back + from_ports(&rig.spec));
 }
+
+#[test]
+fn requests_are_counted_in_the_pipe_beside_their_address_pipe() {
+    let counts = |insts: &[Inst]| {
+        let (_, counts) = Rig::cached(machine()).count(insts);
+        (counts.get(Signal::L1Pipe0Comp), counts.get(Signal::L1Pipe1Comp))
+    };
+    assert_eq!(counts(&[ldr_z(1, 2, DATA)]), (1, 0), "its address comes from EAGA");
+    assert_eq!(counts(&[ldr(1, 2, DATA), ldr(3, 2, DATA + 64)]), (1, 1), "both address pipes");
+}
+
+#[test]
+fn loads_and_stores_without_active_elements_ask_for_no_line_and_take_one_flow() {
+    let missing = DATA + 80 * LINE;
+    let load = |mask| {
+        op("sve:LD1D (scalar plus immediate)").based(&[x(2), p(0)]).writes(&[z(1)]).masked(
+            Access::Load,
+            8,
+            missing,
+            mask,
+        )
+    };
+    let store = |mask| {
+        op("sve:ST1D (scalar plus immediate)").based(&[x(2), p(0)]).reads(&[z(1)]).masked(
+            Access::Store,
+            8,
+            missing,
+            mask,
+        )
+    };
+    for (inst, mask) in [(load(0), 0), (store(0), 0), (load(1), 1), (store(1), 1)] {
+        let (_, counts) = Rig::cached(machine()).count(&[inst]);
+        assert_eq!(counts.get(Signal::L1dCacheRefill), mask);
+        assert!(mask == 1 || flows(&counts) == 1);
+    }
+}

@@ -7,11 +7,15 @@
 mod accounting;
 mod branches;
 mod decode;
+mod groups;
 mod interlock;
 mod latency;
+mod leaps;
 mod loads;
+mod lookups;
 mod ordering;
 mod prefetch;
+mod rules;
 mod stage_times;
 mod stores;
 mod throughput;
