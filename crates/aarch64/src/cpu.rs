@@ -128,7 +128,7 @@ pub struct Cpu {
     stream_len: usize,
     /// Instructions of the block whose governing predicates had inactive elements, in any order.
     #[serde(skip)]
-    pub(crate) partials: Vec<Partial>,
+    partials: Vec<Partial>,
     /// Instructions of the block that encountered subnormal numbers, in order.
     #[serde(skip)]
     subnormals: Vec<Subnormal>,
@@ -324,10 +324,15 @@ impl Cpu {
     pub fn subnormals(&self) -> &[Subnormal] {
         &self.subnormals
     }
+    /// Records an instruction of the block whose governing predicate has inactive elements.
+    #[inline(always)]
+    pub fn note_partial(&mut self, partial: Partial) {
+        self.partials.push(partial);
+    }
     /// Records that instruction `inst` of the block performed `operations` on subnormal elements.
     #[cold]
     #[inline(never)]
-    pub(crate) fn note_subnormals(&mut self, inst: usize, operations: u32) {
+    pub fn note_subnormals(&mut self, inst: usize, operations: u32) {
         self.subnormals.push(Subnormal { inst: inst as u8, operations });
     }
     /// Clears the dynamic stream.

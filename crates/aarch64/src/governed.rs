@@ -36,7 +36,7 @@ impl Governed {
             active: active.count_ones() as u8,
             elements: self.elements.count_ones() as u8,
         };
-        cpu.partials.extend(self.insts.iter().map(partial));
+        self.insts.iter().map(partial).for_each(|partial| cpu.note_partial(partial));
     }
 }
 

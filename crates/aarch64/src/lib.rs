@@ -7,24 +7,27 @@
 //!   New instructions are added here only.
 //! * [`fp`]: floating-point arithmetic with Arm's NaN, rounding, flush-to-zero and flag rules.
 //! * [`hpc`]: the registers of the HPC extension.
-//! * [`block`]: decoded basic blocks and their execution.
+//! * [`engine`]: the interface of what executes code block by block; [`interpreter`]: the engine that executes decoded
+//!   instructions one after the other.
 //! * [`spin`]: spin loops, whose identical iterations can be skipped.
 //!
 //! Invariant: nothing here depends on time. Executing an instruction changes architectural state and appends words to the dynamic
 //! stream (`fxscope_isa::mem`), which the timing model reads afterwards.
 
-pub mod block;
 pub mod coverage;
 pub mod cpu;
+pub mod engine;
 pub mod fp;
 mod governed;
 pub mod hpc;
 pub mod insn;
+pub mod interpreter;
 mod serialise;
 pub mod spin;
 mod statistics;
 pub mod table;
 
-pub use block::{Block, BlockId, Blocks, Outcome};
 pub use cpu::{Cpu, Stop, Trap, Vreg};
+pub use engine::{BlockId, Engine, Outcome, StaticBlock};
+pub use interpreter::{Block, Interpreter};
 pub use table::{Ctx, Decoded, Encoding, Inst};

@@ -3,16 +3,18 @@
 
 use fxscope_guestmem::Memory;
 use fxscope_isa::{Reg, StaticInst};
+use serde::{Deserialize, Serialize};
 
-use crate::block::{Block, BlockId};
 use crate::cpu::{Cpu, Nzcv};
+use crate::engine::{BlockId, Engine, StaticBlock};
 use crate::table::Inst;
 
 /// General-purpose registers, including the stack pointer.
 pub const REGISTERS: usize = 32;
 
-/// One iteration of a loop that only loads, computes with general-purpose registers and branches.
-#[derive(Clone)]
+/// One iteration of a loop that only loads, computes with general-purpose registers and branches. Its serialised form lacks the
+/// instructions ([`Iteration::reload`]).
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Iteration {
     /// The blocks that it executes completely, in order.
     pub path: Vec<Part>,
@@ -29,14 +31,16 @@ pub struct Iteration {
     loaded: Vec<u64>,
 }
 
-/// A block of an iteration. It outlives the cache of decoded blocks.
-#[derive(Clone)]
+/// A block of an iteration. It outlives the engine's blocks, and is executed instruction by instruction.
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Part {
     /// Its number while the thread is in the loop.
     pub id: BlockId,
     start: u64,
     end: u64,
+    #[serde(skip)]
     insts: Box<[Inst]>,
+    #[serde(skip)]
     infos: Box<[StaticInst]>,
 }
 
@@ -48,15 +52,26 @@ impl Iteration {
         Iteration { path, words, steps: [0; REGISTERS], flags, needed: 0, set: 0, loaded }
     }
 
-    /// Appends `block`, which leaves `words` in the stream.
-    pub fn push(&mut self, id: BlockId, block: &Block, words: &[u64]) {
-        let (insts, infos) = (block.insts.clone(), block.infos.clone());
+    /// Appends `block`, which consists of `insts` and leaves `words` in the stream.
+    pub fn push(&mut self, id: BlockId, block: &StaticBlock, insts: Box<[Inst]>, words: &[u64]) {
+        let infos = block.infos.clone();
         for info in &infos {
             self.needed |= numbers(sources(info)) & !self.set;
             self.set |= numbers(results(info)) & !self.needed;
         }
         self.path.push(Part { id, start: block.start, end: block.end, insts, infos });
         self.words.extend(words);
+    }
+
+    /// Takes the instructions from the engine that has executed it. Returns whether the engine has them.
+    pub fn reload(&mut self, engine: &impl Engine) -> bool {
+        self.path.iter_mut().all(|part| {
+            let known = (part.id.0 as usize) < engine.len() && engine.block(part.id).start == part.start;
+            if known {
+                (part.insts, part.infos) = (engine.insts(part.id), engine.block(part.id).infos.clone());
+            }
+            known && engine.block(part.id).end == part.end
+        })
     }
 
     /// Returns whether it writes a register before reading it, so that the value at its start does not matter.
@@ -223,6 +238,7 @@ fn iterations_with_sign(value: u64, step: u64) -> u64 {
 mod tests {
     use fxscope_guestmem::{Prot, Segment};
 
+    use crate::interpreter::Block;
     use crate::table::{Ctx, decode};
 
     use super::*;
@@ -247,11 +263,12 @@ mod tests {
         for (i, words) in LOOP.into_iter().enumerate() {
             let at = |n: usize| Ctx { pc: cpu.pc + 4 * n as u64, vl: cpu.vl };
             let decoded: Vec<_> = words.iter().enumerate().map(|(n, &w)| decode(w, &at(n)).expect("decodes")).collect();
-            let (insts, infos) = decoded.iter().map(|d| (d.inst, d.info)).unzip();
-            let block = Block::new(cpu.pc, insts, infos, cpu.vl);
+            let (insts, infos): (Vec<Inst>, Vec<StaticInst>) = decoded.iter().map(|d| (d.inst, d.info)).unzip();
+            let block = Block::new(cpu.pc, insts.clone(), infos.clone(), cpu.vl);
+            let facts = StaticBlock::new(cpu.pc, infos);
             cpu.clear_stream();
             assert_eq!(block.run(&mut cpu, &mut mem).trap, None);
-            iteration.push(BlockId(i as u32), &block, cpu.stream());
+            iteration.push(BlockId(i as u32), &facts, insts.into(), cpu.stream());
         }
         assert_eq!(cpu.pc, HEAD);
         (cpu.x, cpu.nzcv) = before;

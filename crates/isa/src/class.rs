@@ -1,8 +1,8 @@
-//! Timing classes: the names by which an instruction set asks a machine for latencies and pipes.
+//! Timing classes: the names under which a machine has latencies and pipes of instructions.
 //!
 //! A class is the text of a row key of a machine's `instructions.csv`, such as
-//! `"ADD (shifted register) [amount=0]"`. It names a case the *architecture* can tell apart; what it
-//! costs is the machine's business. Names are interned process-wide, so an id is a small dense number.
+//! `"ADD (shifted register) [amount=0]"`. It names a case that the *architecture* distinguishes; the
+//! machine says what it costs. Names are interned process-wide, so that an id is a small dense number.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, RwLock};
@@ -20,7 +20,7 @@ struct Interner {
 static INTERNER: LazyLock<RwLock<Interner>> = LazyLock::new(RwLock::default);
 
 impl ClassId {
-    /// The id of `name`, the same for the same text within one process.
+    /// Returns the id of `name`, the same for the same text within one process.
     ///
     /// # Panics
     /// When more than 65,536 names are interned: there are about 1,500 rows.
@@ -39,7 +39,7 @@ impl ClassId {
         ClassId(id)
     }
 
-    /// The text the id was made from.
+    /// Returns the name.
     #[must_use]
     pub fn name(self) -> &'static str {
         INTERNER.read().expect("interner lock").names[usize::from(self.0)]

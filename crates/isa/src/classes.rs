@@ -1,7 +1,7 @@
 //! What an instruction counts as in the instruction mix.
 
-/// A statistical class. An instruction may be of several ([`Classes`]); what access it makes, what it computes in floating
-/// point and how it branches stand in its description beside them.
+/// A statistical class. An instruction may be of several ([`Classes`]); its memory access, floating-point
+/// operations and branch are separate parts of its description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Class {
@@ -62,12 +62,12 @@ pub enum Class {
 pub struct Classes(u32);
 
 impl Classes {
-    /// The set with `class` too.
+    /// Returns the set with `class` added.
     #[must_use]
     pub const fn with(self, class: Class) -> Classes {
         Classes(self.0 | 1 << class as u8)
     }
-    /// Whether `class` is in the set.
+    /// Returns whether `class` is in the set.
     #[must_use]
     pub const fn has(self, class: Class) -> bool {
         self.0 >> class as u8 & 1 == 1

@@ -33,11 +33,11 @@ pub struct FpOp {
     pub esize: u8,
     /// Elements operated on when all are active.
     pub elements: u8,
-    /// The element count follows the vector length (SVE), so it is counted by "scale".
+    /// Whether the element count depends on the vector length (SVE): "scale" events count it.
     pub scalable: bool,
 }
 
-/// The statistical kind of an instruction; one list for every counter that splits instructions.
+/// The statistical kind of an instruction: one list for all counters that classify instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum InstKind {
     /// Scalar integer arithmetic, logic, moves.
@@ -68,7 +68,7 @@ pub enum InstKind {
 pub struct Governing {
     /// Number of the predicate register.
     pub predicate: u8,
-    /// Bytes of an element: the predicate's bit for the lowest of them counts.
+    /// Bytes of an element: the predicate's bit for the lowest byte decides.
     pub esize: u8,
 }
 
@@ -81,7 +81,7 @@ pub struct StaticInst {
     pub class: ClassId,
     /// Statistical kind.
     pub kind: InstKind,
-    /// What it counts as beyond that.
+    /// Further statistical classes.
     pub classes: Classes,
     /// The predicate that says which elements are active, if one does.
     pub governing: Option<Governing>,
@@ -89,7 +89,7 @@ pub struct StaticInst {
     /// For a store: the data. Accumulators and merged destinations are sources too.
     pub srcs: RegList,
     /// The one of `srcs` that a result is added to or merged with: the addend of a multiply-add, a destination that is
-    /// read. Of several micro-operations not the first needs it.
+    /// read. If there are several micro-operations, the first one does not need it.
     pub accumulator: Option<Reg>,
     /// Registers from which memory addresses are formed (the governing predicate included).
     pub addr_srcs: RegList,
@@ -103,19 +103,19 @@ pub struct StaticInst {
     pub branch: Branch,
     /// Floating-point work.
     pub fp: FpOp,
-    /// Followers wait until it commits and it waits for its elders (system call, barrier).
+    /// Whether younger instructions wait until it commits, and it waits for all older ones (system call, barrier).
     pub serialising: bool,
-    /// It enters the kernel whenever it is executed (system call, breakpoint).
+    /// Whether it always enters the kernel (system call, breakpoint).
     pub enters_kernel: bool,
-    /// Threads tell each other something by it (atomic, ordered or exclusive access, barrier, event): it is executed in
-    /// the order of time with those of other cores.
+    /// Whether threads communicate through it (atomic, ordered or exclusive access, barrier, event): such instructions of all
+    /// cores are executed in the order of simulated time.
     pub synchronises: bool,
-    /// It reads what time it is.
+    /// Whether it reads the time.
     pub reads_time: bool,
 }
 
 impl StaticInst {
-    /// An instruction of `class` with no operands yet.
+    /// Returns an instruction of `class` without operands.
     #[must_use]
     pub fn new(class: &'static str) -> StaticInst {
         StaticInst {

@@ -2,7 +2,7 @@
 //!
 //! An instruction set decodes each static instruction once into a [`StaticInst`]: which registers it
 //! reads and writes, what it does to memory, whether it branches, and the name of the machine's
-//! instruction row (its *timing class*). At run time it hands over, per executed block, only what
+//! instruction row (its *timing class*). At run time it provides, per executed block, only what
 //! changes between executions: addresses and active elements (see [`mem`]) and the branch outcome.
 
 pub mod class;

@@ -9,8 +9,8 @@
 //! | `Masked`    | address of element 0 (active or not), byte mask |
 //! | `Indexed`   | byte mask over the vector (bit *i×esize* set: element *i* active), then the address of every element of the vector, inactive ones included |
 //!
-//! An address word is the address as the instruction computed it, all 64 bits: its top byte (bits 63:56) is no part
-//! of the place in memory (top-byte-ignore) and stays in the stream, where it may hold hints for the timing model.
+//! An address word is the address as the instruction computed it, all 64 bits: its top byte (bits 63:56) does not
+//! select the place in memory (top-byte-ignore), but stays in the stream, where it may hold hints for the timing model.
 //!
 //! A *byte mask* has bit *b* set when byte *b* of the (first) register is active, as an SVE predicate
 //! has it, restricted to the lowest bit of each element.
@@ -65,7 +65,7 @@ pub struct MemOp {
 }
 
 impl MemOp {
-    /// One access of `bytes` consecutive bytes to one register.
+    /// Returns one access of `bytes` consecutive bytes to one register.
     #[must_use]
     pub const fn single(access: Access, bytes: u16) -> MemOp {
         let esize = if bytes > 16 { 16 } else { bytes as u8 };

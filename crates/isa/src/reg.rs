@@ -13,7 +13,7 @@ pub enum RegClass {
     Flags,
 }
 
-/// A dense architectural register number. The zero register is not a register: it is left out.
+/// A dense architectural register number. The zero register has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reg(pub u8);
 
@@ -42,7 +42,7 @@ impl Reg {
     pub const fn predicate(n: u8) -> Reg {
         Reg(64 + n)
     }
-    /// The register file that renames it.
+    /// Returns the register file that renames it.
     #[must_use]
     pub const fn class(self) -> RegClass {
         match self.0 {
@@ -54,7 +54,7 @@ impl Reg {
     }
 }
 
-/// A short list of registers, kept in place.
+/// A short list of registers, stored inline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct RegList {
     len: u8,
@@ -70,21 +70,21 @@ impl RegList {
         self.regs[usize::from(self.len)] = reg.0;
         self.len += 1;
     }
-    /// The registers in order.
+    /// Iterates over the registers in order.
     pub fn iter(&self) -> impl Iterator<Item = Reg> + '_ {
         self.regs[..usize::from(self.len)].iter().map(|&r| Reg(r))
     }
-    /// Number of registers.
+    /// Returns the number of registers.
     #[must_use]
     pub fn len(&self) -> usize {
         usize::from(self.len)
     }
-    /// Whether there is none.
+    /// Returns whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
-    /// The `i`-th register, if there is one.
+    /// Returns the `i`-th register, if there is one.
     #[must_use]
     pub fn get(&self, i: usize) -> Option<Reg> {
         (i < self.len()).then(|| Reg(self.regs[i]))

@@ -13,7 +13,7 @@ use crate::Error;
 /// If a file has no run, or a run does not have the region.
 pub fn compare(files: &[(String, Vec<Run>)], regions: &[String]) -> Result<Comparison, Error> {
     if let Some((label, _)) = files.iter().find(|(_, runs)| runs.is_empty()) {
-        return Err(format!("{label}: no run in this file; add one with fxscope run -o FILE.fxr").into());
+        return Err(format!("{label}: has no runs; add one with fxscope run -o FILE.fxr").into());
     }
     if regions.len() > 1 && regions.len() != files.len() {
         let (regions, files) = (regions.len(), files.len());

@@ -4,11 +4,11 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-use fxscope_aarch64::{Block, BlockId, Cpu, Trap};
+use fxscope_aarch64::{BlockId, Cpu, Engine, Trap};
 use fxscope_guestmem::Memory;
 use rustix::io::Errno;
 
-use crate::budget;
+use crate::code::Code;
 use crate::end::End;
 use crate::fs::vfs::access::Refusal;
 use crate::kernel::Kernel;
@@ -30,7 +30,7 @@ pub enum Step {
     /// A block ran. Until the next step, its dynamic stream is in [`Guest::cpu`]`.stream()` and the address of the next
     /// instruction in `.pc`. System calls and faults take effect in the next step.
     Ran {
-        /// The block; see [`Guest::block`].
+        /// The block; see [`Code::block`].
         block: BlockId,
         /// Number of its instructions that completed; fewer than all when one of them faulted.
         executed: usize,
@@ -64,7 +64,8 @@ pub const PID: u32 = 1000;
 /// Instructions between two updates of the clock in [`Guest::run_functional`].
 const FUNCTIONAL_TICK: u64 = 1 << 12;
 
-/// The processes of a run with their threads, memory and open files. One thread is the running one.
+/// The processes of a run with their threads, memory and open files. One thread is the running one. What executes them,
+/// their [`Code`], stands beside them.
 pub struct Guest {
     pub(crate) memory: Memory,
     pub(crate) system: System,
@@ -73,8 +74,6 @@ pub struct Guest {
     pub(crate) threads: Table<Thread>,
     /// The running thread. The address space of its process is active in `memory`.
     pub(crate) running: Id<Thread>,
-    /// Most instructions to be kept decoded.
-    most_decoded: usize,
     /// Instructions completed so far, by all threads.
     pub(crate) instructions: u64,
     /// Number of instructions from which on [`Guest::attend`] is due before the next block; 0: now.
@@ -104,7 +103,6 @@ impl Guest {
         host_clock: Option<HostClock>,
     ) -> Guest {
         Guest {
-            most_decoded: budget::most_decoded(system.platform.memory_bytes),
             memory,
             system,
             spaces,
@@ -162,21 +160,19 @@ impl Guest {
 
     /// Executes one block, after handling a system call, fault or signal that the previous block left.
     #[inline(always)]
-    pub fn step(&mut self) -> Step {
+    pub fn step<E: Engine>(&mut self, code: &mut Code<E>) -> Step {
         if self.instructions >= self.deadline
-            && let Some(step) = self.attend()
+            && let Some(step) = self.attend(code)
         {
             return step;
         }
         let thread = &mut self.threads[self.running];
-        let blocks = &mut self.processes[thread.process].blocks;
-        match blocks.at(thread.cpu.pc, &mut self.memory) {
+        match code.next_of(thread, &mut self.memory, &mut self.processes) {
             Ok(id) => {
-                let block = blocks.get(id);
-                if block.synchronises && self.held {
+                if self.held && code.block(id).synchronises {
                     return Step::Synchronises;
                 }
-                let outcome = block.run(&mut thread.cpu, &mut self.memory);
+                let outcome = code.running.run(id, &mut thread.cpu, &mut self.memory);
                 self.instructions += outcome.executed as u64;
                 if outcome.trap.is_some() {
                     thread.trap = outcome.trap;
@@ -184,55 +180,72 @@ impl Guest {
                 }
                 Step::Ran { block: id, executed: outcome.executed }
             }
-            Err(trap) => self.no_code(trap),
+            Err(trap) => self.no_code(trap, code),
         }
     }
 
     /// Runs until the program ends, waits for the host, or about `max_instructions` more instructions are done (a block is not cut
     /// short), without modelling time: the clock advances by [`FUNCTIONAL_NS`] per instruction. `None`: it
     /// has not ended.
-    pub fn run_functional(&mut self, max_instructions: u64) -> Option<&End> {
+    pub fn run_functional<E: Engine>(&mut self, code: &mut Code<E>, max_instructions: u64) -> Option<&End> {
         let stop = self.instructions.saturating_add(max_instructions);
         while self.instructions < stop && self.end.is_none() {
-            let start = self.instructions;
-            let tick = stop.min(start + FUNCTIONAL_TICK);
-            while self.instructions < tick {
-                let step = if self.instructions >= self.deadline {
-                    self.step()
-                } else {
-                    match self.run_blocks(tick) {
-                        Ok(()) => continue,
-                        Err(trap) => self.no_code(trap),
-                    }
-                };
-                match step {
-                    Step::Ran { .. } | Step::Switched | Step::CodeChanged | Step::Synchronises | Step::Idle => {}
-                    Step::Sleep { until_ns } => self.set_now_ns(until_ns),
-                    Step::Waiting => return None,
-                    Step::Ended => break,
-                }
+            if !self.run_tick(code, stop) {
+                return None;
             }
-            let elapsed = (self.instructions - start) * FUNCTIONAL_NS;
-            self.set_now_ns(self.system.now_ns.saturating_add(elapsed));
         }
         self.end.as_ref()
     }
 
-    /// Executes blocks of the running thread until `stop` instructions are done in all or something must be handled first.
-    #[inline(always)]
-    fn run_blocks(&mut self, stop: u64) -> Result<(), Trap> {
-        let thread = &mut self.threads[self.running];
-        let blocks = &mut self.processes[thread.process].blocks;
-        while self.instructions < stop.min(self.deadline) {
-            let id = blocks.at(thread.cpu.pc, &mut self.memory)?;
-            let outcome = blocks.get(id).run(&mut thread.cpu, &mut self.memory);
-            self.instructions += outcome.executed as u64;
-            if outcome.trap.is_some() {
-                thread.trap = outcome.trap;
-                self.deadline = 0;
+    /// Runs for one step of the clock of functional runs, or until `stop` instructions are done in all. Returns false when every
+    /// thread waits for the host.
+    pub fn run_tick<E: Engine>(&mut self, code: &mut Code<E>, stop: u64) -> bool {
+        let start = self.instructions;
+        let tick = stop.min(start + FUNCTIONAL_TICK);
+        while self.instructions < tick {
+            let step = if self.instructions >= self.deadline {
+                self.step(code)
+            } else {
+                match self.run_blocks(code, tick) {
+                    Ok(()) => continue,
+                    Err(trap) => self.no_code(trap, code),
+                }
+            };
+            match step {
+                Step::Ran { .. } | Step::Switched | Step::CodeChanged | Step::Synchronises | Step::Idle => {}
+                Step::Sleep { until_ns } => self.set_now_ns(until_ns),
+                Step::Waiting => return false,
+                Step::Ended => break,
             }
         }
-        Ok(())
+        let elapsed = (self.instructions - start) * FUNCTIONAL_NS;
+        self.set_now_ns(self.system.now_ns.saturating_add(elapsed));
+        true
+    }
+
+    /// Executes blocks of the running thread until `stop` instructions are done in all or something must be handled first.
+    #[inline(always)]
+    fn run_blocks<E: Engine>(&mut self, code: &mut Code<E>, stop: u64) -> Result<(), Trap> {
+        let thread = &mut self.threads[self.running];
+        let (mut instructions, stop) = (self.instructions, stop.min(self.deadline));
+        let mut result = Ok(());
+        while instructions < stop {
+            let id = match code.next_of(thread, &mut self.memory, &mut self.processes) {
+                Ok(id) => id,
+                Err(trap) => {
+                    result = Err(trap);
+                    break;
+                }
+            };
+            let outcome = code.running.run(id, &mut thread.cpu, &mut self.memory);
+            instructions += outcome.executed as u64;
+            if outcome.trap.is_some() {
+                (thread.trap, self.deadline) = (outcome.trap, 0);
+                break;
+            }
+        }
+        self.instructions = instructions;
+        result
     }
 
     /// Sets the simulated time since the program's start, which must not decrease. Has no effect with the host's clock.
@@ -244,7 +257,7 @@ impl Guest {
         let thread = &mut self.threads[self.running];
         thread.cpu.counter = seconds * hz + ns * hz / 1_000_000_000;
         let process = &mut self.processes[thread.process];
-        if process.blocks.instructions() > self.most_decoded {
+        if process.code_full {
             (process.code_changed, self.deadline) = (true, 0);
         }
         if now_ns >= self.system.next_event_ns.min(self.system.cpus.slice_end_ns()) {
@@ -300,17 +313,6 @@ impl Guest {
     pub fn read_byte(&mut self, addr: u64) -> Option<u8> {
         self.memory.load(addr).ok()
     }
-    /// A decoded block.
-    #[must_use]
-    #[inline(always)]
-    pub fn block(&self, id: BlockId) -> &Block {
-        self.process().blocks.get(id)
-    }
-    /// Number of blocks decoded since the last [`Step::CodeChanged`]: one more than the highest block number.
-    #[must_use]
-    pub fn block_count(&self) -> usize {
-        self.process().blocks.len()
-    }
     /// Path of the file of the program that runs, as programs see it.
     #[must_use]
     pub fn program_file(&self) -> &[u8] {
@@ -356,18 +358,18 @@ impl Guest {
 
     /// Handles code that could not be fetched at `pc`.
     #[cold]
-    fn no_code(&mut self, trap: Trap) -> Step {
+    fn no_code<E: Engine>(&mut self, trap: Trap, code: &mut Code<E>) -> Step {
         let thread = self.thread_mut();
         thread.cpu.clear_stream();
         thread.trap = Some(trap);
         self.deadline = 0;
         // The signal's handler, if there is one, must be fetched too; if that fails, the program ends.
-        self.attend().unwrap_or_else(|| self.step_cold())
+        self.attend(code).unwrap_or_else(|| self.step_cold(code))
     }
 
     #[inline(never)]
-    fn step_cold(&mut self) -> Step {
-        self.step()
+    fn step_cold<E: Engine>(&mut self, code: &mut Code<E>) -> Step {
+        self.step(code)
     }
 
     /// Handles the trap that stopped the last block.

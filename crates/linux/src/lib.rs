@@ -2,6 +2,7 @@
 //!
 //! * [`guest`]: the processes and threads of a run, executed block by block. A driver calls [`Guest::step`], examines what ran,
 //!   and sets the time with [`Guest::set_now_ns`]. Everything a program can learn about time follows from that.
+//! * [`code`]: the code of its processes, as the engine that executes it has it (`fxscope_aarch64::engine`).
 //! * `system` is what all processes share, `process` what the threads of one share, [`thread`] what belongs to each thread.
 //! * `kernel`: what system calls, faults and signals act on: a thread, its process and the rest, borrowed separately.
 //! * `abi`, `mm`, `fs`, `sched`, `ipc`, [`signal`]: the subsystems of the kernel.
@@ -14,6 +15,7 @@
 
 mod abi;
 mod budget;
+pub mod code;
 pub mod disasm;
 mod end;
 mod fs;
@@ -39,6 +41,7 @@ mod table;
 pub mod thread;
 
 pub use abi::elf::{self, ElfError, Image};
+pub use code::Code;
 pub use end::{End, Killed, OutOfMemory, Refused, Waiting};
 pub use fs::terminal::TerminalWatch;
 pub use fs::vfs::access::{Access, Denied, Refusal};

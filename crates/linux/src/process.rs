@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use fxscope_aarch64::Blocks;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Charge;
@@ -45,10 +44,10 @@ pub(crate) struct Process {
     pub session: u32,
     /// Its address space. Another process may share it until it executes a program or ends (`vfork`).
     pub space: Id<AddressSpace>,
-    /// Its decoded code.
-    pub blocks: Blocks,
-    /// Decoded blocks may be stale.
+    /// Blocks of its code may be stale.
     pub code_changed: bool,
+    /// More of its code is decoded than may be kept.
+    pub code_full: bool,
     pub files: Files,
     pub symbols: Rc<Symbols>,
     /// The cost of `symbols`.

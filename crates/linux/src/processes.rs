@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use fxscope_aarch64::Blocks;
 use serde::{Deserialize, Serialize};
 
 use crate::budget;
@@ -36,7 +35,7 @@ pub(crate) struct Zombie {
     pub cpu_ns: u64,
 }
 
-/// How a child ended, as reported to its parent.
+/// How a child ended, as its parent sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ChildEnd {
     Exited(i32),
@@ -71,8 +70,8 @@ impl Kernel<'_> {
             group: parent.group,
             session: parent.session,
             space,
-            blocks: Blocks::new(self.thread.cpu.vl),
             code_changed: false,
+            code_full: false,
             files,
             symbols: Rc::clone(&parent.symbols),
             symbols_charge: Rc::clone(&parent.symbols_charge),
@@ -135,7 +134,8 @@ impl Kernel<'_> {
         self.thread.ended = true;
     }
 
-    /// Drops the process's address space. Pages that no other process uses are freed; a parent that waits for it continues.
+    /// The process gives up its address space for another one, or for good. Pages that no other process has are free then;
+    /// the parent that waits for it continues.
     pub(crate) fn leave_space(&mut self) {
         self.release_parent();
         if !self.shares_space() {

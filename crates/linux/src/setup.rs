@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use fxscope_aarch64::{Blocks, Cpu};
+use fxscope_aarch64::Cpu;
 use fxscope_guestmem::{Memory, PAGE};
 
 use crate::abi::content::{Content, ProgramFile};
@@ -78,7 +78,7 @@ pub struct Setup {
     pub start_unix_ns: u64,
     /// The source of time for the program's clocks.
     pub clock: ClockSource,
-    /// The nodes for the program's memory.
+    /// On which nodes the program's memory is placed.
     pub policy: MemoryPolicy,
     /// The platform's CPUs on which the program may run; `None`: all.
     pub cpus: Option<Vec<u32>>,
@@ -177,8 +177,8 @@ impl Guest {
             group: PID,
             session: PID,
             space,
-            blocks: Blocks::new(cpu.vl),
             code_changed: false,
+            code_full: false,
             files: Files::new(setup.stdio, identity, Rc::new(view))?,
             symbols: Rc::new(program.image.symbols),
             symbols_charge: Rc::new(budget.charge(0)),

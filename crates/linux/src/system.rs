@@ -112,7 +112,7 @@ impl System {
 
     /// Counts a call of a system call that is not implemented. Programs may use any number.
     pub(crate) fn note_unknown(&mut self, number: u64) {
-        /// Maximum number of distinct numbers that are counted.
+        /// Most numbers that are counted separately.
         const MOST: usize = 100;
         let known = self.unknown_calls.len() < MOST || self.unknown_calls.contains_key(&number);
         *self.unknown_calls.entry(if known { number } else { u64::MAX }).or_default() += 1;

@@ -43,7 +43,7 @@ pub struct Thread {
     pub(crate) queued: Option<Queued>,
     /// The unhandled trap that stopped its last block.
     pub(crate) trap: Option<Trap>,
-    /// The placement of its memory.
+    /// Where its memory is placed.
     pub(crate) policy: Policy,
     /// What it waits for in a system call. The call's arguments are still in the registers.
     pub(crate) blocked: Option<Blocked>,
@@ -58,7 +58,7 @@ pub struct Thread {
     pub(crate) event_ended_wait: bool,
     /// Whether it gave up the rest of its quantum.
     pub(crate) yielded: bool,
-    /// Whether it has ended and will be removed.
+    /// It has ended and will be removed.
     pub(crate) ended: bool,
     /// Simulated time at which `clone` created it, ns; 0 for a program's first thread.
     pub(crate) created_ns: u64,

@@ -1,4 +1,4 @@
-//! Checks of the resolved values: after them no part of the model can fail to be built from them.
+//! Checks of the resolved values. Every part of the model can be built from values that pass.
 
 use std::fmt;
 
@@ -10,23 +10,23 @@ use crate::spec::{Cache, Pages, SCHEMA, Spec, Tables};
 const MAX_LINES: u64 = 1 << 21;
 /// Longest instruction buffer, fetch blocks.
 const MAX_BLOCKS: u32 = 63;
-/// Most lines that memory may deliver in a cycle.
+/// Most lines that memory may deliver per cycle.
 const LINES_PER_CYCLE: u64 = 16;
-/// Most lines of memory that may share a place of a memory-side cache.
+/// Most lines of memory that may map to one place of a memory-side cache.
 const MOST_SHARERS: u64 = 1 << 29;
 
-/// A value that is not allowed or does not fit the others.
+/// A value that is not allowed or that contradicts other values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
     /// The key, as `TABLE.KEY`.
     pub key: String,
     /// Its value.
     pub value: Value,
-    /// What it must be.
+    /// The requirement that it violates.
     pub must: String,
-    /// Other keys because of which it must.
+    /// Other keys on which the requirement depends.
     pub others: Vec<String>,
-    /// Where the value was given, or that of another key if it was given later; when that is known.
+    /// Where the value was given, or that of one of the other keys if that was given later; none if unknown.
     pub place: Option<Place>,
 }
 
@@ -40,11 +40,11 @@ impl fmt::Display for Violation {
 }
 
 impl Spec {
-    /// Checks all values against their limits and against each other. What [`crate::load`] returns has passed;
-    /// a description changed by a program may not.
+    /// Checks all values against their limits and against each other. Machines from [`crate::load`] have passed; one that a
+    /// program has changed may not pass.
     ///
     /// # Errors
-    /// Every value that is not allowed, in the order of the tables.
+    /// All values that are not allowed, in the order of the tables.
     pub fn check(&self) -> Result<(), Vec<Violation>> {
         check(&self.tables)
     }
@@ -56,7 +56,7 @@ impl Spec {
 /// See there.
 pub fn check(tables: &Tables) -> Result<(), Vec<Violation>> {
     let mut found = each_value(tables);
-    // Relations between values that are wrong by themselves would say nothing more.
+    // If single values are wrong, messages about their relations would add nothing.
     if found.is_empty() {
         found = relations(tables);
     }
@@ -82,12 +82,12 @@ fn each_value(tables: &Tables) -> Vec<Violation> {
     found
 }
 
-/// Collects relations that do not hold.
+/// Collects violated relations.
 #[derive(Default)]
 struct Relations(Vec<Violation>);
 
 impl Relations {
-    /// Notes that `key` with this `value` must be something because of the `others`, unless it `holds`.
+    /// Notes that `key`, with this `value`, violates a requirement that depends on the `others`, unless it `holds`.
     fn require(&mut self, holds: bool, key: &str, value: impl Into<u64>, others: &[&str], must: String) {
         self.require_value(holds, key, Value::Integer(value.into()), others, must);
     }
@@ -136,7 +136,7 @@ fn relations(t: &Tables) -> Vec<Violation> {
     r.0
 }
 
-/// Segments and the second level of the TLB have sizes that there are.
+/// Segments and the set-associative TLB have page sizes of the machine.
 fn page_sizes(t: &Tables, r: &mut Relations) {
     let sizes = &t.pages.sizes;
     let list: Vec<String> = sizes.iter().map(|&bytes| grouped(bytes)).collect();
@@ -146,9 +146,15 @@ fn page_sizes(t: &Tables, r: &mut Relations) {
         let key = format!("pages.{name}");
         r.require(sizes.contains(&bytes), &key, bytes, &["pages.sizes"], must.clone());
     }
-    let beside = Value::List(t.tlb.l2_beside.clone());
-    let there = t.tlb.l2_beside.iter().all(|bytes| sizes.contains(bytes));
-    r.require_value(there, "tlb.l2_beside", beside, &["pages.sizes"], format!("of sizes that there are, each {must}"));
+    let only = Value::List(t.tlb.l2_only_sizes.clone());
+    let there = t.tlb.l2_only_sizes.iter().all(|bytes| sizes.contains(bytes));
+    r.require_value(
+        there,
+        "tlb.l2_only_sizes",
+        only,
+        &["pages.sizes"],
+        format!("page sizes of the machine, each {must}"),
+    );
 }
 
 /// Every page size has a place in translation tables.
@@ -179,10 +185,10 @@ fn core(t: &Tables, r: &mut Relations) {
     r.multiple("window.commit_stack", w.commit_stack, group, w.group_entries);
 }
 
-/// A hash is of bits that tell lines apart.
+/// The hash is of address bits above those within a line.
 fn l2_hash(t: &Tables, r: &mut Relations) {
     let lowest = t.l2.line_bytes.trailing_zeros();
-    let must = format!("of bits from {lowest} on: those below are within a line of l2.line_bytes, {}", t.l2.line_bytes);
+    let must = format!("bits from {lowest} on: lower ones are within a line of l2.line_bytes, {}", t.l2.line_bytes);
     let above = t.l2_hash.fields.iter().all(|&field| field >= lowest.into());
     r.require_value(above, "l2_hash.fields", Value::List(t.l2_hash.fields.clone()), &["l2.line_bytes"], must);
 }
@@ -198,7 +204,7 @@ fn paths(t: &Tables, r: &mut Relations) {
         r.require(bytes <= line, key, bytes, &["l1d.line_bytes"], format!("at most a line of {line} bytes"));
     }
 
-    // The part of a latency that the path to the core takes; the rest is the cache's or the memory's own.
+    // The part of a latency that belongs to the path to the core; the rest is that of the cache or the memory itself.
     let parts = [
         "l2_timing.request",
         "load_store.load_integer",
@@ -212,21 +218,21 @@ fn paths(t: &Tables, r: &mut Relations) {
     );
     r.require(l2.hit_nearest >= path, "l2_timing.hit_nearest", l2.hit_nearest, &parts[..4], must);
     let path = path + l2.miss_detect;
-    let must = format!("at least {path}: the way through L2 (with l2_timing.miss_detect) is part of it");
+    let must = format!("at least {path}: the path through L2 (with l2_timing.miss_detect) is part of it");
     r.require(memory.latency_nearest >= path, "memory.latency_nearest", memory.latency_nearest, &parts, must);
     r.at_least("l2_timing.hit_farthest", l2.hit_farthest, "l2_timing.hit_nearest", l2.hit_nearest);
     r.at_least("memory.latency_farthest", memory.latency_farthest, "memory.latency_nearest", memory.latency_nearest);
 
     memory_side_cache(t, path, r);
 
-    // The model keeps the time of a line on the memory channel in 1/256 cycles: with this limit, to 6 %.
+    // The model counts the time of a line on the memory channel in 1/256 cycles. With this limit it is exact to 6 %.
     let most = LINES_PER_CYCLE * u64::from(line) * t.clock.core_hz;
     let must = format!("at most {most}: {LINES_PER_CYCLE} lines a cycle");
     let peak = memory.peak_bytes_per_second;
     r.require(peak <= most, "memory.peak_bytes_per_second", peak, &["l1d.line_bytes", "clock.core_hz"], must);
 }
 
-/// What stands in front of memory; `path` is the way through L2, less the transfer in front of it.
+/// The memory-side cache. `path` is the latency of the path through L2.
 fn memory_side_cache(t: &Tables, path: u64, r: &mut Relations) {
     let (cache, line) = (&t.memory_side_cache, u64::from(t.l1d.line_bytes));
     if cache.bytes == 0 {
@@ -234,13 +240,13 @@ fn memory_side_cache(t: &Tables, path: u64, r: &mut Relations) {
     }
     let key = |key: &str| format!("memory_side_cache.{key}");
     let whole = cache.bytes.is_power_of_two() && cache.bytes >= line;
-    let must = format!("0 (there is none) or a power of two from a line of {line} bytes on: it is direct-mapped");
+    let must = format!("0 (no such cache) or a power of two, at least a line of {line} bytes: it is direct-mapped");
     r.require(whole, &key("bytes"), cache.bytes, &["l1d.line_bytes"], must);
     let most = t.topology.node_bytes * u64::from(t.topology.cmgs) / MOST_SHARERS;
-    let must = format!("at least {most}: at most {MOST_SHARERS} lines of memory may share a place");
+    let must = format!("at least {most}: at most {MOST_SHARERS} lines of memory may map to one place");
     r.require(cache.bytes > most, &key("bytes"), cache.bytes, &["topology.node_bytes", "topology.cmgs"], must);
-    let must = format!("at least {path}: the way through L2 (with l2_timing.miss_detect) is part of it");
-    // All of this is asked of a machine only because it has such a cache.
+    let must = format!("at least {path}: the path through L2 (with l2_timing.miss_detect) is part of it");
+    // Only machines with such a cache must meet these requirements.
     let (there, miss) = ("memory_side_cache.bytes", "l2_timing.miss_detect");
     r.require(cache.hit_nearest >= path, &key("hit_nearest"), cache.hit_nearest, &[there, miss], must);
     let (nearest, farthest) = (cache.hit_nearest, cache.hit_farthest);
@@ -248,7 +254,7 @@ fn memory_side_cache(t: &Tables, path: u64, r: &mut Relations) {
     let others = [there, "memory_side_cache.hit_nearest"];
     r.require(farthest >= nearest, &key("hit_farthest"), farthest, &others, must);
     let path = path + cache.miss_detect;
-    let must = format!("at least {path}: the way through L2 and memory_side_cache.miss_detect are part of it");
+    let must = format!("at least {path}: the path through L2 and memory_side_cache.miss_detect are part of it");
     let latency = t.memory.latency_nearest;
     let others = [there, "memory_side_cache.miss_detect"];
     r.require(latency >= path, "memory.latency_nearest", latency, &others, must);
@@ -269,7 +275,7 @@ fn hardware_barrier(t: &Tables, r: &mut Relations) {
 fn assistant_cores(t: &Tables, r: &mut Relations) {
     let (cmgs, list) = (t.topology.cmgs, &t.topology.assistant_cmgs);
     let there = list.iter().all(|&cmg| cmg < u64::from(cmgs));
-    let must = format!("of CMGs that there are, each less than topology.cmgs, {cmgs}");
+    let must = format!("numbers of CMGs, each less than topology.cmgs, {cmgs}");
     r.require_value(there, "topology.assistant_cmgs", Value::List(list.clone()), &["topology.cmgs"], must);
 }
 
@@ -277,7 +283,7 @@ fn assistant_cores(t: &Tables, r: &mut Relations) {
 fn sectors(t: &Tables, r: &mut Relations) {
     let s = &t.sector_cache;
     let l1d_usable = t.l1d.ways.saturating_sub(t.l1d.reserved_ways);
-    // A register holds what any CMG allows; a CMG with fewer ways does not reach such a limit.
+    // A limit may be as high as any CMG allows; a CMG with fewer ways does not reach it.
     let l2_usable = (0..t.topology.cmgs).map(|cmg| t.l2_ways(cmg)).max().unwrap_or_default();
     for (key, ways, name, cache, usable) in [
         ("sector_cache.l1_ways", s.l1_ways.as_slice(), "l1d", &t.l1d, l1d_usable),
@@ -292,7 +298,7 @@ fn sectors(t: &Tables, r: &mut Relations) {
         let must = match cache.ways - usable {
             0 => format!("at most {usable} for each sector: {} is {usable}", names[0]),
             kept => format!(
-                "at most {usable} for each sector: {} is {}, of which {kept} are kept from programs ({})",
+                "at most {usable} for each sector: {} is {}, of which {kept} are reserved ({})",
                 names[0], cache.ways, names[1]
             ),
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::check::Violation;
 
-/// Where a value or a mistake stands.
+/// The place of a value or a mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The file, or the setting of the command line.
@@ -56,7 +56,7 @@ pub enum LoadError {
     /// Neither a built-in machine nor a path.
     #[error("no machine is called '{name}'; {advice}")]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// The known machines.
         advice: String,
@@ -71,7 +71,7 @@ pub enum LoadError {
         /// What to do.
         advice: String,
     },
-    /// A file or a setting does not say what it should.
+    /// A mistake in a file or a setting.
     #[error("{place}: {what}; {advice}")]
     Bad {
         /// Where.
@@ -81,13 +81,13 @@ pub enum LoadError {
         /// What to do.
         advice: String,
     },
-    /// Values are not allowed, or do not fit each other.
+    /// Values are not allowed, or contradict each other.
     #[error("{}", list(.0))]
     Values(Vec<Violation>),
 }
 
 impl LoadError {
-    /// A file or a setting that does not say what it should.
+    /// A mistake in a file or a setting.
     pub(crate) fn bad(place: Place, what: impl Into<String>, advice: impl Into<String>) -> LoadError {
         LoadError::Bad { place, what: what.into(), advice: advice.into() }
     }
@@ -97,7 +97,7 @@ fn list(violations: &[Violation]) -> String {
     violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// The known name that `name` was probably meant to be.
+/// The known name that `name` probably stands for.
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let near = known.into_iter().map(|k| (strsim::jaro_winkler(name, k), k)).filter(|&(score, _)| score >= 0.8);
     near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, k)| k)

@@ -11,10 +11,10 @@ use crate::table::{Mistake, each_row, to_csv};
 
 /// Columns of `pmu.csv`, in their order.
 const COLUMNS: [&str; 5] = ["number", "name", "scope", "signals", "reason"];
-/// What `pmu.csv` has in place of signals for an event that counts energy.
+/// What `pmu.csv` has instead of signals for an event that counts energy.
 const ENERGY: &str = "energy";
 
-/// Whose activity an event counts.
+/// The part of the chip whose activity an event counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// That of the core (processing element) that counts.
@@ -56,7 +56,7 @@ pub struct Event {
 /// A multiple of a signal of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Term {
-    /// How many times it counts; negative ones are taken away.
+    /// Its factor; negative terms are subtracted.
     pub times: i64,
     /// The signal.
     pub signal: Signal,
@@ -124,7 +124,7 @@ impl Events {
         self
     }
 
-    /// One event of the core for each signal of the model, by its name: for machines whose events nobody has written down.
+    /// One event of the core for each signal of the model, by its name: for machines without a `pmu.csv`.
     #[must_use]
     pub fn of_the_model() -> Events {
         let event = |&s: &Signal| Event {
@@ -200,7 +200,7 @@ impl Events {
     }
 
     /// Counts by event name of those events whose signals `counted` accepts: a run that does not model
-    /// something must not report a zero for it. Events of energy have room only: [`crate::energy::count`] fills it.
+    /// something must not report a zero for it. Events of energy get an entry, which [`crate::energy::count`] fills.
     #[must_use]
     pub fn counts(&self, signals: &Signals, counted: impl Fn(Signal) -> bool) -> BTreeMap<String, u64> {
         let counted = |e: &&Event| match e.energy {
@@ -248,7 +248,7 @@ fn quoted_or_none(cell: &str) -> String {
     if cell.is_empty() { "no number".to_owned() } else { format!("'{}'", shortened(cell)) }
 }
 
-/// Whether an event may stand behind another one: numbers ascend, what has none comes last.
+/// Whether an event may follow another one: numbers ascend, and events without a number come last.
 fn follows(number: Option<u16>, before: Option<u16>) -> bool {
     match (number, before) {
         (Some(number), Some(before)) => number > before,

@@ -1,4 +1,4 @@
-//! How well each value of a machine is known: its evidence, its source, and what would settle it.
+//! How well each value of a machine is known: its evidence, its source, and what would settle an open question.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ pub enum Evidence {
     Measured,
     /// Chosen so that the model reproduces a measurement.
     Fitted,
-    /// Plausible, but confirmed by nothing.
+    /// Plausible, but not confirmed.
     Assumed,
     /// Set by the user, for a what-if question.
     Set,

@@ -1,4 +1,4 @@
-//! One `machine.toml`: its values, where each stands, and what it extends.
+//! One `machine.toml`: its values with their places, and the machine that it extends.
 
 use std::str::FromStr as _;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::error::{LoadError, Place, nearest, suggest};
 use crate::evidence::{Evidence, Provenance, WORDS};
-use crate::schema::{Key, Table, Value};
+use crate::schema::{Key, Table, Value, renamed};
 use crate::spec::{SCHEMA, Tables};
 
 /// The top-level key that names the machine a file extends.
@@ -44,7 +44,7 @@ pub struct Layer {
     pub rows: RowEvidence,
 }
 
-/// How well instruction rows are known that do not say it themselves.
+/// The evidence of instruction rows that do not state their own.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RowEvidence {
     /// Rows of the folder's own `instructions.csv`.
@@ -64,8 +64,8 @@ impl Layer {
         }
     }
 
-    /// Replaces values here by those of `over`. Each value brings its own provenance; what `over` does not give keeps its
-    /// provenance, unless `over` says how well it knows inherited values.
+    /// Replaces values by those of `over`, with their provenance. Values that `over` does not give keep their provenance,
+    /// unless `over` states one for inherited values.
     pub fn overlay(&mut self, over: Layer) {
         for ((cells, new), inherited) in self.cells.iter_mut().zip(over.cells).zip(over.inherited) {
             for (cell, new) in cells.iter_mut().zip(new) {
@@ -175,7 +175,7 @@ fn in_order<'a, 'i>(table: &'a DeTable<'i>) -> Vec<(&'a Spanned<toml::de::DeStri
     items
 }
 
-/// Reads the keys of a table into `cells`. Returns what the table says of values that it inherits.
+/// Reads the keys of a table into `cells`. Returns the provenance that the table states for inherited values.
 fn read_table(
     table: &Table,
     keys: &DeTable,
@@ -204,7 +204,7 @@ fn read_table(
     Ok(inherited)
 }
 
-/// Reads a key that is a table: its value, with words on where it comes from.
+/// Reads a key that is a table: its value and its provenance.
 fn long_form(
     full: &str,
     key: &Key,
@@ -277,7 +277,7 @@ fn read_value(
     })
 }
 
-/// A TOML value as ours; nothing when none of ours is like it.
+/// A TOML value as a [`Value`]; none if there is no such kind.
 fn value(item: &DeValue) -> Option<Value> {
     let integer = |n: &toml::de::DeInteger| u64::from_str_radix(n.as_str(), n.radix()).ok();
     Some(match item {
@@ -296,7 +296,7 @@ fn value(item: &DeValue) -> Option<Value> {
     })
 }
 
-/// A value that does not fit, for a message.
+/// A value of the wrong kind, for a message.
 fn described(item: &DeValue) -> String {
     match item {
         DeValue::String(text) => format!("the text \"{}\"", text.chars().take(40).collect::<String>().escape_debug()),
@@ -315,7 +315,7 @@ fn unknown_table(name: &str, place: Place) -> LoadError {
     let advice = suggest(near, || {
         let home = SCHEMA.iter().find(|t| t.find(name).is_some());
         match home {
-            Some(table) => format!("the key belongs into a table, [{}] for instance", table.name),
+            Some(table) => format!("the key belongs in a table, such as [{}]", table.name),
             None => format!("the tables are {}", known().collect::<Vec<_>>().join(", ")),
         }
     });
@@ -325,9 +325,10 @@ fn unknown_table(name: &str, place: Place) -> LoadError {
 fn unknown_key(table: &Table, name: &str, place: Place) -> LoadError {
     let what = format!("table [{}] has no key '{}'", table.name, name.escape_debug());
     let home = SCHEMA.iter().find(|t| t.find(name).is_some());
-    let advice = match home {
-        Some(home) => format!("the key belongs to [{}]", home.name),
-        None => suggest(nearest(name, table.keys.iter().map(|k| k.name)), || {
+    let advice = match (home, renamed(table.name, name)) {
+        (_, Some(now)) => format!("its name is '{now}' now"),
+        (Some(home), None) => format!("the key belongs in [{}]", home.name),
+        (None, None) => suggest(nearest(name, table.keys.iter().map(|k| k.name)), || {
             format!("its keys are {}", table.keys.iter().map(|k| k.name).collect::<Vec<_>>().join(", "))
         }),
     };

@@ -17,7 +17,7 @@ use crate::schema::Value;
 use crate::spec::{SCHEMA, Spec};
 use crate::{layer, settings};
 
-/// A machine that comes with the program: the files of its folder. What it lacks it has from the machine that it extends.
+/// A built-in machine: the files of its folder. It takes what it lacks from the machine that it extends.
 struct BuiltIn {
     name: &'static str,
     tables: &'static str,
@@ -26,7 +26,7 @@ struct BuiltIn {
     groups: Option<&'static str>,
 }
 
-/// The machines that come with the program.
+/// The built-in machines.
 const BUILT_IN: &[BuiltIn] = &[
     BuiltIn {
         name: "a64fx",
@@ -70,7 +70,7 @@ const GROUPS_FILE: &str = "groups.csv";
 const MAX_BYTES: u64 = 16 << 20;
 
 /// Loads a machine: a built-in one by name, or one by the path of its folder or of its `machine.toml`.
-/// `settings` are keys and values that count instead of the files', `("l2.bytes", "16MiB")` for instance.
+/// `settings` are keys with values that replace those of the files, such as `("l2.bytes", "16MiB")`.
 ///
 /// # Errors
 /// See [`LoadError`].
@@ -78,8 +78,8 @@ pub fn load(name_or_path: &str, settings: &[(String, String)]) -> Result<Spec, L
     assemble(find(name_or_path, None)?, settings)
 }
 
-/// Loads a machine from the bytes of a `machine.toml` and an `instructions.csv`. It can extend built-in machines, and has
-/// the PMU of the one it extends.
+/// Loads a machine from the bytes of a `machine.toml` and an `instructions.csv`. It can extend a built-in machine, whose PMU
+/// it then has.
 ///
 /// # Errors
 /// See [`LoadError`].
@@ -132,7 +132,7 @@ struct Text<'a> {
 }
 
 impl Text<'_> {
-    /// The file's name, and what it holds.
+    /// The file's name and content.
     fn named(&self) -> (&str, &str) {
         (&self.file, &self.text)
     }
@@ -141,9 +141,9 @@ impl Text<'_> {
 /// The files of one machine.
 struct Files<'a> {
     name: String,
-    /// What `extends` can say to mean this machine; unique.
+    /// A unique name by which `extends` can refer to this machine.
     id: String,
-    /// Where paths in `extends` start; nowhere for text that is not a file.
+    /// The folder from which paths in `extends` start; none for text that is not a file.
     folder: Option<PathBuf>,
     tables: Text<'a>,
     instructions: Option<Text<'a>>,
@@ -173,7 +173,7 @@ impl BuiltIn {
     }
 }
 
-/// A machine and those that it extends one after the other, the one that extends nothing last.
+/// A machine, the one that it extends, and so on to the one that extends none.
 type Chain<'a> = Vec<(Files<'a>, Layer)>;
 
 /// Follows `extends` down to the machine that extends nothing.
@@ -201,7 +201,7 @@ fn pmu_of(chain: &Chain) -> Result<Pmu, LoadError> {
     let mut pmu: Option<Pmu> = None;
     for (files, _) in chain.iter().rev() {
         let (events, groups) = (files.events.as_ref().map(Text::named), files.groups.as_ref().map(Text::named));
-        // A table of events takes the place of the model's own signals.
+        // A table of events replaces the model's own signals.
         let base = match (pmu, events) {
             (Some(pmu), _) => pmu,
             (None, Some(_)) => Pmu::default(),
@@ -220,7 +220,7 @@ fn assemble(machine: Files, settings: &[(String, String)]) -> Result<Spec, LoadE
     let root = Arc::clone(&chain.last().expect("at least the machine itself").0.tables.file);
     if chain.iter().all(|(files, _)| files.instructions.is_none()) {
         let advice = format!("put an {ROWS_FILE} beside it, or let it extend a known machine: extends = \"a64fx\"");
-        return Err(LoadError::bad(Place::of(&root), "no file says what instructions cost", advice));
+        return Err(LoadError::bad(Place::of(&root), "no file gives the cost of instructions", advice));
     }
     let csv_from = chain.iter().find(|(files, _)| files.has_csv()).map(|(files, _)| files.id.clone());
     let pmu = pmu_of(&chain)?;
@@ -290,8 +290,8 @@ fn base_of(files: &Files, base: &str, place: &Place) -> Result<Files<'static>, L
     })
 }
 
-/// Says where each value that is not allowed was given. Of several that do not fit together, the one that was
-/// changed last is to blame: a setting, or else one from a file that extends `root`.
+/// Adds the places at which the values were given. Of several values that contradict each other, the place is that of the
+/// one that was changed last: a setting, or else one from a file that extends `root`.
 fn placed(mut found: Vec<Violation>, values: &Layer, root: &Arc<str>) -> Vec<Violation> {
     let place = |name: &String| {
         let (table, key) = name.split_once('.')?;
@@ -333,7 +333,7 @@ fn read_machine(path: &Path) -> Result<Files<'static>, LoadError> {
     let tables = read_text(&file)?;
     let real = file.canonicalize().unwrap_or_else(|_| file.clone());
     let folder = real.parent().unwrap_or(Path::new("/")).to_path_buf();
-    // Only a whole folder has further tables of its own: a single file may lie among others.
+    // Only a whole folder has tables of its own: a single file may be among unrelated files.
     let whole = file.file_name().is_some_and(|n| n == TABLES_FILE);
     let beside = |name: &str| {
         let path = file.with_file_name(name);

@@ -14,13 +14,13 @@ pub struct Pmu {
 }
 
 impl Pmu {
-    /// The PMU of a machine whose events nobody has written down: an event for each signal of the model, no groups.
+    /// The PMU of a machine without a `pmu.csv`: an event for each signal of the model, no groups.
     #[must_use]
     pub fn of_the_model() -> Pmu {
         Pmu { events: Events::of_the_model(), groups: Groups::default() }
     }
 
-    /// The PMU of a machine that comes with the program.
+    /// The PMU of a built-in machine.
     #[must_use]
     pub fn built_in(name: &str) -> Option<Pmu> {
         crate::load::built_in_pmu(name)

@@ -11,7 +11,7 @@ use fxscope_isa::ClassId;
 use crate::evidence::Evidence;
 use crate::spec::LoadStore;
 
-/// Most micro-operations of one instruction: the model has so many registers for results between them.
+/// Most micro-operations of one instruction: the model's number of registers for results between them.
 pub const MAX_UOPS: usize = 64;
 /// Most flows of one micro-operation, unless it blocks its pipe.
 pub const MAX_FLOWS: usize = 4;
@@ -118,7 +118,7 @@ pub struct Flow {
     pub latency: u32,
     /// Longest latency where it varies with the operands; otherwise equal to `latency`.
     pub latency_max: u32,
-    /// The load-to-use latency of the machine that both are, when it is that of a load.
+    /// For a load, the load-to-use latency of the machine that both are.
     pub load: Option<LoadToUse>,
     /// Flows issued back to back (`Pipe(L, N)`).
     pub repeat: u32,
@@ -128,7 +128,7 @@ pub struct Flow {
     pub independent: bool,
 }
 
-/// What an operation keeps others from doing.
+/// What an operation blocks while it executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Blocking {
     /// Nothing: a new operation each cycle.
@@ -215,7 +215,7 @@ impl Recipes {
         }
     }
 
-    /// Without the pipe `gone`: what passes it passes `instead`.
+    /// Without the pipe `gone`: its flows pass `instead`.
     pub(crate) fn close_pipe(&mut self, gone: Pipes, instead: Pipes) {
         let flows = self.by_class.values_mut().flat_map(|r| &mut r.uops).flat_map(|u| &mut u.flows);
         for flow in flows.filter(|f| f.pipes.meets(gone)) {

@@ -25,7 +25,7 @@ const COLUMNS: [&str; 12] = [
     "source",
     "evidence",
 ];
-/// Columns that a file may leave out: they are for readers.
+/// Columns that a file may omit: they are for readers.
 const OPTIONAL: [&str; 3] = ["flops_per_element", "source", "evidence"];
 /// Words of the column `decode_notes`, joined by `+`.
 const NOTES: [&str; 7] = [
@@ -37,7 +37,7 @@ const NOTES: [&str; 7] = [
     "extra_uop_if_movprfx_merging",
     "varies_with_system_register(manual footnote 1)",
 ];
-/// Longest cell, bytes: several times what the longest row of the manual takes.
+/// Longest cell, bytes: several times the length of the longest one of the manual.
 const MAX_CELL: usize = 1024;
 
 /// Rows by class, and by the vector length they hold for (0: any).
@@ -74,8 +74,7 @@ pub fn parse(text: &str, file: &Arc<str>) -> Result<Rows, LoadError> {
     Ok(rows)
 }
 
-/// Puts rows of `over` in the place of rows of the machine it extends. A row for any vector length replaces
-/// all rows of its class.
+/// Replaces rows of the extended machine by those of `over`. A row for any vector length replaces all rows of its class.
 ///
 /// # Errors
 /// A class that the extended machine does not have: it would never be used.
@@ -97,14 +96,14 @@ pub fn overlay(rows: &mut Rows, over: Rows, file: &Arc<str>) -> Result<(), LoadE
     Ok(())
 }
 
-/// Gives each row the evidence that `choose` makes of its own.
+/// Sets the evidence of each row to what `choose` returns for its own.
 pub fn set_evidence(rows: &mut Rows, choose: impl Fn(Option<Evidence>) -> Option<Evidence>) {
     for recipe in rows.values_mut().flat_map(BTreeMap::values_mut) {
         recipe.evidence = choose(recipe.evidence);
     }
 }
 
-/// The recipes for one vector length. A row for that length counts before one for any.
+/// The recipes for one vector length. A row for that length has priority over one for any length.
 #[must_use]
 pub fn recipes(rows: Rows, vector_bits: u32) -> Recipes {
     let pick = |mut by_length: BTreeMap<u64, Recipe>| {
@@ -133,7 +132,7 @@ fn columns(header: &csv::StringRecord) -> Result<[Option<usize>; COLUMNS.len()],
     }
 }
 
-/// Micro-operations by the cells they were read from: most rows look like others.
+/// Micro-operations by the cells that they were parsed from: most rows are like others.
 type Known<'a> = HashMap<(&'a str, &'a str, &'a str, usize), Vec<Uop>>;
 
 fn row<'a>(cell: impl Fn(usize) -> &'a str, known: &mut Known<'a>) -> Result<(u64, Recipe), Mistake> {

@@ -69,9 +69,9 @@ pub enum Kind {
     Switch,
     /// Text.
     Text,
-    /// A row of so many whole numbers.
+    /// This number of whole numbers.
     List(usize),
-    /// A row of at most so many whole numbers.
+    /// At most this number of whole numbers.
     UpTo(usize),
     /// One of these names, as text.
     Choice(&'static [&'static str]),
@@ -146,14 +146,14 @@ key_type!([u64; 4], Kind::List(4), List, list => list.as_slice().try_into().ok()
 key_type!([u64; 5], Kind::List(5), List, list => list.as_slice().try_into().ok(), this => this.to_vec());
 key_type!(Vec<u64>, Kind::UpTo(MOST_IN_LIST), List, list => Some(list.clone()), this => this.clone());
 
-/// The values a key may have.
+/// The values that a key may have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
     /// Any of its kind.
     Any,
-    /// Any; it is a register's content and shown in hexadecimal.
+    /// Any; it is the content of a register, shown in hexadecimal.
     Register,
-    /// From the first to the second. Of a row each number must keep the rule; so with the others.
+    /// From the first to the second. Like all rules, it applies to each number of a list.
     Range(u64, u64),
     /// A power of two from the first to the second.
     Power(u64, u64),
@@ -164,7 +164,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// Whether `value` keeps the rule.
+    /// Whether `value` satisfies the rule.
     #[must_use]
     pub fn allows(self, value: &Value) -> bool {
         match (self, value) {
@@ -178,7 +178,7 @@ impl Rule {
         }
     }
 
-    /// The allowed values in words; nothing when all are.
+    /// The allowed values in words; none if all are allowed.
     #[must_use]
     pub fn words(self) -> Option<String> {
         match self {
@@ -204,10 +204,9 @@ pub struct Key {
     pub kind: Kind,
     /// The values it may have.
     pub rule: Rule,
-    /// The unit of its numbers; none for switches, texts, registers and numbers that name something.
+    /// The unit of its numbers; none for switches, texts, registers and numbers that are identifiers.
     pub unit: Option<&'static str>,
-    /// Why nothing that is simulated depends on it, in whatever table; none for keys on which something does. See
-    /// [`Table::inert`].
+    /// Why it has no effect on a simulation, in any table; none for keys that have one. See [`Table::inert`].
     pub inert: Option<&'static str>,
     /// The policies of which it is an option; none for keys that always hold.
     pub option_of: Option<OptionOf>,
@@ -237,7 +236,7 @@ pub struct Table {
     pub doc: &'static str,
     /// Its keys.
     pub keys: &'static [Key],
-    /// Keys on which nothing that is simulated depends in this table alone, and why.
+    /// Keys that have no effect on a simulation in this table alone, and why.
     pub inert: &'static [(&'static str, &'static str)],
 }
 
@@ -248,7 +247,7 @@ impl Table {
         self.keys.iter().position(|k| k.name == key)
     }
 
-    /// Why nothing that is simulated depends on a key of it; none for keys on which something does.
+    /// Why one of its keys has no effect on a simulation; none for keys that have one.
     #[must_use]
     pub fn inert(&self, key: &Key) -> Option<&'static str> {
         let here = self.inert.iter().find(|(name, _)| *name == key.name).map(|(_, reason)| *reason);
@@ -256,7 +255,7 @@ impl Table {
     }
 }
 
-/// What [`table!`] makes of a table besides its fields.
+/// What [`table!`] generates for a table in addition to its fields.
 pub trait TableType: Sized {
     /// Its keys.
     const KEYS: &'static [Key];
@@ -311,7 +310,7 @@ macro_rules! table {
 }
 pub(crate) use table;
 
-/// The rule a field gives, or the one that stands for none.
+/// The rule that a field gives, or the default.
 pub(crate) const fn first_rule(rules: &[Rule]) -> Rule {
     rules[0]
 }
@@ -362,13 +361,25 @@ macro_rules! policies {
 }
 pub(crate) use policies;
 
+/// Keys that had another name in earlier versions: table, earlier name, name.
+const RENAMED: [(&str, &str, &str); 3] = [
+    ("window", "relay_registers", "temporary_operand_registers"),
+    ("tlb", "l2_beside", "l2_only_sizes"),
+    ("tlb", "l1_lru", "l1_replacement"),
+];
+
+/// The name of a key that had this one in earlier versions.
+pub(crate) fn renamed(table: &str, key: &str) -> Option<&'static str> {
+    RENAMED.into_iter().find(|&(of, earlier, _)| of == table && earlier == key).map(|(.., name)| name)
+}
+
 /// The first sentence of a key's meaning, without its full stop.
 pub(crate) fn first_sentence(doc: &str) -> &str {
     doc.split_once(". ").map_or(doc, |(first, _)| first).trim().trim_end_matches('.')
 }
 
-/// Declares the tables of `machine.toml` and their schema. A table of a type that others have, too, says `inert` for a key on
-/// which nothing that is simulated depends in this one, and why.
+/// Declares the tables of `machine.toml` and their schema. Several tables may have one type; a table says `inert` for a key
+/// that has no effect in this table alone, and why.
 macro_rules! tables {
     ($(#[$doc:meta])* $name:ident {
         $($(#[doc = $fdoc:literal])* $field:ident: $ty:ty $(; inert $key:ident $reason:literal)*,)+

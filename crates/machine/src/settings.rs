@@ -5,10 +5,10 @@ use std::sync::Arc;
 use crate::error::{LoadError, Place, nearest, suggest};
 use crate::evidence::{Provenance, WORDS};
 use crate::layer::{Cell, Layer};
-use crate::schema::{Kind, Value};
+use crate::schema::{Kind, Value, renamed};
 use crate::spec::SCHEMA;
 
-/// The values that settings give. Of two for one key the later counts.
+/// The values that settings give. The later of two for one key counts.
 ///
 /// # Errors
 /// An unknown key or a value of the wrong kind.
@@ -30,7 +30,7 @@ pub fn read(settings: &[(String, String)]) -> Result<Layer, LoadError> {
     Ok(layer)
 }
 
-/// Numbers of the table and of the key that `TABLE.KEY` names.
+/// The indices of the table and the key that `TABLE.KEY` names.
 fn find(name: &str) -> Option<(usize, usize)> {
     let (table, key) = name.split_once('.')?;
     let t = SCHEMA.iter().position(|t| t.name == table)?;
@@ -42,8 +42,11 @@ fn unknown(name: &str, place: Place) -> LoadError {
         SCHEMA.iter().flat_map(|t| t.keys.iter().map(move |k| format!("{}.{}", t.name, k.name))).collect();
     let same_key = all.iter().filter(|full| full.rsplit('.').next() == Some(name)).map(String::as_str);
     let homes: Vec<&str> = same_key.collect();
+    let renamed = name.split_once('.').and_then(|(table, key)| Some((table, renamed(table, key)?)));
     let is_word = name.rsplit('.').next().is_some_and(|last| WORDS.contains(&last));
-    let advice = if is_word {
+    let advice = if let Some((table, key)) = renamed {
+        format!("its name is {table}.{key} now")
+    } else if is_word {
         "a value given by --set counts as set by the user; write evidence into a machine file".to_owned()
     } else if homes.is_empty() {
         suggest(nearest(name, all.iter().map(String::as_str)), || {
@@ -89,7 +92,7 @@ pub fn integer(text: &str) -> Option<u64> {
     number.checked_mul(unit)
 }
 
-/// A number of bytes in the largest binary unit of which it is a whole number; [`integer`] reads it.
+/// A number of bytes in the largest binary unit that divides it, as [`integer`] reads it.
 #[must_use]
 pub fn size(bytes: u64) -> String {
     const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];

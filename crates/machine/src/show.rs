@@ -54,7 +54,7 @@ fn long_form(entry: &Entry) -> String {
 
 fn meaning(table: &Table, key: &Key) -> String {
     let doc = first_sentence(key.doc);
-    // Some meanings name the unit themselves, as messages quote the meaning alone.
+    // Some meanings include the unit, since messages quote the meaning alone.
     let unit = key.unit.filter(|unit| !doc.ends_with(&format!(", {unit}"))).map(|unit| format!("in {unit}"));
     let allowed = match key.kind {
         Kind::Choice(_) => Some(key.kind.expects()),
@@ -66,8 +66,8 @@ fn meaning(table: &Table, key: &Key) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// A hash of everything that the model computes with: the same for machines on which every program takes the same
-/// time, whatever they are called and whoever vouches for their numbers. SHA-256, in hexadecimal.
+/// A hash of all values that the model computes with, independent of the machine's name and of evidence: machines with
+/// equal hashes take equal times for every program. SHA-256, in hexadecimal.
 #[must_use]
 pub fn hash(spec: &Spec) -> String {
     let mut text = String::new();

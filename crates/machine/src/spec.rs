@@ -16,32 +16,32 @@ pub use hierarchy::{
     Cache, Energy, HardwareBarrier, L2Hash, L2Timing, MemorySideCache, MemoryTiming, PageCosts, Pages, Prefetch, Ring,
     SectorCache, Tlb,
 };
-pub use policies::{DirectionPredictor, PrefetchPolicy, Replacement};
+pub use policies::{DirectionPredictor, PrefetchPolicy, Replacement, TlbReplacement};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// What a page's size can be; which of them a machine has, [`Pages::sizes`] says.
+/// The sizes that a page can have. [`Pages::sizes`] lists those of a machine.
 const PAGE: Rule = Power(4 * KIB, 16 * GIB);
 /// Page-table granules, bytes.
 pub const GRANULES: &[u64] = &[4 * KIB, 16 * KIB, 64 * KIB];
 /// Vector lengths that the model knows, bits.
 pub const VECTOR_BITS: &[u64] = &[128, 256, 512];
 
-/// Most ways of a cache: the model keeps the order of use of a set in one word.
+/// Most ways of a cache: the model keeps the state of a set's replacement policy in one word.
 pub const MAX_WAYS: u64 = 16;
 
-/// Cycles of something inside a core. The model keeps such numbers in a byte.
+/// Cycles within a core. The model keeps such numbers in a byte.
 const CYCLES: Rule = Range(0, 255);
 /// Entries of a queue or buffer.
 const ENTRIES: Rule = Range(1, 4096);
 
 table! {
-    /// What the machine is.
+    /// Name and identification registers.
     Identity {
         /// Full name.
-        title: String; inert "a name for people, which `fxscope machine list` shows",
+        title: String; inert "`fxscope machine list` shows it",
         /// `MIDR_EL1`.
         midr: u64 => Register,
         /// `CTR_EL0`.
@@ -62,7 +62,7 @@ table! {
         hwcap2: u64 => Register,
         /// `CNTFRQ_EL0`, Hz.
         counter_hz: u64 => Range(1_000_000, 10_000_000_000); unit "Hz",
-        /// What is said of every run on this machine, one sentence; nothing when it is empty.
+        /// A sentence that accompanies every run on this machine. Empty: none.
         note: String,
     }
 }
@@ -74,7 +74,7 @@ table! {
         core_hz: u64 => Range(100_000_000, 10_000_000_000); unit "Hz",
         /// Vector length, bits.
         vector_bits: u32 => OneOf(VECTOR_BITS); unit "bits",
-        /// Floating-point pipes in use: both, or FLA alone (eco mode), which then does what FLB does too.
+        /// Floating-point pipes in use: both, or FLA alone (eco mode), which then executes FLB's operations too.
         fma_pipes: u32 => Range(1, 2); unit "pipes",
     }
 }
@@ -90,12 +90,12 @@ table! {
         first_core: u32 => Range(0, 1024),
         /// Number of the first memory node as Linux shows it.
         first_node: u32 => Range(0, 1024),
-        /// Distances between memory nodes as firmware tells Linux: of a node to itself, to the other one of its pair, and to all
-        /// others. Nodes form pairs in the order of their numbers.
+        /// Distances between memory nodes as firmware reports them to Linux: from a node to itself, to the other node of its
+        /// pair, and to all other nodes. Nodes form pairs in the order of their numbers.
         node_distances: [u64; 3] => Range(10, 254),
         /// Memory of each node.
         node_bytes: u64 => Range(64 * MIB, 1024 * GIB); unit "bytes",
-        /// CMGs with an assistant core, counted from 0. It keeps `l2.reserved_ways` of their L2; programs can use all ways
+        /// CMGs with an assistant core, counted from 0. It occupies `l2.reserved_ways` of their L2; programs can use all ways
         /// of the other CMGs' L2.
         assistant_cmgs: Vec<u64> => Range(0, 15),
     }
@@ -106,29 +106,29 @@ table! {
     Frontend {
         /// Bytes of one aligned fetch block.
         fetch_bytes: u32 => Power(4, 256); unit "bytes",
-        /// Instructions the buffer between fetch and decode holds.
+        /// Instructions that the buffer between fetch and decode holds.
         buffer_insts: u32 => Range(1, 1024); unit "instructions",
         /// Cycles from the fetch address stage to the decode stage.
         fetch_to_decode: u64 => CYCLES; unit "cycles",
-        /// Instructions read from the buffer into pre-decode a cycle.
+        /// Instructions read from the buffer into pre-decode per cycle.
         predecode_insts: u32 => Range(2, 127); unit "instructions",
-        /// Pairs of MOVPRFX and the instruction behind it packed a cycle.
+        /// Pairs of MOVPRFX and the next instruction packed per cycle.
         predecode_pairs: u32 => Range(1, 127); unit "pairs",
-        /// Instructions that leave the first stage of pre-decode a cycle, a pair being one.
+        /// Instructions that leave the first stage of pre-decode per cycle; a pair counts as one.
         predecode_packed: u32 => Range(1, 127); unit "instructions",
-        /// Cycles from a taken branch's fetch to its target's fetch, predicted by the main predictors.
+        /// Cycles from the fetch of a taken branch to that of its target, when the main predictors predict it.
         taken_branch_cycles: u64 => Range(1, 255); unit "cycles",
-        /// Taken branches the one-cycle small predictor can follow.
+        /// Taken branches that the small one-cycle predictor can follow.
         small_taken_targets: u32 => Range(0, 8); unit "branches",
         /// Repetitions of a chain of taken branches before the small predictor takes over.
         small_taken_threshold: u32 => Range(0, 1_000_000); unit "repetitions",
-        /// Rounds of a loop that fits into the instruction buffer before the buffer supplies it.
+        /// Iterations of a loop that fits into the instruction buffer before the buffer supplies it.
         short_loop_threshold: u32 => Range(1, 1_000_000); unit "repetitions",
         /// How the directions of conditional branches are predicted.
         predictor: DirectionPredictor,
         /// Entries of the loop prediction table.
         loop_entries: u32 => ENTRIES; unit "entries"; option of predictor "perceptron",
-        /// Rounds of equal length after which the loop prediction table is believed.
+        /// Executions of a loop with equal iteration counts after which the loop prediction table predicts it.
         loop_confidence: u32 => Range(1, 1_000_000); unit "repetitions"; option of predictor "perceptron",
         /// Rows of the branch weight table: the address of a branch selects one.
         weight_entries: u32 => Power(1, MIB); unit "rows"; option of predictor "perceptron",
@@ -142,16 +142,16 @@ table! {
         btb_entries: u32 => Power(1, MIB); unit "entries",
         /// Ways of the branch target buffer.
         btb_ways: u32 => Power(1, 64); unit "ways",
-        /// Targets of indirect branches that take part in where the next one's entry stands.
+        /// Targets of earlier indirect branches that the index of an indirect branch includes.
         rehash_targets: u32 => Range(1, 63); unit "branches",
-        /// Directions of conditional branches that take part in it.
+        /// Directions of earlier conditional branches that this index includes.
         rehash_directions: u32 => Range(0, 63); unit "branches",
         /// Entries of the return address stack.
         return_stack: u32 => ENTRIES; unit "entries",
-        /// Cycles from the fetch of a return to its target's fetch, predicted by the return address stack.
+        /// Cycles from the fetch of a return to that of its target, when the return address stack predicts it.
         return_stack_cycles: u64 => Range(1, 255); unit "cycles",
-        /// Cycles from the resolution of a mispredicted branch to the decode of the right path, beyond
-        /// the front end's own length.
+        /// Cycles from the resolution of a mispredicted branch to the decode of the correct path, beyond the length of the
+        /// front end.
         mispredict_extra: u64 => CYCLES; unit "cycles",
     }
 }
@@ -159,9 +159,9 @@ table! {
 table! {
     /// Decode, dispatch and commit.
     Window {
-        /// Micro-operations decoded and dispatched a cycle; one dispatch group.
+        /// Micro-operations decoded and dispatched per cycle; one dispatch group.
         dispatch_width: u32 => Range(1, 16); unit "micro-operations",
-        /// Micro-operations committed a cycle.
+        /// Micro-operations committed per cycle.
         commit_width: u32 => Range(1, 16); unit "micro-operations",
         /// Commit stack entries.
         commit_stack: u32 => ENTRIES; unit "entries",
@@ -173,8 +173,8 @@ table! {
         rename_vector: u32 => Range(4, 4096); unit "registers",
         /// Rename registers, predicate.
         rename_predicate: u32 => Range(4, 4096); unit "registers",
-        /// Temporary operand registers, which carry program counters to the pipes.
-        relay_registers: u32 => Range(1, 64); unit "registers",
+        /// Temporary operand registers (TOR), which carry program counters to the pipes.
+        temporary_operand_registers: u32 => Range(1, 64); unit "registers",
         /// Cycles from commit to the release of rename registers.
         rename_release: u64 => CYCLES; unit "cycles",
     }
@@ -189,21 +189,23 @@ table! {
         rsa_entries: u32 => Range(2, 255); unit "entries",
         /// Entries of RSBR.
         rsbr_entries: u32 => Range(2, 255); unit "entries",
-        /// Micro-operations written into one station a cycle.
+        /// Micro-operations written into one station per cycle.
         writes_per_cycle: u32 => Range(1, 16); unit "micro-operations",
-        /// How many cycles before its first execution stage an integer or predicate operation gives back its entry.
+        /// Cycles before its first execution stage at which an integer or predicate operation releases its entry.
         release_integer: u64 => CYCLES; unit "cycles",
         /// The same for SIMD&FP operations.
         release_vector: u64 => CYCLES; unit "cycles",
         /// The same for loads and stores, before address generation.
         release_address: u64 => CYCLES; unit "cycles",
+        /// Free entries of RSE0 or RSE1 that count as "some" where the slot of an operation chooses between the two.
+        some_free_entries: u32 => Range(1, 255); unit "entries",
         /// Difference of free entries from which the RSX allocation prefers one kind of station.
         balance_threshold: u32 => Range(0, 255); unit "entries",
     }
 }
 
 table! {
-    /// Where the pipeline stages stand, as cycles from the decode stage D.
+    /// Positions of the pipeline stages, as cycles from the decode stage D.
     Stages {
         /// D to the first execution stage of integer operations (X).
         integer: u64 => CYCLES; unit "cycles",
@@ -213,19 +215,19 @@ table! {
         predicate: u64 => CYCLES; unit "cycles",
         /// D to the address stage of loads and stores (A).
         address: u64 => CYCLES; unit "cycles",
-        /// D to the resolution of a branch on the flags (BC).
+        /// D to the resolution of a branch on flags (BC).
         branch: u64 => CYCLES; unit "cycles",
         /// Result of an integer operation to its commit.
         commit_integer: u64 => CYCLES; unit "cycles",
         /// Result of a SIMD&FP operation to its commit.
         commit_vector: u64 => CYCLES; unit "cycles",
-        /// How much of that goes into judging floating-point exceptions: left out in No Exception mode.
+        /// Cycles of that for judging floating-point exceptions, which No Exception mode omits.
         exception_judgement: u64 => CYCLES; unit "cycles",
-        /// What a flow of an operation takes longer when an operand or result of its elements is a subnormal number, cycles.
-        /// Everything younger waits for it.
+        /// Additional cycles of a flow with an operand or result that is a subnormal number. All younger operations wait for
+        /// it.
         denormal: u64 => Range(0, 10_000); unit "cycles",
-        /// Latencies of SIMD&FP operations that change, in ascending order: where a result would leave its pipe together
-        /// with another one, the operation takes the next of them, as far as there is one.
+        /// Latencies of SIMD&FP operations that can be lengthened, in ascending order. If a result would leave its pipe in the
+        /// same cycle as another one, the operation takes the next latency of the list, if there is one.
         lengthened_vector: [u64; 3] => Range(1, 255); unit "cycles",
         /// Result of a predicate operation to its commit.
         commit_predicate: u64 => CYCLES; unit "cycles",
@@ -282,9 +284,9 @@ table! {
         write_buffer: u32 => ENTRIES; unit "entries",
         /// Bytes of a write buffer entry.
         write_buffer_bytes: u32 => Power(16, 4 * KIB); unit "bytes",
-        /// Stores whose data move from their ports to the write buffer in a cycle.
+        /// Stores whose data move from their ports to the write buffer per cycle.
         write_buffer_moves: u32 => ENTRIES; unit "stores",
-        /// Bytes of a write buffer entry that data of general and scalar stores may fill.
+        /// Bytes of a write buffer entry that data of general-purpose and scalar stores may fill.
         narrow_write_bytes: u32 => Power(8, 4 * KIB); unit "bytes",
         /// Load to use, integer register, L1D hit; `load_integer` in `instructions.csv`.
         load_integer: u64 => Range(1, 255); unit "cycles",
@@ -294,29 +296,29 @@ table! {
         load_long: u64 => Range(1, 255); unit "cycles",
         /// Commit of a store to its write into the L1D cache (W5), at the earliest.
         store_write: u64 => CYCLES; unit "cycles",
-        /// Cycles from the data of a store to the first flow of a load that finds them and has them forwarded: general
-        /// and predicate registers.
+        /// Cycles from the data of a store to the first flow of a load to which they are forwarded: general-purpose and
+        /// predicate registers.
         forward: u64 => CYCLES; unit "cycles",
-        /// The same, of SIMD&FP and SVE registers.
+        /// The same for SIMD&FP and SVE registers.
         forward_vector: u64 => CYCLES; unit "cycles",
         /// Aligned block within which an access is one flow.
         flow_block: u32 => Power(16, 4 * KIB); unit "bytes",
-        /// Cycles from the end of a flow to the next one that its fetch port sends: the second part of an access split
-        /// at a flow block, or the same flow once more after it was cancelled.
+        /// Cycles from the end of a flow to the next flow that its fetch port sends: the second part of an access split at a
+        /// flow block, or the replay of a cancelled flow.
         resubmit: u64 => CYCLES; unit "cycles",
-        /// Bits of addresses that are compared where dependency detection does not have whole ones.
+        /// Address bits that dependency detection compares where it does not have whole addresses.
         partial_address_bits: u32 => Range(7, 20); unit "bits",
-        /// Cycles for which a store's flow in the load/store pipes has only that part of its address.
+        /// Cycles for which the flow of a store in the load/store pipes has only that part of its address.
         partial_address_stages: u64 => CYCLES; unit "cycles",
-        /// Bytes to whose boundaries dependency detection widens accesses with smaller vector elements.
+        /// Alignment, in bytes, to which dependency detection widens accesses with smaller vector elements.
         element_check_bytes: u32 => Power(1, 64); unit "bytes",
-        /// Vector length dependency detection takes for structures, bytes.
+        /// Vector length that dependency detection assumes for structures, bytes.
         structure_vector_bytes: u32 => Power(16, 256); unit "bytes",
-        /// Cycles both load/store pipes are taken by moving a line in.
+        /// Cycles for which a line moving in occupies both load/store pipes.
         move_in: u64 => CYCLES; unit "cycles",
-        /// Cycles both pipes are taken by writing a dirty line back.
+        /// Cycles for which the write-back of a dirty line occupies both pipes.
         move_out_dirty: u64 => CYCLES; unit "cycles",
-        /// Cycles both pipes are taken by giving up a clean line.
+        /// Cycles for which the eviction of a clean line occupies both pipes.
         move_out_clean: u64 => CYCLES; unit "cycles",
         /// Dirty lines on their way from L1D to L2 (move-out buffers).
         move_out_buffers: u32 => ENTRIES; unit "entries",
@@ -324,13 +326,13 @@ table! {
 }
 
 table! {
-    /// What the documents leave open.
+    /// Costs that no document gives.
     Assumptions {
-        /// Where between its shortest and longest latency an integer division lies, percent.
+        /// Latency of an integer division, as a position between its shortest (0) and longest (100) latency, percent.
         divide_point: u32 => Range(0, 100); unit "percent",
-        /// Cycles of a system call in the kernel, charged to the caller.
+        /// Cycles of a system call in the kernel, charged to the calling thread.
         system_call: u64 => Range(0, 10_000_000); unit "cycles",
-        /// Cycles from a thread's being woken to its first instruction on a core that has slept.
+        /// Cycles from the wake-up of a thread to its first instruction on a core that was idle.
         thread_wake: u64 => Range(0, 100_000_000); unit "cycles",
     }
 }
@@ -340,18 +342,18 @@ table! {
 pub struct Spec {
     /// The machine's name: that of its folder, or of its file.
     pub name: String,
-    /// Its folder, or its file, from the root of the file system; none for a machine that comes with the program.
+    /// The absolute path of its folder or file; none for a built-in machine.
     pub path: Option<String>,
-    /// Where its CSV tables come from: the nearest machine, along `extends` from itself on, that has one of its own. A
-    /// built-in name or a path.
+    /// The machine that its CSV tables come from, a built-in name or a path: the first along `extends`, starting with
+    /// itself, that has any.
     pub csv_from: String,
     /// Its tables.
     pub tables: Tables,
     /// Where each value of the tables comes from, in the order of [`SCHEMA`].
     pub provenance: Vec<Vec<Provenance>>,
-    /// What each timing class costs.
+    /// The cost of each timing class.
     pub recipes: Recipes,
-    /// What its PMU counts.
+    /// The events of its PMU.
     pub pmu: Pmu,
 }
 
@@ -359,7 +361,7 @@ pub struct Spec {
 pub type PageBytes = fn(&Pages) -> u64;
 
 impl Pages {
-    /// Bytes of a transparent huge page: what a descriptor of the table level above that of normal pages spans (a table is a
+    /// Bytes of a transparent huge page: the span of a descriptor one table level above that of normal pages (a table is a
     /// page of descriptors of 8 bytes).
     #[must_use]
     pub fn transparent(&self) -> u64 {
@@ -404,7 +406,7 @@ impl std::ops::Deref for Spec {
 tables! {
     /// The tables of `machine.toml`.
     Tables {
-        /// What the machine is.
+        /// Name and identification registers.
         identity: Identity,
         /// Clock and vector length.
         clock: Clock,
@@ -452,7 +454,7 @@ tables! {
         hardware_barrier: HardwareBarrier,
         /// Energy.
         energy: Energy,
-        /// What the documents leave open.
+        /// Costs that no document gives.
         assumptions: Assumptions,
     }
 }

@@ -34,7 +34,7 @@ pub struct Answer {
     pub taken: Cycle,
     /// When it was known not to be in this L2 cache, if it was not.
     pub missed: Option<Cycle>,
-    /// Whether others may hold it, too: it must not be written without asking.
+    /// Whether others may hold it, too: a write must request permission first.
     pub shared: bool,
     /// Whether the core's other L1 cache lost its copy, or its right to write it.
     pub own_copy_lost: bool,
@@ -73,7 +73,7 @@ pub struct Request {
     pub holder: Holder,
     /// Whether the line is to be written.
     pub write: bool,
-    /// The sector it is for.
+    /// The sector of the access.
     pub joins: Joins,
 }
 
@@ -237,8 +237,7 @@ impl Chip {
         &self.frames
     }
 
-    /// Physical memory, to be changed. Partitions that read it have given it back; a clone of the chip gets its own
-    /// copy.
+    /// Physical memory, to be changed. No partition reads it at that time; a clone of the chip gets its own copy.
     pub(crate) fn frames_mut(&mut self) -> &mut Frames {
         Arc::make_mut(&mut self.frames)
     }

@@ -34,7 +34,7 @@ pub struct PageRange {
     pub shift: u32,
     /// Nodes of its pages.
     pub placement: Placement,
-    /// How often the system has moved pages of it to another node: moved pages get new frames.
+    /// How often the system has moved its pages to another node: moved pages get new frames.
     pub moved: u32,
 }
 

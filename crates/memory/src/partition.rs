@@ -1,6 +1,6 @@
 //! A chip partitioned over several host threads.
 //!
-//! Most requests of a core concern its own CMG alone. So a chip can be partitioned: each partition has some CMGs, whose
+//! Most requests of a core concern only its own CMG. So a chip can be partitioned: each partition has some CMGs, whose
 //! cores run as they do with the whole chip. A request that involves another CMG (a line of another CMG's memory, a
 //! line that several CMGs hold, a page that gets its frame) blocks until every partition has blocked, synced or
 //! finished. Blocked partitions then run one at a time, in the order of their CMGs, with the whole chip, and all
@@ -66,7 +66,7 @@ impl IndexMut<usize> for Cmgs {
     }
 }
 
-/// What a partition has beside its CMGs.
+/// The state of a partition in addition to its CMGs.
 pub(crate) struct PartitionCtx {
     rendezvous: Arc<Rendezvous>,
     number: usize,
@@ -91,7 +91,7 @@ pub struct Partition {
     guard: PanicGuard,
 }
 
-/// What a partition leaves when it has finished.
+/// The result of a finished partition.
 pub struct PartitionResult {
     snoops: u64,
     deferred: DeferredOps,
@@ -242,7 +242,7 @@ struct RendezvousState {
     shared: Option<(Ring, Arc<Frames>)>,
     /// Partitions that have not arrived.
     running: usize,
-    /// Those that wait for the whole chip, a bit for each.
+    /// Those that wait for the whole chip, one bit each.
     blocked: u64,
     /// Those that have arrived and will continue.
     staying: usize,
@@ -250,7 +250,7 @@ struct RendezvousState {
     rounds: u64,
     /// How often a partition has blocked.
     blocks: u64,
-    /// The thread of a partition has panicked: nobody may wait any longer.
+    /// The thread of a partition has panicked: no other one may wait any longer.
     broken: bool,
 }
 

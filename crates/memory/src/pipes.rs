@@ -35,7 +35,7 @@ enum Kind {
 }
 
 impl Taken {
-    /// The cycles that do not suit `kind`.
+    /// The cycles that are not free for `kind`.
     #[inline(always)]
     fn unfit(&self, kind: Kind) -> u64 {
         match kind {
@@ -184,8 +184,8 @@ impl LoadStorePipes {
         self.past = std::array::from_fn(|pipe| self.past[pipe] + more[pipe]);
     }
 
-    /// Moves all reservations `cycles` later. Replayed flows are counted first, at their old place: which cycles of
-    /// their word they take is not known.
+    /// Moves all reservations `cycles` later. Replayed flows are counted before, since their exact cycles within a word
+    /// are not known.
     pub fn fast_forward(&mut self, cycles: Cycle) {
         for taken in &mut self.taken[..] {
             let replayed = taken.replayed();
@@ -195,7 +195,7 @@ impl LoadStorePipes {
         self.floor = shift_words(&mut self.taken[..], self.floor, cycles, Taken::shift);
     }
 
-    /// Books the first cycle at or after `t` that suits `kind`.
+    /// Books the first cycle at or after `t` that is free for `kind`.
     #[inline(always)]
     fn book(&mut self, t: Cycle, kind: Kind) -> Cycle {
         if t.wrapping_sub(self.floor) < SPAN {
@@ -210,7 +210,7 @@ impl LoadStorePipes {
         self.book_later(t, kind)
     }
 
-    /// The same, when the word of `t` has no suitable cycle, or is outside the ring.
+    /// The same, when the word of `t` has no such cycle, or is outside the ring.
     #[cold]
     #[inline(never)]
     fn book_later(&mut self, t: Cycle, kind: Kind) -> Cycle {
@@ -242,8 +242,8 @@ impl LoadStorePipes {
         self.book(t, Kind::Load)
     }
 
-    /// An access replays its flow every `period` cycles after `t`, until one runs at or after `end`; earlier ones are
-    /// cancelled. Cancelled flows take cycles that nothing else has reserved: they are counted, and block nothing.
+    /// An access replays its flow every `period` cycles after `t` until one runs at or after `end`; earlier ones are
+    /// cancelled. Cancelled flows take cycles that nothing else has reserved: they are counted, but block nothing.
     /// Returns when the successful one is sent.
     pub fn replay(&mut self, t: Cycle, end: Cycle, period: Cycle) -> Cycle {
         let counted = end.min(self.floor + SPAN);

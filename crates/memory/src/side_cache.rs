@@ -1,7 +1,7 @@
 //! A memory-side cache in front of the main memory of a CMG: direct-mapped, of whole lines, with its own memory.
 //!
-//! Tags are stored with the lines, so every lookup reads a line: a miss occupies the channel as a hit does and reads
-//! the victim, too. The line that main memory sends then occupies the channel again to be written.
+//! Tags are stored with the lines, so every lookup reads a line: a miss occupies the channel as a hit does, and reads
+//! the victim. The line that main memory sends then occupies the channel again to be written.
 
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals};
@@ -69,7 +69,7 @@ impl SideCache {
         (place as usize, (line >> self.lines_log2) as u32 + 1)
     }
 
-    /// Core number `core` requests a line at `t`. A line that is missing takes its place.
+    /// Core number `core` requests a line at `t`. On a miss, the line replaces the one at its place.
     pub(crate) fn read(&mut self, core: usize, line: u64, t: Cycle, signals: &mut Signals) -> Found {
         let granted = self.channel.read(t);
         let (place, tag) = self.place_and_tag(line);

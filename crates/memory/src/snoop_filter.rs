@@ -1,8 +1,7 @@
 //! Counting snoop filter: lines of this CMG's memory that the L2 caches of other CMGs may hold.
 
 /// Counts lines of a CMG's memory that L2 caches of other CMGs hold, by the low bits of their line numbers, so that
-/// streams do not share counters. Most lines are held nowhere else, and the filter shows it without a snoop of the
-/// other CMGs.
+/// streams do not share counters. No other CMG holds most lines; for these the filter saves snoops.
 #[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct SnoopFilter {
     #[serde(with = "fxscope_calendar::array")]

@@ -1,14 +1,14 @@
 //! Invalidations and downgrades queued for cores that are not running.
 //!
-//! One core at a time has its quantum. When it takes a line from another core of the CMG, that core's private caches
-//! cannot change yet: the snoop waits in the core's queue until the core runs again.
+//! One core runs at a time. When it takes a line from another core of the CMG, that core's private caches cannot change
+//! yet: the snoop waits in the core's queue until the core runs again.
 
 use fxscope_calendar::Cycle;
 
 /// What another cache's request does to a line that this core holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum SnoopKind {
-    /// The core gives the line up.
+    /// The core loses the line.
     Invalidate,
     /// The core keeps a shared copy, which it must not write without asking.
     Downgrade,
@@ -37,7 +37,7 @@ pub struct SnoopQueues {
 }
 
 impl SnoopQueues {
-    /// Empty queues of `cores` cores, none of which waits for its quantum.
+    /// Empty queues of `cores` cores, none of which is waiting.
     #[must_use]
     pub fn new(cores: usize) -> SnoopQueues {
         SnoopQueues { queues: vec![Vec::new(); cores].into(), pending: 0, lookahead: vec![Cycle::MAX; cores].into() }

@@ -6,7 +6,7 @@
 use fxscope_machine::paging::Leaf;
 use fxscope_machine::spec::Tlb as TlbSpec;
 
-/// Bits of a virtual address; the number of its address space stands above them.
+/// Bits of a virtual address; the number of its address space is above them.
 pub const VIRTUAL_BITS: u32 = 48;
 
 /// Tables of one granule.
@@ -101,7 +101,7 @@ impl Tables {
         };
         Tables {
             granules: spec.granules.iter().map(granule).collect(),
-            // No page has a size without a place in the tables: they count as single pages.
+            // Every page size has a level in the tables; others, which no page has, count as single pages.
             leaves: std::array::from_fn(|shift| {
                 spec.leaf(1 << shift).map_or((0, 0), |Leaf { granule, level }| (granule, level))
             }),

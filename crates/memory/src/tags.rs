@@ -343,7 +343,7 @@ impl<const RECENT: usize> Tags<RECENT> {
         Slot((set << self.way_bits) + self.replacement.first(self.sets[set].word, self.ways))
     }
 
-    /// [`Tags::find_again`] will look for `line` at `slot` first.
+    /// [`Tags::find_again`] will search for `line` at `slot` first.
     #[inline(always)]
     pub fn remember(&mut self, line: u64, slot: Slot) {
         let (hint, hash) = Self::hint(line);

@@ -4,7 +4,7 @@
 mod large_page;
 
 use fxscope_calendar::Cycle;
-use fxscope_machine::spec::Tlb as TlbSpec;
+use fxscope_machine::spec::{Tlb as TlbSpec, TlbReplacement};
 
 use large_page::LargePageTlb;
 
@@ -74,7 +74,7 @@ impl Tlb {
     pub fn new(spec: &TlbSpec) -> Tlb {
         Tlb {
             l1: vec![NONE; spec.l1_entries as usize].into(),
-            lru: spec.l1_lru,
+            lru: spec.l1_replacement == TlbReplacement::Lru,
             fifo: 0,
             recent: [0; RECENT],
             large_page: LargePageTlb::new(spec),

@@ -12,7 +12,9 @@ use crate::core::Pipeline;
 use crate::dispatch::{Dispatch, Station};
 use crate::execute::{Begun, port};
 
-/// Operations of one pipe that are tracked: more than wait in a station.
+/// Operations of one pipe that are tracked: a capacity of the simulator, more than wait in a station of 20 entries with
+/// one that has left it. With larger stations the oldest one keeps its start, and all others start after its end
+/// (docs/model/limits.md#one-visit).
 const WAITING: usize = 24;
 
 /// A blocking operation with its start.

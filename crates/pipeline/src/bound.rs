@@ -98,7 +98,7 @@ pub enum Producer {
 /// Number of [`Producer`] values.
 pub const PRODUCERS: usize = 13;
 
-/// In place of a [`Producer`]: the pipe that makes the result decides.
+/// Instead of a [`Producer`]: the pipe that makes the result decides.
 pub const BY_PIPE: u8 = PRODUCERS as u8;
 
 /// How a set of pipes is serialised.
@@ -139,7 +139,7 @@ impl Late {
 /// Longest run of sequential flows in one micro-operation.
 pub const FLOWS: usize = MAX_FLOWS;
 
-/// What is kept of an operation of the vector pipes after its visit, since its result may have to give way to that of a
+/// What is kept of an operation of the vector pipes after its visit, since its result may have to yield to that of a
 /// younger one. Kept together, since it is read and written as a whole.
 #[derive(Clone, Copy, Debug, serde::Deserialize, serde::Serialize)]
 #[repr(align(8))]
@@ -186,7 +186,7 @@ pub struct BoundUop {
     pub producers: [u8; 3],
     /// Result to commit.
     pub to_commit: u8,
-    /// How much of it goes into judging floating-point exceptions.
+    /// Cycles of that for judging floating-point exceptions.
     pub judgement: u8,
     /// Rename registers taken, one for each non-zero entry: 1 general purpose, 2 vector, 3 predicate.
     pub renames: [u8; 4],
@@ -230,7 +230,7 @@ pub struct BoundUop {
     pub crosses_block: bool,
     /// It branches: the last of its block.
     pub branches: bool,
-    /// What it counts as at its commit (see [`crate::commit::counts`]).
+    /// How it counts at its commit (see [`crate::commit::counts`]).
     pub counts: u32,
     /// It passes a floating-point pipe; for memory accesses, it moves vectors or predicates (loads: vectors).
     pub vector: bool,
@@ -251,6 +251,17 @@ pub struct BoundUop {
 }
 
 impl BoundUop {
+    fn is_sound(&self) -> bool {
+        let registers =
+            [&self.srcs[..], &self.addr_srcs, &self.dsts, &self.brief.operands, &[self.late.src, self.brief.register]];
+        let mut registers = registers.into_iter().flatten();
+        usize::from(self.nflows) <= FLOWS
+            && usize::from(self.late.flow) < FLOWS
+            && registers.all(|&register| usize::from(register) < REGS)
+            && self.producers.iter().all(|&producer| producer <= BY_PIPE)
+            && self.renames.iter().all(|&file| file <= 3)
+    }
+
     /// Whether it is the last of its instruction.
     #[inline(always)]
     #[must_use]
@@ -386,7 +397,7 @@ pub struct BoundBlock {
     pub enters_kernel: bool,
     /// It may write control registers of the processor, or call the kernel, which may.
     pub controls: bool,
-    /// It reads what time it is.
+    /// It reads the time.
     pub reads_time: bool,
     /// The instruction mix of each instruction, and of the block.
     pub(crate) inst_mix: Box<[Signals]>,
@@ -396,6 +407,20 @@ pub struct BoundBlock {
 }
 
 impl BoundBlock {
+    /// Whether its tables fit together and name only what there is, as those of a snapshot may not.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        let insts = self.uop_end.len();
+        let mut ends = self.uop_end.iter().map(|&end| end as usize);
+        insts > 0
+            && [self.mem.len(), self.profile.len(), self.inst_mix.len()] == [insts; 3]
+            && ends.clone().is_sorted()
+            && ends.next_back() == Some(self.uops.len())
+            && self.uops.iter().all(|uop| usize::from(uop.inst) < insts && uop.is_sound())
+            && self.cut.iter().all(|&(completed, _)| completed <= insts)
+            && self.unknown.iter().all(|&inst| inst < insts)
+    }
+
     /// Counts an execution of the first `executed` instructions.
     #[inline(always)]
     pub fn count(&mut self, executed: usize) {

@@ -144,8 +144,8 @@ pub struct Dispatch {
     /// Entries released after `now`, a byte for each station.
     releases: Releases,
     threshold: u32,
-    /// RSE0 and RSE1 count as full with fewer free entries: the operations that each accepts per cycle.
-    room: u32,
+    /// Free entries of RSE0 or RSE1 that count as "some".
+    some_free: u32,
     /// Results of the last micro-operation that may start a dependency group, as bits, and its station.
     chain: (u64, Station),
     /// When the group before the open one was dispatched.
@@ -175,10 +175,10 @@ impl Dispatch {
             all_writes: packed([s.writes_per_cycle; STATIONS]),
             releases: Releases::default(),
             threshold: s.balance_threshold,
-            room: s.writes_per_cycle,
+            some_free: s.some_free_entries,
             chain: (0, Station::Rsbr),
             before: 0,
-            tor: TemporaryOperandRegisters::new(w.relay_registers),
+            tor: TemporaryOperandRegisters::new(w.temporary_operand_registers),
             not_before: 0,
         }
     }
@@ -368,20 +368,18 @@ impl Dispatch {
             Attribute::Rse0 => Station::Rse0,
             Attribute::Rse1 => Station::Rse1,
             Attribute::None | Attribute::Rsbr => Station::Rsbr,
-            Attribute::Rse => self.by_slot(Station::Rse0, Station::Rse1, self.room),
-            // Either of these serves both address pipes: an entry is room.
+            Attribute::Rse => self.by_slot(Station::Rse0, Station::Rse1, self.some_free),
+            // Either of these serves both address pipes: one entry is enough.
             Attribute::Rsa => self.by_slot(Station::Rsa0, Station::Rsa1, 1),
             Attribute::Rsx => self.choose_rsx(),
         }
     }
 
-    /// Even slots go to the first station, odd slots to the second, unless only one has `room` free entries. Condition
-    /// 5 of the manual is "some free entries". For RSE0 and RSE1 it is taken to be room for all operations of a cycle,
-    /// which fits measured counts of Triad (FLA busy 58.6 % of the time, FLB 34.4 %): the model has 59.5 and 34.6 % so,
-    /// and 67.7 and 25.6 % with one entry.
+    /// Even slots go to the first station, odd slots to the second, unless only one has `some` free entries (condition
+    /// 5 of the manual).
     #[inline(always)]
-    fn by_slot(&self, even: Station, odd: Station, room: u32) -> Station {
-        match (self.free(even) >= room, self.free(odd) >= room) {
+    fn by_slot(&self, even: Station, odd: Station, some: u32) -> Station {
+        match (self.free(even) >= some, self.free(odd) >= some) {
             (true, false) => even,
             (false, true) => odd,
             _ if self.in_group.is_multiple_of(2) => even,

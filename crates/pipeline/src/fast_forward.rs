@@ -13,7 +13,7 @@ use crate::bypass::PIPES;
 use crate::core::Pipeline;
 
 /// The raw counts of a core, from which [`Pipeline::counters`] follow.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Tally {
     signals: Signals,
     stalls: Stalls,
@@ -52,7 +52,7 @@ impl Tally {
 }
 
 /// The counts of a block's instructions.
-#[derive(Clone)]
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct BlockTally {
     executions: u64,
     profile: Box<[Profile]>,

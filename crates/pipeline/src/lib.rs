@@ -6,8 +6,8 @@
 //! frontend ─► dispatch (rename, stations) ─► execute / lsu ─► commit
 //! ```
 //!
-//! Every call takes and returns cycles. What is truly in order (dispatch, commit) is a clock; what is not
-//! (pipes, stations, buffers) is a calendar, so a young operation may use a slot before an older one that waits.
+//! Every call takes and returns cycles. Stages that are in order (dispatch, commit) are clocks. Resources that are not
+//! (pipes, stations, buffers) are calendars, so that a young operation may use a slot before an older one that waits.
 //!
 //! Nothing here sees values, names or instruction encodings: [`bind`] joins a decoded instruction with
 //! the machine's recipe once, and the hot path works on flat records.

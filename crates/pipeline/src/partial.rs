@@ -13,7 +13,8 @@ use crate::bypass::{FLA, FLB, PIPES};
 use crate::core::Pipeline;
 use crate::uop_probe::{StageTimes, UopProbe};
 
-/// What counts for an operation on all elements.
+/// The unit in which signals count missing elements: an operation on all elements stands for 16, whatever the vector length.
+/// The formulas of events in `pmu.csv` use the same unit.
 const WHOLE: u64 = 16;
 
 /// What counts the elements that are missing in each load/store pipe.

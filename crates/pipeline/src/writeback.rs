@@ -11,9 +11,11 @@ use crate::bypass::FLA;
 use crate::core::Pipeline;
 use crate::dispatch::Station;
 
-/// The number of last operations that are kept: more than the stations of both pipes hold, and the bits of a word.
+/// The number of last operations that are kept: a capacity of the simulator, one bit of a word for each. A result of an
+/// operation that is not kept any more stays where it is, and younger ones yield to it (docs/model/limits.md#one-visit).
 const KEPT: usize = 64;
-/// Cycles whose results a pipe remembers, modulo this number. The operation itself knows its cycle.
+/// Cycles whose results a pipe remembers, modulo this number: a capacity of the simulator. The operation itself knows its
+/// cycle. Of two results in flight as many cycles apart, the one that was visited first counts as not kept.
 const RING: usize = 1 << 12;
 
 /// An operation of FLA or FLB that has been visited.

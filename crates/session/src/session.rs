@@ -114,7 +114,7 @@ impl Session {
     /// # Errors
     /// Names data that the program does not have, or that overlap.
     pub fn assign_sectors(&mut self, data: &[SectorData]) -> Result<(), String> {
-        self.sectors = find_all(data, self.simulation.process().running_symbols())?;
+        self.sectors = find_all(data, self.simulation.guest().running_symbols())?;
         self.simulation.assign_sectors(self.sectors.clone());
         Ok(())
     }
@@ -124,7 +124,7 @@ impl Session {
     /// # Errors
     /// Names calls that the program does not have.
     pub fn assign_pages(&mut self, calls: &[CallPages]) -> Result<(), String> {
-        let process = self.simulation.process();
+        let process = self.simulation.guest();
         let path = process.host_path(process.program_file());
         let mut rules = Vec::new();
         for named in calls {
@@ -132,13 +132,13 @@ impl Session {
             self.call_pages.push((named.clone(), rules.len()..rules.len() + found.len()));
             rules.extend(found);
         }
-        self.simulation.process_mut().set_mapping_pages(rules);
+        self.simulation.guest_mut().set_mapping_pages(rules);
         Ok(())
     }
 
     /// Records mappings of at least `least` bytes from now on, with the calls that make them.
     pub fn note_mappings(&mut self, least: u64) {
-        self.simulation.process_mut().note_mappings(least);
+        self.simulation.guest_mut().note_mappings(least);
     }
 
     /// Calls `watch` when the program uses the terminal that this process writes to as well: before it writes there or
@@ -171,19 +171,19 @@ impl Session {
     /// Returns the page size of a segment of the program, bytes.
     #[must_use]
     pub fn page_bytes(&self, segment: Segment) -> u64 {
-        self.simulation.process().page_bytes(segment)
+        self.simulation.guest().page_bytes(segment)
     }
 }
 
 impl Session {
     fn recorded(&self, outcome: &fxscope_sim::Outcome, wall_seconds: f64) -> Run {
         let notes = self.sector_notes().chain(self.call_notes()).collect();
-        counted::run(&self.request, outcome, self.simulation.process(), &self.host, wall_seconds, notes)
+        counted::run(&self.request, outcome, self.simulation.guest(), &self.host, wall_seconds, notes)
     }
 
     /// Notes on mappings with another page size than their segment: the settings do not include it.
     fn call_notes(&self) -> impl Iterator<Item = String> + '_ {
-        let uses = self.simulation.process().mapping_rule_uses();
+        let uses = self.simulation.guest().mapping_rule_uses();
         self.call_pages.iter().map(move |(named, rules)| {
             let pages = match named.pages {
                 MappingPages::Size(bytes) => format!("pages of {}", size(bytes)),

@@ -9,7 +9,7 @@ use fxscope_memory::NEVER;
 ///
 /// A tournament tree finds the lowest clock: of two neighbours the lower one advances. When a clock changes, only the
 /// matches on its path are played again.
-#[derive(Clone, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Clocks {
     /// A power of two of them, at least two. Those beyond the CPUs are [`NEVER`].
     clocks: Box<[Cycle]>,
@@ -20,7 +20,7 @@ pub(crate) struct Clocks {
 }
 
 impl Clocks {
-    /// No CPU has anything to do.
+    /// Returns the clocks of `cpus` CPUs that have nothing to do.
     pub(crate) fn new(cpus: usize) -> Clocks {
         let places = cpus.next_power_of_two().max(2);
         let first_of = |place: usize| (0..).map(|n| place << n).find(|&p| p >= places).map_or(0, |p| p - places);
@@ -28,7 +28,7 @@ impl Clocks {
         Clocks { clocks: vec![NEVER; places].into(), winners, cpus }
     }
 
-    /// CPU number `cpu` runs next at `clock`.
+    /// Sets the time at which CPU number `cpu` runs next.
     pub(crate) fn set(&mut self, cpu: usize, clock: Cycle) {
         self.clocks[cpu] = clock;
         let mut at = (self.clocks.len() + cpu) / 2;
@@ -39,7 +39,7 @@ impl Clocks {
         }
     }
 
-    /// The CPU with the lowest clock (of several, the lowest number), and the second lowest clock.
+    /// Returns the CPU with the lowest clock (among equals, the lowest number), and the second lowest clock.
     pub(crate) fn first_two(&self) -> Option<(usize, Cycle)> {
         let first = self.winners[1];
         let (mut second, mut at) = (NEVER, self.clocks.len() + first);
@@ -51,7 +51,14 @@ impl Clocks {
         (self.clocks[first] != NEVER).then_some((first, second))
     }
 
-    /// All clocks, by CPU.
+    /// Returns whether these are clocks of `cpus` CPUs in a state that [`Clocks::set`] can leave.
+    pub(crate) fn is_sound(&self, cpus: usize) -> bool {
+        let mut clocks = Clocks::new(cpus);
+        self.clocks.iter().take(cpus).enumerate().for_each(|(cpu, &clock)| clocks.set(cpu, clock));
+        clocks == *self
+    }
+
+    /// Iterates over all clocks, by CPU.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Cycle> {
         self.clocks[..self.cpus].iter().copied()
     }

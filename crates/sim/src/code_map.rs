@@ -40,18 +40,18 @@ pub(crate) struct CodeMap {
 }
 
 impl CodeMap {
-    /// An empty map for a run of `process`, whose program is the first file.
-    pub(crate) fn new(process: &Guest) -> CodeMap {
-        CodeMap { files: vec![process.program_file().to_vec()], ..CodeMap::default() }
+    /// Returns an empty map for a run of `guest`, whose program is the first file.
+    pub(crate) fn new(guest: &Guest) -> CodeMap {
+        CodeMap { files: vec![guest.program_file().to_vec()], ..CodeMap::default() }
     }
 
     /// Records the origin of `count` instructions at `start`. Returns its number.
-    pub(crate) fn note(&mut self, process: &Guest, start: u64, count: usize) -> u32 {
-        let (file, place) = match process.file_at(start) {
+    pub(crate) fn note(&mut self, guest: &Guest, start: u64, count: usize) -> u32 {
+        let (file, place) = match guest.file_at(start) {
             Some((path, offset)) => (Some(self.file(path)), offset),
             None => (None, start),
         };
-        let functions = self.functions(process, start, count);
+        let functions = self.functions(guest, start, count);
         self.list.push(Origin { file, place, functions });
         (self.list.len() - 1) as u32
     }
@@ -64,8 +64,8 @@ impl CodeMap {
         }) as u32
     }
 
-    fn functions(&mut self, process: &Guest, start: u64, count: usize) -> Box<[Part]> {
-        let symbols = process.running_symbols();
+    fn functions(&mut self, guest: &Guest, start: u64, count: usize) -> Box<[Part]> {
+        let symbols = guest.running_symbols();
         let mut parts: Vec<Part> = Vec::new();
         for i in 0..count {
             let Some(place) = symbols.at(start + 4 * i as u64) else { continue };
@@ -94,18 +94,31 @@ impl CodeMap {
         id
     }
 
-    /// Origin number `number`.
+    /// Returns the number of origins.
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Returns whether every number in it refers to an entry.
+    pub(crate) fn is_sound(&self) -> bool {
+        let known = |part: &Part| (part.function as usize) < self.names.len();
+        let file = |origin: &Origin| origin.file.is_none_or(|file| (file as usize) < self.files.len());
+        self.list.iter().all(|origin| file(origin) && origin.functions.iter().all(known))
+            && self.by_name.values().all(|&function| (function as usize) < self.names.len())
+    }
+
+    /// Returns origin number `number`.
     pub(crate) fn get(&self, number: u32) -> &Origin {
         &self.list[number as usize]
     }
 
-    /// The function of instruction `i` of a block, and the instruction's offset in it.
+    /// Returns the function of instruction `i` of a block, and the instruction's offset in it.
     pub(crate) fn function(&self, origin: &Origin, i: usize) -> Option<(&str, u64)> {
         let part = origin.functions.iter().find(|part| (part.from..part.to).contains(&i))?;
         Some((&self.names[part.function as usize], part.offset + 4 * (i - part.from) as u64))
     }
 
-    /// All files, the program first.
+    /// Returns all files, the program first.
     pub(crate) fn files(&self) -> &[Vec<u8>] {
         &self.files
     }

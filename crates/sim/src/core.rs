@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use fxscope_aarch64::BlockId;
+use fxscope_aarch64::{BlockId, Engine, StaticBlock};
 use fxscope_calendar::Cycle;
 use fxscope_counts::Signals;
-use fxscope_linux::Guest;
 use fxscope_linux::guest::{FUNCTIONAL_NS, PID};
 use fxscope_linux::pages::MemoryWork;
+use fxscope_linux::{Code, Guest};
 use fxscope_machine::Spec;
 use fxscope_memory::{Chip, PrefetchRegisters};
 use fxscope_pipeline::{BoundBlock, Pipeline, bind_block};
@@ -28,51 +28,51 @@ pub(crate) struct Core {
     pub(crate) blocks: Vec<Option<BoundBlock>>,
     /// The number of the current process.
     pid: u32,
-    /// The current process is not timed.
+    /// Whether the current process is not timed.
     pub(crate) untimed: bool,
-    /// Instructions of untimed processes that have not taken their time yet.
+    /// Instructions of untimed processes whose time has not passed yet.
     pub(crate) untimed_instructions: u64,
     /// The blocks of other processes, by process number.
     others: BTreeMap<u32, Vec<Option<BoundBlock>>>,
     /// Blocks of code that has changed.
     retired: Vec<BoundBlock>,
-    /// The last block called the kernel, which serves the call before the next block.
+    /// Whether the last block called the kernel, which serves the call before the next block.
     pub(crate) called_kernel: bool,
-    /// The version of the page ranges that the model has.
+    /// The version of the page ranges that the model uses.
     pages_of: u64,
-    /// The sector ways that the caches have.
+    /// The sector ways that the caches use.
     sector_ways: SectorWays,
     ns_per_cycle_32: u64,
     /// Where regions begin and end in the current process.
     pub(crate) markers: Markers,
     /// Whether the thread spins.
     pub(crate) spin: Spin,
-    /// The thread whose counts these are: it runs or sleeps here.
+    /// The thread that is counted: it runs or sleeps on this core.
     pub(crate) thread: Option<u32>,
-    /// The counters when the thread came.
+    /// The counters at the time when the thread arrived.
     since: Signals,
-    /// Blocks that the thread has run ahead.
+    /// Blocks that the thread has executed ahead of the timing.
     pub(crate) ahead: RunAhead,
 }
 
 impl Core {
-    /// A core that has not run the current process yet. It reads the program's control registers when its first thread
-    /// comes.
-    pub(crate) fn new(mut pipeline: Pipeline, process: &Guest, options: &Options, data: &SectorData) -> Core {
+    /// Returns a core that has not run the current process yet. It reads the program's control registers when its first
+    /// thread arrives.
+    pub(crate) fn new(mut pipeline: Pipeline, guest: &Guest, options: &Options, data: &SectorData) -> Core {
         pipeline.memory.assign_sectors(sectors::assignment(&options.spec));
         let mut core = Core {
             sector_ways: SectorWays::default(),
             pipeline,
             blocks: Vec::new(),
-            pid: process.pid(),
-            untimed: options.follow == Follow::First && process.pid() != PID,
+            pid: guest.pid(),
+            untimed: options.follow == Follow::First && guest.pid() != PID,
             untimed_instructions: 0,
             others: BTreeMap::new(),
             retired: Vec::new(),
             called_kernel: false,
             pages_of: u64::MAX,
             ns_per_cycle_32: (1_000_000_000u64 << 32) / options.spec.clock.core_hz,
-            markers: Markers::of(process),
+            markers: Markers::of(guest),
             spin: Spin::default(),
             thread: None,
             since: Signals::default(),
@@ -90,17 +90,17 @@ impl Core {
         }
     }
 
-    /// Simulated time of the last commit, ns.
+    /// Returns the simulated time of the last commit in ns.
     pub(crate) fn now_ns(&self) -> u64 {
         ((u128::from(self.pipeline.now()) * u128::from(self.ns_per_cycle_32)) >> 32) as u64
     }
 
-    /// The cycle at a time in ns.
+    /// Returns the cycle at a time in ns.
     pub(crate) fn cycle_at(&self, ns: u64) -> Cycle {
         ((u128::from(ns) << 32) / u128::from(self.ns_per_cycle_32.max(1))) as Cycle
     }
 
-    /// The core sleeps until `cycle`.
+    /// Lets the core sleep until `cycle`.
     pub(crate) fn sleep_until(&mut self, cycle: Cycle) {
         let left = cycle.saturating_sub(self.pipeline.now() + 1);
         if left > 0 {
@@ -108,9 +108,9 @@ impl Core {
         }
     }
 
-    /// The current thread runs here now, perhaps one of another process than before.
-    pub(crate) fn switched(&mut self, process: &Guest, follow: Follow, chip: &mut Chip) {
-        let pid = process.pid();
+    /// Switches to the current thread, which may be of another process than the one before.
+    pub(crate) fn switched(&mut self, guest: &Guest, follow: Follow, chip: &mut Chip) {
+        let pid = guest.pid();
         if pid != self.pid {
             self.catch_up(chip);
             let next = self.others.remove(&pid).unwrap_or_default();
@@ -118,10 +118,10 @@ impl Core {
             self.pid = pid;
             self.untimed = follow == Follow::First && pid != PID;
             self.pages_of = u64::MAX;
-            self.markers = Markers::of(process);
+            self.markers = Markers::of(guest);
         }
         if let Spin::Watched(_) = self.spin
-            && self.thread != Some(process.thread().tid - PID)
+            && self.thread != Some(guest.thread().tid - PID)
         {
             self.spin = Spin::default();
         }
@@ -129,8 +129,8 @@ impl Core {
 
     /// Reads the control registers of the current thread: trapped floating-point exceptions, prefetch control, sector
     /// ways.
-    pub(crate) fn read_controls(&mut self, process: &Guest, chip: &mut Chip) {
-        let cpu = process.cpu();
+    pub(crate) fn read_controls(&mut self, guest: &Guest, chip: &mut Chip) {
+        let cpu = guest.cpu();
         self.pipeline.judge_exceptions(cpu.fp.judges_exceptions());
         self.pipeline.memory.set_prefetch_registers(&PrefetchRegisters {
             stream_detect: cpu.hpc.stream_detect(),
@@ -140,17 +140,17 @@ impl Core {
         self.sector_ways.learn(&cpu.hpc, &mut self.pipeline.memory.with(chip));
     }
 
-    /// The model learns of changes to the address space. `known` has the last state that a core has asked for.
+    /// Updates the model after changes to the address space. `known` has the last state that a core has requested.
     #[inline(always)]
-    pub(crate) fn learn_pages(&mut self, process: &Guest, known: &mut KnownPages, spec: &Spec, chip: &mut Chip) {
-        let version = process.pages_version();
+    pub(crate) fn learn_pages(&mut self, guest: &Guest, known: &mut KnownPages, spec: &Spec, chip: &mut Chip) {
+        let version = guest.pages_version();
         if version != self.pages_of {
             self.pages_of = version;
-            known.tell(process, spec, &mut self.pipeline.memory.with(chip));
+            known.tell(guest, spec, &mut self.pipeline.memory.with(chip));
         }
     }
 
-    /// The kernel has mapped or unmapped pages for the program.
+    /// Charges the time of mapping or unmapping pages for the program.
     #[cold]
     pub(crate) fn pages_worked(&mut self, work: MemoryWork, spec: &Spec) {
         if !self.untimed {
@@ -158,19 +158,19 @@ impl Core {
         }
     }
 
-    /// The time of untimed instructions passes: for the timed core it is sleep.
+    /// Lets the time of untimed instructions pass; the timed core sleeps meanwhile.
     #[cold]
     pub(crate) fn pass_untimed(&mut self) {
         let ns = std::mem::take(&mut self.untimed_instructions) * FUNCTIONAL_NS;
         self.pipeline.sleep(self.cycle_at(ns));
     }
 
-    /// The code of the current process has changed.
+    /// Drops the blocks of the current process, whose code has changed.
     #[cold]
-    pub(crate) fn forget_blocks(&mut self, process: &Guest) {
-        let pid = process.pid();
+    pub(crate) fn forget_blocks(&mut self, guest: &Guest) {
+        let pid = guest.pid();
         let blocks = if pid == self.pid {
-            self.markers = Markers::of(process);
+            self.markers = Markers::of(guest);
             std::mem::take(&mut self.blocks)
         } else {
             self.others.remove(&pid).unwrap_or_default()
@@ -178,11 +178,37 @@ impl Core {
         self.retired.extend(blocks.into_iter().flatten());
     }
 
+    /// Completes the state from a snapshot: see [`Timing::reload`](crate::timing::Timing). `origins` are the origins of code, and
+    /// `spins` says how often the core is in the list of spinning ones.
+    pub(crate) fn reload<E: Engine>(&mut self, code: &Code<E>, origins: usize, spins: usize) -> bool {
+        // An engine without blocks has yet to decode them: the code has changed.
+        let fits = |blocks: &[Option<BoundBlock>], engine: Option<&E>| {
+            let engine = engine.filter(|engine| !engine.is_empty());
+            engine.is_none_or(|engine| {
+                let same = |(id, bound): (u32, &Option<BoundBlock>)| {
+                    bound.as_ref().is_none_or(|bound| {
+                        let block = engine.block(BlockId(id));
+                        bound.start == block.start && bound.mem.len() == block.infos.len()
+                    })
+                };
+                blocks.len() <= engine.len() && (0..).zip(blocks).all(same)
+            })
+        };
+        let engine = code.of_process(self.pid);
+        fits(&self.blocks, engine)
+            && self.others.iter().all(|(&pid, blocks)| fits(blocks, code.of_process(pid)))
+            && self.all_blocks().all(|block| block.is_sound() && (block.origin as usize) < origins)
+            && self.ahead.is_sound(&self.blocks)
+            && matches!(self.spin, Spin::Spins(_)) == (spins == 1)
+            && spins <= 1
+            && self.spin.reload(engine, self.blocks.len())
+    }
+
     pub(crate) fn all_blocks(&self) -> impl Iterator<Item = &BoundBlock> {
         self.retired.iter().chain(self.others.values().chain([&self.blocks]).flatten().flatten())
     }
 
-    /// The counted events, and those that follow from the executions of each block.
+    /// Returns the counted events and those that follow from the executions of each block.
     fn counters(&self) -> Signals {
         let mut signals = self.pipeline.counters();
         for block in self.all_blocks() {
@@ -191,7 +217,7 @@ impl Core {
         signals
     }
 
-    /// The counts since the thread came; for a spinning one, up to `now`.
+    /// Returns the counts since the thread arrived; for a spinning thread, up to `now`.
     pub(crate) fn counted_by(&self, now: Cycle) -> Signals {
         let mut counters = self.counters();
         if let Spin::Spins(summary) = &self.spin {
@@ -201,7 +227,7 @@ impl Core {
         counters.since(&self.since)
     }
 
-    /// Counting begins for another thread, or for none. Returns the previous one with its counts.
+    /// Starts counting for another thread, or for none. Returns the previous one with its counts.
     pub(crate) fn count_for(&mut self, thread: Option<u32>) -> Option<(u32, Signals)> {
         let now = self.counters();
         let counted = now.since(&self.since);
@@ -211,16 +237,15 @@ impl Core {
 
     /// Binds a block that has just run for the first time to the machine.
     #[cold]
-    pub(crate) fn bind(&mut self, process: &Guest, id: BlockId, spec: &Spec, known: &mut Known) {
+    pub(crate) fn bind(&mut self, guest: &Guest, id: BlockId, block: &StaticBlock, spec: &Spec, known: &mut Known) {
         let index = id.0 as usize;
         if self.blocks.len() <= index {
             self.blocks.resize_with(index + 1, || None);
         }
-        let block = process.block(id);
         let mut bound = bind_block(block.start, &block.infos, spec);
         let last = block.start + 4 * (block.infos.len() as u64 - 1);
         bound.marked = self.markers.may_meet(bound.branch, last);
-        bound.origin = known.code_map.note(process, block.start, block.infos.len());
+        bound.origin = known.code_map.note(guest, block.start, block.infos.len());
         for &i in &bound.unknown {
             let name = block.infos[i].class.name();
             match known.unknown.iter_mut().find(|(n, _)| n == name) {
@@ -232,7 +257,7 @@ impl Core {
     }
 }
 
-/// What is known of code on any core.
+/// What all cores know about code.
 #[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Known {
     /// The files and functions of all blocks.

@@ -37,7 +37,7 @@ pub(crate) struct Intervals {
 }
 
 impl Intervals {
-    /// No interval has ended.
+    /// Returns the state at the start of a run.
     pub(crate) fn new(options: &Options) -> Intervals {
         let length_ns = options.interval_ns.unwrap_or(0);
         let core_hz = options.spec.clock.core_hz;
@@ -49,30 +49,30 @@ impl Intervals {
         }
     }
 
-    /// The cycle in which the next one ends.
+    /// Returns the cycle in which the next one ends.
     #[inline(always)]
     pub(crate) fn due(&self) -> Cycle {
         self.due
     }
 
-    /// The last end at or before `now`.
+    /// Returns the last end at or before `now`.
     pub(crate) fn last_end(&self, now: Cycle) -> Cycle {
         self.end(self.lengths_by(now))
     }
 
-    /// The first cycle at which `lengths` lengths have passed.
+    /// Returns the first cycle at which `lengths` lengths have passed.
     fn end(&self, lengths: u64) -> Cycle {
         let ns = u128::from(lengths) * u128::from(self.length_ns);
         (ns * u128::from(self.core_hz)).div_ceil(1_000_000_000) as Cycle
     }
 
-    /// The number of lengths that have passed by `now`.
+    /// Returns the number of lengths that have passed by `now`.
     fn lengths_by(&self, now: Cycle) -> u64 {
         let ns = u128::from(now) * 1_000_000_000 / u128::from(self.core_hz);
         (ns / u128::from(self.length_ns)) as u64
     }
 
-    /// All cores have reached `now`, an end. `counted` are the counts since the run began.
+    /// Ends an interval at `now`, which all cores have reached. `counted` are the counts since the start of the run.
     pub(crate) fn take(&mut self, now: Cycle, counted: &Signals) {
         let lengths = self.lengths_by(now);
         self.push(lengths * self.length_ns, counted);
@@ -80,7 +80,7 @@ impl Intervals {
         self.due = if self.ended.len() + 1 < MOST_INTERVALS { self.end(self.next) } else { NEVER };
     }
 
-    /// The run ended at `now_ns` with the counts `counted`. Returns its intervals.
+    /// Ends the run at `now_ns` with the counts `counted`. Returns its intervals.
     pub(crate) fn finish(&mut self, now_ns: u64, counted: &Signals) -> Vec<Interval> {
         if self.length_ns > 0 {
             match self.ended.last_mut() {

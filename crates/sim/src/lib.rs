@@ -1,5 +1,6 @@
 //! Wires one run: a program, a machine, the clock between them, and what is counted.
 
+mod accounts;
 mod clocks;
 mod code_map;
 mod core;

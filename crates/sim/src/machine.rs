@@ -16,59 +16,59 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// A machine of `cpus` CPUs. `core` runs, as CPU number `active`.
+    /// Returns a machine of `cpus` CPUs. `core` is the active core, of CPU number `active`.
     pub(crate) fn new(chip: Chip, cpus: usize, active: usize, core: Core) -> Machine {
         let mut cores: Vec<_> = (0..cpus).map(|_| None).collect();
         cores[active] = Some(Box::new(core));
         Machine { chip, cores, active }
     }
 
-    /// The active core.
+    /// Returns the active core.
     #[inline(always)]
     pub(crate) fn core(&self) -> &Core {
         self.cores[self.active].as_deref().expect("the active core exists")
     }
 
-    /// The active core, to be changed.
+    /// Returns the active core, mutable.
     #[inline(always)]
     pub(crate) fn core_mut(&mut self) -> &mut Core {
         self.running().0
     }
 
-    /// The active core and the chip that it runs on.
+    /// Returns the active core and the chip, mutable.
     #[inline(always)]
     pub(crate) fn running(&mut self) -> (&mut Core, &mut Chip) {
         (self.cores[self.active].as_deref_mut().expect("the active core exists"), &mut self.chip)
     }
 
-    /// The core of CPU number `index`, if a thread has run on it.
+    /// Returns the core of CPU number `index`, if a thread has run on it.
     pub(crate) fn get(&self, index: usize) -> Option<&Core> {
         self.cores[index].as_deref()
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut Core> {
         self.cores[index].as_deref_mut()
     }
 
-    /// All cores on which a thread has run.
+    /// Iterates over all cores on which a thread has run.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Core> {
         self.cores.iter().filter_map(Option::as_deref)
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Core> {
         self.cores.iter_mut().filter_map(Option::as_deref_mut)
     }
 
-    /// The clock of the active core.
+    /// Returns the clock of the active core.
     #[inline(always)]
     pub(crate) fn now(&self) -> Cycle {
         self.core().pipeline.now()
     }
 
-    /// CPU number `index` becomes the active one; `new` makes its core if there is none yet. `resumes`: the core that
-    /// was active will run again without being woken.
+    /// Makes CPU number `index` the active one; `new` creates its core if there is none yet. `resumes`: the previously
+    /// active core will run again without a wake-up.
     pub(crate) fn activate(&mut self, index: usize, resumes: bool, new: impl FnOnce() -> Core) {
         if index == self.active {
             return;
@@ -79,8 +79,8 @@ impl Machine {
         self.cores[index].get_or_insert_with(|| Box::new(new())).pipeline.resume(&mut self.chip);
     }
 
-    /// Each core that is not active and for which `wanted` holds runs for as long as `work` takes. The active core's
-    /// place is kept. `resumes`: as for [`Machine::activate`], for all cores concerned.
+    /// Activates each core that is not active and for which `wanted` holds in turn, and does `work` on it. The active core
+    /// is the same afterwards. `resumes`: as for [`Machine::activate`], for all these cores.
     pub(crate) fn for_others(
         &mut self,
         resumes: bool,

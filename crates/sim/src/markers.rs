@@ -84,9 +84,9 @@ pub(crate) struct Markers {
 }
 
 impl Markers {
-    /// The markers of the current program and the libraries that it has loaded.
-    pub(crate) fn of(process: &Guest) -> Markers {
-        let symbols = process.running_symbols();
+    /// Returns the markers of the current program and the libraries that it has loaded.
+    pub(crate) fn of(guest: &Guest) -> Markers {
+        let symbols = guest.running_symbols();
         let call = |(name, address): (&str, u64)| {
             let &(_, edge, naming) = CALLS.iter().find(|call| call.0 == name)?;
             Some((address, Marker::Call(edge, naming)))
@@ -107,9 +107,9 @@ impl Markers {
 
     /// Adds the markers of libraries that were loaded since.
     #[inline(always)]
-    pub(crate) fn learn(&mut self, process: &Guest) {
-        if process.running_symbols().version() != self.version {
-            *self = Markers::of(process);
+    pub(crate) fn learn(&mut self, guest: &Guest) {
+        if guest.running_symbols().version() != self.version {
+            *self = Markers::of(guest);
         }
     }
 
@@ -118,58 +118,57 @@ impl Markers {
         Some(&self.at[i].1)
     }
 
-    /// Whether a block may reach a marker: it calls or jumps, or a probe ends it.
+    /// Returns whether a block may reach a marker: it calls or jumps, or a probe ends it.
     pub(crate) fn may_meet(&self, branch: Branch, last: u64) -> bool {
         let calls = matches!(branch, Branch::Direct | Branch::Call | Branch::Indirect | Branch::IndirectCall);
         calls || matches!(self.find(last), Some(Marker::Probe(..)))
     }
 
-    /// Whether a marker is at a block's last instruction, `last`, or at the next one, `next`.
+    /// Returns whether a marker is at a block's last instruction, `last`, or at the next one, `next`.
     pub(crate) fn is_met(&self, last: u64, next: u64) -> bool {
         self.find(last).is_some() || self.find(next).is_some()
     }
 
-    /// The marker at the block's last instruction, `last`, or at the program counter: its edge, and the name of the
+    /// Returns the marker at the block's last instruction, `last`, or at the program counter: its edge, and the name of the
     /// region if the program gives one.
-    pub(crate) fn met(&self, last: u64, process: &mut Guest) -> Option<(Edge, Option<String>)> {
+    pub(crate) fn met(&self, last: u64, guest: &mut Guest) -> Option<(Edge, Option<String>)> {
         if let Some(Marker::Probe(edge, name)) = self.find(last) {
             return Some((*edge, Some(name.to_string())));
         }
-        match self.find(process.cpu().pc)? {
-            &Marker::Call(edge, naming) => Some((edge, name(naming, process))),
+        match self.find(guest.cpu().pc)? {
+            &Marker::Call(edge, naming) => Some((edge, name(naming, guest))),
             Marker::Probe(..) => None,
         }
     }
 }
 
-/// The name of the region in the arguments of the called function.
-fn name(naming: Naming, process: &mut Guest) -> Option<String> {
-    let [text, number] = [0, 1].map(|argument| process.cpu().x(argument));
+/// Returns the name of the region in the arguments of the called function.
+fn name(naming: Naming, guest: &mut Guest) -> Option<String> {
+    let [text, number] = [0, 1].map(|argument| guest.cpu().x(argument));
     match naming {
         Naming::Last => None,
         Naming::Fipp => Some("fipp".to_owned()),
-        Naming::C => Some(read(process, text, NAME_BYTES)),
+        Naming::C => Some(read(guest, text, NAME_BYTES)),
         // The number is an int.
-        Naming::CNumber => Some(format!("{}, {}", read(process, text, NAME_BYTES), number as i32)),
-        Naming::Fortran { length } => Some(fortran(process, text, length)),
+        Naming::CNumber => Some(format!("{}, {}", read(guest, text, NAME_BYTES), number as i32)),
+        Naming::Fortran { length } => Some(fortran(guest, text, length)),
         Naming::FortranNumber { length } => {
             let mut bytes = [0; 4];
-            bytes.iter_mut().zip(number..).for_each(|(byte, at)| *byte = process.read_byte(at).unwrap_or(0));
-            Some(format!("{}, {}", fortran(process, text, length), i32::from_le_bytes(bytes)))
+            bytes.iter_mut().zip(number..).for_each(|(byte, at)| *byte = guest.read_byte(at).unwrap_or(0));
+            Some(format!("{}, {}", fortran(guest, text, length), i32::from_le_bytes(bytes)))
         }
     }
 }
 
-/// The string at an address, whose length is argument number `length`.
-fn fortran(process: &mut Guest, text: u64, length: u8) -> String {
-    let length = process.cpu().x(length).min(NAME_BYTES);
-    read(process, text, length)
+/// Reads the string at an address, whose length is argument number `length`.
+fn fortran(guest: &mut Guest, text: u64, length: u8) -> String {
+    let length = guest.cpu().x(length).min(NAME_BYTES);
+    read(guest, text, length)
 }
 
-/// The string at an address, up to a zero or `length` bytes, without trailing spaces.
-fn read(process: &mut Guest, text: u64, length: u64) -> String {
-    let bytes: Vec<u8> =
-        (0..length).map_while(|i| process.read_byte(text.wrapping_add(i)).filter(|&b| b != 0)).collect();
+/// Reads the string at an address, up to a zero or `length` bytes, without trailing spaces.
+fn read(guest: &mut Guest, text: u64, length: u64) -> String {
+    let bytes: Vec<u8> = (0..length).map_while(|i| guest.read_byte(text.wrapping_add(i)).filter(|&b| b != 0)).collect();
     let name = String::from_utf8_lossy(&bytes);
     let name = name.trim_end();
     if name.is_empty() { UNNAMED.to_owned() } else { name.to_owned() }

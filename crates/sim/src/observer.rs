@@ -11,7 +11,7 @@ use crate::trace::Trace;
 pub struct BlockEvent<'a> {
     /// The guest. Its current thread executed the block, and its dynamic stream is that of the block. A system call at
     /// the end of the block has not been served yet.
-    pub process: &'a mut Guest,
+    pub guest: &'a mut Guest,
     /// The core that timed it.
     pub pipeline: &'a mut Pipeline,
     /// The block.
@@ -33,7 +33,7 @@ pub struct MemoryAccess<'a> {
 impl BlockEvent<'_> {
     /// The memory accesses of the instructions that completed, in program order.
     pub fn accesses(&self) -> impl Iterator<Item = MemoryAccess<'_>> {
-        let mut stream = self.process.cpu().stream();
+        let mut stream = self.guest.cpu().stream();
         let start = self.block.start;
         self.block.mem[..self.executed].iter().enumerate().filter_map(move |(i, mem)| {
             let mem = mem.as_ref()?;
@@ -67,9 +67,9 @@ impl Trace for Observed<'_> {
         chip: &mut Chip,
         block: &mut BoundBlock,
         executed: usize,
-        process: &mut Guest,
+        guest: &mut Guest,
     ) {
-        ().run(pipeline, chip, block, executed, process);
-        self.0.ran(&mut BlockEvent { process, pipeline, block, executed });
+        ().run(pipeline, chip, block, executed, guest);
+        self.0.ran(&mut BlockEvent { guest, pipeline, block, executed });
     }
 }

@@ -11,8 +11,8 @@ use fxscope_linux::pages::{self, MemoryWork, PageSizes, PageView};
 use fxscope_machine::{Spec, spec};
 use fxscope_memory::{Hierarchy, PageRange, Placement};
 
-/// The page sizes of a machine. Sizes of segments that `settings` names hold whatever the environment of a program
-/// says.
+/// Returns the page sizes of a machine. The environment of a program cannot change the sizes of segments that `settings`
+/// names.
 #[must_use]
 pub fn page_sizes(sizes: &spec::Pages, settings: &[(String, String)]) -> PageSizes {
     let segments = spec::Pages::SEGMENTS.iter().filter_map(|(name, bytes)| Some((named(name)?, bytes(sizes))));
@@ -30,9 +30,9 @@ fn named(name: &str) -> Option<Segment> {
     Segment::ALL.into_iter().find(|segment| segment.name() == name)
 }
 
-/// The pages of the current process, lowest address first. The model numbers nodes from `first_node`.
+/// Returns the pages of the current process, lowest address first. The model numbers nodes from `first_node`.
 #[must_use]
-pub(crate) fn page_ranges(process: &Guest, first_node: u32) -> Vec<PageRange> {
+pub(crate) fn page_ranges(guest: &Guest, first_node: u32) -> Vec<PageRange> {
     let placement = |placement| match placement {
         pages::Placement::FirstTouch => Placement::FirstTouch,
         pages::Placement::Node(node) => Placement::Node((node - first_node) as u8),
@@ -45,33 +45,33 @@ pub(crate) fn page_ranges(process: &Guest, first_node: u32) -> Vec<PageRange> {
         placement: placement(span.placement),
         moved: span.moved,
     };
-    process.page_spans().into_iter().map(range).collect()
+    guest.page_spans().into_iter().map(range).collect()
 }
 
-/// The pages of each process when a core last asked. All cores ask for the same ones soon after a change.
+/// The pages of each process when a core last requested them. All cores request the same ones soon after a change.
 #[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
 pub(crate) struct KnownPages(BTreeMap<u32, Known>);
 
 /// The pages of one process.
 #[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
 struct Known {
-    /// The current pages for each view that was asked for: threads on other nodes or with other policies may see other
+    /// The current pages for each view that was requested: threads on other nodes or with other policies may see other
     /// placements.
     #[serde(skip)]
     views: Vec<(PageView, Arc<[PageRange]>)>,
-    /// The pages that the model was told last.
+    /// The pages that the model received last.
     told: Arc<[PageRange]>,
 }
 
 impl Known {
-    /// The pages in the view of the current thread. Equal lists are shared.
-    fn ranges(&mut self, process: &Guest, first_node: u32) -> Arc<[PageRange]> {
-        let view = process.page_view();
+    /// Returns the pages in the view of the current thread. Equal lists are shared.
+    fn ranges(&mut self, guest: &Guest, first_node: u32) -> Arc<[PageRange]> {
+        let view = guest.page_view();
         if let Some((_, ranges)) = self.views.iter().find(|(known, _)| *known == view) {
             return Arc::clone(ranges);
         }
         self.views.retain(|(known, _)| known.is_of_the_same_time(&view));
-        let ranges = page_ranges(process, first_node);
+        let ranges = page_ranges(guest, first_node);
         let known = self.views.iter().map(|(_, known)| known).chain([&self.told]).find(|known| ***known == ranges[..]);
         let ranges = known.map_or_else(|| ranges.into(), Arc::clone);
         self.views.push((view, Arc::clone(&ranges)));
@@ -80,13 +80,13 @@ impl Known {
 }
 
 impl KnownPages {
-    /// Tells the core with `memory` the pages of the current process. The first core to ask after a change frees the
-    /// frames of pages that are gone.
+    /// Gives the core with `memory` the pages of the current process. The first core after a change frees the
+    /// frames of pages that no longer exist.
     #[cold]
-    pub(crate) fn tell(&mut self, process: &Guest, spec: &Spec, memory: &mut Hierarchy<'_>) {
-        let pid = process.pid();
+    pub(crate) fn tell(&mut self, guest: &Guest, spec: &Spec, memory: &mut Hierarchy<'_>) {
+        let pid = guest.pid();
         let known = self.0.entry(pid).or_default();
-        let ranges = known.ranges(process, spec.topology.first_node);
+        let ranges = known.ranges(guest, spec.topology.first_node);
         if !Arc::ptr_eq(&known.told, &ranges) {
             memory.chip.release_pages(pid as u16, &known.told, &ranges);
             known.told = Arc::clone(&ranges);
@@ -95,7 +95,7 @@ impl KnownPages {
     }
 }
 
-/// Core cycles of the kernel's work on pages.
+/// Returns the core cycles of the kernel's work on pages.
 pub(crate) fn cycles(work: MemoryWork, spec: &Spec) -> Cycle {
     const NS_PER_SECOND: u128 = 1_000_000_000;
     let costs = &spec.page_costs;

@@ -3,8 +3,8 @@
 //! While threads do not synchronise, an epoch of simulated time runs in two steps. First the threads run ahead, one
 //! core after the other: they execute the blocks that will probably fall into the epoch, up to the first one that
 //! synchronises, calls the kernel or controls the processor. Then these blocks are timed: the cores of each partition
-//! of the chip in quanta, as ever, and the partitions in parallel ([`fxscope_memory::partition`]). A block that must
-//! not execute early waits for a quantum of its own ([`crate::timing`]), when all other cores have come as far.
+//! of the chip in quanta, as in other runs, and the partitions in parallel ([`fxscope_memory::partition`]). A block that must
+//! not execute early waits for a quantum of its own ([`crate::timing`]), when all other cores have reached the same time.
 //!
 //! Results depend neither on the host's threads nor on its load. They differ slightly from those of sequential quanta:
 //! unsynchronised threads see plain accesses of each other up to an epoch early or late, and requests of two CMGs to
@@ -12,6 +12,7 @@
 
 use std::ops::{Range, RangeInclusive};
 
+use fxscope_aarch64::Engine;
 use fxscope_calendar::Cycle;
 use fxscope_linux::Step;
 use fxscope_machine::spec::Topology;
@@ -51,7 +52,7 @@ pub struct HostThreads {
 }
 
 impl HostThreads {
-    /// `threads` host threads, at most one for each CMG.
+    /// Returns `threads` host threads, at most one for each CMG.
     ///
     /// # Errors
     /// When the host cannot start them.
@@ -67,13 +68,18 @@ impl HostThreads {
         })
     }
 
-    /// The partition of CPU number `index`.
+    /// Returns the number of partitions.
+    pub(crate) fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Returns the partition of CPU number `index`.
     fn part_of(&self, index: usize) -> usize {
         let cmg = index / self.cores_per_cmg;
         self.parts.partition_point(|cmgs| cmgs.end <= cmg)
     }
 
-    /// The cores of each partition run until the ends of `steps`. Returns how often a partition blocked.
+    /// Runs the cores of each partition until the ends of `steps`. Returns how often a partition blocked.
     fn run(
         &self,
         chip: &mut Chip,
@@ -108,9 +114,9 @@ struct Runner<'a> {
     ahead: u64,
 }
 
-impl Driver<'_> {
+impl<E: Engine> Driver<'_, E> {
     /// Runs an epoch from `quantum` on, if cores of several partitions can take part. `None`: they cannot, and the
-    /// quantum is to be run; `Some(Some)`: the run is over.
+    /// quantum must be run; `Some(Some)`: the run is over.
     #[inline(always)]
     pub(crate) fn run_parallel<T: Trace + ?Sized>(
         &mut self,
@@ -145,7 +151,7 @@ impl Driver<'_> {
             if index == quantum.index && self.timing.machine.core().ahead.is_empty() {
                 return None;
             }
-            if *blocks == 0 || self.process.cpu_changes() != self.timing.changes {
+            if *blocks == 0 || self.guest.cpu_changes() != self.timing.changes {
                 break;
             }
         }
@@ -153,9 +159,9 @@ impl Driver<'_> {
         Some(None)
     }
 
-    /// The end of an epoch that begins at `from`. No interval of counts ends and no time limit expires within it.
+    /// Returns the end of an epoch that begins at `from`. No interval of counts ends and no time limit expires within it.
     fn epoch_end(&self, from: Cycle) -> Cycle {
-        let due = self.process.next_due_ns().map_or(NEVER, |ns| self.timing.machine.core().cycle_at(ns));
+        let due = self.guest.next_due_ns().map_or(NEVER, |ns| self.timing.machine.core().cycle_at(ns));
         let runs = self.timing.clocks.iter().enumerate().filter(|&(_, clock)| clock != NEVER);
         let paces = runs.filter_map(|(index, _)| Some(self.timing.machine.get(index)?.ahead.pace()));
         let cycles = RunAhead::cycles_of(INSTRUCTIONS, paces.sum());
@@ -165,22 +171,22 @@ impl Driver<'_> {
         (from + quanta * self.options.quantum).min(self.timing.intervals.due()).min(due)
     }
 
-    /// Whether the core with the lowest clock and one of another partition can run until `end`.
+    /// Returns whether the core with the lowest clock and one of another partition can run until `end`.
     fn may_pay(&self, first: usize, end: Cycle) -> bool {
         let t = &*self.timing;
         let Some(host) = &self.options.host_threads else { return false };
         let runs = |index: usize| t.may_run_ahead(index, end);
         t.spinning.is_empty()
-            && self.process.is_alone()
+            && self.guest.is_alone()
             && runs(first)
             && (0..t.machine.cores.len()).any(|index| host.part_of(index) != host.part_of(first) && runs(index))
     }
 
-    /// The thread of CPU number `index` runs ahead to about `end`. `Some`: the run is over.
+    /// Lets the thread of CPU number `index` run ahead to about `end`. `Some`: the run is over.
     fn execute_ahead(&mut self, index: usize, end: Cycle, blocks: &mut u64) -> Option<Finish> {
         self.enter(index);
-        self.process.hold(true);
-        if let Some(step) = self.process.attend_due() {
+        self.guest.hold(true);
+        if let Some(step) = self.guest.attend_due(self.code) {
             let (core, chip) = self.timing.machine.running();
             core.catch_up(chip);
             match step {
@@ -212,29 +218,29 @@ impl Driver<'_> {
         None
     }
 
-    /// The current thread executes its next block, unless the block must not execute early.
+    /// Executes the next block of the current thread, unless the block must not execute early.
     #[inline(always)]
     fn execute_block(&mut self) -> bool {
-        if self.process.has_trap() {
+        if self.guest.has_trap() {
             return false;
         }
-        let Some(id) = self.process.next_block() else { return false };
+        let Some(id) = self.guest.next_block(self.code) else { return false };
         let (core, index) = (self.timing.machine.core_mut(), id.0 as usize);
         if core.blocks.get(index).is_none_or(Option::is_none) {
-            core.bind(self.process, id, &self.options.spec, &mut self.timing.known);
+            core.bind(self.guest, id, self.code.block(id), &self.options.spec, &mut self.timing.known);
         }
         if core.blocks[index].as_ref().is_none_or(|block| block.controls || block.marked || block.reads_time) {
             return false;
         }
-        let Step::Ran { executed, .. } = self.process.step() else { return false };
-        core.ahead.push(id, executed, self.process);
+        let Step::Ran { executed, .. } = self.guest.step(self.code) else { return false };
+        core.ahead.push(id, executed, self.guest);
         true
     }
 
-    /// The kernel's work on pages takes its time after the last block.
+    /// Adds the time of the kernel's work on pages after the last block.
     fn look_at_pages(&mut self, now_ns: u64) {
-        self.process.set_now_ns(now_ns);
-        if let Some(work) = self.process.take_memory_work() {
+        self.guest.set_now_ns(now_ns);
+        if let Some(work) = self.guest.take_memory_work() {
             self.timing.machine.core_mut().ahead.pause(pages::cycles(work, &self.options.spec));
         }
     }
@@ -271,7 +277,7 @@ impl Driver<'_> {
 }
 
 impl Timing {
-    /// Whether the thread of CPU number `index` may run ahead for the time until `end`.
+    /// Returns whether the thread of CPU number `index` may run ahead for the time until `end`.
     fn may_run_ahead(&self, index: usize, end: Cycle) -> bool {
         let free = |core: &Core| {
             !core.ahead.stuck && !core.untimed && !core.called_kernel && matches!(core.spin, Spin::Runs(_))
@@ -280,7 +286,7 @@ impl Timing {
     }
 }
 
-/// The cores of each partition that have run ahead, for the time until `end`.
+/// Returns the cores of each partition that have run ahead, for the time until `end`.
 fn runners<'a>(cores: &'a mut [Option<Box<Core>>], host: &HostThreads, end: Cycle) -> Vec<Vec<Runner<'a>>> {
     let mut runners: Vec<Vec<Runner>> = host.parts.iter().map(|_| Vec::new()).collect();
     for (index, core) in cores.iter_mut().enumerate() {
@@ -293,7 +299,7 @@ fn runners<'a>(cores: &'a mut [Option<Box<Core>>], host: &HostThreads, end: Cycl
     runners
 }
 
-/// The cores of a partition run until each has reached the end of `steps` or has no block left that it ran ahead.
+/// Runs the cores of a partition until each has reached the end of `steps` or has no block left that it ran ahead.
 fn run_partition(
     cores: &mut [Runner],
     mut partition: Partition,
@@ -312,8 +318,8 @@ fn run_partition(
     partition.finish()
 }
 
-/// Cores, the first of which is active, run in quanta until each has reached `end` or has no block left that it ran
-/// ahead. Returns which one is active then.
+/// Runs cores, the first of which is active, in quanta until each has reached `end` or has no block left that it ran
+/// ahead. Returns which one is active afterwards.
 fn run_cores(cores: &mut [Runner], chip: &mut Chip, end: Cycle, quantum: Cycle) -> usize {
     let mut active = 0;
     loop {
@@ -341,7 +347,7 @@ fn run_cores(cores: &mut [Runner], chip: &mut Chip, end: Cycle, quantum: Cycle) 
     }
 }
 
-/// A core runs until `end`, or beyond `in_order` until it takes lines from other cores.
+/// Runs a core until `end`, or beyond `in_order` until it takes lines from other cores.
 fn run_quantum(core: &mut Core, chip: &mut Chip, in_order: Cycle, end: Cycle) {
     let snoops = chip.snoops();
     while core.run_ahead(chip) {

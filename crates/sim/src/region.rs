@@ -57,7 +57,7 @@ pub struct ThreadStarts {
 pub enum Unpaired {
     /// A region of this name was never left: it counts up to the end of the run.
     NeverLeft(String),
-    /// A thread left a region of this name so many times without having entered it, which has no effect.
+    /// A thread left a region of this name without having entered it, which has no effect; the number says how often.
     NeverEntered(String, u64),
 }
 
@@ -133,7 +133,7 @@ pub fn add(totals: &mut Totals, thread: u32, counted: &Counted) {
     }
 }
 
-/// The counts of all threads together.
+/// Returns the counts of all threads together.
 pub(crate) fn sum(totals: &Totals) -> Signals {
     let mut sum = Signals::default();
     totals.values().for_each(|counted| sum.merge(&counted.signals));
@@ -157,7 +157,7 @@ impl ThreadStarts {
 
 impl Regions {
     /// `thread`, which is the `first` of its process or another one, enters `name`; `now` is the state of the counters.
-    /// Inside of a region of that name it counts on.
+    /// Inside a region of that name, counting continues.
     pub fn begin(&mut self, thread: u32, first: bool, name: String, now: Snapshot) {
         match self.open.iter_mut().find(|open| open.thread == thread && open.name == name) {
             Some(open) => open.again += 1,
@@ -227,7 +227,7 @@ impl Regions {
         }
     }
 
-    /// What all threads have counted in regions of this name by `now`, whose counts may be some cycles behind those
+    /// Returns what all threads have counted in regions of this name by `now`, whose counts may be some cycles behind those
     /// with which a thread has entered one.
     pub(crate) fn so_far(&self, name: &str, now: &Totals) -> Signals {
         let done = self.done.iter().find(|done| done.name == name);
@@ -243,7 +243,7 @@ impl Regions {
         counted
     }
 
-    /// The regions that are still open, and what was left without having been entered; each name once.
+    /// Returns the regions that are still open, and those that were left without having been entered; each name once.
     pub fn unpaired(&self) -> Vec<Unpaired> {
         let open: BTreeSet<&String> = self.open.iter().map(|open| &open.name).collect();
         let never_left = open.into_iter().cloned().map(Unpaired::NeverLeft);
@@ -251,7 +251,7 @@ impl Regions {
         never_left.chain(never_entered).collect()
     }
 
-    /// All regions, the whole run first; regions still open end here.
+    /// Returns all regions, the whole run first; regions that are still open end here.
     pub fn finish(mut self, now: &Snapshot) -> Vec<Region> {
         while let Some(open) = self.open.last_mut() {
             let thread = open.thread;

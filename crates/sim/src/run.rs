@@ -3,11 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use fxscope_aarch64::{Engine, Interpreter};
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals};
 use fxscope_linux::guest::FUNCTIONAL_NS;
 use fxscope_linux::pages::PageUse;
-use fxscope_linux::{BarrierPlatform, Cache, CacheKind, CpuPlace, End, Guest, Platform, TerminalWatch};
+use fxscope_linux::{BarrierPlatform, Cache, CacheKind, Code, CpuPlace, End, Guest, Platform, TerminalWatch};
 use fxscope_machine::Spec;
 
 use crate::hotspots::HotSpot;
@@ -87,7 +88,7 @@ pub struct Progress {
     pub now_ns: u64,
 }
 
-/// What the watcher of a run answers.
+/// The answer of a run's watcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
     /// Continue.
@@ -131,15 +132,18 @@ pub struct Outcome {
     pub unknown_classes: Vec<(String, usize)>,
 }
 
-/// A program on a modelled machine.
-pub struct Simulation {
-    process: Guest,
-    options: Options,
+/// A program on a modelled machine. Its code is executed by an engine of type `E`.
+pub struct Simulation<E: Engine = Interpreter> {
+    pub(crate) guest: Guest,
+    pub(crate) code: Code<E>,
+    pub(crate) options: Options,
     pub(crate) timing: Option<Timing>,
     pub(crate) regions: Regions,
+    /// In functional runs, the number of instructions at which the limit is checked and the watcher is called; 0: to be set.
+    pub(crate) slice_end: u64,
 }
 
-/// The machine as Linux presents it to a program.
+/// Returns the machine as Linux presents it to a program.
 #[must_use]
 pub fn platform(spec: &Spec, memory_bytes: u64) -> Platform {
     let (id, t) = (&spec.identity, &spec.topology);
@@ -181,7 +185,7 @@ pub fn platform(spec: &Spec, memory_bytes: u64) -> Platform {
     }
 }
 
-/// The caches that Linux describes to a program: their sizes do not depend on sectors.
+/// Returns the caches that Linux describes to a program: their sizes do not depend on sectors.
 fn caches(spec: &Spec) -> Vec<Cache> {
     let cache = |level, kind, cache: &fxscope_machine::spec::Cache| Cache {
         level,
@@ -199,13 +203,13 @@ fn caches(spec: &Spec) -> Vec<Cache> {
     ]
 }
 
-impl Simulation {
-    /// Prepares a run of `process`.
+impl<E: Engine> Simulation<E> {
+    /// Prepares a run of `guest`.
     #[must_use]
-    pub fn new(process: Guest, options: Options) -> Simulation {
-        let mut process = process;
-        let timing = (options.mode == Mode::Timing).then(|| Timing::new(&mut process, &options));
-        Simulation { process, options, timing, regions: Regions::default() }
+    pub fn new(guest: Guest, options: Options) -> Simulation<E> {
+        let mut guest = guest;
+        let timing = (options.mode == Mode::Timing).then(|| Timing::new(&mut guest, &options));
+        Simulation { code: Code::of(&guest), guest, options, timing, regions: Regions::default(), slice_end: 0 }
     }
 
     /// Assigns data to cache sectors by address. Without timing it has no effect.
@@ -215,20 +219,20 @@ impl Simulation {
         }
     }
 
-    /// The guest.
+    /// Returns the guest.
     #[must_use]
-    pub fn process(&self) -> &Guest {
-        &self.process
+    pub fn guest(&self) -> &Guest {
+        &self.guest
     }
 
-    /// The guest, to be set up before it runs.
-    pub fn process_mut(&mut self) -> &mut Guest {
-        &mut self.process
+    /// Returns the guest, to be set up before it runs.
+    pub fn guest_mut(&mut self) -> &mut Guest {
+        &mut self.guest
     }
 
     /// Reports to `watch` what programs do at the host's terminal.
     pub fn watch_terminal(&mut self, watch: TerminalWatch) {
-        self.process.watch_terminal(watch);
+        self.guest.watch_terminal(watch);
     }
 
     /// Runs to the end. `watch` is called from time to time and may stop the run.
@@ -260,26 +264,49 @@ impl Simulation {
         self.advance_with(watch, &mut ())
     }
 
+    /// Runs as [`Simulation::advance`] does, but pauses once `instructions` instructions are executed: at the end of a block
+    /// or, in functional mode, of a step of the clock. Returns `None` when it has paused. A run that continues from there does
+    /// what it would have done without the pause.
+    pub fn advance_to(&mut self, instructions: u64, watch: &mut dyn FnMut(Progress) -> Control) -> Option<Finish> {
+        self.advance_up_to(instructions, watch, &mut ())
+    }
+
     fn advance_with<T: Trace + ?Sized>(&mut self, watch: &mut dyn FnMut(Progress) -> Control, trace: &mut T) -> Finish {
-        match self.driver() {
-            None => self.run_functional(watch),
+        self.advance_up_to(u64::MAX, watch, trace).unwrap_or(Finish::Stopped)
+    }
+
+    fn advance_up_to<T: Trace + ?Sized>(
+        &mut self,
+        instructions: u64,
+        watch: &mut dyn FnMut(Progress) -> Control,
+        trace: &mut T,
+    ) -> Option<Finish> {
+        match self.driver(instructions) {
+            None => self.run_functional(instructions, watch),
             Some(mut driver) => driver.run(watch, trace),
         }
     }
 
-    /// What drives the run, in timing mode.
-    pub(crate) fn driver(&mut self) -> Option<Driver<'_>> {
+    /// Returns the driver of the run in timing mode, up to `pause_at` instructions.
+    fn driver(&mut self, pause_at: u64) -> Option<Driver<'_, E>> {
         let timing = self.timing.as_mut()?;
-        Some(Driver { process: &mut self.process, options: &self.options, regions: &mut self.regions, timing })
+        Some(Driver {
+            guest: &mut self.guest,
+            code: &mut self.code,
+            options: &self.options,
+            regions: &mut self.regions,
+            timing,
+            pause_at,
+        })
     }
 
-    /// Ends the run, which is over for the reason `finish`. Returns what it gave.
+    /// Ends the run, which is over for the reason `finish`. Returns its outcome.
     pub fn conclude(&mut self, finish: Finish) -> Outcome {
-        let totals = match self.driver() {
+        let totals = match self.driver(u64::MAX) {
             None => self.nominal_totals(),
             Some(mut driver) => driver.finish(),
         };
-        let now_ns = self.process.now_ns();
+        let now_ns = self.guest.now_ns();
         let in_region = self.options.interval_region.as_ref().map(|name| self.regions.so_far(name, &totals));
         let counted = in_region.unwrap_or_else(|| region::sum(&totals));
         let intervals = self.timing.as_mut().map_or_else(Vec::new, |timing| timing.intervals(now_ns, &counted));
@@ -292,38 +319,50 @@ impl Simulation {
             intervals,
             hot: timing.map_or_else(Vec::new, Timing::hot_spots),
             files: timing.map_or_else(Vec::new, Timing::files),
-            pages: self.process.page_use(),
+            pages: self.guest.page_use(),
             parallel_instructions: timing.map_or(0, |timing| timing.parallel_instructions),
             unknown_classes: timing.map_or_else(Vec::new, Timing::unknown_classes),
         }
     }
 
-    fn run_functional(&mut self, watch: &mut dyn FnMut(Progress) -> Control) -> Finish {
+    fn run_functional(&mut self, pause_at: u64, watch: &mut dyn FnMut(Progress) -> Control) -> Option<Finish> {
         const SLICE: u64 = 1 << 22;
         loop {
-            let done = self.process.instructions();
-            let left = self.options.max_instructions.map_or(SLICE, |max| SLICE.min(max.saturating_sub(done)));
-            if let Some(end) = self.process.run_functional(left) {
-                return Finish::Ended(end.clone());
+            if self.slice_end == 0 {
+                let done = self.guest.instructions();
+                let left = self.options.max_instructions.map_or(SLICE, |max| SLICE.min(max.saturating_sub(done)));
+                self.slice_end = done + left;
             }
-            let now_ns = self.process.now_ns();
-            let progress = Progress { instructions: self.process.instructions(), cycles: 0, now_ns };
+            while self.guest.end().is_none() && self.guest.instructions() < self.slice_end {
+                if self.guest.instructions() >= pause_at {
+                    return None;
+                }
+                if !self.guest.run_tick(&mut self.code, self.slice_end) {
+                    break;
+                }
+            }
+            self.slice_end = 0;
+            if let Some(end) = self.guest.end() {
+                return Some(Finish::Ended(end.clone()));
+            }
+            let now_ns = self.guest.now_ns();
+            let progress = Progress { instructions: self.guest.instructions(), cycles: 0, now_ns };
             if self.options.max_instructions.is_some_and(|max| progress.instructions >= max) {
-                return Finish::Limit;
+                return Some(Finish::Limit);
             }
             if watch(progress) == Control::Stop {
-                return Finish::Stopped;
+                return Some(Finish::Stopped);
             }
         }
     }
 
-    /// The counts of functional mode, all threads together.
+    /// Returns the counts of functional mode, all threads together.
     fn nominal_totals(&self) -> Totals {
         let mut signals = Signals::default();
-        let instructions = self.process.instructions();
+        let instructions = self.guest.instructions();
         let cycles = instructions * FUNCTIONAL_NS * self.options.spec.clock.core_hz / 1_000_000_000;
         signals.set(Signal::InstRetired, instructions);
         signals.set(Signal::CpuCycles, cycles);
-        Totals::from([(0, Counted { cpu: self.process.cpu_number(), signals })])
+        Totals::from([(0, Counted { cpu: self.guest.cpu_number(), signals })])
     }
 }

@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 
-use fxscope_aarch64::BlockId;
+use fxscope_aarch64::{BlockId, Engine};
 use fxscope_calendar::Cycle;
 use fxscope_isa::{Partial, Subnormal};
 use fxscope_linux::Guest;
 use fxscope_memory::{Chip, NEVER};
+use fxscope_pipeline::BoundBlock;
 
 use crate::core::Core;
 use crate::timing::{Driver, Timing};
@@ -20,13 +21,13 @@ struct Executed {
     words: usize,
     next_pc: u64,
     partials: Box<[Partial]>,
-    /// Its instructions that met subnormal numbers.
+    /// Its instructions that encountered subnormal numbers.
     subnormals: Box<[Subnormal]>,
     /// Cycles of the kernel's work on pages after it.
     pause: Cycle,
 }
 
-/// The blocks that the thread of a core has run ahead.
+/// The blocks that the thread of a core has executed ahead of the timing.
 #[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct RunAhead {
     blocks: VecDeque<Executed>,
@@ -37,7 +38,7 @@ pub(crate) struct RunAhead {
     instructions: u64,
     /// Simulated time at which the thread began to run ahead, ns, if it has not been active since.
     since_ns: Option<u64>,
-    /// The next block must not, or cannot, execute early.
+    /// Whether the next block must not, or cannot, execute early.
     pub(crate) stuck: bool,
     /// Recent instructions per [`RunAhead::PACE_CYCLES`] cycles.
     pace: u64,
@@ -64,47 +65,62 @@ impl RunAhead {
         self.blocks.is_empty()
     }
 
-    /// The thread begins to run ahead at `now_ns`.
+    /// Notes that the thread begins to run ahead at `now_ns`.
     pub(crate) fn begin(&mut self, now_ns: u64) {
         self.since_ns = Some(now_ns);
         self.words.drain(..std::mem::take(&mut self.first));
     }
 
-    /// Since when the thread has run ahead, if it has not been active since.
+    /// Takes the time since when the thread has run ahead, if it has not been active since.
     pub(crate) fn take_since(&mut self) -> Option<u64> {
         self.since_ns.take()
     }
 
-    /// Whether its instructions probably last for `cycles` cycles and a margin.
+    /// Returns whether its instructions probably last for `cycles` cycles and a margin.
     pub(crate) fn lasts(&self, cycles: Cycle) -> bool {
         self.instructions * RunAhead::PACE_CYCLES > cycles * self.pace * 5 / 4
     }
 
-    /// `instructions` instructions took `cycles` cycles.
+    /// Notes that `instructions` instructions took `cycles` cycles.
     pub(crate) fn keep_pace(&mut self, cycles: Cycle, instructions: u64) {
         if cycles > 0 && instructions > 0 {
             self.pace = (instructions * RunAhead::PACE_CYCLES / cycles).max(1);
         }
     }
 
-    /// The recent rate of its instructions, for [`RunAhead::cycles_of`].
+    /// Returns the recent rate of its instructions, for [`RunAhead::cycles_of`].
     pub(crate) fn pace(&self) -> u64 {
         self.pace
     }
 
-    /// Cycles that `instructions` instructions take on cores whose paces add up to `paces`.
+    /// Returns the cycles that `instructions` instructions take on cores whose rates add up to `paces`.
     pub(crate) fn cycles_of(instructions: u64, paces: u64) -> Cycle {
         instructions * RunAhead::PACE_CYCLES / paces.max(1)
     }
 
-    /// Instructions that are not timed yet.
+    /// Returns the number of instructions that are not timed yet.
     pub(crate) fn instructions(&self) -> u64 {
         self.instructions
     }
 
-    /// The current thread has executed `instructions` instructions of `block`.
-    pub(crate) fn push(&mut self, block: BlockId, instructions: usize, process: &Guest) {
-        let cpu = process.cpu();
+    /// Returns whether it is a state that a core with these blocks can have.
+    pub(crate) fn is_sound(&self, blocks: &[Option<BoundBlock>]) -> bool {
+        let words: usize = self.blocks.iter().map(|executed| executed.words).fold(self.first, usize::saturating_add);
+        let instructions: usize =
+            self.blocks.iter().map(|executed| executed.instructions).fold(0, usize::saturating_add);
+        let fits = |executed: &Executed| {
+            let block = blocks.get(executed.block).and_then(Option::as_ref);
+            let inside = |inst: u8| block.is_some_and(|block| usize::from(inst) < block.uop_end.len());
+            block.is_some_and(|block| executed.instructions <= block.uop_end.len())
+                && executed.partials.iter().all(|partial| inside(partial.inst))
+                && executed.subnormals.iter().all(|subnormal| inside(subnormal.inst))
+        };
+        words == self.words.len() && instructions as u64 == self.instructions && self.blocks.iter().all(fits)
+    }
+
+    /// Appends `instructions` instructions of `block`, which the current thread has executed.
+    pub(crate) fn push(&mut self, block: BlockId, instructions: usize, guest: &Guest) {
+        let cpu = guest.cpu();
         self.words.extend(cpu.stream());
         self.instructions += instructions as u64;
         self.blocks.push_back(Executed {
@@ -118,7 +134,7 @@ impl RunAhead {
         });
     }
 
-    /// The kernel has worked for `cycles` cycles after the last block.
+    /// Adds `cycles` cycles of the kernel's work after the last block.
     pub(crate) fn pause(&mut self, cycles: Cycle) {
         if let Some(last) = self.blocks.back_mut() {
             last.pause += cycles;
@@ -168,7 +184,7 @@ impl Core {
     }
 }
 
-impl Driver<'_> {
+impl<E: Engine> Driver<'_, E> {
     /// Times all blocks of all queues.
     pub(crate) fn catch_up_all(&mut self) {
         let Timing { machine, clocks, .. } = &mut *self.timing;

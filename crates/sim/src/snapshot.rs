@@ -1,75 +1,252 @@
-//! Snapshots of a timed run: everything but the guest and the options.
+//! Snapshots: a run as bytes, and back in another process of the host.
 //!
-//! A snapshot has the chip, its cores with all their tables and calendars, the blocks that are bound to them, the
-//! clocks, and what was counted. A run that is restored from it, with the guest as it was, goes on byte for byte as the
-//! run that it was taken from. The format is [postcard](https://docs.rs/postcard), behind [`VERSION`].
+//! A snapshot has the guest, the chip, its cores with all their tables and calendars, the blocks that are bound to them,
+//! what is known of spin loops, the clocks, and the counts. A run that is restored from it continues byte for byte as the
+//! original run would have. [`Simulation::advance_to`] pauses a run without changing what it does afterwards.
+//!
+//! The engine's blocks are decoded again from the guest's memory, in the same order, so that their numbers hold. Observers,
+//! traces and the watcher of a terminal are not part of a run: a restored run gets new ones.
+//!
+//! The bytes begin with [`MAGIC`], [`VERSION`] and a digest of the rest, which is [postcard](https://docs.rs/postcard). The
+//! digest detects damage, not forgery: a forged snapshot can make the simulator stop with an error later, but it can do no
+//! more to the host than a guest can.
 
+use std::fs::File;
+use std::io::Read as _;
+use std::path::PathBuf;
+
+use fxscope_aarch64::Engine;
+use fxscope_linux::{Code, Guest, Stdio};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use crate::region::Regions;
-use crate::run::Simulation;
+use crate::run::{Follow, Mode, Options, Simulation, SpinLoops};
 use crate::timing::Timing;
 
-/// The version of the format. It changes whenever the state of the model does.
-pub const VERSION: u32 = 2;
+/// What a snapshot begins with.
+pub const MAGIC: [u8; 8] = *b"fxscope\0";
+
+/// The version of the format. It changes whenever the state of the model or of the guest does.
+pub const VERSION: u32 = 3;
+
+/// Bytes of a digest.
+const DIGEST: usize = 32;
 
 /// Why a snapshot cannot be taken or restored.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
-    /// The run has no timing model: only the guest has a state.
-    #[error("a functional run has no timing state")]
-    Functional,
+    /// The bytes are something else.
+    #[error("this is not a snapshot of a run")]
+    NotSnapshot,
     /// The snapshot is from a program of another version.
-    #[error("the snapshot has format {0}, not {VERSION}")]
+    #[error("the snapshot has format {0}; this program reads format {VERSION}")]
     Version(u32),
-    /// It is damaged.
-    #[error("the snapshot cannot be read or written: {0}")]
-    Format(#[from] postcard::Error),
+    /// It is incomplete, or has changed since it was taken.
+    #[error("the snapshot is damaged: {0}")]
+    Damaged(&'static str),
+    /// It is of a run on another machine.
+    #[error("the snapshot is of a run on machine `{saved}`, which differs from `{given}` as described now")]
+    Machine {
+        /// The name of the run's machine.
+        saved: String,
+        /// The name of the machine that was given.
+        given: String,
+    },
+    /// It is of a run with other options.
+    #[error("the snapshot is of a run with {what} {saved}, not {given}")]
+    Option {
+        /// Which option.
+        what: &'static str,
+        /// Its value in that run.
+        saved: String,
+        /// The value that was given.
+        given: String,
+    },
+    /// The program's file is not the one that ran.
+    #[error("{}: not the program that the snapshot is of", path.display())]
+    Program {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The guest cannot be kept or restored.
+    #[error(transparent)]
+    Guest(#[from] fxscope_linux::SnapshotError),
 }
 
-/// What is written.
-#[derive(Serialize)]
-struct Written<'a> {
-    version: u32,
-    timing: &'a Timing,
-    regions: &'a Regions,
+/// What a run depends on that a snapshot does not hold.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Basis {
+    machine: String,
+    /// [`fxscope_machine::hash`].
+    machine_hash: String,
+    mode: Mode,
+    quantum: u64,
+    /// Host threads that simulate CMGs in parallel.
+    host_threads: u64,
+    follow: Follow,
+    spin: SpinLoops,
+    interval_ns: Option<u64>,
+    interval_region: Option<String>,
+    /// The limit of instructions. A restored run may have another one.
+    max_instructions: Option<u64>,
+    /// The program's file as programs see it, and its digest; `None`: it cannot be read.
+    program: Vec<u8>,
+    program_digest: Option<[u8; DIGEST]>,
 }
 
-/// What is read behind the version.
-#[derive(Deserialize)]
-struct Read {
-    timing: Timing,
-    regions: Regions,
-}
-
-impl Simulation {
-    /// The state of the run without that of the guest. Spinning cores are caught up first, in this run, too, so that it
-    /// and a restored one go on alike.
-    ///
-    /// # Errors
-    /// When the run is functional.
-    pub fn snapshot(&mut self) -> Result<Vec<u8>, SnapshotError> {
-        let mut driver = self.driver().ok_or(SnapshotError::Functional)?;
-        driver.forget_loops();
-        let (timing, regions) = (&*driver.timing, &*driver.regions);
-        Ok(postcard::to_stdvec(&Written { version: VERSION, timing, regions })?)
+impl Basis {
+    fn of(options: &Options, guest: &Guest) -> Basis {
+        let program = guest.program_file().to_vec();
+        Basis {
+            machine: options.spec.name.clone(),
+            machine_hash: fxscope_machine::hash(&options.spec),
+            mode: options.mode,
+            quantum: options.quantum,
+            host_threads: options.host_threads.as_ref().map_or(1, |threads| threads.parts() as u64),
+            follow: options.follow,
+            spin: options.spin,
+            interval_ns: options.interval_ns,
+            interval_region: options.interval_region.clone(),
+            max_instructions: options.max_instructions,
+            program_digest: digest_of_file(&guest.host_path(&program)),
+            program,
+        }
     }
 
-    /// Puts the run into the state of a snapshot that was taken from a run of the same machine and options. The guest
-    /// must be in the state of that moment, too.
+    /// Compares the basis of a saved run with that of a run with these options.
+    fn check(&self, given: &Basis, guest: &Guest) -> Result<(), SnapshotError> {
+        if self.machine_hash != given.machine_hash {
+            let (saved, given) = (self.machine.clone(), given.machine.clone());
+            return Err(SnapshotError::Machine { saved, given });
+        }
+        let compare = |what, saved: &dyn std::fmt::Debug, given: &dyn std::fmt::Debug| {
+            let (saved, given) = (format!("{saved:?}"), format!("{given:?}"));
+            if saved == given { Ok(()) } else { Err(SnapshotError::Option { what, saved, given }) }
+        };
+        compare("mode", &self.mode, &given.mode)?;
+        compare("a quantum of", &self.quantum, &given.quantum)?;
+        compare("host threads:", &self.host_threads, &given.host_threads)?;
+        compare("processes followed:", &self.follow, &given.follow)?;
+        compare("spin loops", &self.spin, &given.spin)?;
+        compare("intervals in ns of", &self.interval_ns, &given.interval_ns)?;
+        compare("intervals in region", &self.interval_region, &given.interval_region)?;
+        if self.program_digest != given.program_digest {
+            return Err(SnapshotError::Program { path: guest.host_path(&self.program) });
+        }
+        Ok(())
+    }
+}
+
+fn digest_of_file(path: &std::path::Path) -> Option<[u8; DIGEST]> {
+    let (mut file, mut digest, mut buffer) = (File::open(path).ok()?, Sha256::new(), vec![0; 1 << 16]);
+    loop {
+        match file.read(&mut buffer).ok()? {
+            0 => return Some(digest.finalize().into()),
+            read => digest.update(&buffer[..read]),
+        }
+    }
+}
+
+/// What is written behind the digest.
+#[derive(Serialize)]
+struct Written<'a> {
+    basis: Basis,
+    guest: Vec<u8>,
+    timing: &'a Option<Timing>,
+    regions: &'a Regions,
+    slice_end: u64,
+}
+
+/// What is read there.
+#[derive(Deserialize)]
+struct Read<'a> {
+    basis: Basis,
+    #[serde(borrow)]
+    guest: &'a [u8],
+    timing: Option<Timing>,
+    regions: Regions,
+    slice_end: u64,
+}
+
+impl<E: Engine> Simulation<E> {
+    /// The run as it is now.
     ///
     /// # Errors
-    /// When the run is functional, or the snapshot is damaged or has another version. The run is as it was then.
-    pub fn restore(&mut self, snapshot: &[u8]) -> Result<(), SnapshotError> {
-        if self.timing.is_none() {
-            return Err(SnapshotError::Functional);
-        }
-        let (version, rest) = postcard::take_from_bytes(snapshot)?;
+    /// When the guest has something that a snapshot cannot hold.
+    pub fn save(&self) -> Result<Vec<u8>, SnapshotError> {
+        let written = Written {
+            basis: Basis::of(&self.options, &self.guest),
+            guest: self.guest.save(&self.code)?,
+            timing: &self.timing,
+            regions: &self.regions,
+            slice_end: self.slice_end,
+        };
+        let mut bytes = [&MAGIC[..], &VERSION.to_le_bytes(), &[0; DIGEST]].concat();
+        let begin = bytes.len();
+        bytes = postcard::to_extend(&written, bytes).map_err(|_| SnapshotError::Damaged("it cannot be written"))?;
+        let digest = Sha256::digest(&bytes[begin..]);
+        bytes[begin - DIGEST..begin].copy_from_slice(&digest);
+        Ok(bytes)
+    }
+
+    /// A run from what [`Simulation::save`] gave, with these standard streams. `options` are those of that run; the limit of
+    /// instructions may be another one.
+    ///
+    /// # Errors
+    /// When the bytes are no intact snapshot of this version, the machine, the program or an option differs, or a file
+    /// that the guest had open cannot be opened again as it was.
+    pub fn restore(snapshot: &[u8], stdio: &Stdio, options: Options) -> Result<Simulation<E>, SnapshotError> {
+        let rest = snapshot.strip_prefix(&MAGIC).ok_or(SnapshotError::NotSnapshot)?;
+        let (version, rest) = rest.split_first_chunk().ok_or(SnapshotError::Damaged("it has no version"))?;
+        let version = u32::from_le_bytes(*version);
         if version != VERSION {
             return Err(SnapshotError::Version(version));
         }
-        let Read { timing, regions } = postcard::from_bytes(rest)?;
-        (self.timing, self.regions) = (Some(timing), regions);
-        Ok(())
+        let (digest, rest) = rest.split_first_chunk::<DIGEST>().ok_or(SnapshotError::Damaged("it has no digest"))?;
+        if *digest != <[u8; DIGEST]>::from(Sha256::digest(rest)) {
+            return Err(SnapshotError::Damaged("its contents have changed, or a part is missing"));
+        }
+        Simulation::from_parts(rest, stdio, options)
+    }
+
+    fn from_parts(bytes: &[u8], stdio: &Stdio, options: Options) -> Result<Simulation<E>, SnapshotError> {
+        let unreadable = |_| SnapshotError::Damaged("it cannot be read");
+        let Read { basis, guest, mut timing, regions, mut slice_end } =
+            postcard::from_bytes(bytes).map_err(unreadable)?;
+        let (guest, code): (Guest, Code<E>) = Guest::restore(guest, stdio)?;
+        basis.check(&Basis::of(&options, &guest), &guest)?;
+        if timing.is_some() != (options.mode == Mode::Timing) {
+            return Err(SnapshotError::Damaged("its timing does not fit its mode"));
+        }
+        if timing.as_mut().is_some_and(|timing| !timing.reload(&guest, &code)) {
+            return Err(SnapshotError::Damaged("its timing does not fit its guest"));
+        }
+        if basis.max_instructions != options.max_instructions {
+            // The limit is checked at other times.
+            slice_end = 0;
+            timing.as_mut().into_iter().for_each(|timing| timing.blocks = 0);
+        }
+        Ok(Simulation { guest, code, options, timing, regions, slice_end })
+    }
+}
+
+impl Timing {
+    /// Completes what a snapshot has, for a guest and its code. Returns whether the parts fit together.
+    fn reload<E: Engine>(&mut self, guest: &Guest, code: &Code<E>) -> bool {
+        let (active, cpus) = (self.machine.active, self.machine.cores.len());
+        let exists = |index: usize| self.machine.cores.get(index).is_some_and(Option::is_some);
+        let shape = cpus == guest.cpus().count()
+            && exists(active)
+            && self.clocks.is_sound(cpus)
+            && self.spinning.iter().all(|spinning| exists(spinning.index))
+            && self.paused.as_ref().is_none_or(|paused| paused.quantum.index == active)
+            && self.known.code_map.is_sound();
+        let origins = self.known.code_map.len();
+        shape
+            && (0..cpus).all(|index| {
+                let spins = self.spinning.iter().filter(|spinning| spinning.index == index).count();
+                self.machine.get_mut(index).is_none_or(|core| core.reload(code, origins, spins))
+            })
     }
 }

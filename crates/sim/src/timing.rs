@@ -3,12 +3,13 @@
 //! A core runs for a quantum: until its clock is a quantum ahead of the next lowest one. Synchronising operations
 //! (atomic and ordered accesses, barriers, events, system calls) execute in simulated-time order: a core that is ahead
 //! ends its quantum before one. Other cores see everything else at most a quantum too early, and requests to shared
-//! resources meet in their calendars, whichever core makes them first.
+//! resources contend in their calendars, in whichever order the cores make them.
 
-use fxscope_aarch64::block::MAX_BLOCK;
+use fxscope_aarch64::engine::MAX_BLOCK;
+use fxscope_aarch64::{BlockId, Engine};
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signals, Stall};
-use fxscope_linux::{Guest, Step};
+use fxscope_linux::{Code, Guest, Step};
 use fxscope_memory::{Chip, NEVER};
 use fxscope_pipeline::Pipeline;
 
@@ -18,10 +19,9 @@ use crate::core::{Core, Known};
 use crate::hotspots::{HotSpot, hot_spots};
 use crate::intervals::{Interval, Intervals};
 use crate::machine::Machine;
-use crate::markers::Edge;
 use crate::pages::KnownPages;
 use crate::parallel;
-use crate::region::{self, Counted, Regions, Snapshot, Totals};
+use crate::region::{Regions, Totals};
 use crate::run::{Control, Finish, Options, Progress, SpinLoops};
 use crate::sectors::SectorData;
 use crate::spin_skip::Spin;
@@ -32,8 +32,8 @@ use crate::trace::Trace;
 const WATCH_BLOCKS: u64 = 1 << 16;
 /// Blocks between two updates of the guest's clock.
 const CLOCK_BLOCKS: u64 = 8;
-/// Cycles from an event to the first cycle of a thread that waited for it: one because times are rounded down to
-/// cycles, one because a core sleeps until the cycle before.
+/// Cycles from an event to the first cycle of a thread that waited for it. They follow from how the simulator counts, not
+/// from the machine: one because times are rounded down to cycles, one because a core sleeps until the cycle before.
 const EVENT_CYCLES: Cycle = 2;
 
 /// Blocks for which a core may exceed its quantum between a load-exclusive and its store.
@@ -51,7 +51,7 @@ pub(crate) struct Timing {
     /// The version of the guest's CPU states that `clocks` reflect.
     pub(crate) changes: u64,
     /// Counts of threads from cores on which they no longer run.
-    totals: Totals,
+    pub(crate) totals: Totals,
     pub(crate) known: Known,
     pages: KnownPages,
     sectors: SectorData,
@@ -62,17 +62,21 @@ pub(crate) struct Timing {
     pub(crate) backoff: Cycle,
     /// Instructions that were timed in parallel epochs.
     pub(crate) parallel_instructions: u64,
+    /// Blocks until the limit is checked and the watcher is called; 0: to be set.
+    pub(crate) blocks: u64,
+    /// The quantum in which the run is paused.
+    pub(crate) paused: Option<Running>,
 }
 
 impl Timing {
-    /// The state before a run of `process`: only the core of its first thread exists.
-    pub(crate) fn new(process: &mut Guest, options: &Options) -> Timing {
-        process.spread();
-        let cpus: Vec<u32> = process.cpus().map(|state| state.place.cpu).collect();
-        let active = cpus.iter().position(|&cpu| cpu == process.cpu_number()).unwrap_or(0);
+    /// Returns the state before a run of `guest`: only the core of its first thread exists.
+    pub(crate) fn new(guest: &mut Guest, options: &Options) -> Timing {
+        guest.spread();
+        let cpus: Vec<u32> = guest.cpus().map(|state| state.place.cpu).collect();
+        let active = cpus.iter().position(|&cpu| cpu == guest.cpu_number()).unwrap_or(0);
         let pipeline = Pipeline::new(&options.spec, cpus[active] - options.spec.topology.first_core);
         let sectors = SectorData::new();
-        let core = Core::new(pipeline, process, options, &sectors);
+        let core = Core::new(pipeline, guest, options, &sectors);
         Timing {
             machine: Machine::new(Chip::new(&options.spec), cpus.len(), active, core),
             clocks: Clocks::new(cpus.len()),
@@ -80,12 +84,14 @@ impl Timing {
             changes: u64::MAX,
             totals: Totals::new(),
             pages: KnownPages::default(),
-            known: Known { code_map: CodeMap::new(process), unknown: Vec::new() },
+            known: Known { code_map: CodeMap::new(guest), unknown: Vec::new() },
             sectors,
             intervals: Intervals::new(options),
             alone_until: 0,
             backoff: *parallel::BACKOFF.start(),
             parallel_instructions: 0,
+            blocks: 0,
+            paused: None,
         }
     }
 
@@ -95,102 +101,138 @@ impl Timing {
         self.sectors = data;
     }
 
-    /// The clock of the active core.
+    /// Returns the clock of the active core.
     pub(crate) fn now(&self) -> Cycle {
         self.machine.now()
     }
 
-    /// Instructions of all cores by file and place.
+    /// Returns the instructions of all cores by file and place.
     pub(crate) fn hot_spots(&self) -> Vec<HotSpot> {
         hot_spots(self.machine.iter().flat_map(Core::all_blocks), &self.known.code_map)
     }
 
-    /// The intervals of a run that ended at `now_ns`; `counted` is the sum of their counts.
+    /// Returns the intervals of a run that ended at `now_ns`; `counted` is the sum of their counts.
     pub(crate) fn intervals(&mut self, now_ns: u64, counted: &Signals) -> Vec<Interval> {
         self.intervals.finish(now_ns, counted)
     }
 
-    /// The files that code was mapped from.
+    /// Returns the files that code was mapped from.
     pub(crate) fn files(&self) -> Vec<Vec<u8>> {
         self.known.code_map.files().to_vec()
     }
 
-    /// Timing classes that the machine has no row for.
+    /// Returns the timing classes that the machine has no row for.
     pub(crate) fn unknown_classes(&self) -> Vec<(String, usize)> {
         self.known.unknown.clone()
     }
 }
 
 /// A quantum of a core.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Quantum {
     /// The number of its CPU.
     pub(crate) index: usize,
-    /// The clock of the next lowest core. Up to there nothing that other cores do can come earlier.
+    /// The clock of the next lowest core. Until then, nothing that other cores do can come earlier.
     in_order: Cycle,
     /// When the quantum ends.
     end: Cycle,
 }
 
+/// A quantum that has begun.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
+pub(crate) struct Running {
+    pub(crate) quantum: Quantum,
+    /// Blocks for which it may still be exceeded between a load-exclusive and its store.
+    patience: u32,
+    /// Snoops of the chip when it began.
+    snoops: u64,
+    /// Whether its core was watched at that time, and whether other cores spun.
+    watched: bool,
+    others_spin: bool,
+}
+
+/// Why the core has stopped running blocks.
+enum Stopped {
+    /// The quantum is over.
+    Over,
+    /// Its share of blocks is used up.
+    Share,
+    /// The run is over.
+    Run(Finish),
+}
+
 /// Drives a run.
-pub(crate) struct Driver<'a> {
-    pub(crate) process: &'a mut Guest,
+pub(crate) struct Driver<'a, E: Engine> {
+    pub(crate) guest: &'a mut Guest,
+    pub(crate) code: &'a mut Code<E>,
     pub(crate) options: &'a Options,
     pub(crate) regions: &'a mut Regions,
     pub(crate) timing: &'a mut Timing,
+    /// The number of instructions at which the run pauses.
+    pub(crate) pause_at: u64,
 }
 
-impl Driver<'_> {
-    /// Runs to the end, or until `watch` says to stop.
+impl<E: Engine> Driver<'_, E> {
+    /// Runs to the end, or until `watch` says to stop. Returns `None` when it has paused: at the end of the first block with
+    /// which `pause_at` instructions are executed. A run that continues from there does what it would have done without the
+    /// pause.
     pub(crate) fn run<T: Trace + ?Sized>(
         &mut self,
         watch: &mut dyn FnMut(Progress) -> Control,
         trace: &mut T,
-    ) -> Finish {
-        let mut blocks = self.blocks_left();
-        loop {
-            self.follow_cpus();
-            let turn = self.next_quantum();
-            if let Some(quantum) = turn {
-                self.reach(self.timing.clocks[quantum.index]);
+    ) -> Option<Finish> {
+        let mut blocks = if self.timing.blocks == 0 { self.blocks_left() } else { self.timing.blocks };
+        let finish = loop {
+            if self.guest.instructions() >= self.pause_at {
+                break None;
             }
-            let finish = match turn {
-                Some(quantum) if self.spins(quantum.index) => {
-                    self.spun(quantum.index);
-                    blocks -= 1;
-                    None
-                }
-                Some(quantum) => match self.run_parallel(quantum, &mut blocks, trace) {
-                    Some(finish) => finish,
-                    None => {
-                        self.enter(quantum.index);
-                        self.run_quantum(quantum, &mut blocks, trace)
-                    }
-                },
-                None => self.nobody_ready(&mut blocks),
+            let finish = match self.timing.paused.take() {
+                Some(running) => self.continue_quantum(running, &mut blocks, trace),
+                None => self.next_turn(&mut blocks, trace),
             };
-            if let Some(finish) = finish.or_else(|| (blocks == 0).then(|| self.stop(watch)).flatten()) {
-                return finish;
+            let finish = finish.or_else(|| (blocks == 0).then(|| self.stop(watch)).flatten());
+            if finish.is_some() {
+                break finish;
             }
             if blocks == 0 {
                 blocks = self.blocks_left();
             }
+        };
+        self.timing.blocks = blocks;
+        finish
+    }
+
+    /// Runs the core with the lowest clock for a quantum, or all cores for an epoch. `Some`: the run is over.
+    fn next_turn<T: Trace + ?Sized>(&mut self, blocks: &mut u64, trace: &mut T) -> Option<Finish> {
+        self.follow_cpus();
+        let Some(quantum) = self.next_quantum() else { return self.nobody_ready(blocks) };
+        self.reach(self.timing.clocks[quantum.index]);
+        if self.spins(quantum.index) {
+            self.spun(quantum.index);
+            *blocks -= 1;
+            return None;
+        }
+        match self.run_parallel(quantum, blocks, trace) {
+            Some(finish) => finish,
+            None => {
+                self.enter(quantum.index);
+                self.run_quantum(quantum, blocks, trace)
+            }
         }
     }
 
-    /// Blocks that can run until the limit or the watcher must be checked: each has at most [`MAX_BLOCK`] instructions.
+    /// Returns how many blocks can run until the limit or the watcher must be checked: each has at most [`MAX_BLOCK`] instructions.
     fn blocks_left(&self) -> u64 {
-        let left =
-            self.options.max_instructions.map_or(u64::MAX, |max| max.saturating_sub(self.process.instructions()));
+        let left = self.options.max_instructions.map_or(u64::MAX, |max| max.saturating_sub(self.guest.instructions()));
         (left / MAX_BLOCK as u64).clamp(1, WATCH_BLOCKS)
     }
 
-    /// Whether the run must stop now.
+    /// Returns whether the run must stop now.
     fn stop(&self, watch: &mut dyn FnMut(Progress) -> Control) -> Option<Finish> {
         let progress = Progress {
-            instructions: self.process.instructions(),
+            instructions: self.guest.instructions(),
             cycles: self.timing.now(),
-            now_ns: self.process.now_ns(),
+            now_ns: self.guest.now_ns(),
         };
         if self.options.max_instructions.is_some_and(|max| progress.instructions >= max) {
             return Some(Finish::Limit);
@@ -198,17 +240,15 @@ impl Driver<'_> {
         (watch(progress) == Control::Stop).then_some(Finish::Stopped)
     }
 
-    // ---- scheduling ---------------------------------------------------------------------------
-
-    /// CPUs without a ready thread leave the schedule; those that got one enter it.
+    /// Removes CPUs without a ready thread from the schedule and adds those that have one now.
     fn follow_cpus(&mut self) {
-        if self.process.cpu_changes() == self.timing.changes {
+        if self.guest.cpu_changes() == self.timing.changes {
             return;
         }
         self.review_spinning();
-        self.timing.changes = self.process.cpu_changes();
+        self.timing.changes = self.guest.cpu_changes();
         let wake = self.options.spec.assumptions.thread_wake;
-        for (index, state) in self.process.cpus().enumerate() {
+        for (index, state) in self.guest.cpus().enumerate() {
             let clock = self.timing.clocks[index];
             let clock = match state.ready_ns {
                 None => NEVER,
@@ -228,42 +268,42 @@ impl Driver<'_> {
         }
     }
 
-    /// The quantum of the core with the lowest clock.
+    /// Returns the quantum of the core with the lowest clock.
     fn next_quantum(&self) -> Option<Quantum> {
         let (index, second) = self.timing.clocks.first_two()?;
         Some(Quantum { index, in_order: second, end: second.saturating_add(self.options.quantum) })
     }
 
-    /// CPU number `index` becomes the active one.
+    /// Makes CPU number `index` the active one.
     pub(crate) fn enter(&mut self, index: usize) {
-        let (process, options) = (&*self.process, self.options);
+        let (guest, options) = (&*self.guest, self.options);
         let Timing { machine, clocks, sectors, .. } = &mut *self.timing;
         let resumes = clocks[machine.active] != NEVER && !matches!(machine.core().spin, Spin::Spins(_));
         machine.activate(index, resumes, || {
-            let place = process.cpus().nth(index).expect("a CPU of the machine").place;
+            let place = guest.cpus().nth(index).expect("a CPU of the machine").place;
             let pipeline = Pipeline::new(&options.spec, place.cpu - options.spec.topology.first_core);
-            Core::new(pipeline, process, options, sectors)
+            Core::new(pipeline, guest, options, sectors)
         });
         let core = machine.core_mut();
         core.sleep_until(clocks[index]);
-        self.process.enter(index, core.now_ns());
+        self.guest.enter(index, core.now_ns());
         if let Some(ns) = core.ahead.take_since() {
-            self.process.has_run_since(ns);
+            self.guest.has_run_since(ns);
         }
-        self.process.hold(false);
+        self.guest.hold(false);
         let (core, chip) = machine.running();
-        core.switched(self.process, self.options.follow, chip);
+        core.switched(self.guest, self.options.follow, chip);
         self.count_current_thread();
         self.set_clock();
     }
 
-    /// No thread is ready: time passes until one is.
+    /// Lets time pass until a thread is ready.
     fn nobody_ready(&mut self, blocks: &mut u64) -> Option<Finish> {
-        match self.process.wait() {
+        match self.guest.wait() {
             Step::Ended => return Some(self.ended()),
-            Step::Sleep { until_ns } => self.process.wake_due(until_ns),
+            Step::Sleep { until_ns } => self.guest.wake_due(until_ns),
             _ => {
-                self.process.wake_due(self.process.now_ns());
+                self.guest.wake_due(self.guest.now_ns());
                 *blocks = 0;
             }
         }
@@ -271,12 +311,10 @@ impl Driver<'_> {
     }
 
     pub(crate) fn ended(&self) -> Finish {
-        self.process.end().map_or(Finish::Stopped, |end| Finish::Ended(end.clone()))
+        self.guest.end().map_or(Finish::Stopped, |end| Finish::Ended(end.clone()))
     }
 
-    // ---- a quantum ----------------------------------------------------------------------------
-
-    /// The active core runs until its quantum ends, or no block is left. `Some`: the run is over.
+    /// Runs the active core until its quantum ends, or no block is left. `Some`: the run is over.
     fn run_quantum<T: Trace + ?Sized>(&mut self, quantum: Quantum, blocks: &mut u64, trace: &mut T) -> Option<Finish> {
         let (core, chip) = self.timing.machine.running();
         core.ahead.stuck = false;
@@ -285,48 +323,35 @@ impl Driver<'_> {
             self.timing.clocks.set(self.timing.machine.active, self.timing.now());
             return None;
         }
-        let mut patience = EXCLUSIVE_BLOCKS;
-        let snoops = self.timing.machine.chip.snoops();
-        let watched = matches!(self.timing.machine.core().spin, Spin::Watched(_));
-        let others_spin = !self.timing.spinning.is_empty();
-        while *blocks > 0 {
-            *blocks -= 1;
-            let before = self.timing.now();
-            match self.process.step() {
-                Step::Ran { block, executed } => {
-                    self.ran(block.0 as usize, block, executed, trace);
-                    if watched && self.watch_block(block, executed) {
-                        break;
-                    }
+        let running = Running {
+            quantum,
+            patience: EXCLUSIVE_BLOCKS,
+            snoops: self.timing.machine.chip.snoops(),
+            watched: matches!(self.timing.machine.core().spin, Spin::Watched(_)),
+            others_spin: !self.timing.spinning.is_empty(),
+        };
+        self.continue_quantum(running, blocks, trace)
+    }
+
+    /// Continues a quantum that has begun. It may pause the run.
+    fn continue_quantum<T: Trace + ?Sized>(
+        &mut self,
+        mut running: Running,
+        blocks: &mut u64,
+        trace: &mut T,
+    ) -> Option<Finish> {
+        loop {
+            let share = self.pause_at.saturating_sub(self.guest.instructions()) / MAX_BLOCK as u64;
+            let end = blocks.saturating_sub(share.max(1));
+            match self.run_blocks(&mut running, blocks, end, trace) {
+                Stopped::Run(finish) => return Some(finish),
+                Stopped::Over => break,
+                Stopped::Share if *blocks == 0 => break,
+                Stopped::Share if self.guest.instructions() < self.pause_at => {}
+                Stopped::Share => {
+                    self.timing.paused = Some(running);
+                    return None;
                 }
-                Step::Switched => self.switched(),
-                Step::CodeChanged => self.forget_blocks(),
-                Step::Ended => return Some(self.ended()),
-                Step::Synchronises | Step::Idle | Step::Sleep { .. } | Step::Waiting => break,
-            }
-            if blocks.is_multiple_of(CLOCK_BLOCKS) {
-                self.set_clock();
-                if self.process.cpu_changes() == self.timing.changes {
-                    self.reach(self.timing.now().min(quantum.in_order));
-                }
-            }
-            if others_spin && self.process.memory().has_written() {
-                self.watched_written(before);
-                break;
-            }
-            if self.process.cpu_changes() != self.timing.changes {
-                break;
-            }
-            let now = self.timing.now();
-            if now > quantum.in_order {
-                // A line that several cores write moves between them in simulated-time order, too.
-                let contends = self.timing.machine.chip.snoops() != snoops;
-                let over = now >= quantum.end || contends || self.process.has_trap();
-                if over && !(self.process.in_exclusive() && patience > 0) {
-                    break;
-                }
-                patience -= u32::from(over);
-                self.process.hold(!self.process.in_exclusive());
             }
         }
         self.set_clock();
@@ -336,15 +361,68 @@ impl Driver<'_> {
             let now = core.pipeline.now();
             t.clocks.set(active, now);
             if trace.may_skip_iterations() && self.options.spin == SpinLoops::Fast && !core.untimed {
-                core.spin.quantum_ended(self.process.cpu(), now);
+                core.spin.quantum_ended(self.guest.cpu(), now);
             }
         }
         None
     }
 
+    /// Runs the active core until its quantum is over or `blocks` has fallen to `end`.
+    fn run_blocks<T: Trace + ?Sized>(
+        &mut self,
+        running: &mut Running,
+        blocks: &mut u64,
+        end: u64,
+        trace: &mut T,
+    ) -> Stopped {
+        let Running { quantum, snoops, watched, others_spin, .. } = *running;
+        while *blocks > end {
+            *blocks -= 1;
+            let before = self.timing.now();
+            match self.guest.step(self.code) {
+                Step::Ran { block, executed } => {
+                    self.ran(block, executed, trace);
+                    if watched && self.watch_block(block, executed) {
+                        return Stopped::Over;
+                    }
+                }
+                Step::Switched => self.switched(),
+                Step::CodeChanged => self.forget_blocks(),
+                Step::Ended => return Stopped::Run(self.ended()),
+                Step::Synchronises | Step::Idle | Step::Sleep { .. } | Step::Waiting => return Stopped::Over,
+            }
+            if blocks.is_multiple_of(CLOCK_BLOCKS) {
+                self.set_clock();
+                if self.guest.cpu_changes() == self.timing.changes {
+                    self.reach(self.timing.now().min(quantum.in_order));
+                }
+            }
+            if others_spin && self.guest.memory().has_written() {
+                self.watched_written(before);
+                return Stopped::Over;
+            }
+            if self.guest.cpu_changes() != self.timing.changes {
+                return Stopped::Over;
+            }
+            let now = self.timing.now();
+            if now > quantum.in_order {
+                // A line that several cores write moves between them in simulated-time order, too.
+                let contends = self.timing.machine.chip.snoops() != snoops;
+                let over = now >= quantum.end || contends || self.guest.has_trap();
+                if over && !(self.guest.in_exclusive() && running.patience > 0) {
+                    return Stopped::Over;
+                }
+                running.patience -= u32::from(over);
+                self.guest.hold(!self.guest.in_exclusive());
+            }
+        }
+        Stopped::Share
+    }
+
     /// Times a block that ran.
     #[inline(always)]
-    fn ran<T: Trace + ?Sized>(&mut self, index: usize, id: fxscope_aarch64::BlockId, executed: usize, trace: &mut T) {
+    fn ran<T: Trace + ?Sized>(&mut self, id: BlockId, executed: usize, trace: &mut T) {
+        let index = id.0 as usize;
         let core = self.timing.machine.core_mut();
         if core.untimed {
             core.untimed_instructions += executed as u64;
@@ -355,11 +433,11 @@ impl Driver<'_> {
         }
         let (core, chip) = self.timing.machine.running();
         if core.blocks.get(index).is_none_or(Option::is_none) {
-            core.bind(self.process, id, &self.options.spec, &mut self.timing.known);
+            core.bind(self.guest, id, self.code.block(id), &self.options.spec, &mut self.timing.known);
         }
         let block = core.blocks[index].as_mut().expect("just bound");
-        trace.run(&mut core.pipeline, chip, block, executed, self.process);
-        let subnormals = self.process.cpu().subnormals();
+        trace.run(&mut core.pipeline, chip, block, executed, self.guest);
+        let subnormals = self.guest.cpu().subnormals();
         if !subnormals.is_empty() {
             core.pipeline.subnormals(block, subnormals);
         }
@@ -376,38 +454,38 @@ impl Driver<'_> {
         }
     }
 
-    /// The program may have written a control register of the processor, or has called the kernel.
+    /// Follows a block that may have written a control register of the processor, or has called the kernel.
     #[cold]
     fn controlled(&mut self, enters_kernel: bool) {
         if enters_kernel {
             self.in_kernel();
         } else {
             let (core, chip) = self.timing.machine.running();
-            core.read_controls(self.process, chip);
+            core.read_controls(self.guest, chip);
         }
     }
 
-    /// The kernel has switched to another thread.
+    /// Follows the kernel's switch to another thread.
     #[cold]
     pub(crate) fn switched(&mut self) {
         let (core, chip) = self.timing.machine.running();
-        core.switched(self.process, self.options.follow, chip);
+        core.switched(self.guest, self.options.follow, chip);
         self.count_current_thread();
         self.in_kernel();
     }
 
-    /// The program has, or may have, made a system call.
+    /// Charges a system call that the program has, or may have, made.
     #[cold]
     fn in_kernel(&mut self) {
         let (core, chip) = self.timing.machine.running();
         core.called_kernel = true;
         core.pipeline.pause(self.options.spec.assumptions.system_call);
-        core.read_controls(self.process, chip);
-        core.markers.learn(self.process);
+        core.read_controls(self.guest, chip);
+        core.markers.learn(self.guest);
         self.set_clock();
     }
 
-    /// The first block after a system call ran: the page changes of the call come before it.
+    /// Called when the first block after a system call has run: the page changes of the call come before it.
     #[cold]
     fn back_from_kernel(&mut self) {
         self.timing.machine.core_mut().called_kernel = false;
@@ -415,148 +493,28 @@ impl Driver<'_> {
         self.review_spinning();
     }
 
-    /// The guest's clock follows the core's, and the model learns of changes to the address space.
+    /// Sets the guest's clock to the core's, and updates the model after changes to the address space.
     #[inline(always)]
     fn set_clock(&mut self) {
         let (core, chip) = self.timing.machine.running();
         if core.untimed_instructions > 0 {
             core.pass_untimed();
         }
-        self.process.set_now_ns(core.now_ns().max(self.process.now_ns()));
-        core.learn_pages(self.process, &mut self.timing.pages, &self.options.spec, chip);
-        if let Some(work) = self.process.take_memory_work() {
+        self.guest.set_now_ns(core.now_ns().max(self.guest.now_ns()));
+        core.learn_pages(self.guest, &mut self.timing.pages, &self.options.spec, chip);
+        if let Some(work) = self.guest.take_memory_work() {
             core.pages_worked(work, &self.options.spec);
         }
     }
 
-    /// Code has changed, and the program may have, too.
+    /// Drops bound blocks: the code has changed, and perhaps the program.
     #[cold]
     pub(crate) fn forget_blocks(&mut self) {
         self.stop_all_spinning();
         self.catch_up_all();
         for core in self.timing.machine.iter_mut() {
-            core.forget_blocks(self.process);
+            core.forget_blocks(self.guest);
         }
-    }
-
-    // ---- counts -------------------------------------------------------------------------------
-
-    /// The number of the current thread in the record.
-    fn thread_number(&self) -> u32 {
-        self.process.thread().tid - fxscope_linux::guest::PID
-    }
-
-    /// From now on counts are those of the current thread.
-    fn count_current_thread(&mut self) {
-        let thread = (!self.timing.machine.core_mut().untimed).then(|| self.thread_number());
-        if self.timing.machine.core().thread == thread {
-            return;
-        }
-        self.catch_up_all();
-        // The thread may have run on another core before.
-        let active = self.timing.machine.active;
-        for index in (0..self.timing.machine.cores.len()).filter(|&index| index != active) {
-            let core = self.timing.machine.get_mut(index).filter(|core| core.thread == thread);
-            let before = core.and_then(|core| core.count_for(None));
-            self.credit(index, before);
-        }
-        let before = self.timing.machine.core_mut().count_for(thread);
-        self.credit(active, before);
-        if let Some(thread) = thread {
-            let leader = self.process.pid() - fxscope_linux::guest::PID;
-            let created_ns = self.process.thread().created_ns();
-            self.regions.runs(thread, leader, created_ns, self.timing.machine.core().now_ns());
-        }
-        // Control registers belong to the thread.
-        let (core, chip) = self.timing.machine.running();
-        core.read_controls(self.process, chip);
-    }
-
-    fn credit(&mut self, index: usize, counted: Option<(u32, Signals)>) {
-        let Some((thread, signals)) = counted else { return };
-        let cpu = self.cpu_of(index);
-        region::add(&mut self.timing.totals, thread, &Counted { cpu, signals });
-    }
-
-    fn cpu_of(&self, index: usize) -> u32 {
-        self.process.cpus().nth(index).map_or(0, |state| state.place.cpu)
-    }
-
-    /// The program may have marked a region, by the instruction at `last` or by the call that it has just made.
-    #[inline(never)]
-    fn marked(&mut self, last: u64) {
-        let Some((edge, name)) = self.timing.machine.core().markers.met(last, self.process) else { return };
-        let (thread, first) = (self.thread_number(), self.process.thread().tid == self.process.pid());
-        let now = Snapshot { totals: self.totals(), ns: self.timing.machine.core().now_ns() };
-        match edge {
-            Edge::Begin => self.regions.begin(thread, first, name.unwrap_or_default(), now),
-            Edge::End => self.regions.end(thread, name.as_deref(), &now),
-        }
-    }
-
-    /// All counters now, with the time that sleeping cores have slept.
-    fn totals(&mut self) -> Totals {
-        let now = self.timing.now();
-        let mut totals = self.timing.totals.clone();
-        for index in 0..self.timing.machine.cores.len() {
-            let active = index == self.timing.machine.active;
-            let sleeps = self.timing.clocks[index] == NEVER;
-            let Some(core) = self.timing.machine.get_mut(index) else { continue };
-            if sleeps && !active {
-                core.sleep_until(now);
-            }
-            if let Some(thread) = core.thread {
-                let signals = core.counted_by(now);
-                let cpu = self.cpu_of(index);
-                region::add(&mut totals, thread, &Counted { cpu, signals });
-            }
-        }
-        totals
-    }
-
-    /// All cores have reached `now`: intervals that end by then are over.
-    #[inline(always)]
-    fn reach(&mut self, now: Cycle) {
-        if now >= self.timing.intervals.due() {
-            self.end_intervals(now);
-        }
-    }
-
-    #[cold]
-    fn end_intervals(&mut self, now: Cycle) {
-        let (first, last) = (self.timing.intervals.due(), self.timing.intervals.last_end(now));
-        self.end_interval(first);
-        if first < last {
-            // A core that sleeps has slept since the first of them at least.
-            self.end_interval(last);
-        }
-    }
-
-    fn end_interval(&mut self, end: Cycle) {
-        let totals = self.counted_by(end);
-        let counted = match &self.options.interval_region {
-            None => region::sum(&totals),
-            Some(name) => self.regions.so_far(name, &totals),
-        };
-        self.timing.intervals.take(end, &counted);
-    }
-
-    /// The counts of all threads, of sleeping and spinning ones up to `now`.
-    fn counted_by(&mut self, now: Cycle) -> Totals {
-        let mut totals = self.timing.totals.clone();
-        for index in 0..self.timing.machine.cores.len() {
-            let clock = self.timing.clocks[index];
-            let Some(core) = self.timing.machine.get_mut(index) else { continue };
-            if !matches!(core.spin, Spin::Spins(_)) {
-                core.sleep_until(now.min(clock));
-            }
-            if let Some(thread) = core.thread {
-                let signals = core.counted_by(now);
-                let cpu = self.cpu_of(index);
-                region::add(&mut totals, thread, &Counted { cpu, signals });
-            }
-        }
-        totals
     }
 
     /// Ends the run: everything in flight completes. Returns all counters.

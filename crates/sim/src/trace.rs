@@ -56,25 +56,25 @@ impl<'t> Window<'t> {
         chip: &mut Chip,
         block: &mut BoundBlock,
         executed: usize,
-        process: &mut Guest,
+        guest: &mut Guest,
     ) {
         let mut word = |i: usize| {
             let mut bytes = [0; 4];
             for (byte, address) in bytes.iter_mut().zip(block.start + 4 * i as u64..) {
-                *byte = process.read_byte(address)?;
+                *byte = guest.read_byte(address)?;
             }
             Some(u32::from_le_bytes(bytes))
         };
         let words = (0..executed).map(&mut word).collect();
-        let cpu = process.cpu();
+        let cpu = guest.cpu();
         let mut probe = BlockProbe {
             first: self.executed,
             start: block.start,
             words,
             uop_end: block.uop_end.clone(),
             passed: 0,
-            thread: process.thread().tid,
-            symbols: process.running_symbols(),
+            thread: guest.thread().tid,
+            symbols: guest.running_symbols(),
             window: self,
         };
         pipeline.run_partly(block, executed, (cpu.stream(), cpu.partials()), cpu.pc, &mut probe, chip);
@@ -92,14 +92,14 @@ pub(crate) trait Trace {
         false
     }
 
-    /// Runs the first `executed` instructions of `block`, which `process` has executed.
+    /// Runs the first `executed` instructions of `block`, which `guest` has executed.
     fn run(
         &mut self,
         pipeline: &mut Pipeline,
         chip: &mut Chip,
         block: &mut BoundBlock,
         executed: usize,
-        process: &mut Guest,
+        guest: &mut Guest,
     );
 }
 
@@ -122,9 +122,9 @@ impl Trace for () {
         chip: &mut Chip,
         block: &mut BoundBlock,
         executed: usize,
-        process: &mut Guest,
+        guest: &mut Guest,
     ) {
-        let cpu = process.cpu();
+        let cpu = guest.cpu();
         if cpu.partials().is_empty() {
             pipeline.run(block, executed, cpu.stream(), cpu.pc, chip);
         } else {
@@ -144,13 +144,13 @@ impl Trace for Window<'_> {
         chip: &mut Chip,
         block: &mut BoundBlock,
         executed: usize,
-        process: &mut Guest,
+        guest: &mut Guest,
     ) {
         let after = self.executed + executed as u64;
         if self.executed < self.end && after > self.from {
-            self.run_traced(pipeline, chip, block, executed, process);
+            self.run_traced(pipeline, chip, block, executed, guest);
         } else {
-            ().run(pipeline, chip, block, executed, process);
+            ().run(pipeline, chip, block, executed, guest);
         }
         self.executed = after;
     }

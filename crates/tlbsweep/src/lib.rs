@@ -56,7 +56,7 @@ mod results;
 mod set_associative;
 mod size_masks;
 
-use fxscope_machine::spec::Tlb;
+use fxscope_machine::spec::{Tlb, TlbReplacement};
 use thiserror::Error;
 
 use budget::Budget;
@@ -118,10 +118,13 @@ impl TlbConfig {
     pub fn of(tlb: &Tlb) -> TlbConfig {
         TlbConfig {
             entries: tlb.l1_entries as usize,
-            replacement: if tlb.l1_lru { Replacement::Lru } else { Replacement::Fifo },
+            replacement: match tlb.l1_replacement {
+                TlbReplacement::Lru => Replacement::Lru,
+                TlbReplacement::Fifo => Replacement::Fifo,
+            },
             set_entries: tlb.l2_entries as usize,
             ways: tlb.l2_ways as usize,
-            arrangement: match tlb.l2_beside.as_slice() {
+            arrangement: match tlb.l2_only_sizes.as_slice() {
                 [] => Arrangement::TwoLevel,
                 l2_only => Arrangement::SplitBySize(l2_only.to_vec()),
             },

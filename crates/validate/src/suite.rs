@@ -151,7 +151,7 @@ impl Suite {
             for (row, _) in &family.rows {
                 if let Some(other) = seen.insert(row.row.clone(), family.name.clone()) {
                     let file = family.file.display();
-                    return Err(format!("{file}: row '{}' is in {other}.csv, too; keep one of them", row.row));
+                    return Err(format!("{file}: row '{}' is also in {other}.csv; keep one of them", row.row));
                 }
             }
             suite.families.push(family);

@@ -46,7 +46,7 @@ pub(super) fn compare_files(args: &Args) -> Outcome {
     let files: Vec<(String, Vec<Run>)> =
         args.files.iter().map(|path| Ok((label(path), record::load(path)?))).collect::<Result<_, Failure>>()?;
     if let Some(path) = args.files.iter().zip(&files).find(|(_, (_, runs))| runs.is_empty()).map(|(path, _)| path) {
-        return Err(format!("{}: no run in this file; add one with fxscope run -o FILE.fxr", path.display()).into());
+        return Err(format!("{}: has no runs; add one with fxscope run -o FILE.fxr", path.display()).into());
     }
     target.write_bytes(&rendered(args, &lab::compare(&files, &args.region)?))?;
     Ok(ExitCode::SUCCESS)

@@ -45,7 +45,7 @@ impl TraceTarget {
             return Err("--konata: functional mode has no pipeline to trace; leave out --mode functional".into());
         }
         let Some(place) = replaceable(path)? else {
-            return Err(format!("{}: not a regular file; give the path of a file", path.display()).into());
+            return Err(format!("{}: is not a regular file; give the path of a file", path.display()).into());
         };
         let nameless = tempfile::tempfile_in(folder(place.path())).map_err(|e| failure(path, &e))?;
         Ok(Some(TraceTarget {

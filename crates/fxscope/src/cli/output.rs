@@ -66,7 +66,7 @@ pub(super) fn replaceable(path: &Path) -> Result<Option<OutputFile>, Failure> {
     }
     match OutputFile::find(path) {
         Ok(Found::File(file)) => Ok(Some(file)),
-        Ok(Found::Folder) => Err(format!("{}: a folder; give the path of a file", path.display()).into()),
+        Ok(Found::Folder) => Err(format!("{}: is a folder; give the path of a file", path.display()).into()),
         Ok(Found::Stream) => Ok(None),
         Err(error) => Err(failure(path, &error)),
     }

@@ -118,7 +118,7 @@ fn memory_beyond_the_limit_is_refused_to_the_program_and_a_limit_beyond_the_mach
     assert_eq!(run("1GiB"), (0, String::new()));
     let (status, message) = run("64GiB");
     assert_eq!(status, 125);
-    assert!(message.contains("--memory 68719476736: a64fx has 34359738368 bytes; ask for less"), "{message}");
+    assert!(message.contains("--memory 68719476736: a64fx has 34359738368 bytes; reduce --memory"), "{message}");
     assert!(run("lots").1.contains("write it as a number of bytes, or as 512MiB or 8GiB"));
 }
 

@@ -68,7 +68,7 @@ fn wrong_options_are_refused_before_the_program_starts() {
     let program = program(folder.path());
     for (args, message) in [
         (["--hwpf", "--distL3 4", &program], "there is no option --distL3"),
-        (["--hwpf", "4", &program], "'4' is no option"),
+        (["--hwpf", "4", &program], "'4' is not an option"),
         (["--", "hwpfctl", "--weakL1"], "no program given after its options"),
     ] {
         let (out, told, status) = run(folder.path(), &args);

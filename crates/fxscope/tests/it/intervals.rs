@@ -137,7 +137,7 @@ fn intervals_of_a_missing_region_are_reported_as_empty() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let command = ["run", "-q", "--interval", "1ms", "--interval-region", "Chase", "--", &kernel("steps.elf")];
     let said = String::from_utf8(output(folder.path(), &command).stderr).expect("text");
-    assert!(said.contains("the program has marked no region 'Chase'"), "{said}");
+    assert!(said.contains("the program marked no region 'Chase'"), "{said}");
     let alone = output(folder.path(), &["run", "--interval-region", "chase", "--", &kernel("steps.elf")]);
     assert!(!alone.status.success() && String::from_utf8_lossy(&alone.stderr).contains("--interval <TIME>"));
 }

@@ -180,7 +180,7 @@ fn runs_that_cannot_be_traced_are_refused_before_the_program_runs() {
     for (args, part) in [
         (&["--konata", "no/such/folder/t.log"][..], "no/such/folder/t.log: cannot be written"),
         (&["--konata", "dir"], "dir: is a folder"),
-        (&["--konata", "/dev/null"], "/dev/null: is no regular file"),
+        (&["--konata", "/dev/null"], "/dev/null: is not a regular file"),
         (&["--konata", "t.log", "--mode", "functional"], "functional mode has no pipeline"),
         (&["--konata", "t.log", "--konata-instructions", "0"], "'0' for '--konata-instructions"),
         (&["--konata", "t.log", "--konata-from", "-1"], "'--konata-from"),

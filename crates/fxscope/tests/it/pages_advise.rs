@@ -303,7 +303,7 @@ fn a_record_whose_program_is_missing_is_reported() {
     std::fs::remove_file(&copy).expect("removed");
     let (status, message) = failure(folder.path(), &["pages", "advise", "r.fxr"]);
     assert_eq!(status, 125);
-    assert!(message.contains("gone.elf, is not there") && message.contains("-- PROGRAM [ARGS]"), "{message}");
+    assert!(message.contains("gone.elf, does not exist") && message.contains("-- PROGRAM [ARGS]"), "{message}");
     let (status, message) = failure(folder.path(), &["pages", "advise", "--run", "3", "r.fxr"]);
     assert!(status == 125 && message.contains("there is no run 3, the file holds 1"), "{message}");
 }

@@ -66,10 +66,10 @@ fn addresses_of_arrays_matter_with_small_pages_but_not_with_fewer_pages_than_set
 #[test]
 fn settings_override_those_of_the_experiment() {
     // With a separate TLB for pages of 4 MiB, 64 arrays in larger pages have 16 entries for themselves.
-    let found = found(&["draws", "--draws", "2", "--sizes", "4MiB,256MiB", "--set", "tlb.l2_beside=4MiB"]);
+    let found = found(&["draws", "--draws", "2", "--sizes", "4MiB,256MiB", "--set", "tlb.l2_only_sizes=4MiB"]);
     let slow = row(&found, 0, "pages", "256MiB");
     assert!(slow["most misses, %"].as_f64().expect("a number") > 1.0, "{slow}");
-    assert_eq!(found["settings"]["tlb.l2_beside"], "4MiB");
+    assert_eq!(found["settings"]["tlb.l2_only_sizes"], "4MiB");
 }
 
 #[test]
@@ -84,8 +84,8 @@ fn sizes_and_memory_that_the_machine_lacks_are_named_with_what_it_has() {
         let span = message(&[name, "--span", "17GiB"]);
         assert!(span.contains("takes 17GiB of memory and k-computer has 16GiB; reduce it with --span"), "{span}");
     }
-    let served = message(&["draws", "--set", "tlb.l2_beside=2MiB"]);
-    assert!(served.contains("tlb.l2_beside is [2097152]; it must be of sizes that there are"), "{served}");
+    let served = message(&["draws", "--set", "tlb.l2_only_sizes=2MiB"]);
+    assert!(served.contains("tlb.l2_only_sizes is [2097152]; it must be page sizes of the machine"), "{served}");
     let folder = message(&["cost", "--programs", "no/such"]);
     assert!(folder.contains("--programs no/such: not a folder"), "{folder}");
 }

@@ -164,7 +164,7 @@ fn a_row_beyond_its_tolerance_needs_a_gap_and_one_within_has_none() {
     assert_eq!(validate(folder(counted / 1.2, 5.0, 20.0, "l1-loop").path(), &[]).0, 0);
     let (status, text) = validate(folder(counted, 5.0, 20.0, "l1-loop").path(), &[]);
     assert_eq!(status, 1);
-    assert!(text.contains("take l1-loop out of its line"), "{text}");
+    assert!(text.contains("remove l1-loop from its line"), "{text}");
 }
 
 #[test]
@@ -261,8 +261,8 @@ fn wrong_files_are_named_with_line_and_reason() {
     wrong("b.csv", &row("small,,1,1,x,0,0,,,here"), &["b.csv:2", "tolerance is 0"]);
     wrong("b.csv", &row("small,,before_cycles,1,x,5,0,,,here"), &["b.csv:2", "'before'"]);
     wrong("b.csv", &row("small,,1,many,x,5,0,,,here"), &["b.csv:2"]);
-    wrong("b.csv", &format!("{ROWS}a-1,what,small,,1,1,x,5,0,,,here\n"), &["loops.csv", "row 'a-1' is in b.csv too"]);
-    wrong("runs.csv", &RUNS.replace("large", "small"), &["runs.csv:3", "'small' is above already"]);
+    wrong("b.csv", &format!("{ROWS}a-1,what,small,,1,1,x,5,0,,,here\n"), &["loops.csv", "row 'a-1' is also in b.csv"]);
+    wrong("runs.csv", &RUNS.replace("large", "small"), &["runs.csv:3", "'small' exists already"]);
     wrong("runs.csv", "run,program\n", &["loops.csv:2", "no run 'small'"]);
 }
 

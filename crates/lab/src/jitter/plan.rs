@@ -128,7 +128,7 @@ pub(super) fn shortened(ran: &[(u32, u64)], asked: u64) -> Option<String> {
     let few: Vec<String> = ran.iter().filter(|r| r.1 < asked).map(|&(n, p)| format!("{} {p}", nodes(n))).collect();
     (!few.is_empty()).then(|| {
         format!(
-            "Of {asked} phases only those ran that --most-detours allows: {}; the bounds show the uncertainty.",
+            "Of {asked} phases, only as many ran as --most-detours allows: {}; the bounds show the uncertainty.",
             few.join(", ")
         )
     })

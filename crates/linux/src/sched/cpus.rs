@@ -10,9 +10,10 @@
 
 use std::ops::Range;
 
-use fxscope_aarch64::BlockId;
+use fxscope_aarch64::{BlockId, Engine};
 use serde::{Deserialize, Serialize};
 
+use crate::code::Code;
 use crate::fs::poll::poke_ready;
 use crate::guest::{Guest, Step};
 use crate::kernel::Kernel;
@@ -253,15 +254,14 @@ impl Guest {
 
     /// Does what must be done before the next block, if anything. `Some`: that was a step by itself.
     #[inline(always)]
-    pub fn attend_due(&mut self) -> Option<Step> {
-        if self.instructions >= self.deadline { self.attend() } else { None }
+    pub fn attend_due<E: Engine>(&mut self, code: &mut Code<E>) -> Option<Step> {
+        if self.instructions >= self.deadline { self.attend(code) } else { None }
     }
 
     /// Returns the block that the next step executes if nothing must be done first. `None`: code cannot be fetched there.
     #[inline(always)]
-    pub fn next_block(&mut self) -> Option<BlockId> {
-        let thread = &self.threads[self.running];
-        self.processes[thread.process].blocks.at(thread.cpu.pc, &mut self.memory).ok()
+    pub fn next_block<E: Engine>(&mut self, code: &mut Code<E>) -> Option<BlockId> {
+        code.next_of(&self.threads[self.running], &mut self.memory, &mut self.processes).ok()
     }
 
     /// Returns whether there is only one process.

@@ -4,6 +4,9 @@
 
 use std::ops::Range;
 
+use fxscope_aarch64::Engine;
+
+use crate::code::Code;
 use crate::end::{End, Waiting};
 use crate::fs::attempt;
 use crate::fs::poll::{SLICE_NS, outside_can_help, poke_ready};
@@ -55,7 +58,7 @@ impl Guest {
     /// Handles the result of the last block and any events since, and chooses the thread to run. `None`: run its next block.
     #[cold]
     #[inline(never)]
-    pub(crate) fn attend(&mut self) -> Option<Step> {
+    pub(crate) fn attend<E: Engine>(&mut self, code: &mut Code<E>) -> Option<Step> {
         if self.end.is_some() {
             return Some(Step::Ended);
         }
@@ -73,13 +76,16 @@ impl Guest {
             return Some(step);
         }
         let thread = &self.threads[self.running];
+        let (pid, vl) = (thread.pid, thread.cpu.vl);
+        code.enter(pid, vl, &self.processes);
         if self.announced != thread.tid {
             self.announced = thread.tid;
             return Some(Step::Switched);
         }
-        let (process, vl) = (&mut self.processes[thread.process], thread.cpu.vl);
-        if std::mem::take(&mut process.code_changed) || process.blocks.vl() != vl {
-            process.blocks.flush(vl);
+        let process = &mut self.processes[thread.process];
+        if std::mem::take(&mut process.code_changed) || code.running.vl() != vl {
+            code.running.flush(vl);
+            process.code_full = false;
             return Some(Step::CodeChanged);
         }
         self.set_deadline();

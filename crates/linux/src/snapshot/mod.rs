@@ -1,24 +1,30 @@
-//! Guests as bytes: everything that a run needs to continue in another host process, instruction by instruction as it would have
-//! continued in the first.
+//! Guests as bytes: all that a run needs to continue in another process of the host, instruction by instruction as it would
+//! have continued in the first one.
 //!
 //! A snapshot holds registers, memory (without pages that are all zeros), and the state of the kernel. Blocks are decoded again in
-//! the same order, so that their numbers stay the same. Open host files are reopened by name and must not have changed; files
-//! without a name and pipes are stored with their contents; the new run provides the standard streams. Sockets, event counters,
-//! named pipes and files in `/dev/shm` are not supported: [`Guest::save`] then fails.
+//! the same order, so that their numbers hold. Host files are opened again by name and must not have changed; FIFOs, pipes and
+//! files without a name are kept with their contents, event counters with their count, `epoll` instances with what they watch,
+//! and locks (`flock`) are taken again. The standard streams are those that the new run gives.
+//!
+//! [`Guest::save`] refuses what it cannot keep, and names it: sockets, record locks, files in `/dev/shm`, `epoll` instances with
+//! edge-triggered or closed descriptors, and runs on the host's clock.
 
 mod files;
 
+use std::collections::BTreeMap;
 use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use fxscope_aarch64::Blocks;
+use fxscope_aarch64::Engine;
 use fxscope_guestmem::Memory;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Charge;
+use crate::code::Code;
 use crate::end::End;
 use crate::fs::files::{Descriptor, Files, OpenFile, Program};
 use crate::fs::umask::Umask;
@@ -37,8 +43,8 @@ use crate::table::{Id, Table};
 use crate::thread::Thread;
 use files::{Collector, Opener, SavedFiles};
 
-/// The version of the snapshot format, which changes whenever the contents do.
-const VERSION: u32 = 1;
+/// The form of snapshots. It changes whenever anything in them does.
+const VERSION: u32 = 2;
 
 /// Why a guest cannot be saved or restored.
 #[derive(Debug, thiserror::Error)]
@@ -93,6 +99,8 @@ struct State {
     thread_bytes: Vec<(Id<Thread>, u64)>,
     processes: Table<SavedProcess>,
     files: SavedFiles,
+    /// FIFOs that threads open, while the other end is missing.
+    opening: Vec<(Id<Thread>, u32)>,
     channels: Vec<SavedChannel>,
     programs: Vec<(Program, u64)>,
     symbols: Vec<(Symbols, u64)>,
@@ -108,9 +116,10 @@ struct SavedProcess {
     group: u32,
     session: u32,
     space: Id<AddressSpace>,
-    /// Vector length, and the start addresses of the decoded blocks.
-    blocks: (usize, Vec<u64>),
+    /// Vector length, and the start addresses of the decoded blocks, if it has run.
+    blocks: Option<(usize, Vec<u64>)>,
     code_changed: bool,
+    code_full: bool,
     descriptors: Vec<Option<SavedDescriptor>>,
     current: u32,
     umask: u32,
@@ -167,7 +176,12 @@ struct Shared {
 }
 
 impl Shared {
-    fn process(&mut self, process: &Process, system: &System) -> Result<SavedProcess, SnapshotError> {
+    fn process<E: Engine>(
+        &mut self,
+        process: &Process,
+        engine: Option<&E>,
+        system: &System,
+    ) -> Result<SavedProcess, SnapshotError> {
         let files = &process.files;
         let mut descriptors = Vec::new();
         for descriptor in &files.table {
@@ -178,15 +192,18 @@ impl Shared {
         }
         let symbols = place_of(&mut self.symbols, &process.symbols);
         self.symbols_bytes.resize(self.symbols.len(), process.symbols_charge.bytes());
-        let starts = if process.code_changed { Vec::new() } else { process.blocks.starts().collect() };
+        // Code that has changed cannot be decoded again, and will be forgotten.
+        let forgotten = process.code_changed && !process.code_full;
+        let starts = |engine: &E| if forgotten { Vec::new() } else { engine.starts() };
         Ok(SavedProcess {
             pid: process.pid,
             ppid: process.ppid,
             group: process.group,
             session: process.session,
             space: process.space,
-            blocks: (process.blocks.vl(), starts),
+            blocks: engine.map(|engine| (engine.vl(), starts(engine))),
             code_changed: process.code_changed,
+            code_full: process.code_full,
             descriptors,
             current: self.files.place(files, &files.current)?,
             umask: files.umask.bits(),
@@ -229,22 +246,22 @@ impl Shared {
 }
 
 impl Guest {
-    /// All that the run needs to go on ([`Guest::restore`]).
+    /// Returns all that the run needs to continue ([`Guest::restore`]); `code` is the guest's.
     ///
     /// # Errors
     /// When the guest has something that a snapshot cannot hold, such as a socket.
-    pub fn save(&self) -> Result<Vec<u8>, SnapshotError> {
-        let state = self.state()?;
+    pub fn save<E: Engine>(&self, code: &Code<E>) -> Result<Vec<u8>, SnapshotError> {
+        let state = self.state(code)?;
         let all = (VERSION, &self.memory, &self.spaces, &self.threads, &self.system, state);
         postcard::to_stdvec(&all)
-            .map_err(|_| SnapshotError::NotKept { what: "a thread that waits for another program".into() })
+            .map_err(|_| SnapshotError::NotKept { what: "a thread that waits for a connection".into() })
     }
 
     /// Returns a guest from the result of [`Guest::save`], with these standard streams.
     ///
     /// # Errors
     /// When the bytes are no snapshot of this version, or a file that the guest had open cannot be opened again as it was.
-    pub fn restore(bytes: &[u8], stdio: &Stdio) -> Result<Guest, SnapshotError> {
+    pub fn restore<E: Engine>(bytes: &[u8], stdio: &Stdio) -> Result<(Guest, Code<E>), SnapshotError> {
         let (found, rest): (u32, _) = postcard::take_from_bytes(bytes).map_err(|_| SnapshotError::Damaged)?;
         if found != VERSION {
             return Err(SnapshotError::Version { found });
@@ -258,18 +275,18 @@ impl Guest {
     ///
     /// # Errors
     /// As those have them.
-    pub fn try_clone(&self, stdio: &Stdio) -> Result<Guest, SnapshotError> {
-        let rest = postcard::to_stdvec(&(&self.spaces, &self.threads, &self.system, self.state()?));
-        let rest =
-            rest.map_err(|_| SnapshotError::NotKept { what: "a thread that waits for another program".into() })?;
+    pub fn try_clone<E: Engine>(&self, code: &Code<E>, stdio: &Stdio) -> Result<(Guest, Code<E>), SnapshotError> {
+        let rest = postcard::to_stdvec(&(&self.spaces, &self.threads, &self.system, self.state(code)?));
+        let rest = rest.map_err(|_| SnapshotError::NotKept { what: "a thread that waits for a connection".into() })?;
         Guest::with_memory(self.memory.try_clone()?, &rest, stdio)
     }
 
-    fn state(&self) -> Result<State, SnapshotError> {
+    fn state<E: Engine>(&self, code: &Code<E>) -> Result<State, SnapshotError> {
         let view = &self.process().files.view;
         self.check_kept(view)?;
         let mut shared = Shared::default();
-        let processes = self.processes.try_map(|process| shared.process(process, &self.system))?;
+        let processes =
+            self.processes.try_map(|process| shared.process(process, code.of_process(process.pid), &self.system))?;
         let mut write_back = Vec::new();
         for (id, space) in self.spaces.iter() {
             let owner = self.processes.values().find(|process| process.space == id);
@@ -278,6 +295,20 @@ impl Guest {
                 write_back.push((id, start, shared.files.place(files, file)?));
             }
         }
+        let mut opening = Vec::new();
+        for (id, thread) in self.threads.iter() {
+            if let Some(file) = &thread.opening {
+                opening.push((id, shared.files.place(&self.processes[thread.process].files, file)?));
+            }
+        }
+        let descriptor = |host: i32| {
+            self.processes.values().find_map(|process| {
+                let number = |found: &Option<Descriptor>| found.as_ref().map(|found| found.file.host.as_raw_fd());
+                let fd = process.files.table.iter().position(|found| number(found) == Some(host))?;
+                Some((process.pid, fd as i32))
+            })
+        };
+        let files = shared.files.finish(descriptor)?;
         let programs = shared.programs.iter().map(|program| (program.uncharged(), program.charge.bytes()));
         let symbols = shared.symbols.iter().map(|symbols| Symbols::clone(symbols));
         Ok(State {
@@ -296,7 +327,8 @@ impl Guest {
             channels: shared.channel_state,
             programs: programs.collect(),
             symbols: symbols.zip(shared.symbols_bytes).collect(),
-            files: shared.files.saved,
+            files,
+            opening,
             write_back,
         })
     }
@@ -318,7 +350,7 @@ impl Guest {
     }
 
     /// A guest with this memory and the rest of a snapshot.
-    fn with_memory(memory: Memory, rest: &[u8], stdio: &Stdio) -> Result<Guest, SnapshotError> {
+    fn with_memory<E: Engine>(memory: Memory, rest: &[u8], stdio: &Stdio) -> Result<(Guest, Code<E>), SnapshotError> {
         type Rest = (Table<AddressSpace>, Table<Thread>, System, State);
         let rest: Rest = postcard::from_bytes(rest).map_err(|_| SnapshotError::Damaged)?;
         let (mut spaces, mut threads, mut system, mut state) = rest;
@@ -332,7 +364,11 @@ impl Guest {
         }
         state.view.complete(&system.platform);
         let view = Rc::new(state.view);
+        let sets = std::mem::take(&mut state.files.sets);
         let opener = Opener::new(state.files, &view, stdio)?;
+        for (id, place) in state.opening {
+            threads.get_mut(id).ok_or(SnapshotError::Damaged)?.opening = Some(opener.file(place)?);
+        }
         for (id, start, place) in state.write_back {
             let space = spaces.get_mut(id).ok_or(SnapshotError::Damaged)?;
             space.mapped.write_back_to(start, opener.file(place)?).ok_or(SnapshotError::Damaged)?;
@@ -360,9 +396,18 @@ impl Guest {
             memory,
             spaces: &spaces,
             system: &mut system,
+            engines: BTreeMap::new(),
         };
         let processes = state.processes.try_map(|process| restorer.process(process))?;
-        let mut memory = restorer.memory;
+        let Restorer { mut memory, engines, opener, .. } = restorer;
+        for (set, watched) in sets {
+            let set = opener.file(set)?;
+            for watched in watched {
+                let process = processes.values().find(|process| process.pid == watched.pid);
+                let process = process.ok_or(SnapshotError::Damaged)?;
+                watched.add(set.host.as_fd(), process.files.host(watched.fd)?)?;
+            }
+        }
         if threads.values().any(|thread| processes.get(thread.process).is_none()) {
             return Err(SnapshotError::Damaged);
         }
@@ -377,12 +422,13 @@ impl Guest {
         guest.announced = state.announced;
         guest.first_end = state.first_end;
         guest.end = state.end;
-        Ok(guest)
+        let code = Code::with(engines, &guest);
+        Ok((guest, code))
     }
 }
 
 /// What processes are restored with.
-struct Restorer<'a> {
+struct Restorer<'a, E> {
     opener: Opener,
     view: Rc<View>,
     stdio: &'a Stdio,
@@ -393,14 +439,17 @@ struct Restorer<'a> {
     memory: Memory,
     spaces: &'a Table<AddressSpace>,
     system: &'a mut System,
+    engines: BTreeMap<u32, E>,
 }
 
-impl Restorer<'_> {
+impl<E: Engine> Restorer<'_, E> {
     fn process(&mut self, saved: &SavedProcess) -> Result<Process, SnapshotError> {
         let space = self.spaces.get(saved.space).ok_or(SnapshotError::Damaged)?;
         self.memory.activate(space.id);
-        let (vl, starts) = &saved.blocks;
-        let blocks = Blocks::decode(*vl, starts, &mut self.memory).map_err(|_| SnapshotError::Damaged)?;
+        if let Some((vl, starts)) = &saved.blocks {
+            let engine = E::decode(*vl, starts, &mut self.memory).map_err(|_| SnapshotError::Damaged)?;
+            self.engines.insert(saved.pid, engine);
+        }
         let (symbols, symbols_charge) = self.symbols.get(saved.symbols as usize).ok_or(SnapshotError::Damaged)?.clone();
         Ok(Process {
             pid: saved.pid,
@@ -408,8 +457,8 @@ impl Restorer<'_> {
             group: saved.group,
             session: saved.session,
             space: saved.space,
-            blocks,
             code_changed: saved.code_changed,
+            code_full: saved.code_full,
             files: self.files(saved)?,
             symbols,
             symbols_charge,

@@ -6,7 +6,7 @@ use std::io::{Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 
 use common::{HOSTED, build, platform};
-use fxscope_linux::{CpuPlace, Guest, Platform, Setup};
+use fxscope_linux::{Code, CpuPlace, Guest, Platform, Setup};
 
 /// Runs a program on two CMGs, with CPUs 12, 13 and 24, 25; returns the exit status and the output.
 fn run(program: &Path, args: &[&str], change: impl FnOnce(&mut Platform)) -> (i32, String) {
@@ -18,7 +18,8 @@ fn run(program: &Path, args: &[&str], change: impl FnOnce(&mut Platform)) -> (i3
     setup.args.extend(args.iter().map(|arg| arg.as_bytes().to_vec()));
     setup.stdio.output = output.try_clone().expect("duplicate handle").into();
     let mut process = Guest::open(program, setup).expect("opens");
-    let end = process.run_functional(10_000_000).cloned().expect("ends");
+    let mut code: Code = Code::of(&process);
+    let end = process.run_functional(&mut code, 10_000_000).cloned().expect("ends");
     let mut text = String::new();
     output.rewind().expect("rewind");
     output.read_to_string(&mut text).expect("text");

@@ -7,7 +7,7 @@ use std::io::{Read as _, Seek as _};
 use common::{HOSTED, build, platform};
 use fxscope_guestmem::Segment;
 use fxscope_linux::pages::{MappingPages, MemoryPolicy, MemoryWork, PageSizes, PageUse, Placement, SitePages};
-use fxscope_linux::{CpuPlace, Guest, Setup, Stdio};
+use fxscope_linux::{Code, CpuPlace, Guest, Setup, Stdio};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -40,7 +40,8 @@ fn run(case: &str, environment: &[&str], policy: MemoryPolicy) -> (Guest, String
 
 /// Runs a process to its end; returns it with its output.
 fn finished(mut process: Guest, mut output: std::fs::File) -> (Guest, String) {
-    let end = process.run_functional(100_000_000).cloned().expect("ends");
+    let mut code: Code = Code::of(&process);
+    let end = process.run_functional(&mut code, 100_000_000).cloned().expect("ends");
     assert_eq!(end.status(), Some(0), "{end}");
     let mut text = String::new();
     output.rewind().expect("rewind");

@@ -6,8 +6,9 @@ use common::{
     FREESTANDING, HOSTED, Run, build, build_dynamic, platform, run_here, run_qemu, run_to_end, same_as_qemu,
     same_outcome,
 };
+use fxscope_aarch64::Engine as _;
 use fxscope_linux::disasm::disassemble;
-use fxscope_linux::{End, Guest, Refused, Setup, Stdio, Step};
+use fxscope_linux::{Code, End, Guest, Refused, Setup, Stdio, Step};
 
 #[test]
 fn the_initial_stack_is_as_linux_lays_it_out() {
@@ -177,17 +178,18 @@ fn the_driver_sees_each_block_and_keeps_the_time() {
     let mut setup = Setup { stdio: quiet(), ..setup };
     setup.args.push(b"once".to_vec());
     let mut process = Guest::open(&program, setup).expect("starts");
+    let mut code: Code = Code::of(&process);
     let (mut executed, mut slept) = (0, 0);
     loop {
-        match process.step() {
+        match process.step(&mut code) {
             Step::Ran { block, executed: n } => {
-                assert!(n <= process.block(block).insts.len());
-                assert!((block.0 as usize) < process.block_count());
+                assert!(n <= code.block(block).infos.len());
+                assert!((block.0 as usize) < code.engine().len());
                 executed += n as u64;
             }
             Step::Sleep { until_ns } => {
                 // Another step changes nothing until the time has come.
-                assert_eq!(process.step(), Step::Sleep { until_ns });
+                assert_eq!(process.step(&mut code), Step::Sleep { until_ns });
                 slept += 1;
                 process.set_now_ns(until_ns);
             }
@@ -197,7 +199,7 @@ fn the_driver_sees_each_block_and_keeps_the_time() {
             Step::Ended => break,
         }
     }
-    assert_eq!((slept, process.step()), (3, Step::Ended));
+    assert_eq!((slept, process.step(&mut code)), (3, Step::Ended));
     assert_eq!(executed, process.instructions());
     assert_eq!(process.end(), Some(&End::Exit { code: 0 }));
 }
@@ -212,7 +214,8 @@ fn quiet() -> Stdio {
 fn system_calls_that_do_not_exist_are_counted() {
     let setup = Setup { stdio: quiet(), ..Setup::new(platform(64), "calls").expect("setup") };
     let mut process = Guest::open(&build("calls.c", FREESTANDING), setup).expect("starts");
-    assert_eq!(process.run_functional(1_000_000), Some(&End::Exit { code: 255 }));
+    let mut code: Code = Code::of(&process);
+    assert_eq!(process.run_functional(&mut code, 1_000_000), Some(&End::Exit { code: 255 }));
     let calls: Vec<_> = process.unknown_calls().collect();
     assert_eq!(calls, [(425, "io_uring_setup", 1), (999, "(no such system call)", 1)]);
 }

@@ -5,7 +5,7 @@ use crate::common;
 use std::io::{Read as _, Seek as _};
 
 use common::{HOSTED, build, platform};
-use fxscope_linux::{CpuPlace, Guest, Platform, Setup};
+use fxscope_linux::{Code, CpuPlace, Guest, Platform, Setup};
 
 /// Runs `sectors.c` on a machine with CPUs 12 and 13 on one CMG and CPU 24 on another; returns the exit status and the output.
 fn run(second: &str, change: impl FnOnce(&mut Platform)) -> (i32, String) {
@@ -18,7 +18,8 @@ fn run(second: &str, change: impl FnOnce(&mut Platform)) -> (i32, String) {
     setup.args.push(second.as_bytes().to_vec());
     setup.stdio.output = output.try_clone().expect("duplicate handle").into();
     let mut process = Guest::open(&program, setup).expect("opens");
-    let end = process.run_functional(10_000_000).cloned().expect("ends");
+    let mut code: Code = Code::of(&process);
+    let end = process.run_functional(&mut code, 10_000_000).cloned().expect("ends");
     let mut text = String::new();
     output.rewind().expect("rewind");
     output.read_to_string(&mut text).expect("text");

@@ -3,11 +3,13 @@
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use fxscope_aarch64::Interpreter;
 use fxscope_guestmem::PAGE;
-use fxscope_linux::{Access, Guest, Setup, SnapshotError, Stdio};
+use fxscope_linux::{Access, Code, Guest, Setup, SnapshotError, Stdio};
+use rustix::fs::{CWD, FileType, Mode};
 
 use crate::common::{HOSTED, build, platform};
 
@@ -28,25 +30,33 @@ fn streams(output: &Path) -> Stdio {
 }
 
 /// Starts a new run of the program, which reads `text`.
-fn start(text: &Path, output: &Path) -> Guest {
-    let program = build("snapshot.c", &[HOSTED, &["-pthread"]].concat());
-    let mut setup = Setup::new(platform(64), program.to_str().expect("UTF-8 path")).expect("setup");
-    setup.args.push(text.to_str().expect("UTF-8 path").into());
-    setup.stdio = streams(output);
-    setup.access = Access { read: None, write: Vec::new(), network: false };
-    Guest::open(&program, setup).unwrap_or_else(|e| panic!("{e}"))
+fn start(text: &Path, output: &Path) -> (Guest, Code) {
+    begin("snapshot.c", text, output, Vec::new())
 }
 
-fn run(guest: &mut Guest, instructions: u64) {
+/// Starts a run of a program with this argument, which may write to these folders.
+fn begin(source: &str, argument: &Path, output: &Path, write: Vec<PathBuf>) -> (Guest, Code) {
+    let program = build(source, &[HOSTED, &["-pthread"]].concat());
+    let mut setup = Setup::new(platform(64), program.to_str().expect("UTF-8 path")).expect("setup");
+    setup.args.push(argument.to_str().expect("UTF-8 path").into());
+    setup.stdio = streams(output);
+    setup.access = Access { read: None, write, network: false };
+    let guest = Guest::open(&program, setup).unwrap_or_else(|e| panic!("{e}"));
+    let code = Code::of(&guest);
+    (guest, code)
+}
+
+fn run((guest, code): &mut (Guest, Code), instructions: u64) {
     let stop = guest.instructions() + instructions;
     while guest.end().is_none() && guest.instructions() < stop {
-        guest.run_functional(stop - guest.instructions());
+        guest.run_functional(code, stop - guest.instructions());
     }
 }
 
 /// Runs a guest to its end; returns how it ended, its instructions, the time, and a digest of its memory.
-fn outcome(mut guest: Guest) -> String {
-    run(&mut guest, ENOUGH);
+fn outcome(mut run_of: (Guest, Code)) -> String {
+    run(&mut run_of, ENOUGH);
+    let (mut guest, _) = run_of;
     let regions: Vec<_> = guest.memory().regions().copied().collect();
     let mut digest = 0xcbf2_9ce4_8422_2325_u64;
     for region in regions.iter().filter(|region| region.prot.read) {
@@ -94,7 +104,7 @@ fn a_restored_guest_continues_in_another_process_as_if_nothing_had_happened() {
 
         let mut first = start(&at("text"), &at("output"));
         run(&mut first, stop);
-        std::fs::write(at("snapshot"), first.save().unwrap_or_else(|e| panic!("{e}"))).expect("write");
+        std::fs::write(at("snapshot"), first.0.save(&first.1).unwrap_or_else(|e| panic!("{e}"))).expect("write");
         drop(first);
         let name = "snapshot::a_restored_guest_continues_in_another_process_as_if_nothing_had_happened";
         let mut other = Command::new(std::env::current_exe().expect("this program"));
@@ -114,6 +124,49 @@ fn continue_run(folder: &Path) {
     file.write_all(outcome(guest).as_bytes()).expect("write");
 }
 
+/// A folder with the FIFO and the file that two processes share.
+fn shared_files() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("temporary directory");
+    std::fs::write(folder.path().join("lock"), "").expect("write");
+    let (fifo, mode) = (folder.path().join("fifo"), Mode::RUSR | Mode::WUSR);
+    rustix::fs::mknodat(CWD, fifo, FileType::Fifo, mode, 0).expect("make a FIFO");
+    folder
+}
+
+#[test]
+fn fifos_locks_event_counters_and_epoll_instances_are_restored() {
+    if let Ok(files) = std::env::var(SNAPSHOT) {
+        return continue_run(Path::new(&files));
+    }
+    let begin = |folder: &Path, output| begin("snapshot_files.c", folder, &folder.join(output), vec![folder.into()]);
+    let mut stop = 0;
+    loop {
+        let folder = shared_files();
+        let at = |name: &str| folder.path().join(name);
+        let mut whole = begin(folder.path(), "whole");
+        run(&mut whole, stop);
+        let ended = whole.0.end().is_some();
+        let whole = outcome(whole);
+        assert_eq!(text(&at("whole")), "0 0, 3 times 0x123456789abcdef, child 35\n", "{whole}");
+        if ended {
+            break;
+        }
+        let mut first = begin(folder.path(), "output");
+        run(&mut first, stop);
+        let bytes = first.0.save(&first.1).unwrap_or_else(|e| panic!("after {stop} instructions: {e}"));
+        std::fs::write(at("snapshot"), bytes).expect("write");
+        drop(first);
+        let name = "snapshot::fifos_locks_event_counters_and_epoll_instances_are_restored";
+        let mut other = Command::new(std::env::current_exe().expect("this program"));
+        let output = other.args([name, "--exact"]).env(SNAPSHOT, folder.path()).output().expect("start");
+        assert!(output.status.success(), "after {stop} instructions: {}", String::from_utf8_lossy(&output.stdout));
+        assert_eq!(text(&at("outcome")), whole, "after {stop} instructions");
+        assert_eq!(text(&at("output")), text(&at("whole")), "after {stop} instructions");
+        stop += 200_000;
+    }
+    assert!(stop > 1_000_000, "{stop}");
+}
+
 #[test]
 fn a_guest_and_its_clone_end_in_the_same_way() {
     for stop in STOPS {
@@ -122,7 +175,7 @@ fn a_guest_and_its_clone_end_in_the_same_way() {
         let mut guest = start(&at("text"), &at("first"));
         run(&mut guest, stop);
         std::fs::copy(at("first"), at("second")).expect("copy");
-        let clone = guest.try_clone(&streams(&at("second"))).unwrap_or_else(|e| panic!("{e}"));
+        let clone = guest.0.try_clone(&guest.1, &streams(&at("second"))).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(outcome(guest), outcome(clone), "after {stop} instructions");
         assert_eq!(text(&at("first")), text(&at("second")), "after {stop} instructions");
     }
@@ -134,8 +187,8 @@ fn a_changed_or_missing_file_is_named() {
     let at = |name: &str| folder.path().join(name);
     let mut guest = start(&at("text"), &at("output"));
     run(&mut guest, STOPS[2]);
-    let bytes = guest.save().unwrap_or_else(|e| panic!("{e}"));
-    let refused = || match Guest::restore(&bytes, &streams(&at("output"))) {
+    let bytes = guest.0.save(&guest.1).unwrap_or_else(|e| panic!("{e}"));
+    let refused = || match Guest::restore::<Interpreter>(&bytes, &streams(&at("output"))) {
         Err(error @ SnapshotError::File { .. }) => error.to_string(),
         Err(error) => panic!("{error}"),
         Ok(_) => panic!("restored"),
@@ -150,10 +203,38 @@ fn a_changed_or_missing_file_is_named() {
 fn invalid_snapshots_and_those_of_another_version_are_refused() {
     let folder = folder();
     let at = |name: &str| folder.path().join(name);
-    let bytes = start(&at("text"), &at("output")).save().unwrap_or_else(|e| panic!("{e}"));
+    let (guest, code) = start(&at("text"), &at("output"));
+    let bytes = guest.save(&code).unwrap_or_else(|e| panic!("{e}"));
     let streams = streams(&at("output"));
-    assert!(matches!(Guest::restore(&bytes[..bytes.len() / 2], &streams), Err(SnapshotError::Damaged)));
+    let restore = |bytes: &[u8]| Guest::restore::<Interpreter>(bytes, &streams);
+    assert!(matches!(restore(&bytes[..bytes.len() / 2]), Err(SnapshotError::Damaged)));
     let other = [&[99], &bytes[1..]].concat();
-    assert!(matches!(Guest::restore(&other, &streams), Err(SnapshotError::Version { found: 99 })));
-    assert!(Guest::restore(&bytes, &streams).is_ok());
+    assert!(matches!(restore(&other), Err(SnapshotError::Version { found: 99 })));
+    assert!(restore(&bytes).is_ok());
+}
+
+#[test]
+fn whatever_the_bytes_say_restoring_a_guest_does_not_panic() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    let mut begun = start(&at("text"), &at("output"));
+    run(&mut begun, STOPS[2]);
+    let bytes = begun.0.save(&begun.1).unwrap_or_else(|e| panic!("{e}"));
+    let streams = streams(&at("output"));
+    let (mut state, mut refused) = (7_u64, 0);
+    for round in 0..600 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let mut changed = bytes.clone();
+        // Most of it is pages of memory; what describes them is before and behind.
+        let reach = [300, 5_000, 200_000, changed.len()][round % 4].min(changed.len());
+        let place = (state >> 20) as usize % reach;
+        let place = if round % 8 < 4 { place } else { changed.len() - 1 - place };
+        match round % 3 {
+            0 => changed[place] ^= 1 << (state >> 60 & 7),
+            1 => changed[place] = 0xff,
+            _ => changed.truncate(place),
+        }
+        refused += usize::from(Guest::restore::<Interpreter>(&changed, &streams).is_err());
+    }
+    assert!(refused > 200, "parts that are missing are noticed: {refused}");
 }

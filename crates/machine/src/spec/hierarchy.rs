@@ -1,6 +1,6 @@
 //! Tables of `machine.toml` about caches, memory, translation and prefetch.
 
-use super::{ENTRIES, GIB, GRANULES, KIB, MAX_WAYS, MIB, PAGE, PrefetchPolicy, Replacement};
+use super::{ENTRIES, GIB, GRANULES, KIB, MAX_WAYS, MIB, PAGE, PrefetchPolicy, Replacement, TlbReplacement};
 use crate::schema::Rule::{OneOf, Power, Range, Real};
 use crate::schema::table;
 
@@ -11,7 +11,7 @@ table! {
         bytes: u64 => Range(1024, GIB); unit "bytes",
         /// Associativity.
         ways: u32 => Range(1, MAX_WAYS); unit "ways",
-        /// Ways that programs cannot use. Those of L2 are kept for assistant cores, in the CMGs that have one
+        /// Ways that programs cannot use. Those of L2 are reserved for assistant cores, in the CMGs that have one
         /// (`topology.assistant_cmgs`).
         reserved_ways: u32 => Range(0, MAX_WAYS); unit "ways",
         /// Line size.
@@ -24,12 +24,13 @@ table! {
 }
 
 table! {
-    /// How the L2 cache hashes set numbers: fields of the physical address change the highest bits of the number that the
+    /// The hash of L2's set numbers: fields of the physical address are combined with the highest bits of the number that the
     /// address has without a hash.
     L2Hash {
-        /// Bits of the set number that are hashed, of as many as it has; 0: none.
+        /// Bits of the set number that are hashed; 0: none.
         bits: u32 => Range(0, 16); unit "bits",
-        /// The lowest address bit of each field, as many bits wide. The exclusive or of all fields changes the set number.
+        /// The lowest address bit of each field, which has `bits` bits. The exclusive or of all fields is combined with the set
+        /// number.
         fields: Vec<u64> => Range(6, 57); unit "address bits",
     }
 }
@@ -37,9 +38,9 @@ table! {
 table! {
     /// Timing of the L2 cache and of the path between L1 and L2.
     L2Timing {
-        /// Load-to-use of an integer load that hits L2, core nearest to the cache.
+        /// Load-to-use latency of an integer load that hits L2, for the core nearest to the cache.
         hit_nearest: u64 => Range(1, 10_000); unit "cycles",
-        /// The same, farthest core.
+        /// The same for the farthest core.
         hit_farthest: u64 => Range(1, 10_000); unit "cycles",
         /// Cycles from an L1 miss to the start of the L2 pipeline.
         request: u64 => Range(0, 1000); unit "cycles",
@@ -47,13 +48,13 @@ table! {
         request_period: f64 => Real(0.1, 1000.0); unit "cycles",
         /// Cycles from a tag miss in L2 to the request at the memory controller.
         miss_detect: u64 => Range(0, 1000); unit "cycles",
-        /// Bytes a cycle from L2 into one L1D.
+        /// Bytes per cycle from L2 to one L1D.
         fill_bytes_per_cycle: u32 => Range(1, 4 * KIB); unit "bytes",
-        /// Bytes a cycle from one L1D to L2.
+        /// Bytes per cycle from one L1D to L2.
         writeback_bytes_per_cycle: u32 => Range(1, 4 * KIB); unit "bytes",
-        /// Cycles of that path in which L1D tells L2 of a clean line given up.
+        /// Cycles of that path for the notice by which L1D informs L2 of the eviction of a clean line.
         release: u64 => Range(0, 1000); unit "cycles",
-        /// Banks; each serves one line a cycle.
+        /// Banks; each serves one line per cycle.
         banks: u32 => Power(1, 64); unit "banks",
     }
 }
@@ -61,38 +62,38 @@ table! {
 table! {
     /// Local memory: main memory, behind a memory-side cache if there is one.
     MemoryTiming {
-        /// Load-to-use of an integer load from local memory, core nearest to the controller, with the way through a
-        /// memory-side cache.
+        /// Load-to-use latency of an integer load from local memory, for the core nearest to the controller, including the path
+        /// through a memory-side cache.
         latency_nearest: u64 => Range(1, 10_000); unit "cycles",
-        /// The same, farthest core.
+        /// The same for the farthest core.
         latency_farthest: u64 => Range(1, 10_000); unit "cycles",
-        /// What every read takes longer than that, ns: 0 for the machine itself, more for slower memory in its place.
+        /// Additional latency of every read, ns: 0 for the machine itself, more for slower memory instead of its own.
         added_ns: f64 => Real(0.0, 100_000.0); unit "ns",
-        /// Bytes a second the device delivers at most, reads and writes together.
+        /// Peak bandwidth of the device, reads and writes together, bytes per second.
         peak_bytes_per_second: u64 => Range(1_000_000_000, 100_000_000_000_000); unit "bytes/s",
         /// Share of the peak that a stream of reads reaches, percent.
         read_efficiency: f64 => Real(1.0, 100.0); unit "percent",
-        /// Time a line's write takes on the channel, as a multiple of a read's (turn-around included).
+        /// Time of a line's write on the channel, as a multiple of a read's (turn-around included).
         write_cost: f64 => Real(0.0, 16.0); unit "reads",
     }
 }
 
 table! {
-    /// A direct-mapped cache in front of the main memory of each CMG, with a memory of its own.
+    /// A direct-mapped cache in front of the main memory of each CMG, with its own memory.
     MemorySideCache {
-        /// Its size; 0: there is none.
+        /// Its size; 0: no such cache.
         bytes: u64 => Range(0, 64 * GIB); unit "bytes",
-        /// Load-to-use of an integer load that hits it, core nearest to it.
+        /// Load-to-use latency of an integer load that hits it, for the nearest core.
         hit_nearest: u64 => Range(0, 10_000); unit "cycles",
-        /// The same, farthest core.
+        /// The same for the farthest core.
         hit_farthest: u64 => Range(0, 10_000); unit "cycles",
-        /// Cycles from a request here to the request at main memory, when the line is not here.
+        /// Cycles from a request to this cache to the request to main memory, on a miss.
         miss_detect: u64 => Range(0, 10_000); unit "cycles",
-        /// Bytes a second that it delivers at most, reads and writes together.
+        /// Its peak bandwidth, reads and writes together, bytes per second.
         peak_bytes_per_second: u64 => Range(1_000_000_000, 100_000_000_000_000); unit "bytes/s",
         /// Share of the peak that a stream of reads reaches, percent.
         read_efficiency: f64 => Real(1.0, 100.0); unit "percent",
-        /// Time a line's write takes, as a multiple of a read's.
+        /// Time of a line's write, as a multiple of a read's.
         write_cost: f64 => Real(0.0, 16.0); unit "reads",
     }
 }
@@ -100,13 +101,13 @@ table! {
 table! {
     /// The ring between the CMGs.
     Ring {
-        /// CMGs stand in rows of so many; the ring goes through the rows to and fro.
+        /// CMGs in a row. The ring runs through the rows in alternating directions.
         columns: u32 => Range(1, 16); unit "CMGs",
         /// Cycles from one CMG to the next.
         hop: u64 => Range(0, 10_000); unit "cycles",
-        /// Bytes a cycle of each link, in each direction, and of each CMG's port to the ring, in and out together.
+        /// Bytes per cycle of each link, in each direction, and of each CMG's port to the ring, both directions together.
         bytes_per_cycle: u32 => Range(1, 4 * KIB); unit "bytes",
-        /// Share of that width that lines get at a CMG's port, percent.
+        /// Share of that width that is available to lines at a CMG's port, percent.
         port_efficiency: f64 => Real(1.0, 100.0); unit "percent",
     }
 }
@@ -116,20 +117,20 @@ table! {
     Tlb {
         /// L1 entries, data and instruction each, fully associative.
         l1_entries: u32 => Range(1, 256); unit "entries",
-        /// A new page takes the place of the one of L1 that was not used for longest, not of the one that came first.
-        l1_lru: bool,
+        /// Which page leaves a full L1 for a new one.
+        l1_replacement: TlbReplacement,
         /// L2 entries, data and instruction each.
         l2_entries: u32 => Range(1, MIB); unit "entries",
         /// L2 associativity.
         l2_ways: u32 => Range(1, 4096); unit "ways",
-        /// Cycles of an L1 miss that hits L2.
+        /// Cycles for an L1 miss that hits L2.
         l2_hit: u64 => Range(0, 1000); unit "cycles",
-        /// Sizes of pages that L2 has alone, beside L1, which has all others. Without any, L2 stands behind L1 and both have
-        /// pages of all sizes.
-        l2_beside: Vec<u64> => PAGE; unit "bytes",
-        /// Cycles of a miss of both that software handles in a trap. 0: hardware walks the tables.
+        /// Sizes of pages that only L2 holds; L1 holds all others, and both are searched at once. If the list is empty, L2 is
+        /// the second level behind L1, and both hold pages of all sizes.
+        l2_only_sizes: Vec<u64> => PAGE; unit "bytes",
+        /// Cycles of the trap in which software handles a miss of both. 0: hardware walks the tables.
         miss_trap: u64 => Range(0, 1_000_000); unit "cycles",
-        /// Bytes of a page-table granule; the first that has a page's size is taken.
+        /// Bytes of each page-table granule. The first one that supports the size of a page is used.
         granules: [u64; 2] => OneOf(GRANULES); unit "bytes",
         /// Descriptors of each granule's contiguous groups.
         contiguous: [u64; 2] => Power(1, 1024); unit "descriptors",
@@ -137,13 +138,14 @@ table! {
         descriptor_bytes: u32 => Power(4, 64); unit "bytes",
         /// Entries of the translation table cache, which data and instructions share, LRU.
         table_cache: u32 => Range(1, 256); unit "entries",
-        /// Cycles of a table walk besides its reads of descriptors.
+        /// Cycles of a table walk in addition to its reads of descriptors.
         walk_extra: u64 => Range(0, 10_000); unit "cycles",
-        /// An access without active elements looks up its page, too, and waits for what comes of it.
+        /// An access without active elements looks up its page, too, and waits for the result.
         inactive_lookup: bool,
-        /// Cycles that the system takes, besides the walk, for such an access whose page is not there. 0: it goes on.
+        /// Cycles of the operating system, in addition to the walk, for such an access to a page that does not exist. 0: the
+        /// access continues without it.
         absent_trap: u64 => Range(0, 1_000_000); unit "cycles",
-        /// Walks or traps at a time, of data and instructions together.
+        /// Walks or traps in progress at a time, of data and instructions together.
         walkers: u32 => Range(1, 64); unit "walks",
     }
 }
@@ -151,11 +153,11 @@ table! {
 table! {
     /// Page sizes by segment.
     Pages {
-        /// Sizes of pages that there are.
-        sizes: Vec<u64> => PAGE; unit "bytes"; inert "it limits what other keys and options may ask for",
-        /// Pages that the kernel gives without the large-page library.
+        /// Page sizes that the machine supports.
+        sizes: Vec<u64> => PAGE; unit "bytes"; inert "it limits the values of other keys and options",
+        /// Pages that the kernel uses without the large-page library.
         normal: u64 => PAGE; unit "bytes",
-        /// Pages that the large-page library takes.
+        /// Pages that the large-page library uses.
         large: u64 => PAGE; unit "bytes",
         /// Text and read-only data.
         text: u64 => PAGE; unit "bytes",
@@ -177,15 +179,15 @@ table! {
 }
 
 table! {
-    /// What the operating system's work on pages costs.
+    /// Costs of the operating system's work on pages.
     PageCosts {
-        /// Taking a page because it is touched, besides clearing it, ns.
+        /// A page fault, without clearing the page, ns.
         fault_ns: u64 => Range(0, 1_000_000_000); unit "ns",
-        /// Taking pages and clearing them, bytes a second.
+        /// Allocating and clearing pages, bytes per second.
         clear_bytes_per_second: u64 => Range(1_000_000, 10_000_000_000_000); unit "bytes/s",
-        /// Giving pages back, bytes a second.
+        /// Freeing pages, bytes per second.
         free_bytes_per_second: u64 => Range(1_000_000, 10_000_000_000_000); unit "bytes/s",
-        /// Copying pages to another node, besides a fault for each, bytes a second.
+        /// Copying pages to another node, without the fault of each page, bytes per second.
         move_bytes_per_second: u64 => Range(1_000_000, 10_000_000_000_000); unit "bytes/s",
     }
 }
@@ -195,9 +197,9 @@ table! {
     Prefetch {
         /// How it decides what to prefetch.
         policy: PrefetchPolicy,
-        /// Prefetch into L1 on.
+        /// Hardware prefetch into L1 is on.
         l1: bool,
-        /// Prefetch into L2 on.
+        /// Hardware prefetch into L2 is on.
         l2: bool,
         /// Entries of the prefetch queue.
         queue: u32 => Range(1, 256); unit "entries"; option of policy "stream",
@@ -205,19 +207,19 @@ table! {
         l1_lines: u32 => Range(0, 15); unit "lines"; option of policy "stream",
         /// Largest distance of L2 prefetches, lines.
         l2_lines: u32 => Range(0, 60); unit "lines"; option of policy "stream",
-        /// Lines requested for each queue hit while the distance grows.
+        /// Lines that each hit of the queue requests while the distance grows.
         ramp_lines: u32 => Range(1, 16); unit "lines"; option of policy "stream",
         /// Consecutive L2 hits of L2 prefetches after which L2 prefetching of the stream stops.
         l2_stop_hits: u32 => Range(0, 1_000_000); unit "hits"; option of policy "stream",
-        /// Bits 63:60 of a pointer steer prefetches for its accesses.
+        /// Bits 63:60 of a pointer control the prefetches of its accesses.
         tagged_pointers: bool,
-        /// Prefetch ports: prefetches into L2 of one core that L2 has not taken yet.
+        /// Prefetch ports: prefetches of one core into L2 that L2 has not accepted yet.
         ports: u32 => Range(1, 1024); unit "ports",
     }
 }
 
 table! {
-    /// Energy of a core, of a CMG's L2 cache and of its memory, and what a count of the PMU stands for.
+    /// Energy of a core, of a CMG's L2 cache and of its memory, and the energy that a count of the PMU represents.
     Energy {
         /// Energy of a count of EA_CORE, nJ.
         core_count_nj: u64 => Range(1, 1_000_000); unit "nJ",
@@ -225,17 +227,17 @@ table! {
         l2_count_nj: u64 => Range(1, 1_000_000); unit "nJ",
         /// … of EA_MEMORY.
         memory_count_nj: u64 => Range(1, 1_000_000); unit "nJ",
-        /// Energy of a core in each cycle, whatever it does, pJ.
+        /// Energy of a core per cycle, independent of its activity, pJ.
         core_cycle_pj: u64 => Range(0, 1_000_000); unit "pJ",
-        /// Energy of an operation of FLA or FLB on all elements, pJ; on some of them the share.
+        /// Energy of an operation of FLA or FLB on all elements, pJ; in proportion for fewer elements.
         vector_operation_pj: u64 => Range(0, 1_000_000); unit "pJ",
-        /// Energy of a cycle in which a load/store pipe works, pJ.
+        /// Energy of a cycle in which a load/store pipe is busy, pJ.
         load_store_cycle_pj: u64 => Range(0, 1_000_000); unit "pJ",
-        /// Energy of an L2 cache in each cycle of the core clock, whatever it does, pJ.
+        /// Energy of an L2 cache per cycle of the core clock, independent of its activity, pJ.
         l2_cycle_pj: u64 => Range(0, 1_000_000); unit "pJ",
-        /// Energy of a cycle in which an L2 pipeline works, pJ.
+        /// Energy of a cycle in which an L2 pipeline is busy, pJ.
         l2_pipe_cycle_pj: u64 => Range(0, 1_000_000); unit "pJ",
-        /// Power of a CMG's memory, whatever it does, mW.
+        /// Power of a CMG's memory, independent of its activity, mW.
         memory_mw: u64 => Range(0, 1_000_000); unit "mW",
         /// Energy of a line read from memory or written to it, pJ.
         memory_line_pj: u64 => Range(0, 1_000_000); unit "pJ",
@@ -249,27 +251,27 @@ table! {
         blades: u32 => Range(1, 256); unit "blades",
         /// Most cores of a CMG: bits of a blade's mask.
         cores: u32 => Range(2, 16); unit "cores",
-        /// Cycles from the last write of a round until the cores that take part see it and get their events.
+        /// Cycles from the last arrival at a barrier until the participating cores see it and receive their events.
         latency: u64 => Range(0, 1_000_000); unit "cycles",
     }
 }
 
 table! {
-    /// The sector cache, as the kernel sets it up before a program starts.
+    /// The sector cache, as the kernel configures it before a program starts.
     SectorCache {
-        /// Sectors are in use, and user code may use their registers.
+        /// Sectors are in use, and user code may access their registers.
         enabled: bool,
-        /// Bits 57:56 of a pointer choose the sector of its accesses; otherwise all have the default sector.
+        /// Bits 57:56 of a pointer select the sector of its accesses; otherwise all have the default sector.
         tagged_pointers: bool,
-        /// A line found by an access of another sector moves to that sector (0) or stays in its own (1).
+        /// A line that an access of another sector hits moves to that sector (0) or stays in its own (1).
         mode: u32 => Range(0, 1),
         /// Which pair of L2's sectors the cores use: 0 and 1 (0), or 2 and 3 (1).
         assign: u32 => Range(0, 1); inert "all cores of a machine use the same pair, and the pairs are alike",
-        /// Sector of instructions, and of data whose pointers do not choose one.
+        /// Sector of instructions, and of data whose pointers do not select one.
         default_sector: u32 => Range(0, 3),
-        /// Most ways of each sector of L1D at the start. All 0: no sector has a limit.
+        /// Initial limit of each sector of L1D. All 0: no sector has a limit.
         l1_ways: [u64; 4] => Range(0, 7); unit "ways",
-        /// Most ways of the cores' two sectors of L2 at the start. All 0: neither has a limit.
+        /// Initial limits of the two sectors of L2 that the cores use. All 0: neither has a limit.
         l2_ways: [u64; 2] => Range(0, 31); unit "ways",
     }
 }

@@ -28,6 +28,16 @@ policies! {
 }
 
 policies! {
+    /// Which page of a full first-level TLB leaves for a new one.
+    TlbReplacement {
+        /// The least recently used one.
+        Lru = "lru",
+        /// The one that came first.
+        Fifo = "fifo",
+    }
+}
+
+policies! {
     /// How the directions of conditional branches are predicted.
     DirectionPredictor {
         /// A loop prediction table, and weights by branch and distance for branches that it does not know.

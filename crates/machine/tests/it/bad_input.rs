@@ -40,7 +40,7 @@ fn an_unknown_machine_is_answered_with_the_known_ones() {
 fn a_hash_of_bits_within_a_line_is_refused() {
     assert_eq!(
         setting("l2_hash.fields", "[21, 7]"),
-        "--set l2_hash.fields=[21, 7]: l2_hash.fields is [21, 7]; it must be of bits from 8 on: those below are within a \
+        "--set l2_hash.fields=[21, 7]: l2_hash.fields is [21, 7]; it must be bits from 8 on: lower ones are within a \
          line of l2.line_bytes, 256"
     );
 }
@@ -88,11 +88,11 @@ fn unknown_tables_and_keys_are_answered_with_the_nearest_known() {
     );
     assert_eq!(
         message("[l2]\nlatency_nearest = 300\n"),
-        "machine.toml:2:1: table [l2] has no key 'latency_nearest'; the key belongs to [memory]"
+        "machine.toml:2:1: table [l2] has no key 'latency_nearest'; the key belongs in [memory]"
     );
     assert_eq!(
         message("latency_nearest = 300\n"),
-        "machine.toml:1:1: there is no table 'latency_nearest'; the key belongs into a table, [memory] for instance"
+        "machine.toml:1:1: there is no table 'latency_nearest'; the key belongs in a table, such as [memory]"
     );
     assert!(message("[memory]\nzzz = 1\n").contains("its keys are latency_nearest, latency_farthest"));
 }
@@ -143,7 +143,7 @@ fn missing_keys_are_named_with_their_tables() {
 #[test]
 fn a_machine_without_instruction_rows_is_refused() {
     let message = message("[l2]\nways = 16\n");
-    assert!(message.starts_with("machine.toml: no file says what instructions cost; put an instructions.csv"));
+    assert!(message.starts_with("machine.toml: no file gives the cost of instructions; put an instructions.csv"));
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn values_that_are_not_allowed_are_named_with_place_key_and_limits() {
         ("memory.read_efficiency", "nan", "from 1 to 100"),
         ("memory.write_cost", "inf", "from 0 to 16"),
         ("memory.peak_bytes_per_second", "90_000_000_000_000", "16 lines a cycle"),
-        ("tlb.l2_beside", "8MiB", "of sizes that there are, each one of 4096, 65_536, 2_097_152"),
+        ("tlb.l2_only_sizes", "8MiB", "page sizes of the machine, each one of 4096, 65_536, 2_097_152"),
         ("pages.sizes", "[]", "pages.text is 65_536; it must be one of"),
         ("pages.heap", "8KiB", "one of 4096, 65_536, 2_097_152"),
         ("prefetch.l2_lines", "61", "from 0 to 60"),
@@ -219,7 +219,7 @@ fn ways_of_a_sector_that_no_cmg_has_are_refused_naming_both() {
     };
     let everywhere = ("topology.assistant_cmgs", "[0, 1, 2, 3]");
     let message = load(&[everywhere, ("sector_cache.l2_ways", "[1, 15]")]).unwrap_err().to_string();
-    let expected = "at most 14 for each sector: l2.ways is 16, of which 2 are kept from programs (l2.reserved_ways)";
+    let expected = "at most 14 for each sector: l2.ways is 16, of which 2 are reserved (l2.reserved_ways)";
     assert!(message.contains(expected), "{message}");
     assert!(load(&[("sector_cache.l2_ways", "[1, 15]")]).is_ok());
 }
@@ -228,7 +228,7 @@ fn ways_of_a_sector_that_no_cmg_has_are_refused_naming_both() {
 fn an_assistant_core_of_a_cmg_that_there_is_not_is_refused_naming_both() {
     assert_eq!(
         setting("topology.cmgs", "1"),
-        "--set topology.cmgs=1: topology.assistant_cmgs is [0, 1]; it must be of CMGs that there are, each less than \
+        "--set topology.cmgs=1: topology.assistant_cmgs is [0, 1]; it must be numbers of CMGs, each less than \
          topology.cmgs, 1"
     );
 }
@@ -292,10 +292,10 @@ fn a_memory_side_cache_must_fit_its_lines_its_memory_and_the_way_to_it() {
     };
     assert_eq!(message("memory_side_cache.hit_nearest", "200"), "", "sound as it is");
     let cases = [
-        ("memory_side_cache.bytes", "3MiB", "0 (there is none) or a power of two from a line of 64 bytes on"),
-        ("memory_side_cache.bytes", "256", "at most 536870912 lines of memory may share a place"),
+        ("memory_side_cache.bytes", "3MiB", "0 (no such cache) or a power of two, at least a line of 64 bytes"),
+        ("memory_side_cache.bytes", "256", "at most 536870912 lines of memory may map to one place"),
         ("memory_side_cache.bytes", "128GiB", "from 0 to 68_719_476_736"),
-        ("memory_side_cache.hit_nearest", "10", "the way through L2 (with l2_timing.miss_detect) is part of it"),
+        ("memory_side_cache.hit_nearest", "10", "the path through L2 (with l2_timing.miss_detect) is part of it"),
         ("memory_side_cache.hit_farthest", "199", "at least memory_side_cache.hit_nearest, 200"),
         ("memory_side_cache.miss_detect", "229", "memory.latency_nearest is 228; it must be at least"),
         ("memory_side_cache.peak_bytes_per_second", "90_000_000_000_000", "16 lines a cycle"),
@@ -338,4 +338,17 @@ fn a_setting_of_an_option_that_the_selected_policy_does_not_have_is_refused() {
     );
     assert_eq!(refused(&[("frontend.pattern_entries", "64"), ("frontend.predictor", "gshare")]), Ok(()));
     assert_eq!(refused(&[("frontend.history_bits", "8"), ("frontend.predictor", "gshare")]), Ok(()), "both have it");
+}
+
+#[test]
+fn a_key_under_its_earlier_name_is_answered_with_its_name() {
+    assert_eq!(
+        setting("tlb.l1_lru", "true"),
+        "--set tlb.l1_lru=true: there is no key 'tlb.l1_lru'; its name is tlb.l1_replacement now"
+    );
+    let message = message("[window]\nrelay_registers = 3\n");
+    assert_eq!(
+        message,
+        "machine.toml:2:1: table [window] has no key 'relay_registers'; its name is 'temporary_operand_registers' now"
+    );
 }

@@ -34,16 +34,19 @@ fn a_built_in_machine_can_take_its_instructions_from_another() {
     let [k, a64fx] = ["k-computer", "a64fx"].map(|name| load(name, &[]).unwrap());
     assert_eq!((k.csv_from.as_str(), a64fx.csv_from.as_str()), ("a64fx", "a64fx"));
     assert!(k.identity.note.contains("instruction behaviour is that of A64FX") && a64fx.identity.note.is_empty());
-    assert_eq!((k.tlb.l2_beside.as_slice(), a64fx.tlb.l2_beside.as_slice()), ([4 << 20].as_slice(), [].as_slice()));
+    assert_eq!(
+        (k.tlb.l2_only_sizes.as_slice(), a64fx.tlb.l2_only_sizes.as_slice()),
+        ([4 << 20].as_slice(), [].as_slice())
+    );
 }
 
 #[test]
 fn a_row_without_a_fixed_length_takes_sizes_with_units() {
-    let served = |text| load("k-computer", &set(&[("tlb.l2_beside", text)])).unwrap().tables.tlb.l2_beside;
+    let served = |text| load("k-computer", &set(&[("tlb.l2_only_sizes", text)])).unwrap().tables.tlb.l2_only_sizes;
     assert_eq!(served("[4MiB, 256MiB]"), [4 << 20, 256 << 20]);
     assert_eq!(served("32MiB"), [32 << 20]);
     assert!(served("[]").is_empty());
-    let nine = set(&[("tlb.l2_beside", "1,1,1,1,1,1,1,1,1")]);
+    let nine = set(&[("tlb.l2_only_sizes", "1,1,1,1,1,1,1,1,1")]);
     let message = load("k-computer", &nine).unwrap_err().to_string();
     assert!(message.ends_with("give at most 8 whole numbers in square brackets"), "{message}");
 }

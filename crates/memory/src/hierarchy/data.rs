@@ -15,7 +15,7 @@ use crate::tags::{Line, Slot, Victim};
 pub struct Wants {
     /// An exclusive copy.
     pub write: bool,
-    /// While the line is in flight the flow is replayed every so many cycles; 0: it does not need the line.
+    /// Cycles between replays of the flow while the line is in flight; 0: it does not need the line.
     pub replay_period: Cycle,
 }
 

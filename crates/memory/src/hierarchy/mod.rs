@@ -172,6 +172,8 @@ pub struct CoreMemory {
     pages: Arc<[PageRange]>,
     /// The range of `pages` that was used last.
     page: PageRange,
+    /// The range of addresses that are in none of `pages`.
+    no_pages: PageRange,
     /// Miss buffers of L1D.
     mshrs: BufferPool,
     /// Miss buffers of L1I.
@@ -210,6 +212,7 @@ impl CoreMemory {
         let usable = |c: &fxscope_machine::spec::Cache| (c.ways - c.reserved_ways) as usize;
         let tags = |c: &fxscope_machine::spec::Cache| Tags::new(sets(c), usable(c)).replacing(c.replacement);
         let l1d = tags(&spec.l1d);
+        let no_pages = translation::no_pages(spec.pages.normal.trailing_zeros());
         CoreMemory {
             pipes: LoadStorePipes::default(),
             id,
@@ -229,7 +232,8 @@ impl CoreMemory {
             absent_trap: spec.tlb.absent_trap,
             space: 0,
             pages: Arc::default(),
-            page: translation::NO_PAGES,
+            page: no_pages,
+            no_pages,
             mshrs: BufferPool::new(spec.l1d.miss_buffers as usize),
             code_mshrs: BufferPool::new(spec.l1i.miss_buffers as usize),
             zeroed: ZeroedLines::new(spec.load_store.write_buffer),

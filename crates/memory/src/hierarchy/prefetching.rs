@@ -100,7 +100,7 @@ impl Hierarchy<'_> {
     }
 
     /// A prefetch instruction into the cache of `level` (1 or 2) for `bytes` bytes at `pointer`, whose address was
-    /// issued at `t`: one flow, for one line or two. The response says when it is done and what it waited for, which is
+    /// issued at `t`: one flow, for one line or two. The response says when it is done and for what it waited, which is
     /// never data.
     ///
     /// When the TLBs miss, a weak prefetch is dropped and a strong one starts a table walk (A64FX specification, HPC

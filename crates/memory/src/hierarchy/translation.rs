@@ -11,11 +11,11 @@ use crate::frames::{PageRange, Placement};
 use crate::pointer::Pointer;
 use crate::tables::VIRTUAL_BITS;
 
-/// Page size assumed for addresses outside all ranges: 64 KiB.
-const UNMAPPED_SHIFT: u32 = 16;
-/// A range without pages.
-pub(super) const NO_PAGES: PageRange =
-    PageRange { start: 0, end: 0, shift: UNMAPPED_SHIFT, placement: Placement::FirstTouch, moved: 0 };
+/// The range of addresses outside all ranges: it has no pages. Addresses in it are looked up as in pages of
+/// `1 << shift` bytes.
+pub(super) fn no_pages(shift: u32) -> PageRange {
+    PageRange { start: 0, end: 0, shift, placement: Placement::FirstTouch, moved: 0 }
+}
 
 /// A translated data address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl CoreMemory {
         }
         self.space = space;
         self.pages = pages;
-        self.page = NO_PAGES;
+        self.page = self.no_pages;
         self.fetched = u64::MAX;
     }
 
@@ -127,7 +127,7 @@ impl CoreMemory {
                 self.page = *page;
                 *page
             }
-            _ => NO_PAGES,
+            _ => self.no_pages,
         }
     }
 

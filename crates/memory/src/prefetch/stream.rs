@@ -51,7 +51,8 @@ impl Entry {
     }
 }
 
-/// Number of remembered places of streams.
+/// Number of remembered places of streams: a short cut of the simulator past the search of the queue. Where two entries
+/// expect the same line, the one that is remembered continues, and without a remembered one the first of the queue.
 const HINTS: usize = 64;
 
 /// The prefetch queue of a core.

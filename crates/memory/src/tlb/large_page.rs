@@ -17,7 +17,7 @@ pub(super) struct LargePageTlb {
 impl LargePageTlb {
     /// An empty one, if the machine has it.
     pub fn new(spec: &TlbSpec) -> Option<LargePageTlb> {
-        let shifts: Box<[u32]> = spec.l2_beside.iter().map(|bytes| bytes.trailing_zeros()).collect();
+        let shifts: Box<[u32]> = spec.l2_only_sizes.iter().map(|bytes| bytes.trailing_zeros()).collect();
         let entries = vec![NONE; spec.l2_entries as usize].into();
         (!shifts.is_empty()).then_some(LargePageTlb { entries, ways: spec.l2_ways as usize, shifts })
     }

@@ -7,7 +7,9 @@ use fxscope_machine::spec::LoadStore;
 
 use super::rules::forwards;
 
-/// Stores in the queue: all that can be in the store ports and the write buffer.
+/// Flows of stores in the queue: a capacity of the simulator, one bit of a word for each. It is more than 24 store ports
+/// and 8 entries of a write buffer hold together. With more of them, or with scatters of many flows, a load does not notice
+/// an older store in flight that is more flows away (docs/model/limits.md#one-visit).
 const REMEMBERED: usize = 64;
 /// Log2 bytes of the blocks by which stores are looked up first.
 const BLOCK_SHIFT: u8 = 6;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use addr2line::Loader;
-use fxscope_aarch64::Blocks;
+use fxscope_aarch64::{Engine as _, Interpreter};
 use fxscope_guestmem::Memory;
 use fxscope_linux::disasm::disassemble;
 use fxscope_linux::elf::{Image, Role};
@@ -22,7 +22,7 @@ pub(super) struct FileCode<'a> {
     spec: &'a Spec,
     image: Image,
     memory: Memory,
-    blocks: Blocks,
+    engine: Interpreter,
     /// `None` if the debug information cannot be read; without any, it has no lines.
     lines: Option<Loader>,
 }
@@ -39,8 +39,8 @@ impl<'a> FileCode<'a> {
         let bytes = crate::machine_memory(spec);
         let mut memory = Memory::new(bytes).map_err(|e| e.to_string())?;
         image.map(&file, &mut memory, bytes).map_err(|e| e.to_string())?;
-        let blocks = Blocks::new(spec.clock.vector_bits as usize / 8);
-        Ok(FileCode { spec, image, memory, blocks, lines: Loader::new(path).ok() })
+        let engine = Interpreter::new(spec.clock.vector_bits as usize / 8);
+        Ok(FileCode { spec, image, memory, engine, lines: Loader::new(path).ok() })
     }
 
     /// Adds to each instruction what the file has about it. `spots` are the instructions' own, sorted by place.
@@ -65,8 +65,8 @@ impl<'a> FileCode<'a> {
             if address < known_to {
                 continue;
             }
-            let Ok(id) = self.blocks.at(address, &mut self.memory) else { continue };
-            let block = self.blocks.get(id);
+            let Ok(id) = self.engine.at(address, &mut self.memory) else { continue };
+            let block = self.engine.block(id);
             known_to = block.end;
             let resolved = bind_block(block.start, &block.infos, self.spec);
             let each = (0..block.infos.len()).map(|i| (block.start + 4 * i as u64, micro_ops(&resolved, i)));

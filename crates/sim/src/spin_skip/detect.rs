@@ -6,11 +6,12 @@
 //! addresses or a counter runs out. Once the timing of its iterations repeats as well, it need not be simulated until
 //! then.
 
-use fxscope_aarch64::block::{Block, BlockId};
 use fxscope_aarch64::cpu::Cpu;
 use fxscope_aarch64::spin::{Iteration, REGISTERS};
+use fxscope_aarch64::{BlockId, Engine};
 use fxscope_calendar::Cycle;
 use fxscope_isa::{Access, InstKind, Reg, RegClass, Shape, StaticInst};
+use fxscope_linux::Code;
 use fxscope_pipeline::{BoundBlock, Pipeline};
 
 use super::summary::{Counts, SpinSummary};
@@ -30,16 +31,14 @@ const PERIOD: usize = 8;
 /// Iterations after which a loop whose timing has not repeated is given up.
 const PATIENCE: usize = 400;
 
-/// Whether a core's thread spins.
+/// Whether a core's thread spins, as far as it is known.
 #[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) enum Spin {
-    /// It runs; nothing suspicious is known.
+    /// It runs, and nothing suggests that it spins.
     Runs(Places),
-    /// Its iterations are being compared. Not while a snapshot is taken.
-    #[serde(skip)]
+    /// Its iterations are being compared.
     Watched(Box<Iterations>),
-    /// It spins, and is not simulated. Not while a snapshot is taken.
-    #[serde(skip)]
+    /// It spins, and is not simulated.
     Spins(Box<SpinSummary>),
 }
 
@@ -50,12 +49,30 @@ impl Default for Spin {
 }
 
 impl Spin {
-    /// The state after a loop turned out not to spin: the core is left alone for a while.
+    /// Returns the state after a loop turned out not to spin: the core is not watched for a while.
     pub(crate) fn backed_off() -> Spin {
         Spin::Runs(Places { backoff: BACKOFF, ..Places::default() })
     }
 
-    /// A quantum of the thread with registers `cpu` has ended.
+    /// Completes the state from a snapshot, for a core whose process is executed by `engine` and has `blocks` bound blocks.
+    /// Returns whether it is consistent.
+    pub(crate) fn reload(&mut self, engine: Option<&impl Engine>, blocks: usize) -> bool {
+        let known = |iteration: &mut Iteration| engine.is_some_and(|engine| iteration.reload(engine));
+        match self {
+            Spin::Runs(_) => true,
+            Spin::Watched(iterations) => {
+                let sound = iterations.is_sound(blocks);
+                // The code may have changed since the first iteration: then the loop is over.
+                if sound && !known(&mut iterations.first) {
+                    *self = Spin::backed_off();
+                }
+                sound
+            }
+            Spin::Spins(summary) => summary.is_sound(blocks) && known(&mut summary.iteration),
+        }
+    }
+
+    /// Notes the end of a quantum of the thread with registers `cpu`.
     #[inline(always)]
     pub(crate) fn quantum_ended(&mut self, cpu: &Cpu, now: Cycle) {
         if let Spin::Runs(places) = self
@@ -78,7 +95,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// A quantum ended at `pc`. Returns whether the core is to be watched.
+    /// Notes a quantum that ended at `pc`. Returns whether the core must be watched.
     #[inline(always)]
     fn ended_at(&mut self, pc: u64) -> bool {
         if self.backoff > 0 {
@@ -97,7 +114,7 @@ impl Places {
 }
 
 /// Iterations of a loop that are being compared.
-#[derive(Clone)]
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Iterations {
     /// Where each iteration begins.
     head: u64,
@@ -122,7 +139,7 @@ pub(crate) enum Seen {
     Continues,
     /// It does not.
     Differs,
-    /// It ends an iteration, and the timing repeats every so many iterations.
+    /// It ends an iteration, and the timing repeats after this number of iterations.
     Repeats(usize),
 }
 
@@ -141,17 +158,25 @@ impl Iterations {
         }
     }
 
-    /// A block ran up to cycle `now` and left `cpu`.
-    pub(crate) fn block(&mut self, id: BlockId, block: &Block, executed: usize, cpu: &Cpu, now: Cycle) -> Seen {
+    /// Examines a block that ran up to cycle `now` and left `cpu`.
+    pub(crate) fn block<E: Engine>(
+        &mut self,
+        id: BlockId,
+        code: &Code<E>,
+        executed: usize,
+        cpu: &Cpu,
+        now: Cycle,
+    ) -> Seen {
+        let block = code.block(id);
         let first = self.ends.len() == 1;
         if first {
-            if executed < block.insts.len() || self.first.path.len() == BLOCKS || !block.infos.iter().all(may_spin) {
+            if executed < block.infos.len() || self.first.path.len() == BLOCKS || !block.infos.iter().all(may_spin) {
                 return Seen::Differs;
             }
-            self.first.push(id, block, cpu.stream());
+            self.first.push(id, block, code.engine().insts(id), cpu.stream());
         } else {
             let whole =
-                self.first.path.get(self.blocks).is_some_and(|part| part.id == id) && executed == block.insts.len();
+                self.first.path.get(self.blocks).is_some_and(|part| part.id == id) && executed == block.infos.len();
             if !whole || !self.first.words[self.words..].starts_with(cpu.stream()) {
                 return Seen::Differs;
             }
@@ -163,6 +188,12 @@ impl Iterations {
             (false, _) if first || self.blocks < self.first.path.len() => Seen::Continues,
             _ => Seen::Differs,
         }
+    }
+
+    /// Returns whether it is a state that a core with `blocks` bound blocks can have.
+    fn is_sound(&self, blocks: usize) -> bool {
+        let places = self.words <= self.first.words.len() && self.blocks <= self.first.path.len();
+        places && !self.ends.is_empty() && self.measured.iter().all(|counts| counts.is_sound(blocks))
     }
 
     fn iteration_ended(&mut self, cpu: &Cpu, now: Cycle) -> Seen {
@@ -185,7 +216,7 @@ impl Iterations {
         if self.ends.len() < self.look_at { Seen::Continues } else { self.repeats() }
     }
 
-    /// Whether the timing of iterations repeats.
+    /// Returns whether the timing of iterations repeats.
     fn repeats(&self) -> Seen {
         let Some(start) = self.ends.len().checked_sub(COMPARED + 1) else { return Seen::Continues };
         let times: Vec<Cycle> = self.ends[start..].windows(2).map(|two| two[1] - two[0]).collect();
@@ -193,7 +224,7 @@ impl Iterations {
         period.map_or(Seen::Continues, Seen::Repeats)
     }
 
-    /// The timing repeats every `period` iterations: a measurement of what a period counts begins, continues or ends.
+    /// Begins, continues or ends a measurement of what a period counts; the timing repeats every `period` iterations.
     pub(crate) fn measure(
         &mut self,
         period: usize,
@@ -219,7 +250,7 @@ impl Iterations {
     }
 }
 
-/// Whether an instruction may be part of a spin loop: it only loads general registers, computes with them, branches, or
+/// Returns whether an instruction may be part of a spin loop: it only loads general registers, computes with them, branches, or
 /// orders memory accesses.
 fn may_spin(info: &StaticInst) -> bool {
     const ORDERS: [&str; 5] = ["base:HINT {NOP}", "base:HINT {YIELD}", "base:ISB", "base:DMB", "base:DSB"];

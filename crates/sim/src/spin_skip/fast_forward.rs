@@ -6,43 +6,43 @@
 
 use std::ops::Range;
 
-use fxscope_aarch64::BlockId;
+use fxscope_aarch64::{BlockId, Engine};
 use fxscope_calendar::Cycle;
 use fxscope_memory::NEVER;
 
 use super::{Seen, Spin};
 use crate::timing::Driver;
 
-/// Most cycles for which a spinning core is left out.
+/// Maximum number of cycles for which a spinning core is not scheduled.
 const REACH: Cycle = 1 << 16;
 
 /// A spinning core.
 #[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Spinning {
-    index: usize,
+    pub(crate) index: usize,
     thread: u32,
-    process: u32,
+    pid: u32,
     reads: Vec<Range<u64>>,
 }
 
-impl Driver<'_> {
-    /// Whether the core of CPU number `index` spins.
+impl<E: Engine> Driver<'_, E> {
+    /// Returns whether the core of CPU number `index` spins.
     pub(crate) fn spins(&self, index: usize) -> bool {
         self.timing.spinning.iter().any(|spinning| spinning.index == index)
     }
 
-    /// The active core is watched, and a block ran. Returns whether it is not watched any more.
+    /// Examines a block of the active core, which is watched. Returns whether it is no longer watched.
     #[cold]
     pub(crate) fn watch_block(&mut self, id: BlockId, executed: usize) -> bool {
         let core = self.timing.machine.core_mut();
         let Spin::Watched(iterations) = &mut core.spin else { return false };
         let now = core.pipeline.now();
-        let last = self.process.block(id).end - 4;
-        if core.markers.is_met(last, self.process.cpu().pc) {
+        let last = self.code.block(id).end - 4;
+        if core.markers.is_met(last, self.guest.cpu().pc) {
             core.spin = Spin::backed_off();
             return true;
         }
-        match iterations.block(id, self.process.block(id), executed, self.process.cpu(), now) {
+        match iterations.block(id, self.code, executed, self.guest.cpu(), now) {
             Seen::Continues => false,
             Seen::Differs => {
                 core.spin = Spin::backed_off();
@@ -59,38 +59,38 @@ impl Driver<'_> {
         }
     }
 
-    /// The active core begins to spin, if its loop reads private memory only.
+    /// Lets the active core spin, if its loop reads private memory only.
     fn begin_to_spin(&mut self) {
-        let (index, thread, process) = (self.timing.machine.active, self.process.thread().tid, self.process.pid());
+        let (index, thread, pid) = (self.timing.machine.active, self.guest.thread().tid, self.guest.pid());
         let Spin::Spins(summary) = &self.timing.machine.core().spin else { return };
-        let private = |range: &Range<u64>| self.process.memory().region_at(range.start).is_some_and(|r| !r.shared);
+        let private = |range: &Range<u64>| self.guest.memory().region_at(range.start).is_some_and(|r| !r.shared);
         let reads = summary.reads().filter(|reads| reads.iter().all(private));
         let Some(reads) = reads else { return self.timing.machine.core_mut().spin = Spin::backed_off() };
-        self.timing.spinning.push(Spinning { index, thread, process, reads });
+        self.timing.spinning.push(Spinning { index, thread, pid, reads });
         self.watch_memory();
         self.continue_to_spin(self.timing.spinning.len() - 1);
     }
 
     /// Watches the addresses that spinning threads of the current process read.
     fn watch_memory(&mut self) {
-        let pid = self.process.pid();
-        let of_it = self.timing.spinning.iter().filter(|spinning| spinning.process == pid);
+        let pid = self.guest.pid();
+        let of_it = self.timing.spinning.iter().filter(|spinning| spinning.pid == pid);
         let mut ranges: Vec<Range<u64>> = of_it.flat_map(|spinning| spinning.reads.iter().cloned()).collect();
         ranges.sort_unstable_by_key(|range| (range.start, range.end));
         ranges.dedup();
-        self.process.memory_mut().watch(ranges);
+        self.guest.memory_mut().watch(ranges);
     }
 
-    /// Spinning core number `entry` has reached the end of what was known, and continues to spin if it can.
+    /// Lets spinning core number `entry`, which has reached the end of what was known, continue to spin if it can.
     fn continue_to_spin(&mut self, entry: usize) {
         let Spinning { index, thread, .. } = self.timing.spinning[entry];
-        let undisturbed = self.process.is_undisturbed(thread);
+        let undisturbed = self.guest.is_undisturbed(thread);
         let Some(core) = self.timing.machine.get_mut(index) else { return };
         let Spin::Spins(summary) = &mut core.spin else { return };
         let most = REACH / summary.cycles();
         let look = summary.iterations_to_follow(most);
         let iterations =
-            if undisturbed { self.process.iterations_ahead(thread, &mut summary.iteration, look) } else { 0 };
+            if undisturbed { self.guest.iterations_ahead(thread, &mut summary.iteration, look) } else { 0 };
         summary.left = (iterations / summary.iterations).min(most);
         match self.spins_until(index) {
             Some(until) => self.timing.clocks.set(index, until),
@@ -98,9 +98,9 @@ impl Driver<'_> {
         }
     }
 
-    /// Until when the core of CPU number `index` can spin; `None`: not at all.
+    /// Returns until when the core of CPU number `index` can spin; `None`: not at all.
     fn spins_until(&mut self, index: usize) -> Option<Cycle> {
-        let due_ns = self.process.next_due_ns();
+        let due_ns = self.guest.next_due_ns();
         let core = self.timing.machine.get_mut(index)?;
         let now = core.pipeline.now();
         let due = due_ns.map_or(NEVER, |ns| core.cycle_at(ns));
@@ -109,7 +109,7 @@ impl Driver<'_> {
         (periods > 0).then(|| now + periods * summary.cycles())
     }
 
-    /// The time has come until which the core of CPU number `index` was known to spin.
+    /// Called when the time is reached until which the core of CPU number `index` was known to spin.
     #[cold]
     pub(crate) fn spun(&mut self, index: usize) {
         let Some(entry) = self.timing.spinning.iter().position(|spinning| spinning.index == index) else { return };
@@ -117,7 +117,7 @@ impl Driver<'_> {
         self.continue_to_spin(entry);
     }
 
-    /// Spinning core number `entry` does all iterations that begin before `until`, as far as they are known.
+    /// Lets spinning core number `entry` do all iterations that begin before `until`, as far as they are known.
     fn fast_forward(&mut self, entry: usize, until: Cycle) {
         let Spinning { index, thread, .. } = self.timing.spinning[entry];
         let Some(core) = self.timing.machine.get_mut(index) else { return };
@@ -127,10 +127,10 @@ impl Driver<'_> {
         summary.fast_forward(periods, &mut core.pipeline, &mut core.blocks);
         let ns = core.now_ns() - began_ns;
         let Spin::Spins(summary) = &core.spin else { return };
-        self.process.skip_iterations(thread, &summary.iteration, periods * summary.iterations, ns);
+        self.guest.skip_iterations(thread, &summary.iteration, periods * summary.iterations, ns);
     }
 
-    /// Spinning core number `entry` is simulated again.
+    /// Simulates spinning core number `entry` again.
     fn stop_spinning(&mut self, entry: usize) {
         let Spinning { index, .. } = self.timing.spinning.remove(entry);
         let Some(core) = self.timing.machine.get_mut(index) else { return };
@@ -140,27 +140,27 @@ impl Driver<'_> {
         self.watch_memory();
     }
 
-    /// A block that began at `now` wrote an address that a spinning thread reads.
+    /// Handles the write of a block that began at `now` to an address that a spinning thread reads.
     #[cold]
     pub(crate) fn watched_written(&mut self, now: Cycle) {
-        let written = self.process.memory_mut().take_written();
-        let pid = self.process.pid();
+        let written = self.guest.memory_mut().take_written();
+        let pid = self.guest.pid();
         for entry in (0..self.timing.spinning.len()).rev() {
             let spinning = &self.timing.spinning[entry];
-            if spinning.process == pid && spinning.reads.iter().any(|range| written.contains(range)) {
+            if spinning.pid == pid && spinning.reads.iter().any(|range| written.contains(range)) {
                 self.fast_forward(entry, now);
                 self.stop_spinning(entry);
             }
         }
     }
 
-    /// Spinning threads may have something else to do now, and time limits may be nearer.
+    /// Examines all spinning threads again: they may have something else to do, and time limits may be nearer.
     #[cold]
     pub(crate) fn review_spinning(&mut self) {
         let now = self.timing.now();
         for entry in (0..self.timing.spinning.len()).rev() {
             let Spinning { index, thread, .. } = self.timing.spinning[entry];
-            let until = if self.process.is_undisturbed(thread) { self.spins_until(index) } else { None };
+            let until = if self.guest.is_undisturbed(thread) { self.spins_until(index) } else { None };
             match until {
                 Some(until) => self.timing.clocks.set(index, until),
                 None => {
@@ -171,14 +171,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Every core is caught up and simulated, and none is watched: nothing is known of loops. Spinning cores that go on
-    /// to spin are found anew.
-    pub(crate) fn forget_loops(&mut self) {
-        self.stop_all_spinning();
-        self.timing.machine.iter_mut().for_each(|core| core.spin = Spin::default());
-    }
-
-    /// Every spinning core is caught up and simulated again.
+    /// Brings every spinning core up to date and simulates it again.
     #[cold]
     pub(crate) fn stop_all_spinning(&mut self) {
         let now = self.timing.now();

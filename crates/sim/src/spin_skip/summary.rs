@@ -2,19 +2,19 @@
 
 use std::ops::Range;
 
-use fxscope_aarch64::block::BlockId;
+use fxscope_aarch64::BlockId;
 use fxscope_aarch64::spin::Iteration;
 use fxscope_calendar::Cycle;
 use fxscope_counts::Signals;
 use fxscope_pipeline::{BlockTally, BoundBlock, Pipeline, Tally};
 
-/// Most address ranges that a loop may read.
+/// Maximum number of address ranges that a loop may read.
 const RANGES: usize = 16;
 /// Periods for which a loop is followed when its thread begins to spin.
 const FIRST_LOOK: u64 = 32;
 
-/// What a core had counted at a time.
-#[derive(Clone)]
+/// The counts of a core at a time.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(super) struct Counts {
     now: Cycle,
     counters: Signals,
@@ -24,7 +24,7 @@ pub(super) struct Counts {
 }
 
 /// What one period counts, or several.
-#[derive(Clone)]
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(super) struct PeriodCounts {
     pub(super) cycles: Cycle,
     counters: Signals,
@@ -39,6 +39,11 @@ impl Counts {
         ids.dedup();
         let bound = ids.iter().filter_map(|&id| Some((id, blocks.get(id.0 as usize)?.as_ref()?.tally())));
         Counts { now: pipeline.now(), counters: pipeline.counters(), tally: pipeline.tally(), blocks: bound.collect() }
+    }
+
+    /// Returns whether all blocks have numbers below `blocks`.
+    pub(super) fn is_sound(&self, blocks: usize) -> bool {
+        self.blocks.iter().all(|(id, _)| (id.0 as usize) < blocks)
     }
 
     pub(super) fn since(&self, before: &Counts, blocks: &[Option<BoundBlock>]) -> PeriodCounts {
@@ -60,7 +65,7 @@ impl Counts {
 }
 
 /// A thread that spins, at the beginning of an iteration.
-#[derive(Clone)]
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct SpinSummary {
     pub(crate) iteration: Iteration,
     /// Iterations of a period.
@@ -79,25 +84,33 @@ impl SpinSummary {
         SpinSummary { iteration: iteration.clone(), iterations, one, several, left: 0, ahead: FIRST_LOOK }
     }
 
-    /// `periods` periods as a multiple of several, and the remaining single ones.
+    /// Divides `periods` periods into a multiple of several, and the remaining single ones.
     fn divided(&self, periods: u64) -> [(&PeriodCounts, u64); 2] {
         let several = self.several.cycles / self.one.cycles;
         [(&self.several, periods / several), (&self.one, periods % several)]
     }
 
-    /// How many iterations to follow now, at most `most` periods. A thread that has spun for long will go on for long.
+    /// Returns how many iterations to follow now, at most `most` periods: more after each call, since a thread that has spun for
+    /// long will probably continue to spin.
     pub(crate) fn iterations_to_follow(&mut self, most: u64) -> u64 {
         let periods = self.ahead.min(most);
         self.ahead = 2 * periods;
         periods * self.iterations
     }
 
-    /// Cycles of a period.
+    /// Returns whether a measurement of blocks below number `blocks` can give these counts.
+    pub(super) fn is_sound(&self, blocks: usize) -> bool {
+        let known = |each: &PeriodCounts| each.blocks.iter().all(|(id, _)| (id.0 as usize) < blocks);
+        let [one, several] = [&self.one, &self.several];
+        self.iterations > 0 && one.cycles > 0 && several.cycles >= one.cycles && known(one) && known(several)
+    }
+
+    /// Returns the cycles of a period.
     pub(crate) fn cycles(&self) -> Cycle {
         self.one.cycles
     }
 
-    /// The address ranges that its iterations read; `None` when there are too many.
+    /// Returns the address ranges that its iterations read; `None` when there are too many.
     pub(crate) fn reads(&self) -> Option<Vec<Range<u64>>> {
         const ADDRESS: u64 = (1 << 56) - 1;
         let bytes = self.iteration.infos().filter_map(|info| Some(u64::from(info.mem?.bytes)));
@@ -118,7 +131,7 @@ impl SpinSummary {
         }
     }
 
-    /// `periods` periods pass.
+    /// Lets `periods` periods pass.
     pub(crate) fn fast_forward(&mut self, periods: u64, pipeline: &mut Pipeline, blocks: &mut [Option<BoundBlock>]) {
         for (each, times) in self.divided(periods) {
             pipeline.fast_forward(each.cycles, &each.tally, times);

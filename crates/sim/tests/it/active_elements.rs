@@ -3,7 +3,7 @@
 //! A pipe counts 16 for an operation or request whose elements are all active, and their share for another one (A64FX
 //! PMU events 1.3). Expectations are sums of that over the instructions of each program.
 
-use fxscope_aarch64::{Blocks, Cpu};
+use fxscope_aarch64::{Cpu, Engine as _, Interpreter};
 use fxscope_counts::{Signal, Signals};
 use fxscope_guestmem::PAGE;
 use fxscope_guestmem::{Memory, Prot, Segment};
@@ -63,10 +63,10 @@ fn run(code: &[u32], p0: u64, p1: u64) -> (Signals, Active) {
 
     let spec = fxscope_machine::load("a64fx", &[]).expect("built in");
     let (mut core, mut chip) = (Pipeline::new(&spec, 0), Chip::new(&spec));
-    let mut blocks = Blocks::new(cpu.vl);
-    let id = blocks.at(CODE, &mut mem).expect("code");
-    let block = blocks.get(id);
-    let outcome = block.run(&mut cpu, &mut mem);
+    let mut engine = Interpreter::new(cpu.vl);
+    let id = engine.at(CODE, &mut mem).expect("code");
+    let outcome = engine.run(id, &mut cpu, &mut mem);
+    let block = engine.block(id);
     assert_eq!(outcome.executed, code.len() + 1);
     let mut resolved = bind_block(CODE, &block.infos, &spec);
     if cpu.partials().is_empty() {

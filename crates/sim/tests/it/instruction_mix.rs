@@ -39,7 +39,7 @@ const COMMON: [Signal; 10] = [
     Signal::FlaInactive,
 ];
 
-/// Instructions, their words, and the events that count them besides [`COMMON`].
+/// Instructions, their words, and the events that count them in addition to [`COMMON`].
 ///
 /// The events are those of A64FX PMU events 1.3 and table 14-1 of the microarchitecture manual.
 const EXPECTED: &[(&str, u32, &[&str])] = &[

@@ -2,6 +2,8 @@
 
 mod accesses;
 mod active_elements;
+mod common;
+mod engines;
 mod instruction_mix;
 mod parallel;
 mod platform;

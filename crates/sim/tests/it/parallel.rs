@@ -10,13 +10,13 @@ use fxscope_sim::{
     Control, Follow, HostThreads, Mode, Options, Outcome, QUANTUM, Simulation, SpinLoops, page_sizes, platform,
 };
 
-/// A run of Triad's threads with these arguments on so many threads of the host.
+/// Runs Triad's threads with these arguments on `host_threads` threads of the host.
 fn triad(arguments: &str, host_threads: usize) -> Outcome {
-    run_of_triad(arguments, host_threads).run(&mut |_| Control::Continue)
+    run_of_triad(arguments, host_threads).0.run(&mut |_| Control::Continue)
 }
 
-/// The same, before it runs.
-pub(crate) fn run_of_triad(arguments: &str, host_threads: usize) -> Simulation {
+/// The same, before it runs, and its options.
+pub(crate) fn run_of_triad(arguments: &str, host_threads: usize) -> (Simulation, Options) {
     let spec = Arc::new(fxscope_machine::load("a64fx", &[]).expect("built in"));
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels/prebuilt/triad-threads.elf");
     let mut setup = Setup::new(machine(&spec), "triad").expect("descriptors");
@@ -25,20 +25,20 @@ pub(crate) fn run_of_triad(arguments: &str, host_threads: usize) -> Simulation {
     setup.env = vec![b"XOS_MMM_L_PAGING_POLICY=demand:demand:demand".to_vec()];
     let quiet = || std::fs::File::options().read(true).write(true).open("/dev/null").expect("/dev/null").into();
     setup.stdio = Stdio { input: quiet(), output: quiet(), error: quiet() };
-    let process = Guest::open(&program, setup).expect("a prebuilt program");
-    let several = (host_threads > 1).then(|| HostThreads::new(host_threads, &spec.topology).expect("threads"));
-    let options = Options {
-        spec,
+    let guest = Guest::open(&program, setup).expect("a prebuilt program");
+    let several = || (host_threads > 1).then(|| HostThreads::new(host_threads, &spec.topology).expect("threads"));
+    let options = || Options {
+        spec: Arc::clone(&spec),
         mode: Mode::Timing,
         max_instructions: None,
         quantum: QUANTUM,
-        host_threads: several,
+        host_threads: several(),
         follow: Follow::All,
         spin: SpinLoops::Fast,
         interval_ns: None,
         interval_region: None,
     };
-    Simulation::new(process, options)
+    (Simulation::new(guest, options()), options())
 }
 
 fn machine(spec: &Spec) -> fxscope_linux::Platform {

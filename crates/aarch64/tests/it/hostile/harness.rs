@@ -5,7 +5,7 @@ use std::cell::RefCell;
 
 use fxscope_aarch64::cpu::stream_words;
 use fxscope_aarch64::table::encodings;
-use fxscope_aarch64::{Block, Blocks, Cpu, Outcome, Trap};
+use fxscope_aarch64::{Cpu, Engine as _, Interpreter, Outcome, StaticBlock, Trap};
 use fxscope_guestmem::{Memory, Prot, Segment};
 use fxscope_guestmem::{PAGE, USER_END};
 
@@ -125,20 +125,19 @@ fn address_space() -> Memory {
 /// When an invariant does not hold (see [`check`]), or pages without write permission have changed.
 pub fn run(start: &Start, code: &[u32]) -> usize {
     let mut cpu = start.cpu();
-    let mut blocks = Blocks::new(cpu.vl);
+    let mut engine = Interpreter::new(cpu.vl);
     with_memory(code, |mem| {
         let mut executed = 0;
         let mut text = vec![0; PAGE as usize];
         mem.read(CODE, &mut text).expect("code is readable");
         for _ in 0..BLOCKS {
-            let Ok(id) = blocks.at(cpu.pc, mem) else { break };
-            let block = blocks.get(id);
-            let outcome = block.run(&mut cpu, mem);
-            check(&cpu, block, &outcome);
+            let Ok(id) = engine.at(cpu.pc, mem) else { break };
+            let outcome = engine.run(id, &mut cpu, mem);
+            check(&cpu, engine.block(id), &outcome);
             executed += outcome.executed;
             match outcome.trap {
                 None | Some(Trap::SystemCall | Trap::Window(_) | Trap::WaitForEvent | Trap::SendEvent) => {}
-                Some(Trap::CodeChanged) => blocks.flush(cpu.vl),
+                Some(Trap::CodeChanged) => engine.flush(cpu.vl),
                 // Continue after it, as a signal handler can.
                 Some(_) => cpu.pc = cpu.pc.wrapping_add(4),
             }
@@ -156,7 +155,7 @@ pub fn run(start: &Start, code: &[u32]) -> usize {
 ///
 /// # Panics
 /// When one does not hold.
-pub fn check(cpu: &Cpu, block: &Block, outcome: &Outcome) {
+pub fn check(cpu: &Cpu, block: &StaticBlock, outcome: &Outcome) {
     let parts = cpu.vl / 8;
     assert!(cpu.z.iter().all(|z| z.0[parts..].iter().all(|&part| part == 0)), "vector bits beyond the vector length");
     let beyond = !cpu.p_mask();

@@ -55,7 +55,7 @@ fn rate(text: &str) -> Result<f64, String> {
 pub(super) fn import(args: &Args) -> Outcome {
     let Some(output) = replaceable(&args.output)? else {
         return Err(
-            format!("{}: not a regular file; give the path of a file for the trace", args.output.display()).into()
+            format!("{}: is not a regular file; give the path of a file for the trace", args.output.display()).into()
         );
     };
     let names: Vec<String> = args.files.iter().map(|path| path.display().to_string()).collect();

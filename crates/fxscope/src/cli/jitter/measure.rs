@@ -95,7 +95,7 @@ pub(super) fn measure(args: &Args) -> Outcome {
     let plan = plan(args)?;
     let Some(place) = replaceable(&args.output)? else {
         return Err(
-            format!("{}: not a regular file; give the path of a file for the trace", args.output.display()).into()
+            format!("{}: is not a regular file; give the path of a file for the trace", args.output.display()).into()
         );
     };
     let perf = (args.causes == Causes::Auto).then_some(args.perf.as_path());

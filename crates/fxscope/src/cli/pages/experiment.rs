@@ -14,7 +14,7 @@ use super::super::{Outcome, print, style};
 ///
 /// Each experiment runs a program of kernels/prebuilt many times, prints the results beside published figures, and
 /// summarises them. docs/pages-experiments.md has the recipes. Page sizes are those of the program's data. If the
-/// machine has a separate set-associative TLB, it serves the page size under study, unless --set tlb.l2_beside says
+/// machine has a separate set-associative TLB, it serves the page size under study, unless --set tlb.l2_only_sizes says
 /// otherwise.
 #[derive(clap::Args)]
 pub struct Args {
@@ -24,7 +24,7 @@ pub struct Args {
     /// published figures.
     #[arg(short, long)]
     machine: Option<String>,
-    /// Set a value of the machine's description, such as tlb.l2_beside=32MiB.
+    /// Set a value of the machine's description, such as tlb.l2_only_sizes=32MiB.
     #[arg(long, value_name = "KEY=VALUE", value_parser = super::super::scenario::pair)]
     set: Vec<(String, String)>,
     /// Page sizes to compare, ascending; the others are compared with the largest. Default: those of the publication:

@@ -326,15 +326,15 @@ impl BlockObserver for Observer {
     }
 
     fn ran(&mut self, ran: &mut BlockEvent<'_>) {
-        let BlockEvent { process, pipeline, block, executed } = ran;
-        self.follow(process);
-        let core = self.core(process.cpu_number());
+        let BlockEvent { guest, pipeline, block, executed } = ran;
+        self.follow(guest);
+        let core = self.core(guest.cpu_number());
         if let Some(last) = executed.checked_sub(1) {
             self.fetch(core, [block.start, block.start + 4 * last as u64]);
         }
         let mut addresses = std::mem::take(&mut self.addresses);
         addresses.clear();
-        pipeline.data_lookups(block, *executed, process.cpu().stream(), &mut addresses);
+        pipeline.data_lookups(block, *executed, guest.cpu().stream(), &mut addresses);
         let space = (self.here as u64) << ADDRESS_BITS;
         for &address in &addresses {
             let segment = self.number_at(address);

@@ -136,7 +136,7 @@ impl<'a> Bench<'a> {
     fn settings(&self, trial: &Trial) -> Vec<(String, String)> {
         let page = size(trial.page);
         let pages = trial.segments.iter().map(|segment| (format!("pages.{segment}"), page.clone()));
-        let served = (!self.spec.tlb.l2_beside.is_empty()).then(|| ("tlb.l2_beside".to_owned(), page.clone()));
+        let served = (!self.spec.tlb.l2_only_sizes.is_empty()).then(|| ("tlb.l2_only_sizes".to_owned(), page.clone()));
         pages.chain(served).chain(self.set.iter().cloned()).collect()
     }
 

@@ -319,9 +319,9 @@ impl BlockObserver for RiskFinder {
     }
 
     fn ran(&mut self, ran: &mut BlockEvent<'_>) {
-        ran.accesses().for_each(|access| self.look(ran.process, &access));
+        ran.accesses().for_each(|access| self.look(ran.guest, &access));
         while let Some(key) = self.fresh.pop() {
-            self.read(ran.process, key);
+            self.read(ran.guest, key);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use fxscope_linux::{Access, End, Guest, Platform, Refusal, Setup, Stdio};
+use fxscope_linux::{Access, Code, End, Guest, Platform, Refusal, Setup, Stdio};
 
 pub mod platform;
 pub use platform::platform;
@@ -88,9 +88,10 @@ fn run_process(program: &Path, run: &Run, access: &Access) -> (End, String, Stri
     setup.access = access.clone();
     setup.sysroot = run.sysroot.clone().or(setup.sysroot);
     let mut process = Guest::open(program, setup).unwrap_or_else(|e| panic!("{e}"));
+    let mut code: Code = Code::of(&process);
     // While it waits for the host, step it again.
     while process.end().is_none() && process.instructions() < run.max_instructions {
-        process.run_functional(run.max_instructions - process.instructions());
+        process.run_functional(&mut code, run.max_instructions - process.instructions());
     }
     let end = process.end().cloned();
     let end = end.unwrap_or_else(|| panic!("{name} did not end within {} instructions", run.max_instructions));

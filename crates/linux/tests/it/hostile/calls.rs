@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use fxscope_linux::syscalls::TABLE;
-use fxscope_linux::{Access, Guest, Setup, Stdio};
+use fxscope_linux::{Access, Code, Guest, Setup, Stdio};
 
 // The fuzz target includes this file without the other tests.
 #[allow(clippy::duplicate_mod)]
@@ -205,7 +205,8 @@ impl Host {
         setup.access = Access::sandbox();
         let mut process = Guest::new(Path::new("/calls"), &program(calls, self.folder.path()), setup).expect("starts");
         let start = Instant::now();
-        process.run_functional(INSTRUCTIONS);
+        let mut code: Code = Code::of(&process);
+        process.run_functional(&mut code, INSTRUCTIONS);
         assert!(start.elapsed() < PATIENCE, "{calls:?}");
         drop(process);
         assert_eq!(self.state(), before, "{calls:?}");

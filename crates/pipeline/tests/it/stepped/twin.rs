@@ -47,8 +47,8 @@ pub struct Twin<'a> {
     taken_before: [u32; 5],
     writes: [u32; 5],
     /// Temporary operand registers in use; one has been taken in this cycle.
-    relays_taken: u32,
-    relay_taken: bool,
+    tors_taken: u32,
+    tor_taken: bool,
     /// The micro-operation dispatched last and its station, if it is an integer operation.
     last: Option<(usize, usize)>,
     port_busy: [Cycle; 8],
@@ -74,7 +74,7 @@ enum Return {
     Group,
     Rename(usize, u32),
     Station(usize),
-    Relay,
+    TemporaryOperandRegister,
 }
 
 /// Cycles from the decode of the first instruction of a program to the commit of its last one.
@@ -95,7 +95,7 @@ pub fn run(spec: &Spec, steps: &[Step]) -> Option<(Cycle, u64)> {
         twin.give_back();
         front.step(twin.now, next);
         twin.writes = [0; 5];
-        twin.relay_taken = false;
+        twin.tor_taken = false;
         twin.taken_before = twin.taken;
         if twin.slot == 0 {
             twin.open_group(next < steps.len());
@@ -144,8 +144,8 @@ impl<'a> Twin<'a> {
             taken: [0; 5],
             taken_before: [0; 5],
             writes: [0; 5],
-            relays_taken: 0,
-            relay_taken: false,
+            tors_taken: 0,
+            tor_taken: false,
             last: None,
             port_busy: [0; 8],
             exclusive: [0; 8],
@@ -171,7 +171,7 @@ impl<'a> Twin<'a> {
                 Return::Group => self.groups_taken -= 1,
                 Return::Rename(class, n) => self.renames[class] += n,
                 Return::Station(s) => self.taken[s] -= 1,
-                Return::Relay => self.relays_taken -= 1,
+                Return::TemporaryOperandRegister => self.tors_taken -= 1,
             }
         }
     }
@@ -212,7 +212,7 @@ impl<'a> Twin<'a> {
     /// The station for a micro-operation in the current slot (manual 5.2, 5.3).
     fn station(&self, uop: &BoundUop) -> usize {
         let slot = (self.slot - 1) as usize;
-        let window = self.spec.stations.writes_per_cycle;
+        let some = self.spec.stations.some_free_entries;
         let pair = |a: usize, b: usize, room: u32| match (self.free(a) >= room, self.free(b) >= room) {
             (true, false) => a,
             (false, true) => b,
@@ -232,7 +232,7 @@ impl<'a> Twin<'a> {
             Attribute::Rse0 => RSE0,
             Attribute::Rse1 => RSE1,
             Attribute::Rsbr => RSBR,
-            Attribute::Rse => pair(RSE0, RSE1, window),
+            Attribute::Rse => pair(RSE0, RSE1, some),
             Attribute::Rsa => pair(RSA0, RSA1, 1),
             Attribute::Rsx => self.balanced(slot),
         }
@@ -269,13 +269,13 @@ impl<'a> Twin<'a> {
         let has_data_flow = uop.action == Action::Store && uop.nflows == 2;
         let room = station == NO_STATION || self.accepts(station);
         let data_room = !has_data_flow || self.accepts(RSE0);
-        let tor = self.relays_taken < self.spec.window.relay_registers && !self.relay_taken;
+        let tor = self.tors_taken < self.spec.window.temporary_operand_registers && !self.tor_taken;
         if !enough || !room || !data_room || (uop.takes_tor && !tor) {
             return false;
         }
         if uop.takes_tor {
-            self.relays_taken += 1;
-            self.relay_taken = true;
+            self.tors_taken += 1;
+            self.tor_taken = true;
         }
         for (class, n) in taken_now.into_iter().enumerate() {
             self.renames[class] -= n;

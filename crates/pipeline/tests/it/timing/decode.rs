@@ -67,7 +67,7 @@ fn one_operation_with_a_program_counter_is_dispatched_a_cycle() {
 #[test]
 fn the_fourth_operation_with_a_program_counter_waits_for_the_first_to_take_it() {
     let spec = machine();
-    assert_eq!(spec.window.relay_registers, 3);
+    assert_eq!(spec.window.temporary_operand_registers, 3);
     // The first begins to execute at its address stage.
     assert_eq!(dispatched(&[adr(1), adr(2), adr(3), adr(4)]), [0, 1, 2, spec.stages.address]);
 }

@@ -55,10 +55,15 @@ fn before_sets_of_four() -> impl Strategy<Value = TlbConfig> {
 
 /// TLBs of the timing model: two-level or split by page size, with either replacement policy.
 fn model() -> impl Strategy<Value = [(&'static str, &'static str); 4]> {
-    let beside = prop_oneof![Just("[]"), Just("[64KiB]"), Just("[4KiB, 2MiB]")];
+    let only = prop_oneof![Just("[]"), Just("[64KiB]"), Just("[4KiB, 2MiB]")];
     let entries = prop_oneof![Just(("16", "64")), Just(("4", "8"))];
-    (beside, prop_oneof![Just("true"), Just("false")], entries).prop_map(|(beside, lru, (first, second))| {
-        [("tlb.l2_beside", beside), ("tlb.l1_lru", lru), ("tlb.l1_entries", first), ("tlb.l2_entries", second)]
+    (only, prop_oneof![Just("lru"), Just("fifo")], entries).prop_map(|(only, replacement, (first, second))| {
+        [
+            ("tlb.l2_only_sizes", only),
+            ("tlb.l1_replacement", replacement),
+            ("tlb.l1_entries", first),
+            ("tlb.l2_entries", second),
+        ]
     })
 }
 
@@ -185,7 +190,7 @@ proptest! {
         }
         counts.walks = counts.second;
         let found = results.counts(&assignment).expect("fits");
-        if spec.l2_beside.is_empty() {
+        if spec.l2_only_sizes.is_empty() {
             prop_assert_eq!(found, counts);
         } else {
             prop_assert_eq!(found.walks, counts.walks);

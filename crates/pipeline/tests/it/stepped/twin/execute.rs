@@ -171,7 +171,7 @@ impl Twin<'_> {
             self.exclusive[pipe] = start + u64::from(flow.latency);
         }
         if uop.takes_tor {
-            self.returns.push((start, Return::Relay));
+            self.returns.push((start, Return::TemporaryOperandRegister));
         }
         if waiting.holds_entry {
             let memory = matches!(uop.action, Action::Load | Action::Store) && waiting.flow == 0;

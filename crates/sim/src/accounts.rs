@@ -1,0 +1,132 @@
+//! Counts during a timed run: for threads, regions and intervals.
+
+use fxscope_aarch64::Engine;
+use fxscope_calendar::Cycle;
+use fxscope_counts::Signals;
+use fxscope_linux::guest::PID;
+use fxscope_memory::NEVER;
+
+use crate::markers::Edge;
+use crate::region::{self, Counted, Snapshot, Totals};
+use crate::spin_skip::Spin;
+use crate::timing::Driver;
+
+impl<E: Engine> Driver<'_, E> {
+    /// Returns the number of the current thread in the record.
+    fn thread_number(&self) -> u32 {
+        self.guest.thread().tid - PID
+    }
+
+    /// Starts counting for the current thread.
+    pub(crate) fn count_current_thread(&mut self) {
+        let thread = (!self.timing.machine.core_mut().untimed).then(|| self.thread_number());
+        if self.timing.machine.core().thread == thread {
+            return;
+        }
+        self.catch_up_all();
+        // The thread may have run on another core before.
+        let active = self.timing.machine.active;
+        for index in (0..self.timing.machine.cores.len()).filter(|&index| index != active) {
+            let core = self.timing.machine.get_mut(index).filter(|core| core.thread == thread);
+            let before = core.and_then(|core| core.count_for(None));
+            self.credit(index, before);
+        }
+        let before = self.timing.machine.core_mut().count_for(thread);
+        self.credit(active, before);
+        if let Some(thread) = thread {
+            let leader = self.guest.pid() - PID;
+            let created_ns = self.guest.thread().created_ns();
+            self.regions.runs(thread, leader, created_ns, self.timing.machine.core().now_ns());
+        }
+        // Control registers belong to the thread.
+        let (core, chip) = self.timing.machine.running();
+        core.read_controls(self.guest, chip);
+    }
+
+    fn credit(&mut self, index: usize, counted: Option<(u32, Signals)>) {
+        let Some((thread, signals)) = counted else { return };
+        let cpu = self.cpu_of(index);
+        region::add(&mut self.timing.totals, thread, &Counted { cpu, signals });
+    }
+
+    fn cpu_of(&self, index: usize) -> u32 {
+        self.guest.cpus().nth(index).map_or(0, |state| state.place.cpu)
+    }
+
+    /// Looks for a region marker at the instruction at `last` or in the call that the program has just made.
+    #[inline(never)]
+    pub(crate) fn marked(&mut self, last: u64) {
+        let Some((edge, name)) = self.timing.machine.core().markers.met(last, self.guest) else { return };
+        let (thread, first) = (self.thread_number(), self.guest.thread().tid == self.guest.pid());
+        let now = Snapshot { totals: self.totals(), ns: self.timing.machine.core().now_ns() };
+        match edge {
+            Edge::Begin => self.regions.begin(thread, first, name.unwrap_or_default(), now),
+            Edge::End => self.regions.end(thread, name.as_deref(), &now),
+        }
+    }
+
+    /// Returns all counters now, including the time that sleeping cores have slept.
+    pub(crate) fn totals(&mut self) -> Totals {
+        let now = self.timing.now();
+        let mut totals = self.timing.totals.clone();
+        for index in 0..self.timing.machine.cores.len() {
+            let active = index == self.timing.machine.active;
+            let sleeps = self.timing.clocks[index] == NEVER;
+            let Some(core) = self.timing.machine.get_mut(index) else { continue };
+            if sleeps && !active {
+                core.sleep_until(now);
+            }
+            if let Some(thread) = core.thread {
+                let signals = core.counted_by(now);
+                let cpu = self.cpu_of(index);
+                region::add(&mut totals, thread, &Counted { cpu, signals });
+            }
+        }
+        totals
+    }
+
+    /// Ends the intervals that end by `now`, which all cores have reached.
+    #[inline(always)]
+    pub(crate) fn reach(&mut self, now: Cycle) {
+        if now >= self.timing.intervals.due() {
+            self.end_intervals(now);
+        }
+    }
+
+    #[cold]
+    fn end_intervals(&mut self, now: Cycle) {
+        let (first, last) = (self.timing.intervals.due(), self.timing.intervals.last_end(now));
+        self.end_interval(first);
+        if first < last {
+            // A core that sleeps has slept since the first of them at least.
+            self.end_interval(last);
+        }
+    }
+
+    fn end_interval(&mut self, end: Cycle) {
+        let totals = self.counted_by(end);
+        let counted = match &self.options.interval_region {
+            None => region::sum(&totals),
+            Some(name) => self.regions.so_far(name, &totals),
+        };
+        self.timing.intervals.take(end, &counted);
+    }
+
+    /// Returns the counts of all threads; for sleeping and spinning ones, up to `now`.
+    fn counted_by(&mut self, now: Cycle) -> Totals {
+        let mut totals = self.timing.totals.clone();
+        for index in 0..self.timing.machine.cores.len() {
+            let clock = self.timing.clocks[index];
+            let Some(core) = self.timing.machine.get_mut(index) else { continue };
+            if !matches!(core.spin, Spin::Spins(_)) {
+                core.sleep_until(now.min(clock));
+            }
+            if let Some(thread) = core.thread {
+                let signals = core.counted_by(now);
+                let cpu = self.cpu_of(index);
+                region::add(&mut totals, thread, &Counted { cpu, signals });
+            }
+        }
+        totals
+    }
+}
