@@ -8,7 +8,6 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::SocketAddrAny;
 use rustix::pipe::{PipeFlags, SpliceFlags};
-use serde::{Deserialize, Serialize};
 
 use crate::fs::files::{Files, OpenFile};
 use crate::kernel::Kernel;
@@ -19,47 +18,16 @@ use crate::thread::Thread;
 pub(crate) const PAUSE_NS: u64 = 10_000_000;
 
 /// A call to repeat.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Attempt {
     /// Open a FIFO for reading: [`Thread::opening`] is already open, and a writer is missing.
     FifoReader,
     /// Open a FIFO for writing: [`Thread::opening`] only names it until there is a reader.
     FifoWriter,
     /// Lock a file that another open file has locked.
-    Lock {
-        fd: i32,
-        #[serde(with = "flock_operation")]
-        operation: FlockOperation,
-    },
-    /// Connect to a local socket whose connection queue is full. Snapshots hold no sockets.
-    #[serde(skip)]
+    Lock { fd: i32, operation: FlockOperation },
+    /// Connect to a local socket whose connection queue is full.
     Connect { fd: i32, address: SocketAddrAny },
-}
-
-/// Operations of `flock`, serialised as their numbers.
-mod flock_operation {
-    use rustix::fs::FlockOperation;
-    use serde::de::Error as _;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    const ALL: [FlockOperation; 6] = [
-        FlockOperation::LockShared,
-        FlockOperation::LockExclusive,
-        FlockOperation::Unlock,
-        FlockOperation::NonBlockingLockShared,
-        FlockOperation::NonBlockingLockExclusive,
-        FlockOperation::NonBlockingUnlock,
-    ];
-
-    pub(super) fn serialize<S: Serializer>(operation: &FlockOperation, serializer: S) -> Result<S::Ok, S::Error> {
-        (*operation as u32).serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FlockOperation, D::Error> {
-        let number = u32::deserialize(deserializer)?;
-        let operation = ALL.into_iter().find(|&operation| operation as u32 == number);
-        operation.ok_or_else(|| D::Error::custom("no operation of flock"))
-    }
 }
 
 impl std::fmt::Display for Attempt {

@@ -41,6 +41,7 @@ pub(crate) enum Wait {
     /// One of these descriptors.
     Files(#[serde(with = "crate::fs::poll::interests")] Vec<Interest>),
     /// A host call to repeat.
+    #[serde(skip)]
     Attempt(Attempt),
     /// An event (`WFE`), and the state of the monitor.
     Event(Option<Monitor>),

@@ -1,19 +1,15 @@
 //! Guests as bytes: all that a run needs to continue in another process of the host, instruction by instruction as it would
 //! have continued in the first one.
 //!
-//! A snapshot holds registers, memory (without pages that are all zeros), and the state of the kernel. Blocks are decoded again in
-//! the same order, so that their numbers hold. Host files are opened again by name and must not have changed; FIFOs, pipes and
-//! files without a name are kept with their contents, event counters with their count, `epoll` instances with what they watch,
-//! and locks (`flock`) are taken again. The standard streams are those that the new run gives.
-//!
-//! [`Guest::save`] refuses what it cannot keep, and names it: sockets, record locks, files in `/dev/shm`, `epoll` instances with
-//! edge-triggered or closed descriptors, and runs on the host's clock.
+//! A snapshot holds registers, memory (pages that are all zeros are left out), and the state of the kernel. Decoded blocks are
+//! decoded again in the same order, so that their numbers hold. Open files of the host are opened again by name and must not
+//! have changed; files without a name and pipes are kept with their contents; the standard streams are those that the new run
+//! gives. Sockets, event counters, named pipes and files in `/dev/shm` are not kept: [`Guest::save`] says so.
 
 mod files;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -99,8 +95,6 @@ struct State {
     thread_bytes: Vec<(Id<Thread>, u64)>,
     processes: Table<SavedProcess>,
     files: SavedFiles,
-    /// FIFOs that threads open, while the other end is missing.
-    opening: Vec<(Id<Thread>, u32)>,
     channels: Vec<SavedChannel>,
     programs: Vec<(Program, u64)>,
     symbols: Vec<(Symbols, u64)>,
@@ -254,7 +248,7 @@ impl Guest {
         let state = self.state(code)?;
         let all = (VERSION, &self.memory, &self.spaces, &self.threads, &self.system, state);
         postcard::to_stdvec(&all)
-            .map_err(|_| SnapshotError::NotKept { what: "a thread that waits for a connection".into() })
+            .map_err(|_| SnapshotError::NotKept { what: "a thread that waits for another program".into() })
     }
 
     /// Returns a guest from the result of [`Guest::save`], with these standard streams.
@@ -277,7 +271,8 @@ impl Guest {
     /// As those have them.
     pub fn try_clone<E: Engine>(&self, code: &Code<E>, stdio: &Stdio) -> Result<(Guest, Code<E>), SnapshotError> {
         let rest = postcard::to_stdvec(&(&self.spaces, &self.threads, &self.system, self.state(code)?));
-        let rest = rest.map_err(|_| SnapshotError::NotKept { what: "a thread that waits for a connection".into() })?;
+        let rest =
+            rest.map_err(|_| SnapshotError::NotKept { what: "a thread that waits for another program".into() })?;
         Guest::with_memory(self.memory.try_clone()?, &rest, stdio)
     }
 
@@ -295,20 +290,6 @@ impl Guest {
                 write_back.push((id, start, shared.files.place(files, file)?));
             }
         }
-        let mut opening = Vec::new();
-        for (id, thread) in self.threads.iter() {
-            if let Some(file) = &thread.opening {
-                opening.push((id, shared.files.place(&self.processes[thread.process].files, file)?));
-            }
-        }
-        let descriptor = |host: i32| {
-            self.processes.values().find_map(|process| {
-                let number = |found: &Option<Descriptor>| found.as_ref().map(|found| found.file.host.as_raw_fd());
-                let fd = process.files.table.iter().position(|found| number(found) == Some(host))?;
-                Some((process.pid, fd as i32))
-            })
-        };
-        let files = shared.files.finish(descriptor)?;
         let programs = shared.programs.iter().map(|program| (program.uncharged(), program.charge.bytes()));
         let symbols = shared.symbols.iter().map(|symbols| Symbols::clone(symbols));
         Ok(State {
@@ -327,8 +308,7 @@ impl Guest {
             channels: shared.channel_state,
             programs: programs.collect(),
             symbols: symbols.zip(shared.symbols_bytes).collect(),
-            files,
-            opening,
+            files: shared.files.saved,
             write_back,
         })
     }
@@ -364,11 +344,7 @@ impl Guest {
         }
         state.view.complete(&system.platform);
         let view = Rc::new(state.view);
-        let sets = std::mem::take(&mut state.files.sets);
         let opener = Opener::new(state.files, &view, stdio)?;
-        for (id, place) in state.opening {
-            threads.get_mut(id).ok_or(SnapshotError::Damaged)?.opening = Some(opener.file(place)?);
-        }
         for (id, start, place) in state.write_back {
             let space = spaces.get_mut(id).ok_or(SnapshotError::Damaged)?;
             space.mapped.write_back_to(start, opener.file(place)?).ok_or(SnapshotError::Damaged)?;
@@ -399,15 +375,7 @@ impl Guest {
             engines: BTreeMap::new(),
         };
         let processes = state.processes.try_map(|process| restorer.process(process))?;
-        let Restorer { mut memory, engines, opener, .. } = restorer;
-        for (set, watched) in sets {
-            let set = opener.file(set)?;
-            for watched in watched {
-                let process = processes.values().find(|process| process.pid == watched.pid);
-                let process = process.ok_or(SnapshotError::Damaged)?;
-                watched.add(set.host.as_fd(), process.files.host(watched.fd)?)?;
-            }
-        }
+        let Restorer { mut memory, engines, .. } = restorer;
         if threads.values().any(|thread| processes.get(thread.process).is_none()) {
             return Err(SnapshotError::Damaged);
         }

@@ -3,13 +3,12 @@
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use fxscope_aarch64::Interpreter;
 use fxscope_guestmem::PAGE;
 use fxscope_linux::{Access, Code, Guest, Setup, SnapshotError, Stdio};
-use rustix::fs::{CWD, FileType, Mode};
 
 use crate::common::{HOSTED, build, platform};
 
@@ -31,16 +30,11 @@ fn streams(output: &Path) -> Stdio {
 
 /// Starts a new run of the program, which reads `text`.
 fn start(text: &Path, output: &Path) -> (Guest, Code) {
-    begin("snapshot.c", text, output, Vec::new())
-}
-
-/// Starts a run of a program with this argument, which may write to these folders.
-fn begin(source: &str, argument: &Path, output: &Path, write: Vec<PathBuf>) -> (Guest, Code) {
-    let program = build(source, &[HOSTED, &["-pthread"]].concat());
+    let program = build("snapshot.c", &[HOSTED, &["-pthread"]].concat());
     let mut setup = Setup::new(platform(64), program.to_str().expect("UTF-8 path")).expect("setup");
-    setup.args.push(argument.to_str().expect("UTF-8 path").into());
+    setup.args.push(text.to_str().expect("UTF-8 path").into());
     setup.stdio = streams(output);
-    setup.access = Access { read: None, write, network: false };
+    setup.access = Access { read: None, write: Vec::new(), network: false };
     let guest = Guest::open(&program, setup).unwrap_or_else(|e| panic!("{e}"));
     let code = Code::of(&guest);
     (guest, code)
@@ -122,49 +116,6 @@ fn continue_run(folder: &Path) {
     let guest = Guest::restore(&bytes, &streams(&folder.join("output"))).unwrap_or_else(|e| panic!("{e}"));
     let mut file = File::create(folder.join("outcome")).expect("create");
     file.write_all(outcome(guest).as_bytes()).expect("write");
-}
-
-/// A folder with the FIFO and the file that two processes share.
-fn shared_files() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("temporary directory");
-    std::fs::write(folder.path().join("lock"), "").expect("write");
-    let (fifo, mode) = (folder.path().join("fifo"), Mode::RUSR | Mode::WUSR);
-    rustix::fs::mknodat(CWD, fifo, FileType::Fifo, mode, 0).expect("make a FIFO");
-    folder
-}
-
-#[test]
-fn fifos_locks_event_counters_and_epoll_instances_are_restored() {
-    if let Ok(files) = std::env::var(SNAPSHOT) {
-        return continue_run(Path::new(&files));
-    }
-    let begin = |folder: &Path, output| begin("snapshot_files.c", folder, &folder.join(output), vec![folder.into()]);
-    let mut stop = 0;
-    loop {
-        let folder = shared_files();
-        let at = |name: &str| folder.path().join(name);
-        let mut whole = begin(folder.path(), "whole");
-        run(&mut whole, stop);
-        let ended = whole.0.end().is_some();
-        let whole = outcome(whole);
-        assert_eq!(text(&at("whole")), "0 0, 3 times 0x123456789abcdef, child 35\n", "{whole}");
-        if ended {
-            break;
-        }
-        let mut first = begin(folder.path(), "output");
-        run(&mut first, stop);
-        let bytes = first.0.save(&first.1).unwrap_or_else(|e| panic!("after {stop} instructions: {e}"));
-        std::fs::write(at("snapshot"), bytes).expect("write");
-        drop(first);
-        let name = "snapshot::fifos_locks_event_counters_and_epoll_instances_are_restored";
-        let mut other = Command::new(std::env::current_exe().expect("this program"));
-        let output = other.args([name, "--exact"]).env(SNAPSHOT, folder.path()).output().expect("start");
-        assert!(output.status.success(), "after {stop} instructions: {}", String::from_utf8_lossy(&output.stdout));
-        assert_eq!(text(&at("outcome")), whole, "after {stop} instructions");
-        assert_eq!(text(&at("output")), text(&at("whole")), "after {stop} instructions");
-        stop += 200_000;
-    }
-    assert!(stop > 1_000_000, "{stop}");
 }
 
 #[test]

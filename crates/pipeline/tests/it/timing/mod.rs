@@ -10,7 +10,6 @@ mod decode;
 mod groups;
 mod interlock;
 mod latency;
-mod leaps;
 mod loads;
 mod lookups;
 mod ordering;
