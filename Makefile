@@ -26,6 +26,9 @@ CROSS_TOOLS := aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu /usr/aarch64-linux-gn
 TEST_TOOLS := $(CROSS_TOOLS) aarch64-linux-gnu-g++:g++-aarch64-linux-gnu \
 	aarch64-linux-gnu-gfortran:gfortran-aarch64-linux-gnu qemu-aarch64:qemu-user c++:g++ unshare:util-linux
 
+# Some tests wait for helpers that hang: more of them than there are processors run at a time.
+TEST_THREADS := $(shell echo $$((2 * $$(nproc))))
+
 # Tests that are skipped are listed here, with the reason.
 export FXSCOPE_SKIPPED := $(CURDIR)/target/skipped.txt
 
@@ -49,7 +52,7 @@ test: cargo
 	$(MAKE) lint
 	programs/debian.sh --fetch
 	rm -f $(FXSCOPE_SKIPPED)
-	cargo test --workspace
+	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --workspace
 	$(MAKE) -C kernels check verify
 	FXSCOPE=target/debug/fxscope programs/debian.sh --fast
 	target/debug/fxscope validate quick --cache target/validate
