@@ -88,7 +88,7 @@ mod tests {
         let groups = crate::load("a64fx", &[]).expect("built in").pmu.groups;
         let up_to = |level: u8| groups.iter().filter(|g| g.level <= level).count();
         assert_eq!([1, 2, 3, 4].map(up_to), [1, 5, 11, 17]);
-        // The processor has eight counters besides that of cycles.
+        // The processor has eight counters and a separate one for cycles.
         assert!(groups.iter().all(|g| (6..=8).contains(&g.events.len())));
     }
 

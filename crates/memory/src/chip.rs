@@ -71,7 +71,7 @@ pub struct Request {
     pub cause: Cause,
     /// Which cache gets the line.
     pub holder: Holder,
-    /// Whether the line is to be written.
+    /// Whether the line will be written.
     pub write: bool,
     /// The sector of the access.
     pub joins: Joins,

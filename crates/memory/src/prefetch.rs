@@ -3,7 +3,7 @@
 //! The machine selects a policy, which decides what to prefetch. A policy is shown demand accesses: each miss of L1D, the
 //! first use of each prefetched line and, if it has an injection mode, each access through a pointer that names injection
 //! registers. It returns lines to prefetch into L1 and into L2. The hierarchy translates and requests them
-//! (`hierarchy/prefetching.rs`), and tells the policy how L2 answered. The registers by which programs control prefetching
+//! (`hierarchy/prefetching.rs`), and reports L2's answer to the policy. The registers by which programs control prefetching
 //! are the same for all policies ([`control`]).
 
 pub mod control;

@@ -1,9 +1,9 @@
-//! Replacement policies: which line of a full set leaves for a new one.
+//! Replacement policies: which line of a full set is evicted for a new one.
 //!
-//! The machine selects a policy for each cache. A policy knows of a set what fits into one word, and is told when a line is
-//! used, comes or is removed. The tag array decides which ways may be replaced: empty ones, then lines of the sectors that
-//! must give up a line, and of these the ones that have arrived. The policy chooses among them, so that each policy keeps
-//! the limits of the sectors.
+//! The machine selects a policy for each cache. A policy keeps one word per set, and is called when a line is used,
+//! inserted or removed. The tag array decides which ways may be replaced: empty ones, then lines of the sectors that must give
+//! up a line, and of these the ones that have arrived. The policy chooses among them, so every policy respects the limits of
+//! the sectors.
 
 mod fifo;
 mod lru;

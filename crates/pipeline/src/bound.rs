@@ -281,7 +281,7 @@ impl BoundUop {
 
 /// The bit that stands for a register in dependency groups, 0 for registers that cannot form one. Only integer
 /// operations do: vector registers have no bit. Registers between micro-operations share what bits are left:
-/// few instructions have so many of them.
+/// few instructions have that many.
 #[must_use]
 pub fn chain_bit(register: u8) -> u64 {
     const LEFT: u8 = 64 - 32 - 18;

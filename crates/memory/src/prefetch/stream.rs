@@ -234,7 +234,7 @@ impl Stream {
         }
     }
 
-    /// A new stream takes the place of the oldest one.
+    /// A new stream replaces the oldest one.
     fn allocate(&mut self, stream: Entry) -> usize {
         let entry = self.fifo;
         self.queue[entry] = stream;

@@ -191,7 +191,7 @@ fn a_distance_that_is_shortened_holds_for_streams_that_run_already() {
     let r = used(&mut p, 1050, PLAIN).expect("followed");
     assert_eq!((r.l1.count, r.l2.count), (0, 0), "all asked for already");
     let lines: u64 = (1051..1200).filter_map(|line| Some(u64::from(used(&mut p, line, PLAIN)?.l2.count))).sum();
-    // L2 lines up to 1049 + 40 are there; from 1051 to 1199 the stream is to be 4 lines ahead.
+    // L2 lines up to 1049 + 40 are there; from 1051 to 1199 the stream must be 4 lines ahead.
     assert_eq!(lines, 1199 + 4 - (1049 + 40));
 }
 

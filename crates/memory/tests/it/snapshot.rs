@@ -1,4 +1,4 @@
-//! A memory system that was cloned, or written and read back, goes on as the one that it was taken from.
+//! A memory system that was cloned, or written and read back, continues as the original does.
 
 use std::sync::Arc;
 

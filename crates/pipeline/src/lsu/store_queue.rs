@@ -149,7 +149,7 @@ impl StoreQueue {
         }
     }
 
-    /// A store's flow takes the place of the oldest store. It will be [complete](StoreQueue::done) after `others` that
+    /// A store's flow replaces the oldest store. It will be [complete](StoreQueue::done) after `others` that
     /// are not complete either.
     #[inline(always)]
     pub fn begin(&mut self, others: usize, store: Store) {

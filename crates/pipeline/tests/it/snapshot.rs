@@ -1,4 +1,4 @@
-//! A core that was cloned, or written and read back, goes on as the one that it was taken from.
+//! A core that was cloned, or written and read back, continues as the original does.
 
 use fxscope_counts::Signals;
 use fxscope_machine::Spec;
@@ -81,7 +81,7 @@ impl Run {
                     self.below(BLOCKS as u64) as usize
                 };
                 let (this, end) = (self.at, program[self.at].end());
-                // Now and then the branch is not taken.
+                // Sometimes the branch is not taken.
                 let next_pc = if self.below(5) == 0 { end } else { program[next].start() };
                 let bound = &mut self.blocks[this];
                 let executed = bound.uop_end.len();

@@ -31,7 +31,7 @@ struct Mix {
     lines: u64,
     /// Lines of both cores overlap, or each has its own.
     common: bool,
-    /// Of a hundred accesses, so many are stores.
+    /// Percentage of accesses that are stores.
     stores: u64,
     /// Sets of L2; the machine's own if 0.
     l2_sets: u64,
@@ -210,7 +210,7 @@ fn cores_on_two_cmgs_with_a_dozen_lines_agree_within_five_percent() {
     assert_agreement(Mix { cmgs: [0, 1], lines: 6, ..MIX }, 5.0, 1.0);
 }
 
-/// Besides, a store to a line that is on its way takes it for itself here before it has come (docs/model/limits.md#coherence).
+/// In addition, a store to a line in flight takes ownership here before the line arrives (docs/model/limits.md#coherence).
 #[test]
 fn the_heaviest_contention_agrees_within_twelve_percent() {
     assert_agreement(Mix { lines: 2, stores: 80, ..MIX }, 12.0, 1.0);

@@ -108,7 +108,7 @@ impl Twin {
             events.into_iter().for_each(|event| self.happen(event));
         }
         self.now += 1;
-        assert!(self.now < 10_000_000, "nothing goes on");
+        assert!(self.now < 10_000_000, "no progress");
     }
 
     fn at(&mut self, t: Cycle, event: Event) {

@@ -504,7 +504,7 @@ fn a_copy_that_is_claimed_while_its_holder_asks_to_write_comes_anew() {
     assert_eq!(cores.load(1, 0, 6_000).1, Level::L2);
 }
 
-/// When each of three lines that drive dirty ones out of L1D comes from L2, with so many move-out buffers and a long
+/// When each of three lines that drive dirty ones out of L1D comes from L2, with this number of move-out buffers and a long
 /// way between L1D and L2.
 fn refills_behind_write_backs(buffers: u32, way: Cycle) -> [Cycle; 3] {
     let mut spec = machine();

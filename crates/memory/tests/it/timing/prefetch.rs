@@ -116,7 +116,7 @@ fn short_of_ports() -> Spec {
     spec
 }
 
-/// Stream detect mode with these bits besides `V`.
+/// Stream detect mode with these bits and `V`.
 fn set_stream(core: &mut Core, bits: u64) {
     let stream_detect = 1 << 63 | bits;
     core.memory.core.set_prefetch_registers(&PrefetchRegisters { stream_detect, ..Default::default() });

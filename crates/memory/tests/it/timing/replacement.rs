@@ -107,7 +107,7 @@ fn under_every_policy_a_sector_at_its_limit_replaces_its_own_lines() {
         let mut tags = set(16, replacement);
         tags.limit(Limits::new(LIMITS));
         let mut held = [0; SECTORS];
-        // Sectors in an order without a period, and now and then a use of an earlier line.
+        // Sectors in an order without a period, and sometimes a use of an earlier line.
         let mut state = 1_u64;
         for line in 0..4_000 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

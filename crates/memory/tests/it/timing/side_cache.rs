@@ -170,7 +170,7 @@ fn a_dirty_line_is_written_to_main_memory_when_its_place_has_been_looked_up() {
     assert!(read(same + 8) > alone + 600, "during the write");
 }
 
-/// Cycles for each line of so many that are asked for at once.
+/// Cycles per line when this number of lines is requested at once.
 fn period(asks: &mut Asks, lines: impl Iterator<Item = u64>, at: Cycle) -> f64 {
     asks.chip.advance(at);
     let ready: Vec<Cycle> = lines.map(|line| asks.read(line, at)).collect();

@@ -142,7 +142,7 @@ fn each_address_space_has_tables_of_its_own() {
 fn a_weak_prefetch_finds_no_translation_while_its_page_is_walked_for() {
     let spec = machine();
     let weak = 1 << 60;
-    // So many cycles before the walk ends: at the end the second level would have answered.
+    // This number of cycles before the walk ends: at the end the second level would have answered.
     for (early, prefetched) in [(spec.tlb.l2_hit + 1, 0), (spec.tlb.l2_hit, 1)] {
         let mut core = core(&spec, 16);
         let ready = 1_000 + translate(&mut core, 0, 1_000);

@@ -105,7 +105,7 @@ pub const KNOWN: &[Known] = &[
     (
         Loop::Independent,
         "an operation for either pipe goes where its slot says until that station has no room for a cycle's writes (5.2), so that \
-         pipes fill unevenly now and then",
+         pipes fill unevenly at times",
         &[
             ("FL* / FLA: 9 / [1]6", 2),
             ("FLA / FLA / FL*: 6 / 6 / [1,2]9", 4),

@@ -238,7 +238,7 @@ impl Row<'_> {
         inst
     }
 
-    /// The kind of registers a store takes its data from: its data flow tells.
+    /// The kind of registers a store takes its data from; follows from its data flow.
     fn data(&self) -> Kind {
         let data = self.flows().filter(|f| f.pipes.0 & EAG.0 == 0).map(|f| Kind::of(f.pipes)).last();
         data.unwrap_or(Kind::General)

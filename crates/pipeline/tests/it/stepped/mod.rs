@@ -30,7 +30,7 @@ fn rig() -> Rig {
     rig_forwarding_vectors_later(0)
 }
 
-/// The same, in which a vector's data are found by loads so many cycles later than the machine file says.
+/// The same, but loads of vectors find stored data this number of cycles later than the machine file says.
 fn rig_forwarding_vectors_later(cycles: u64) -> Rig {
     let mut spec = spec();
     spec.tables.load_store.forward_vector += cycles;

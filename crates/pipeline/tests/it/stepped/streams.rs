@@ -17,7 +17,7 @@ struct Mix {
     predicate: u64,
     /// Of a hundred accesses, those to few places that loads and stores share.
     shared: u64,
-    /// One instruction in so many keeps others like it out of its pipe for its whole time: a division, say.
+    /// One instruction in this number blocks its pipe for others of its kind, as a division does.
     blocking: u64,
     /// Registers in use: the fewer, the more results are waited for.
     vectors: u64,
@@ -210,7 +210,7 @@ fn all_steps(blocks: &[(Block, bool)], rig: &Rig) -> Vec<Step> {
     blocks.iter().flat_map(|(block, taken)| steps(block, taken.then_some(target_after), &rig.spec)).collect()
 }
 
-/// A stream with so many of a hundred accesses to places that loads and stores share: cycles of both models, and flows
+/// A stream with this percentage of accesses to places that loads and stores share: cycles of both models, and flows
 /// of loads that each has cancelled. `None` if a load goes ahead of a store to the same place.
 fn both(seed: u64, shared: u64) -> Option<(Both, [u64; 2])> {
     // Every second one so much later that a model which takes the time of general registers for vectors is found out.

@@ -334,7 +334,7 @@ fn an_integer_result_reaches_its_own_pipe_at_once_and_other_pipes_later() {
     assert_eq!(rig.time(&[ldr(1, 2, DATA), crc(3, 1)]), rig.spec.stages.address + load + 10, "a load to EXB");
 }
 
-/// `n` groups of operations that leave no trace: what follows is dispatched so many cycles later.
+/// `n` groups of operations without other effects: they delay the dispatch of what follows by `n` cycles.
 fn cycles_later(n: usize, first: Inst, second: Inst) -> Vec<Inst> {
     let groups = std::iter::once(first).chain(vec![nop(); 4 * n - 1]);
     groups.chain([second]).collect()

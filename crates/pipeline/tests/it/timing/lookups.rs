@@ -1,4 +1,4 @@
-//! Which addresses a block has looked up in the data TLB: one for each flow, two for one that reaches into another line.
+//! The addresses that a block looks up in the data TLB: one per flow, two for a flow that crosses into another line.
 
 use fxscope_isa::Access;
 use fxscope_memory::{PageRange, Placement};

@@ -1,4 +1,4 @@
-//! What a trace is told of micro-operations.
+//! The stage times that a trace receives for micro-operations.
 
 use fxscope_machine::Pipes;
 use fxscope_memory::Level;

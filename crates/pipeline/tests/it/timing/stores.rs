@@ -38,7 +38,7 @@ fn a_store_access_that_is_not_eligible_takes_a_cycle_of_its_own_from_the_writes(
 #[test]
 fn loads_and_store_writes_exclude_each_other() {
     // Two loads take one cycle, the store's access and the write of an earlier one another.
-    // The places in a page that are read are not written: stores in the pipes are told from loads by them.
+    // The places in a page that are read are not written: they distinguish stores in the pipes from loads.
     let read = DATA + 56 * LINE;
     let body = |i| vec![ld1d(1, 2, 0, read), ld1d(3, 2, 0, read + LINE), st1d(4, 2, 0, block(i % 32))];
     about(steady(body), 2 * N);
@@ -100,7 +100,7 @@ fn flows(counts: &Counts) -> u64 {
     counts.get(Signal::L1Pipe0Val) + counts.get(Signal::L1Pipe1Val)
 }
 
-/// Writes of `stores` (one access each), which count in so many `pipes`, into a line that is not there yet: what can
+/// Writes of `stores` (one access each), which count in this number of `pipes`, into a line that is not there yet: what can
 /// join has joined, and no access is beside a write.
 fn writes_into_missing_line(stores: &[Inst], pipes: u64) -> u64 {
     let mut rig = Rig::cached(machine());
@@ -122,7 +122,7 @@ fn general_stores_join_within_sixteen_bytes_and_vectors_within_sixty_four() {
     assert_eq!(
         writes_into_missing_line(&halves, 2),
         2,
-        "the second one joins the first, and goes on in the next block"
+        "the second one joins the first, and continues in the next block"
     );
     halves[1] = str_z(1, 2, MISSING);
     assert_eq!(writes_into_missing_line(&halves, 2), 2, "STR of a vector joins nothing");

@@ -61,8 +61,7 @@ fn two_operations_a_cycle_pass_the_two_integer_pipes() {
 
 #[test]
 fn four_simple_integer_operations_a_cycle_use_the_address_pipes_too() {
-    // So many wait in the stations before dispatch turns to the address pipes that registers run out: not what this is
-    // about.
+    // With the default number, registers would run out before dispatch turns to the address pipes.
     let mut spec = machine();
     spec.tables.window.rename_gpr = 128;
     assert_eq!(Rig::new(spec).steady(&[add(1, 2)], 4 * N), N as u64);

@@ -256,7 +256,7 @@ impl Twin {
             Some(busy) if busy.order < order => l.waiting.push_back((self.now, Work::Remote(remote))),
             Some(_) if !l.valid => self.refuse(cmg, request, supplies),
             Some(_) => {
-                // Its own request comes to the home later: it loses the line, and gets it anew.
+                // Its own request comes to the home later: it loses the line, and fetches it again.
                 l.valid = false;
                 self.counts.l2_refills += 1;
                 let (holders, dirty) = (std::mem::take(&mut l.holders), l.dirty);
