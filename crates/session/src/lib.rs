@@ -1,7 +1,7 @@
 //! A program on a modelled machine: from a scenario to the record of its run.
 //!
 //! * [`Scenario`]: what to run, on which machine, with which settings. Plain data that can be changed, stored and
-//! compared.
+//!   compared.
 //! * [`Prepared`]: a scenario with its machine loaded and its options checked, ready to run.
 //! * [`Session`]: the loaded program, contained so that it can only access what it may on the host.
 //! * [`annotate()`], [`konata`]: a run instruction by instruction.

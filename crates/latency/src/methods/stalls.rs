@@ -3,16 +3,16 @@
 //! With memory that is slower by `a` cycles, two terms add to a thread's time:
 //!
 //! * `waits * a`. When the oldest instruction waits for memory, the wait lasts for the rest of the latency after the miss of
-//! the last level was detected. There are therefore at least `memory_wait / (latency - detection)` waits, each of which
-//! grows by `a`; anything that overlaps with it, including other misses, does not count again. Waits whose beginning is
-//! hidden by other work are shorter, so there are more of them: at most one for each `latency` of the time in which misses
-//! are outstanding that slower memory could turn into waiting. That time is at most the whole run, and at most the mean
-//! number of outstanding demand misses if no two of them overlap; `hidden` interpolates between the two bounds. Prefetches
-//! that restart beside demand misses have little time: for each demand miss, `late` prefetches come too late with slower
-//! memory. Where many prefetches are outstanding, demand misses are starts of streams, which come `together`.
+//!   the last level was detected. There are therefore at least `memory_wait / (latency - detection)` waits, each of which
+//!   grows by `a`; anything that overlaps with it, including other misses, does not count again. Waits whose beginning is
+//!   hidden by other work are shorter, so there are more of them: at most one for each `latency` of the time in which misses
+//!   are outstanding that slower memory could turn into waiting. That time is at most the whole run, and at most the mean
+//!   number of outstanding demand misses if no two of them overlap; `hidden` interpolates between the two bounds. Prefetches
+//!   that restart beside demand misses have little time: for each demand miss, `late` prefetches come too late with slower
+//!   memory. Where many prefetches are outstanding, demand misses are starts of streams, which come `together`.
 //! * `prefetched * (latency + a) / room`, by Little's law, as far as it exceeds the time of the run: the rate of prefetched
-//! lines is limited by the number that can be outstanding. `room` is a thread's share of the last level's buffers; for
-//! hardware prefetches, at most their distance times the number of streams; and at least what was outstanding in the run.
+//!   lines is limited by the number that can be outstanding. `room` is a thread's share of the last level's buffers; for
+//!   hardware prefetches, at most their distance times the number of streams; and at least what was outstanding in the run.
 //!
 //! `latency` is the time of misses in the run if that exceeds the memory latency and bandwidth is the limit: such misses
 //! also waited for bandwidth, and this wait shrinks as memory gets slower. If bandwidth is not the limit, prefetches came in
