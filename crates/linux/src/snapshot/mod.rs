@@ -4,7 +4,11 @@
 //! A snapshot holds registers, memory (pages that are all zeros are left out), and the state of the kernel. Decoded blocks are
 //! decoded again in the same order, so that their numbers hold. Open files of the host are opened again by name and must not
 //! have changed; files without a name and pipes are kept with their contents; the standard streams are those that the new run
-//! gives. Sockets, event counters, named pipes and files in `/dev/shm` are not kept: [`Guest::save`] says so.
+//! gives.
+//!
+//! [`Guest::save`] refuses, with a message that names it, what it cannot keep: sockets, event counters, epoll instances, named
+//! pipes, files in `/dev/shm`, runs on the host's clock, and threads that wait to lock a file, to open a named pipe or to
+//! connect.
 
 mod files;
 
