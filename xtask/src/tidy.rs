@@ -30,8 +30,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "fxscope-sim",
         &[
-            "calendar", "counts", "isa", "guestmem", "aarch64", "machine", "linux", "memory", "pipeline", "pmu",
-            "record",
+            "calendar", "counts", "host", "isa", "guestmem", "aarch64", "machine", "linux", "memory", "pipeline",
+            "pmu", "record",
         ],
     ),
     ("fxscope-import", &["pmu", "record"]),

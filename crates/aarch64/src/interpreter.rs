@@ -82,6 +82,10 @@ impl Block {
             if (inst.exec)(cpu, mem, inst).is_err() {
                 return Err(from + i);
             }
+            debug_assert!(
+                SUBNORMALS || cpu.fp.denormals == met,
+                "an instruction without vector operands met a subnormal"
+            );
             if SUBNORMALS && cpu.fp.denormals != met {
                 cpu.note_subnormals(from + i, cpu.fp.denormals.wrapping_sub(met));
                 met = cpu.fp.denormals;

@@ -72,8 +72,12 @@ impl<E: Engine> Code<E> {
         let next = self.others.remove(&pid).unwrap_or_else(|| E::new(vl));
         self.others.insert(self.pid, std::mem::replace(&mut self.running, next));
         self.pid = pid;
-        self.others.retain(|&pid, _| processes.values().any(|process| process.pid == pid));
+        // With more engines than processes, some are of processes that have ended.
+        if self.others.len() >= processes.len() {
+            self.others.retain(|&pid, _| processes.values().any(|process| process.pid == pid));
+        }
     }
+
     /// The block that `thread`, the running one, executes next.
     #[inline(always)]
     pub(crate) fn next_of(

@@ -11,8 +11,6 @@
 //! digest detects damage, not forgery: a forged snapshot can make the simulator stop with an error later, but it can do no
 //! more to the host than a guest can.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::PathBuf;
 
 use fxscope_aarch64::Engine;
@@ -92,7 +90,7 @@ struct Basis {
     max_instructions: Option<u64>,
     /// The program's file as programs see it, and its digest; `None`: it cannot be read.
     program: Vec<u8>,
-    program_digest: Option<[u8; DIGEST]>,
+    program_digest: Option<String>,
 }
 
 impl Basis {
@@ -109,7 +107,9 @@ impl Basis {
             interval_ns: options.interval_ns,
             interval_region: options.interval_region.clone(),
             max_instructions: options.max_instructions,
-            program_digest: digest_of_file(&guest.host_path(&program)),
+            program_digest: fxscope_host::open(&guest.host_path(&program), u64::MAX)
+                .ok()
+                .and_then(|file| fxscope_record::digest_of(file).ok()),
             program,
         }
     }
@@ -135,16 +135,6 @@ impl Basis {
             return Err(SnapshotError::Program { path: guest.host_path(&self.program) });
         }
         Ok(())
-    }
-}
-
-fn digest_of_file(path: &std::path::Path) -> Option<[u8; DIGEST]> {
-    let (mut file, mut digest, mut buffer) = (File::open(path).ok()?, Sha256::new(), vec![0; 1 << 16]);
-    loop {
-        match file.read(&mut buffer).ok()? {
-            0 => return Some(digest.finalize().into()),
-            read => digest.update(&buffer[..read]),
-        }
     }
 }
 
