@@ -10,6 +10,7 @@ use crate::fs::terminal::Terminal;
 use crate::ipc::channels::Channels;
 use crate::ipc::cmg::SharedRegisters;
 use crate::mm::pages::PageUse;
+use crate::net::network::Network;
 use crate::platform::Platform;
 use crate::process::Process;
 use crate::processes::Zombie;
@@ -57,6 +58,9 @@ pub(crate) struct System {
     /// Pipes and sockets that programs have created or opened.
     #[serde(skip)]
     pub channels: Channels,
+    /// The run's own network.
+    #[serde(skip)]
+    pub network: Network,
     /// The observer of the host's terminal.
     #[serde(skip)]
     pub terminal: Terminal,
@@ -93,6 +97,7 @@ impl System {
             shared_registers: SharedRegisters::default(),
             page_use: Vec::new(),
             channels: Channels::default(),
+            network: Network::default(),
             terminal: Terminal::default(),
             started: Vec::new(),
         }

@@ -264,6 +264,17 @@ impl Files {
         self.get(fd).ok()?.channel.as_deref()
     }
 
+    /// Returns the same, to be shared with another descriptor.
+    pub(crate) fn shared_channel(&self, fd: i32) -> Option<Rc<Channel>> {
+        self.get(fd).ok()?.channel.clone()
+    }
+
+    /// Checks that another descriptor may be inserted.
+    pub(crate) fn check_free(&self, limit: u64) -> Result<(), Errno> {
+        let free = (0..).find(|&i| self.table.get(i).is_none_or(Option::is_none));
+        if free.is_some_and(|i| (i as u64) < limit) { Ok(()) } else { Err(Errno::MFILE) }
+    }
+
     /// Adds a descriptor for the same open file, the lowest free one from `from` on.
     pub(crate) fn duplicate(&mut self, fd: i32, close_on_exec: bool, from: i32, limit: u64) -> Result<i32, Errno> {
         let (file, channel) = (self.second(fd)?, self.get(fd)?.channel.clone());

@@ -12,6 +12,7 @@ use crate::budget::Charge;
 use crate::fs::files::{Files, OpenFile};
 use crate::fs::vfs::Origin;
 use crate::kernel::Kernel;
+use crate::net::socket::Socket;
 
 /// Host device and inode.
 type Identity = (u64, u64);
@@ -22,6 +23,8 @@ pub(crate) struct Channel {
     pub charge: Charge,
     /// Whether only guest processes use it, so that nothing outside can end a wait for it.
     pub own: bool,
+    /// Its state, if it is a socket of the run's own network.
+    pub socket: Option<Socket>,
 }
 
 /// Objects that can be looked up by their identity.
@@ -77,7 +80,24 @@ impl Kernel<'_> {
     /// `ENOMEM`; the host's.
     pub(crate) fn new_channel(&mut self, file: BorrowedFd<'_>, bytes: u64, own: bool) -> Result<Rc<Channel>, Errno> {
         self.afford(bytes)?;
-        let channel = Rc::new(Channel { charge: self.system.budget.charge(bytes), own });
+        let channel = Rc::new(Channel { charge: self.system.budget.charge(bytes), own, socket: None });
+        self.system.channels.insert(identity(file)?, &channel);
+        Ok(channel)
+    }
+
+    /// The same for a socket of the run's own network.
+    ///
+    /// # Errors
+    /// `ENOMEM`; the host's.
+    pub(crate) fn new_socket_channel(
+        &mut self,
+        file: BorrowedFd<'_>,
+        bytes: u64,
+        socket: Socket,
+    ) -> Result<Rc<Channel>, Errno> {
+        self.afford(bytes)?;
+        let charge = self.system.budget.charge(bytes);
+        let channel = Rc::new(Channel { charge, own: true, socket: Some(socket) });
         self.system.channels.insert(identity(file)?, &channel);
         Ok(channel)
     }
@@ -88,7 +108,7 @@ impl Kernel<'_> {
     /// `ENOMEM`.
     pub(crate) fn unnamed_channel(&mut self, bytes: u64) -> Result<Rc<Channel>, Errno> {
         self.afford(bytes)?;
-        Ok(Rc::new(Channel { charge: self.system.budget.charge(bytes), own: false }))
+        Ok(Rc::new(Channel { charge: self.system.budget.charge(bytes), own: false, socket: None }))
     }
 
     /// Charges for a file that has just been opened by name: a pipe for its contents, a simulated file for its text.

@@ -360,7 +360,7 @@ impl Guest {
             channels: state
                 .channels
                 .iter()
-                .map(|saved| Rc::new(Channel { charge: budget.charge(saved.bytes), own: saved.own }))
+                .map(|saved| Rc::new(Channel { charge: budget.charge(saved.bytes), own: saved.own, socket: None }))
                 .collect(),
             known: state.channels.iter().map(|saved| saved.known).collect(),
             programs: state

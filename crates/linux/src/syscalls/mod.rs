@@ -90,6 +90,9 @@ pub(crate) fn call(k: &mut Kernel<'_>) {
     if k.mem.elsewhere_bytes() > 0 {
         memory_files::recount(k);
     }
+    if !k.system.network.flight.is_empty() {
+        k.system.network.flight.sweep();
+    }
     k.settle_charges();
     if k.thread.blocked.is_some() {
         return;

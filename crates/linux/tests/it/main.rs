@@ -10,6 +10,7 @@ mod files;
 mod hostile;
 mod layering;
 mod memory_files;
+mod network;
 mod pages;
 mod processes;
 mod programs;

@@ -8,6 +8,7 @@
 pub(crate) mod access;
 pub(crate) mod handle;
 mod libraries;
+mod netfs;
 mod procfs;
 pub(crate) mod resolve;
 pub(crate) mod shared_memory;
