@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use crate::code::Code;
 use crate::end::End;
+use crate::family::Member;
 use crate::fs::vfs::access::Refusal;
 use crate::kernel::Kernel;
 use crate::mm::address_space::AddressSpace;
@@ -312,6 +313,20 @@ impl Guest {
     /// Returns the byte at `addr`, if the program can read it.
     pub fn read_byte(&mut self, addr: u64) -> Option<u8> {
         self.memory.load(addr).ok()
+    }
+    /// Returns the eight bytes at `addr`, if the program can read them.
+    pub fn read_word(&mut self, addr: u64) -> Option<u64> {
+        self.memory.load(addr).ok()
+    }
+    /// Returns all processes of the run by ascending number, those that have ended too.
+    #[must_use]
+    pub fn family(&self) -> &[Member] {
+        self.system.family.all()
+    }
+    /// Returns the process of a thread, which may have ended.
+    #[must_use]
+    pub fn process_of_thread(&self, tid: u32) -> Option<&Member> {
+        self.system.family.process_of(tid)
     }
     /// Path of the file of the program that runs, as programs see it.
     #[must_use]

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Budget, Charge};
+use crate::family::Family;
 use crate::fs::terminal::Terminal;
 use crate::ipc::channels::Channels;
 use crate::ipc::cmg::SharedRegisters;
@@ -50,6 +51,8 @@ pub(crate) struct System {
     pub unknown_calls: BTreeMap<u64, u64>,
     /// Processes that have ended, in that order.
     pub zombies: Vec<Zombie>,
+    /// All processes of the run, those that have ended too.
+    pub family: Family,
     /// Registers that the cores of a CMG share.
     pub shared_registers: SharedRegisters,
     /// Pages of processes that have ended.
@@ -90,6 +93,7 @@ impl System {
             cpus_stale: false,
             unknown_calls: BTreeMap::new(),
             zombies: Vec::new(),
+            family: Family::default(),
             shared_registers: SharedRegisters::default(),
             page_use: Vec::new(),
             channels: Channels::default(),

@@ -323,7 +323,9 @@ fn become_program(k: &mut Kernel<'_>, ready: Ready, arguments: Arguments, found:
         env: arguments.env,
         auxv: ready.stack.auxv,
     });
-    k.process.files.program.charge.set(k.process.files.program.bytes());
+    let program = Rc::clone(&k.process.files.program);
+    program.charge.set(program.bytes());
+    k.system.family.executes(k.process.pid, &program.path, &program.env);
     let toucher = k.toucher();
     let space = &mut k.spaces[k.process.space];
     space.mapped = ready.program.mapped;
