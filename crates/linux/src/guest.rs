@@ -442,10 +442,7 @@ impl Kernel<'_> {
         let pc = self.thread.cpu.pc;
         let info = match trap {
             Trap::SystemCall => return syscalls::call(self),
-            Trap::CodeChanged => {
-                self.process.code_changed = true;
-                return;
-            }
+            Trap::CodeChanged => return self.code_changed(),
             Trap::Window(access) => match self.access_window(access) {
                 Some(()) => return,
                 None => self.thread.undefined_before_pc(),
@@ -458,6 +455,16 @@ impl Kernel<'_> {
             Trap::Memory(fault) => SigInfo::memory_fault(fault),
         };
         signal::force(self, info);
+    }
+
+    /// The program has written code. It may be that of other processes, too: instruction caches are coherent by physical address.
+    fn code_changed(&mut self) {
+        self.process.code_changed = true;
+        if self.mem.has_objects() && self.mem.shares_code(self.mem.active()) {
+            for other in self.other_processes.iter_mut() {
+                other.code_changed |= self.mem.shares_code(self.spaces[other.space].id);
+            }
+        }
     }
 
     fn wait_for_event(&mut self) {

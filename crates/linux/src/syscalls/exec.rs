@@ -271,7 +271,7 @@ fn replace(k: &mut Kernel<'_>, found: &Found, arguments: Arguments) -> Result {
             return Err(errno(&error));
         }
     };
-    k.write_back_at_end();
+    k.flush_host_files();
     end_other_threads(k);
     k.release_parent();
     k.mem.activate(new);
