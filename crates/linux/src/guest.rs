@@ -343,6 +343,12 @@ impl Guest {
         self.system.unknown_calls.iter().map(|(&number, &calls)| (number, syscalls::name(number), calls))
     }
 
+    /// Iterates over the files on the host whose changes through shared mappings could not be written to them, with the reason.
+    pub fn unwritten_files(&self) -> impl Iterator<Item = (PathBuf, std::io::Error)> + '_ {
+        let file = |path: &[u8]| PathBuf::from(OsStr::from_bytes(path));
+        self.system.unwritten.iter().map(move |(path, error)| (file(path), std::io::Error::from_raw_os_error(*error)))
+    }
+
     /// Describes where a dynamic program's interpreter and libraries are searched; `None` for a static one.
     #[must_use]
     pub fn searched(&self) -> Option<String> {

@@ -1,6 +1,6 @@
 //! Files that are mapped shared: each has one object of guest memory, which all its mappings use, in all processes.
 //!
-//! The object takes the place of Linux's page cache. It gets a page from the host's file when a program first touches the page,
+//! The object is what Linux has in its page cache. It gets a page from the host's file when a program first touches the page,
 //! and gives changed pages back when the last mapping is removed; those of files on the host also at `msync`, `fsync`, and when a
 //! process ends. Meanwhile, reads and writes of the file see and change the pages of the object. The host has the file's length.
 //! A file in the simulated memory has each page once: in the object or on the host.
@@ -51,10 +51,10 @@ impl MappedFile {
     fn reserve(&self, pages: &[u64], bytes: u64) -> Result<(), Errno> {
         for index in pages {
             let len = PAGE.min(bytes - index * PAGE);
-            match rustix::fs::fallocate(&self.open.host, FallocateFlags::KEEP_SIZE, index * PAGE, len) {
-                Err(error @ (Errno::NOSPC | Errno::DQUOT)) => return Err(error),
-                // Other file systems cannot reserve room.
-                _ => {}
+            let reserved = rustix::fs::fallocate(&self.open.host, FallocateFlags::KEEP_SIZE, index * PAGE, len);
+            // With other errors, the file system cannot reserve room.
+            if let Err(error @ (Errno::NOSPC | Errno::DQUOT)) = reserved {
+                return Err(error);
             }
         }
         Ok(())
@@ -293,8 +293,7 @@ impl Kernel<'_> {
         Ok(object)
     }
 
-    /// Removes the objects that nobody maps any more. Changes are written to their files, as far as there is room: an error
-    /// appears in the notes of the run.
+    /// Removes the objects that nobody maps any more. Changes are written to their files; errors appear in the notes of the run.
     pub(crate) fn forget_unmapped(&mut self) {
         for object in self.mem.take_unmapped() {
             if self.mem.mappings_of(object) == 0 {
@@ -325,7 +324,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// Writes all changes of mapped files on the host to them. An error appears in the notes of the run.
+    /// Writes all changes of mapped files on the host to them. Errors appear in the notes of the run.
     pub(crate) fn flush_host_files(&mut self) {
         let files: Vec<_> = self.system.shared_files.0.values().filter(|shared| !shared.file.is_in_memory()).collect();
         let written: Vec<_> = files.into_iter().map(|shared| (shared.file.clone(), shared.flush(self.mem))).collect();

@@ -185,7 +185,8 @@ fn text_file(content: &[u8]) -> std::result::Result<OwnedFd, Errno> {
     rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Reopens an open file: a host file like any other, and one without a path by duplicating its descriptor.
+/// Reopens an open file: a host file like any other, one in the simulated memory through its descriptor, and another one without a
+/// path by duplicating its descriptor.
 fn reopen(k: &Kernel<'_>, fd: i32, flags: OFlags) -> std::result::Result<OpenFile, Errno> {
     let file = k.process.files.open_file(fd)?;
     if let Origin::Simulated(node) = &file.origin {
@@ -201,6 +202,11 @@ fn reopen(k: &Kernel<'_>, fd: i32, flags: OFlags) -> std::result::Result<OpenFil
             policy.check_open(&path, flags)?;
             let host = Handle::of(policy, file.host.as_fd(), path.clone())?.open(policy, flags)?;
             opened(k, host, &path, file.origin.clone())
+        }
+        None if file.origin == Origin::Memory => {
+            let link = format!("/proc/self/fd/{}", file.host.as_raw_fd());
+            let host = rustix::fs::open(link, flags | OFlags::CLOEXEC, Mode::empty())?;
+            Ok(OpenFile::new(host, Origin::Memory))
         }
         _ => {
             let (has, wanted) = (rustix::fs::fcntl_getfl(&file.host)? & OFlags::RWMODE, flags & OFlags::RWMODE);

@@ -408,7 +408,7 @@ pub(super) fn mremap(k: &mut Kernel<'_>, a: &Args) -> Result {
     // A second mapping of the same pages.
     let duplicates = old_end == start;
     if duplicates && (!region.shared || flags & MAYMOVE == 0) {
-        return Err(Errno::INVAL);
+        return Err(if region.shared { Errno::NOMEM } else { Errno::INVAL });
     }
     let (old_len, new_len) = (old_end - start, new_end - start);
     if new_len > k.system.platform.memory_bytes {
