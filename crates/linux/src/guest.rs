@@ -358,6 +358,12 @@ impl Guest {
         self.system.unknown_calls.iter().map(|(&number, &calls)| (number, syscalls::name(number), calls))
     }
 
+    /// Iterates over the files on the host whose changes through shared mappings could not be written to them, with the reason.
+    pub fn unwritten_files(&self) -> impl Iterator<Item = (PathBuf, std::io::Error)> + '_ {
+        let file = |path: &[u8]| PathBuf::from(OsStr::from_bytes(path));
+        self.system.unwritten.iter().map(move |(path, error)| (file(path), std::io::Error::from_raw_os_error(*error)))
+    }
+
     /// Describes where a dynamic program's interpreter and libraries are searched; `None` for a static one.
     #[must_use]
     pub fn searched(&self) -> Option<String> {
@@ -457,10 +463,7 @@ impl Kernel<'_> {
         let pc = self.thread.cpu.pc;
         let info = match trap {
             Trap::SystemCall => return syscalls::call(self),
-            Trap::CodeChanged => {
-                self.process.code_changed = true;
-                return;
-            }
+            Trap::CodeChanged => return self.code_changed(),
             Trap::Window(access) => match self.access_window(access) {
                 Some(()) => return,
                 None => self.thread.undefined_before_pc(),
@@ -473,6 +476,16 @@ impl Kernel<'_> {
             Trap::Memory(fault) => SigInfo::memory_fault(fault),
         };
         signal::force(self, info);
+    }
+
+    /// The program has written code. It may be that of other processes, too: instruction caches are coherent by physical address.
+    fn code_changed(&mut self) {
+        self.process.code_changed = true;
+        if self.mem.has_objects() && self.mem.shares_code(self.mem.active()) {
+            for other in self.other_processes.iter_mut() {
+                other.code_changed |= self.mem.shares_code(self.spaces[other.space].id);
+            }
+        }
     }
 
     fn wait_for_event(&mut self) {

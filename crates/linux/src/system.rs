@@ -11,6 +11,7 @@ use crate::fs::terminal::Terminal;
 use crate::ipc::channels::Channels;
 use crate::ipc::cmg::SharedRegisters;
 use crate::mm::pages::PageUse;
+use crate::mm::shared_files::SharedFiles;
 use crate::platform::Platform;
 use crate::process::Process;
 use crate::processes::Zombie;
@@ -57,6 +58,11 @@ pub(crate) struct System {
     pub shared_registers: SharedRegisters,
     /// Pages of processes that have ended.
     pub page_use: Vec<PageUse>,
+    /// Files whose changes through mappings could not be written to them: path on the host, and the host's error number.
+    pub unwritten: Vec<(Vec<u8>, i32)>,
+    /// Files that are mapped shared.
+    #[serde(skip)]
+    pub shared_files: SharedFiles,
     /// Pipes and sockets that programs have created or opened.
     #[serde(skip)]
     pub channels: Channels,
@@ -96,6 +102,8 @@ impl System {
             family: Family::default(),
             shared_registers: SharedRegisters::default(),
             page_use: Vec::new(),
+            unwritten: Vec::new(),
+            shared_files: SharedFiles::default(),
             channels: Channels::default(),
             terminal: Terminal::default(),
             started: Vec::new(),

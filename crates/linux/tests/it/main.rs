@@ -14,6 +14,7 @@ mod pages;
 mod processes;
 mod programs;
 mod sectors;
+mod shared;
 mod snapshot;
 mod threads;
 mod vectors;
