@@ -166,9 +166,11 @@ impl Guest {
         }
         k.leave_space();
         k.process.files.close_all();
+        k.release_locks(&[], Some(pid));
         memory_files::recount(&mut k);
         k.process.charge.set(0);
         k.process.ended = true;
+        k.system.objects.process_ended(pid);
         let end = match end {
             End::Killed(killed) => ChildEnd::Killed(killed.signal),
             End::Exit { code } => ChildEnd::Exited(code),

@@ -203,6 +203,7 @@ impl Guest {
             ClockSource::Host => unix_ns(),
         };
         let system = System::new(setup.platform, start_unix_ns, budget, PID);
+        thread.cpu.counter = system.counter();
         let toucher = system.toucher(&thread);
         spaces[space].pages.start(&mut memory, toucher);
         let mut threads = Table::default();

@@ -6,6 +6,8 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Budget, Charge};
+use crate::fs::locks::Locks;
+use crate::fs::objects::Objects;
 use crate::fs::terminal::Terminal;
 use crate::ipc::channels::Channels;
 use crate::ipc::cmg::SharedRegisters;
@@ -57,6 +59,12 @@ pub(crate) struct System {
     /// Pipes and sockets that programs have created or opened.
     #[serde(skip)]
     pub channels: Channels,
+    /// Open timers, queues of signals, and references to processes.
+    #[serde(skip)]
+    pub objects: Objects,
+    /// Record locks on files.
+    #[serde(skip)]
+    pub locks: Locks,
     /// The observer of the host's terminal.
     #[serde(skip)]
     pub terminal: Terminal,
@@ -93,6 +101,8 @@ impl System {
             shared_registers: SharedRegisters::default(),
             page_use: Vec::new(),
             channels: Channels::default(),
+            objects: Objects::default(),
+            locks: Locks::default(),
             terminal: Terminal::default(),
             started: Vec::new(),
         }

@@ -229,12 +229,15 @@ impl Shared {
         descriptor: &Descriptor,
         system: &System,
     ) -> Result<SavedDescriptor, SnapshotError> {
+        if let Some(name) = descriptor.channel.as_ref().and_then(|channel| channel.object.name()) {
+            return Err(SnapshotError::NotKept { what: format!("the open file {name}") });
+        }
         let file = self.files.place(files, &descriptor.file)?;
         let channel = descriptor.channel.as_ref().map(|channel| {
             let place = place_of(&mut self.channels, channel);
             if self.channel_state.len() < self.channels.len() {
                 let known = system.channels.is_known(&descriptor.file, channel);
-                let (bytes, own) = (channel.charge.bytes(), channel.own);
+                let (bytes, own) = (channel.charge.bytes(), channel.own.get());
                 self.channel_state.push(SavedChannel { bytes, own, known });
             }
             place
@@ -323,6 +326,9 @@ impl Guest {
         if self.host_clock.is_some() {
             return not_kept("a run on the host's clock");
         }
+        if !self.system.locks.is_empty() {
+            return not_kept("a record lock on a file");
+        }
         let named = view.policy.shared_memory.folder().is_some_and(|folder| {
             let folder = std::path::Path::new(std::ffi::OsStr::from_bytes(folder));
             std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
@@ -360,7 +366,7 @@ impl Guest {
             channels: state
                 .channels
                 .iter()
-                .map(|saved| Rc::new(Channel { charge: budget.charge(saved.bytes), own: saved.own }))
+                .map(|saved| Rc::new(Channel::new(budget.charge(saved.bytes), saved.own)))
                 .collect(),
             known: state.channels.iter().map(|saved| saved.known).collect(),
             programs: state

@@ -3,7 +3,7 @@
 use rustix::io::Errno;
 
 use super::time::Usage;
-use super::{Args, Result};
+use super::{Args, Result, pidfd};
 use crate::kernel::Kernel;
 use crate::mm::user;
 use crate::process::Process;
@@ -85,6 +85,8 @@ pub(super) fn waitid(k: &mut Kernel<'_>, a: &Args) -> Result {
         (1, pid) => Which::Process(pid),
         (2, 0) => Which::Group(k.process.group),
         (2, group) => Which::Group(group),
+        // P_PIDFD
+        (3, fd) => Which::Process(pidfd::process(k, fd.into())?),
         _ => return Err(Errno::INVAL),
     };
     if a[3] & WEXITED == 0 {

@@ -108,7 +108,7 @@ pub(super) fn uname(k: &mut Kernel<'_>, a: &Args) -> Result {
 pub(super) fn sysinfo(k: &mut Kernel<'_>, a: &Args) -> Result {
     let total = k.system.platform.memory_bytes;
     let mut words = [0u64; 14];
-    words[0] = k.system.now_ns / 1_000_000_000;
+    words[0] = k.system.monotonic_ns() / 1_000_000_000;
     words[4] = total;
     words[5] = k.mem.room_bytes();
     words[6] = k.mem.elsewhere_bytes();

@@ -10,9 +10,10 @@ use rustix::io::Errno;
 
 use super::sockets::is_socket;
 use super::streams::{self, is_stream};
-use super::{Args, Result};
+use super::{Args, Result, signalfd, timerfd};
 use crate::fs::files::OpenFile;
 use crate::fs::memory_files::growing;
+use crate::fs::objects::Object;
 use crate::fs::vfs::tree::Kind;
 use crate::kernel::Kernel;
 use crate::mm::user;
@@ -184,12 +185,24 @@ fn offset(value: u64) -> std::result::Result<Option<u64>, Errno> {
 }
 
 /// Reads at the file's position; waits for a stream.
-fn read_on(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece]) -> Result {
+pub(super) fn read_on(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece]) -> Result {
+    match k.process.files.object(fd as i32) {
+        Some(Object::Timer(_)) => return timerfd::read(k, fd as i32, pieces),
+        Some(Object::Signals(signals)) => {
+            let mask = signals.mask.get();
+            return signalfd::read(k, fd as i32, mask, pieces);
+        }
+        Some(Object::Process(_)) => return Err(Errno::INVAL),
+        Some(Object::Host) | None => {}
+    }
     if is_stream(k, fd as i32) { streams::read(k, fd as i32, pieces) } else { read_pieces(k, fd, pieces, None) }
 }
 
 /// Writes at the file's position; waits for a stream.
-fn write_on(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece]) -> Result {
+pub(super) fn write_on(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece]) -> Result {
+    if k.process.files.object(fd as i32).is_some() {
+        return Err(Errno::INVAL);
+    }
     if is_stream(k, fd as i32) { streams::write(k, fd as i32, pieces) } else { write_pieces(k, fd, pieces, None) }
 }
 
@@ -255,7 +268,7 @@ pub(super) fn pwritev2(k: &mut Kernel<'_>, a: &Args) -> Result {
 }
 
 /// Reads the offset at which a call continues, if it has one.
-fn offset_at(k: &mut Kernel<'_>, addr: u64) -> std::result::Result<Option<u64>, Errno> {
+pub(super) fn offset_at(k: &mut Kernel<'_>, addr: u64) -> std::result::Result<Option<u64>, Errno> {
     if addr == 0 { Ok(None) } else { offset(user::read(k.mem, addr)?) }
 }
 

@@ -5,6 +5,7 @@ mod blocking;
 mod budget;
 mod common;
 mod containment;
+mod descriptors;
 mod elf;
 mod files;
 mod hostile;
