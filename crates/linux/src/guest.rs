@@ -389,7 +389,7 @@ impl Guest {
     /// Delivers signals to the running thread and ends its wait if it is over.
     pub(crate) fn settle(&mut self) {
         let in_vfork = matches!(self.thread().blocked, Some(Blocked { wait: Wait::Child { vfork: Some(_) }, .. }));
-        if in_vfork {
+        if in_vfork || self.thread().stopped {
             return;
         }
         self.settle_ready();

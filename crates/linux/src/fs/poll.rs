@@ -134,7 +134,7 @@ fn polled(k: &Kernel<'_>, only: Option<u32>, patience_ns: u64) -> Vec<u32> {
 
 /// Returns whether a thread waits for a file that something outside the simulation can make ready.
 pub(crate) fn outside_can_help(k: &Kernel<'_>) -> bool {
-    k.all_threads().any(|thread| {
+    k.all_threads().filter(|thread| !thread.stopped).any(|thread| {
         let interests = match thread.blocked.as_ref().map(|b| &b.wait) {
             Some(Wait::Files(interests)) => interests,
             Some(Wait::Attempt(_)) => return true,

@@ -23,6 +23,7 @@ use fxscope_guestmem::Memory;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use crate::attributes::Attributes;
 use crate::budget::Charge;
 use crate::code::Code;
 use crate::end::End;
@@ -36,6 +37,7 @@ use crate::process::{Limit, Process};
 use crate::random::Random;
 use crate::sched::timers::Timers;
 use crate::setup::Stdio;
+use crate::signal::stop::Job;
 use crate::signal::{Action, SigInfo};
 use crate::symbols::Symbols;
 use crate::system::System;
@@ -44,7 +46,7 @@ use crate::thread::Thread;
 use files::{Collector, Opener, SavedFiles};
 
 /// The form of snapshots. It changes whenever anything in them does.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// Why a guest cannot be saved or restored.
 #[derive(Debug, thiserror::Error)]
@@ -114,6 +116,8 @@ struct SavedProcess {
     group: u32,
     session: u32,
     space: Id<AddressSpace>,
+    attributes: Attributes,
+    job: Job,
     /// Vector length, and the start addresses of the decoded blocks, if it has run.
     blocks: Option<(usize, Vec<u64>)>,
     code_changed: bool,
@@ -199,6 +203,8 @@ impl Shared {
             group: process.group,
             session: process.session,
             space: process.space,
+            attributes: process.attributes.clone(),
+            job: process.job,
             blocks: engine.map(|engine| (engine.vl(), starts(engine))),
             code_changed: process.code_changed,
             code_full: process.code_full,
@@ -435,6 +441,8 @@ impl<E: Engine> Restorer<'_, E> {
             group: saved.group,
             session: saved.session,
             space: saved.space,
+            attributes: saved.attributes.clone(),
+            job: saved.job,
             code_changed: saved.code_changed,
             code_full: saved.code_full,
             files: self.files(saved)?,

@@ -8,6 +8,7 @@ use crate::abi::time::Time;
 use crate::kernel::Kernel;
 use crate::mm::user;
 use crate::sched::wait::{Blocked, FOR_EVER, Wait};
+use crate::signal::stop;
 use crate::signal::{self, Action, AltStack, Origin, SigInfo, UNBLOCKABLE, code, frame, number};
 
 /// Returns a signal's number; `EINVAL` if there is no such signal.
@@ -129,7 +130,7 @@ pub(super) fn sigaltstack(k: &mut Kernel<'_>, a: &Args) -> Result {
 
 /// Returns signal `n` as sent by the running process; `None` for 0, which only checks whether the receiver exists.
 pub(super) fn sent(k: &Kernel<'_>, n: u32, code: i32) -> Option<SigInfo> {
-    let origin = Origin::Sender { pid: k.process.pid, uid: rustix::process::getuid().as_raw() };
+    let origin = Origin::Sender { pid: k.process.pid, uid: k.process.attributes.users.real };
     (n != 0).then_some(SigInfo { signal: n, code, origin })
 }
 
@@ -168,6 +169,9 @@ pub(super) fn kill(k: &mut Kernel<'_>, a: &Args) -> Result {
 
 /// Sends a signal to the thread `tid` of the running process.
 fn send_to_thread(k: &mut Kernel<'_>, tid: u64, info: Option<SigInfo>) -> Result {
+    if let Some(info) = info.filter(|_| k.threads().any(|thread| u64::from(thread.tid) == tid)) {
+        stop::prepare(k, k.process.pid, info.signal);
+    }
     let Kernel { process, thread, other_threads, .. } = k;
     let all = std::iter::once(&mut **thread).chain(other_threads.iter_mut());
     let mut own = all.filter(|thread| thread.pid == process.pid);

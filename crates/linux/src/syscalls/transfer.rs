@@ -97,13 +97,21 @@ fn read_pieces(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece], offset: Option<u64
 }
 
 /// Fills the pieces with random bytes.
-fn read_random(k: &mut Kernel<'_>, pieces: &[Piece]) -> Result {
+pub(super) fn read_random(k: &mut Kernel<'_>, pieces: &[Piece]) -> Result {
     let mut done = 0;
     for piece in pieces {
-        let mut bytes = vec![0; piece.len.min(CHUNK as u64) as usize];
-        k.process.random.fill(&mut bytes);
-        user::write_bytes(k.mem, piece.addr, &bytes)?;
-        done += bytes.len() as u64;
+        let mut here = 0;
+        while here < piece.len {
+            let mut bytes = vec![0; (piece.len - here).min(CHUNK as u64) as usize];
+            k.process.random.fill(&mut bytes);
+            match user::write_bytes(k.mem, piece.addr.wrapping_add(here), &bytes) {
+                Err(error) if done == 0 => return Err(error),
+                Err(_) => return Ok(done),
+                Ok(()) => {}
+            }
+            here += bytes.len() as u64;
+            done += bytes.len() as u64;
+        }
     }
     Ok(done)
 }
@@ -159,7 +167,7 @@ pub(super) fn write_error(k: &mut Kernel<'_>, error: Errno) -> Errno {
         Errno::FBIG if fxscope_host::file_size_limit().is_some() => number::SIGXFSZ,
         _ => return error,
     };
-    let origin = Origin::Sender { pid: k.process.pid, uid: rustix::process::getuid().as_raw() };
+    let origin = Origin::Sender { pid: k.process.pid, uid: k.process.attributes.users.real };
     signal::send(&k.process.actions, k.thread, SigInfo { signal, code: code::SI_USER, origin });
     error
 }
