@@ -253,10 +253,9 @@ impl Guest {
     pub fn set_now_ns(&mut self, now_ns: u64) {
         let now_ns = self.host_clock.as_ref().map_or(now_ns, HostClock::now_ns);
         self.system.now_ns = now_ns;
-        let (seconds, ns) = (now_ns / 1_000_000_000, now_ns % 1_000_000_000);
-        let hz = self.system.platform.counter_hz;
+        let counter = self.system.counter();
         let thread = &mut self.threads[self.running];
-        thread.cpu.counter = seconds * hz + ns * hz / 1_000_000_000;
+        thread.cpu.counter = counter;
         let process = &mut self.processes[thread.process];
         if process.code_full {
             (process.code_changed, self.deadline) = (true, 0);
@@ -411,7 +410,7 @@ impl Guest {
     /// Delivers signals to the running thread and ends its wait if it is over.
     pub(crate) fn settle(&mut self) {
         let in_vfork = matches!(self.thread().blocked, Some(Blocked { wait: Wait::Child { vfork: Some(_) }, .. }));
-        if in_vfork {
+        if in_vfork || self.thread().stopped {
             return;
         }
         self.settle_ready();
@@ -428,7 +427,9 @@ impl Guest {
                 k.system.take_barrier_event(k.thread.cpu_number(), k.system.now_ns);
                 k.thread.event();
             }
-            Wait::Signal(_) | Wait::Files(_) | Wait::Attempt(_) | Wait::Child { .. } => self.call_again(),
+            Wait::Signal(_) | Wait::Files(_) | Wait::Attempt(_) | Wait::Lock(_) | Wait::Child { .. } => {
+                self.call_again();
+            }
         }
     }
 

@@ -14,6 +14,7 @@
 //! `fxscope_guestmem::Memory`. A bad pointer in a system call is `EFAULT` to the program.
 
 mod abi;
+mod attributes;
 mod budget;
 pub mod code;
 pub mod disasm;

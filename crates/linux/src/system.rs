@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::{Budget, Charge};
 use crate::family::Family;
+use crate::fs::locks::Locks;
+use crate::fs::objects::Objects;
 use crate::fs::terminal::Terminal;
 use crate::ipc::channels::Channels;
 use crate::ipc::cmg::SharedRegisters;
@@ -66,6 +68,12 @@ pub(crate) struct System {
     /// Pipes and sockets that programs have created or opened.
     #[serde(skip)]
     pub channels: Channels,
+    /// Open timers, queues of signals, and references to processes.
+    #[serde(skip)]
+    pub objects: Objects,
+    /// Record locks on files.
+    #[serde(skip)]
+    pub locks: Locks,
     /// The observer of the host's terminal.
     #[serde(skip)]
     pub terminal: Terminal,
@@ -105,6 +113,8 @@ impl System {
             unwritten: Vec::new(),
             shared_files: SharedFiles::default(),
             channels: Channels::default(),
+            objects: Objects::default(),
+            locks: Locks::default(),
             terminal: Terminal::default(),
             started: Vec::new(),
         }

@@ -319,7 +319,9 @@ fn become_program(k: &mut Kernel<'_>, ready: Ready, arguments: Arguments, found:
         (action.flags, action.mask) = (0, 0);
     }
     k.process.timers.numbered.clear();
-    k.process.files.close_for_exec();
+    k.process.attributes.execute();
+    let closed = k.process.files.close_for_exec();
+    k.release_locks(&closed, None);
     k.process.files.program = Rc::new(crate::fs::files::Program {
         charge: k.system.budget.charge(0),
         path: found.path.clone(),

@@ -185,7 +185,7 @@ pub(super) fn write_now(k: &Kernel<'_>, fd: i32, bytes: &[u8]) -> Outcome<usize>
 }
 
 /// Reads from a ready file. `EAGAIN`: it is not ready any more, as far as the host can tell.
-fn read_now(file: BorrowedFd<'_>, buffer: &mut [u8]) -> Outcome<usize> {
+pub(super) fn read_now(file: BorrowedFd<'_>, buffer: &mut [u8]) -> Outcome<usize> {
     match rustix::io::preadv2(file, &mut [IoSliceMut::new(buffer)], CURRENT, ReadWriteFlags::NOWAIT) {
         Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => rustix::io::read(file, buffer),
         result => result,
