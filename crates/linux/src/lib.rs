@@ -14,10 +14,12 @@
 //! `fxscope_guestmem::Memory`. A bad pointer in a system call is `EFAULT` to the program.
 
 mod abi;
+mod attributes;
 mod budget;
 pub mod code;
 pub mod disasm;
 mod end;
+mod family;
 mod fs;
 pub mod guest;
 pub mod hwpfctl;
@@ -44,6 +46,7 @@ pub mod thread;
 pub use abi::elf::{self, ElfError, Image};
 pub use code::Code;
 pub use end::{End, Killed, OutOfMemory, Refused, Waiting};
+pub use family::Member;
 pub use fs::terminal::TerminalWatch;
 pub use fs::vfs::access::{Access, Denied, Refusal};
 pub use fs::vfs::default_sysroot;

@@ -6,11 +6,15 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Budget, Charge};
+use crate::family::Family;
+use crate::fs::locks::Locks;
+use crate::fs::objects::Objects;
 use crate::fs::terminal::Terminal;
 use crate::ipc::channels::Channels;
 use crate::ipc::cmg::SharedRegisters;
 use crate::mm::pages::PageUse;
 use crate::net::network::Network;
+use crate::mm::shared_files::SharedFiles;
 use crate::platform::Platform;
 use crate::process::Process;
 use crate::processes::Zombie;
@@ -51,16 +55,29 @@ pub(crate) struct System {
     pub unknown_calls: BTreeMap<u64, u64>,
     /// Processes that have ended, in that order.
     pub zombies: Vec<Zombie>,
+    /// All processes of the run, those that have ended too.
+    pub family: Family,
     /// Registers that the cores of a CMG share.
     pub shared_registers: SharedRegisters,
     /// Pages of processes that have ended.
     pub page_use: Vec<PageUse>,
+    /// Files whose changes through mappings could not be written to them: path on the host, and the host's error number.
+    pub unwritten: Vec<(Vec<u8>, i32)>,
+    /// Files that are mapped shared.
+    #[serde(skip)]
+    pub shared_files: SharedFiles,
     /// Pipes and sockets that programs have created or opened.
     #[serde(skip)]
     pub channels: Channels,
     /// The run's own network.
     #[serde(skip)]
     pub network: Network,
+    /// Open timers, queues of signals, and references to processes.
+    #[serde(skip)]
+    pub objects: Objects,
+    /// Record locks on files.
+    #[serde(skip)]
+    pub locks: Locks,
     /// The observer of the host's terminal.
     #[serde(skip)]
     pub terminal: Terminal,
@@ -94,10 +111,15 @@ impl System {
             cpus_stale: false,
             unknown_calls: BTreeMap::new(),
             zombies: Vec::new(),
+            family: Family::default(),
             shared_registers: SharedRegisters::default(),
             page_use: Vec::new(),
+            unwritten: Vec::new(),
+            shared_files: SharedFiles::default(),
             channels: Channels::default(),
             network: Network::default(),
+            objects: Objects::default(),
+            locks: Locks::default(),
             terminal: Terminal::default(),
             started: Vec::new(),
         }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::abi::time::Time;
 use crate::fs::attempt::Attempt;
+use crate::fs::locks::WantedLock;
 use crate::fs::poll::Interest;
 use crate::ipc::futex::Key;
 use crate::kernel::Kernel;
@@ -43,6 +44,9 @@ pub(crate) enum Wait {
     /// A host call to repeat.
     #[serde(skip)]
     Attempt(Attempt),
+    /// A record lock that another process or open file has.
+    #[serde(skip)]
+    Lock(WantedLock),
     /// An event (`WFE`), and the state of the monitor.
     Event(Option<Monitor>),
     /// The end of a child; with `vfork`, that child's end or `execve`. The parent cannot be interrupted in this case.
@@ -55,7 +59,10 @@ pub(crate) enum Wait {
 impl Wait {
     /// Returns whether the system call is repeated when it may have a result.
     pub(crate) fn is_repeated(&self) -> bool {
-        matches!(self, Wait::Signal(_) | Wait::Files(_) | Wait::Attempt(_) | Wait::Child { vfork: None })
+        matches!(
+            self,
+            Wait::Signal(_) | Wait::Files(_) | Wait::Attempt(_) | Wait::Lock(_) | Wait::Child { vfork: None }
+        )
     }
 
     /// Returns the signals that end the wait although they are blocked.
@@ -74,6 +81,7 @@ impl std::fmt::Display for Wait {
             Wait::Sleep { .. } => write!(f, "the end of a sleep"),
             Wait::Signal(_) => write!(f, "a signal"),
             Wait::Event(_) => write!(f, "an event (WFE)"),
+            Wait::Lock(_) => write!(f, "a record lock"),
             Wait::Attempt(attempt) => write!(f, "{attempt}"),
             Wait::Files(list) if list.is_empty() => write!(f, "a signal"),
             Wait::Files(list) => {

@@ -1,9 +1,9 @@
 //! Signals: numbers, dispositions, pending signals, and delivery to handlers.
 
 pub mod frame;
+pub(crate) mod stop;
 
-use fxscope_guestmem::MemFault;
-use fxscope_guestmem::Touch;
+use fxscope_guestmem::{MemFault, PAGE, Touch};
 use serde::{Deserialize, Serialize};
 
 use crate::budget::PENDING_SIGNALS;
@@ -107,6 +107,7 @@ pub mod flags {
     #![allow(missing_docs)] // the names are the documentation
     pub const SIGINFO: u64 = 4;
     pub const RESTORER: u64 = 0x0400_0000;
+    pub const NOCLDSTOP: u64 = 1;
     pub const NOCLDWAIT: u64 = 2;
     pub const ONSTACK: u64 = 0x0800_0000;
     pub const RESTART: u64 = 0x1000_0000;
@@ -137,6 +138,8 @@ pub mod code {
     pub const SI_KERNEL: i32 = 0x80;
     pub const CLD_EXITED: i32 = 1;
     pub const CLD_KILLED: i32 = 2;
+    pub const CLD_STOPPED: i32 = 5;
+    pub const CLD_CONTINUED: i32 = 6;
     pub const ILL_ILLOPC: i32 = 1;
     pub const TRAP_BRKPT: i32 = 1;
     pub const BUS_ADRALN: i32 = 1;
@@ -216,7 +219,7 @@ impl SigInfo {
     #[must_use]
     pub fn memory_fault(fault: MemFault) -> SigInfo {
         let (signal, code) = match fault {
-            MemFault { out_of_memory: true, .. } => (SIGBUS, code::BUS_ADRERR),
+            MemFault { out_of_memory: true, .. } | MemFault { beyond_end: true, .. } => (SIGBUS, code::BUS_ADRERR),
             MemFault { mapped: true, .. } => (SIGSEGV, code::SEGV_ACCERR),
             _ => (SIGSEGV, code::SEGV_MAPERR),
         };
@@ -307,6 +310,7 @@ pub(crate) fn queue(thread: &mut Thread, info: SigInfo) {
 /// Makes `info` pending for the process `pid`, as `kill` does: a thread that does not block it will take it. Returns whether the
 /// process exists.
 pub(crate) fn send_to_process(k: &mut Kernel<'_>, pid: u32, info: SigInfo) -> bool {
+    stop::prepare(k, pid, info.signal);
     let process = match pid == k.process.pid {
         true => Some(&mut *k.process),
         false => k.other_processes.iter_mut().find(|other| other.pid == pid),
@@ -368,7 +372,7 @@ pub(crate) fn take(k: &mut Kernel<'_>, allowed: u64) -> Option<SigInfo> {
 
 /// Delivers pending signals that are not blocked.
 pub(crate) fn deliver_pending(k: &mut Kernel<'_>) {
-    while k.process.end.is_none() {
+    while k.process.end.is_none() && !k.thread.stopped {
         let Some(info) = take(k, !k.thread.mask) else { break };
         deliver(k, info);
     }
@@ -385,8 +389,10 @@ fn deliver(k: &mut Kernel<'_>, info: SigInfo) {
     match action.handler {
         SIG_IGN => return,
         SIG_DFL => {
-            if !default_is_ignore(info.signal) {
-                kill(k, info);
+            match info.signal {
+                SIGSTOP | SIGTSTP | SIGTTIN | SIGTTOU => stop::stop(k, info.signal),
+                signal if default_is_ignore(signal) => {}
+                _ => kill(k, info),
             }
             return;
         }
@@ -415,8 +421,9 @@ fn kill(k: &mut Kernel<'_>, info: SigInfo) {
         Origin::Sender { .. } | Origin::Queued { .. } | Origin::Child { .. } => None,
     };
     let pc = k.thread.cpu.pc;
-    let no_memory = info.signal == SIGBUS && info.code == code::BUS_ADRERR;
     let memory = &*k.mem;
+    // Otherwise a mapped file ends before the address.
+    let no_memory = info.signal == SIGBUS && info.code == code::BUS_ADRERR && memory.room_bytes() < PAGE;
     let out_of_memory = no_memory.then(|| OutOfMemory {
         limit: memory.limit_bytes(),
         pages: memory.backed_bytes(),
@@ -433,7 +440,7 @@ fn kill(k: &mut Kernel<'_>, info: SigInfo) {
     }));
 }
 
-/// Returns whether a signal is ignored by default. Stopping is not modelled: nobody could continue the program.
+/// Returns whether a signal is ignored by default.
 fn default_is_ignore(signal: u32) -> bool {
-    matches!(signal, SIGCHLD | SIGCONT | SIGURG | SIGWINCH | SIGSTOP | SIGTSTP | SIGTTIN | SIGTTOU)
+    matches!(signal, SIGCHLD | SIGCONT | SIGURG | SIGWINCH)
 }

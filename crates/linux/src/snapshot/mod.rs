@@ -19,10 +19,11 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use fxscope_aarch64::Engine;
-use fxscope_guestmem::Memory;
+use fxscope_guestmem::{Memory, ObjectId};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use crate::attributes::Attributes;
 use crate::budget::Charge;
 use crate::code::Code;
 use crate::end::End;
@@ -32,10 +33,12 @@ use crate::fs::vfs::View;
 use crate::guest::Guest;
 use crate::ipc::channels::Channel;
 use crate::mm::address_space::AddressSpace;
+use crate::mm::shared_files::{MappedFile, SharedFile};
 use crate::process::{Limit, Process};
 use crate::random::Random;
 use crate::sched::timers::Timers;
 use crate::setup::Stdio;
+use crate::signal::stop::Job;
 use crate::signal::{Action, SigInfo};
 use crate::symbols::Symbols;
 use crate::system::System;
@@ -44,7 +47,7 @@ use crate::thread::Thread;
 use files::{Collector, Opener, SavedFiles};
 
 /// The form of snapshots. It changes whenever anything in them does.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// Why a guest cannot be saved or restored.
 #[derive(Debug, thiserror::Error)]
@@ -102,8 +105,8 @@ struct State {
     channels: Vec<SavedChannel>,
     programs: Vec<(Program, u64)>,
     symbols: Vec<(Symbols, u64)>,
-    /// Shared mappings that are written back: address space, first address, open file.
-    write_back: Vec<(Id<AddressSpace>, u64, u32)>,
+    /// Files that are mapped shared: object, open file, and whether it is open for writing.
+    shared_files: Vec<(ObjectId, u32, bool)>,
 }
 
 /// A process. State that it shares with others is referred to by indices in [`State`].
@@ -114,6 +117,8 @@ struct SavedProcess {
     group: u32,
     session: u32,
     space: Id<AddressSpace>,
+    attributes: Attributes,
+    job: Job,
     /// Vector length, and the start addresses of the decoded blocks, if it has run.
     blocks: Option<(usize, Vec<u64>)>,
     code_changed: bool,
@@ -199,6 +204,8 @@ impl Shared {
             group: process.group,
             session: process.session,
             space: process.space,
+            attributes: process.attributes.clone(),
+            job: process.job,
             blocks: engine.map(|engine| (engine.vl(), starts(engine))),
             code_changed: process.code_changed,
             code_full: process.code_full,
@@ -229,12 +236,15 @@ impl Shared {
         descriptor: &Descriptor,
         system: &System,
     ) -> Result<SavedDescriptor, SnapshotError> {
+        if let Some(name) = descriptor.channel.as_ref().and_then(|channel| channel.object.name()) {
+            return Err(SnapshotError::NotKept { what: format!("the open file {name}") });
+        }
         let file = self.files.place(files, &descriptor.file)?;
         let channel = descriptor.channel.as_ref().map(|channel| {
             let place = place_of(&mut self.channels, channel);
             if self.channel_state.len() < self.channels.len() {
                 let known = system.channels.is_known(&descriptor.file, channel);
-                let (bytes, own) = (channel.charge.bytes(), channel.own);
+                let (bytes, own) = (channel.charge.bytes(), channel.own.get());
                 self.channel_state.push(SavedChannel { bytes, own, known });
             }
             place
@@ -286,13 +296,9 @@ impl Guest {
         let mut shared = Shared::default();
         let processes =
             self.processes.try_map(|process| shared.process(process, code.of_process(process.pid), &self.system))?;
-        let mut write_back = Vec::new();
-        for (id, space) in self.spaces.iter() {
-            let owner = self.processes.values().find(|process| process.space == id);
-            let files = &owner.unwrap_or(self.process()).files;
-            for (start, file) in space.mapped.written_back() {
-                write_back.push((id, start, shared.files.place(files, file)?));
-            }
+        let mut shared_files = Vec::new();
+        for SharedFile { object, file } in self.system.shared_files.iter() {
+            shared_files.push((*object, shared.files.place(&self.process().files, &file.open)?, file.writable));
         }
         let programs = shared.programs.iter().map(|program| (program.uncharged(), program.charge.bytes()));
         let symbols = shared.symbols.iter().map(|symbols| Symbols::clone(symbols));
@@ -313,7 +319,7 @@ impl Guest {
             programs: programs.collect(),
             symbols: symbols.zip(shared.symbols_bytes).collect(),
             files: shared.files.saved,
-            write_back,
+            shared_files,
         })
     }
 
@@ -322,6 +328,9 @@ impl Guest {
         let not_kept = |what: &str| Err(SnapshotError::NotKept { what: what.to_owned() });
         if self.host_clock.is_some() {
             return not_kept("a run on the host's clock");
+        }
+        if !self.system.locks.is_empty() {
+            return not_kept("a record lock on a file");
         }
         let named = view.policy.shared_memory.folder().is_some_and(|folder| {
             let folder = std::path::Path::new(std::ffi::OsStr::from_bytes(folder));
@@ -334,10 +343,14 @@ impl Guest {
     }
 
     /// A guest with this memory and the rest of a snapshot.
-    fn with_memory<E: Engine>(memory: Memory, rest: &[u8], stdio: &Stdio) -> Result<(Guest, Code<E>), SnapshotError> {
+    fn with_memory<E: Engine>(
+        mut memory: Memory,
+        rest: &[u8],
+        stdio: &Stdio,
+    ) -> Result<(Guest, Code<E>), SnapshotError> {
         type Rest = (Table<AddressSpace>, Table<Thread>, System, State);
         let rest: Rest = postcard::from_bytes(rest).map_err(|_| SnapshotError::Damaged)?;
-        let (mut spaces, mut threads, mut system, mut state) = rest;
+        let (spaces, mut threads, mut system, mut state) = rest;
         if !memory.is_consistent() {
             return Err(SnapshotError::Damaged);
         }
@@ -349,9 +362,9 @@ impl Guest {
         state.view.complete(&system.platform);
         let view = Rc::new(state.view);
         let opener = Opener::new(state.files, &view, stdio)?;
-        for (id, start, place) in state.write_back {
-            let space = spaces.get_mut(id).ok_or(SnapshotError::Damaged)?;
-            space.mapped.write_back_to(start, opener.file(place)?).ok_or(SnapshotError::Damaged)?;
+        for (object, place, writable) in state.shared_files {
+            let file = MappedFile { open: opener.file(place)?, writable };
+            system.shared_files.insert(&mut memory, object, file)?;
         }
         let mut restorer = Restorer {
             opener,
@@ -360,7 +373,7 @@ impl Guest {
             channels: state
                 .channels
                 .iter()
-                .map(|saved| Rc::new(Channel { charge: budget.charge(saved.bytes), own: saved.own, socket: None }))
+                .map(|saved| Rc::new(Channel::new(budget.charge(saved.bytes), saved.own)))
                 .collect(),
             known: state.channels.iter().map(|saved| saved.known).collect(),
             programs: state
@@ -429,6 +442,8 @@ impl<E: Engine> Restorer<'_, E> {
             group: saved.group,
             session: saved.session,
             space: saved.space,
+            attributes: saved.attributes.clone(),
+            job: saved.job,
             code_changed: saved.code_changed,
             code_full: saved.code_full,
             files: self.files(saved)?,

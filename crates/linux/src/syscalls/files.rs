@@ -4,14 +4,13 @@
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
-use bytemuck::{Pod, Zeroable};
-use rustix::fs::{FallocateFlags, FileType, FlockOperation, MemfdFlags, Mode, OFlags, RawDir, SeekFrom};
+use rustix::fs::{FallocateFlags, FileType, MemfdFlags, Mode, OFlags, RawDir, SeekFrom};
 use rustix::io::Errno;
 
 use super::transfer::{CHUNK, write_error};
-use super::{Args, Result, fifo};
-use crate::fs::attempt::Attempt;
+use super::{Args, Result, fifo, locks};
 use crate::fs::files::{Files, OpenFile};
+use crate::fs::locks::{FileId, file_id};
 use crate::kernel::Kernel;
 use crate::mm::user;
 use crate::process::Limit;
@@ -75,6 +74,9 @@ pub(super) fn openat(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (flags, mode) = (a[2] as u32, Mode::from_raw_mode(a[3] as u32 & 0o7777));
     let name = user::string(k.mem, a[1])?;
     let Some(file) = fifo::open(k, a[0] as i32, &name, open_flags(flags)?, mode)? else { return Ok(0) };
+    if open_flags(flags)?.contains(OFlags::TRUNC) {
+        k.system.shared_files.after_resize(k.mem, file.host.as_fd())?;
+    }
     let (channel, limit) = (k.opened_channel(&file)?, limit(k));
     Ok(k.process.files.insert_channel(file, channel, flags & O_CLOEXEC != 0, limit)? as u64)
 }
@@ -182,11 +184,15 @@ fn text_file(content: &[u8]) -> std::result::Result<OwnedFd, Errno> {
     rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Reopens an open file: a host file like any other, and one without a path by duplicating its descriptor.
+/// Reopens an open file: a host file like any other, one in the simulated memory through its descriptor, and another one without a
+/// path by duplicating its descriptor.
 fn reopen(k: &Kernel<'_>, fd: i32, flags: OFlags) -> std::result::Result<OpenFile, Errno> {
     let file = k.process.files.open_file(fd)?;
     if let Origin::Simulated(node) = &file.origin {
         return open_simulated(k, node.clone(), flags);
+    }
+    if k.process.files.object(fd).is_some() {
+        return Err(Errno::NXIO);
     }
     let kind = FileType::from_raw_mode(rustix::fs::fstat(&file.host)?.st_mode);
     match resolve::path_of(file.host.as_fd()) {
@@ -199,6 +205,11 @@ fn reopen(k: &Kernel<'_>, fd: i32, flags: OFlags) -> std::result::Result<OpenFil
             let host = Handle::of(policy, file.host.as_fd(), path.clone())?.open(policy, flags)?;
             opened(k, host, &path, file.origin.clone())
         }
+        None if file.origin == Origin::Memory => {
+            let link = format!("/proc/self/fd/{}", file.host.as_raw_fd());
+            let host = rustix::fs::open(link, flags | OFlags::CLOEXEC, Mode::empty())?;
+            Ok(OpenFile::new(host, Origin::Memory))
+        }
         _ => {
             let (has, wanted) = (rustix::fs::fcntl_getfl(&file.host)? & OFlags::RWMODE, flags & OFlags::RWMODE);
             if has == OFlags::RDWR || has == wanted { k.process.files.second(fd) } else { Err(Errno::ACCESS) }
@@ -207,7 +218,7 @@ fn reopen(k: &Kernel<'_>, fd: i32, flags: OFlags) -> std::result::Result<OpenFil
 }
 
 pub(super) fn close(k: &mut Kernel<'_>, a: &Args) -> Result {
-    k.process.files.close(a[0] as i32)?;
+    k.close_descriptor(a[0] as i32)?;
     Ok(0)
 }
 
@@ -220,8 +231,7 @@ pub(super) fn close_range(k: &mut Kernel<'_>, a: &Args) -> Result {
     let end = k.process.files.end().min(i32::try_from(a[1]).unwrap_or(i32::MAX).saturating_add(1));
     for fd in first..end {
         // Numbers that are not open are skipped.
-        let _ =
-            if a[2] & CLOEXEC != 0 { k.process.files.set_close_on_exec(fd, true) } else { k.process.files.close(fd) };
+        let _ = if a[2] & CLOEXEC != 0 { k.process.files.set_close_on_exec(fd, true) } else { k.close_descriptor(fd) };
     }
     Ok(0)
 }
@@ -236,12 +246,17 @@ pub(super) fn lseek(k: &mut Kernel<'_>, a: &Args) -> Result {
         4 => SeekFrom::Hole(u64::try_from(at).map_err(|_| Errno::NXIO)?),
         _ => return Err(Errno::INVAL),
     };
-    rustix::fs::seek(k.process.files.host(a[0] as i32)?, to)
+    let file = k.process.files.host(a[0] as i32)?;
+    if matches!(to, SeekFrom::Data(_) | SeekFrom::Hole(_)) {
+        k.system.shared_files.flush(k.mem, file)?;
+    }
+    rustix::fs::seek(file, to)
 }
 
 pub(super) fn ftruncate(k: &mut Kernel<'_>, a: &Args) -> Result {
     let len = u64::try_from(a[1] as i64).map_err(|_| Errno::INVAL)?;
     rustix::fs::ftruncate(k.process.files.host(a[0] as i32)?, len).map_err(|e| write_error(k, e))?;
+    k.system.shared_files.after_resize(k.mem, k.process.files.host(a[0] as i32)?)?;
     Ok(0)
 }
 
@@ -252,34 +267,25 @@ pub(super) fn fallocate(k: &mut Kernel<'_>, a: &Args) -> Result {
         return Err(Errno::INVAL);
     }
     let (file, offset, len) = (k.process.files.open_file(a[0] as i32)?, offset as u64, len as u64);
-    if mode.contains(FallocateFlags::PUNCH_HOLE) {
+    let (frees, only_allocates) = (mode.contains(FallocateFlags::PUNCH_HOLE), FallocateFlags::KEEP_SIZE.contains(mode));
+    if !only_allocates {
+        k.system.shared_files.flush(k.mem, file.host.as_fd())?;
+    }
+    if frees {
         rustix::fs::fallocate(&file.host, mode, offset, len)?;
     } else {
-        growing(k.mem, file, Some(offset), len, |fitting| match fitting == len {
+        let allocated = growing(k.mem, file, Some(offset), len, |fitting| match fitting == len {
             true => rustix::fs::fallocate(&file.host, mode, offset, len),
             false => Err(Errno::NOSPC),
-        })
-        .map_err(|e| write_error(k, e))?;
+        });
+        allocated.map_err(|e| write_error(k, e))?;
+    }
+    if !only_allocates {
+        // Other operations move what is behind the range.
+        let end = frees.then(|| offset.saturating_add(len));
+        k.system.shared_files.after_change(k.mem, k.process.files.host(a[0] as i32)?, offset, end);
     }
     Ok(0)
-}
-
-/// `flock`. If the lock is not free, the call is repeated until it is.
-pub(super) fn flock(k: &mut Kernel<'_>, a: &Args) -> Result {
-    const NONBLOCKING: u64 = 4;
-    let operation = match a[1] & !NONBLOCKING {
-        1 => FlockOperation::NonBlockingLockShared,
-        2 => FlockOperation::NonBlockingLockExclusive,
-        8 => FlockOperation::Unlock,
-        _ => return Err(Errno::INVAL),
-    };
-    match rustix::fs::flock(k.process.files.host(a[0] as i32)?, operation) {
-        Err(Errno::WOULDBLOCK) if a[1] & NONBLOCKING == 0 => {
-            k.try_later(Attempt::Lock { fd: a[0] as i32, operation });
-            Ok(0)
-        }
-        result => result.map(|()| 0),
-    }
 }
 
 pub(super) fn memfd_create(k: &mut Kernel<'_>, a: &Args) -> Result {
@@ -296,18 +302,23 @@ pub(super) fn advice(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(0)
 }
 
-/// `sync`: data that a program has written are already on the host.
-pub(super) fn sync(_: &mut Kernel<'_>, _: &Args) -> Result {
+/// `sync`: other data that a program has written are already on the host.
+pub(super) fn sync(k: &mut Kernel<'_>, _: &Args) -> Result {
+    k.flush_host_files();
     Ok(0)
 }
 
 pub(super) fn fsync(k: &mut Kernel<'_>, a: &Args) -> Result {
-    rustix::fs::fsync(k.process.files.host(a[0] as i32)?)?;
+    let file = k.process.files.host(a[0] as i32)?;
+    k.system.shared_files.sync(k.mem, file)?;
+    rustix::fs::fsync(file)?;
     Ok(0)
 }
 
 pub(super) fn fdatasync(k: &mut Kernel<'_>, a: &Args) -> Result {
-    rustix::fs::fdatasync(k.process.files.host(a[0] as i32)?)?;
+    let file = k.process.files.host(a[0] as i32)?;
+    k.system.shared_files.sync(k.mem, file)?;
+    rustix::fs::fdatasync(file)?;
     Ok(0)
 }
 
@@ -321,8 +332,16 @@ pub(super) fn dup3(k: &mut Kernel<'_>, a: &Args) -> Result {
     if a[0] as i32 == a[1] as i32 || flags & !O_CLOEXEC != 0 {
         return Err(Errno::INVAL);
     }
-    let limit = limit(k);
-    Ok(k.process.files.duplicate_to(a[0] as i32, a[1] as i32, flags & O_CLOEXEC != 0, limit)? as u64)
+    let (limit, replaced) = (limit(k), closed_by(k, a[1] as i32));
+    let fd = k.process.files.duplicate_to(a[0] as i32, a[1] as i32, flags & O_CLOEXEC != 0, limit)?;
+    k.release_locks(replaced.as_slice(), None);
+    Ok(fd as u64)
+}
+
+/// Returns the file of a descriptor that is about to be replaced, if there are locks that end with it.
+fn closed_by(k: &Kernel<'_>, fd: i32) -> Option<FileId> {
+    let file = k.process.files.open_file(fd).ok().filter(|_| !k.system.locks.is_empty())?;
+    file_id(file).ok()
 }
 
 pub(super) fn pipe2(k: &mut Kernel<'_>, a: &Args) -> Result {
@@ -368,7 +387,7 @@ pub(super) fn fcntl(k: &mut Kernel<'_>, a: &Args) -> Result {
             Ok(0)
         }
         // F_GETLK, F_SETLK, F_SETLKW, and the same for open files
-        5..=7 | 36..=38 => lock(k, fd, a),
+        5..=7 | 36..=38 => locks::record(k, fd, a),
         // F_GETPIPE_SZ and F_SETPIPE_SZ
         1032 => Ok(rustix::pipe::fcntl_getpipe_size(k.process.files.host(fd)?)? as u64),
         1031 => set_pipe_size(k, fd, a[2]),
@@ -388,34 +407,6 @@ fn set_pipe_size(k: &mut Kernel<'_>, fd: i32, bytes: u64) -> Result {
         channel.charge.set(now);
     }
     Ok(now)
-}
-
-/// `struct flock`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct RecordLock {
-    kind: i16,
-    whence: i16,
-    pad: u32,
-    start: i64,
-    len: i64,
-    pid: i32,
-    pad2: u32,
-}
-
-/// Locks on parts of files: each is granted. They exclude neither other guest processes nor other programs on the host.
-fn lock(k: &mut Kernel<'_>, fd: i32, a: &Args) -> Result {
-    const UNLOCKED: i16 = 2;
-    k.process.files.host(fd)?;
-    let mut wanted: RecordLock = user::read(k.mem, a[2])?;
-    if !(0..=UNLOCKED).contains(&wanted.kind) || !(0..=2).contains(&wanted.whence) {
-        return Err(Errno::INVAL);
-    }
-    if matches!(a[1], 5 | 36) {
-        wanted.kind = UNLOCKED;
-        user::write(k.mem, a[2], wanted)?;
-    }
-    Ok(0)
 }
 
 /// Appends one record of `getdents64` (`struct linux_dirent64`).

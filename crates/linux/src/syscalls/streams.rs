@@ -43,7 +43,7 @@ pub(super) fn ready_or_block(k: &mut Kernel<'_>, fd: i32, events: PollFlags) -> 
     if is_ready(k, fd, events)? {
         return Ok(true);
     }
-    wait(k, fd, events, 0, None)?;
+    wait(k, fd, events, 0)?;
     Ok(false)
 }
 
@@ -52,8 +52,13 @@ fn is_ready(k: &Kernel<'_>, fd: i32, events: PollFlags) -> Outcome<bool> {
 }
 
 /// Blocks the thread on a descriptor that is not ready; `progress` bytes have been transferred. `EAGAIN` for a non-blocking
-/// descriptor, and after `limit_ns` ns.
-pub(super) fn wait(
+/// descriptor.
+pub(super) fn wait(k: &mut Kernel<'_>, fd: i32, events: PollFlags, progress: u64) -> Outcome<()> {
+    wait_within(k, fd, events, progress, None)
+}
+
+/// As [`wait`]; `EAGAIN` after `limit_ns` ns.
+pub(super) fn wait_within(
     k: &mut Kernel<'_>,
     fd: i32,
     events: PollFlags,
@@ -99,7 +104,7 @@ pub(super) fn read(k: &mut Kernel<'_>, fd: i32, pieces: &[Piece]) -> Result {
     let mut buffer = vec![0; total.min(MAX_READ) as usize];
     let got = match read_now(k.process.files.host(fd)?, &mut buffer) {
         // Another reader was faster.
-        Err(Errno::AGAIN) => return wait(k, fd, PollFlags::IN, 0, None).map(|()| 0),
+        Err(Errno::AGAIN) => return wait(k, fd, PollFlags::IN, 0).map(|()| 0),
         got => got?,
     };
     k.system.terminal.used(k.process.files.host(fd)?, buffer[..got].ends_with(b"\n"));
@@ -185,7 +190,7 @@ pub(super) fn deliver_until(
                 }
                 continue;
             }
-            Err(Errno::AGAIN) if waits => wait(k, fd, PollFlags::OUT, done, limit_ns),
+            Err(Errno::AGAIN) if waits => wait_within(k, fd, PollFlags::OUT, done, limit_ns),
             Err(error) => Err(error),
         };
         return match result {
@@ -215,7 +220,7 @@ pub(super) fn write_now(k: &mut Kernel<'_>, fd: i32, bytes: &[u8]) -> Outcome<us
 }
 
 /// Reads from a ready file. `EAGAIN`: it is not ready any more, as far as the host can tell.
-fn read_now(file: BorrowedFd<'_>, buffer: &mut [u8]) -> Outcome<usize> {
+pub(super) fn read_now(file: BorrowedFd<'_>, buffer: &mut [u8]) -> Outcome<usize> {
     match rustix::io::preadv2(file, &mut [IoSliceMut::new(buffer)], CURRENT, ReadWriteFlags::NOWAIT) {
         Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => rustix::io::read(file, buffer),
         result => result,

@@ -10,11 +10,13 @@ use rustix::io::Errno;
 
 use super::sockets::is_socket;
 use super::streams::{self, is_stream};
-use super::{Args, Result};
+use super::{Args, Result, signalfd, timerfd};
 use crate::fs::files::OpenFile;
 use crate::fs::memory_files::growing;
+use crate::fs::objects::Object;
 use crate::fs::vfs::tree::Kind;
 use crate::kernel::Kernel;
+use crate::mm::shared_files::SharedFiles;
 use crate::mm::user;
 use crate::signal::{self, Origin, SigInfo, code, number};
 
@@ -64,6 +66,7 @@ fn read_pieces(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece], offset: Option<u64
         return read_random(k, pieces);
     }
     let file = k.process.files.host(fd as i32)?;
+    let shared = k.system.shared_files.of(file).is_some();
     let mut done = 0u64;
     let mut buffer = Vec::new();
     for piece in pieces {
@@ -75,6 +78,10 @@ fn read_pieces(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece], offset: Option<u64
                 return if done > 0 { Ok(done) } else { Err(Errno::FAULT) };
             }
             buffer.resize(n as usize, 0);
+            let at = match offset {
+                None if shared => Some(rustix::fs::tell(file)?),
+                offset => offset.map(|at| at + done),
+            };
             let got = match offset {
                 None => rustix::io::read(file, &mut buffer[..]),
                 Some(at) => rustix::io::pread(file, &mut buffer[..], at + done),
@@ -84,6 +91,9 @@ fn read_pieces(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece], offset: Option<u64
                 Err(_) if done > 0 => return Ok(done),
                 Err(e) => return Err(e),
             };
+            if let (Some(at), true) = (at, shared) {
+                k.system.shared_files.after_read(k.mem, file, at, &mut buffer[..got]);
+            }
             user::write_bytes(k.mem, piece.addr.wrapping_add(here), &buffer[..got])?;
             here += got as u64;
             done += got as u64;
@@ -96,13 +106,21 @@ fn read_pieces(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece], offset: Option<u64
 }
 
 /// Fills the pieces with random bytes.
-fn read_random(k: &mut Kernel<'_>, pieces: &[Piece]) -> Result {
+pub(super) fn read_random(k: &mut Kernel<'_>, pieces: &[Piece]) -> Result {
     let mut done = 0;
     for piece in pieces {
-        let mut bytes = vec![0; piece.len.min(CHUNK as u64) as usize];
-        k.process.random.fill(&mut bytes);
-        user::write_bytes(k.mem, piece.addr, &bytes)?;
-        done += bytes.len() as u64;
+        let mut here = 0;
+        while here < piece.len {
+            let mut bytes = vec![0; (piece.len - here).min(CHUNK as u64) as usize];
+            k.process.random.fill(&mut bytes);
+            match user::write_bytes(k.mem, piece.addr.wrapping_add(here), &bytes) {
+                Err(error) if done == 0 => return Err(error),
+                Err(_) => return Ok(done),
+                Ok(()) => {}
+            }
+            here += bytes.len() as u64;
+            done += bytes.len() as u64;
+        }
     }
     Ok(done)
 }
@@ -127,7 +145,7 @@ fn write_pieces(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece], offset: Option<u6
             here += n;
             let last = i + 1 == pieces.len() && here == piece.len;
             if (last || fault.is_some() || buffer.len() == CHUNK) && (!buffer.is_empty() || fault.is_none()) {
-                match write_chunk(k.mem, file, &buffer, offset.map(|at| at + done)) {
+                match write_chunk(k.mem, &k.system.shared_files, file, &buffer, offset.map(|at| at + done)) {
                     Ok(n) => {
                         done += n as u64;
                         if n < buffer.len() {
@@ -158,24 +176,27 @@ pub(super) fn write_error(k: &mut Kernel<'_>, error: Errno) -> Errno {
         Errno::FBIG if fxscope_host::file_size_limit().is_some() => number::SIGXFSZ,
         _ => return error,
     };
-    let origin = Origin::Sender { pid: k.process.pid, uid: rustix::process::getuid().as_raw() };
+    let origin = Origin::Sender { pid: k.process.pid, uid: k.process.attributes.users.real };
     signal::send(&k.process.actions, k.thread, SigInfo { signal, code: code::SI_USER, origin });
     error
 }
 
 fn write_chunk(
     mem: &mut Memory,
+    shared: &SharedFiles,
     file: &OpenFile,
     bytes: &[u8],
     offset: Option<u64>,
 ) -> std::result::Result<usize, Errno> {
-    growing(mem, file, offset, bytes.len() as u64, |fitting| {
+    let written = growing(mem, file, offset, bytes.len() as u64, |fitting| {
         let bytes = &bytes[..fitting as usize];
         match offset {
             None => rustix::io::write(&file.host, bytes),
             Some(at) => rustix::io::pwrite(&file.host, bytes, at),
         }
-    })
+    })?;
+    shared.after_write(mem, file.host.as_fd(), offset, &bytes[..written])?;
+    Ok(written)
 }
 
 /// Converts a file offset; negative ones are `EINVAL`.
@@ -184,12 +205,24 @@ fn offset(value: u64) -> std::result::Result<Option<u64>, Errno> {
 }
 
 /// Reads at the file's position; waits for a stream.
-fn read_on(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece]) -> Result {
+pub(super) fn read_on(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece]) -> Result {
+    match k.process.files.object(fd as i32) {
+        Some(Object::Timer(_)) => return timerfd::read(k, fd as i32, pieces),
+        Some(Object::Signals(signals)) => {
+            let mask = signals.mask.get();
+            return signalfd::read(k, fd as i32, mask, pieces);
+        }
+        Some(Object::Process(_)) => return Err(Errno::INVAL),
+        Some(Object::Host) | None => {}
+    }
     if is_stream(k, fd as i32) { streams::read(k, fd as i32, pieces) } else { read_pieces(k, fd, pieces, None) }
 }
 
 /// Writes at the file's position; waits for a stream.
-fn write_on(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece]) -> Result {
+pub(super) fn write_on(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece]) -> Result {
+    if k.process.files.object(fd as i32).is_some() {
+        return Err(Errno::INVAL);
+    }
     if is_stream(k, fd as i32) { streams::write(k, fd as i32, pieces) } else { write_pieces(k, fd, pieces, None) }
 }
 
@@ -255,7 +288,7 @@ pub(super) fn pwritev2(k: &mut Kernel<'_>, a: &Args) -> Result {
 }
 
 /// Reads the offset at which a call continues, if it has one.
-fn offset_at(k: &mut Kernel<'_>, addr: u64) -> std::result::Result<Option<u64>, Errno> {
+pub(super) fn offset_at(k: &mut Kernel<'_>, addr: u64) -> std::result::Result<Option<u64>, Errno> {
     if addr == 0 { Ok(None) } else { offset(user::read(k.mem, addr)?) }
 }
 
@@ -266,9 +299,15 @@ pub(super) fn sendfile(k: &mut Kernel<'_>, a: &Args) -> Result {
     let mut at = offset_at(k, a[2])?;
     let (to, from) = (k.process.files.open_file(a[0] as i32)?, k.process.files.host(a[1] as i32)?);
     k.system.terminal.used(to.host.as_fd(), false);
+    k.system.shared_files.flush(k.mem, from)?;
+    k.system.shared_files.flush(k.mem, to.host.as_fd())?;
     let done = growing(k.mem, to, None, a[3].min(MAX_TRANSFER), |fitting| {
         rustix::fs::sendfile(&to.host, from, at.as_mut(), fitting as usize)
     })?;
+    if let Ok(end) = rustix::fs::tell(&to.host) {
+        let start = end.saturating_sub(done as u64);
+        k.system.shared_files.after_change(k.mem, to.host.as_fd(), start, Some(end));
+    }
     if let Some(at) = at {
         user::write(k.mem, a[2], at)?;
     }
@@ -292,6 +331,7 @@ fn send_to_stream(k: &mut Kernel<'_>, a: &Args) -> Result {
         };
         let mut bytes = vec![0; (total - done).min(CHUNK as u64) as usize];
         let got = rustix::io::pread(k.process.files.host(from)?, &mut bytes[..], at)?;
+        k.system.shared_files.after_read(k.mem, k.process.files.host(from)?, at, &mut bytes[..got]);
         if got == 0 {
             return Ok(0);
         }
@@ -312,9 +352,15 @@ pub(super) fn copy_file_range(k: &mut Kernel<'_>, a: &Args) -> Result {
     }
     let (mut from_at, mut to_at) = (offset_at(k, a[1])?, offset_at(k, a[3])?);
     let (from, to) = (k.process.files.host(a[0] as i32)?, k.process.files.open_file(a[2] as i32)?);
+    k.system.shared_files.flush(k.mem, from)?;
+    k.system.shared_files.flush(k.mem, to.host.as_fd())?;
     let done = growing(k.mem, to, to_at, a[4].min(MAX_TRANSFER), |fitting| {
         rustix::fs::copy_file_range(from, from_at.as_mut(), &to.host, to_at.as_mut(), fitting as usize)
     })?;
+    if let Ok(end) = to_at.map_or_else(|| rustix::fs::tell(&to.host), Ok) {
+        let start = end.saturating_sub(done as u64);
+        k.system.shared_files.after_change(k.mem, to.host.as_fd(), start, Some(end));
+    }
     for (addr, at) in [(a[1], from_at), (a[3], to_at)] {
         if let Some(at) = at {
             user::write(k.mem, addr, at)?;

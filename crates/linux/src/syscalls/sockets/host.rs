@@ -116,7 +116,7 @@ pub(super) fn connect(k: &mut Kernel<'_>, fd: i32, name: &[u8]) -> Result {
     match attempt::connect(k.process.files.host(fd)?, &address) {
         // An earlier attempt of this call has succeeded.
         Err(Errno::ISCONN) if k.thread.resumed.is_some() => {}
-        Err(Errno::INPROGRESS | Errno::ALREADY) if waits => wait(k, fd, PollFlags::OUT, 0, None)?,
+        Err(Errno::INPROGRESS | Errno::ALREADY) if waits => wait(k, fd, PollFlags::OUT, 0)?,
         Err(Errno::AGAIN) if waits => k.try_later(Attempt::Connect { fd, address }),
         result => result?,
     }
@@ -208,7 +208,7 @@ pub(super) fn receive(
                 }
                 return Ok(Some(Received { from: from.as_ref().map(address_bytes), ..Received::of(done) }));
             }
-            Err(Errno::AGAIN) if waits => match wait(k, fd, PollFlags::IN, done, None) {
+            Err(Errno::AGAIN) if waits => match wait(k, fd, PollFlags::IN, done) {
                 Ok(()) => return Ok(None),
                 Err(error) => error,
             },

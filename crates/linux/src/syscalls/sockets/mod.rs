@@ -80,7 +80,7 @@ fn credentials(k: &Kernel<'_>) -> Credentials {
 /// Returns the socket of the run's own network behind a descriptor. `None`: it is another file.
 fn own(k: &Kernel<'_>, fd: i32) -> Outcome<Option<Rc<Channel>>> {
     k.process.files.host(fd)?;
-    Ok(k.process.files.shared_channel(fd).filter(|channel| channel.socket.is_some()))
+    Ok(k.process.files.kept_channel(fd).filter(|channel| channel.socket.is_some()))
 }
 
 /// Registers a new socket of the run's own network and charges for it.

@@ -20,7 +20,7 @@ use crate::net::address::{Address, Family, destination, is_own, source_for};
 use crate::net::connection;
 use crate::net::options::{IPPROTO_IPV6, IPV6_V6ONLY, SO_RCVTIMEO};
 use crate::net::socket::{Identity, Role, Socket};
-use crate::syscalls::streams::wait;
+use crate::syscalls::streams::wait_within;
 use crate::syscalls::{Result, files, streams};
 
 /// The lowest port that every user may have (`net.ipv4.ip_unprivileged_port_start`).
@@ -273,7 +273,7 @@ pub(super) fn accept(
     k.process.files.check_free(files::limit(k))?;
     let Some((pending, options)) = connection::accept(socket, k.process.files.host(fd)?)? else {
         let limit_ns = socket.state.borrow().options.time_limit_ns(SO_RCVTIMEO);
-        wait(k, fd, PollFlags::IN, 0, limit_ns)?;
+        wait_within(k, fd, PollFlags::IN, 0, limit_ns)?;
         return Ok(None);
     };
     let (nonblocking, close_on_exec) = kind;

@@ -22,7 +22,7 @@ use crate::net::netlink;
 use crate::net::options::{SO_PASSCRED, SO_RCVTIMEO, SO_SNDTIMEO, SOL_SOCKET};
 use crate::net::rights::{Delivered, RIGHTS_MAX, Shipment};
 use crate::net::socket::{Credentials, Role, Socket};
-use crate::syscalls::streams::{check_writable, deliver_until, gather, scatter, wait};
+use crate::syscalls::streams::{check_writable, deliver_until, gather, scatter, wait_within};
 use crate::syscalls::transfer::{CHUNK, MAX_TRANSFER, Piece, write_error};
 use crate::syscalls::{Args, Result};
 
@@ -160,7 +160,7 @@ fn shipment(k: &mut Kernel<'_>, socket: &Socket, attached: &Attached) -> Outcome
     let limit = super::limit(k) as usize;
     let mut files = Vec::new();
     for &fd in &attached.rights {
-        let channel = k.process.files.shared_channel(fd);
+        let channel = k.process.files.kept_channel(fd);
         files.push((k.process.files.second(fd)?, channel));
     }
     if k.system.network.flight.count() + files.len() > limit {
@@ -366,7 +366,7 @@ fn receive_own(
                 return Ok(Some(received));
             }
             Err(Errno::AGAIN) if !flags.contains(RecvFlags::DONTWAIT) => {
-                match wait(k, fd, PollFlags::IN, done, limit_ns) {
+                match wait_within(k, fd, PollFlags::IN, done, limit_ns) {
                     Ok(()) => return Ok(None),
                     Err(error) => error,
                 }
