@@ -12,9 +12,11 @@ use crate::fs::objects::Objects;
 use crate::fs::terminal::Terminal;
 use crate::ipc::channels::Channels;
 use crate::ipc::cmg::SharedRegisters;
+use crate::ipc::mqueue::Queues;
+use crate::ipc::sysv::SysV;
 use crate::mm::pages::PageUse;
-use crate::net::network::Network;
 use crate::mm::shared_files::SharedFiles;
+use crate::net::network::Network;
 use crate::platform::Platform;
 use crate::process::Process;
 use crate::processes::Zombie;
@@ -69,6 +71,14 @@ pub(crate) struct System {
     /// Pipes and sockets that programs have created or opened.
     #[serde(skip)]
     pub channels: Channels,
+    /// System V semaphores and message queues.
+    pub sysv: SysV,
+    /// Their cost.
+    #[serde(skip)]
+    pub sysv_charge: Rc<Charge>,
+    /// POSIX message queues.
+    #[serde(skip)]
+    pub mqueues: Queues,
     /// The run's own network.
     #[serde(skip)]
     pub network: Network,
@@ -101,6 +111,9 @@ impl System {
             now_ns: 0,
             start_unix_ns,
             names_charge: Rc::new(budget.charge(0)),
+            sysv: SysV::default(),
+            mqueues: Queues::default(),
+            sysv_charge: Rc::new(budget.charge(0)),
             budget,
             last_id,
             waits: 0,

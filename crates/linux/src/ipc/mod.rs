@@ -4,3 +4,5 @@ pub(crate) mod barrier;
 pub(crate) mod channels;
 pub(crate) mod cmg;
 pub(crate) mod futex;
+pub(crate) mod mqueue;
+pub(crate) mod sysv;

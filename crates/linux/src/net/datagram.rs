@@ -33,7 +33,8 @@ mod tests {
 
     #[test]
     fn a_header_holds_every_address() {
-        for address in [Address::Abstract(vec![7; 107]), Address::Path(vec![b'x'; 108]), Address::Abstract(Vec::new())] {
+        for address in [Address::Abstract(vec![7; 107]), Address::Path(vec![b'x'; 108]), Address::Abstract(Vec::new())]
+        {
             assert_eq!(sender(&header(&address, Family::Unix)), address.bytes(Family::Unix));
         }
         assert_eq!(sender(&header(&Address::Unnamed, Family::Unix)), b"");

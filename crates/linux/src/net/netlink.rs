@@ -77,7 +77,13 @@ fn answer(request: &Request<'_>, port: u32) -> Vec<Vec<u8>> {
     let all = request.flags & DUMP != 0;
     let found: Result<Vec<Vec<u8>>, Errno> = match (request.kind - GET, all) {
         (NEW_LINK, true) => Ok(vec![link()]),
-        (NEW_LINK, false) => if asks_for_loopback(request.body) { Ok(vec![link()]) } else { Err(Errno::NODEV) },
+        (NEW_LINK, false) => {
+            if asks_for_loopback(request.body) {
+                Ok(vec![link()])
+            } else {
+                Err(Errno::NODEV)
+            }
+        }
         (NEW_ADDRESS, true) => Ok(addresses(family)),
         (NEW_ROUTE, true) => Ok(routes(family)),
         (NEW_ROUTE, false) => route_to(request.body),
@@ -108,8 +114,7 @@ fn answer(request: &Request<'_>, port: u32) -> Vec<Vec<u8>> {
 fn message(kind: u16, flags: u16, sequence: u32, port: u32, body: &[u8]) -> Vec<u8> {
     let len = ((HEADER + body.len()) as u32).to_le_bytes();
     let (kind, flags) = (kind.to_le_bytes(), flags.to_le_bytes());
-    let mut message =
-        [&len[..], &kind, &flags, &sequence.to_le_bytes(), &port.to_le_bytes(), body].concat();
+    let mut message = [&len[..], &kind, &flags, &sequence.to_le_bytes(), &port.to_le_bytes(), body].concat();
     message.resize(message.len().next_multiple_of(4), 0);
     message
 }

@@ -211,9 +211,7 @@ fn conflict(socket: &Socket, wanted: SocketAddr, other: &Socket) -> bool {
     if taken.port() != wanted.port() || matches!(state.role, Role::Connected) && !socket.is_datagram() {
         return false;
     }
-    let both = |name| {
-        socket.state.borrow().options.is_set(SOL_SOCKET, name) && state.options.is_set(SOL_SOCKET, name)
-    };
+    let both = |name| socket.state.borrow().options.is_set(SOL_SOCKET, name) && state.options.is_set(SOL_SOCKET, name);
     let listens = matches!(state.role, Role::Listening(_));
     overlap(socket, wanted.ip(), other, taken.ip()) && !(both(SO_REUSEADDR) && !listens || both(SO_REUSEPORT))
 }

@@ -109,17 +109,17 @@ const IPV6: &[Known] = &[
 
 /// Options of TCP.
 const TCP: &[Known] = &[
-    (IPPROTO_TCP, 1, SWITCH, 0),                         // TCP_NODELAY
-    (IPPROTO_TCP, 2, Form::Number(88, 32_767), 32_768),  // TCP_MAXSEG
-    (IPPROTO_TCP, 3, SWITCH, 0),                         // TCP_CORK
-    (IPPROTO_TCP, 4, Form::Number(1, 32_767), 7200),     // TCP_KEEPIDLE
-    (IPPROTO_TCP, 5, Form::Number(1, 32_767), 75),       // TCP_KEEPINTVL
-    (IPPROTO_TCP, 6, Form::Number(1, 127), 9),           // TCP_KEEPCNT
-    (IPPROTO_TCP, 7, Form::Number(1, 127), 6),           // TCP_SYNCNT
-    (IPPROTO_TCP, 8, ANY, 60),                           // TCP_LINGER2
-    (IPPROTO_TCP, 9, ANY, 0),                            // TCP_DEFER_ACCEPT
+    (IPPROTO_TCP, 1, SWITCH, 0),                          // TCP_NODELAY
+    (IPPROTO_TCP, 2, Form::Number(88, 32_767), 32_768),   // TCP_MAXSEG
+    (IPPROTO_TCP, 3, SWITCH, 0),                          // TCP_CORK
+    (IPPROTO_TCP, 4, Form::Number(1, 32_767), 7200),      // TCP_KEEPIDLE
+    (IPPROTO_TCP, 5, Form::Number(1, 32_767), 75),        // TCP_KEEPINTVL
+    (IPPROTO_TCP, 6, Form::Number(1, 127), 9),            // TCP_KEEPCNT
+    (IPPROTO_TCP, 7, Form::Number(1, 127), 6),            // TCP_SYNCNT
+    (IPPROTO_TCP, 8, ANY, 60),                            // TCP_LINGER2
+    (IPPROTO_TCP, 9, ANY, 0),                             // TCP_DEFER_ACCEPT
     (IPPROTO_TCP, 10, Form::Number(0, i32::MAX), 65_536), // TCP_WINDOW_CLAMP
-    (IPPROTO_TCP, 12, SWITCH, 1),                        // TCP_QUICKACK
+    (IPPROTO_TCP, 12, SWITCH, 1),                         // TCP_QUICKACK
     (IPPROTO_TCP, TCP_CONGESTION, Form::Name(15), 0),
     (IPPROTO_TCP, 18, Form::Number(0, i32::MAX), 0), // TCP_USER_TIMEOUT
     (IPPROTO_TCP, 23, Form::Number(0, i32::MAX), 0), // TCP_FASTOPEN

@@ -48,9 +48,7 @@ fn nothing_outside_the_allowed_folders_can_be_changed() {
             _ if allowed.contains(&what) => &["done"],
             "existing folder" => &["EEXIST"],
             "size of an open file" => &["EINVAL", "EBADF"],
-            "memory of a host process" | "host device" | "another terminal" | "local socket of the host" => {
-                &["ENOENT"]
-            },
+            "memory of a host process" | "host device" | "another terminal" | "local socket of the host" => &["ENOENT"],
             "packet socket" => &["EAFNOSUPPORT"],
             _ => &["EACCES"],
         };

@@ -10,6 +10,7 @@ mod elf;
 mod files;
 mod hostile;
 mod identity;
+mod ipc;
 mod layering;
 mod memory_files;
 mod network;

@@ -80,6 +80,8 @@ static int listener4(void) {
 
 static int connected4(int listener) {
     int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (fd < 0)
+        return -1;
     struct sockaddr_in name = v4("127.0.0.1", port_of(listener));
     return connect(fd, (void *)&name, sizeof name) ? -1 : fd;
 }

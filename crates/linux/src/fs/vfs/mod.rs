@@ -13,6 +13,7 @@ mod procfs;
 pub(crate) mod resolve;
 pub(crate) mod shared_memory;
 pub(crate) mod sysfs;
+mod sysvfs;
 pub(crate) mod tree;
 
 use std::ffi::OsStr;

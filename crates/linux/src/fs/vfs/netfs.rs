@@ -24,7 +24,10 @@ const FILES: &[(&str, Make)] = &[
     ("fib_trie", |_, _| TRIE.to_vec()),
     ("if_inet6", |_, _| b"00000000000000000000000000000001 01 80 10 80       lo\n".to_vec()),
     ("ipv6_route", |_, _| Vec::new()),
-    ("route", |_, _| format!("{:<127}\n", "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT").into_bytes()),
+    ("route", |_, _| {
+        format!("{:<127}\n", "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT")
+            .into_bytes()
+    }),
     ("sockstat", |k, _| counts(k)),
     ("tcp", |k, _| inet(k, Family::Inet, SocketType::STREAM)),
     ("tcp6", |k, _| inet(k, Family::Inet6, SocketType::STREAM)),
@@ -83,7 +86,9 @@ pub(super) fn entries(entries: &mut BTreeMap<Vec<u8>, Entry>) {
     ] {
         put(format!("{FOLDER}/{name}"), Entry::Text(format!("{value}\n").into_bytes()));
     }
-    for name in ["rx_bytes", "rx_packets", "rx_errors", "rx_dropped", "tx_bytes", "tx_packets", "tx_errors", "tx_dropped"] {
+    for name in
+        ["rx_bytes", "rx_packets", "rx_errors", "rx_dropped", "tx_bytes", "tx_packets", "tx_errors", "tx_dropped"]
+    {
         put(format!("{FOLDER}/statistics/{name}"), Entry::Text(b"0\n".to_vec()));
     }
 }
@@ -127,7 +132,8 @@ fn counts(k: &Kernel<'_>) -> Vec<u8> {
         }
     });
     let [all, tcp, udp, ..] = numbers;
-    format!("sockets: used {all}\nTCP: inuse {tcp} orphan 0 tw 0 alloc {tcp} mem 0\nUDP: inuse {udp} mem 0\n").into_bytes()
+    format!("sockets: used {all}\nTCP: inuse {tcp} orphan 0 tw 0 alloc {tcp} mem 0\nUDP: inuse {udp} mem 0\n")
+        .into_bytes()
 }
 
 /// Formats an address as `/proc/net/tcp` does: words in the machine's byte order.
@@ -147,8 +153,10 @@ fn hexadecimal(place: SocketAddr, family: Family) -> String {
 /// Returns the sockets of an internet protocol (proc_pid_net(5)).
 fn inet(k: &Kernel<'_>, family: Family, kind: SocketType) -> Vec<u8> {
     let title = match family {
-        Family::Inet6 => "  sl  local_address                         remote_address                        st tx_queue \
-                          rx_queue tr tm->when retrnsmt   uid  timeout inode",
+        Family::Inet6 => {
+            "  sl  local_address                         remote_address                        st tx_queue \
+                          rx_queue tr tm->when retrnsmt   uid  timeout inode"
+        }
         _ => "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode",
     };
     let mut lines = vec![title.to_owned()];

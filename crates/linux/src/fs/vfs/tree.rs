@@ -7,7 +7,7 @@ use std::ops::Bound;
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
-use super::{libraries, netfs, procfs, sysfs};
+use super::{libraries, netfs, procfs, sysfs, sysvfs};
 use crate::hwpfctl;
 use crate::ipc::barrier;
 use crate::kernel::Kernel;
@@ -103,6 +103,7 @@ impl Tree {
         procfs::entries(platform, &mut entries);
         sysfs::entries(platform, &mut entries);
         netfs::entries(&mut entries);
+        sysvfs::entries(&mut entries);
         for name in ["random", "urandom"] {
             entries.insert(format!("/dev/{name}").into_bytes(), Entry::Random);
         }

@@ -185,12 +185,7 @@ pub(super) fn send(k: &mut Kernel<'_>, fd: i32, pieces: &[Piece], flags: SendFla
 }
 
 /// Receives into the pieces what is available or, with `MSG_WAITALL`, until they are full. `None`: the thread waits.
-pub(super) fn receive(
-    k: &mut Kernel<'_>,
-    fd: i32,
-    pieces: &[Piece],
-    flags: RecvFlags,
-) -> Outcome<Option<Received>> {
+pub(super) fn receive(k: &mut Kernel<'_>, fd: i32, pieces: &[Piece], flags: RecvFlags) -> Outcome<Option<Received>> {
     let is_stream = sockopt::socket_type(k.process.files.host(fd)?)? == SocketType::STREAM;
     let fills = is_stream && flags.contains(RecvFlags::WAITALL) && !flags.contains(RecvFlags::PEEK);
     let waits = !flags.contains(RecvFlags::DONTWAIT);

@@ -5,6 +5,7 @@ use rustix::net::{RecvFlags, SendFlags};
 
 use super::transfer::{Attached, Received, receive, send};
 use super::{Outcome, credentials, own, read_name};
+use crate::attributes::capability;
 use crate::kernel::Kernel;
 use crate::mm::user;
 use crate::net::address::Family;
@@ -103,8 +104,8 @@ fn attached(k: &mut Kernel<'_>, fd: i32, message: &Message) -> Outcome<Attached>
 fn named_credentials(k: &Kernel<'_>, data: &[u8]) -> Outcome<Credentials> {
     let named: [u8; size_of::<Credentials>()] = data.try_into().map_err(|_| Errno::INVAL)?;
     let named: Credentials = bytemuck::cast(named);
-    let root = rustix::process::geteuid().is_root();
     let own = credentials(k);
+    let root = k.process.attributes.capabilities.has(capability::SYS_ADMIN);
     let exists = named.pid == own.pid || root && k.all_processes().any(|process| process.pid == named.pid);
     match (exists, root || named == own) {
         (false, _) if root => Err(Errno::SRCH),

@@ -73,8 +73,8 @@ fn host_flags(nonblocking: bool) -> SocketFlags {
 
 /// Returns the process as the other end of a connection sees it.
 fn credentials(k: &Kernel<'_>) -> Credentials {
-    let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
-    Credentials { pid: k.process.pid, uid, gid }
+    let attributes = &k.process.attributes;
+    Credentials { pid: k.process.pid, uid: attributes.users.effective, gid: attributes.groups.effective }
 }
 
 /// Returns the socket of the run's own network behind a descriptor. `None`: it is another file.

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use rustix::net::{Shutdown, SocketType};
 
 use super::{Outcome, credentials, descriptor, new_socket};
+use crate::attributes::capability;
 use crate::fs::files::AT_FDCWD;
 use crate::fs::vfs::access::Denied;
 use crate::fs::vfs::handle::{Handle, parent};
@@ -50,10 +51,9 @@ pub(super) fn bind(k: &mut Kernel<'_>, socket: &Socket, name: &[u8]) -> Result {
 
 /// Returns the address that a socket of the internet gets for the one that it wants.
 fn bind_port(k: &mut Kernel<'_>, socket: &Socket, wanted: SocketAddr) -> Outcome<SocketAddr> {
-    if socket.family == Family::Inet6 && wanted.is_ipv4() {
-        if socket.state.borrow().options.is_set(IPPROTO_IPV6, IPV6_V6ONLY) {
-            return Err(Errno::INVAL);
-        }
+    let only_six = socket.state.borrow().options.is_set(IPPROTO_IPV6, IPV6_V6ONLY);
+    if socket.family == Family::Inet6 && wanted.is_ipv4() && only_six {
+        return Err(Errno::INVAL);
     }
     if !is_own(wanted.ip()) && !wanted.ip().is_unspecified() {
         return Err(Errno::ADDRNOTAVAIL);
@@ -61,7 +61,7 @@ fn bind_port(k: &mut Kernel<'_>, socket: &Socket, wanted: SocketAddr) -> Outcome
     if wanted.port() == 0 {
         return k.system.network.choose_port(socket, wanted.ip());
     }
-    if wanted.port() < FREE_PORTS && !rustix::process::geteuid().is_root() {
+    if wanted.port() < FREE_PORTS && !k.process.attributes.capabilities.has(capability::NET_BIND_SERVICE) {
         return Err(Errno::ACCESS);
     }
     if k.system.network.is_free(socket, wanted) { Ok(wanted) } else { Err(Errno::ADDRINUSE) }

@@ -7,9 +7,7 @@ use super::{Outcome, own};
 use crate::fs::files::Files;
 use crate::kernel::Kernel;
 use crate::mm::user;
-use crate::net::options::{
-    self, IPPROTO_TCP, SO_PASSCRED, SO_RCVBUF, SO_REUSEADDR, SO_SNDBUF, SOL_SOCKET, tcp_info,
-};
+use crate::net::options::{self, IPPROTO_TCP, SO_PASSCRED, SO_RCVBUF, SO_REUSEADDR, SO_SNDBUF, SOL_SOCKET, tcp_info};
 use crate::net::socket::{Credentials, Role, Socket};
 use crate::syscalls::{Args, Result};
 

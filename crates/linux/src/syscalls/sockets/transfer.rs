@@ -320,12 +320,7 @@ pub(in crate::syscalls) fn send_now(k: &mut Kernel<'_>, fd: i32, bytes: &[u8]) -
 }
 
 /// Receives into the pieces what is available or, with `MSG_WAITALL`, until they are full. `None`: the thread waits.
-pub(super) fn receive(
-    k: &mut Kernel<'_>,
-    fd: i32,
-    pieces: &[Piece],
-    flags: RecvFlags,
-) -> Outcome<Option<Received>> {
+pub(super) fn receive(k: &mut Kernel<'_>, fd: i32, pieces: &[Piece], flags: RecvFlags) -> Outcome<Option<Received>> {
     check_writable(k, pieces)?;
     let Some(channel) = own(k, fd)? else { return host::receive(k, fd, pieces, flags) };
     let socket = channel.socket.as_ref().ok_or(Errno::NOTSOCK)?;
@@ -347,9 +342,8 @@ fn receive_own(
     pieces: &[Piece],
     flags: RecvFlags,
 ) -> Outcome<Option<Received>> {
-    let fills = socket.kind == SocketType::STREAM
-        && flags.contains(RecvFlags::WAITALL)
-        && !flags.contains(RecvFlags::PEEK);
+    let fills =
+        socket.kind == SocketType::STREAM && flags.contains(RecvFlags::WAITALL) && !flags.contains(RecvFlags::PEEK);
     let limit_ns = socket.state.borrow().options.time_limit_ns(SO_RCVTIMEO);
     let total: u64 = pieces.iter().map(|piece| piece.len).sum();
     let mut done = k.thread.resumed.map_or(0, |resumed| resumed.progress);
