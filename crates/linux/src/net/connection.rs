@@ -10,6 +10,7 @@ use rustix::net::{RecvFlags, SendFlags};
 use super::address::{Address, Family};
 use super::options::{Options, SO_PASSCRED, SOL_SOCKET};
 use super::socket::{Credentials, Link, Listener, Pending, Role, Socket};
+use crate::budget::Charge;
 
 /// Maximum length of a queue of connections (Linux's `net.core.somaxconn`).
 const BACKLOG_MAX: usize = 4096;
@@ -40,6 +41,7 @@ pub(crate) fn connect(
     from: Address,
     listener: &Socket,
     to: Address,
+    charge: Charge,
 ) -> Result<(), Errno> {
     let wire = client.state.borrow_mut().wire.take().ok_or(Errno::INVAL)?;
     let wants = |socket: &Socket| socket.state.borrow().options.is_set(SOL_SOCKET, SO_PASSCRED);
@@ -60,7 +62,7 @@ pub(crate) fn connect(
     let mut state = listener.state.borrow_mut();
     let state = &mut *state;
     let (Role::Listening(queue), Some(signal)) = (&mut state.role, &state.wire) else { return Err(Errno::CONNREFUSED) };
-    queue.queue.push_back(Pending { host: wire, local: to, peer: from, link, marked });
+    queue.queue.push_back(Pending { host: wire, local: to, peer: from, link, marked, _charge: charge });
     // A full wire is readable as it is.
     if rustix::net::send(signal, &[0], SendFlags::DONTWAIT | SendFlags::NOSIGNAL).is_ok() {
         queue.signals += 1;

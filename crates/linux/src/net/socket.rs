@@ -10,6 +10,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use super::address::{Address, Family};
 use super::options::Options;
+use crate::budget::Charge;
 use crate::ipc::channels::Channel;
 
 /// Device and inode number of the file that is a local socket's name.
@@ -18,6 +19,9 @@ pub(crate) type Identity = (u64, u64);
 /// Requested size of the buffers of each host socket in bytes, of which Linux makes twice as much: its default for every socket,
 /// whatever the host's is.
 const BUFFER: usize = 106_496;
+
+/// Cost of a connection that waits to be accepted.
+pub(crate) const PENDING: u64 = 2 * BUFFER as u64;
 
 /// The process at one end of a connection, as the other end sees it (`struct ucred`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
@@ -58,6 +62,8 @@ pub(crate) struct Pending {
     pub link: Rc<Link>,
     /// Whether its first byte is not the other socket's.
     pub marked: bool,
+    /// The cost of the data that it may hold, also when the other socket has been closed.
+    pub _charge: Charge,
 }
 
 /// What a stream or datagram socket is doing.

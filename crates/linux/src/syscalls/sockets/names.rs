@@ -11,6 +11,7 @@ use rustix::net::{Shutdown, SocketType};
 
 use super::{Outcome, credentials, descriptor, new_socket};
 use crate::attributes::capability;
+use crate::budget::Charge;
 use crate::fs::files::AT_FDCWD;
 use crate::fs::vfs::access::Denied;
 use crate::fs::vfs::handle::{Handle, parent};
@@ -20,7 +21,7 @@ use crate::kernel::Kernel;
 use crate::net::address::{Address, Family, destination, is_own, source_for};
 use crate::net::connection;
 use crate::net::options::{IPPROTO_IPV6, IPV6_V6ONLY, SO_RCVTIMEO};
-use crate::net::socket::{Identity, Role, Socket};
+use crate::net::socket::{Identity, PENDING, Role, Socket};
 use crate::syscalls::streams::wait_within;
 use crate::syscalls::{Result, files, streams};
 
@@ -218,9 +219,17 @@ fn connect_tcp(k: &mut Kernel<'_>, fd: i32, socket: &Socket, to: SocketAddr) -> 
         streams::later(k);
         return Ok(0);
     }
-    connection::connect((socket, k.process.files.host(fd)?), Address::Inet(from), listener, Address::Inet(to))?;
+    let charge = pending_charge(k)?;
+    let (from, to) = (Address::Inet(from), Address::Inet(to));
+    connection::connect((socket, k.process.files.host(fd)?), from, listener, to, charge)?;
     socket.state.borrow_mut().unreported = nonblocking;
     if nonblocking { Err(Errno::INPROGRESS) } else { Ok(0) }
+}
+
+/// Charges for a connection that waits to be accepted.
+fn pending_charge(k: &mut Kernel<'_>) -> Outcome<Charge> {
+    k.afford(PENDING)?;
+    Ok(k.system.budget.charge(PENDING))
 }
 
 fn connect_local(k: &mut Kernel<'_>, fd: i32, socket: &Socket, to: Address) -> Result {
@@ -240,7 +249,8 @@ fn connect_local(k: &mut Kernel<'_>, fd: i32, socket: &Socket, to: Address) -> R
         return Ok(0);
     }
     let from = socket.state.borrow().local.clone().unwrap_or(Address::Unnamed);
-    connection::connect((socket, k.process.files.host(fd)?), from, listener, to)?;
+    let charge = pending_charge(k)?;
+    connection::connect((socket, k.process.files.host(fd)?), from, listener, to, charge)?;
     Ok(0)
 }
 
