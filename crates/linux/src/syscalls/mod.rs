@@ -14,6 +14,7 @@ mod numa;
 mod paths;
 mod poll;
 mod process;
+mod shm;
 mod signals;
 mod sockets;
 mod stat;

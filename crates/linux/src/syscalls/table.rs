@@ -1,7 +1,7 @@
 //! The system calls of arm64 Linux, in the order of their numbers (`asm-generic/unistd.h`).
 
 use super::{
-    Handler, SystemCall, children, exec, files, futex, memory, numa, paths, poll, process, signals, sockets, stat,
+    Handler, SystemCall, children, exec, files, futex, memory, numa, paths, poll, process, shm, signals, sockets, stat,
     threads, time, timers, transfer,
 };
 
@@ -209,10 +209,10 @@ pub const TABLE: &[SystemCall] = &[
     missing(191, "semctl"),
     missing(192, "semtimedop"),
     missing(193, "semop"),
-    missing(194, "shmget"),
-    missing(195, "shmctl"),
-    missing(196, "shmat"),
-    missing(197, "shmdt"),
+    done(194, "shmget", shm::shmget),
+    done(195, "shmctl", shm::shmctl),
+    done(196, "shmat", shm::shmat),
+    done(197, "shmdt", shm::shmdt),
     done(198, "socket", sockets::socket),
     done(199, "socketpair", sockets::socketpair),
     done(200, "bind", sockets::bind),
