@@ -19,6 +19,7 @@ mod poll;
 mod prctl;
 mod process;
 mod scheduling;
+mod shm;
 mod signalfd;
 mod signals;
 mod sockets;

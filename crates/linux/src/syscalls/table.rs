@@ -2,7 +2,7 @@
 
 use super::{
     Handler, SystemCall, children, exec, files, futex, identity, locks, memory, numa, paths, pidfd, poll, prctl,
-    process, scheduling, signalfd, signals, sockets, splice, stat, threads, time, timerfd, timers, transfer,
+    process, scheduling, shm, signalfd, signals, sockets, splice, stat, threads, time, timerfd, timers, transfer,
 };
 
 const fn done(number: u64, name: &'static str, handler: Handler) -> SystemCall {
@@ -209,10 +209,10 @@ pub const TABLE: &[SystemCall] = &[
     missing(191, "semctl"),
     missing(192, "semtimedop"),
     missing(193, "semop"),
-    missing(194, "shmget"),
-    missing(195, "shmctl"),
-    missing(196, "shmat"),
-    missing(197, "shmdt"),
+    done(194, "shmget", shm::shmget),
+    done(195, "shmctl", shm::shmctl),
+    done(196, "shmat", shm::shmat),
+    done(197, "shmdt", shm::shmdt),
     done(198, "socket", sockets::socket),
     done(199, "socketpair", sockets::socketpair),
     done(200, "bind", sockets::bind),
