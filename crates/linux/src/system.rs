@@ -13,6 +13,7 @@ use crate::fs::terminal::Terminal;
 use crate::ipc::channels::Channels;
 use crate::ipc::cmg::SharedRegisters;
 use crate::ipc::mqueue::Queues;
+use crate::ipc::shm::SharedSegments;
 use crate::ipc::sysv::SysV;
 use crate::mm::pages::PageUse;
 use crate::mm::shared_files::SharedFiles;
@@ -63,6 +64,8 @@ pub(crate) struct System {
     pub shared_registers: SharedRegisters,
     /// Pages of processes that have ended.
     pub page_use: Vec<PageUse>,
+    /// System V shared memory.
+    pub segments: SharedSegments,
     /// Files whose changes through mappings could not be written to them: path on the host, and the host's error number.
     pub unwritten: Vec<(Vec<u8>, i32)>,
     /// Files that are mapped shared.
@@ -106,6 +109,8 @@ pub(crate) struct Started {
 impl System {
     /// Returns the system before anything runs; `last_id` is the number of the first process.
     pub(crate) fn new(platform: Platform, start_unix_ns: u64, budget: Budget, last_id: u32) -> System {
+        let mut segments = SharedSegments::default();
+        segments.charge_to(&budget);
         System {
             platform,
             now_ns: 0,
@@ -127,6 +132,7 @@ impl System {
             family: Family::default(),
             shared_registers: SharedRegisters::default(),
             page_use: Vec::new(),
+            segments,
             unwritten: Vec::new(),
             shared_files: SharedFiles::default(),
             channels: Channels::default(),

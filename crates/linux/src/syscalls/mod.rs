@@ -21,6 +21,7 @@ mod prctl;
 mod process;
 mod process_vm;
 mod scheduling;
+mod shm;
 mod signalfd;
 mod signals;
 mod sockets;

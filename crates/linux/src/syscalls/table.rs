@@ -2,8 +2,8 @@
 
 use super::{
     Handler, SystemCall, children, exec, files, futex, identity, locks, memory, mqueue, numa, paths, pidfd, poll,
-    prctl, process, process_vm, scheduling, signalfd, signals, sockets, splice, stat, sysv, threads, time, timerfd,
-    timers, transfer,
+    prctl, process, process_vm, scheduling, shm, signalfd, signals, sockets, splice, stat, sysv, threads, time,
+    timerfd, timers, transfer,
 };
 
 const fn done(number: u64, name: &'static str, handler: Handler) -> SystemCall {
@@ -210,10 +210,10 @@ pub const TABLE: &[SystemCall] = &[
     done(191, "semctl", sysv::semctl),
     done(192, "semtimedop", sysv::semtimedop),
     done(193, "semop", sysv::semop),
-    missing(194, "shmget"),
-    missing(195, "shmctl"),
-    missing(196, "shmat"),
-    missing(197, "shmdt"),
+    done(194, "shmget", shm::shmget),
+    done(195, "shmctl", shm::shmctl),
+    done(196, "shmat", shm::shmat),
+    done(197, "shmdt", shm::shmdt),
     done(198, "socket", sockets::socket),
     done(199, "socketpair", sockets::socketpair),
     done(200, "bind", sockets::bind),

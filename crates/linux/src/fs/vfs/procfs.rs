@@ -10,6 +10,7 @@ use super::sysfs::{list, mask};
 use super::tree::{Entry, Make};
 use crate::abi::stack::CLOCK_TICKS;
 use crate::abi::uname;
+use crate::ipc::shm;
 use crate::kernel::Kernel;
 use crate::mm::pages::Pages;
 use crate::platform::Platform;
@@ -55,6 +56,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("kernel/pid_max", "4194304"),
     ("kernel/randomize_va_space", "0"),
     ("kernel/sched_rr_timeslice_ms", "100"),
+    ("kernel/shm_rmid_forced", "0"),
     ("kernel/threads-max", "127000"),
     ("kernel/perf_event_paranoid", "2"),
     ("fs/file-max", "1048576"),
@@ -90,6 +92,7 @@ pub(super) fn entries(platform: &Platform, entries: &mut BTreeMap<Vec<u8>, Entry
     for (name, make) in OWN {
         put(format!("/proc/@/{name}"), Entry::Made(*make));
     }
+    put("/proc/sysvipc/shm".into(), Entry::Made(|k, _| shm::listing(k)));
     put("/proc/@/fd".into(), Entry::Directory);
     put("/proc/@/task".into(), Entry::Directory);
     put("/proc/@/exe".into(), Entry::Link(|k, _| k.process.files.program.path.clone()));
@@ -102,6 +105,9 @@ pub(super) fn entries(platform: &Platform, entries: &mut BTreeMap<Vec<u8>, Entry
     put("/proc/sys/kernel/osrelease".into(), Entry::Text(format!("{release}\n").into_bytes()));
     put("/proc/sys/kernel/version".into(), Entry::Text(format!("{version}\n").into_bytes()));
     put("/proc/sys/kernel/ostype".into(), Entry::Text(b"Linux\n".to_vec()));
+    for (name, value) in [("shmall", shm::MOST_BYTES), ("shmmax", shm::MOST_BYTES), ("shmmni", shm::MOST)] {
+        put(format!("/proc/sys/kernel/{name}"), Entry::Text(format!("{value}\n").into_bytes()));
+    }
     for name in ["boot_id", "uuid"] {
         let id = "6b1f0d3e-0a64-4f58-8a64-f00000000001\n";
         put(format!("/proc/sys/kernel/random/{name}"), Entry::Text(id.as_bytes().to_vec()));
@@ -326,7 +332,7 @@ fn maps(k: &Kernel<'_>, sizes: bool) -> Vec<u8> {
             region.start,
             region.end,
             rights(region.prot),
-            if file.as_ref().is_some_and(|f| f.shared) { 's' } else { 'p' },
+            if region.shared { 's' } else { 'p' },
             if file.is_some() { "fe:01" } else { "00:00" },
         );
         let name = match file {
