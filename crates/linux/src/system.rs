@@ -12,9 +12,12 @@ use crate::fs::objects::Objects;
 use crate::fs::terminal::Terminal;
 use crate::ipc::channels::Channels;
 use crate::ipc::cmg::SharedRegisters;
+use crate::ipc::mqueue::Queues;
 use crate::ipc::shm::SharedSegments;
+use crate::ipc::sysv::SysV;
 use crate::mm::pages::PageUse;
 use crate::mm::shared_files::SharedFiles;
+use crate::net::network::Network;
 use crate::platform::Platform;
 use crate::process::Process;
 use crate::processes::Zombie;
@@ -71,6 +74,17 @@ pub(crate) struct System {
     /// Pipes and sockets that programs have created or opened.
     #[serde(skip)]
     pub channels: Channels,
+    /// System V semaphores and message queues.
+    pub sysv: SysV,
+    /// Their cost.
+    #[serde(skip)]
+    pub sysv_charge: Rc<Charge>,
+    /// POSIX message queues.
+    #[serde(skip)]
+    pub mqueues: Queues,
+    /// The run's own network.
+    #[serde(skip)]
+    pub network: Network,
     /// Open timers, queues of signals, and references to processes.
     #[serde(skip)]
     pub objects: Objects,
@@ -102,6 +116,9 @@ impl System {
             now_ns: 0,
             start_unix_ns,
             names_charge: Rc::new(budget.charge(0)),
+            sysv: SysV::default(),
+            mqueues: Queues::default(),
+            sysv_charge: Rc::new(budget.charge(0)),
             budget,
             last_id,
             waits: 0,
@@ -119,6 +136,7 @@ impl System {
             unwritten: Vec::new(),
             shared_files: SharedFiles::default(),
             channels: Channels::default(),
+            network: Network::default(),
             objects: Objects::default(),
             locks: Locks::default(),
             terminal: Terminal::default(),

@@ -339,6 +339,9 @@ impl Guest {
         if named {
             return not_kept("files in /dev/shm");
         }
+        if !self.system.mqueues.named.is_empty() {
+            return not_kept("POSIX message queues");
+        }
         Ok(())
     }
 
@@ -357,6 +360,7 @@ impl Guest {
         let budget = system.budget.clone();
         system.names_charge = Rc::new(budget.charge(state.names_bytes));
         system.segments.charge_to(&budget);
+        system.sysv_charge = Rc::new(budget.charge(system.sysv.bytes()));
         for (id, bytes) in state.thread_bytes {
             threads.get_mut(id).ok_or(SnapshotError::Damaged)?.charge = budget.charge(bytes);
         }

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::sockets::is_socket;
 use super::streams::{self, is_stream};
-use super::{Args, Result, signalfd, timerfd};
+use super::{Args, Result, mqueue, signalfd, timerfd};
 use crate::fs::files::OpenFile;
 use crate::fs::memory_files::growing;
 use crate::fs::objects::Object;
@@ -213,6 +213,12 @@ pub(super) fn read_on(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece]) -> Result {
             return signalfd::read(k, fd as i32, mask, pieces);
         }
         Some(Object::Process(_)) => return Err(Errno::INVAL),
+        Some(Object::Messages(open)) => {
+            let line = mqueue::status(&open.queue);
+            let len = line.len().min(pieces.iter().map(|piece| piece.len).sum::<u64>() as usize);
+            streams::scatter(k, pieces, 0, &line.as_bytes()[..len])?;
+            return Ok(len as u64);
+        }
         Some(Object::Host) | None => {}
     }
     if is_stream(k, fd as i32) { streams::read(k, fd as i32, pieces) } else { read_pieces(k, fd, pieces, None) }
