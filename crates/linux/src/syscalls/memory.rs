@@ -202,6 +202,11 @@ pub(super) fn mmap(k: &mut Kernel<'_>, a: &Args) -> Result {
     if len == 0 || !matches!(flags & MAP_TYPE, 1..=3) || (!anonymous && offset % PAGE != 0) {
         return Err(Errno::INVAL);
     }
+    // Files have huge pages in hugetlbfs only, which there is not.
+    if !anonymous && flags & MAP_HUGETLB != 0 {
+        k.process.files.host(fd)?;
+        return Err(Errno::INVAL);
+    }
     let whole = huge_page(k, flags)?.unwrap_or(PAGE).max(PAGE);
     let len = len.checked_next_multiple_of(whole).filter(|&l| l <= USER_END).ok_or(Errno::NOMEM)?;
     if flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) != 0 && hint % whole != 0 {
