@@ -65,7 +65,7 @@ pub(super) struct Received {
 }
 
 impl Received {
-    /// Returns a result of so many bytes and nothing else.
+    /// Returns a result of this many bytes and nothing else.
     pub(super) fn of(bytes: u64) -> Received {
         Received { bytes, ..Received::default() }
     }
