@@ -74,6 +74,13 @@ impl Kernel<'_> {
         self.other_processes.iter().any(|other| other.space == self.process.space)
     }
 
+    /// Records that the system has copied bytes between the process and a file, if that is a socket or pipe of the run's own.
+    pub(crate) fn copied(&mut self, fd: i32, bytes: u64) {
+        if self.process.files.channel(fd).is_some_and(|channel| channel.own.get()) {
+            self.spaces[self.process.space].pages.copied(bytes);
+        }
+    }
+
     /// Records which pages the thread has touched.
     pub(crate) fn note_touched(&mut self) {
         if self.mem.has_fresh() {

@@ -109,6 +109,7 @@ pub(super) fn read(k: &mut Kernel<'_>, fd: i32, pieces: &[Piece]) -> Result {
     };
     k.system.terminal.used(k.process.files.host(fd)?, buffer[..got].ends_with(b"\n"));
     scatter(k, pieces, 0, &buffer[..got])?;
+    k.copied(fd, got as u64);
     Ok(got as u64)
 }
 
@@ -185,6 +186,7 @@ pub(super) fn deliver_until(
         let result = match give(k, done) {
             Ok(n) => {
                 done += n as u64;
+                k.copied(fd, n as u64);
                 if done >= total || n == 0 {
                     return Ok(done);
                 }

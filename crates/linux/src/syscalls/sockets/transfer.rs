@@ -400,6 +400,7 @@ fn take(
     let len = if routed { message.bytes.saturating_sub(HEADER) } else { message.bytes };
     let (rights, credentials) = k.system.network.flight.open(carried, flags.contains(RecvFlags::PEEK))?;
     scatter(k, pieces, done, &bytes[..len.min(bytes.len())])?;
+    k.copied(fd, len.min(bytes.len()) as u64);
     Ok(Received {
         bytes: len as u64,
         from: from(socket, &head, routed && message.bytes >= HEADER),
