@@ -11,6 +11,7 @@ use std::rc::{Rc, Weak};
 use rustix::event::EventfdFlags;
 use rustix::io::Errno;
 
+use crate::fs::pty::End;
 use crate::ipc::channels::Channel;
 use crate::kernel::Kernel;
 use crate::sched::timers::Timer;
@@ -29,6 +30,8 @@ pub(crate) enum Object {
     Signals(SignalFile),
     /// A process (`pidfd_open`).
     Process(ProcessFile),
+    /// An end of a pseudoterminal.
+    Pty(End),
 }
 
 impl Object {
@@ -39,7 +42,13 @@ impl Object {
             Object::Timer(_) => Some("anon_inode:[timerfd]"),
             Object::Signals(_) => Some("anon_inode:[signalfd]"),
             Object::Process(_) => Some("anon_inode:[pidfd]"),
+            Object::Pty(end) => Some(if end.is_master { "/dev/ptmx" } else { "/dev/pts" }),
         }
+    }
+
+    /// Returns whether it can never be written.
+    pub(crate) fn is_only_read(&self) -> bool {
+        !matches!(self, Object::Host | Object::Pty(_))
     }
 
     fn level(&self) -> Option<&Level> {
@@ -48,6 +57,7 @@ impl Object {
             Object::Timer(timer) => Some(&timer.level),
             Object::Signals(signals) => Some(&signals.level),
             Object::Process(process) => Some(&process.level),
+            Object::Pty(end) => Some(end.level()),
         }
     }
 }
@@ -93,7 +103,8 @@ impl Level {
         }
     }
 
-    fn set(&self, high: bool) {
+    /// Makes it readable or not.
+    pub(crate) fn set(&self, high: bool) {
         match (self.high.get(), high) {
             (false, true) => self.raise(),
             (true, false) => self.lower(),

@@ -13,6 +13,7 @@ mod identity;
 mod layering;
 mod memory_files;
 mod pages;
+mod proc;
 mod processes;
 mod programs;
 mod sectors;
