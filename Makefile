@@ -1,6 +1,7 @@
 # make demo      Triad from L1, L2 and memory on the modelled A64FX, side by side
 # make release   the fastest fxscope, target/pgo/release/fxscope: for this host, with profile-guided optimisation
 # make test      everything that must hold before a change lands; installs what it needs through apt when it can
+# make slow-test   what make test leaves out because it takes minutes; continuous integration runs both
 # make fuzz-isa  compares more than ten million random instructions with QEMU; SEED=N for others
 # make fuzz-import   damaged files of every format, given to every importer, for five minutes; SECONDS=N for longer, SEED=N
 # make programs  Debian's arm64 programs and numpy under fxscope and under QEMU, one line each; takes minutes
@@ -14,7 +15,7 @@
 #                Takes hours; SHARD=k/n for every n-th change
 # make validate  compares the model with every measured figure; takes minutes
 # make fmt       formats the sources
-# make lint      formatting and clippy, and that the fuzz targets compile
+# make lint      formatting and clippy
 # make prose     phrases to avoid, references in documents and, where typos is installed, spelling
 
 # Where rustup puts cargo, for shells without it in their PATH.
@@ -32,7 +33,7 @@ TEST_THREADS := $(shell echo $$((2 * $$(nproc))))
 # Tests that are skipped are listed here, with the reason.
 export FXSCOPE_SKIPPED := $(CURDIR)/target/skipped.txt
 
-.PHONY: demo release test validate programs npb fuzz-isa fuzz-import jitter-test osnoise-test browser-test office-test mutants kernels fmt lint prose cargo
+.PHONY: demo release test slow-test validate programs npb fuzz-isa fuzz-import jitter-test osnoise-test browser-test office-test mutants kernels fmt lint prose cargo
 
 cargo:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust as https://rustup.rs says" >&2; exit 1; }
@@ -57,6 +58,12 @@ test: cargo
 	FXSCOPE=target/debug/fxscope programs/debian.sh --fast
 	target/debug/fxscope validate quick --cache target/validate
 	.ci/skipped $(FXSCOPE_SKIPPED)
+
+# Tests in modules named slow, and the fuzz targets, which no test runs.
+slow-test: cargo
+	.ci/need $(HOST_TOOLS) $(TEST_TOOLS)
+	cargo test --workspace --tests -- --ignored slow::
+	cargo check --manifest-path fuzz/Cargo.toml --locked --target-dir target
 
 validate: cargo
 	.ci/need $(HOST_TOOLS)
@@ -123,4 +130,3 @@ prose: cargo
 lint: cargo
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
-	cargo check --manifest-path fuzz/Cargo.toml --locked --target-dir target

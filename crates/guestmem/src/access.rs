@@ -177,11 +177,11 @@ impl Memory {
         let mut done = 0;
         while done < len {
             let here = addr.wrapping_add(done as u64);
-            let fault = MemFault { addr: here, touch: Touch::Write, mapped: false, out_of_memory: false };
-            let no_room = MemFault { out_of_memory: true, ..fault };
+            let fault = MemFault::unmapped(here, Touch::Write);
             let space = self.spaces.active_mut();
-            let shared = space.region_at(here).ok_or(fault)?.shared;
-            let base = space.own_backing(&mut self.arena, here >> PAGE_SHIFT, shared).ok_or(no_room)?;
+            let region = *space.region_at(here).ok_or(fault)?;
+            let base = space.own_backing(&mut self.arena, &mut self.objects, &region, here);
+            let base = base.map_err(|cause| fault.because(cause))?;
             let offset = here & (PAGE - 1);
             let n = (len - done).min((PAGE - offset) as usize);
             f(&mut self.arena.bytes, (base + offset) as usize, done..done + n);
@@ -193,7 +193,7 @@ impl Memory {
     /// Returns the arena offset of the page that holds `addr`. Checks rights, backs the page if necessary and caches the
     /// translation.
     fn translate(&mut self, addr: u64, touch: Touch) -> Result<u64, MemFault> {
-        let translation = self.spaces.active_mut().translate(&mut self.arena, addr, touch)?;
+        let translation = self.spaces.active_mut().translate(&mut self.arena, &mut self.objects, addr, touch)?;
         let base = translation.base;
         self.tlb.insert(addr >> PAGE_SHIFT, translation);
         Ok(base)

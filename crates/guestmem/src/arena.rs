@@ -150,10 +150,27 @@ impl Arena {
     /// Returns a copy of `page` for one of the address spaces that use it, or `None` if there is no room.
     pub(super) fn copy(&mut self, page: u32) -> Option<u32> {
         let copy = self.take()?;
-        let from = (u64::from(page) * PAGE) as usize;
-        self.bytes.copy_within(from..from + PAGE as usize, (u64::from(copy) * PAGE) as usize);
+        self.copy_into(page, copy);
         self.release(page);
         Some(copy)
+    }
+
+    /// Copies the contents of page `from` to page `to`.
+    pub(super) fn copy_into(&mut self, from: u32, to: u32) {
+        let from = (u64::from(from) * PAGE) as usize;
+        self.bytes.copy_within(from..from + PAGE as usize, (u64::from(to) * PAGE) as usize);
+    }
+
+    /// Returns the contents of a page.
+    pub(super) fn page(&self, page: u32) -> &[u8] {
+        let at = (u64::from(page) * PAGE) as usize;
+        &self.bytes[at..at + PAGE as usize]
+    }
+
+    /// Returns the contents of a page for changes.
+    pub(super) fn page_mut(&mut self, page: u32) -> &mut [u8] {
+        let at = (u64::from(page) * PAGE) as usize;
+        &mut self.bytes[at..at + PAGE as usize]
     }
 }
 

@@ -8,12 +8,16 @@
 //! [`Memory::activate`] selects another. [`Memory::fork`] copies an address space; the copy shares its pages until either side
 //! stores to them.
 //!
+//! Mappings that share memory map the same *object*, which owns its pages: the pages of a file, of an anonymous shared mapping,
+//! or of a System V segment.
+//!
 //! Pages are backed on first touch. The unit of mapping and protection is [`PAGE`]; the page size that the *modelled* machine
 //! uses for a segment is up to the timing model.
 
 mod access;
 mod arena;
 mod mapping;
+mod object;
 mod room;
 mod segment;
 mod space;
@@ -23,6 +27,8 @@ mod watch;
 use serde::{Deserialize, Serialize};
 
 use arena::Arena;
+pub use object::{Backing, ObjectAddress, ObjectId, PageSource};
+use object::{NoPage, Objects};
 pub use segment::Segment;
 pub use space::SpaceId;
 use space::Spaces;
@@ -84,6 +90,21 @@ pub struct MemFault {
     pub mapped: bool,
     /// The machine has no page left to back the address (reported as `SIGBUS`).
     pub out_of_memory: bool,
+    /// The file that is mapped there ends before the address (reported as `SIGBUS`).
+    pub beyond_end: bool,
+}
+
+impl MemFault {
+    /// Returns the fault of an access to an address that is not mapped.
+    fn unmapped(addr: u64, touch: Touch) -> MemFault {
+        MemFault { addr, touch, mapped: false, out_of_memory: false, beyond_end: false }
+    }
+
+    /// Returns the same fault for a mapped address that has no page.
+    fn because(self, cause: NoPage) -> MemFault {
+        let (out_of_memory, beyond_end) = (cause == NoPage::NoRoom, cause == NoPage::BeyondEnd);
+        MemFault { mapped: true, out_of_memory, beyond_end, ..self }
+    }
 }
 
 /// A mapped range of the address space.
@@ -97,8 +118,10 @@ pub struct Region {
     pub prot: Prot,
     /// Purpose.
     pub segment: Segment,
-    /// Parent and child share its pages after a fork (`MAP_SHARED`).
+    /// Stores change the object that it maps, which other mappings see (`MAP_SHARED`); otherwise they change a copy of the page.
     pub shared: bool,
+    /// What it maps; `None`: zero pages of its own.
+    pub backing: Option<Backing>,
 }
 
 /// Why a mapping was refused.
@@ -108,6 +131,8 @@ pub enum MapError {
     BadRange,
     /// Some page of the range is not mapped.
     NotMapped,
+    /// No room in memory for page tables.
+    NoRoom,
 }
 
 /// The memory of a run: its pages and its address spaces, one of which is active.
@@ -118,6 +143,7 @@ pub struct Memory {
     #[serde(skip)]
     tlb: Tlb,
     spaces: Spaces,
+    objects: Objects,
 }
 
 impl Memory {
@@ -126,13 +152,15 @@ impl Memory {
     /// # Errors
     /// When the host cannot reserve that much address space.
     pub fn try_clone(&self) -> std::io::Result<Memory> {
-        Ok(Memory { arena: self.arena.try_clone()?, tlb: Tlb::default(), spaces: self.spaces.clone() })
+        let (spaces, objects) = (self.spaces.clone(), self.objects.clone());
+        Ok(Memory { arena: self.arena.try_clone()?, tlb: Tlb::default(), spaces, objects })
     }
 
-    /// Returns whether every page of every address space exists. In memory from a damaged snapshot, it may not.
+    /// Returns whether every page and object that address spaces use exists. In memory from a damaged snapshot, it may not.
     #[must_use]
     pub fn is_consistent(&self) -> bool {
-        self.spaces.are_within(self.arena.used())
+        let pages = self.arena.used();
+        self.spaces.are_within(pages) && self.objects.are_within(pages) && self.spaces.have_objects(&self.objects)
     }
 
     /// Returns memory with one address space, active and empty, that may hold up to `limit` bytes of backed pages.
@@ -140,6 +168,7 @@ impl Memory {
     /// # Errors
     /// When the host cannot reserve that much address space.
     pub fn new(limit: u64) -> std::io::Result<Memory> {
-        Ok(Memory { arena: Arena::new(limit)?, tlb: Tlb::default(), spaces: Spaces::new() })
+        let (spaces, objects) = (Spaces::new(), Objects::default());
+        Ok(Memory { arena: Arena::new(limit)?, tlb: Tlb::default(), spaces, objects })
     }
 }

@@ -1,6 +1,6 @@
 //! Mapping and protecting ranges of the active address space.
 
-use super::{MapError, Memory, PAGE, Prot, Region, Segment, USER_END};
+use super::{Backing, MapError, Memory, PAGE, PAGE_SHIFT, Prot, Region, Segment, USER_END};
 
 impl Memory {
     /// Maps `[start, start + len)` as zero pages, replacing what was there.
@@ -9,9 +9,66 @@ impl Memory {
     /// [`MapError::BadRange`].
     pub fn map(&mut self, start: u64, len: u64, prot: Prot, segment: Segment) -> Result<(), MapError> {
         let end = checked_range(start, len)?;
-        self.unmap(start, len)?;
+        self.map_region(Region { start, end, prot, segment, shared: false, backing: None })
+    }
+
+    /// Maps `region` with these properties, replacing what was there. Its object, if it has one, must exist.
+    ///
+    /// # Errors
+    /// [`MapError::BadRange`].
+    pub fn map_region(&mut self, region: Region) -> Result<(), MapError> {
+        let Region { start, end, .. } = region;
+        checked_range(start, end.wrapping_sub(start))?;
+        // First, so that it does not disappear with what was there.
+        self.objects.mapped(&region);
+        self.unmap(start, end - start)?;
         let space = self.spaces.active_mut();
-        space.regions.insert(start, Region { start, end, prot, segment, shared: false });
+        space.regions.insert(start, region);
+        space.generation += 1;
+        Ok(())
+    }
+
+    /// Maps `[start, start + len)` to a new object of zero pages, which later forks share (`MAP_SHARED`), replacing what was
+    /// there.
+    ///
+    /// # Errors
+    /// [`MapError::BadRange`].
+    pub fn map_shared(&mut self, start: u64, len: u64, prot: Prot, segment: Segment) -> Result<(), MapError> {
+        let end = checked_range(start, len)?;
+        let object = self.add_object();
+        let backing = Some(Backing { object, page: 0 });
+        let mapped = self.map_region(Region { start, end, prot, segment, shared: true, backing });
+        self.release_object(object);
+        mapped
+    }
+
+    /// Moves `[from, from + len)` with its pages to `[to, to + len)`, replacing what was there. Nothing remains mapped at the old
+    /// addresses. On an error, nothing has changed.
+    ///
+    /// # Errors
+    /// [`MapError::BadRange`], also for overlapping ranges; [`MapError::NoRoom`] when there is no room for page tables.
+    pub fn move_range(&mut self, from: u64, len: u64, to: u64) -> Result<(), MapError> {
+        let (from_end, to_end) = (checked_range(from, len)?, checked_range(to, len)?);
+        if from < to_end && to < from_end {
+            return Err(MapError::BadRange);
+        }
+        let (first, last) = (from >> PAGE_SHIFT, from_end >> PAGE_SHIFT);
+        if !self.spaces.active_mut().add_tables(&mut self.arena, first, last, to >> PAGE_SHIFT) {
+            return Err(MapError::NoRoom);
+        }
+        self.unmap(to, len)?;
+        self.tlb.flush();
+        let space = self.spaces.active_mut();
+        space.split(&mut self.objects, from);
+        space.split(&mut self.objects, from_end);
+        space.watch.note(from..from_end);
+        let inside: Vec<Region> = space.regions.range(from..from_end).map(|(_, &region)| region).collect();
+        for region in inside {
+            space.regions.remove(&region.start);
+            let (start, end) = (region.start - from + to, region.end - from + to);
+            space.regions.insert(start, Region { start, end, ..region });
+        }
+        space.move_pages(first, last, to >> PAGE_SHIFT);
         space.generation += 1;
         Ok(())
     }
@@ -23,14 +80,15 @@ impl Memory {
     pub fn unmap(&mut self, start: u64, len: u64) -> Result<(), MapError> {
         let end = checked_range(start, len)?;
         let space = self.spaces.active_mut();
-        space.split(start);
-        space.split(end);
+        space.split(&mut self.objects, start);
+        space.split(&mut self.objects, end);
         let inside: Vec<Region> = space.regions.range(start..end).map(|(_, &region)| region).collect();
         for region in inside {
             let space = self.spaces.active_mut();
             space.regions.remove(&region.start);
             space.generation += 1;
             self.discard(region.start, region.end);
+            self.objects.unmapped(&mut self.arena, &region);
         }
         Ok(())
     }
@@ -43,8 +101,8 @@ impl Memory {
     pub fn protect(&mut self, start: u64, len: u64, prot: Prot) -> Result<(), MapError> {
         let end = checked_range(start, len)?;
         let space = self.spaces.active_mut();
-        space.split(start);
-        space.split(end);
+        space.split(&mut self.objects, start);
+        space.split(&mut self.objects, end);
         let mut next = start;
         for (_, region) in space.regions.range_mut(start..end) {
             if region.start != next {
@@ -57,7 +115,7 @@ impl Memory {
         if next == end { Ok(()) } else { Err(MapError::NotMapped) }
     }
 
-    /// Drops the contents of pages in the range: they read as zero afterwards (`MADV_DONTNEED`).
+    /// Drops the pages of the range (`MADV_DONTNEED`): afterwards, it has the contents of the object that it maps, or zeros.
     pub fn discard(&mut self, start: u64, end: u64) {
         self.tlb.flush();
         let space = self.spaces.active_mut();

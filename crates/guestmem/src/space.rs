@@ -1,13 +1,15 @@
 //! Address spaces over one arena.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
 use super::arena::Arena;
+use super::object::{NoPage, ObjectId, Objects};
 use super::tlb::Tlb;
 use super::watch::Watch;
-use super::{ADDRESS, MapError, MemFault, Memory, PAGE, PAGE_SHIFT, Region, Touch};
+use super::{ADDRESS, MemFault, Memory, PAGE, PAGE_SHIFT, Region, Touch};
 
 /// Identifies an address space of a [`Memory`] until it is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -109,13 +111,14 @@ impl Space {
     }
 
     /// Makes `at` a region boundary if it lies inside a region.
-    pub(super) fn split(&mut self, at: u64) {
-        let Some((&key, &region)) = self.regions.range(..at).next_back() else {
+    pub(super) fn split(&mut self, objects: &mut Objects, at: u64) {
+        let Some((_, lower)) = self.regions.range_mut(..at).next_back() else {
             return;
         };
-        if region.end > at {
-            self.regions.get_mut(&key).expect("key was just found").end = at;
-            self.regions.insert(at, Region { start: at, ..region });
+        if lower.end > at {
+            let upper = lower.split_off(at);
+            objects.mapped(&upper);
+            self.regions.insert(at, upper);
         }
     }
 
@@ -143,50 +146,89 @@ impl Space {
         Some(&mut leaf[page as usize & ((1 << LEAF_BITS) - 1)])
     }
 
-    /// Returns the arena offset of a page, and backs it with zeros if necessary. `None`: no room.
-    fn backing(&mut self, arena: &mut Arena, page: u64) -> Option<u64> {
-        let entry = self.entry(arena, page)?;
+    /// Returns the arena offset of the page of `address`, which lies in `region`, for an access that does not change it, and backs
+    /// the page if necessary.
+    fn backing(
+        &mut self,
+        arena: &mut Arena,
+        objects: &mut Objects,
+        region: &Region,
+        address: u64,
+    ) -> Result<u64, NoPage> {
+        let entry = self.entry(arena, address >> PAGE_SHIFT).ok_or(NoPage::NoRoom)?;
         if *entry == 0 {
-            *entry = arena.take()? + 1;
-            let number = *entry - 1;
-            self.fresh.push(page << PAGE_SHIFT);
-            return Some(u64::from(number) * PAGE);
+            let number = match region.backing {
+                None => arena.take().ok_or(NoPage::NoRoom)?,
+                Some(backing) => {
+                    let number = objects.page(arena, region, backing, address, false)?;
+                    arena.share(number);
+                    number
+                }
+            };
+            *entry = number + 1;
+            self.fresh.push(address & !(PAGE - 1));
+            return Ok(u64::from(number) * PAGE);
         }
-        Some(u64::from(*entry - 1) * PAGE)
+        Ok(u64::from(*entry - 1) * PAGE)
     }
 
-    /// The same for a store: a page that another address space also uses is copied first, unless its region is `shared`.
-    pub(super) fn own_backing(&mut self, arena: &mut Arena, page: u64, shared: bool) -> Option<u64> {
-        let base = self.backing(arena, page)?;
-        let number = (base / PAGE) as u32;
-        if shared || !arena.is_shared(number) {
-            return Some(base);
+    /// The same for a store: in a region that is not shared, a page that somebody else also uses is copied first.
+    pub(super) fn own_backing(
+        &mut self,
+        arena: &mut Arena,
+        objects: &mut Objects,
+        region: &Region,
+        address: u64,
+    ) -> Result<u64, NoPage> {
+        if region.shared {
+            let base = self.backing(arena, objects, region, address)?;
+            region.backing.into_iter().for_each(|backing| objects.note_store(region, backing, address));
+            return Ok(base);
         }
-        let copy = arena.copy(number)?;
-        *self.entry(arena, page)? = copy + 1;
-        Some(u64::from(copy) * PAGE)
+        let entry = self.entry(arena, address >> PAGE_SHIFT).ok_or(NoPage::NoRoom)?;
+        let number = match (*entry, region.backing) {
+            (0, None) => arena.take().ok_or(NoPage::NoRoom)?,
+            (0, Some(backing)) => objects.private_page(arena, region, backing, address)?,
+            (present, _) if arena.is_shared(present - 1) => arena.copy(present - 1).ok_or(NoPage::NoRoom)?,
+            (present, _) => return Ok(u64::from(present - 1) * PAGE),
+        };
+        let is_fresh = *entry == 0;
+        *entry = number + 1;
+        if is_fresh {
+            self.fresh.push(address & !(PAGE - 1));
+        }
+        Ok(u64::from(number) * PAGE)
     }
 
     /// Checks an access to `addr` and backs its page if necessary.
-    pub(super) fn translate(&mut self, arena: &mut Arena, addr: u64, touch: Touch) -> Result<Translation, MemFault> {
-        let fault = |mapped| MemFault { addr, touch, mapped, out_of_memory: false };
-        let &Region { prot, shared, .. } = self.region_at(addr).ok_or(fault(false))?;
+    pub(super) fn translate(
+        &mut self,
+        arena: &mut Arena,
+        objects: &mut Objects,
+        addr: u64,
+        touch: Touch,
+    ) -> Result<Translation, MemFault> {
+        let unmapped = MemFault::unmapped(addr, touch);
+        let region = *self.region_at(addr).ok_or(unmapped)?;
+        let prot = region.prot;
         let allowed = match touch {
             Touch::Read => prot.read,
             Touch::Write => prot.write,
             Touch::Fetch => prot.exec,
         };
         if !allowed {
-            return Err(fault(true));
+            return Err(MemFault { mapped: true, ..unmapped });
         }
-        let page = addr >> PAGE_SHIFT;
-        let no_room = MemFault { out_of_memory: true, ..fault(true) };
         let base = match touch {
-            Touch::Write => self.own_backing(arena, page, shared),
-            Touch::Read | Touch::Fetch => self.backing(arena, page),
+            Touch::Write => self.own_backing(arena, objects, &region, addr),
+            Touch::Read | Touch::Fetch => self.backing(arena, objects, &region, addr),
         };
-        let base = base.ok_or(no_room)?;
-        let writable = prot.write && !self.watch.has_page(page) && (shared || !arena.is_shared((base / PAGE) as u32));
+        let base = base.map_err(|cause| unmapped.because(cause))?;
+        let needs_no_copy = match region.backing {
+            Some(backing) if region.shared => objects.is_noted(&region, backing, addr),
+            _ => !arena.is_shared((base / PAGE) as u32),
+        };
+        let writable = prot.write && needs_no_copy && !self.watch.has_page(addr >> PAGE_SHIFT);
         Ok(Translation { base, readable: prot.read, writable })
     }
 
@@ -219,12 +261,75 @@ impl Space {
         }
     }
 
+    /// Returns the numbers of the pages of `first..end` that are backed.
+    fn backed_pages(&self, first: u64, end: u64) -> Vec<u64> {
+        let mut found = Vec::new();
+        let mut page = first;
+        while page < end {
+            let next = (((page >> LEAF_BITS) + 1) << LEAF_BITS).min(end);
+            if let Some(Some(leaf)) = self.leaves.get((page >> LEAF_BITS) as usize) {
+                found.extend((page..next).filter(|page| leaf[*page as usize & ((1 << LEAF_BITS) - 1)] != 0));
+            }
+            page = next;
+        }
+        found
+    }
+
+    /// Adds the tables that the pages numbered `first..end` need when they are moved to `to`. Returns whether there was room.
+    pub(super) fn add_tables(&mut self, arena: &mut Arena, first: u64, end: u64, to: u64) -> bool {
+        let pages = self.backed_pages(first, end);
+        pages.into_iter().all(|page| self.entry(arena, page - first + to).is_some())
+    }
+
+    /// Moves the pages numbered `first..end` to `to`, where nothing is. The tables there exist.
+    pub(super) fn move_pages(&mut self, first: u64, end: u64, to: u64) {
+        for page in self.backed_pages(first, end) {
+            let entry = self.present(page).map(std::mem::take).unwrap_or_default();
+            if let Some(new) = self.present(page - first + to) {
+                *new = entry;
+            }
+        }
+    }
+
+    /// Returns a page's table entry, if its table exists.
+    fn present(&mut self, page: u64) -> Option<&mut u32> {
+        let leaf = self.leaves.get_mut((page >> LEAF_BITS) as usize)?.as_mut()?;
+        Some(&mut leaf[page as usize & ((1 << LEAF_BITS) - 1)])
+    }
+
+    /// Releases the pages numbered `pages` of an object in all regions that map it; those that are not the object's, as `is_its`
+    /// says of a page's number in the object and in the arena, only if `copies`.
+    fn drop_object_pages(
+        &mut self,
+        arena: &mut Arena,
+        id: ObjectId,
+        pages: &Range<u64>,
+        copies: bool,
+        is_its: impl Fn(u64, u32) -> bool,
+    ) {
+        let of_it: Vec<(Region, u64)> = self.regions.values().filter_map(|r| Some((*r, r.part_of(id)?))).collect();
+        for (region, first) in of_it {
+            let len = (region.end - region.start) >> PAGE_SHIFT;
+            let (start, end) = (pages.start.max(first), pages.end.min(first.saturating_add(len)));
+            let page = |index: u64| (region.start >> PAGE_SHIFT) + (index - first);
+            let backed = if start < end { self.backed_pages(page(start), page(end)) } else { Vec::new() };
+            for page in backed {
+                let index = page - (region.start >> PAGE_SHIFT) + first;
+                let number = self.present(page).and_then(|entry| entry.checked_sub(1));
+                if number.is_some_and(|number| copies || is_its(index, number)) {
+                    self.release_pages(arena, page << PAGE_SHIFT, (page + 1) << PAGE_SHIFT);
+                }
+            }
+        }
+    }
+
     /// Releases every page, region and table.
-    fn clear(&mut self, arena: &mut Arena) {
-        let all: Vec<(u64, u64)> = self.regions.values().map(|r| (r.start, r.end)).collect();
-        for (start, end) in all {
-            self.watch.note(start..end);
-            self.release_pages(arena, start, end);
+    fn clear(&mut self, arena: &mut Arena, objects: &mut Objects) {
+        let all: Vec<Region> = self.regions.values().copied().collect();
+        for region in &all {
+            self.watch.note(region.start..region.end);
+            self.release_pages(arena, region.start, region.end);
+            objects.unmapped(arena, region);
         }
         self.regions.clear();
         arena.release_tables(self.counted_table_bytes());
@@ -236,20 +341,15 @@ impl Space {
     /// Returns a copy that shares its pages.
     ///
     /// # Errors
-    /// When there is no room to back the shared regions, or for the tables.
-    fn fork(&mut self, arena: &mut Arena) -> std::io::Result<Space> {
-        let shared: Vec<(u64, u64)> = self.regions.values().filter(|r| r.shared).map(|r| (r.start, r.end)).collect();
-        for (start, end) in shared {
-            for page in start >> PAGE_SHIFT..end >> PAGE_SHIFT {
-                self.backing(arena, page).ok_or(std::io::ErrorKind::OutOfMemory)?;
-            }
-        }
+    /// When there is no room for the tables.
+    fn fork(&self, arena: &mut Arena, objects: &mut Objects) -> std::io::Result<Space> {
         if !arena.take_table(self.counted_table_bytes()) {
             return Err(std::io::ErrorKind::OutOfMemory.into());
         }
         for &entry in self.leaves.iter().flatten().flat_map(|leaf| leaf.iter()).filter(|&&entry| entry != 0) {
             arena.share(entry - 1);
         }
+        self.regions.values().for_each(|region| objects.mapped(region));
         Ok(Space { regions: self.regions.clone(), leaves: self.leaves.clone(), tables: self.tables, ..Space::new() })
     }
 }
@@ -271,6 +371,35 @@ impl Spaces {
         let entries = self.list.iter().flatten().flat_map(|space| space.leaves.iter().flatten());
         let within = entries.flat_map(|leaf| leaf.iter()).all(|&entry| entry <= pages);
         within && self.list.get(self.active as usize).is_some_and(Option::is_some)
+    }
+
+    /// Returns whether the objects of all regions exist.
+    pub(super) fn have_objects(&self, objects: &Objects) -> bool {
+        self.list.iter().flatten().flat_map(|space| space.regions.values()).all(|region| objects.has_that_of(region))
+    }
+
+    /// Iterates over the regions of an address space, lowest first; none if it does not exist.
+    pub(super) fn regions_of(&self, id: SpaceId) -> impl Iterator<Item = &Region> {
+        self.list.get(id.0 as usize).into_iter().flatten().flat_map(|space| space.regions.values())
+    }
+
+    /// Drops the cached translations of address spaces that are not active.
+    pub(super) fn forget_translations(&mut self) {
+        self.list.iter_mut().flatten().for_each(|space| space.tlb = None);
+    }
+
+    /// See [`Space::drop_object_pages`].
+    pub(super) fn drop_object_pages(
+        &mut self,
+        arena: &mut Arena,
+        id: ObjectId,
+        pages: &Range<u64>,
+        copies: bool,
+        is_its: impl Fn(u64, u32) -> bool,
+    ) {
+        for space in self.list.iter_mut().flatten() {
+            space.drop_object_pages(arena, id, pages, copies, &is_its);
+        }
     }
 
     #[inline(always)]
@@ -330,9 +459,9 @@ impl Memory {
     /// page.
     ///
     /// # Errors
-    /// When there is no room to back the shared regions, or for the tables.
+    /// When there is no room for the tables.
     pub fn fork(&mut self) -> std::io::Result<SpaceId> {
-        let child = self.spaces.active_mut().fork(&mut self.arena)?;
+        let child = self.spaces.active().fork(&mut self.arena, &mut self.objects)?;
         self.tlb.flush();
         Ok(self.spaces.insert(child))
     }
@@ -344,28 +473,13 @@ impl Memory {
     pub fn remove_space(&mut self, id: SpaceId) {
         assert_ne!(id.0, self.spaces.active, "the active address space is not removed");
         let mut space = self.spaces.list[id.0 as usize].take().expect("address spaces are removed once");
-        space.clear(&mut self.arena);
+        space.clear(&mut self.arena, &mut self.objects);
     }
 
     /// Removes every mapping of the active address space.
     pub fn clear(&mut self) {
         self.tlb.flush();
-        self.spaces.active_mut().clear(&mut self.arena);
-    }
-
-    /// Makes parent and child share `[start, start + len)` (`MAP_SHARED`) in later forks.
-    ///
-    /// # Errors
-    /// [`MapError::BadRange`].
-    pub fn share(&mut self, start: u64, len: u64) -> Result<(), MapError> {
-        let end = super::mapping::checked_range(start, len)?;
-        let space = self.spaces.active_mut();
-        space.split(start);
-        space.split(end);
-        for (_, region) in space.regions.range_mut(start..end) {
-            region.shared = true;
-        }
-        Ok(())
+        self.spaces.active_mut().clear(&mut self.arena, &mut self.objects);
     }
 }
 
@@ -381,8 +495,8 @@ mod tests {
     fn forked() -> (Memory, SpaceId, SpaceId) {
         let mut mem = Memory::new(16 * PAGE).expect("reserve");
         mem.map(PRIVATE, PAGE, Prot::RW, Segment::Mmap).unwrap();
-        mem.map(SHARED, PAGE, Prot::RW, Segment::Mmap).unwrap();
-        mem.share(SHARED, PAGE).unwrap();
+        mem.map_shared(SHARED, PAGE, Prot::RW, Segment::Mmap).unwrap();
+        mem.load::<u8>(SHARED).unwrap();
         mem.store(PRIVATE, 1u32).unwrap();
         let child = mem.fork().expect("fork");
         let parent = mem.active();

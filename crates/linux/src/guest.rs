@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use crate::code::Code;
 use crate::end::End;
+use crate::family::Member;
 use crate::fs::vfs::access::Refusal;
 use crate::kernel::Kernel;
 use crate::mm::address_space::AddressSpace;
@@ -312,6 +313,20 @@ impl Guest {
     pub fn read_byte(&mut self, addr: u64) -> Option<u8> {
         self.memory.load(addr).ok()
     }
+    /// Returns the eight bytes at `addr`, if the program can read them.
+    pub fn read_word(&mut self, addr: u64) -> Option<u64> {
+        self.memory.load(addr).ok()
+    }
+    /// Returns all processes of the run by ascending number, those that have ended too.
+    #[must_use]
+    pub fn family(&self) -> &[Member] {
+        self.system.family.all()
+    }
+    /// Returns the process of a thread, which may have ended.
+    #[must_use]
+    pub fn process_of_thread(&self, tid: u32) -> Option<&Member> {
+        self.system.family.process_of(tid)
+    }
     /// Path of the file of the program that runs, as programs see it.
     #[must_use]
     pub fn program_file(&self) -> &[u8] {
@@ -340,6 +355,12 @@ impl Guest {
     /// Iterates over the system calls made by the program that are not implemented: number, name, calls.
     pub fn unknown_calls(&self) -> impl Iterator<Item = (u64, &'static str, u64)> + '_ {
         self.system.unknown_calls.iter().map(|(&number, &calls)| (number, syscalls::name(number), calls))
+    }
+
+    /// Iterates over the files on the host whose changes through shared mappings could not be written to them, with the reason.
+    pub fn unwritten_files(&self) -> impl Iterator<Item = (PathBuf, std::io::Error)> + '_ {
+        let file = |path: &[u8]| PathBuf::from(OsStr::from_bytes(path));
+        self.system.unwritten.iter().map(move |(path, error)| (file(path), std::io::Error::from_raw_os_error(*error)))
     }
 
     /// Describes where a dynamic program's interpreter and libraries are searched; `None` for a static one.
@@ -443,10 +464,7 @@ impl Kernel<'_> {
         let pc = self.thread.cpu.pc;
         let info = match trap {
             Trap::SystemCall => return syscalls::call(self),
-            Trap::CodeChanged => {
-                self.process.code_changed = true;
-                return;
-            }
+            Trap::CodeChanged => return self.code_changed(),
             Trap::Window(access) => match self.access_window(access) {
                 Some(()) => return,
                 None => self.thread.undefined_before_pc(),
@@ -459,6 +477,16 @@ impl Kernel<'_> {
             Trap::Memory(fault) => SigInfo::memory_fault(fault),
         };
         signal::force(self, info);
+    }
+
+    /// The program has written code. It may be that of other processes, too: instruction caches are coherent by physical address.
+    fn code_changed(&mut self) {
+        self.process.code_changed = true;
+        if self.mem.has_objects() && self.mem.shares_code(self.mem.active()) {
+            for other in self.other_processes.iter_mut() {
+                other.code_changed |= self.mem.shares_code(self.spaces[other.space].id);
+            }
+        }
     }
 
     fn wait_for_event(&mut self) {

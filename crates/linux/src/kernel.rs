@@ -2,9 +2,7 @@
 
 use fxscope_guestmem::Memory;
 
-use crate::fs::files::Files;
 use crate::mm::address_space::AddressSpace;
-use crate::mm::mapped::MappedFiles;
 use crate::mm::pages::{Pages, Toucher};
 use crate::process::Process;
 use crate::system::System;
@@ -74,23 +72,6 @@ impl Kernel<'_> {
     /// Returns whether another process uses the same address space (`vfork`).
     pub(crate) fn shares_space(&self) -> bool {
         self.other_processes.iter().any(|other| other.space == self.process.space)
-    }
-
-    /// Writes shared mappings back to their files when the process no longer needs its memory.
-    pub(crate) fn write_back_at_end(&mut self) {
-        let shared = self.shares_space();
-        let mapped = &mut self.spaces[self.process.space].mapped;
-        if shared {
-            // The other process continues; nobody is left to receive an error.
-            let _ = mapped.write_back(self.mem, 0, u64::MAX);
-        } else {
-            mapped.give_back(self.mem, 0, u64::MAX);
-        }
-    }
-
-    /// Iterates over all processes' open files, with the files that they have mapped.
-    pub(crate) fn processes_files(&self) -> impl Iterator<Item = (&Files, &MappedFiles)> {
-        self.all_processes().map(|process| (&process.files, &self.spaces[process.space].mapped))
     }
 
     /// Records which pages the thread has touched.

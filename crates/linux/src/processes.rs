@@ -189,7 +189,7 @@ impl Guest {
     /// Ends the running process. `Some`: the run has ended, too.
     pub(crate) fn end_process(&mut self, end: End) -> Option<Step> {
         let mut k = self.kernel();
-        k.write_back_at_end();
+        k.flush_host_files();
         k.note_touched();
         k.end_threads();
         let pid = k.process.pid;
@@ -207,6 +207,7 @@ impl Guest {
         }
         k.leave_space();
         k.process.files.close_all();
+        k.forget_unmapped();
         k.release_locks(&[], Some(pid));
         memory_files::recount(&mut k);
         k.process.charge.set(0);
@@ -223,6 +224,7 @@ impl Guest {
 
     /// Ends the run. Its result is that of its first process.
     pub(crate) fn end_run(&mut self, end: End) -> Step {
+        self.kernel().flush_host_files();
         self.end = Some(self.first_end.take().unwrap_or(end));
         Step::Ended
     }

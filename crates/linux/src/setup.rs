@@ -206,7 +206,10 @@ impl Guest {
             ClockSource::Simulated => setup.start_unix_ns,
             ClockSource::Host => unix_ns(),
         };
-        let system = System::new(setup.platform, start_unix_ns, budget, PID);
+        let mut system = System::new(setup.platform, start_unix_ns, budget, PID);
+        system.family.starts(PID, PID - 1);
+        let program = &processes[process].files.program;
+        system.family.executes(PID, &program.path, &program.env);
         thread.cpu.counter = system.counter();
         let toucher = system.toucher(&thread);
         spaces[space].pages.start(&mut memory, toucher);

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Budget, Charge};
+use crate::family::Family;
 use crate::fs::locks::Locks;
 use crate::fs::objects::Objects;
 use crate::fs::pty::Ptys;
@@ -13,6 +14,7 @@ use crate::fs::terminal::Terminal;
 use crate::ipc::channels::Channels;
 use crate::ipc::cmg::SharedRegisters;
 use crate::mm::pages::PageUse;
+use crate::mm::shared_files::SharedFiles;
 use crate::platform::Platform;
 use crate::process::Process;
 use crate::processes::Zombie;
@@ -55,10 +57,17 @@ pub(crate) struct System {
     pub unknown_calls: BTreeMap<u64, u64>,
     /// Processes that have ended, in that order.
     pub zombies: Vec<Zombie>,
+    /// All processes of the run, those that have ended too.
+    pub family: Family,
     /// Registers that the cores of a CMG share.
     pub shared_registers: SharedRegisters,
     /// Pages of processes that have ended.
     pub page_use: Vec<PageUse>,
+    /// Files whose changes through mappings could not be written to them: path on the host, and the host's error number.
+    pub unwritten: Vec<(Vec<u8>, i32)>,
+    /// Files that are mapped shared.
+    #[serde(skip)]
+    pub shared_files: SharedFiles,
     /// Pipes and sockets that programs have created or opened.
     #[serde(skip)]
     pub channels: Channels,
@@ -105,8 +114,11 @@ impl System {
             cpus_stale: false,
             unknown_calls: BTreeMap::new(),
             zombies: Vec::new(),
+            family: Family::default(),
             shared_registers: SharedRegisters::default(),
             page_use: Vec::new(),
+            unwritten: Vec::new(),
+            shared_files: SharedFiles::default(),
             channels: Channels::default(),
             objects: Objects::default(),
             ptys: Ptys::default(),

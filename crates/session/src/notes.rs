@@ -50,6 +50,9 @@ pub(crate) fn notes(request: &Request, outcome: &Outcome, process: &Guest) -> Ve
     notes.extend(memory_policy(request.memory_policy));
     notes.extend(process.page_notes().iter().cloned());
     notes.extend(process.refusals().iter().map(refusal));
+    notes.extend(process.unwritten_files().map(|(path, error)| {
+        format!("Changes of {} through a shared mapping could not be written to it: {error}.", path.display())
+    }));
     notes.extend(missing_library(outcome, process));
     notes
 }

@@ -244,44 +244,50 @@ fn a_chase_through_l1_takes_the_load_to_use_latency_of_its_key() {
     }
 }
 
-#[test]
-fn every_key_of_a_machine_has_an_effect_or_a_reason_not_to() {
-    let folder = tempfile::tempdir().expect("temporary folder");
-    let bench = Bench { keys: compile(folder.path(), "keys", FLAGS, include_str!("../programs/keys.c")).into() };
-    let plain = |case: &Case| {
-        let (spec, settings) = Bench::machine(case, None).expect("a machine");
-        let shown = bench.run(case, spec, settings).expect("it starts");
-        assert!(matches!(shown.finish, Finish::Exited(0)), "{}: {:?}", case.program, shown.finish);
-        (*case, shown)
-    };
-    let cases: Vec<(Case, Shown)> = CASES.iter().map(plain).collect();
-    let next = AtomicUsize::new(0);
-    let wrong = Mutex::new(Vec::new());
-    let work = || {
-        // The case that showed the previous key is most likely to show this one.
-        let mut order: VecDeque<usize> = (0..cases.len()).collect();
-        while let Some(table) = SCHEMA.get(next.fetch_add(1, Ordering::Relaxed)) {
-            for (k, key) in table.keys.iter().enumerate() {
-                let name = format!("{}.{}", table.name, key.name);
-                let what = match (effect(&bench, table, k, &cases, &order), table.inert(key)) {
-                    (Some(place), None) => {
-                        order.retain(|&other| other != place);
-                        order.push_front(place);
-                        continue;
-                    }
-                    (None, Some(_)) => continue,
-                    (None, None) => format!("{name} changes nothing"),
-                    (Some(_), Some(reason)) => format!("{name} changes something, though: {reason}"),
-                };
-                wrong.lock().expect("nobody panics with it").push(what);
+/// Takes minutes of processor time.
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn every_key_of_a_machine_has_an_effect_or_a_reason_not_to() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let bench = Bench { keys: compile(folder.path(), "keys", FLAGS, include_str!("../programs/keys.c")).into() };
+        let plain = |case: &Case| {
+            let (spec, settings) = Bench::machine(case, None).expect("a machine");
+            let shown = bench.run(case, spec, settings).expect("it starts");
+            assert!(matches!(shown.finish, Finish::Exited(0)), "{}: {:?}", case.program, shown.finish);
+            (*case, shown)
+        };
+        let cases: Vec<(Case, Shown)> = CASES.iter().map(plain).collect();
+        let next = AtomicUsize::new(0);
+        let wrong = Mutex::new(Vec::new());
+        let work = || {
+            // The case that showed the previous key is most likely to show this one.
+            let mut order: VecDeque<usize> = (0..cases.len()).collect();
+            while let Some(table) = SCHEMA.get(next.fetch_add(1, Ordering::Relaxed)) {
+                for (k, key) in table.keys.iter().enumerate() {
+                    let name = format!("{}.{}", table.name, key.name);
+                    let what = match (effect(&bench, table, k, &cases, &order), table.inert(key)) {
+                        (Some(place), None) => {
+                            order.retain(|&other| other != place);
+                            order.push_front(place);
+                            continue;
+                        }
+                        (None, Some(_)) => continue,
+                        (None, None) => format!("{name} changes nothing"),
+                        (Some(_), Some(reason)) => format!("{name} changes something, though: {reason}"),
+                    };
+                    wrong.lock().expect("nobody panics with it").push(what);
+                }
             }
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(work);
-        }
-    });
-    let wrong = wrong.into_inner().expect("nobody panics with it");
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+                scope.spawn(work);
+            }
+        });
+        let wrong = wrong.into_inner().expect("nobody panics with it");
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
 }

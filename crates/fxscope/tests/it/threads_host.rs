@@ -36,7 +36,7 @@ fn sums_behind_locks_atomics_barriers_and_reductions_are_those_of_one_host_threa
     let source = r#"
 #include <omp.h>
 #include <stdio.h>
-#define N 9600
+#define N 4800
 static double a[N], b[N];
 int main(void)
 {
@@ -126,7 +126,7 @@ static volatile double work[26][512];
 static void *run(void *number)
 {
     long n = (long)number;
-    for (int pass = 0; n != 25 || pass < 20; pass++)
+    for (int pass = 0; n != 25 || pass < 8; pass++)
         for (int i = 0; i < 512; i++) work[n][i] = work[n][i] * 0.5 + n;
     *(volatile int *)8 = 1;
     return 0;

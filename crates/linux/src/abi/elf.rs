@@ -326,6 +326,7 @@ fn map_error(error: MapError, address: u64) -> String {
     match error {
         MapError::BadRange => format!("the segment at {address:#x} cannot be mapped"),
         MapError::NotMapped => format!("the segment at {address:#x} is not mapped"),
+        MapError::NoRoom => format!("there is no room for the page tables of the segment at {address:#x}"),
     }
 }
 

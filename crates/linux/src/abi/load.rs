@@ -51,7 +51,7 @@ pub(crate) fn load(
     let mut image = Image::read(file, Role::Program).map_err(elf(path))?;
     image.map_from(file, mem, memory_bytes).map_err(elf(path))?;
     let mut mapped = MappedFiles::default();
-    note(&image, path, mem, &mut mapped);
+    note(&image, path, &mut mapped);
     let Some(name) = image.interpreter() else {
         return Ok(Loaded { entry: image.entry(), interpreter_base: 0, image, mapped });
     };
@@ -59,16 +59,16 @@ pub(crate) fn load(
     let content = Content::File(&file);
     let mut interpreter = Image::read(content, Role::Interpreter).map_err(elf(&found))?;
     interpreter.map_from(content, mem, memory_bytes).map_err(elf(&found))?;
-    note(&interpreter, &found, mem, &mut mapped);
+    note(&interpreter, &found, &mut mapped);
     image.symbols.add(std::mem::take(&mut interpreter.symbols));
     Ok(Loaded { entry: interpreter.entry(), interpreter_base: interpreter.bias(), image, mapped })
 }
 
 /// Records where the parts of a file are mapped.
-fn note(image: &Image, path: &Path, mem: &mut Memory, mapped: &mut MappedFiles) {
+fn note(image: &Image, path: &Path, mapped: &mut MappedFiles) {
     let path = real_path(path);
     for (range, offset) in image.file_ranges() {
-        mapped.insert(mem, range.start, Mapped::private(range.end, path.clone(), offset));
+        mapped.insert(range.start, Mapped::private(range.end, path.clone(), offset));
     }
 }
 

@@ -221,6 +221,11 @@ impl Files {
         if let Some(name) = self.object(fd).and_then(Object::name) {
             return name.as_bytes().to_vec();
         }
+        self.shown_path(file)
+    }
+
+    /// Returns the target of such a link for a host file.
+    pub(crate) fn shown_path(&self, file: &OpenFile) -> Vec<u8> {
         let link = format!("/proc/self/fd/{}", file.host.as_raw_fd());
         let text = rustix::fs::readlink(link, Vec::new()).map(std::ffi::CString::into_bytes).unwrap_or_default();
         self.view.guest_path(text, &file.origin)

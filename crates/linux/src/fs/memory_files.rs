@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -21,7 +22,16 @@ use crate::kernel::Kernel;
 const STAT_BLOCK: u64 = 512;
 
 /// A host file: device and inode.
-type Identity = (u64, u64);
+pub(crate) type Identity = (u64, u64);
+
+/// Returns the identity of an open file.
+///
+/// # Errors
+/// The host's.
+pub(crate) fn identity(file: BorrowedFd<'_>) -> Result<Identity, Errno> {
+    let stat = rustix::fs::fstat(file)?;
+    Ok((stat.st_dev, stat.st_ino))
+}
 
 /// Calls `change` to write `bytes` bytes at `at`, or at the file's position. It is passed the number of bytes for which there is
 /// room, at least one unless `bytes` is 0; files outside the simulated memory always have room for all.
@@ -55,7 +65,8 @@ pub(crate) fn growing<T>(
     result
 }
 
-fn allocated(stat: &Stat) -> u64 {
+/// Returns the bytes that the host has allocated for a file.
+pub(crate) fn allocated(stat: &Stat) -> u64 {
     stat.st_blocks as u64 * STAT_BLOCK
 }
 
@@ -85,12 +96,11 @@ impl Held {
 /// Recounts the bytes of files in the simulated memory: system calls open, close, truncate and delete them.
 pub(crate) fn recount(k: &mut Kernel<'_>) {
     let mut files = BTreeMap::new();
-    for (open, mapped) in k.processes_files() {
-        let in_memory = |file: &&OpenFile| file.origin == Origin::Memory;
-        for file in open.open_files().chain(mapped.written_back_to()).filter(in_memory) {
-            if let Ok(stat) = rustix::fs::fstat(&file.host) {
-                files.insert((stat.st_dev, stat.st_ino), allocated(&stat));
-            }
+    let open = k.all_processes().flat_map(|process| process.files.open_files());
+    let mapped = k.system.shared_files.iter().map(|shared| &shared.file.open);
+    for file in open.chain(mapped).filter(|file| file.origin == Origin::Memory) {
+        if let Ok(stat) = rustix::fs::fstat(&file.host) {
+            files.insert((stat.st_dev, stat.st_ino), allocated(&stat));
         }
     }
     if let Some(folder) = k.process.files.view.policy.shared_memory.folder() {

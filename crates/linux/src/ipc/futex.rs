@@ -1,6 +1,6 @@
 //! Futexes: the waiters, and how the end of a thread affects the locks it holds.
 
-use fxscope_guestmem::Memory;
+use fxscope_guestmem::{Memory, ObjectAddress};
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::Kernel;
@@ -29,17 +29,16 @@ pub(crate) enum Key {
         /// The address.
         address: u64,
     },
-    /// Memory shared by processes: its physical address.
-    Shared(u64),
+    /// Memory shared by processes: the same for all mappings of it.
+    Shared(ObjectAddress),
 }
 
 impl Key {
     /// Returns the key of the futex at `address`; `private`: the program guarantees that no other process uses it.
     pub(crate) fn of(mem: &Memory, pid: u32, address: u64, private: bool) -> Key {
-        let shared = !private && mem.region_at(address).is_some_and(|r| r.shared);
-        match mem.physical(address) {
-            Some(physical) if shared => Key::Shared(physical),
-            _ => Key::Private { pid, address },
+        match mem.object_at(address).filter(|_| !private) {
+            Some(place) => Key::Shared(place),
+            None => Key::Private { pid, address },
         }
     }
 }

@@ -3,4 +3,5 @@
 pub(crate) mod address_space;
 pub(crate) mod mapped;
 pub mod pages;
+pub(crate) mod shared_files;
 pub(crate) mod user;

@@ -3,8 +3,7 @@
 pub mod frame;
 pub(crate) mod stop;
 
-use fxscope_guestmem::MemFault;
-use fxscope_guestmem::Touch;
+use fxscope_guestmem::{MemFault, PAGE, Touch};
 use serde::{Deserialize, Serialize};
 
 use crate::budget::PENDING_SIGNALS;
@@ -222,7 +221,7 @@ impl SigInfo {
     #[must_use]
     pub fn memory_fault(fault: MemFault) -> SigInfo {
         let (signal, code) = match fault {
-            MemFault { out_of_memory: true, .. } => (SIGBUS, code::BUS_ADRERR),
+            MemFault { out_of_memory: true, .. } | MemFault { beyond_end: true, .. } => (SIGBUS, code::BUS_ADRERR),
             MemFault { mapped: true, .. } => (SIGSEGV, code::SEGV_ACCERR),
             _ => (SIGSEGV, code::SEGV_MAPERR),
         };
@@ -424,8 +423,9 @@ fn kill(k: &mut Kernel<'_>, info: SigInfo) {
         Origin::Sender { .. } | Origin::Queued { .. } | Origin::Child { .. } => None,
     };
     let pc = k.thread.cpu.pc;
-    let no_memory = info.signal == SIGBUS && info.code == code::BUS_ADRERR;
     let memory = &*k.mem;
+    // Otherwise a mapped file ends before the address.
+    let no_memory = info.signal == SIGBUS && info.code == code::BUS_ADRERR && memory.room_bytes() < PAGE;
     let out_of_memory = no_memory.then(|| OutOfMemory {
         limit: memory.limit_bytes(),
         pages: memory.backed_bytes(),

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use fxscope_aarch64::Engine;
-use fxscope_guestmem::Memory;
+use fxscope_guestmem::{Memory, ObjectId};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +33,7 @@ use crate::fs::vfs::View;
 use crate::guest::Guest;
 use crate::ipc::channels::Channel;
 use crate::mm::address_space::AddressSpace;
+use crate::mm::shared_files::{MappedFile, SharedFile};
 use crate::process::{Limit, Process};
 use crate::random::Random;
 use crate::sched::timers::Timers;
@@ -104,8 +105,8 @@ struct State {
     channels: Vec<SavedChannel>,
     programs: Vec<(Program, u64)>,
     symbols: Vec<(Symbols, u64)>,
-    /// Shared mappings that are written back: address space, first address, open file.
-    write_back: Vec<(Id<AddressSpace>, u64, u32)>,
+    /// Files that are mapped shared: object, open file, and whether it is open for writing.
+    shared_files: Vec<(ObjectId, u32, bool)>,
 }
 
 /// A process. State that it shares with others is referred to by indices in [`State`].
@@ -295,13 +296,9 @@ impl Guest {
         let mut shared = Shared::default();
         let processes =
             self.processes.try_map(|process| shared.process(process, code.of_process(process.pid), &self.system))?;
-        let mut write_back = Vec::new();
-        for (id, space) in self.spaces.iter() {
-            let owner = self.processes.values().find(|process| process.space == id);
-            let files = &owner.unwrap_or(self.process()).files;
-            for (start, file) in space.mapped.written_back() {
-                write_back.push((id, start, shared.files.place(files, file)?));
-            }
+        let mut shared_files = Vec::new();
+        for SharedFile { object, file } in self.system.shared_files.iter() {
+            shared_files.push((*object, shared.files.place(&self.process().files, &file.open)?, file.writable));
         }
         let programs = shared.programs.iter().map(|program| (program.uncharged(), program.charge.bytes()));
         let symbols = shared.symbols.iter().map(|symbols| Symbols::clone(symbols));
@@ -322,7 +319,7 @@ impl Guest {
             programs: programs.collect(),
             symbols: symbols.zip(shared.symbols_bytes).collect(),
             files: shared.files.saved,
-            write_back,
+            shared_files,
         })
     }
 
@@ -346,10 +343,14 @@ impl Guest {
     }
 
     /// A guest with this memory and the rest of a snapshot.
-    fn with_memory<E: Engine>(memory: Memory, rest: &[u8], stdio: &Stdio) -> Result<(Guest, Code<E>), SnapshotError> {
+    fn with_memory<E: Engine>(
+        mut memory: Memory,
+        rest: &[u8],
+        stdio: &Stdio,
+    ) -> Result<(Guest, Code<E>), SnapshotError> {
         type Rest = (Table<AddressSpace>, Table<Thread>, System, State);
         let rest: Rest = postcard::from_bytes(rest).map_err(|_| SnapshotError::Damaged)?;
-        let (mut spaces, mut threads, mut system, mut state) = rest;
+        let (spaces, mut threads, mut system, mut state) = rest;
         if !memory.is_consistent() {
             return Err(SnapshotError::Damaged);
         }
@@ -361,9 +362,9 @@ impl Guest {
         state.view.complete(&system.platform);
         let view = Rc::new(state.view);
         let opener = Opener::new(state.files, &view, stdio)?;
-        for (id, start, place) in state.write_back {
-            let space = spaces.get_mut(id).ok_or(SnapshotError::Damaged)?;
-            space.mapped.write_back_to(start, opener.file(place)?).ok_or(SnapshotError::Damaged)?;
+        for (object, place, writable) in state.shared_files {
+            let file = MappedFile { open: opener.file(place)?, writable };
+            system.shared_files.insert(&mut memory, object, file)?;
         }
         let mut restorer = Restorer {
             opener,

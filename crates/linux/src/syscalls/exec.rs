@@ -1,6 +1,7 @@
 //! `execve`: replaces the running program.
 
 use std::ffi::OsStr;
+use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::rc::Rc;
@@ -19,7 +20,7 @@ use crate::abi::load::{Arguments, Ready, prepare};
 use crate::end::End;
 use crate::fs::files::AT_FDCWD;
 use crate::fs::vfs::access::Denied;
-use crate::fs::vfs::resolve::{Last, Target, resolve};
+use crate::fs::vfs::resolve::{Last, Target, path_of, resolve};
 use crate::fs::vfs::tree::{Kind, Node};
 use crate::hwpfctl::{self, Call};
 use crate::ipc::futex::thread_ends;
@@ -77,13 +78,16 @@ struct Found {
 }
 
 /// Opens a program.
-fn find(k: &Kernel<'_>, dir: i32, path: &[u8]) -> std::result::Result<Found, Errno> {
+fn find(k: &mut Kernel<'_>, dir: i32, path: &[u8]) -> std::result::Result<Found, Errno> {
     let file = open(k, dir, path, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty())?;
     let status = rustix::fs::fstat(&file.host)?;
     if !FileType::from_raw_mode(status.st_mode).is_file() || status.st_mode & 0o111 == 0 {
         return Err(Errno::ACCESS);
     }
-    let real = crate::fs::vfs::resolve::path_of(std::os::fd::AsFd::as_fd(&file.host)).ok_or(Errno::NOENT)?;
+    k.system.shared_files.flush(k.mem, file.host.as_fd())?;
+    // A file in memory or one that has been deleted: as its link in `/proc` shows it.
+    let shown = || k.process.files.shown_path(&file);
+    let real = path_of(file.host.as_fd()).unwrap_or_else(shown);
     let file = ProgramFile::of(std::fs::File::from(file.host), k.system.platform.memory_bytes);
     let file = file.map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
     Ok(Found { path: real, file })
@@ -271,7 +275,7 @@ fn replace(k: &mut Kernel<'_>, found: &Found, arguments: Arguments) -> Result {
             return Err(errno(&error));
         }
     };
-    k.write_back_at_end();
+    k.flush_host_files();
     end_other_threads(k);
     k.release_parent();
     k.mem.activate(new);
@@ -325,7 +329,9 @@ fn become_program(k: &mut Kernel<'_>, ready: Ready, arguments: Arguments, found:
         env: arguments.env,
         auxv: ready.stack.auxv,
     });
-    k.process.files.program.charge.set(k.process.files.program.bytes());
+    let program = Rc::clone(&k.process.files.program);
+    program.charge.set(program.bytes());
+    k.system.family.executes(k.process.pid, &program.path, &program.env);
     let toucher = k.toucher();
     let space = &mut k.spaces[k.process.space];
     space.mapped = ready.program.mapped;

@@ -35,6 +35,9 @@ pub(super) fn openat(k: &mut Kernel<'_>, a: &Args) -> Result {
         return terminal;
     }
     let Some(file) = fifo::open(k, a[0] as i32, &name, open_flags(flags)?, mode)? else { return Ok(0) };
+    if open_flags(flags)?.contains(OFlags::TRUNC) {
+        k.system.shared_files.after_resize(k.mem, file.host.as_fd())?;
+    }
     let (channel, limit) = (k.opened_channel(&file)?, limit(k));
     Ok(k.process.files.insert_channel(file, channel, flags & O_CLOEXEC != 0, limit)? as u64)
 }
@@ -190,7 +193,8 @@ fn text_file(content: &[u8], access: OFlags) -> std::result::Result<OwnedFd, Err
     rustix::fs::open(path, access | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Reopens an open file: a host file like any other, and one without a path by duplicating its descriptor.
+/// Reopens an open file: a host file like any other, one in the simulated memory through its descriptor, and another one without a
+/// path by duplicating its descriptor.
 fn reopen(k: &Kernel<'_>, fd: i32, flags: OFlags) -> std::result::Result<OpenFile, Errno> {
     let file = k.process.files.open_file(fd)?;
     if let Origin::Simulated(node) = &file.origin {
@@ -209,6 +213,11 @@ fn reopen(k: &Kernel<'_>, fd: i32, flags: OFlags) -> std::result::Result<OpenFil
             policy.check_open(&path, flags)?;
             let host = Handle::of(policy, file.host.as_fd(), path.clone())?.open(policy, flags)?;
             opened(k, host, &path, file.origin.clone())
+        }
+        None if file.origin == Origin::Memory => {
+            let link = format!("/proc/self/fd/{}", file.host.as_raw_fd());
+            let host = rustix::fs::open(link, flags | OFlags::CLOEXEC, Mode::empty())?;
+            Ok(OpenFile::new(host, Origin::Memory))
         }
         _ => {
             let (has, wanted) = (rustix::fs::fcntl_getfl(&file.host)? & OFlags::RWMODE, flags & OFlags::RWMODE);
@@ -246,12 +255,17 @@ pub(super) fn lseek(k: &mut Kernel<'_>, a: &Args) -> Result {
         4 => SeekFrom::Hole(u64::try_from(at).map_err(|_| Errno::NXIO)?),
         _ => return Err(Errno::INVAL),
     };
-    rustix::fs::seek(k.process.files.host(a[0] as i32)?, to)
+    let file = k.process.files.host(a[0] as i32)?;
+    if matches!(to, SeekFrom::Data(_) | SeekFrom::Hole(_)) {
+        k.system.shared_files.flush(k.mem, file)?;
+    }
+    rustix::fs::seek(file, to)
 }
 
 pub(super) fn ftruncate(k: &mut Kernel<'_>, a: &Args) -> Result {
     let len = u64::try_from(a[1] as i64).map_err(|_| Errno::INVAL)?;
     rustix::fs::ftruncate(k.process.files.host(a[0] as i32)?, len).map_err(|e| write_error(k, e))?;
+    k.system.shared_files.after_resize(k.mem, k.process.files.host(a[0] as i32)?)?;
     Ok(0)
 }
 
@@ -262,14 +276,23 @@ pub(super) fn fallocate(k: &mut Kernel<'_>, a: &Args) -> Result {
         return Err(Errno::INVAL);
     }
     let (file, offset, len) = (k.process.files.open_file(a[0] as i32)?, offset as u64, len as u64);
-    if mode.contains(FallocateFlags::PUNCH_HOLE) {
+    let (frees, only_allocates) = (mode.contains(FallocateFlags::PUNCH_HOLE), FallocateFlags::KEEP_SIZE.contains(mode));
+    if !only_allocates {
+        k.system.shared_files.flush(k.mem, file.host.as_fd())?;
+    }
+    if frees {
         rustix::fs::fallocate(&file.host, mode, offset, len)?;
     } else {
-        growing(k.mem, file, Some(offset), len, |fitting| match fitting == len {
+        let allocated = growing(k.mem, file, Some(offset), len, |fitting| match fitting == len {
             true => rustix::fs::fallocate(&file.host, mode, offset, len),
             false => Err(Errno::NOSPC),
-        })
-        .map_err(|e| write_error(k, e))?;
+        });
+        allocated.map_err(|e| write_error(k, e))?;
+    }
+    if !only_allocates {
+        // Other operations move what is behind the range.
+        let end = frees.then(|| offset.saturating_add(len));
+        k.system.shared_files.after_change(k.mem, k.process.files.host(a[0] as i32)?, offset, end);
     }
     Ok(0)
 }
@@ -288,18 +311,23 @@ pub(super) fn advice(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(0)
 }
 
-/// `sync`: data that a program has written are already on the host.
-pub(super) fn sync(_: &mut Kernel<'_>, _: &Args) -> Result {
+/// `sync`: other data that a program has written are already on the host.
+pub(super) fn sync(k: &mut Kernel<'_>, _: &Args) -> Result {
+    k.flush_host_files();
     Ok(0)
 }
 
 pub(super) fn fsync(k: &mut Kernel<'_>, a: &Args) -> Result {
-    rustix::fs::fsync(k.process.files.host(a[0] as i32)?)?;
+    let file = k.process.files.host(a[0] as i32)?;
+    k.system.shared_files.sync(k.mem, file)?;
+    rustix::fs::fsync(file)?;
     Ok(0)
 }
 
 pub(super) fn fdatasync(k: &mut Kernel<'_>, a: &Args) -> Result {
-    rustix::fs::fdatasync(k.process.files.host(a[0] as i32)?)?;
+    let file = k.process.files.host(a[0] as i32)?;
+    k.system.shared_files.sync(k.mem, file)?;
+    rustix::fs::fdatasync(file)?;
     Ok(0)
 }
 

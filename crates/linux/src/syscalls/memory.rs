@@ -2,10 +2,8 @@
 
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
-use std::sync::Arc;
 
-use fxscope_guestmem::{Memory, Prot, Segment};
-use fxscope_guestmem::{PAGE, Region, USER_END};
+use fxscope_guestmem::{Backing, Memory, PAGE, Prot, Region, Segment, USER_END};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
@@ -158,14 +156,14 @@ fn map(k: &mut Kernel<'_>, region: Region) -> std::result::Result<(), Errno> {
 fn replace(k: &mut Kernel<'_>, region: Region) -> std::result::Result<(), Errno> {
     let Region { start, end, .. } = region;
     touch_code(k, start, end);
-    k.spaces[k.process.space].mapped.remove(k.mem, start, end);
+    k.spaces[k.process.space].mapped.remove(start, end);
     k.spaces[k.process.space].pages.unmapped(start..end);
-    k.mem.map(start, end - start, region.prot, region.segment).map_err(|_| Errno::NOMEM)
+    k.mem.map_region(region).map_err(|_| Errno::NOMEM)
 }
 
 fn unmap(k: &mut Kernel<'_>, start: u64, end: u64) -> std::result::Result<(), Errno> {
     touch_code(k, start, end);
-    k.spaces[k.process.space].mapped.remove(k.mem, start, end);
+    k.spaces[k.process.space].mapped.remove(start, end);
     k.spaces[k.process.space].pages.unmapped(start..end);
     k.mem.unmap(start, end - start).map_err(|_| Errno::INVAL)
 }
@@ -178,7 +176,8 @@ pub(super) fn brk(k: &mut Kernel<'_>, a: &Args) -> Result {
     let Some(new_end) = possible else { return Ok(k.spaces[k.process.space].brk) };
     if new_end > old_end {
         let too_much = new_end - k.spaces[k.process.space].heap_start > k.system.platform.memory_bytes;
-        let more = Region { start: old_end, end: new_end, prot: Prot::RW, segment: Segment::Heap, shared: false };
+        let (prot, segment) = (Prot::RW, Segment::Heap);
+        let more = Region { start: old_end, end: new_end, prot, segment, shared: false, backing: None };
         if too_much || in_use(k.mem, old_end, new_end) || map(k, more).is_err() {
             return Ok(k.spaces[k.process.space].brk);
         }
@@ -214,13 +213,14 @@ pub(super) fn mmap(k: &mut Kernel<'_>, a: &Args) -> Result {
     let start = place(k.mem, hint, len, flags, align)?;
     let segment = segment(k.mem, start, bits, flags);
     let shared = flags & MAP_SHARED != 0;
-    map_as(k, Region { start, end: start + len, prot: prot(bits), segment, shared }, &requested)?;
-    if shared {
-        k.mem.share(start, len).map_err(|_| Errno::NOMEM)?;
-    }
-    if !anonymous {
+    let backing = if anonymous { anonymous_object(k, shared) } else { file_object(k, fd, offset, shared)? };
+    map_as(k, Region { start, end: start + len, prot: prot(bits), segment, shared, backing }, &requested)?;
+    if anonymous {
+        backing.into_iter().for_each(|backing| k.mem.release_object(backing.object));
+    } else {
         let file = k.process.files.host(fd)?;
-        if let Err(error) = fill(k.mem, file, start, len, offset) {
+        let filled = if backing.is_none() { fill(k.mem, file, start, len, offset) } else { Ok(()) };
+        if let Err(error) = filled {
             unmap(k, start, start + len)?;
             return Err(error);
         }
@@ -230,6 +230,22 @@ pub(super) fn mmap(k: &mut Kernel<'_>, a: &Args) -> Result {
         }
     }
     Ok(start)
+}
+
+/// Returns a new object for a shared anonymous mapping; its creator releases it when it is mapped.
+fn anonymous_object(k: &mut Kernel<'_>, shared: bool) -> Option<Backing> {
+    shared.then(|| Backing { object: k.mem.add_object(), page: 0 })
+}
+
+/// Returns the part of a file's object that a new mapping maps. Private mappings use the object if there is one: they see changes
+/// of the file until they have pages of their own.
+fn file_object(k: &mut Kernel<'_>, fd: i32, offset: u64, shared: bool) -> std::result::Result<Option<Backing>, Errno> {
+    let object = if shared {
+        Some(k.shared_object(fd)?)
+    } else {
+        k.system.shared_files.of(k.process.files.host(fd)?).map(|shared| shared.object)
+    };
+    Ok(object.map(|object| Backing { object, page: offset / PAGE }))
 }
 
 /// Returns the purpose of a new mapping at `start`. The zero pages after a library's data, which its loader maps over the file's
@@ -252,7 +268,7 @@ fn purpose(bits: u64, flags: u64) -> Segment {
     }
 }
 
-/// Records the file of a new mapping, and whether changes are written back to it.
+/// Records the file of a new mapping.
 fn note_file(
     k: &mut Kernel<'_>,
     fd: i32,
@@ -264,10 +280,9 @@ fn note_file(
     let file = k.process.files.host(fd)?;
     let shared = flags & MAP_TYPE & MAP_SHARED != 0;
     let writable = rustix::fs::fcntl_getfl(file)? & OFlags::RWMODE == OFlags::RDWR;
-    let write_back = if shared && writable { Some(Arc::new(k.process.files.second(fd)?)) } else { None };
     let inode = rustix::fs::fstat(file)?.st_ino;
-    let mapped = Mapped { end: start + len, path: k.process.files.link_text(fd), offset, inode, write_back, shared };
-    k.spaces[k.process.space].mapped.insert(k.mem, start, mapped);
+    let mapped = Mapped { end: start + len, path: k.process.files.link_text(fd), offset, inode, shared, writable };
+    k.spaces[k.process.space].mapped.insert(start, mapped);
     Ok(())
 }
 
@@ -381,7 +396,7 @@ pub(super) fn mremap(k: &mut Kernel<'_>, a: &Args) -> Result {
     const FIXED: u64 = 2;
     k.check_regions()?;
     let flags = a[3];
-    if flags & !(MAYMOVE | FIXED) != 0 || (flags & FIXED != 0 && flags & MAYMOVE == 0) || a[1] == 0 || a[2] == 0 {
+    if flags & !(MAYMOVE | FIXED) != 0 || (flags & FIXED != 0 && flags & MAYMOVE == 0) || a[2] == 0 {
         return Err(Errno::INVAL);
     }
     let (start, old_end) = range(a[0], a[1]).map_err(|_| Errno::INVAL)?;
@@ -390,13 +405,18 @@ pub(super) fn mremap(k: &mut Kernel<'_>, a: &Args) -> Result {
     if !mapped(k.mem, start, old_end) {
         return Err(Errno::FAULT);
     }
+    // A second mapping of the same pages.
+    let duplicates = old_end == start;
+    if duplicates && (!region.shared || flags & MAYMOVE == 0) {
+        return Err(if region.shared { Errno::NOMEM } else { Errno::INVAL });
+    }
     let (old_len, new_len) = (old_end - start, new_end - start);
     if new_len > k.system.platform.memory_bytes {
         return Err(Errno::NOMEM);
     }
     touch_code(k, start, old_end);
     let requested = if new_len > old_len { grown(k, &region, new_len)? } else { Requested::default() };
-    if flags & FIXED == 0 {
+    if flags & FIXED == 0 && !duplicates {
         if new_len <= old_len {
             if new_len < old_len {
                 unmap(k, new_end, old_end)?;
@@ -404,7 +424,7 @@ pub(super) fn mremap(k: &mut Kernel<'_>, a: &Args) -> Result {
             return Ok(start);
         }
         if new_end <= MMAP_TOP && !in_use(k.mem, old_end, new_end) {
-            map_as(k, Region { start: old_end, end: new_end, ..region }, &requested)?;
+            continue_mapping(k, &region, start + old_len, old_end..new_end, &requested)?;
             return Ok(start);
         }
         if flags & MAYMOVE == 0 {
@@ -426,28 +446,48 @@ pub(super) fn mremap(k: &mut Kernel<'_>, a: &Args) -> Result {
         .ok_or(Errno::NOMEM)?
     };
     let kept = old_len.min(new_len);
-    let moved = Region { start: to, end: to + new_len, ..region };
-    replace(k, moved)?;
-    k.spaces[k.process.space].mapped.move_range(start, kept, to);
-    k.spaces[k.process.space].pages.moved(start, kept, to);
-    requested.note(k, to + kept..to + new_len);
-    move_pages(k.mem, start, to, kept)?;
-    let who = k.toucher();
-    k.spaces[k.process.space].pages.mapped(&moved, who);
-    unmap(k, start, old_end)?;
+    if kept > 0 {
+        move_mapping(k, start, kept, to)?;
+    }
+    if new_len > kept {
+        continue_mapping(k, &region, start + kept, to + kept..to + new_len, &requested)?;
+    }
+    if kept < old_len {
+        unmap(k, start + kept, old_end)?;
+    }
     Ok(to)
 }
 
-/// Moves the contents of backed pages, releasing each old page before copying the next.
-fn move_pages(mem: &mut Memory, from: u64, to: u64, len: u64) -> std::result::Result<(), Errno> {
-    // Reading needs read permission; the mapping is about to be removed anyway.
-    mem.protect(from, len, Prot::R).map_err(|_| Errno::FAULT)?;
-    for offset in (0..len).step_by(PAGE as usize) {
-        if mem.physical(from + offset).is_some() {
-            let page = user::read_bytes(mem, from + offset, PAGE as usize)?;
-            mem.discard(from + offset, from + offset + PAGE);
-            mem.write_privileged(to + offset, &page).map_err(|_| Errno::NOMEM)?;
-        }
+/// Moves `[start, start + len)` to `to`, replacing what was there. On an error, nothing has changed.
+fn move_mapping(k: &mut Kernel<'_>, start: u64, len: u64, to: u64) -> std::result::Result<(), Errno> {
+    touch_code(k, to, to + len);
+    k.mem.move_range(start, len, to).map_err(|_| Errno::NOMEM)?;
+    let who = k.toucher();
+    let space = &mut k.spaces[k.process.space];
+    space.mapped.remove(to, to + len);
+    space.pages.unmapped(to..to + len);
+    space.mapped.move_range(start, len, to);
+    space.pages.moved(start, len, to);
+    space.pages.unmapped(start..start + len);
+    for region in k.mem.regions_within(to, to + len) {
+        space.pages.mapped(region, who);
+    }
+    Ok(())
+}
+
+/// Maps `range` as the continuation at `from` of a mapping, of which `region` is the first part.
+fn continue_mapping(
+    k: &mut Kernel<'_>,
+    region: &Region,
+    from: u64,
+    range: std::ops::Range<u64>,
+    requested: &Requested,
+) -> std::result::Result<(), Errno> {
+    let record = k.space().mapped.at(region.start).filter(|_| region.backing.is_some());
+    map_as(k, region.continued(from - region.start, range.start, range.end), requested)?;
+    if let Some(record) = record {
+        let offset = record.offset + (from - region.start);
+        k.spaces[k.process.space].mapped.insert(range.start, Mapped { end: range.end, offset, ..record });
     }
     Ok(())
 }
@@ -467,7 +507,7 @@ pub(super) fn madvise(k: &mut Kernel<'_>, a: &Args) -> Result {
     if a[2] == DONTNEED {
         let anonymous = |s| !matches!(s, Segment::Text | Segment::Data | Segment::File | Segment::Shared);
         let regions: Vec<_> = k.mem.regions_within(start, end).copied().collect();
-        for region in regions.iter().filter(|r| anonymous(r.segment) && !r.shared) {
+        for region in regions.iter().filter(|r| (anonymous(r.segment) || r.backing.is_some()) && !r.shared) {
             let (start, end) = (region.start.max(start), region.end.min(end));
             k.mem.discard(start, end);
             k.spaces[k.process.space].pages.discarded(start..end);
@@ -481,7 +521,8 @@ pub(super) fn madvise(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(0)
 }
 
-/// `msync`: writes changes of shared mappings to their files, even if parts of the range are not mapped.
+/// `msync`: writes changes of shared mappings to their files, even if parts of the range are not mapped. Files in the simulated
+/// memory have nothing behind them.
 pub(super) fn msync(k: &mut Kernel<'_>, a: &Args) -> Result {
     const ASYNC: u64 = 1;
     const INVALIDATE: u64 = 2;
@@ -490,7 +531,7 @@ pub(super) fn msync(k: &mut Kernel<'_>, a: &Args) -> Result {
         return Err(Errno::INVAL);
     }
     let (start, end) = range(a[0], a[1])?;
-    k.spaces[k.process.space].mapped.write_back(k.mem, start, end)?;
+    k.flush_range(start, end)?;
     if mapped(k.mem, start, end) { Ok(0) } else { Err(Errno::NOMEM) }
 }
 

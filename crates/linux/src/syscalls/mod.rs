@@ -86,6 +86,16 @@ pub fn name(number: u64) -> &'static str {
     find(number).map_or("(no such system call)", |call| call.name)
 }
 
+/// Returns whether a system call may reduce the bytes of files in the simulated memory: by closing, deleting, shortening or
+/// unmapping them. Calls that add to them account for that themselves.
+fn may_release_files(number: u64) -> bool {
+    let name = name(number);
+    let closes = ["close", "close_range", "dup3", "execve", "execveat", "recvmsg", "recvmmsg", "shutdown"];
+    let deletes = ["unlinkat", "renameat", "renameat2", "openat", "openat2", "truncate", "ftruncate", "fallocate"];
+    let maps = ["mmap", "munmap", "mremap", "shmat", "shmdt", "sendfile", "copy_file_range", "splice", "lseek"];
+    closes.contains(&name) || deletes.contains(&name) || maps.contains(&name)
+}
+
 /// Performs the system call that the thread has just made.
 pub(crate) fn call(k: &mut Kernel<'_>) {
     k.thread.discard_sve_state();
@@ -98,7 +108,10 @@ pub(crate) fn call(k: &mut Kernel<'_>) {
             Err(Errno::NOSYS)
         }
     };
-    if k.mem.elsewhere_bytes() > 0 {
+    if k.mem.has_unmapped() {
+        k.forget_unmapped();
+    }
+    if k.mem.elsewhere_bytes() > 0 && may_release_files(number) {
         memory_files::recount(k);
     }
     k.settle_charges();

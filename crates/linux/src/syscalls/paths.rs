@@ -180,7 +180,8 @@ pub(super) fn truncate(k: &mut Kernel<'_>, a: &Args) -> Result {
     }
     let policy = &k.process.files.view.policy;
     let file = Handle::new(policy, &place.path)?.open(policy, OFlags::WRONLY | OFlags::NONBLOCK)?;
-    rustix::fs::ftruncate(file, len).map_err(|e| write_error(k, e))?;
+    rustix::fs::ftruncate(&file, len).map_err(|e| write_error(k, e))?;
+    k.system.shared_files.after_resize(k.mem, file.as_fd())?;
     Ok(0)
 }
 

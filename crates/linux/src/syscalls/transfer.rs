@@ -16,6 +16,7 @@ use crate::fs::memory_files::growing;
 use crate::fs::objects::Object;
 use crate::fs::vfs::tree::Kind;
 use crate::kernel::Kernel;
+use crate::mm::shared_files::SharedFiles;
 use crate::mm::user;
 use crate::signal::{self, Origin, SigInfo, code, number};
 
@@ -67,6 +68,7 @@ fn read_pieces(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece], offset: Option<u64
         _ => {}
     }
     let file = k.process.files.host(fd as i32)?;
+    let shared = k.system.shared_files.of(file).is_some();
     let mut done = 0u64;
     let mut buffer = Vec::new();
     for piece in pieces {
@@ -78,10 +80,15 @@ fn read_pieces(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece], offset: Option<u64
                 return if done > 0 { Ok(done) } else { Err(Errno::FAULT) };
             }
             buffer.resize(n as usize, 0);
-            let at = offset.map(|at| at + done);
-            let got = match read_at(file, &mut buffer, at) {
+            let at = match offset {
+                None if shared => Some(rustix::fs::tell(file)?),
+                offset => offset.map(|at| at + done),
+            };
+            let read_at_offset = offset.and(at);
+            let got = match read_at(file, &mut buffer, read_at_offset) {
                 Err(Errno::INVAL) if direct::is(file) => {
-                    direct::read(file, &mut buffer, at, direct::fits(piece.addr.wrapping_add(here), n))
+                    let fits = direct::fits(piece.addr.wrapping_add(here), n);
+                    direct::read(file, &mut buffer, read_at_offset, fits)
                 }
                 got => got,
             };
@@ -90,6 +97,9 @@ fn read_pieces(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece], offset: Option<u64
                 Err(_) if done > 0 => return Ok(done),
                 Err(e) => return Err(e),
             };
+            if let (Some(at), true) = (at, shared) {
+                k.system.shared_files.after_read(k.mem, file, at, &mut buffer[..got]);
+            }
             user::write_bytes(k.mem, piece.addr.wrapping_add(here), &buffer[..got])?;
             here += got as u64;
             done += got as u64;
@@ -218,7 +228,7 @@ fn write_pieces(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece], offset: Option<u6
             here += n;
             let last = i + 1 == pieces.len() && here == piece.len;
             if (last || fault.is_some() || buffer.len() == CHUNK) && (!buffer.is_empty() || fault.is_none()) {
-                match write_chunk(k.mem, file, &buffer, offset.map(|at| at + done), fits) {
+                match write_chunk(k.mem, &k.system.shared_files, file, &buffer, offset.map(|at| at + done), fits) {
                     Ok(n) => {
                         done += n as u64;
                         if n < buffer.len() {
@@ -256,18 +266,21 @@ pub(super) fn write_error(k: &mut Kernel<'_>, error: Errno) -> Errno {
 
 fn write_chunk(
     mem: &mut Memory,
+    shared: &SharedFiles,
     file: &OpenFile,
     bytes: &[u8],
     offset: Option<u64>,
     fits: bool,
 ) -> std::result::Result<usize, Errno> {
-    growing(mem, file, offset, bytes.len() as u64, |fitting| {
+    let written = growing(mem, file, offset, bytes.len() as u64, |fitting| {
         let (host, bytes) = (file.host.as_fd(), &bytes[..fitting as usize]);
         match write_at(host, bytes, offset) {
             Err(Errno::INVAL) if direct::is(host) => direct::write(host, bytes, offset, fits),
             result => result,
         }
-    })
+    })?;
+    shared.after_write(mem, file.host.as_fd(), offset, &bytes[..written])?;
+    Ok(written)
 }
 
 /// Converts a file offset; negative ones are `EINVAL`.
@@ -406,9 +419,15 @@ pub(super) fn sendfile(k: &mut Kernel<'_>, a: &Args) -> Result {
     let mut at = offset_at(k, a[2])?;
     let (to, from) = (k.process.files.open_file(a[0] as i32)?, k.process.files.host(a[1] as i32)?);
     k.system.terminal.used(to.host.as_fd(), false);
+    k.system.shared_files.flush(k.mem, from)?;
+    k.system.shared_files.flush(k.mem, to.host.as_fd())?;
     let done = growing(k.mem, to, None, a[3].min(MAX_TRANSFER), |fitting| {
         rustix::fs::sendfile(&to.host, from, at.as_mut(), fitting as usize)
     })?;
+    if let Ok(end) = rustix::fs::tell(&to.host) {
+        let start = end.saturating_sub(done as u64);
+        k.system.shared_files.after_change(k.mem, to.host.as_fd(), start, Some(end));
+    }
     if let Some(at) = at {
         user::write(k.mem, a[2], at)?;
     }
@@ -432,6 +451,7 @@ fn send_to_stream(k: &mut Kernel<'_>, a: &Args) -> Result {
         };
         let mut bytes = vec![0; (total - done).min(CHUNK as u64) as usize];
         let got = rustix::io::pread(k.process.files.host(from)?, &mut bytes[..], at)?;
+        k.system.shared_files.after_read(k.mem, k.process.files.host(from)?, at, &mut bytes[..got]);
         if got == 0 {
             return Ok(0);
         }
@@ -452,9 +472,15 @@ pub(super) fn copy_file_range(k: &mut Kernel<'_>, a: &Args) -> Result {
     }
     let (mut from_at, mut to_at) = (offset_at(k, a[1])?, offset_at(k, a[3])?);
     let (from, to) = (k.process.files.host(a[0] as i32)?, k.process.files.open_file(a[2] as i32)?);
+    k.system.shared_files.flush(k.mem, from)?;
+    k.system.shared_files.flush(k.mem, to.host.as_fd())?;
     let done = growing(k.mem, to, to_at, a[4].min(MAX_TRANSFER), |fitting| {
         rustix::fs::copy_file_range(from, from_at.as_mut(), &to.host, to_at.as_mut(), fitting as usize)
     })?;
+    if let Ok(end) = to_at.map_or_else(|| rustix::fs::tell(&to.host), Ok) {
+        let start = end.saturating_sub(done as u64);
+        k.system.shared_files.after_change(k.mem, to.host.as_fd(), start, Some(end));
+    }
     for (addr, at) in [(a[1], from_at), (a[3], to_at)] {
         if let Some(at) = at {
             user::write(k.mem, addr, at)?;

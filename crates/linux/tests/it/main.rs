@@ -17,6 +17,7 @@ mod proc;
 mod processes;
 mod programs;
 mod sectors;
+mod shared;
 mod snapshot;
 mod stop;
 mod threads;

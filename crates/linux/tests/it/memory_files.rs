@@ -55,8 +55,8 @@ fn copies_into_a_memfd_end_when_memory_runs_out() {
 }
 
 #[test]
-fn a_mapped_memfd_counts_with_its_mapping_and_unmapping_loses_nothing() {
-    let expected = ["msync of more than half of the memory: ENOSPC", "munmap: done", "bytes that differ: 0"];
+fn a_mapped_memfd_counts_once_and_unmapping_loses_nothing() {
+    let expected = ["msync of more than half of the memory: done", "munmap: done", "bytes that differ: 0"];
     assert_eq!(printed("mapped"), expected);
 }
 

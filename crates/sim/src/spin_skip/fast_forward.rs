@@ -63,7 +63,8 @@ impl<E: Engine> Driver<'_, E> {
     fn begin_to_spin(&mut self) {
         let (index, thread, pid) = (self.timing.machine.active, self.guest.thread().tid, self.guest.pid());
         let Spin::Spins(summary) = &self.timing.machine.core().spin else { return };
-        let private = |range: &Range<u64>| self.guest.memory().region_at(range.start).is_some_and(|r| !r.shared);
+        let private =
+            |range: &Range<u64>| self.guest.memory().region_at(range.start).is_some_and(|r| r.backing.is_none());
         let reads = summary.reads().filter(|reads| reads.iter().all(private));
         let Some(reads) = reads else { return self.timing.machine.core_mut().spin = Spin::backed_off() };
         self.timing.spinning.push(Spinning { index, thread, pid, reads });

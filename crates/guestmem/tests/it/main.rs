@@ -1,0 +1,3 @@
+//! Guest memory as its users see it.
+
+mod objects;
