@@ -26,7 +26,7 @@ pub(crate) enum Object {
     Host,
     /// A timer (`timerfd_create`).
     Timer(TimerFile),
-    /// The pending signals of whoever reads it (`signalfd4`).
+    /// The pending signals of the thread that reads it (`signalfd4`).
     Signals(SignalFile),
     /// A process (`pidfd_open`).
     Process(ProcessFile),

@@ -165,12 +165,12 @@ int main(void) {
     close(terminal);
     show_read("child", master);
     type(master, "lost\x03");
-    usleep(20000);
+    usleep(50000);
     type(master, "\x1c");
-    usleep(20000);
+    usleep(50000);
     size.ws_row = 50;
     ioctl(master, TIOCSWINSZ, &size);
-    usleep(20000);
+    usleep(50000);
     type(master, "typed\n");
     int status;
     SHOW(waitpid(child, &status, 0) == child);
