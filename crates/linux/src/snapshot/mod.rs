@@ -6,8 +6,8 @@
 //! have changed; files without a name and pipes are kept with their contents; the standard streams are those that the new run
 //! gives.
 //!
-//! [`Guest::save`] refuses, with a message that names it, what it cannot keep: sockets, event counters, epoll instances, named
-//! pipes, files in `/dev/shm`, runs on the host's clock, and threads that wait to lock a file, to open a named pipe or to
+//! [`Guest::save`] refuses, with a message that names it, what it cannot keep: sockets, event counters, epoll instances, timers and
+//! other objects with descriptors, pseudoterminals, record locks, named pipes, files in `/dev/shm`, runs on the host's clock, and threads that wait to lock a file, to open a named pipe or to
 //! connect.
 
 mod files;

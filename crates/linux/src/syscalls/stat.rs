@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use rustix::termios::SpecialCodeIndex;
 
 use super::paths::{self, check_flags};
-use super::{Args, Result, barrier, sockets};
+use super::{Args, Result, barrier, pty, sockets};
 use crate::abi::time::Time;
 use crate::fs::files::AT_FDCWD;
 use crate::fs::vfs::Origin;
@@ -69,8 +69,11 @@ fn simulated_stat(k: &Kernel<'_>, node: &Node) -> GuestStat {
     let rights = match node.kind {
         Kind::Directory | Kind::Command | Kind::Library => 0o555,
         Kind::File => 0o444,
+        Kind::PageMap => 0o400,
+        Kind::Memory => 0o600,
         Kind::Link | Kind::Descriptor(_) => 0o777,
-        Kind::Random | Kind::HardwareBarrier => 0o666,
+        Kind::Random | Kind::HardwareBarrier | Kind::Ptmx => 0o666,
+        Kind::Terminal(_) => 0o620,
     };
     let sysfs = node.kind == Kind::File && node.path.starts_with(b"/sys/");
     let start = Time::from_ns(k.system.start_unix_ns);
@@ -83,6 +86,8 @@ fn simulated_stat(k: &Kernel<'_>, node: &Node) -> GuestStat {
             Kind::Random => rustix::fs::makedev(1, 9),
             // A misc device; 63 is the first minor number that Linux assigns dynamically.
             Kind::HardwareBarrier => rustix::fs::makedev(10, 63),
+            Kind::Ptmx => rustix::fs::makedev(5, 2),
+            Kind::Terminal(number) => rustix::fs::makedev(136, number),
             _ => 0,
         },
         size: if sysfs { 4096 } else { 0 },
@@ -359,7 +364,7 @@ const SPECIAL_CODES: [SpecialCodeIndex; 17] = [
 
 /// `ioctl`: what programs query of terminals and pipes. Anything else is `ENOTTY`.
 pub(super) fn ioctl(k: &mut Kernel<'_>, a: &Args) -> Result {
-    if let Some(answer) = barrier::ioctl(k, a) {
+    if let Some(answer) = barrier::ioctl(k, a).or_else(|| pty::ioctl(k, a)) {
         return answer;
     }
     if let Some(answer) = sockets::ioctl(k, a) {

@@ -221,9 +221,15 @@ impl Walk<'_> {
                 Kind::Directory => Found::Directory,
                 Kind::Descriptor(fd) if self.last == Last::Follow => Found::Descriptor(fd),
                 Kind::Link | Kind::Descriptor(_) => Found::Link(self.view().tree.link(self.k, &node)),
-                Kind::File | Kind::Random | Kind::HardwareBarrier | Kind::Command | Kind::Library => {
-                    Found::Other(FileType::RegularFile)
-                }
+                Kind::File
+                | Kind::Memory
+                | Kind::PageMap
+                | Kind::Random
+                | Kind::HardwareBarrier
+                | Kind::Ptmx
+                | Kind::Terminal(_)
+                | Kind::Command
+                | Kind::Library => Found::Other(FileType::RegularFile),
             });
         }
         if tree::is_simulated(here) {
