@@ -329,6 +329,13 @@ fn open_descriptor(k: &Kernel<'_>, t: &Thread, key: &[u8], folder: &[u8]) -> Opt
     files_of(k, t)?.host(fd).ok().map(|_| fd)
 }
 
+/// Returns the open files of another process, and the descriptor among them that a link in its `/proc/PID/fd` names.
+pub(crate) fn descriptor_of_other<'a>(k: &'a Kernel<'_>, node: &Node) -> Option<(&'a Files, i32)> {
+    let (key, t) = locate(k, &node.path);
+    let fd = open_descriptor(k, t, &key, b"/fd/").filter(|_| node.kind == Kind::Link && t.pid != k.process.pid)?;
+    Some((files_of(k, t)?, fd))
+}
+
 /// Returns the number of the terminal that a path in `/dev/pts` names, if it exists.
 fn terminal(k: &Kernel<'_>, path: &[u8]) -> Option<u32> {
     let (terminal, rest) = number(path.strip_prefix(b"/dev/pts/")?)?;
