@@ -99,6 +99,7 @@ impl Machine {
             stalls: Vec::new(),
             pipes: Vec::new(),
             hot_spots: Vec::new(),
+            parallel: Default::default(),
         }
     }
 }

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use crate::code::Code;
 use crate::end::End;
+use crate::family::Member;
 use crate::fs::vfs::access::Refusal;
 use crate::kernel::Kernel;
 use crate::mm::address_space::AddressSpace;
@@ -252,10 +253,9 @@ impl Guest {
     pub fn set_now_ns(&mut self, now_ns: u64) {
         let now_ns = self.host_clock.as_ref().map_or(now_ns, HostClock::now_ns);
         self.system.now_ns = now_ns;
-        let (seconds, ns) = (now_ns / 1_000_000_000, now_ns % 1_000_000_000);
-        let hz = self.system.platform.counter_hz;
+        let counter = self.system.counter();
         let thread = &mut self.threads[self.running];
-        thread.cpu.counter = seconds * hz + ns * hz / 1_000_000_000;
+        thread.cpu.counter = counter;
         let process = &mut self.processes[thread.process];
         if process.code_full {
             (process.code_changed, self.deadline) = (true, 0);
@@ -312,6 +312,20 @@ impl Guest {
     /// Returns the byte at `addr`, if the program can read it.
     pub fn read_byte(&mut self, addr: u64) -> Option<u8> {
         self.memory.load(addr).ok()
+    }
+    /// Returns the eight bytes at `addr`, if the program can read them.
+    pub fn read_word(&mut self, addr: u64) -> Option<u64> {
+        self.memory.load(addr).ok()
+    }
+    /// Returns all processes of the run by ascending number, those that have ended too.
+    #[must_use]
+    pub fn family(&self) -> &[Member] {
+        self.system.family.all()
+    }
+    /// Returns the process of a thread, which may have ended.
+    #[must_use]
+    pub fn process_of_thread(&self, tid: u32) -> Option<&Member> {
+        self.system.family.process_of(tid)
     }
     /// Path of the file of the program that runs, as programs see it.
     #[must_use]
@@ -396,7 +410,7 @@ impl Guest {
     /// Delivers signals to the running thread and ends its wait if it is over.
     pub(crate) fn settle(&mut self) {
         let in_vfork = matches!(self.thread().blocked, Some(Blocked { wait: Wait::Child { vfork: Some(_) }, .. }));
-        if in_vfork {
+        if in_vfork || self.thread().stopped {
             return;
         }
         self.settle_ready();
@@ -413,7 +427,14 @@ impl Guest {
                 k.system.take_barrier_event(k.thread.cpu_number(), k.system.now_ns);
                 k.thread.event();
             }
-            Wait::Signal(_) | Wait::Files(_) | Wait::Attempt(_) | Wait::Child { .. } => self.call_again(),
+            Wait::Signal(_)
+            | Wait::Files(_)
+            | Wait::Attempt(_)
+            | Wait::Lock(_)
+            | Wait::Ipc { .. }
+            | Wait::Child { .. } => {
+                self.call_again();
+            }
         }
     }
 

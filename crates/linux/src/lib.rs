@@ -14,16 +14,19 @@
 //! `fxscope_guestmem::Memory`. A bad pointer in a system call is `EFAULT` to the program.
 
 mod abi;
+mod attributes;
 mod budget;
 pub mod code;
 pub mod disasm;
 mod end;
+mod family;
 mod fs;
 pub mod guest;
 pub mod hwpfctl;
 mod ipc;
 mod kernel;
 mod mm;
+mod net;
 pub mod platform;
 mod process;
 mod processes;
@@ -43,6 +46,7 @@ pub mod thread;
 pub use abi::elf::{self, ElfError, Image};
 pub use code::Code;
 pub use end::{End, Killed, OutOfMemory, Refused, Waiting};
+pub use family::Member;
 pub use fs::terminal::TerminalWatch;
 pub use fs::vfs::access::{Access, Denied, Refusal};
 pub use fs::vfs::default_sysroot;

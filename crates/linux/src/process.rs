@@ -4,12 +4,14 @@ use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::attributes::Attributes;
 use crate::budget::Charge;
 use crate::end::End;
 use crate::fs::files::Files;
 use crate::mm::address_space::AddressSpace;
 use crate::random::Random;
 use crate::sched::timers::Timers;
+use crate::signal::stop::Job;
 use crate::signal::{self, Action, SigInfo};
 use crate::symbols::Symbols;
 use crate::table::Id;
@@ -31,6 +33,7 @@ impl Limit {
     pub const PROCESSES: usize = 6;
     pub const FILES: usize = 7;
     pub const SIGNALS: usize = 11;
+    pub const MESSAGE_QUEUES: usize = 12;
 }
 
 /// A process: what its threads share.
@@ -44,6 +47,10 @@ pub(crate) struct Process {
     pub session: u32,
     /// Its address space. Another process may share it until it executes a program or ends (`vfork`).
     pub space: Id<AddressSpace>,
+    /// Its users, capabilities and settings.
+    pub attributes: Attributes,
+    /// Whether it is stopped, and what its parent has not been told.
+    pub job: Job,
     /// Blocks of its code may be stale.
     pub code_changed: bool,
     /// More of its code is decoded than may be kept.

@@ -17,6 +17,7 @@ use crate::process::Process;
 use crate::random::Random;
 use crate::sched::timers::Timers;
 use crate::sched::wait::Wait;
+use crate::signal::stop::Job;
 use crate::signal::{self, Origin, SigInfo, code, flags, number::SIGCHLD};
 use crate::table::Id;
 use crate::thread::Thread;
@@ -30,6 +31,11 @@ pub(crate) struct Zombie {
     pub pid: u32,
     pub ppid: u32,
     pub group: u32,
+    pub session: u32,
+    /// Its user.
+    pub uid: u32,
+    /// Its name, as that of its last thread.
+    pub name: [u8; 16],
     pub end: ChildEnd,
     /// CPU time of it and its children, in ns of simulated time.
     pub cpu_ns: u64,
@@ -70,6 +76,8 @@ impl Kernel<'_> {
             group: parent.group,
             session: parent.session,
             space,
+            attributes: parent.attributes.fork(self.system.now_ns),
+            job: Job::default(),
             code_changed: false,
             code_full: false,
             files,
@@ -101,24 +109,57 @@ impl Kernel<'_> {
         }
     }
 
-    /// Leaves a zombie and sends `SIGCHLD`; [`INIT`] adopts the children of the process.
-    fn tell_parent(&mut self, end: ChildEnd) {
-        let (pid, ppid) = (self.process.pid, self.process.ppid);
-        self.system.zombies.retain(|zombie| zombie.ppid != pid);
-        for child in self.other_processes.iter_mut().filter(|other| other.ppid == pid) {
-            child.ppid = INIT;
+    /// Returns the process that adopts the children of the running one, which ends: the nearest ancestor that has requested it
+    /// (`PR_SET_CHILD_SUBREAPER`), or [`INIT`].
+    fn adopter(&self) -> u32 {
+        let mut next = self.process.ppid;
+        // A process is started after its parent.
+        while let Some(ancestor) = self.other_processes.iter().find(|other| other.pid == next && !other.ended) {
+            if ancestor.attributes.subreaper {
+                return ancestor.pid;
+            }
+            next = ancestor.ppid;
         }
+        INIT
+    }
+
+    /// Gives the children of the process, which ends, another parent, and sends them the signals that they have requested.
+    fn leave_children(&mut self) {
+        let (pid, adopter) = (self.process.pid, self.adopter());
+        for zombie in self.system.zombies.iter_mut().filter(|zombie| zombie.ppid == pid) {
+            zombie.ppid = adopter;
+        }
+        // `INIT` waits for all its children.
+        self.system.zombies.retain(|zombie| zombie.ppid != INIT);
+        let mut signals = Vec::new();
+        for child in self.other_processes.iter_mut().filter(|other| other.ppid == pid) {
+            child.ppid = adopter;
+            signals.push((child.pid, child.attributes.death_signal));
+        }
+        let uid = self.process.attributes.users.real;
+        for (child, signal) in signals.into_iter().filter(|&(_, signal)| signal != 0) {
+            let info = SigInfo { signal, code: code::SI_USER, origin: Origin::Sender { pid, uid } };
+            signal::send_to_process(self, child, info);
+        }
+    }
+
+    /// Leaves a zombie and sends `SIGCHLD`.
+    fn tell_parent(&mut self, end: ChildEnd) {
+        self.leave_children();
+        let (pid, ppid) = (self.process.pid, self.process.ppid);
         let Some(parent) = self.other_processes.iter().find(|other| other.pid == ppid) else { return };
         let action = parent.actions[SIGCHLD as usize];
         if action.handler != signal::SIG_IGN && action.flags & flags::NOCLDWAIT == 0 {
             let cpu_ns = self.cpu_ns() + self.process.children_cpu_ns;
-            self.system.zombies.push(Zombie { pid, ppid, group: self.process.group, end, cpu_ns });
+            let Process { group, session, .. } = *self.process;
+            let (uid, name) = (self.process.attributes.users.real, self.thread.name);
+            self.system.zombies.push(Zombie { pid, ppid, group, session, uid, name, end, cpu_ns });
         }
         for thread in self.other_threads.iter_mut().filter(|thread| thread.pid == ppid) {
             thread.poked |= thread.waits_for(&Wait::Child { vfork: None });
         }
         let (code, status) = end.code_and_status();
-        let origin = Origin::Child { pid, uid: rustix::process::getuid().as_raw(), status };
+        let origin = Origin::Child { pid, uid: self.process.attributes.users.real, status };
         signal::send_to_process(self, ppid, SigInfo { signal: SIGCHLD, code, origin });
     }
 
@@ -151,6 +192,7 @@ impl Guest {
         k.flush_host_files();
         k.note_touched();
         k.end_threads();
+        k.undo_semaphores();
         let pid = k.process.pid;
         if pid == PID {
             self.first_end = Some(end.clone());
@@ -167,9 +209,11 @@ impl Guest {
         k.leave_space();
         k.process.files.close_all();
         k.forget_unmapped();
+        k.release_locks(&[], Some(pid));
         memory_files::recount(&mut k);
         k.process.charge.set(0);
         k.process.ended = true;
+        k.system.objects.process_ended(pid);
         let end = match end {
             End::Killed(killed) => ChildEnd::Killed(killed.signal),
             End::Exit { code } => ChildEnd::Exited(code),

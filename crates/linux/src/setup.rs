@@ -11,6 +11,7 @@ use fxscope_guestmem::{Memory, PAGE};
 use crate::abi::content::{Content, ProgramFile};
 use crate::abi::layout::DEFAULT_STACK;
 use crate::abi::load;
+use crate::attributes::Attributes;
 use crate::budget::{self, Budget, Charge};
 use crate::fs::files::{Files, Program};
 use crate::fs::vfs::access::{Access, real_path};
@@ -25,6 +26,7 @@ use crate::random::Random;
 use crate::sched::clock::{ClockSource, HostClock, unix_ns};
 use crate::sched::cpus::allows;
 use crate::sched::timers::Timers;
+use crate::signal::stop::Job;
 use crate::signal::{self, Action};
 use crate::start_error::StartError;
 use crate::system::System;
@@ -177,6 +179,8 @@ impl Guest {
             group: PID,
             session: PID,
             space,
+            attributes: Attributes::first(),
+            job: Job::default(),
             code_changed: false,
             code_full: false,
             files: Files::new(setup.stdio, identity, Rc::new(view))?,
@@ -202,7 +206,11 @@ impl Guest {
             ClockSource::Simulated => setup.start_unix_ns,
             ClockSource::Host => unix_ns(),
         };
-        let system = System::new(setup.platform, start_unix_ns, budget, PID);
+        let mut system = System::new(setup.platform, start_unix_ns, budget, PID);
+        system.family.starts(PID, PID - 1);
+        let program = &processes[process].files.program;
+        system.family.executes(PID, &program.path, &program.env);
+        thread.cpu.counter = system.counter();
         let toucher = system.toucher(&thread);
         spaces[space].pages.start(&mut memory, toucher);
         let mut threads = Table::default();
@@ -229,6 +237,7 @@ fn first_limits(stack_bytes: u64) -> [Limit; Limit::COUNT] {
     limits[Limit::CORE].soft = 0;
     limits[Limit::FILES] = Limit { soft: 1024, hard: 4096 };
     limits[Limit::PROCESSES] = Limit { soft: budget::TASKS, hard: budget::TASKS };
+    limits[Limit::MESSAGE_QUEUES] = Limit { soft: 819_200, hard: 819_200 };
     limits[Limit::SIGNALS] = Limit { soft: budget::PENDING_SIGNALS, hard: budget::PENDING_SIGNALS };
     limits
 }

@@ -6,12 +6,18 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Budget, Charge};
+use crate::family::Family;
+use crate::fs::locks::Locks;
+use crate::fs::objects::Objects;
 use crate::fs::terminal::Terminal;
 use crate::ipc::channels::Channels;
 use crate::ipc::cmg::SharedRegisters;
+use crate::ipc::mqueue::Queues;
 use crate::ipc::shm::SharedSegments;
+use crate::ipc::sysv::SysV;
 use crate::mm::pages::PageUse;
 use crate::mm::shared_files::SharedFiles;
+use crate::net::network::Network;
 use crate::platform::Platform;
 use crate::process::Process;
 use crate::processes::Zombie;
@@ -52,6 +58,8 @@ pub(crate) struct System {
     pub unknown_calls: BTreeMap<u64, u64>,
     /// Processes that have ended, in that order.
     pub zombies: Vec<Zombie>,
+    /// All processes of the run, those that have ended too.
+    pub family: Family,
     /// Registers that the cores of a CMG share.
     pub shared_registers: SharedRegisters,
     /// Pages of processes that have ended.
@@ -66,6 +74,23 @@ pub(crate) struct System {
     /// Pipes and sockets that programs have created or opened.
     #[serde(skip)]
     pub channels: Channels,
+    /// System V semaphores and message queues.
+    pub sysv: SysV,
+    /// Their cost.
+    #[serde(skip)]
+    pub sysv_charge: Rc<Charge>,
+    /// POSIX message queues.
+    #[serde(skip)]
+    pub mqueues: Queues,
+    /// The run's own network.
+    #[serde(skip)]
+    pub network: Network,
+    /// Open timers, queues of signals, and references to processes.
+    #[serde(skip)]
+    pub objects: Objects,
+    /// Record locks on files.
+    #[serde(skip)]
+    pub locks: Locks,
     /// The observer of the host's terminal.
     #[serde(skip)]
     pub terminal: Terminal,
@@ -91,6 +116,9 @@ impl System {
             now_ns: 0,
             start_unix_ns,
             names_charge: Rc::new(budget.charge(0)),
+            sysv: SysV::default(),
+            mqueues: Queues::default(),
+            sysv_charge: Rc::new(budget.charge(0)),
             budget,
             last_id,
             waits: 0,
@@ -101,12 +129,16 @@ impl System {
             cpus_stale: false,
             unknown_calls: BTreeMap::new(),
             zombies: Vec::new(),
+            family: Family::default(),
             shared_registers: SharedRegisters::default(),
             page_use: Vec::new(),
             segments,
             unwritten: Vec::new(),
             shared_files: SharedFiles::default(),
             channels: Channels::default(),
+            network: Network::default(),
+            objects: Objects::default(),
+            locks: Locks::default(),
             terminal: Terminal::default(),
             started: Vec::new(),
         }

@@ -58,8 +58,14 @@ pub struct Thread {
     pub(crate) event_ended_wait: bool,
     /// Whether it gave up the rest of its quantum.
     pub(crate) yielded: bool,
+    /// Its process is stopped (`SIGSTOP`): it does not run until that continues.
+    pub(crate) stopped: bool,
     /// It has ended and will be removed.
     pub(crate) ended: bool,
+    /// Its scheduling policy and priorities, which the model does not consider.
+    pub(crate) scheduling: Scheduling,
+    /// `PR_SET_TIMERSLACK`, in ns.
+    pub(crate) timer_slack_ns: u64,
     /// Simulated time at which `clone` created it, ns; 0 for a program's first thread.
     pub(crate) created_ns: u64,
     /// CPU time until it last stopped, in ns of simulated time.
@@ -73,6 +79,20 @@ pub struct Thread {
     /// Its cost, unless it is the first of its process.
     #[serde(skip)]
     pub(crate) charge: Charge,
+}
+
+/// The time by which Linux may delay the end of a sleep by default, in ns. The simulator delays none.
+pub(crate) const DEFAULT_SLACK_NS: u64 = 50_000;
+
+/// Scheduling policy and priorities of a thread (sched(7)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Scheduling {
+    /// `SCHED_OTHER` (0) and so on.
+    pub policy: u32,
+    /// Of a real-time policy, 1 to 99; otherwise 0.
+    pub priority: u32,
+    /// -20 to 19.
+    pub nice: i32,
 }
 
 /// The vector length of a thread after `execve` (`PR_SVE_SET_VL`, Linux `Documentation/arch/arm64/sve.rst`, section 5).
@@ -127,7 +147,10 @@ impl Thread {
             poked: false,
             event_ended_wait: false,
             yielded: false,
+            stopped: false,
             ended: false,
+            scheduling: Scheduling::default(),
+            timer_slack_ns: DEFAULT_SLACK_NS,
             created_ns: 0,
             cpu_ns: 0,
             clear_tid: 0,
@@ -147,6 +170,8 @@ impl Thread {
             name: self.name,
             policy: self.policy,
             next_vl: self.next_vl,
+            scheduling: self.scheduling,
+            timer_slack_ns: self.timer_slack_ns,
             tid,
             ..Thread::new(cpu, pid, self.process, self.affinity.clone(), self.cpu_number, b"")
         }

@@ -17,7 +17,10 @@ mod write;
 
 pub use counts::{Counts, Names, Region, Tallies, Thread};
 pub use file::{RecordError, Target, append, append_all, load};
-pub use run::{CodeFile, Description, Finish, Host, HotSpot, Interval, Intervals, Mode, Origin, Pages, Run};
+pub use run::{
+    CodeFile, Description, Finish, Host, HotSpot, Interval, Intervals, Mode, MpiCall, MpiFunction, Origin, Pages,
+    Parallel, Process, Run,
+};
 
 /// The region that every run has: the whole run.
 pub const ALL: &str = "all";

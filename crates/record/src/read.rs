@@ -8,8 +8,11 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use crate::ONE_PASS;
 use crate::counts::{Counts, Names, Region, Thread};
 use crate::pack::unpack;
-use crate::run::{CodeFile, Description, Finish, Host, HotSpot, Interval, Intervals, Mode, Origin, Pages, Run};
-use crate::schema::{DESCRIBED, INTERVALS, NUMBERED_SPOTS, PACKED, PAGES, REGION_INTERVALS, version};
+use crate::run::{
+    CodeFile, Description, Finish, Host, HotSpot, Interval, Intervals, Mode, MpiCall, MpiFunction, Origin, Pages,
+    Parallel, Process, Run,
+};
+use crate::schema::{DESCRIBED, INTERVALS, NUMBERED_SPOTS, PACKED, PAGES, PARALLEL, REGION_INTERVALS, version};
 
 /// Reads all `count` runs.
 pub(crate) fn read_all(db: &Connection, count: u32) -> rusqlite::Result<Vec<Run>> {
@@ -49,6 +52,9 @@ fn read(db: &Connection, id: u32) -> rusqlite::Result<Run> {
     if version >= INTERVALS {
         run.intervals = read_intervals(db, id)?;
     }
+    if version >= PARALLEL {
+        run.parallel = read_parallel(db, id)?;
+    }
     if version >= DESCRIBED {
         run.description = read_description(db, id)?.map(Arc::new);
     }
@@ -73,6 +79,27 @@ fn read_description(db: &Connection, id: u32) -> rusqlite::Result<Option<Descrip
     let query = "SELECT path, pmu_csv, groups_csv FROM described WHERE run = ?1";
     let description = |r: &Row| Ok(Description { path: r.get(0)?, pmu_csv: r.get(1)?, groups_csv: r.get(2)? });
     db.query_row(query, [id], description).optional()
+}
+
+fn read_parallel(db: &Connection, id: u32) -> rusqlite::Result<Parallel> {
+    let query = "SELECT number, rank, program FROM process WHERE run = ?1 ORDER BY number";
+    let processes = list(db, id, query, |r| Ok(Process { number: r.get(0)?, rank: r.get(1)?, program: r.get(2)? }))?;
+    let query = "SELECT process, name, kind, calls, ns, bytes FROM mpi_function WHERE run = ?1 ORDER BY position";
+    let functions: Vec<MpiFunction> = list(db, id, query, |r| {
+        let (process, name, kind) = (r.get(0)?, r.get(1)?, r.get(2)?);
+        Ok(MpiFunction { process, name, kind, calls: r.get(3)?, ns: r.get(4)?, bytes: r.get(5)? })
+    })?;
+    let query = "SELECT process, thread, function, bytes, partner, begin_ns, end_ns FROM mpi_call WHERE run = ?1 ORDER BY position";
+    let calls: Vec<MpiCall> = list(db, id, query, |r| {
+        let (process, thread, function) = (r.get(0)?, r.get(1)?, r.get(2)?);
+        let (bytes, partner, begin_ns, end_ns) = (r.get(3)?, r.get(4)?, r.get(5)?, r.get(6)?);
+        Ok(MpiCall { process, thread, function, bytes, partner, begin_ns, end_ns })
+    })?;
+    if calls.iter().any(|call| call.function as usize >= functions.len()) {
+        return Err(rusqlite::Error::InvalidColumnName("function".to_owned()));
+    }
+    let dropped = db.query_row("SELECT calls FROM mpi_dropped WHERE run = ?1", [id], |r| r.get(0)).optional()?;
+    Ok(Parallel { processes, functions, calls, dropped_calls: dropped.unwrap_or(0) })
 }
 
 fn read_pages(db: &Connection, id: u32) -> rusqlite::Result<Vec<Pages>> {
@@ -177,6 +204,7 @@ fn read_origin(row: &Row) -> rusqlite::Result<Run> {
         passes: Vec::new(),
         regions: Vec::new(),
         intervals: Vec::new(),
+        parallel: Parallel::default(),
         pages: Vec::new(),
         files: Vec::new(),
         stalls: Vec::new(),

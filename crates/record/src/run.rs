@@ -136,6 +136,66 @@ impl Pages {
     }
 }
 
+/// A process of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Process {
+    /// Its number, as in [`crate::Thread::process`]: the rank of a parallel program; other processes have the numbers behind.
+    pub number: u32,
+    /// Its rank in `MPI_COMM_WORLD`, if it has one.
+    pub rank: Option<u32>,
+    /// Path of its program.
+    pub program: String,
+}
+
+/// The calls of one function of MPI by the threads of a process.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct MpiFunction {
+    /// The process.
+    pub process: u32,
+    /// Name of the function in C.
+    pub name: String,
+    /// What it is for: send, receive, wait, collective, one-sided or other.
+    pub kind: String,
+    /// Number of calls.
+    pub calls: u64,
+    /// Their time, ns.
+    pub ns: u64,
+    /// Bytes that the callers sent or contributed, or had room for when receiving, as far as known.
+    pub bytes: u64,
+}
+
+/// A call of MPI.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct MpiCall {
+    /// The process.
+    pub process: u32,
+    /// The thread, by its number in the process.
+    pub thread: u32,
+    /// The function, as an index into [`Parallel::functions`].
+    pub function: u32,
+    /// Bytes, as far as known; see [`MpiFunction::bytes`].
+    pub bytes: Option<u64>,
+    /// The rank sent to or received from, in the call's communicator.
+    pub partner: Option<u32>,
+    /// When it began, ns since the start of the run.
+    pub begin_ns: u64,
+    /// When it ended.
+    pub end_ns: u64,
+}
+
+/// The processes of a simulated run, and their calls of MPI.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Parallel {
+    /// Processes with counts, by ascending number.
+    pub processes: Vec<Process>,
+    /// Functions of MPI, by ascending process and name.
+    pub functions: Vec<MpiFunction>,
+    /// Calls in the order in which they ended.
+    pub calls: Vec<MpiCall>,
+    /// Further calls, which are counted in `functions` only.
+    pub dropped_calls: u64,
+}
+
 /// Counts of all threads in one time interval.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Interval {
@@ -205,6 +265,8 @@ pub struct Run {
     pub regions: Vec<Region>,
     /// Counts by time interval, for each pass that has them.
     pub intervals: Vec<Intervals>,
+    /// Processes, and their calls of MPI.
+    pub parallel: Parallel,
     /// Pages, by ascending segment, size and node.
     pub pages: Vec<Pages>,
     /// Files that code was mapped from, starting with the program's own.

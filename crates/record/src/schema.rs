@@ -1,8 +1,8 @@
 //! The tables of a record file, and the digests of their rows.
 //!
 //! Every change of a table increments [`VERSION`]. Older versions can be read: 1 (without files and stall causes), 2
-//! (without pages), 3 (one row per count), 4 (without intervals), 5 (intervals of whole runs only) and 6 (without the
-//! machine's tables).
+//! (without pages), 3 (one row per count), 4 (without intervals), 5 (intervals of whole runs only), 6 (without the machine's
+//! tables) and 7 (without processes and calls of MPI).
 
 use rusqlite::{Connection, OptionalExtension as _};
 use sha2::{Digest as _, Sha256};
@@ -12,7 +12,7 @@ pub(crate) const APPLICATION: i32 = 0x6678_7372;
 /// The oldest readable version.
 pub(crate) const OLDEST: i32 = 1;
 /// `PRAGMA user_version`.
-pub(crate) const VERSION: i32 = 7;
+pub(crate) const VERSION: i32 = 8;
 
 /// All rows of a run have its number in the column `run`. `digest` has for each run a digest over its rows in all other
 /// tables and the digest of the previous run; `contents` the number of runs. `part` names stall causes (kind `stall`)
@@ -28,6 +28,9 @@ pub(crate) const VERSION: i32 = 7;
 ///
 /// `described` has for a run the path of its machine and the texts of its `pmu.csv` and `groups.csv`. Each text is
 /// stored once in `text`, under its SHA-256.
+///
+/// `process` has the processes of a run, `mpi_function` the sums of their calls of MPI, and `mpi_call` the first calls one by one, with
+/// their function's position in `mpi_function`; `mpi_dropped` the number of further calls.
 pub(crate) const SCHEMA: &str = "
 CREATE TABLE contents (runs INTEGER NOT NULL) STRICT;
 CREATE TABLE digest (run INTEGER PRIMARY KEY, value BLOB NOT NULL) STRICT;
@@ -67,6 +70,15 @@ CREATE TABLE series (run INTEGER NOT NULL, series INTEGER NOT NULL, pass INTEGER
     region TEXT NOT NULL, PRIMARY KEY (run, series)) STRICT, WITHOUT ROWID;
 CREATE TABLE interval (run INTEGER NOT NULL, series INTEGER NOT NULL, position INTEGER NOT NULL, end_ns INTEGER NOT NULL,
     counts BLOB NOT NULL, PRIMARY KEY (run, series, position)) STRICT, WITHOUT ROWID;
+CREATE TABLE process (run INTEGER NOT NULL, number INTEGER NOT NULL, rank INTEGER, program TEXT NOT NULL,
+    PRIMARY KEY (run, number)) STRICT, WITHOUT ROWID;
+CREATE TABLE mpi_function (run INTEGER NOT NULL, position INTEGER NOT NULL, process INTEGER NOT NULL, name TEXT NOT NULL,
+    kind TEXT NOT NULL, calls INTEGER NOT NULL, ns INTEGER NOT NULL, bytes INTEGER NOT NULL,
+    PRIMARY KEY (run, position)) STRICT, WITHOUT ROWID;
+CREATE TABLE mpi_call (run INTEGER NOT NULL, position INTEGER NOT NULL, process INTEGER NOT NULL, thread INTEGER NOT NULL,
+    function INTEGER NOT NULL, bytes INTEGER, partner INTEGER, begin_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL,
+    PRIMARY KEY (run, position)) STRICT, WITHOUT ROWID;
+CREATE TABLE mpi_dropped (run INTEGER PRIMARY KEY, calls INTEGER NOT NULL) STRICT;
 CREATE TABLE page (run INTEGER NOT NULL, position INTEGER NOT NULL, segment TEXT NOT NULL, page_bytes INTEGER NOT NULL,
     node INTEGER NOT NULL, pages INTEGER NOT NULL, bytes INTEGER NOT NULL,
     PRIMARY KEY (run, position)) STRICT, WITHOUT ROWID;
@@ -114,6 +126,10 @@ const COVERED: &[Covered] = &[
     covered("count", "region, pass", PACKED, VERSION),
     covered("series", "series", INTERVALS, VERSION),
     covered("interval", "series, position", INTERVALS, VERSION),
+    covered("process", "number", PARALLEL, VERSION),
+    covered("mpi_function", "position", PARALLEL, VERSION),
+    covered("mpi_call", "position", PARALLEL, VERSION),
+    covered("mpi_dropped", "calls", PARALLEL, VERSION),
     covered("page", "position", PAGES, VERSION),
     covered("code_file", "file", NUMBERED_SPOTS, VERSION),
     covered("hot_spot", "address", 1, NUMBERED_SPOTS - 1),
@@ -134,6 +150,9 @@ pub(crate) const INTERVALS: i32 = 5;
 pub(crate) const REGION_INTERVALS: i32 = 6;
 /// The version that added the machine's tables.
 pub(crate) const DESCRIBED: i32 = 7;
+
+/// The version that added processes and calls of MPI.
+pub(crate) const PARALLEL: i32 = 8;
 
 /// Creates the tables in an empty database with a page size.
 pub(crate) fn create(db: &Connection, page_bytes: u32) -> rusqlite::Result<()> {

@@ -9,7 +9,7 @@ use rusqlite::{Connection, params};
 
 use crate::counts::{Names, Region, Thread};
 use crate::pack::pack;
-use crate::run::{Description, Finish, Intervals, Mode, Origin, Pages, Run};
+use crate::run::{Description, Finish, Intervals, Mode, Origin, Pages, Parallel, Run};
 use crate::schema::{digest, runs};
 
 /// Inserts `run` as the next one.
@@ -18,6 +18,7 @@ pub(crate) fn insert(db: &Connection, run: &Run) -> rusqlite::Result<()> {
     insert_origin(db, id, run)?;
     let sets = insert_counts(db, id, &run.regions)?;
     insert_intervals(db, id, sets, &run.intervals)?;
+    insert_parallel(db, id, &run.parallel)?;
     insert_pages(db, id, &run.pages)?;
     insert_hot_spots(db, id, run)?;
     db.execute("INSERT INTO digest VALUES (?1, ?2)", params![id, digest(db, id)?])?;
@@ -188,6 +189,24 @@ fn insert_intervals(db: &Connection, id: u32, first_set: i64, intervals: &[Inter
         for (position, interval) in (0i64..).zip(&series.rows) {
             insert.execute(params![id, s, position, interval.end_ns, pack(&interval.counts)])?;
         }
+    }
+    Ok(())
+}
+
+fn insert_parallel(db: &Connection, id: u32, parallel: &Parallel) -> rusqlite::Result<()> {
+    for p in &parallel.processes {
+        db.execute("INSERT INTO process VALUES (?1, ?2, ?3, ?4)", params![id, p.number, p.rank, p.program])?;
+    }
+    let mut function = db.prepare("INSERT INTO mpi_function VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?;
+    for (i, f) in (0i64..).zip(&parallel.functions) {
+        function.execute(params![id, i, f.process, f.name, f.kind, f.calls, f.ns, f.bytes])?;
+    }
+    let mut call = db.prepare("INSERT INTO mpi_call VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?;
+    for (i, c) in (0i64..).zip(&parallel.calls) {
+        call.execute(params![id, i, c.process, c.thread, c.function, c.bytes, c.partner, c.begin_ns, c.end_ns])?;
+    }
+    if parallel.dropped_calls > 0 {
+        db.execute("INSERT INTO mpi_dropped VALUES (?1, ?2)", params![id, parallel.dropped_calls])?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ pub mod compare;
 pub mod document;
 mod evaluate;
 mod options;
+pub mod parallel;
 pub mod render;
 mod sections;
 pub mod sheet;
@@ -56,7 +57,8 @@ pub fn summary(run: &Run) -> Vec<Document> {
     }
     for (i, region) in whole.into_iter().enumerate() {
         let columns = [Column::new(run, region)];
-        let mut sections = sections::of_region(&columns);
+        let mut sections = sections::ranks::sections(run);
+        sections.extend(sections::of_region(&columns));
         sections.extend(sections::of_run(&columns));
         let title = if i == 0 { sections::title(run) } else { sections::plain(&region.name) };
         documents.push(Document { title, columns: vec![sections::plain(&region.name)], sections });
@@ -81,7 +83,8 @@ pub fn summary(run: &Run) -> Vec<Document> {
 /// If the run has no region of the requested name.
 pub fn report(run: &Run, options: &Options) -> Result<Report, String> {
     let whole = run.region(ALL).or(run.regions.first()).map(|region| [Column::new(run, region)]);
-    let mut sections = whole.as_ref().map(|whole| sections::of_run(whole)).unwrap_or_default();
+    let mut sections = sections::ranks::sections(run);
+    sections.extend(whole.iter().flat_map(|whole| sections::of_run(whole)));
     if let (Some([whole]), Level::Detailed) = (&whole, options.level) {
         sections.extend(sections::not_modelled(whole));
     }
@@ -121,7 +124,7 @@ fn of_region(run: &Run, region: &Region, options: &Options) -> RegionReport {
     sections.extend(sections::stack::section(&evaluated));
     sections.extend(sections::gauges::section(&evaluated));
     sections.extend(sections::roofline::section(run, region, &evaluated));
-    sections.extend(sections::traffic::sections(&evaluated));
+    sections.extend(sections::traffic::sections(run, &evaluated));
     sections.extend(sections::tables::sections(&evaluated));
     RegionReport { name: sections::plain(&region.name), calls: region.calls, sections }
 }

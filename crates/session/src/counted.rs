@@ -9,7 +9,7 @@ use fxscope_linux::{End, Guest};
 use fxscope_pipeline::bind::PIPE_NAMES;
 use fxscope_pmu::{constants, energy, recorded, scope};
 use fxscope_record::{
-    ALL, CodeFile, Finish, Host, HotSpot, Interval, Intervals, Names, ONE_PASS, Origin, Pages, Region, Run, Thread,
+    ALL, CodeFile, Finish, Host, HotSpot, Interval, Intervals, Names, ONE_PASS, Origin, Pages, Region, Run,
 };
 use fxscope_sim::{Counted, Mode, Outcome};
 
@@ -17,6 +17,7 @@ use crate::described::machine_constants;
 use crate::environment::affects_speed;
 use crate::host_view::HostView;
 use crate::notes::notes;
+use crate::numbering::Numbering;
 use crate::{MAX_PROGRAM_BYTES, Request};
 
 /// Returns the record of a run; `first_notes` come before all other notes.
@@ -31,6 +32,7 @@ pub(crate) fn run(
     let text = |s: &OsStr| s.to_string_lossy().into_owned();
     let kept = |name: &OsString| affects_speed(name) || request.recorded_variables.contains(name);
     let environment = request.environment.iter().filter(|(name, _)| kept(name));
+    let numbering = Numbering::of(outcome, process);
     Run {
         tool: concat!("fxscope ", env!("CARGO_PKG_VERSION")).to_owned(),
         command: std::iter::once(text(request.program.as_os_str()))
@@ -57,7 +59,8 @@ pub(crate) fn run(
         notes: first_notes.into_iter().chain(notes(request, outcome, process)).collect(),
         origin: Origin::Simulated,
         passes: vec![ONE_PASS.to_owned()],
-        regions: regions(request, outcome),
+        regions: regions(request, outcome, &numbering),
+        parallel: numbering.parallel(outcome),
         intervals: intervals(request, outcome).into_iter().collect(),
         pages: outcome.pages.iter().map(pages).collect(),
         files: files(outcome, process),
@@ -79,16 +82,14 @@ fn finish(finish: &fxscope_sim::Finish) -> Finish {
     }
 }
 
-fn regions(request: &Request, outcome: &Outcome) -> Vec<Region> {
+fn regions(request: &Request, outcome: &Outcome, numbering: &Numbering) -> Vec<Region> {
     let events = &request.spec.pmu.events;
     // Quantities that functional mode does not model must not appear as zero.
     let counted = |signal: Signal| match request.options.mode {
         Mode::Timing => true,
         Mode::Functional => [Signal::InstRetired, Signal::CpuCycles].contains(&signal),
     };
-    let row = |thread: u32, c: &Counted| {
-        (Thread { thread, cpu: c.cpu, ..Thread::default() }, events.counts(&c.signals, counted))
-    };
+    let row = |thread: u32, c: &Counted| (numbering.thread(thread, c.cpu), events.counts(&c.signals, counted));
     let constants = constants(&request.spec);
     let region = |r: &fxscope_sim::Region| {
         let rows = r.threads.iter().map(|(&thread, c)| row(thread, c)).collect();

@@ -17,6 +17,7 @@ mod identity;
 pub mod konata;
 mod mapping;
 mod notes;
+mod numbering;
 mod options;
 mod pipes;
 mod placement;

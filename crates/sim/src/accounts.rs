@@ -56,12 +56,27 @@ impl<E: Engine> Driver<'_, E> {
     /// Looks for a region marker at the instruction at `last` or in the call that the program has just made.
     #[inline(never)]
     pub(crate) fn marked(&mut self, last: u64) {
+        if self.timing.machine.core().markers.has_mpi() {
+            self.follow_mpi();
+        }
         let Some((edge, name)) = self.timing.machine.core().markers.met(last, self.guest) else { return };
         let (thread, first) = (self.thread_number(), self.guest.thread().tid == self.guest.pid());
         let now = Snapshot { totals: self.totals(), ns: self.timing.machine.core().now_ns() };
         match edge {
             Edge::Begin => self.regions.begin(thread, first, name.unwrap_or_default(), now),
             Edge::End => self.regions.end(thread, name.as_deref(), &now),
+        }
+    }
+
+    /// Follows calls of MPI to the program counter.
+    fn follow_mpi(&mut self) {
+        let pc = self.guest.cpu().pc;
+        let thread = self.thread_number();
+        let core = self.timing.machine.core();
+        let entry = core.markers.mpi_at(pc);
+        if entry.is_some() || self.timing.mpi.returns(thread, pc) {
+            let now_ns = core.now_ns();
+            self.timing.mpi.arrives(thread, entry, self.guest, now_ns);
         }
     }
 

@@ -32,8 +32,8 @@ pub(crate) struct Core {
     pub(crate) untimed: bool,
     /// Instructions of untimed processes whose time has not passed yet.
     pub(crate) untimed_instructions: u64,
-    /// The blocks of other processes, by process number.
-    others: BTreeMap<u32, Vec<Option<BoundBlock>>>,
+    /// The code of other processes, by process number.
+    others: BTreeMap<u32, OtherCode>,
     /// Blocks of code that has changed.
     retired: Vec<BoundBlock>,
     /// Whether the last block called the kernel, which serves the call before the next block.
@@ -53,6 +53,20 @@ pub(crate) struct Core {
     since: Signals,
     /// Blocks that the thread has executed ahead of the timing.
     pub(crate) ahead: RunAhead,
+}
+
+/// The code of a process that does not run on the core now.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
+struct OtherCode {
+    blocks: Vec<Option<BoundBlock>>,
+    markers: Markers,
+}
+
+impl OtherCode {
+    /// Returns the code of a process that has not run on the core: that of `guest`, which is about to.
+    fn new(guest: &Guest) -> OtherCode {
+        OtherCode { blocks: Vec::new(), markers: Markers::of(guest) }
+    }
 }
 
 impl Core {
@@ -113,12 +127,14 @@ impl Core {
         let pid = guest.pid();
         if pid != self.pid {
             self.catch_up(chip);
-            let next = self.others.remove(&pid).unwrap_or_default();
-            self.others.insert(self.pid, std::mem::replace(&mut self.blocks, next));
+            let mut next = self.others.remove(&pid).unwrap_or_else(|| OtherCode::new(guest));
+            next.markers.learn(guest);
+            let blocks = std::mem::replace(&mut self.blocks, next.blocks);
+            let markers = std::mem::replace(&mut self.markers, next.markers);
+            self.others.insert(self.pid, OtherCode { blocks, markers });
             self.pid = pid;
             self.untimed = follow == Follow::First && pid != PID;
             self.pages_of = u64::MAX;
-            self.markers = Markers::of(guest);
         }
         if let Spin::Watched(_) = self.spin
             && self.thread != Some(guest.thread().tid - PID)
@@ -173,7 +189,7 @@ impl Core {
             self.markers = Markers::of(guest);
             std::mem::take(&mut self.blocks)
         } else {
-            self.others.remove(&pid).unwrap_or_default()
+            self.others.remove(&pid).map_or_else(Vec::new, |code| code.blocks)
         };
         self.retired.extend(blocks.into_iter().flatten());
     }
@@ -196,7 +212,7 @@ impl Core {
         };
         let engine = code.of_process(self.pid);
         fits(&self.blocks, engine)
-            && self.others.iter().all(|(&pid, blocks)| fits(blocks, code.of_process(pid)))
+            && self.others.iter().all(|(&pid, other)| fits(&other.blocks, code.of_process(pid)))
             && self.all_blocks().all(|block| block.is_sound() && (block.origin as usize) < origins)
             && self.ahead.is_sound(&self.blocks)
             && matches!(self.spin, Spin::Spins(_)) == (spins == 1)
@@ -205,7 +221,8 @@ impl Core {
     }
 
     pub(crate) fn all_blocks(&self) -> impl Iterator<Item = &BoundBlock> {
-        self.retired.iter().chain(self.others.values().chain([&self.blocks]).flatten().flatten())
+        let blocks = self.others.values().map(|code| &code.blocks).chain([&self.blocks]);
+        self.retired.iter().chain(blocks.flatten().flatten())
     }
 
     /// Returns the counted events and those that follow from the executions of each block.

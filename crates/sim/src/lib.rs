@@ -8,6 +8,7 @@ pub mod hotspots;
 pub mod intervals;
 mod machine;
 mod markers;
+pub mod mpi;
 pub mod observer;
 pub mod pages;
 mod parallel;

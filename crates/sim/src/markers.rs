@@ -1,8 +1,10 @@
-//! Region markers: where programs mark the beginning and the end of a region, by calls for other tools, which are
+//! Region markers, and functions of MPI: where programs mark the beginning and the end of a region, by calls for other tools, which are
 //! recognised by function name, or by the probes of `include/fxscope.h`.
 
 use fxscope_isa::Branch;
 use fxscope_linux::Guest;
+
+use crate::mpi::Entry;
 
 /// Longest region name, bytes.
 const NAME_BYTES: u64 = 256;
@@ -72,6 +74,8 @@ enum Marker {
     Call(Edge, Naming),
     /// A probe with the name of the region.
     Probe(Edge, Box<str>),
+    /// The entry of a function of MPI.
+    Mpi(Entry),
 }
 
 /// The markers of the current program.
@@ -81,6 +85,8 @@ pub(crate) struct Markers {
     at: Vec<(u64, Marker)>,
     /// The version of the symbols that they are from.
     version: u64,
+    /// Whether functions of MPI are among them.
+    has_mpi: bool,
 }
 
 impl Markers {
@@ -88,8 +94,11 @@ impl Markers {
     pub(crate) fn of(guest: &Guest) -> Markers {
         let symbols = guest.running_symbols();
         let call = |(name, address): (&str, u64)| {
-            let &(_, edge, naming) = CALLS.iter().find(|call| call.0 == name)?;
-            Some((address, Marker::Call(edge, naming)))
+            let marker = match CALLS.iter().find(|call| call.0 == name) {
+                Some(&(_, edge, naming)) => Marker::Call(edge, naming),
+                None => Marker::Mpi(Entry::of(name)?),
+            };
+            Some((address, marker))
         };
         let probe = |probe: &fxscope_linux::Probe| {
             let edge = match &*probe.provider {
@@ -102,7 +111,8 @@ impl Markers {
         let calls = symbols.functions().filter_map(call);
         let mut at: Vec<_> = calls.chain(symbols.probes().iter().filter_map(probe)).collect();
         at.sort_by_key(|mark| mark.0);
-        Markers { at, version: symbols.version() }
+        let has_mpi = at.iter().any(|mark| matches!(mark.1, Marker::Mpi(_)));
+        Markers { at, version: symbols.version(), has_mpi }
     }
 
     /// Adds the markers of libraries that were loaded since.
@@ -121,7 +131,22 @@ impl Markers {
     /// Returns whether a block may reach a marker: it calls or jumps, or a probe ends it.
     pub(crate) fn may_meet(&self, branch: Branch, last: u64) -> bool {
         let calls = matches!(branch, Branch::Direct | Branch::Call | Branch::Indirect | Branch::IndirectCall);
-        calls || matches!(self.find(last), Some(Marker::Probe(..)))
+        // Functions of MPI end where they return.
+        let returns = self.has_mpi && branch == Branch::Return;
+        calls || returns || matches!(self.find(last), Some(Marker::Probe(..)))
+    }
+
+    /// Returns whether the program, or a library of it, has functions of MPI.
+    pub(crate) fn has_mpi(&self) -> bool {
+        self.has_mpi
+    }
+
+    /// Returns the function of MPI that begins at an address.
+    pub(crate) fn mpi_at(&self, address: u64) -> Option<Entry> {
+        match self.find(address)? {
+            &Marker::Mpi(entry) => Some(entry),
+            _ => None,
+        }
     }
 
     /// Returns whether a marker is at a block's last instruction, `last`, or at the next one, `next`.
@@ -137,7 +162,7 @@ impl Markers {
         }
         match self.find(guest.cpu().pc)? {
             &Marker::Call(edge, naming) => Some((edge, name(naming, guest))),
-            Marker::Probe(..) => None,
+            Marker::Probe(..) | Marker::Mpi(_) => None,
         }
     }
 }

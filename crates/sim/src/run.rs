@@ -13,6 +13,7 @@ use fxscope_machine::Spec;
 
 use crate::hotspots::HotSpot;
 use crate::intervals::Interval;
+use crate::mpi::Calls;
 use crate::observer::{BlockObserver, Observed};
 use crate::pages::page_sizes;
 use crate::parallel::HostThreads;
@@ -118,6 +119,8 @@ pub struct Outcome {
     pub regions: Vec<Region>,
     /// Intervals of time in order, if they were requested.
     pub intervals: Vec<Interval>,
+    /// Calls of MPI (timing mode).
+    pub mpi: Calls,
     /// Unpaired region markers.
     pub unpaired: Vec<Unpaired>,
     /// Instructions by file and place with their cycles (timing mode).
@@ -310,9 +313,12 @@ impl<E: Engine> Simulation<E> {
         let in_region = self.options.interval_region.as_ref().map(|name| self.regions.so_far(name, &totals));
         let counted = in_region.unwrap_or_else(|| region::sum(&totals));
         let intervals = self.timing.as_mut().map_or_else(Vec::new, |timing| timing.intervals(now_ns, &counted));
+        let mpi =
+            self.timing.as_mut().map_or_else(Calls::default, |timing| std::mem::take(&mut timing.mpi).finish(now_ns));
         let timing = self.timing.as_ref();
         Outcome {
             finish,
+            mpi,
             now_ns,
             unpaired: self.regions.unpaired(),
             regions: std::mem::take(&mut self.regions).finish(&Snapshot { totals, ns: now_ns }),

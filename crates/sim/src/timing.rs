@@ -19,6 +19,7 @@ use crate::core::{Core, Known};
 use crate::hotspots::{HotSpot, hot_spots};
 use crate::intervals::{Interval, Intervals};
 use crate::machine::Machine;
+use crate::mpi::Recorder;
 use crate::pages::KnownPages;
 use crate::parallel;
 use crate::region::{Regions, Totals};
@@ -53,6 +54,8 @@ pub(crate) struct Timing {
     /// Counts of threads from cores on which they no longer run.
     pub(crate) totals: Totals,
     pub(crate) known: Known,
+    /// Calls of MPI.
+    pub(crate) mpi: Recorder,
     pages: KnownPages,
     sectors: SectorData,
     pub(crate) intervals: Intervals,
@@ -85,6 +88,7 @@ impl Timing {
             totals: Totals::new(),
             pages: KnownPages::default(),
             known: Known { code_map: CodeMap::new(guest), unknown: Vec::new() },
+            mpi: Recorder::default(),
             sectors,
             intervals: Intervals::new(options),
             alone_until: 0,

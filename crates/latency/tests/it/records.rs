@@ -38,6 +38,7 @@ fn run(machine: &str, threads: &[Counted<'_>]) -> Run {
         stalls: Vec::new(),
         pipes: Vec::new(),
         hot_spots: Vec::new(),
+        parallel: Default::default(),
         intervals: Vec::new(),
     }
 }

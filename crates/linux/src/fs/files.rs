@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::abi::stack::at;
 use crate::budget::{self, Charge};
+use crate::fs::locks::{FileId, file_id};
+use crate::fs::objects::Object;
 use crate::fs::umask::Umask;
 use crate::fs::vfs::resolve::path_of;
 use crate::fs::vfs::tree::{Kind, Node};
@@ -216,6 +218,9 @@ impl Files {
         if let Origin::Simulated(node) = &file.origin {
             return node.path.clone();
         }
+        if let Some(name) = self.object(fd).and_then(Object::name) {
+            return name.as_bytes().to_vec();
+        }
         self.shown_path(file)
     }
 
@@ -267,6 +272,28 @@ impl Files {
     /// Returns the host resources of a descriptor's open file.
     pub(crate) fn channel(&self, fd: i32) -> Option<&Channel> {
         self.get(fd).ok()?.channel.as_deref()
+    }
+
+    /// Checks that another descriptor may be inserted.
+    pub(crate) fn check_free(&self, limit: u64) -> Result<(), Errno> {
+        let free = (0..).find(|&i| self.table.get(i).is_none_or(Option::is_none));
+        if free.is_some_and(|i| (i as u64) < limit) { Ok(()) } else { Err(Errno::MFILE) }
+    }
+
+    /// As [`Files::channel`], to be kept while the files change.
+    pub(crate) fn kept_channel(&self, fd: i32) -> Option<Rc<Channel>> {
+        self.get(fd).ok()?.channel.clone()
+    }
+
+    /// Returns the object of a descriptor, if the simulator implements it.
+    pub(crate) fn object(&self, fd: i32) -> Option<&Object> {
+        self.channel(fd).map(|channel| &channel.object).filter(|object| !matches!(object, Object::Host))
+    }
+
+    /// Adds a descriptor for an open file of another process.
+    pub(crate) fn duplicate_from(&mut self, other: &Files, fd: i32, limit: u64) -> Result<i32, Errno> {
+        let (file, channel) = (other.second(fd)?, other.kept_channel(fd));
+        self.put(Descriptor { file, close_on_exec: true, channel }, 0, limit)
     }
 
     /// Adds a descriptor for the same open file, the lowest free one from `from` on.
@@ -322,11 +349,10 @@ impl Files {
         Ok(Files { table, current, view, program, umask, host_limit, inherited })
     }
 
-    /// Closes the descriptors with the close-on-exec flag.
-    pub(crate) fn close_for_exec(&mut self) {
-        for entry in &mut self.table {
-            entry.take_if(|d| d.close_on_exec);
-        }
+    /// Closes the descriptors with the close-on-exec flag. Returns the files that they were for.
+    pub(crate) fn close_for_exec(&mut self) -> Vec<FileId> {
+        let closed = self.table.iter_mut().filter_map(|entry| entry.take_if(|d| d.close_on_exec));
+        closed.filter_map(|descriptor| file_id(&descriptor.file).ok()).collect()
     }
 
     /// Closes everything.

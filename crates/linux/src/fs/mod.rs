@@ -2,7 +2,9 @@
 
 pub(crate) mod attempt;
 pub(crate) mod files;
+pub(crate) mod locks;
 pub(crate) mod memory_files;
+pub(crate) mod objects;
 pub(crate) mod poll;
 pub(crate) mod terminal;
 pub(crate) mod umask;

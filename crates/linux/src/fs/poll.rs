@@ -6,6 +6,7 @@ use rustix::io::Errno;
 
 use crate::fs::attempt;
 use crate::fs::files::Files;
+use crate::fs::objects::Object;
 use crate::kernel::Kernel;
 use crate::sched::wait::Wait;
 use crate::thread::Thread;
@@ -40,10 +41,20 @@ pub(crate) mod interests {
 pub(crate) fn ready(files: &Files, interests: &[Interest]) -> Result<Vec<PollFlags>, Errno> {
     let mut list = Vec::with_capacity(interests.len());
     for &(fd, events) in interests {
-        list.push(PollFd::from_borrowed_fd(files.host(fd)?, events));
+        list.push(poll_entry(files, fd, events)?);
     }
     poll(&mut list, 0)?;
     Ok(list.iter().map(PollFd::revents).collect())
+}
+
+/// Returns the events of an object that the simulator implements: it can never be written.
+pub(crate) const fn of_object(events: PollFlags) -> PollFlags {
+    events.difference(PollFlags::OUT.union(PollFlags::WRNORM).union(PollFlags::WRBAND))
+}
+
+fn poll_entry(files: &Files, fd: i32, events: PollFlags) -> Result<PollFd<'_>, Errno> {
+    let events = if files.object(fd).is_some_and(Object::is_never_writable) { of_object(events) } else { events };
+    Ok(PollFd::from_borrowed_fd(files.host(fd)?, events))
 }
 
 fn poll(list: &mut [PollFd<'_>], ns: u64) -> Result<usize, Errno> {
@@ -79,42 +90,58 @@ pub(crate) fn poke_ready(k: &mut Kernel<'_>, patience_ns: u64) -> bool {
 }
 
 fn poke_polled(k: &mut Kernel<'_>, patience_ns: u64) -> bool {
-    let mut owners: Vec<u32> = Vec::new();
-    let mut list: Vec<PollFd<'_>> = Vec::new();
-    let mut found: Vec<u32> = Vec::new();
-    for thread in k.all_threads() {
-        let Some(Wait::Files(interests)) = thread.blocked.as_ref().map(|b| &b.wait) else { continue };
-        let files = k.files_of(thread);
-        for &(fd, events) in interests {
-            match files.and_then(|files| files.host(fd).ok()) {
-                Some(host) => {
-                    owners.push(thread.tid);
-                    list.push(PollFd::from_borrowed_fd(host, events));
-                }
-                // Closed by another thread: the call returns the error.
-                None => found.push(thread.tid),
-            }
+    let mut found = Vec::new();
+    if k.system.objects.have_signals() {
+        // Each thread has its own pending signals, so that each is asked separately.
+        for thread in k.all_threads().filter(|thread| thread.waits_for_files()) {
+            k.system.objects.show_signals(k.pending_of(thread));
+            found.extend(polled(k, Some(thread.tid), 0));
         }
+        k.system.objects.show_signals(0);
     }
     let patience_ns = if found.is_empty() { patience_ns.min(SLICE_NS) } else { 0 };
-    if poll(&mut list, patience_ns).is_ok() {
-        found.extend(list.iter().zip(&owners).filter(|(fd, _)| !fd.revents().is_empty()).map(|(_, &owner)| owner));
-    }
+    found.extend(polled(k, None, patience_ns));
     for thread in k.all_threads_mut() {
         thread.poked |= found.contains(&thread.tid);
     }
     !found.is_empty()
 }
 
+/// Returns the numbers of the threads whose descriptors are ready: all threads, or only the thread `only`.
+fn polled(k: &Kernel<'_>, only: Option<u32>, patience_ns: u64) -> Vec<u32> {
+    let mut owners: Vec<u32> = Vec::new();
+    let mut list: Vec<PollFd<'_>> = Vec::new();
+    let mut found: Vec<u32> = Vec::new();
+    for thread in k.all_threads().filter(|thread| only.is_none_or(|tid| tid == thread.tid)) {
+        let Some(Wait::Files(interests)) = thread.blocked.as_ref().map(|b| &b.wait) else { continue };
+        let Some(files) = k.files_of(thread) else { continue };
+        for &(fd, events) in interests {
+            match poll_entry(files, fd, events) {
+                Ok(entry) => {
+                    owners.push(thread.tid);
+                    list.push(entry);
+                }
+                // Closed by another thread: the call returns the error.
+                Err(_) => found.push(thread.tid),
+            }
+        }
+    }
+    let patience_ns = if found.is_empty() { patience_ns } else { 0 };
+    if poll(&mut list, patience_ns).is_ok() {
+        found.extend(list.iter().zip(&owners).filter(|(fd, _)| !fd.revents().is_empty()).map(|(_, &owner)| owner));
+    }
+    found
+}
+
 /// Returns whether a thread waits for a file that something outside the simulation can make ready.
 pub(crate) fn outside_can_help(k: &Kernel<'_>) -> bool {
-    k.all_threads().any(|thread| {
+    k.all_threads().filter(|thread| !thread.stopped).any(|thread| {
         let interests = match thread.blocked.as_ref().map(|b| &b.wait) {
             Some(Wait::Files(interests)) => interests,
             Some(Wait::Attempt(_)) => return true,
             _ => return false,
         };
         let Some(files) = k.files_of(thread) else { return false };
-        interests.iter().any(|&(fd, _)| files.host(fd).is_ok_and(|file| !k.system.channels.is_own(file)))
+        interests.iter().any(|&(fd, _)| files.host(fd).is_ok() && !k.system.channels.is_own(files, fd))
     })
 }

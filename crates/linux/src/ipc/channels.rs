@@ -1,6 +1,7 @@
 //! Pipes, sockets and other kernel objects that programs create on the host: the capacity of each is charged until its last
 //! descriptor is closed.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::rc::{Rc, Weak};
@@ -10,8 +11,10 @@ use rustix::io::Errno;
 
 use crate::budget::Charge;
 use crate::fs::files::{Files, OpenFile};
+use crate::fs::objects::Object;
 use crate::fs::vfs::Origin;
 use crate::kernel::Kernel;
+use crate::net::socket::Socket;
 
 /// Host device and inode.
 type Identity = (u64, u64);
@@ -21,7 +24,18 @@ type Identity = (u64, u64);
 pub(crate) struct Channel {
     pub charge: Charge,
     /// Whether only guest processes use it, so that nothing outside can end a wait for it.
-    pub own: bool,
+    pub own: Cell<bool>,
+    /// What it is, if the simulator implements it.
+    pub object: Object,
+    /// Its state, if it is a socket of the run's own network.
+    pub socket: Option<Socket>,
+}
+
+impl Channel {
+    /// Returns an object of the host.
+    pub(crate) fn new(charge: Charge, own: bool) -> Channel {
+        Channel { charge, own: Cell::new(own), object: Object::Host, socket: None }
+    }
 }
 
 /// Objects that can be looked up by their identity.
@@ -60,9 +74,13 @@ impl Channels {
         self.known.insert(identity, Rc::downgrade(channel));
     }
 
-    /// Returns whether only guest processes use the file.
-    pub(crate) fn is_own(&self, file: BorrowedFd<'_>) -> bool {
-        identity(file).is_ok_and(|identity| self.get(identity).is_some_and(|channel| channel.own))
+    /// Returns whether only guest processes use the file of a descriptor.
+    pub(crate) fn is_own(&self, files: &Files, fd: i32) -> bool {
+        if let Some(channel) = files.channel(fd) {
+            return channel.own.get();
+        }
+        let identity = files.host(fd).and_then(identity);
+        identity.is_ok_and(|identity| self.get(identity).is_some_and(|channel| channel.own.get()))
     }
 }
 
@@ -77,7 +95,24 @@ impl Kernel<'_> {
     /// `ENOMEM`; the host's.
     pub(crate) fn new_channel(&mut self, file: BorrowedFd<'_>, bytes: u64, own: bool) -> Result<Rc<Channel>, Errno> {
         self.afford(bytes)?;
-        let channel = Rc::new(Channel { charge: self.system.budget.charge(bytes), own });
+        let channel = Rc::new(Channel::new(self.system.budget.charge(bytes), own));
+        self.system.channels.insert(identity(file)?, &channel);
+        Ok(channel)
+    }
+
+    /// The same for a socket of the run's own network.
+    ///
+    /// # Errors
+    /// `ENOMEM`; the host's.
+    pub(crate) fn new_socket_channel(
+        &mut self,
+        file: BorrowedFd<'_>,
+        bytes: u64,
+        socket: Socket,
+    ) -> Result<Rc<Channel>, Errno> {
+        self.afford(bytes)?;
+        let charge = self.system.budget.charge(bytes);
+        let channel = Rc::new(Channel { socket: Some(socket), ..Channel::new(charge, true) });
         self.system.channels.insert(identity(file)?, &channel);
         Ok(channel)
     }
@@ -86,9 +121,9 @@ impl Kernel<'_> {
     ///
     /// # Errors
     /// `ENOMEM`.
-    pub(crate) fn unnamed_channel(&mut self, bytes: u64) -> Result<Rc<Channel>, Errno> {
+    pub(crate) fn unnamed_channel(&mut self, bytes: u64, own: bool) -> Result<Rc<Channel>, Errno> {
         self.afford(bytes)?;
-        Ok(Rc::new(Channel { charge: self.system.budget.charge(bytes), own: false }))
+        Ok(Rc::new(Channel::new(self.system.budget.charge(bytes), own)))
     }
 
     /// Charges for a file that has just been opened by name: a pipe for its contents, a simulated file for its text.
@@ -98,7 +133,7 @@ impl Kernel<'_> {
     pub(crate) fn opened_channel(&mut self, file: &OpenFile) -> Result<Option<Rc<Channel>>, Errno> {
         let status = rustix::fs::fstat(&file.host)?;
         if matches!(file.origin, Origin::Simulated(_)) {
-            return self.unnamed_channel(status.st_size as u64).map(Some);
+            return self.unnamed_channel(status.st_size as u64, false).map(Some);
         }
         let kind = FileType::from_raw_mode(status.st_mode);
         if kind != FileType::Fifo && kind != FileType::Socket {

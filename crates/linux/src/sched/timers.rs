@@ -2,11 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::fs::poll::poke_ready;
 use crate::guest::Guest;
 use crate::kernel::Kernel;
 use crate::process::Process;
 use crate::sched::wait::FOR_EVER;
 use crate::signal::{self, Origin, SigInfo, code};
+use crate::system::System;
 
 /// The clock of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,9 +29,11 @@ impl Counts {
     }
 
     /// Converts an absolute time given by the program to ns of this clock.
-    pub(crate) fn since_start(self, at_ns: u64, start_unix_ns: u64) -> u64 {
-        let realtime = self == Counts::Time { realtime: true };
-        if realtime { at_ns.saturating_sub(start_unix_ns) } else { at_ns }
+    pub(crate) fn since_start(self, at_ns: u64, system: &System) -> u64 {
+        match self {
+            Counts::Time { realtime } => system.since_start(at_ns, realtime),
+            Counts::Running => at_ns,
+        }
     }
 }
 
@@ -71,19 +75,19 @@ impl Timer {
         if self.at_ns == FOR_EVER { 0 } else { self.at_ns.saturating_sub(now_ns).max(1) }
     }
 
-    /// Expires it, if it is due. Returns whether it did.
-    fn expire(&mut self, now_ns: u64) -> bool {
+    /// Expires it, if it is due. Returns how often it has expired since it was last examined.
+    pub(crate) fn expire(&mut self, now_ns: u64) -> u64 {
         if self.at_ns > now_ns {
-            return false;
+            return 0;
         }
         if self.interval_ns == 0 {
             (self.at_ns, self.overrun) = (FOR_EVER, 0);
-            return true;
+            return 1;
         }
         let missed = (now_ns - self.at_ns) / self.interval_ns;
         self.overrun = u32::try_from(missed).unwrap_or(i32::MAX as u32);
-        self.at_ns += (missed + 1) * self.interval_ns;
-        true
+        self.at_ns = self.at_ns.saturating_add((missed + 1).saturating_mul(self.interval_ns));
+        missed + 1
     }
 }
 
@@ -133,7 +137,7 @@ impl Process {
         let mut signals = Vec::new();
         let numbered = self.timers.numbered.iter_mut().enumerate().filter_map(|(id, t)| Some((id, t.as_mut()?)));
         for (id, timer) in self.timers.alarms.iter_mut().map(|t| (0, t)).chain(numbered) {
-            if !timer.expire(timer.counts.clock(now_ns, cpu_ns)) {
+            if timer.expire(timer.counts.clock(now_ns, cpu_ns)) == 0 {
                 continue;
             }
             match timer.notify {
@@ -184,7 +188,11 @@ impl Guest {
             return;
         }
         self.system.cpus.invalidate();
-        self.kernel().expire_timers();
+        let mut k = self.kernel();
+        k.expire_timers();
+        if k.system.objects.tick(k.system.now_ns) && k.files_are_waited_for() {
+            poke_ready(&mut k, 0);
+        }
     }
 
     /// Returns the earliest time at which a timer of any process may expire.
@@ -194,6 +202,6 @@ impl Guest {
             true => process.next_timer(now_ns, process.cpu_ns + self.system.running_ns(), runs),
             false => process.next_timer(now_ns, process.cpu_ns, false),
         });
-        times.min().unwrap_or(FOR_EVER)
+        times.chain([self.system.objects.next_timer()]).min().unwrap_or(FOR_EVER)
     }
 }

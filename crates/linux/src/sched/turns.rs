@@ -23,7 +23,7 @@ pub const QUANTUM: u64 = 1 << 14;
 impl Thread {
     /// Returns whether it neither waits nor has ended.
     pub(crate) fn can_run(&self) -> bool {
-        self.blocked.is_none() && !self.ended
+        self.blocked.is_none() && !self.ended && !self.stopped
     }
 
     /// Returns whether it waits for this.
@@ -33,7 +33,7 @@ impl Thread {
 
     /// Returns whether it can run, or must be examined.
     pub(crate) fn has_work(&self, now_ns: u64) -> bool {
-        self.blocked.as_ref().is_none_or(|b| self.poked || b.until_ns <= now_ns)
+        !self.stopped && self.blocked.as_ref().is_none_or(|b| self.poked || b.until_ns <= now_ns)
     }
 
     /// Returns whether it waits for descriptors or for something else on the host.
@@ -45,6 +45,7 @@ impl Thread {
     /// state is changed.
     pub(crate) fn unchanged_during(&self, now_ns: u64, times: Range<u64>) -> Range<u64> {
         match &self.blocked {
+            _ if self.stopped => times,
             // The memory that its monitor watches may change at any time.
             Some(Blocked { wait: Wait::Event(Some(_)), .. }) if !self.ended => 0..0,
             Some(b) if b.until_ns <= now_ns => times.start.max(b.until_ns)..times.end,
@@ -97,7 +98,7 @@ impl Guest {
         let ran = self.system.running_ns();
         let thread = &mut self.threads[self.running];
         // No thread runs while this one waits or has ended.
-        if thread.blocked.is_none() && !thread.ended {
+        if thread.can_run() {
             thread.cpu_ns += ran;
             self.processes[thread.process].cpu_ns += ran;
         }
@@ -229,7 +230,7 @@ impl Guest {
 
     /// Returns the earliest time limit, or [`FOR_EVER`].
     pub(crate) fn next_event(&self) -> u64 {
-        let waits = self.threads.values().filter_map(|t| t.blocked.as_ref()).map(|b| b.until_ns);
+        let waits = self.threads.values().filter(|t| !t.stopped).filter_map(|t| t.blocked.as_ref()).map(|b| b.until_ns);
         waits.chain([self.next_timer(false)]).min().unwrap_or(FOR_EVER)
     }
 
@@ -240,7 +241,10 @@ impl Guest {
                 tid: t.tid,
                 pc: t.cpu.pc,
                 function: self.processes[t.process].function_at(t.cpu.pc),
-                waits_for: t.blocked.as_ref()?.wait.to_string(),
+                waits_for: match t.stopped {
+                    true => "SIGCONT".to_owned(),
+                    false => t.blocked.as_ref()?.wait.to_string(),
+                },
             })
         };
         let mut threads: Vec<Waiting> = self.threads.values().filter_map(waiting).collect();

@@ -1,6 +1,7 @@
 //! Signals: numbers, dispositions, pending signals, and delivery to handlers.
 
 pub mod frame;
+pub(crate) mod stop;
 
 use fxscope_guestmem::{MemFault, PAGE, Touch};
 use serde::{Deserialize, Serialize};
@@ -106,6 +107,7 @@ pub mod flags {
     #![allow(missing_docs)] // the names are the documentation
     pub const SIGINFO: u64 = 4;
     pub const RESTORER: u64 = 0x0400_0000;
+    pub const NOCLDSTOP: u64 = 1;
     pub const NOCLDWAIT: u64 = 2;
     pub const ONSTACK: u64 = 0x0800_0000;
     pub const RESTART: u64 = 0x1000_0000;
@@ -132,10 +134,13 @@ pub mod code {
     #![allow(missing_docs)] // the names are the documentation
     pub const SI_USER: i32 = 0;
     pub const SI_TIMER: i32 = -2;
+    pub const SI_MESGQ: i32 = -3;
     pub const SI_TKILL: i32 = -6;
     pub const SI_KERNEL: i32 = 0x80;
     pub const CLD_EXITED: i32 = 1;
     pub const CLD_KILLED: i32 = 2;
+    pub const CLD_STOPPED: i32 = 5;
+    pub const CLD_CONTINUED: i32 = 6;
     pub const ILL_ILLOPC: i32 = 1;
     pub const TRAP_BRKPT: i32 = 1;
     pub const BUS_ADRALN: i32 = 1;
@@ -306,6 +311,7 @@ pub(crate) fn queue(thread: &mut Thread, info: SigInfo) {
 /// Makes `info` pending for the process `pid`, as `kill` does: a thread that does not block it will take it. Returns whether the
 /// process exists.
 pub(crate) fn send_to_process(k: &mut Kernel<'_>, pid: u32, info: SigInfo) -> bool {
+    stop::prepare(k, pid, info.signal);
     let process = match pid == k.process.pid {
         true => Some(&mut *k.process),
         false => k.other_processes.iter_mut().find(|other| other.pid == pid),
@@ -367,7 +373,7 @@ pub(crate) fn take(k: &mut Kernel<'_>, allowed: u64) -> Option<SigInfo> {
 
 /// Delivers pending signals that are not blocked.
 pub(crate) fn deliver_pending(k: &mut Kernel<'_>) {
-    while k.process.end.is_none() {
+    while k.process.end.is_none() && !k.thread.stopped {
         let Some(info) = take(k, !k.thread.mask) else { break };
         deliver(k, info);
     }
@@ -384,8 +390,10 @@ fn deliver(k: &mut Kernel<'_>, info: SigInfo) {
     match action.handler {
         SIG_IGN => return,
         SIG_DFL => {
-            if !default_is_ignore(info.signal) {
-                kill(k, info);
+            match info.signal {
+                SIGSTOP | SIGTSTP | SIGTTIN | SIGTTOU => stop::stop(k, info.signal),
+                signal if default_is_ignore(signal) => {}
+                _ => kill(k, info),
             }
             return;
         }
@@ -433,7 +441,7 @@ fn kill(k: &mut Kernel<'_>, info: SigInfo) {
     }));
 }
 
-/// Returns whether a signal is ignored by default. Stopping is not modelled: nobody could continue the program.
+/// Returns whether a signal is ignored by default.
 fn default_is_ignore(signal: u32) -> bool {
-    matches!(signal, SIGCHLD | SIGCONT | SIGURG | SIGWINCH | SIGSTOP | SIGTSTP | SIGTTIN | SIGTTOU)
+    matches!(signal, SIGCHLD | SIGCONT | SIGURG | SIGWINCH)
 }

@@ -23,6 +23,7 @@ use fxscope_guestmem::{Memory, ObjectId};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use crate::attributes::Attributes;
 use crate::budget::Charge;
 use crate::code::Code;
 use crate::end::End;
@@ -37,6 +38,7 @@ use crate::process::{Limit, Process};
 use crate::random::Random;
 use crate::sched::timers::Timers;
 use crate::setup::Stdio;
+use crate::signal::stop::Job;
 use crate::signal::{Action, SigInfo};
 use crate::symbols::Symbols;
 use crate::system::System;
@@ -115,6 +117,8 @@ struct SavedProcess {
     group: u32,
     session: u32,
     space: Id<AddressSpace>,
+    attributes: Attributes,
+    job: Job,
     /// Vector length, and the start addresses of the decoded blocks, if it has run.
     blocks: Option<(usize, Vec<u64>)>,
     code_changed: bool,
@@ -200,6 +204,8 @@ impl Shared {
             group: process.group,
             session: process.session,
             space: process.space,
+            attributes: process.attributes.clone(),
+            job: process.job,
             blocks: engine.map(|engine| (engine.vl(), starts(engine))),
             code_changed: process.code_changed,
             code_full: process.code_full,
@@ -230,12 +236,15 @@ impl Shared {
         descriptor: &Descriptor,
         system: &System,
     ) -> Result<SavedDescriptor, SnapshotError> {
+        if let Some(name) = descriptor.channel.as_ref().and_then(|channel| channel.object.name()) {
+            return Err(SnapshotError::NotKept { what: format!("the open file {name}") });
+        }
         let file = self.files.place(files, &descriptor.file)?;
         let channel = descriptor.channel.as_ref().map(|channel| {
             let place = place_of(&mut self.channels, channel);
             if self.channel_state.len() < self.channels.len() {
                 let known = system.channels.is_known(&descriptor.file, channel);
-                let (bytes, own) = (channel.charge.bytes(), channel.own);
+                let (bytes, own) = (channel.charge.bytes(), channel.own.get());
                 self.channel_state.push(SavedChannel { bytes, own, known });
             }
             place
@@ -320,12 +329,18 @@ impl Guest {
         if self.host_clock.is_some() {
             return not_kept("a run on the host's clock");
         }
+        if !self.system.locks.is_empty() {
+            return not_kept("a record lock on a file");
+        }
         let named = view.policy.shared_memory.folder().is_some_and(|folder| {
             let folder = std::path::Path::new(std::ffi::OsStr::from_bytes(folder));
             std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
         });
         if named {
             return not_kept("files in /dev/shm");
+        }
+        if !self.system.mqueues.named.is_empty() {
+            return not_kept("POSIX message queues");
         }
         Ok(())
     }
@@ -345,6 +360,7 @@ impl Guest {
         let budget = system.budget.clone();
         system.names_charge = Rc::new(budget.charge(state.names_bytes));
         system.segments.charge_to(&budget);
+        system.sysv_charge = Rc::new(budget.charge(system.sysv.bytes()));
         for (id, bytes) in state.thread_bytes {
             threads.get_mut(id).ok_or(SnapshotError::Damaged)?.charge = budget.charge(bytes);
         }
@@ -362,7 +378,7 @@ impl Guest {
             channels: state
                 .channels
                 .iter()
-                .map(|saved| Rc::new(Channel { charge: budget.charge(saved.bytes), own: saved.own }))
+                .map(|saved| Rc::new(Channel::new(budget.charge(saved.bytes), saved.own)))
                 .collect(),
             known: state.channels.iter().map(|saved| saved.known).collect(),
             programs: state
@@ -431,6 +447,8 @@ impl<E: Engine> Restorer<'_, E> {
             group: saved.group,
             session: saved.session,
             space: saved.space,
+            attributes: saved.attributes.clone(),
+            job: saved.job,
             code_changed: saved.code_changed,
             code_full: saved.code_full,
             files: self.files(saved)?,

@@ -3,17 +3,23 @@
 use rustix::io::Errno;
 
 use super::time::Usage;
-use super::{Args, Result};
+use super::{Args, Result, pidfd};
 use crate::kernel::Kernel;
 use crate::mm::user;
 use crate::process::Process;
 use crate::processes::Zombie;
 use crate::sched::wait::{Blocked, Wait};
+use crate::signal::stop::News;
 use crate::signal::{Origin, SigInfo, number::SIGCHLD};
 
 const WNOHANG: u64 = 1;
+/// `WSTOPPED`, which is `WUNTRACED`.
+const WSTOPPED: u64 = 2;
 const WEXITED: u64 = 4;
+const WCONTINUED: u64 = 8;
 const WNOWAIT: u64 = 0x100_0000;
+/// Options about threads and clones of other kinds, of which there are none here.
+const OTHER_KINDS: u64 = 0xe000_0000;
 
 /// Which children a call refers to.
 #[derive(Clone, Copy)]
@@ -33,17 +39,42 @@ impl Which {
     }
 }
 
-/// Returns the index among the zombies of a child that has ended, if there is one.
+/// What there is to say about a child.
+#[derive(Clone, Copy)]
+enum Event {
+    /// It has ended; its index among the zombies.
+    Ended(usize),
+    /// The child has stopped or continued.
+    News(u32, News),
+}
+
+/// Returns an event of a kind in `options`, if there is one.
 ///
 /// # Errors
 /// `ECHILD` when no such child exists.
-fn ended_child(k: &Kernel<'_>, which: Which) -> std::result::Result<Option<usize>, Errno> {
-    let found = k.system.zombies.iter().position(|z| z.ppid == k.process.pid && which.has(z.pid, z.group));
-    let mut others = k.other_processes.iter();
-    if found.is_none() && !others.any(|p| p.ppid == k.process.pid && which.has(p.pid, p.group)) {
+fn event(k: &Kernel<'_>, which: Which, options: u64) -> std::result::Result<Option<Event>, Errno> {
+    let ended = k.system.zombies.iter().position(|z| z.ppid == k.process.pid && which.has(z.pid, z.group));
+    if let Some(index) = ended.filter(|_| options & WEXITED != 0) {
+        return Ok(Some(Event::Ended(index)));
+    }
+    let children =
+        || k.other_processes.iter().filter(|p| p.ppid == k.process.pid && which.has(p.pid, p.group) && !p.ended);
+    if ended.is_none() && children().next().is_none() {
         return Err(Errno::CHILD);
     }
-    Ok(found)
+    let news = children().filter_map(|child| Some((child.pid, child.job.news?)));
+    let mut wanted = news.filter(|(_, news)| match news {
+        News::Stopped(_) => options & WSTOPPED != 0,
+        News::Continued => options & WCONTINUED != 0,
+    });
+    Ok(wanted.next().map(|(pid, news)| Event::News(pid, news)))
+}
+
+/// A parent has waited for this.
+fn take_news(k: &mut Kernel<'_>, pid: u32) {
+    if let Some(child) = k.process_of(pid) {
+        child.job.news = None;
+    }
 }
 
 /// Waits for a child to end.
@@ -67,31 +98,54 @@ pub(super) fn wait4(k: &mut Kernel<'_>, a: &Args) -> Result {
     let which = match a[0] as i32 {
         -1 => Which::Any,
         0 => Which::Group(k.process.group),
+        i32::MIN => return Err(Errno::SRCH),
         pid @ 1.. => Which::Process(pid as u32),
         group => Which::Group(group.unsigned_abs()),
     };
-    let Some(index) = ended_child(k, which)? else {
-        return if a[2] & WNOHANG != 0 { Ok(0) } else { wait(k) };
+    let options = u64::from(a[2] as u32);
+    if options & !(WNOHANG | WSTOPPED | WCONTINUED | OTHER_KINDS) != 0 {
+        return Err(Errno::INVAL);
+    }
+    let Some(event) = event(k, which, options | WEXITED)? else {
+        return if options & WNOHANG != 0 { Ok(0) } else { wait(k) };
     };
-    let zombie = reap(k, index);
-    user::write_if(k.mem, a[1], zombie.end.status())?;
-    user::write_if(k.mem, a[3], usage(&zombie))?;
-    Ok(zombie.pid.into())
+    let (pid, status, usage) = match event {
+        Event::Ended(index) => {
+            let zombie = reap(k, index);
+            (zombie.pid, zombie.end.status(), usage(&zombie))
+        }
+        Event::News(pid, news) => {
+            take_news(k, pid);
+            (pid, news.status(), child_usage(k, pid))
+        }
+    };
+    user::write_if(k.mem, a[1], status)?;
+    user::write_if(k.mem, a[3], usage)?;
+    Ok(pid.into())
+}
+
+/// Returns the usage of a child that has not ended.
+fn child_usage(k: &mut Kernel<'_>, pid: u32) -> Usage {
+    Usage::of_time(k.process_of(pid).map_or(0, |child| child.cpu_ns + child.children_cpu_ns))
 }
 
 pub(super) fn waitid(k: &mut Kernel<'_>, a: &Args) -> Result {
-    let which = match (a[0], a[1] as u32) {
+    let which = match (a[0] as u32, a[1] as u32) {
         (0, _) => Which::Any,
         (1, pid) => Which::Process(pid),
         (2, 0) => Which::Group(k.process.group),
         (2, group) => Which::Group(group),
+        // P_PIDFD
+        (3, fd) => Which::Process(pidfd::process(k, fd.into())?),
         _ => return Err(Errno::INVAL),
     };
-    if a[3] & WEXITED == 0 {
+    let options = u64::from(a[3] as u32);
+    let kinds = WEXITED | WSTOPPED | WCONTINUED;
+    if options & kinds == 0 || options & !(kinds | WNOHANG | WNOWAIT | OTHER_KINDS) != 0 {
         return Err(Errno::INVAL);
     }
-    let Some(index) = ended_child(k, which)? else {
-        if a[3] & WNOHANG == 0 {
+    let Some(event) = event(k, which, options)? else {
+        if options & WNOHANG == 0 {
             return wait(k);
         }
         if a[2] != 0 {
@@ -99,14 +153,24 @@ pub(super) fn waitid(k: &mut Kernel<'_>, a: &Args) -> Result {
         }
         return Ok(0);
     };
-    let zombie = &k.system.zombies[index];
-    let (code, status) = zombie.end.code_and_status();
-    let origin = Origin::Child { pid: zombie.pid, uid: rustix::process::getuid().as_raw(), status };
-    let (info, usage) = (SigInfo { signal: SIGCHLD, code, origin }, usage(zombie));
-    if a[3] & WNOWAIT == 0 {
-        reap(k, index);
+    let (pid, uid, (code, status), usage) = match event {
+        Event::Ended(index) => {
+            let zombie = &k.system.zombies[index];
+            (zombie.pid, zombie.uid, zombie.end.code_and_status(), usage(zombie))
+        }
+        Event::News(pid, news) => {
+            let uid = k.process_of(pid).map_or(0, |child| child.attributes.users.real);
+            (pid, uid, news.code_and_status(), child_usage(k, pid))
+        }
+    };
+    if options & WNOWAIT == 0 {
+        match event {
+            Event::Ended(index) => drop(reap(k, index)),
+            Event::News(pid, _) => take_news(k, pid),
+        }
     }
     if a[2] != 0 {
+        let info = SigInfo { signal: SIGCHLD, code, origin: Origin::Child { pid, uid, status } };
         user::write_bytes(k.mem, a[2], &info.to_bytes())?;
     }
     user::write_if(k.mem, a[4], usage)?;
@@ -127,20 +191,39 @@ pub(super) fn getsid(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(named(k, a[0])?.session.into())
 }
 
+/// `setpgid`: of the process itself, or of a child that has not executed a program.
 pub(super) fn setpgid(k: &mut Kernel<'_>, a: &Args) -> Result {
     let group = u32::try_from(a[1] as i32).map_err(|_| Errno::INVAL)?;
+    let (own, session) = (k.process.pid, k.process.session);
     let process = named(k, a[0])?;
-    if process.session == process.pid {
+    let pid = process.pid;
+    if pid != own {
+        if process.ppid != own {
+            return Err(Errno::SRCH);
+        }
+        if process.session != session {
+            return Err(Errno::PERM);
+        }
+        if process.attributes.executed {
+            return Err(Errno::ACCESS);
+        }
+    }
+    if process.session == pid {
         return Err(Errno::PERM);
     }
-    process.group = if group == 0 { process.pid } else { group };
+    let group = if group == 0 { pid } else { group };
+    if group != pid && !k.all_processes().any(|other| other.group == group && other.session == session) {
+        return Err(Errno::PERM);
+    }
+    named(k, u64::from(pid))?.group = group;
     Ok(0)
 }
 
 pub(super) fn setsid(k: &mut Kernel<'_>, _: &Args) -> Result {
-    if k.process.group == k.process.pid {
+    let pid = k.process.pid;
+    if k.all_processes().any(|process| process.group == pid) {
         return Err(Errno::PERM);
     }
-    (k.process.group, k.process.session) = (k.process.pid, k.process.pid);
-    Ok(k.process.pid.into())
+    (k.process.group, k.process.session) = (pid, pid);
+    Ok(pid.into())
 }

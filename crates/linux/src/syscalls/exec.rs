@@ -319,7 +319,9 @@ fn become_program(k: &mut Kernel<'_>, ready: Ready, arguments: Arguments, found:
         (action.flags, action.mask) = (0, 0);
     }
     k.process.timers.numbered.clear();
-    k.process.files.close_for_exec();
+    k.process.attributes.execute();
+    let closed = k.process.files.close_for_exec();
+    k.release_locks(&closed, None);
     k.process.files.program = Rc::new(crate::fs::files::Program {
         charge: k.system.budget.charge(0),
         path: found.path.clone(),
@@ -327,7 +329,9 @@ fn become_program(k: &mut Kernel<'_>, ready: Ready, arguments: Arguments, found:
         env: arguments.env,
         auxv: ready.stack.auxv,
     });
-    k.process.files.program.charge.set(k.process.files.program.bytes());
+    let program = Rc::clone(&k.process.files.program);
+    program.charge.set(program.bytes());
+    k.system.family.executes(k.process.pid, &program.path, &program.env);
     let toucher = k.toucher();
     let space = &mut k.spaces[k.process.space];
     space.mapped = ready.program.mapped;

@@ -4,14 +4,13 @@
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
-use bytemuck::{Pod, Zeroable};
-use rustix::fs::{FallocateFlags, FileType, FlockOperation, MemfdFlags, Mode, OFlags, RawDir, SeekFrom};
+use rustix::fs::{FallocateFlags, FileType, MemfdFlags, Mode, OFlags, RawDir, SeekFrom};
 use rustix::io::Errno;
 
 use super::transfer::{CHUNK, write_error};
-use super::{Args, Result, fifo};
-use crate::fs::attempt::Attempt;
+use super::{Args, Result, fifo, locks};
 use crate::fs::files::{Files, OpenFile};
+use crate::fs::locks::{FileId, file_id};
 use crate::kernel::Kernel;
 use crate::mm::user;
 use crate::process::Limit;
@@ -192,6 +191,9 @@ fn reopen(k: &Kernel<'_>, fd: i32, flags: OFlags) -> std::result::Result<OpenFil
     if let Origin::Simulated(node) = &file.origin {
         return open_simulated(k, node.clone(), flags);
     }
+    if k.process.files.object(fd).is_some() {
+        return Err(Errno::NXIO);
+    }
     let kind = FileType::from_raw_mode(rustix::fs::fstat(&file.host)?.st_mode);
     match resolve::path_of(file.host.as_fd()) {
         Some(path) if kind.is_file() || kind.is_dir() => {
@@ -216,7 +218,7 @@ fn reopen(k: &Kernel<'_>, fd: i32, flags: OFlags) -> std::result::Result<OpenFil
 }
 
 pub(super) fn close(k: &mut Kernel<'_>, a: &Args) -> Result {
-    k.process.files.close(a[0] as i32)?;
+    k.close_descriptor(a[0] as i32)?;
     Ok(0)
 }
 
@@ -229,8 +231,7 @@ pub(super) fn close_range(k: &mut Kernel<'_>, a: &Args) -> Result {
     let end = k.process.files.end().min(i32::try_from(a[1]).unwrap_or(i32::MAX).saturating_add(1));
     for fd in first..end {
         // Numbers that are not open are skipped.
-        let _ =
-            if a[2] & CLOEXEC != 0 { k.process.files.set_close_on_exec(fd, true) } else { k.process.files.close(fd) };
+        let _ = if a[2] & CLOEXEC != 0 { k.process.files.set_close_on_exec(fd, true) } else { k.close_descriptor(fd) };
     }
     Ok(0)
 }
@@ -287,24 +288,6 @@ pub(super) fn fallocate(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(0)
 }
 
-/// `flock`. If the lock is not free, the call is repeated until it is.
-pub(super) fn flock(k: &mut Kernel<'_>, a: &Args) -> Result {
-    const NONBLOCKING: u64 = 4;
-    let operation = match a[1] & !NONBLOCKING {
-        1 => FlockOperation::NonBlockingLockShared,
-        2 => FlockOperation::NonBlockingLockExclusive,
-        8 => FlockOperation::Unlock,
-        _ => return Err(Errno::INVAL),
-    };
-    match rustix::fs::flock(k.process.files.host(a[0] as i32)?, operation) {
-        Err(Errno::WOULDBLOCK) if a[1] & NONBLOCKING == 0 => {
-            k.try_later(Attempt::Lock { fd: a[0] as i32, operation });
-            Ok(0)
-        }
-        result => result.map(|()| 0),
-    }
-}
-
 pub(super) fn memfd_create(k: &mut Kernel<'_>, a: &Args) -> Result {
     let name = user::string(k.mem, a[0])?;
     let flags = MemfdFlags::from_bits(a[1] as u32).ok_or(Errno::INVAL)?;
@@ -349,8 +332,16 @@ pub(super) fn dup3(k: &mut Kernel<'_>, a: &Args) -> Result {
     if a[0] as i32 == a[1] as i32 || flags & !O_CLOEXEC != 0 {
         return Err(Errno::INVAL);
     }
-    let limit = limit(k);
-    Ok(k.process.files.duplicate_to(a[0] as i32, a[1] as i32, flags & O_CLOEXEC != 0, limit)? as u64)
+    let (limit, replaced) = (limit(k), closed_by(k, a[1] as i32));
+    let fd = k.process.files.duplicate_to(a[0] as i32, a[1] as i32, flags & O_CLOEXEC != 0, limit)?;
+    k.release_locks(replaced.as_slice(), None);
+    Ok(fd as u64)
+}
+
+/// Returns the file of a descriptor that is about to be replaced, if there are locks that end with it.
+fn closed_by(k: &Kernel<'_>, fd: i32) -> Option<FileId> {
+    let file = k.process.files.open_file(fd).ok().filter(|_| !k.system.locks.is_empty())?;
+    file_id(file).ok()
 }
 
 pub(super) fn pipe2(k: &mut Kernel<'_>, a: &Args) -> Result {
@@ -396,7 +387,7 @@ pub(super) fn fcntl(k: &mut Kernel<'_>, a: &Args) -> Result {
             Ok(0)
         }
         // F_GETLK, F_SETLK, F_SETLKW, and the same for open files
-        5..=7 | 36..=38 => lock(k, fd, a),
+        5..=7 | 36..=38 => locks::record(k, fd, a),
         // F_GETPIPE_SZ and F_SETPIPE_SZ
         1032 => Ok(rustix::pipe::fcntl_getpipe_size(k.process.files.host(fd)?)? as u64),
         1031 => set_pipe_size(k, fd, a[2]),
@@ -416,34 +407,6 @@ fn set_pipe_size(k: &mut Kernel<'_>, fd: i32, bytes: u64) -> Result {
         channel.charge.set(now);
     }
     Ok(now)
-}
-
-/// `struct flock`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct RecordLock {
-    kind: i16,
-    whence: i16,
-    pad: u32,
-    start: i64,
-    len: i64,
-    pid: i32,
-    pad2: u32,
-}
-
-/// Locks on parts of files: each is granted. They exclude neither other guest processes nor other programs on the host.
-fn lock(k: &mut Kernel<'_>, fd: i32, a: &Args) -> Result {
-    const UNLOCKED: i16 = 2;
-    k.process.files.host(fd)?;
-    let mut wanted: RecordLock = user::read(k.mem, a[2])?;
-    if !(0..=UNLOCKED).contains(&wanted.kind) || !(0..=2).contains(&wanted.whence) {
-        return Err(Errno::INVAL);
-    }
-    if matches!(a[1], 5 | 36) {
-        wanted.kind = UNLOCKED;
-        user::write(k.mem, a[2], wanted)?;
-    }
-    Ok(0)
 }
 
 /// Appends one record of `getdents64` (`struct linux_dirent64`).

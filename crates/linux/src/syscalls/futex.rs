@@ -50,8 +50,7 @@ fn time_limit(k: &mut Kernel<'_>, operation: u64, realtime: bool, pointer: u64) 
     let time = user::read::<Time>(k.mem, pointer)?.to_ns()?;
     Ok(match operation {
         op::WAIT => k.system.now_ns.saturating_add(time),
-        _ if realtime || operation == op::LOCK_PI => time.saturating_sub(k.system.start_unix_ns),
-        _ => time,
+        _ => k.system.since_start(time, realtime || operation == op::LOCK_PI),
     })
 }
 
@@ -62,6 +61,10 @@ pub(super) fn futex(k: &mut Kernel<'_>, a: &Args) -> Result {
         return Err(Errno::NOSYS);
     }
     let limit = time_limit(k, operation, realtime, a[3])?;
+    if private && matches!(operation, op::WAKE | op::WAKE_BITSET) && k.mem.region_at(a[0]).is_none() {
+        // A futex of one process is only a number to Linux when it is woken: nobody waits at an address without memory.
+        return if a[0].is_multiple_of(4) { Ok(0) } else { Err(Errno::INVAL) };
+    }
     let (key, word) = checked(k, a[0], private)?;
     let (value, other, last) = (a[2] as u32, a[4], a[5] as u32);
     let bitset = if matches!(operation, op::WAIT_BITSET | op::WAKE_BITSET) { last } else { ANY };

@@ -9,19 +9,30 @@ mod exec;
 mod fifo;
 mod files;
 mod futex;
+mod identity;
+mod locks;
 mod memory;
+mod mqueue;
 mod numa;
 mod paths;
+mod pidfd;
 mod poll;
+mod prctl;
 mod process;
+mod process_vm;
+mod scheduling;
 mod shm;
+mod signalfd;
 mod signals;
 mod sockets;
+mod splice;
 mod stat;
 mod streams;
+mod sysv;
 mod table;
 mod threads;
 mod time;
+mod timerfd;
 mod timers;
 mod transfer;
 
@@ -103,6 +114,9 @@ pub(crate) fn call(k: &mut Kernel<'_>) {
     }
     if k.mem.elsewhere_bytes() > 0 && may_release_files(number) {
         memory_files::recount(k);
+    }
+    if !k.system.network.flight.is_empty() {
+        k.system.network.flight.sweep();
     }
     k.settle_charges();
     if k.thread.blocked.is_some() {

@@ -11,7 +11,8 @@ use super::{Args, Result};
 use crate::abi::time::Time;
 use crate::budget;
 use crate::fs::files::OpenFile;
-use crate::fs::poll::{Interest, ready};
+use crate::fs::objects::Object;
+use crate::fs::poll::{Interest, of_object, ready};
 use crate::fs::vfs::Origin;
 use crate::kernel::Kernel;
 use crate::mm::user;
@@ -71,6 +72,7 @@ pub(super) fn ppoll(k: &mut Kernel<'_>, a: &Args) -> Result {
     let open = |e: &&mut PollEntry| k.process.files.host(e.fd).is_ok();
     let interests: Vec<Interest> =
         entries.iter_mut().filter(open).map(|e| (e.fd, PollFlags::from_bits_retain(e.events))).collect();
+    k.show_own_signals();
     let mut results = ready(&k.process.files, &interests)?.into_iter();
     let mut count = 0;
     for entry in &mut entries {
@@ -117,6 +119,7 @@ pub(super) fn pselect6(k: &mut Kernel<'_>, a: &Args) -> Result {
             interests.push((fd as i32, events));
         }
     }
+    k.show_own_signals();
     let results = ready(&k.process.files, &interests)?;
     let mut answer = [const { Vec::new() }; 3].map(|_: Vec<u8>| vec![0u8; bytes]);
     let mut found = 0;
@@ -139,11 +142,11 @@ pub(super) fn pselect6(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(found)
 }
 
-const CLOEXEC: u64 = 0o2_000_000;
-const NONBLOCK: u64 = 0o4000;
+pub(super) const CLOEXEC: u64 = 0o2_000_000;
+pub(super) const NONBLOCK: u64 = 0o4000;
 
 fn insert(k: &mut Kernel<'_>, host: std::os::fd::OwnedFd, flags: u64, bytes: u64) -> Result {
-    let (channel, limit) = (k.unnamed_channel(bytes)?, limit(k));
+    let (channel, limit) = (k.unnamed_channel(bytes, true)?, limit(k));
     let file = OpenFile::new(host, Origin::Host);
     Ok(k.process.files.insert_channel(file, Some(channel), flags & CLOEXEC != 0, limit)? as u64)
 }
@@ -185,13 +188,29 @@ pub(super) fn epoll_ctl(k: &mut Kernel<'_>, a: &Args) -> Result {
         return Ok(0);
     }
     let event: EpollEvent = user::read(k.mem, a[3])?;
-    let (data, flags) = (epoll::EventData::new_u64(event.data), epoll::EventFlags::from_bits_retain(event.events));
+    let mut events = event.events;
+    if k.process.files.object(a[2] as i32).is_some_and(Object::is_never_writable) {
+        events &= u32::from(of_object(PollFlags::from_bits_retain(events as u16)).bits()) | !0xffff;
+    }
+    let (data, flags) = (epoll::EventData::new_u64(event.data), epoll::EventFlags::from_bits_retain(events));
     match a[1] {
-        ADD => epoll::add(set, file, data, flags)?,
+        ADD => {
+            epoll::add(set, file, data, flags)?;
+            note_member(k, a[0] as i32, a[2] as i32);
+        }
         MODIFY => epoll::modify(set, file, data, flags)?,
         _ => return Err(Errno::INVAL),
     }
     Ok(0)
+}
+
+/// Notes that an `epoll` instance has a further descriptor. If something outside can make that ready, the same holds for the instance.
+fn note_member(k: &Kernel<'_>, set: i32, fd: i32) {
+    let files = &k.process.files;
+    let is_set = files.link_text(fd).starts_with(b"anon_inode:[eventpoll]");
+    if let Some(channel) = files.channel(set).filter(|_| is_set || !k.system.channels.is_own(files, fd)) {
+        channel.own.set(false);
+    }
 }
 
 /// `epoll_pwait`: the time limit is in milliseconds, negative for none.
@@ -216,6 +235,7 @@ fn epoll_wait(k: &mut Kernel<'_>, a: &Args, until_ns: u64) -> Result {
     set_mask(k, a[4], a[5])?;
     let mut buffer = vec![MaybeUninit::<epoll::Event>::uninit(); most.min(MAX_EVENTS as usize)];
     let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    k.show_own_signals();
     let (events, _) = epoll::wait(k.process.files.host(fd)?, &mut buffer[..], Some(&now))?;
     let list: Vec<EpollEvent> =
         events.iter().map(|e| EpollEvent { events: { e.flags }.bits(), pad: 0, data: { e.data }.u64() }).collect();

@@ -8,10 +8,11 @@ use crate::abi::time::Time;
 use crate::kernel::Kernel;
 use crate::mm::user;
 use crate::sched::wait::{Blocked, FOR_EVER, Wait};
+use crate::signal::stop;
 use crate::signal::{self, Action, AltStack, Origin, SigInfo, UNBLOCKABLE, code, frame, number};
 
 /// Returns a signal's number; `EINVAL` if there is no such signal.
-fn signal_number(argument: u64) -> std::result::Result<u32, Errno> {
+pub(super) fn signal_number(argument: u64) -> std::result::Result<u32, Errno> {
     match argument as u32 {
         n if n <= signal::LAST => Ok(n),
         _ => Err(Errno::INVAL),
@@ -128,8 +129,8 @@ pub(super) fn sigaltstack(k: &mut Kernel<'_>, a: &Args) -> Result {
 }
 
 /// Returns signal `n` as sent by the running process; `None` for 0, which only checks whether the receiver exists.
-fn sent(k: &Kernel<'_>, n: u32, code: i32) -> Option<SigInfo> {
-    let origin = Origin::Sender { pid: k.process.pid, uid: rustix::process::getuid().as_raw() };
+pub(super) fn sent(k: &Kernel<'_>, n: u32, code: i32) -> Option<SigInfo> {
+    let origin = Origin::Sender { pid: k.process.pid, uid: k.process.attributes.users.real };
     (n != 0).then_some(SigInfo { signal: n, code, origin })
 }
 
@@ -148,7 +149,7 @@ fn receivers(k: &Kernel<'_>, target: i32) -> Vec<u32> {
     pids
 }
 
-fn send_to_processes(k: &mut Kernel<'_>, target: i32, info: Option<SigInfo>) -> Result {
+pub(super) fn send_to_processes(k: &mut Kernel<'_>, target: i32, info: Option<SigInfo>) -> Result {
     let pids = receivers(k, target);
     if pids.is_empty() {
         return Err(Errno::SRCH);
@@ -168,6 +169,9 @@ pub(super) fn kill(k: &mut Kernel<'_>, a: &Args) -> Result {
 
 /// Sends a signal to the thread `tid` of the running process.
 fn send_to_thread(k: &mut Kernel<'_>, tid: u64, info: Option<SigInfo>) -> Result {
+    if let Some(info) = info.filter(|_| k.threads().any(|thread| u64::from(thread.tid) == tid)) {
+        stop::prepare(k, k.process.pid, info.signal);
+    }
     let Kernel { process, thread, other_threads, .. } = k;
     let all = std::iter::once(&mut **thread).chain(other_threads.iter_mut());
     let mut own = all.filter(|thread| thread.pid == process.pid);
@@ -178,12 +182,18 @@ fn send_to_thread(k: &mut Kernel<'_>, tid: u64, info: Option<SigInfo>) -> Result
     Ok(0)
 }
 
-/// Returns the signal that a `siginfo_t` of the program describes. Programs may not pretend to be the kernel.
-fn queued(k: &mut Kernel<'_>, number: u64, pointer: u64) -> std::result::Result<Option<SigInfo>, Errno> {
+/// Returns the signal to the process `receiver` that a `siginfo_t` of the program describes. Programs may not pretend to be the
+/// kernel, except to themselves.
+pub(super) fn queued(
+    k: &mut Kernel<'_>,
+    number: u64,
+    pointer: u64,
+    receiver: u32,
+) -> std::result::Result<Option<SigInfo>, Errno> {
     let signal = signal_number(number)?;
     let [_, _, code, _, pid, uid, low, high]: [u32; 8] = user::read(k.mem, pointer)?;
     let code = code as i32;
-    if code >= 0 || code == code::SI_TKILL {
+    if (code >= 0 || code == code::SI_TKILL) && receiver != k.process.pid {
         return Err(Errno::PERM);
     }
     let origin = Origin::Queued { pid, uid, value: u64::from(low) | u64::from(high) << 32 };
@@ -191,7 +201,7 @@ fn queued(k: &mut Kernel<'_>, number: u64, pointer: u64) -> std::result::Result<
 }
 
 pub(super) fn rt_sigqueueinfo(k: &mut Kernel<'_>, a: &Args) -> Result {
-    let info = queued(k, a[1], a[2])?;
+    let info = queued(k, a[1], a[2], a[0] as u32)?;
     k.check_signals()?;
     if (a[0] as i32) < 1 {
         return Err(Errno::SRCH);
@@ -200,7 +210,7 @@ pub(super) fn rt_sigqueueinfo(k: &mut Kernel<'_>, a: &Args) -> Result {
 }
 
 pub(super) fn rt_tgsigqueueinfo(k: &mut Kernel<'_>, a: &Args) -> Result {
-    let info = queued(k, a[2], a[3])?;
+    let info = queued(k, a[2], a[3], a[0] as u32)?;
     k.check_signals()?;
     if a[0] == u64::from(k.process.pid) { send_to_thread(k, a[1], info) } else { Err(Errno::SRCH) }
 }

@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 use fxscope_aarch64::Cpu;
 use rustix::io::Errno;
 
-use super::{Args, Result};
+use super::{Args, Result, pidfd};
 use crate::budget;
 use crate::end::End;
 use crate::ipc::futex;
@@ -22,6 +22,7 @@ use crate::thread::Thread;
 mod flag {
     pub const VM: u64 = 0x100;
     pub const SIGHAND: u64 = 0x800;
+    pub const PIDFD: u64 = 0x1000;
     pub const VFORK: u64 = 0x4000;
     pub const THREAD: u64 = 0x1_0000;
     pub const SETTLS: u64 = 0x8_0000;
@@ -29,7 +30,7 @@ mod flag {
     pub const CHILD_CLEARTID: u64 = 0x20_0000;
     pub const CHILD_SETTID: u64 = 0x100_0000;
     /// New name spaces and other features that are not modelled.
-    pub const UNSUPPORTED: u64 = 0x7e02_3080;
+    pub const UNSUPPORTED: u64 = 0x7e02_2080;
 }
 
 /// The request of `clone` and `clone3`.
@@ -41,12 +42,18 @@ struct Request {
     tls: u64,
     parent_tid: u64,
     child_tid: u64,
+    /// Where a descriptor of the child is written, with `CLONE_PIDFD`.
+    pidfd: u64,
 }
 
 /// `clone(flags, stack, parent_tid, tls, child_tid)`.
 pub(super) fn clone(k: &mut Kernel<'_>, a: &Args) -> Result {
-    let request = Request { flags: a[0] & !0xff, stack: a[1], parent_tid: a[2], tls: a[3], child_tid: a[4] };
-    start(k, request)
+    let flags = a[0] & !0xff;
+    // Both use the same argument.
+    if flags & flag::PIDFD != 0 && flags & flag::PARENT_SETTID != 0 {
+        return Err(Errno::INVAL);
+    }
+    start(k, Request { flags, stack: a[1], parent_tid: a[2], tls: a[3], child_tid: a[4], pidfd: a[2] })
 }
 
 /// `struct clone_args` in its first version.
@@ -77,6 +84,7 @@ pub(super) fn clone3(k: &mut Kernel<'_>, a: &Args) -> Result {
         tls: args.tls,
         parent_tid: args.parent_tid,
         child_tid: args.child_tid,
+        pidfd: args.pidfd,
     };
     start(k, request)
 }
@@ -84,7 +92,9 @@ pub(super) fn clone3(k: &mut Kernel<'_>, a: &Args) -> Result {
 fn start(k: &mut Kernel<'_>, request: Request) -> Result {
     let flags = request.flags;
     let has = |bit| flags & bit != 0;
-    let contradictory = (has(flag::THREAD) && !has(flag::SIGHAND)) || (has(flag::SIGHAND) && !has(flag::VM));
+    let contradictory = (has(flag::THREAD) && has(flag::PIDFD))
+        || (has(flag::THREAD) && !has(flag::SIGHAND))
+        || (has(flag::SIGHAND) && !has(flag::VM));
     if contradictory || has(flag::UNSUPPORTED) {
         return Err(Errno::INVAL);
     }
@@ -102,6 +112,7 @@ fn start(k: &mut Kernel<'_>, request: Request) -> Result {
     child.cpu_number = k.cpu_of_new(&child.affinity);
     child.charge = k.system.budget.charge(budget::THREAD);
     child.created_ns = k.system.now_ns;
+    k.system.family.adds_thread(tid, k.process.pid);
     k.system.started.push(Started { thread: child, process: None });
     Ok(tid.into())
 }
@@ -118,19 +129,51 @@ fn start_process(k: &mut Kernel<'_>, request: Request) -> Result {
     let mut child = k.thread.duplicate(pid, pid);
     child.cpu_number = k.cpu_of_new(&child.affinity);
     let in_child = Request { flags: request.flags & !flag::PARENT_SETTID, ..request };
+    let pidfd = open_pidfd(k, request, pid)?;
     let space = if shares {
-        prepare(k, &mut child, in_child)?;
-        write_parent_tid(k, request, pid)?;
-        k.process.space
+        share_space(k, &mut child, request, in_child)
     } else {
-        fork_space(k, &mut child, request, in_child)?
+        fork_space(k, &mut child, request, in_child)
+    };
+    let space = match (space, pidfd) {
+        (Err(error), Some(fd)) => {
+            k.process.files.close(fd)?;
+            return Err(error);
+        }
+        (space, _) => space?,
     };
     let process = k.fork(pid, files, space);
+    k.system.family.starts(pid, k.process.pid);
     k.system.started.push(Started { thread: child, process: Some(process) });
     if waits {
         k.block(Blocked::new(Wait::Child { vfork: Some(pid) }));
     }
     Ok(pid.into())
+}
+
+/// Writes a descriptor of the process `pid`, which is about to begin, if requested. Returns its number.
+fn open_pidfd(k: &mut Kernel<'_>, request: Request, pid: u32) -> std::result::Result<Option<i32>, Errno> {
+    if request.flags & flag::PIDFD == 0 {
+        return Ok(None);
+    }
+    let fd = pidfd::open(k, pid, false, 0)? as i32;
+    if let Err(error) = user::write(k.mem, request.pidfd, fd) {
+        k.process.files.close(fd)?;
+        return Err(error);
+    }
+    Ok(Some(fd))
+}
+
+/// Prepares a child that uses its parent's address space.
+fn share_space(
+    k: &mut Kernel<'_>,
+    child: &mut Thread,
+    request: Request,
+    in_child: Request,
+) -> std::result::Result<Id<AddressSpace>, Errno> {
+    prepare(k, child, in_child)?;
+    write_parent_tid(k, request, child.tid)?;
+    Ok(k.process.space)
 }
 
 /// Copies the address space for a child and writes the child's words in it.

@@ -16,9 +16,9 @@ const TIMER_ABSTIME: u64 = 1;
 fn clock(k: &Kernel<'_>, id: u64) -> std::result::Result<u64, Errno> {
     match id as i32 {
         // REALTIME, REALTIME_COARSE, TAI
-        0 | 5 | 11 => Ok(k.system.start_unix_ns.saturating_add(k.system.now_ns)),
+        0 | 5 | 11 => Ok(k.system.realtime_ns()),
         // MONOTONIC, MONOTONIC_RAW, MONOTONIC_COARSE, BOOTTIME
-        1 | 4 | 6 | 7 => Ok(k.system.now_ns),
+        1 | 4 | 6 | 7 => Ok(k.system.monotonic_ns()),
         // PROCESS_CPUTIME_ID, THREAD_CPUTIME_ID
         2 => Ok(k.cpu_ns()),
         3 => Ok(k.thread.cpu_ns + k.system.running_ns()),
@@ -90,7 +90,7 @@ pub(super) fn times(k: &mut Kernel<'_>, a: &Args) -> Result {
     let ticks = |ns: u64| ns / (1_000_000_000 / CLOCK_TICKS);
     let user = ticks(k.cpu_ns());
     user::write_if(k.mem, a[0], [user, 0, ticks(k.process.children_cpu_ns), 0])?;
-    Ok(ticks(k.system.now_ns))
+    Ok(ticks(k.system.monotonic_ns()))
 }
 
 /// `struct rusage`.

@@ -17,9 +17,24 @@ const MAX_TIMERS: usize = 1 << 16;
 /// `struct itimerspec`, and with microseconds `struct itimerval`.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-struct Setting {
+pub(super) struct Setting {
     interval: Time,
     value: Time,
+}
+
+impl Setting {
+    /// Returns the setting of a timer whose clock is `now_ns`.
+    pub(super) fn of(timer: &Timer, now_ns: u64) -> Setting {
+        Setting { interval: Time::from_ns(timer.interval_ns), value: Time::from_ns(timer.left(now_ns)) }
+    }
+
+    /// Returns the time of expiration and the interval in ns.
+    ///
+    /// # Errors
+    /// `EINVAL` for times that do not exist.
+    pub(super) fn to_ns(self) -> std::result::Result<(u64, u64), Errno> {
+        Ok((self.value.to_ns()?, self.interval.to_ns()?))
+    }
 }
 
 /// Converts a `timeval` to ns.
@@ -122,13 +137,9 @@ fn numbered(k: &Kernel<'_>, id: u64) -> std::result::Result<(usize, Timer, u64),
     Ok((index, timer, k.timer_clock(timer.counts)))
 }
 
-fn setting(timer: &Timer, now_ns: u64) -> Setting {
-    Setting { interval: Time::from_ns(timer.interval_ns), value: Time::from_ns(timer.left(now_ns)) }
-}
-
 pub(super) fn timer_gettime(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (_, timer, now_ns) = numbered(k, a[0])?;
-    user::write(k.mem, a[1], setting(&timer, now_ns))?;
+    user::write(k.mem, a[1], Setting::of(&timer, now_ns))?;
     Ok(0)
 }
 
@@ -136,11 +147,11 @@ pub(super) fn timer_settime(k: &mut Kernel<'_>, a: &Args) -> Result {
     const ABSTIME: u64 = 1;
     let (index, mut timer, now_ns) = numbered(k, a[0])?;
     let new: Setting = user::read(k.mem, a[2])?;
-    let (value, interval) = (new.value.to_ns()?, new.interval.to_ns()?);
-    user::write_if(k.mem, a[3], setting(&timer, now_ns))?;
+    let (value, interval) = new.to_ns()?;
+    user::write_if(k.mem, a[3], Setting::of(&timer, now_ns))?;
     let at_ns = match value {
         0 => FOR_EVER,
-        at if a[1] & ABSTIME != 0 => timer.counts.since_start(at, k.system.start_unix_ns),
+        at if a[1] & ABSTIME != 0 => timer.counts.since_start(at, k.system),
         duration => now_ns.saturating_add(duration),
     };
     set(k, &mut timer, at_ns, interval);

@@ -10,9 +10,10 @@ use rustix::io::Errno;
 
 use super::sockets::is_socket;
 use super::streams::{self, is_stream};
-use super::{Args, Result};
+use super::{Args, Result, mqueue, signalfd, timerfd};
 use crate::fs::files::OpenFile;
 use crate::fs::memory_files::growing;
+use crate::fs::objects::Object;
 use crate::fs::vfs::tree::Kind;
 use crate::kernel::Kernel;
 use crate::mm::shared_files::SharedFiles;
@@ -105,13 +106,21 @@ fn read_pieces(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece], offset: Option<u64
 }
 
 /// Fills the pieces with random bytes.
-fn read_random(k: &mut Kernel<'_>, pieces: &[Piece]) -> Result {
+pub(super) fn read_random(k: &mut Kernel<'_>, pieces: &[Piece]) -> Result {
     let mut done = 0;
     for piece in pieces {
-        let mut bytes = vec![0; piece.len.min(CHUNK as u64) as usize];
-        k.process.random.fill(&mut bytes);
-        user::write_bytes(k.mem, piece.addr, &bytes)?;
-        done += bytes.len() as u64;
+        let mut here = 0;
+        while here < piece.len {
+            let mut bytes = vec![0; (piece.len - here).min(CHUNK as u64) as usize];
+            k.process.random.fill(&mut bytes);
+            match user::write_bytes(k.mem, piece.addr.wrapping_add(here), &bytes) {
+                Err(error) if done == 0 => return Err(error),
+                Err(_) => return Ok(done),
+                Ok(()) => {}
+            }
+            here += bytes.len() as u64;
+            done += bytes.len() as u64;
+        }
     }
     Ok(done)
 }
@@ -167,7 +176,7 @@ pub(super) fn write_error(k: &mut Kernel<'_>, error: Errno) -> Errno {
         Errno::FBIG if fxscope_host::file_size_limit().is_some() => number::SIGXFSZ,
         _ => return error,
     };
-    let origin = Origin::Sender { pid: k.process.pid, uid: rustix::process::getuid().as_raw() };
+    let origin = Origin::Sender { pid: k.process.pid, uid: k.process.attributes.users.real };
     signal::send(&k.process.actions, k.thread, SigInfo { signal, code: code::SI_USER, origin });
     error
 }
@@ -196,12 +205,30 @@ fn offset(value: u64) -> std::result::Result<Option<u64>, Errno> {
 }
 
 /// Reads at the file's position; waits for a stream.
-fn read_on(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece]) -> Result {
+pub(super) fn read_on(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece]) -> Result {
+    match k.process.files.object(fd as i32) {
+        Some(Object::Timer(_)) => return timerfd::read(k, fd as i32, pieces),
+        Some(Object::Signals(signals)) => {
+            let mask = signals.mask.get();
+            return signalfd::read(k, fd as i32, mask, pieces);
+        }
+        Some(Object::Process(_)) => return Err(Errno::INVAL),
+        Some(Object::Messages(open)) => {
+            let line = mqueue::status(&open.queue);
+            let len = line.len().min(pieces.iter().map(|piece| piece.len).sum::<u64>() as usize);
+            streams::scatter(k, pieces, 0, &line.as_bytes()[..len])?;
+            return Ok(len as u64);
+        }
+        Some(Object::Host) | None => {}
+    }
     if is_stream(k, fd as i32) { streams::read(k, fd as i32, pieces) } else { read_pieces(k, fd, pieces, None) }
 }
 
 /// Writes at the file's position; waits for a stream.
-fn write_on(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece]) -> Result {
+pub(super) fn write_on(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece]) -> Result {
+    if k.process.files.object(fd as i32).is_some() {
+        return Err(Errno::INVAL);
+    }
     if is_stream(k, fd as i32) { streams::write(k, fd as i32, pieces) } else { write_pieces(k, fd, pieces, None) }
 }
 
@@ -267,7 +294,7 @@ pub(super) fn pwritev2(k: &mut Kernel<'_>, a: &Args) -> Result {
 }
 
 /// Reads the offset at which a call continues, if it has one.
-fn offset_at(k: &mut Kernel<'_>, addr: u64) -> std::result::Result<Option<u64>, Errno> {
+pub(super) fn offset_at(k: &mut Kernel<'_>, addr: u64) -> std::result::Result<Option<u64>, Errno> {
     if addr == 0 { Ok(None) } else { offset(user::read(k.mem, addr)?) }
 }
 

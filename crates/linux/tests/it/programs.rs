@@ -152,6 +152,7 @@ fn time_is_simulated_and_sleeping_takes_no_host_time() {
     let expected = "slept at least an hour 1\n\
                     but not much more 1\n\
                     counter agrees 1\n\
+                    up for hours, as the counter says 1\n\
                     absolute sleep 1\n\
                     waited for a futex 1\n\
                     hardly any of it on the CPU 1\n\

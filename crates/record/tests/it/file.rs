@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use fxscope_record::{
-    ALL, CodeFile, Counts, Description, Finish, Host, HotSpot, Interval, Intervals, Mode, Names, Origin, Pages,
-    RecordError, Region, Run, Target, Thread, append, append_all, load,
+    ALL, CodeFile, Counts, Description, Finish, Host, HotSpot, Interval, Intervals, Mode, MpiCall, MpiFunction, Names,
+    Origin, Pages, Parallel, Process, RecordError, Region, Run, Target, Thread, append, append_all, load,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -117,6 +117,43 @@ fn intervals() -> impl Strategy<Value = Intervals> {
     parts.prop_map(|(pass, region, (names, rows))| Intervals { pass, region, names, rows })
 }
 
+/// Processes, functions of MPI, and calls of these functions.
+fn parallel() -> impl Strategy<Value = Parallel> {
+    let process = (proptest::option::of(any::<u32>()), any::<String>());
+    let processes = btree_map(any::<u32>(), process, 0..4).prop_map(|processes| {
+        let process = |(number, (rank, program))| Process { number, rank, program };
+        processes.into_iter().map(process).collect::<Vec<_>>()
+    });
+    let function = (any::<u32>(), any::<String>(), any::<String>(), count(), count(), count());
+    let function = function.prop_map(|(process, name, kind, calls, ns, bytes)| MpiFunction {
+        process,
+        name,
+        kind,
+        calls,
+        ns,
+        bytes,
+    });
+    let calls = |functions: Vec<MpiFunction>| {
+        let places = 0..functions.len().max(1) as u32;
+        let optional = (proptest::option::of(count()), proptest::option::of(any::<u32>()));
+        let call = (any::<u32>(), any::<u32>(), places, optional, count(), count());
+        let call = call.prop_map(|(process, thread, function, (bytes, partner), begin_ns, end_ns)| MpiCall {
+            process,
+            thread,
+            function,
+            bytes,
+            partner,
+            begin_ns,
+            end_ns,
+        });
+        let most = if functions.is_empty() { 0 } else { 6 };
+        (Just(functions), vec(call, 0..=most))
+    };
+    (processes, vec(function, 0..4).prop_flat_map(calls), count()).prop_map(
+        |(processes, (functions, calls), dropped_calls)| Parallel { processes, functions, calls, dropped_calls },
+    )
+}
+
 fn description() -> impl Strategy<Value = Arc<Description>> {
     let parts = (proptest::option::of(any::<String>()), any::<String>(), any::<String>());
     parts.prop_map(|(path, pmu_csv, groups_csv)| Arc::new(Description { path, pmu_csv, groups_csv }))
@@ -136,6 +173,7 @@ prop_compose! {
         notes in vec(any::<String>(), 0..3),
         (origin, passes) in (origin(), vec(any::<String>(), 0..4)),
         (regions, intervals, pages) in (vec(region(), 0..4), vec(intervals(), 0..3), vec(pages(), 0..4)),
+        parallel in parallel(),
         files in vec((any::<String>(), any::<String>()), 0..3),
         (stalls, pipes, hot_spots) in hot_spots(),
     ) -> Run {
@@ -156,6 +194,7 @@ prop_compose! {
             passes,
             regions,
             intervals,
+            parallel,
             pages,
             files: files.into_iter().map(|(path, digest)| CodeFile { path, digest }).collect(),
             stalls,
@@ -256,6 +295,7 @@ fn small_run() -> Run {
         stalls: Vec::new(),
         pipes: Vec::new(),
         hot_spots: Vec::new(),
+        parallel: Default::default(),
     }
 }
 
@@ -537,6 +577,47 @@ fn records_of_version_6_are_read_without_machine_tables() {
     runs.push(described("a,b\n"));
     append(&path, &runs[1]).expect("saved");
     assert_eq!(load(&path).expect("loaded"), runs);
+}
+
+/// Written by an fxscope with record version 7.
+const VERSION_7: &[u8] = include_bytes!("../version7.fxr");
+
+#[test]
+fn records_of_version_7_are_read_without_processes() {
+    let (_folder, path) = place();
+    fs::write(&path, VERSION_7).expect("written");
+    let mut runs = load(&path).expect("loaded");
+    assert_eq!((runs.len(), runs[0].machine.as_str(), runs[0].description.is_some()), (1, "a64fx", true));
+    assert_eq!(runs[0].parallel, Parallel::default());
+    assert_eq!(fs::read(&path).expect("readable"), VERSION_7, "reading changes nothing");
+    runs.push(with_calls());
+    append(&path, &runs[1]).expect("saved");
+    assert_eq!(load(&path).expect("loaded"), runs);
+}
+
+/// A run of two ranks that have called a function of MPI.
+fn with_calls() -> Run {
+    let process = |rank| Process { number: rank, rank: Some(rank), program: "/app".to_owned() };
+    let function = |process| MpiFunction { process, name: "MPI_Send".to_owned(), calls: 2, ..MpiFunction::default() };
+    let call = MpiCall { partner: Some(1), bytes: Some(8), ..MpiCall::default() };
+    let (processes, functions) = (vec![process(0), process(1)], vec![function(0), function(1)]);
+    Run { parallel: Parallel { processes, functions, calls: vec![call], dropped_calls: 1 }, ..small_run() }
+}
+
+#[test]
+fn a_changed_call_of_mpi_is_damage() {
+    for change in [
+        "UPDATE mpi_call SET bytes = 9",
+        "UPDATE mpi_call SET function = 7",
+        "UPDATE mpi_function SET calls = 3",
+        "UPDATE process SET rank = NULL",
+        "DELETE FROM mpi_dropped",
+    ] {
+        let (_folder, path) = place();
+        append(&path, &with_calls()).expect("saved");
+        rusqlite::Connection::open(&path).and_then(|db| db.execute(change, [])).expect("changed");
+        assert!(matches!(load(&path), Err(RecordError::Damaged { .. })), "{change}");
+    }
 }
 
 /// A run of a machine with this table of events.

@@ -29,6 +29,7 @@ fn run(program: &str, counts: &[(&str, u64)]) -> Run {
         stalls: Vec::new(),
         pipes: Vec::new(),
         hot_spots: Vec::new(),
+        parallel: Default::default(),
         origin: Origin::Simulated,
         passes: Vec::new(),
     }

@@ -190,13 +190,13 @@ fn machine_stat(k: &Kernel<'_>) -> String {
         let (busy, idle) = if Some(place) == first { (busy, idle) } else { (0, busy + idle) };
         let _ = writeln!(text, "cpu{} {busy} 0 0 {idle} 0 0 0 0 0 0", place.cpu);
     }
-    let start = k.system.start_unix_ns / 1_000_000_000;
+    let start = k.system.boot_unix_ns() / 1_000_000_000;
     let _ = write!(text, "intr 0\nctxt 0\nbtime {start}\nprocesses 1\nprocs_running 1\nprocs_blocked 0\n");
     text
 }
 
 fn uptime(k: &Kernel<'_>) -> String {
-    let centi = k.system.now_ns / 10_000_000;
+    let centi = k.system.monotonic_ns() / 10_000_000;
     format!("{}.{:02} 0.00\n", centi / 100, centi % 100)
 }
 

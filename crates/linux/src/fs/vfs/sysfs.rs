@@ -37,8 +37,7 @@ pub(super) fn entries(platform: &Platform, entries: &mut Entries) {
         entries.insert(format!("{folder}/cpu/cpu{cpu}/node{node}").into_bytes(), empty());
         entries.insert(format!("{folder}/node/node{node}/cpu{cpu}").into_bytes(), empty());
     }
-    for folder in ["/sys/bus/pci/devices", "/sys/class/dmi/id", "/sys/class/block", "/sys/class/net", "/sys/fs/cgroup"]
-    {
+    for folder in ["/sys/bus/pci/devices", "/sys/class/dmi/id", "/sys/class/block", "/sys/fs/cgroup"] {
         entries.insert(folder.as_bytes().to_vec(), Entry::Directory);
     }
 }

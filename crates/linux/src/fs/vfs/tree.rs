@@ -7,7 +7,7 @@ use std::ops::Bound;
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
-use super::{libraries, procfs, sysfs};
+use super::{libraries, netfs, procfs, sysfs, sysvfs};
 use crate::hwpfctl;
 use crate::ipc::barrier;
 use crate::kernel::Kernel;
@@ -102,6 +102,8 @@ impl Tree {
         let mut entries = BTreeMap::new();
         procfs::entries(platform, &mut entries);
         sysfs::entries(platform, &mut entries);
+        netfs::entries(&mut entries);
+        sysvfs::entries(&mut entries);
         for name in ["random", "urandom"] {
             entries.insert(format!("/dev/{name}").into_bytes(), Entry::Random);
         }
@@ -132,6 +134,11 @@ impl Tree {
             None => Kind::Descriptor(open_descriptor(k, &key)?),
         };
         Some(Node { path: path.to_vec(), kind })
+    }
+
+    /// Returns the simulated file that replaces the host's for a program without access to the network.
+    pub(crate) fn replacement(path: &[u8]) -> Option<Node> {
+        (path == netfs::HOSTS.as_bytes()).then(|| Node { path: path.to_vec(), kind: Kind::File })
     }
 
     /// Returns the simulated command or library for a path at which neither the host nor the sysroot has a file.

@@ -84,6 +84,14 @@ impl Terminal {
         self.line(&format!("  {title}, {}", scale.unit));
         let labels = matrix.rows.iter().map(|row| width(row)).max().unwrap_or(0);
         let heads: String = matrix.columns.iter().map(|column| format!(" {:>CELL$}", cut(column, CELL))).collect();
+        if 4 + labels + heads.len() > WIDTH {
+            let size = format!(
+                "{} × {} values: too wide here; -o FILE.html or FILE.csv shows them.",
+                matrix.rows.len(),
+                matrix.columns.len()
+            );
+            return self.flow("", size.split(' ').map(str::to_owned), " ");
+        }
         self.line(&format!("    {:labels$}{heads}", ""));
         for (row, values) in matrix.rows.iter().zip(&matrix.values) {
             let cells = values.iter().map(|value| value.map_or("-".to_owned(), |v| scale.cell(Some(v))));

@@ -1,0 +1,198 @@
+//! Calls of MPI: which functions each thread calls, when, and how much they transfer.
+//!
+//! Functions are recognised by the names of their symbols, in the library or in the program. Of nested calls the outermost one
+//! counts: a library may implement one function by another. A call lasts from the first instruction of the function to that behind
+//! the call.
+
+mod functions;
+
+use std::collections::BTreeMap;
+
+use fxscope_aarch64::Cpu;
+use fxscope_linux::Guest;
+use serde::{Deserialize, Serialize};
+
+pub(crate) use functions::Entry;
+pub use functions::Kind;
+
+/// Calls that a run keeps one by one; of further ones there are sums.
+pub const MOST_CALLS: usize = 1 << 20;
+
+/// A call of a function of MPI that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    /// The thread that called it: its number in the record.
+    pub thread: u32,
+    /// The function; see [`Call::name`].
+    function: u16,
+    /// Bytes that the caller sends or contributes, or has room for when it receives; `None`: nothing, or the arguments do not say.
+    pub bytes: Option<u64>,
+    /// The rank that it sends to or receives from, in its communicator.
+    pub partner: Option<u32>,
+    /// When it began, ns of simulated time.
+    pub begin_ns: u64,
+    /// When it ended.
+    pub end_ns: u64,
+}
+
+impl Call {
+    /// Returns the name of the function in C.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        functions::at(self.function).name
+    }
+
+    /// Returns what it is for.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        functions::at(self.function).kind
+    }
+}
+
+/// The sums over a thread's calls of one function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sum {
+    /// The thread's number in the record.
+    pub thread: u32,
+    /// The name of the function in C.
+    pub name: &'static str,
+    /// What it is for.
+    pub kind: Kind,
+    /// Number of calls.
+    pub calls: u64,
+    /// Their time, ns.
+    pub ns: u64,
+    /// Their bytes, as far as the arguments say.
+    pub bytes: u64,
+}
+
+/// The calls of MPI of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Calls {
+    /// Sums, by ascending thread and function.
+    pub sums: Vec<Sum>,
+    /// The first [`MOST_CALLS`] calls, in the order in which they ended.
+    pub calls: Vec<Call>,
+    /// The number of calls that are in the sums only.
+    pub dropped: u64,
+}
+
+/// A call that has not ended.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Open {
+    call: Call,
+    /// Where the function returns to, and the stack pointer then.
+    return_address: u64,
+    stack_pointer: u64,
+}
+
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+struct Tally {
+    calls: u64,
+    ns: u64,
+    bytes: u64,
+}
+
+/// Follows the calls of all threads.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Recorder {
+    /// The call that each thread is in, by its number.
+    open: Vec<Option<Open>>,
+    tallies: BTreeMap<(u32, u16), Tally>,
+    calls: Vec<Call>,
+    dropped: u64,
+}
+
+impl Recorder {
+    /// Returns whether a thread that arrives at `pc` returns from a call.
+    pub(crate) fn returns(&self, thread: u32, pc: u64) -> bool {
+        self.open.get(thread as usize).is_some_and(|open| open.is_some_and(|open| open.return_address == pc))
+    }
+
+    /// Thread number `thread` of the record, the running one, has arrived at its program counter at `now_ns`: `entry` is the
+    /// function of MPI that begins there, if one does.
+    pub(crate) fn arrives(&mut self, thread: u32, entry: Option<Entry>, guest: &mut Guest, now_ns: u64) {
+        let (pc, stack_pointer) = (guest.cpu().pc, guest.cpu().x(Cpu::SP));
+        let place = thread as usize;
+        if let Some(open) = self.open.get(place).copied().flatten() {
+            // A function that did not return to its caller ended when the caller went on below it (longjmp).
+            if (pc == open.return_address && stack_pointer == open.stack_pointer) || stack_pointer > open.stack_pointer
+            {
+                self.open[place] = None;
+                self.ended(Call { end_ns: now_ns, ..open.call });
+            }
+        }
+        let Some(Entry { function, by_reference }) = entry else { return };
+        let (bytes, partner) = if by_reference { (None, None) } else { amount(function, guest) };
+        if self.open.len() <= place {
+            self.open.resize(place + 1, None);
+        }
+        match &mut self.open[place] {
+            // The wrapper for Fortran calls the function of C.
+            Some(Open { call, .. }) => {
+                if call.function == function && call.bytes.is_none() {
+                    (call.bytes, call.partner) = (bytes, partner);
+                }
+            }
+            none => {
+                let call = Call { thread, function, bytes, partner, begin_ns: now_ns, end_ns: now_ns };
+                *none = Some(Open { call, return_address: guest.cpu().x(30), stack_pointer });
+            }
+        }
+    }
+
+    fn ended(&mut self, call: Call) {
+        let tally = self.tallies.entry((call.thread, call.function)).or_default();
+        tally.calls += 1;
+        tally.ns += call.end_ns.saturating_sub(call.begin_ns);
+        tally.bytes = tally.bytes.saturating_add(call.bytes.unwrap_or(0));
+        if self.calls.len() < MOST_CALLS {
+            self.calls.push(call);
+        } else {
+            self.dropped += 1;
+        }
+    }
+
+    /// Returns all calls; those that have not ended end now.
+    pub(crate) fn finish(mut self, now_ns: u64) -> Calls {
+        let open: Vec<Call> = self.open.iter().flatten().map(|open| Call { end_ns: now_ns, ..open.call }).collect();
+        open.into_iter().for_each(|call| self.ended(call));
+        let sum = |(&(thread, function), tally): (&(u32, u16), &Tally)| {
+            let functions::Function { name, kind, .. } = *functions::at(function);
+            Sum { thread, name, kind, calls: tally.calls, ns: tally.ns, bytes: tally.bytes }
+        };
+        Calls { sums: self.tallies.iter().map(sum).collect(), calls: self.calls, dropped: self.dropped }
+    }
+}
+
+/// Returns the bytes and the partner of a call that begins now, from its arguments.
+fn amount(function: u16, guest: &mut Guest) -> (Option<u64>, Option<u32>) {
+    let Some(arguments) = functions::at(function).arguments else { return (None, None) };
+    // Counts and ranks are ints; negative ones are wildcards and MPI_PROC_NULL.
+    let int = |guest: &Guest, place: u8| u32::try_from(guest.cpu().x(place) as i32).ok();
+    let count = int(guest, arguments.count);
+    let datatype = guest.cpu().x(arguments.count + 1);
+    let bytes = count.zip(datatype_bytes(datatype, guest)).map(|(count, bytes)| u64::from(count).saturating_mul(bytes));
+    (bytes, arguments.partner.and_then(|place| int(guest, place)))
+}
+
+/// Returns the size of a datatype, bytes.
+///
+/// MPICH's handles are ints: those of built-in types have the size in bits 8 to 15 (`MPICH_DATATYPE`, 0x4c). Open MPI's are addresses
+/// of structures that have the size as their fifth word: 16 bytes of object, then flags, number and use, then the size
+/// (`opal_datatype_t`). Sizes of other handles are not known.
+fn datatype_bytes(handle: u64, guest: &mut Guest) -> Option<u64> {
+    const BUILT_IN: u64 = 0x4c;
+    const SIZE_OFFSET: u64 = 24;
+    /// No datatype is larger; what is larger is no datatype.
+    const MOST: u64 = 1 << 40;
+    let handle_kind = (handle & 0xffff_ffff) >> 24;
+    if handle_kind == BUILT_IN {
+        return Some(handle >> 8 & 0xff);
+    }
+    // MPICH's derived types (0x8c) and pointers below 4 GiB of no library.
+    if handle >> 32 == 0 && handle_kind & 0x3f == 0x0c {
+        return None;
+    }
+    guest.read_word(handle.checked_add(SIZE_OFFSET)?).filter(|&bytes| bytes <= MOST)
+}
