@@ -22,7 +22,7 @@ use crate::fs::vfs::Origin;
 use crate::fs::vfs::access::{Denied, writes};
 use crate::fs::vfs::handle::{self, Handle};
 use crate::fs::vfs::resolve::{self, Last, Place, Target, resolve};
-use crate::fs::vfs::tree::{self, Kind, Node};
+use crate::fs::vfs::tree::{Kind, Node};
 
 pub(super) fn limit(k: &Kernel<'_>) -> u64 {
     k.process.limits[Limit::FILES].soft
@@ -79,25 +79,13 @@ pub(super) fn open(
 ) -> std::result::Result<OpenFile, Errno> {
     let exclusive = flags.contains(OFlags::CREATE | OFlags::EXCL);
     let last = if exclusive || flags.contains(OFlags::NOFOLLOW) { Last::Keep } else { Last::Follow };
-    if let Some((files, fd)) = of_other_process(k, dir, name).filter(|_| last == Last::Follow) {
-        return reopen(k, files, fd, flags);
-    }
     match resolve(k, dir, name, last)? {
         Target::Host(Place { kind: Some(_), .. }) | Target::Simulated(_) if exclusive => Err(Errno::EXIST),
         Target::Host(place) => open_host(k, place, flags, mode),
         Target::Simulated(node) => open_simulated(k, node, flags),
         Target::Descriptor(fd) => reopen(k, &k.process.files, fd, flags),
+        Target::DescriptorOf(pid, fd) => reopen(k, k.open_files_of(pid)?, fd, flags),
     }
-}
-
-/// Returns the open files of another process, and the descriptor among them that a path in `/proc/PID/fd` names: the file behind it
-/// may have no name any more.
-fn of_other_process<'a>(k: &'a Kernel<'_>, dir: i32, name: &[u8]) -> Option<(&'a Files, i32)> {
-    if !name.starts_with(b"/proc/") {
-        return None;
-    }
-    let Ok(Target::Simulated(node)) = resolve(k, dir, name, Last::Keep) else { return None };
-    tree::descriptor_of_other(k, &node)
 }
 
 /// Accounts for a name about to be created at a host path. `/dev/shm` may have as many as `tmpfs` allows: one for every other
@@ -156,7 +144,7 @@ fn opened(k: &Kernel<'_>, host: OwnedFd, path: &[u8], origin: Origin) -> std::re
 fn open_simulated(k: &Kernel<'_>, node: Node, flags: OFlags) -> std::result::Result<OpenFile, Errno> {
     let only_path = flags.contains(OFlags::PATH);
     match node.kind {
-        Kind::Link | Kind::Descriptor(_) if !only_path => return Err(Errno::LOOP),
+        Kind::Link | Kind::Descriptor(_) | Kind::DescriptorOf(..) if !only_path => return Err(Errno::LOOP),
         // Only `openat` opens them.
         Kind::Ptmx | Kind::Terminal(_) if !only_path => return Err(Errno::NXIO),
         Kind::Directory if writes(flags) => return Err(Errno::ISDIR),
@@ -189,6 +177,7 @@ fn open_simulated(k: &Kernel<'_>, node: Node, flags: OFlags) -> std::result::Res
         | Kind::Ptmx
         | Kind::Terminal(_)
         | Kind::Descriptor(_)
+        | Kind::DescriptorOf(..)
         | Kind::Command => Vec::new(),
     };
     let access = if node.kind == Kind::Memory { flags & OFlags::RWMODE } else { OFlags::RDONLY };
@@ -206,17 +195,17 @@ fn text_file(content: &[u8], access: OFlags) -> std::result::Result<OwnedFd, Err
     rustix::fs::open(path, access | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Reopens an open file: a host file like any other, one in the simulated memory through its descriptor, and another one without a
+/// Reopens an open file of a process: a host file like any other, one in the simulated memory through its descriptor, and another one without a
 /// path by duplicating its descriptor.
 fn reopen(k: &Kernel<'_>, files: &Files, fd: i32, flags: OFlags) -> std::result::Result<OpenFile, Errno> {
     let file = files.open_file(fd)?;
     if let Origin::Simulated(node) = &file.origin {
         return open_simulated(k, node.clone(), flags);
     }
-    let kind = FileType::from_raw_mode(rustix::fs::fstat(&file.host)?.st_mode);
-    if files.object(fd).is_some() || kind == FileType::Socket {
+    if files.object(fd).is_some() {
         return Err(Errno::NXIO);
     }
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(&file.host)?.st_mode);
     match resolve::path_of(file.host.as_fd()) {
         Some(path) if kind.is_file() || kind.is_dir() => {
             let policy = &k.process.files.view.policy;
