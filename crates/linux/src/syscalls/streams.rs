@@ -98,6 +98,10 @@ pub(super) fn read(k: &mut Kernel<'_>, fd: i32, pieces: &[Piece]) -> Result {
         return sockets::read(k, fd, pieces);
     }
     check_writable(k, pieces)?;
+    // The host would report such a descriptor as never ready.
+    if rustix::fs::fcntl_getfl(k.process.files.host(fd)?)? & OFlags::RWMODE == OFlags::WRONLY {
+        return Err(Errno::BADF);
+    }
     if total > 0 && !ready_or_block(k, fd, PollFlags::IN)? {
         return Ok(0);
     }
