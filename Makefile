@@ -5,6 +5,7 @@
 # make fuzz-isa  compares more than ten million random instructions with QEMU; SEED=N for others
 # make fuzz-import   damaged files of every format, given to every importer, for five minutes; SECONDS=N for longer, SEED=N
 # make programs  Debian's arm64 programs and numpy under fxscope and under QEMU, one line each; takes minutes
+# make mpi       programs with MPI by Debian's arm64 Open MPI and MPICH, 2 to 12 ranks; takes minutes
 # make npb       the NAS benchmarks with OpenMP, class S, on 12 threads in timing mode; takes minutes each
 # make kernels   rebuilds the benchmark programs in kernels/prebuilt
 # make browser-test  opens the page of fxscope report in Chromium
@@ -33,7 +34,7 @@ TEST_THREADS := $(shell echo $$((2 * $$(nproc))))
 # Tests that are skipped are listed here, with the reason.
 export FXSCOPE_SKIPPED := $(CURDIR)/target/skipped.txt
 
-.PHONY: demo release test slow-test validate programs npb fuzz-isa fuzz-import jitter-test osnoise-test browser-test office-test mutants kernels fmt lint prose cargo
+.PHONY: demo release test slow-test validate programs mpi npb fuzz-isa fuzz-import jitter-test osnoise-test browser-test office-test mutants kernels fmt lint prose cargo
 
 cargo:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust as https://rustup.rs says" >&2; exit 1; }
@@ -74,6 +75,11 @@ programs: cargo
 	.ci/need $(HOST_TOOLS) $(TEST_TOOLS)
 	cargo build --release
 	programs/debian.sh
+
+mpi: cargo
+	.ci/need $(HOST_TOOLS) $(CROSS_TOOLS)
+	cargo build --release
+	programs/mpi.sh
 
 npb: cargo
 	.ci/need $(HOST_TOOLS) $(TEST_TOOLS)

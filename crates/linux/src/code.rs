@@ -1,6 +1,7 @@
 //! The code of a guest's processes, as an engine has it.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use fxscope_aarch64::{BlockId, Engine, Interpreter, StaticBlock, Trap};
 use fxscope_guestmem::Memory;
@@ -98,4 +99,10 @@ impl<E: Engine> Code<E> {
         processes[thread.process].code_full = self.running.instructions() > self.most_decoded;
         Ok(id)
     }
+}
+
+/// Returns whether an engine has blocks in one of these address ranges.
+pub(crate) fn has_within<E: Engine>(engine: &E, ranges: &[Range<u64>]) -> bool {
+    let overlaps = |block: &StaticBlock| ranges.iter().any(|range| block.start < range.end && range.start < block.end);
+    !ranges.is_empty() && (0..engine.len() as u32).any(|id| overlaps(engine.block(BlockId(id))))
 }

@@ -1,5 +1,6 @@
 //! What the threads of a process share.
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
@@ -53,6 +54,8 @@ pub(crate) struct Process {
     pub job: Job,
     /// Blocks of its code may be stale.
     pub code_changed: bool,
+    /// Address ranges whose mappings have changed: blocks in them are stale.
+    pub changed_code: Vec<Range<u64>>,
     /// More of its code is decoded than may be kept.
     pub code_full: bool,
     pub files: Files,

@@ -79,6 +79,7 @@ impl Kernel<'_> {
             attributes: parent.attributes.fork(self.system.now_ns),
             job: Job::default(),
             code_changed: false,
+            changed_code: Vec::new(),
             code_full: false,
             files,
             symbols: Rc::clone(&parent.symbols),

@@ -182,6 +182,7 @@ impl Guest {
             attributes: Attributes::first(),
             job: Job::default(),
             code_changed: false,
+            changed_code: Vec::new(),
             code_full: false,
             files: Files::new(setup.stdio, identity, Rc::new(view))?,
             symbols: Rc::new(program.image.symbols),

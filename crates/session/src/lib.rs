@@ -15,6 +15,7 @@ mod error;
 mod host_view;
 mod identity;
 pub mod konata;
+mod launch;
 mod mapping;
 mod notes;
 mod numbering;

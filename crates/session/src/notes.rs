@@ -23,7 +23,7 @@ fn host_threads(threads: usize, outcome: &Outcome) -> Option<String> {
 }
 
 pub(crate) fn notes(request: &Request, outcome: &Outcome, process: &Guest) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes = request.notes.clone();
     notes.extend(Some(&request.spec.identity.note).filter(|note| !note.is_empty()).cloned());
     if request.options.stream_detect != 0 {
         notes.push(format!("Hardware prefetch: {}.", hwpfctl::describe(request.options.stream_detect.into())));

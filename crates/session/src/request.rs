@@ -34,6 +34,8 @@ pub struct Request {
     pub cpus: Option<Vec<u32>>,
     /// The program's standard streams; `None`: those of this process.
     pub stdio: Option<Stdio>,
+    /// Notes on choices that were made for the user; the record keeps them.
+    pub notes: Vec<String>,
     /// How the program is simulated.
     pub options: RunOptions,
 }
@@ -54,6 +56,7 @@ impl Request {
             memory_bytes: None,
             cpus: None,
             stdio: None,
+            notes: Vec::new(),
             options: RunOptions::default(),
         }
     }

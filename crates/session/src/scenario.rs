@@ -10,6 +10,7 @@ use fxscope_record::{ALL, Run};
 use serde::{Deserialize, Serialize};
 
 use crate::environment::guest_environment;
+use crate::launch::{launch, launcher_variables, locate};
 use crate::sectors::SectorOption;
 use crate::{CallPages, Error, Placement, Prepared, RemoteNode, Request, RunOptions, machine_memory, serial};
 
@@ -27,6 +28,9 @@ pub struct Scenario {
     /// Its arguments, without its name.
     #[serde(default, with = "serial::words")]
     pub arguments: Vec<OsString>,
+    /// Ranks: the program is started that often, by the launcher of its MPI; `None`: it is started itself.
+    #[serde(default)]
+    pub ranks: Option<u32>,
     /// Variables of its environment. Of several with one name the last applies.
     #[serde(default, with = "serial::variables")]
     pub variables: Vec<(OsString, OsString)>,
@@ -102,6 +106,7 @@ impl Scenario {
         Scenario {
             program: program.into(),
             arguments: Vec::new(),
+            ranks: None,
             variables: Vec::new(),
             inherit_environment: false,
             machine: default_machine(),
@@ -295,19 +300,44 @@ impl Scenario {
         }
         let sector_data = SectorOption::data(&self.sectors, &spec)?;
         let memory_bytes = self.memory_bytes(&spec)?;
+        let started = self.started(&spec)?;
         let request = Request {
             settings,
-            arguments: self.arguments.clone(),
-            environment: self.environment(),
+            arguments: started.arguments,
+            environment: started.environment,
+            notes: started.note.into_iter().collect(),
             recorded_variables: self.variables.iter().map(|(name, _)| name.clone()).collect(),
             access: self.access.resolve()?,
             cpus: self.placement.cpus(&spec)?,
             memory_policy: self.placement.policy(&spec)?,
             memory_bytes: self.memory.map(|_| memory_bytes),
             options: self.options.clone(),
-            ..Request::new(spec, &self.program)
+            ..Request::new(spec, started.program)
         };
         Ok(Prepared::new(request, sector_data, self.placement.call_pages()))
+    }
+
+    /// Returns what is started first: the program, or the launcher of its ranks.
+    fn started(&self, spec: &Spec) -> Result<Started, Error> {
+        let sysroot = self.options.sysroot.as_deref();
+        let program = locate(sysroot, &self.program);
+        let mut environment = self.environment();
+        let mut add = |variables: Vec<(OsString, OsString)>| {
+            for (name, value) in variables {
+                if !environment.iter().any(|(known, _)| *known == name) {
+                    environment.push((name, value));
+                }
+            }
+        };
+        let Some(ranks) = self.ranks else {
+            add(launcher_variables(&self.program));
+            return Ok(Started { program, arguments: self.arguments.clone(), environment, note: None });
+        };
+        let launch = launch(sysroot, spec, ranks, &program, self.placement.cpus.is_some())?;
+        add(launch.variables);
+        add(launcher_variables(&launch.launcher));
+        let arguments = launch.arguments.into_iter().chain(self.arguments.iter().cloned()).collect();
+        Ok(Started { program: launch.launcher, arguments, environment, note: Some(launch.note) })
     }
 
     /// Returns the program's environment.
@@ -332,6 +362,14 @@ impl Scenario {
             format!("each takes the cores of at least one CMG, and {machine} has {cmgs} CMG{s}; {most}"),
         ))
     }
+}
+
+/// What a run starts first.
+struct Started {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+    note: Option<String>,
 }
 
 fn is_page_key(key: &str) -> bool {

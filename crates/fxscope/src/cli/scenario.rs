@@ -50,6 +50,10 @@ pub(super) struct ScenarioArgs {
     /// put data of the program into sector 1 (assign2=… into sector 2), whatever its pointers say.
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = SectorOption::parse)]
     sector: Vec<SectorOption>,
+    /// Start the program as this many MPI ranks, with the launcher of its MPI in the sysroot. Up to as many ranks as CMGs get a
+    /// CMG each, more ranks share its cores evenly; OMP_NUM_THREADS is the number of a rank's cores.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    ranks: Option<u32>,
     /// Set a variable of the program's environment.
     #[arg(short, value_name = "VAR=VALUE", value_parser = variable)]
     environment: Vec<(OsString, OsString)>,
@@ -118,6 +122,7 @@ impl ScenarioArgs {
         if let Some(machine) = &self.machine {
             scenario.machine.clone_from(machine);
         }
+        scenario.ranks = self.ranks;
         scenario.settings.extend(self.set.iter().cloned());
         scenario.settings.extend(self.vector_bits.iter().map(|bits| ("clock.vector_bits".to_owned(), bits.clone())));
         scenario.variables.extend(self.environment.iter().cloned());

@@ -5,7 +5,7 @@
 //! next ([`Guest::enter`]).
 //!
 //! Where Linux is free to choose, the rules are these. A new thread goes to the CPU with the fewest threads, preferring its
-//! parent's memory node and then the lowest number. A thread that wakes up returns to its CPU, unless that CPU has a ready thread
+//! parent's memory node and then the lowest number. Threads that wait for descriptors do not count: those of libraries hardly run. A thread that wakes up returns to its CPU, unless that CPU has a ready thread
 //! and another CPU has none. An idle CPU takes a thread from the longest queue. Otherwise only `sched_setaffinity` moves threads.
 
 use std::ops::Range;
@@ -118,9 +118,13 @@ impl Platform {
 }
 
 impl Kernel<'_> {
-    /// Returns the number of threads whose CPU is `cpu`.
+    /// Returns the number of threads whose CPU is `cpu`, without those that wait for descriptors.
     fn threads_on(&self, cpu: u32) -> usize {
-        self.all_threads().filter(|thread| !thread.ended && thread.cpu_number == cpu).count()
+        let counts = |thread: &&Thread| {
+            let waits_for_files = thread.blocked.as_ref().is_some_and(|b| matches!(b.wait, Wait::Files(_)));
+            thread.cpu_number == cpu && !thread.ended && !waits_for_files
+        };
+        self.all_threads().filter(counts).count()
     }
 
     /// Moves the thread `tid`, or the running one for 0, to another CPU if its affinity no longer includes its own.

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use fxscope_aarch64::Engine;
 
-use crate::code::Code;
+use crate::code::{Code, has_within};
 use crate::end::{End, Waiting};
 use crate::fs::attempt;
 use crate::fs::poll::{SLICE_NS, outside_can_help, poke_ready};
@@ -84,7 +84,8 @@ impl Guest {
             return Some(Step::Switched);
         }
         let process = &mut self.processes[thread.process];
-        if std::mem::take(&mut process.code_changed) || code.running.vl() != vl {
+        let (changed, ranges) = (std::mem::take(&mut process.code_changed), std::mem::take(&mut process.changed_code));
+        if changed || code.running.vl() != vl || has_within(&code.running, &ranges) {
             code.running.flush(vl);
             process.code_full = false;
             return Some(Step::CodeChanged);

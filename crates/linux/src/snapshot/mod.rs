@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::attributes::Attributes;
 use crate::budget::Charge;
-use crate::code::Code;
+use crate::code::{Code, has_within};
 use crate::end::End;
 use crate::fs::files::{Descriptor, Files, OpenFile, Program};
 use crate::fs::umask::Umask;
@@ -196,7 +196,9 @@ impl Shared {
         let symbols = place_of(&mut self.symbols, &process.symbols);
         self.symbols_bytes.resize(self.symbols.len(), process.symbols_charge.bytes());
         // Code that has changed cannot be decoded again, and will be forgotten.
-        let forgotten = process.code_changed && !process.code_full;
+        let stale = engine.is_some_and(|engine| has_within(engine, &process.changed_code));
+        let code_changed = process.code_changed || stale;
+        let forgotten = code_changed && !process.code_full;
         let starts = |engine: &E| if forgotten { Vec::new() } else { engine.starts() };
         Ok(SavedProcess {
             pid: process.pid,
@@ -207,7 +209,7 @@ impl Shared {
             attributes: process.attributes.clone(),
             job: process.job,
             blocks: engine.map(|engine| (engine.vl(), starts(engine))),
-            code_changed: process.code_changed,
+            code_changed,
             code_full: process.code_full,
             descriptors,
             current: self.files.place(files, &files.current)?,
@@ -450,6 +452,7 @@ impl<E: Engine> Restorer<'_, E> {
             attributes: saved.attributes.clone(),
             job: saved.job,
             code_changed: saved.code_changed,
+            changed_code: Vec::new(),
             code_full: saved.code_full,
             files: self.files(saved)?,
             symbols,

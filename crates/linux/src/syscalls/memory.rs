@@ -73,7 +73,9 @@ fn free_place(mem: &Memory, len: u64, align: u64) -> Option<u64> {
 
 /// Records that code in `[start, end)` may change.
 fn touch_code(k: &mut Kernel<'_>, start: u64, end: u64) {
-    k.process.code_changed |= k.mem.regions_within(start, end).any(|r| r.prot.exec);
+    if k.mem.regions_within(start, end).any(|r| r.prot.exec) {
+        k.process.changed_code.push(start..end);
+    }
 }
 
 /// Properties of a new mapping in addition to its region.

@@ -85,6 +85,21 @@ pub(crate) fn plain(text: &str) -> String {
     fxscope_host::text::printable(text).into_owned()
 }
 
+/// Returns the program's name, or that of the ranks' program with their number.
+fn subject(run: &Run) -> String {
+    let ranks: Vec<_> = run.parallel.processes.iter().filter(|process| process.rank.is_some()).collect();
+    match &ranks[..] {
+        [] => program(run),
+        [first, ..] => {
+            let name = Path::new(&first.program)
+                .file_name()
+                .map_or_else(|| program(run), |name| name.to_string_lossy().into());
+            let s = if ranks.len() == 1 { "" } else { "s" };
+            format!("{} rank{s} of {name}", ranks.len())
+        }
+    }
+}
+
 /// Returns what was run, where, and how it ended.
 pub(crate) fn title(run: &Run) -> String {
     let settings: Vec<_> = run.settings.iter().map(|(key, value)| format!(", {key} = {value}")).collect();
@@ -102,5 +117,5 @@ pub(crate) fn title(run: &Run) -> String {
         Finish::Limit => ": stopped at the instruction limit".to_owned(),
         Finish::Stopped => ": stopped by the user".to_owned(),
     };
-    plain(&format!("{} on {}{}{mode}{finish}", program(run), run.machine, settings.concat()))
+    plain(&format!("{} on {}{}{mode}{finish}", subject(run), run.machine, settings.concat()))
 }

@@ -41,6 +41,12 @@ pub fn default_sysroot() -> Option<PathBuf> {
     (!cfg!(target_arch = "aarch64") && cross.is_dir()).then(|| cross.to_owned())
 }
 
+/// Returns the host path of an absolute path within a sysroot, whose links do not lead out of it; `None` if it does not exist.
+#[must_use]
+pub fn in_sysroot(sysroot: &Path, path: &Path) -> Option<PathBuf> {
+    resolve::inside(sysroot, path.as_os_str().as_bytes())
+}
+
 /// The origin of an open file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Origin {
