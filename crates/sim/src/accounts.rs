@@ -1,9 +1,13 @@
 //! Counts during a timed run: for threads, regions and intervals.
 
+use std::collections::BTreeMap;
+
 use fxscope_aarch64::Engine;
 use fxscope_calendar::Cycle;
 use fxscope_counts::Signals;
 use fxscope_linux::guest::PID;
+use fxscope_machine::Spec;
+use fxscope_machine::events::{Event, Scope};
 use fxscope_memory::NEVER;
 
 use crate::markers::Edge;
@@ -11,7 +15,34 @@ use crate::region::{self, Counted, Snapshot, Totals};
 use crate::spin_skip::Spin;
 use crate::timing::Driver;
 
+/// Iterates over the events of a machine that have a number and are counted, with their numbers. Energy follows from other events and
+/// is no count of its own.
+pub(crate) fn pmu_events(spec: &Spec) -> impl Iterator<Item = (u16, &Event)> {
+    spec.pmu.events.iter().filter_map(|event| Some((event.number.filter(|_| !event.terms.is_empty())?, event)))
+}
+
 impl<E: Engine> Driver<'_, E> {
+    /// Passes what the PMU has counted for each thread to the guest, whose thread makes a system call that may ask for it.
+    pub(crate) fn pass_counts(&mut self) {
+        let totals = self.totals();
+        let topology = &self.options.spec.topology;
+        let cmg = |cpu: u32| cpu.saturating_sub(topology.first_core) / topology.cores_per_cmg.max(1);
+        let mut of_cmgs: BTreeMap<u32, Signals> = BTreeMap::new();
+        for counted in totals.values() {
+            of_cmgs.entry(cmg(counted.cpu)).or_default().merge(&counted.signals);
+        }
+        let counts = totals.iter().map(|(thread, counted)| {
+            let of_cmg = &of_cmgs[&cmg(counted.cpu)];
+            let values = pmu_events(&self.options.spec).map(|(_, event)| match event.scope {
+                Scope::Pe => event.count(&counted.signals),
+                Scope::Cmg => event.count(of_cmg),
+            });
+            (thread + PID, values.collect())
+        });
+        let counts = counts.collect();
+        self.guest.set_counts(counts);
+    }
+
     /// Returns the number of the current thread in the record.
     fn thread_number(&self) -> u32 {
         self.guest.thread().tid - PID

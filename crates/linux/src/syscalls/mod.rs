@@ -15,6 +15,7 @@ mod locks;
 mod memory;
 mod numa;
 mod paths;
+mod perf;
 mod pidfd;
 mod poll;
 mod prctl;

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::sockets::is_socket;
 use super::streams::{self, is_stream};
-use super::{Args, Result, procmem, pty, signalfd, timerfd};
+use super::{Args, Result, perf, procmem, pty, signalfd, timerfd};
 use crate::fs::files::OpenFile;
 use crate::fs::memory_files::growing;
 use crate::fs::objects::Object;
@@ -298,6 +298,10 @@ pub(super) fn read_on(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece]) -> Result {
         }
         Some(Object::Process(_)) => return Err(Errno::INVAL),
         Some(Object::Pty(_)) => return pty::read(k, fd as i32, pieces),
+        Some(Object::Event(event)) => {
+            let event = event.clone();
+            return perf::read(k, &event, pieces);
+        }
         Some(Object::Host) | None => {}
     }
     if is_stream(k, fd as i32) { streams::read(k, fd as i32, pieces) } else { read_pieces(k, fd, pieces, None) }
@@ -307,7 +311,9 @@ pub(super) fn read_on(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece]) -> Result {
 pub(super) fn write_on(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece]) -> Result {
     match k.process.files.object(fd as i32) {
         Some(Object::Pty(_)) => return pty::write(k, fd as i32, pieces),
-        Some(Object::Timer(_) | Object::Signals(_) | Object::Process(_)) => return Err(Errno::INVAL),
+        Some(Object::Timer(_) | Object::Signals(_) | Object::Process(_) | Object::Event(_)) => {
+            return Err(Errno::INVAL);
+        }
         Some(Object::Host) | None => {}
     }
     if is_stream(k, fd as i32) { streams::write(k, fd as i32, pieces) } else { write_pieces(k, fd, pieces, None) }
