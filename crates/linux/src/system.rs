@@ -13,8 +13,12 @@ use crate::fs::pty::Ptys;
 use crate::fs::terminal::Terminal;
 use crate::ipc::channels::Channels;
 use crate::ipc::cmg::SharedRegisters;
+use crate::ipc::mqueue::Queues;
+use crate::ipc::shm::SharedSegments;
+use crate::ipc::sysv::SysV;
 use crate::mm::pages::PageUse;
 use crate::mm::shared_files::SharedFiles;
+use crate::net::network::Network;
 use crate::platform::Platform;
 use crate::process::Process;
 use crate::processes::Zombie;
@@ -70,6 +74,8 @@ pub(crate) struct System {
     pub shared_registers: SharedRegisters,
     /// Pages of processes that have ended.
     pub page_use: Vec<PageUse>,
+    /// System V shared memory.
+    pub segments: SharedSegments,
     /// Files whose changes through mappings could not be written to them: path on the host, and the host's error number.
     pub unwritten: Vec<(Vec<u8>, i32)>,
     /// Files that are mapped shared.
@@ -78,6 +84,17 @@ pub(crate) struct System {
     /// Pipes and sockets that programs have created or opened.
     #[serde(skip)]
     pub channels: Channels,
+    /// System V semaphores and message queues.
+    pub sysv: SysV,
+    /// Their cost.
+    #[serde(skip)]
+    pub sysv_charge: Rc<Charge>,
+    /// POSIX message queues.
+    #[serde(skip)]
+    pub mqueues: Queues,
+    /// The run's own network.
+    #[serde(skip)]
+    pub network: Network,
     /// Open timers, queues of signals, and references to processes.
     #[serde(skip)]
     pub objects: Objects,
@@ -105,11 +122,16 @@ pub(crate) struct Started {
 impl System {
     /// Returns the system before anything runs; `last_id` is the number of the first process.
     pub(crate) fn new(platform: Platform, start_unix_ns: u64, budget: Budget, last_id: u32) -> System {
+        let mut segments = SharedSegments::default();
+        segments.charge_to(&budget);
         System {
             platform,
             now_ns: 0,
             start_unix_ns,
             names_charge: Rc::new(budget.charge(0)),
+            sysv: SysV::default(),
+            mqueues: Queues::default(),
+            sysv_charge: Rc::new(budget.charge(0)),
             budget,
             last_id,
             waits: 0,
@@ -127,9 +149,11 @@ impl System {
             family: Family::default(),
             shared_registers: SharedRegisters::default(),
             page_use: Vec::new(),
+            segments,
             unwritten: Vec::new(),
             shared_files: SharedFiles::default(),
             channels: Channels::default(),
+            network: Network::default(),
             objects: Objects::default(),
             ptys: Ptys::default(),
             locks: Locks::default(),

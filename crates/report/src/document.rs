@@ -7,7 +7,7 @@ mod plot;
 mod printable;
 
 pub use chart::{Bar, Family, Gauge, Matrix, Point, Roof, Roofline, Slope, Stack, StackPart};
-pub use grid::{Grid, Heading, Mark, Place, Record};
+pub use grid::{Grid, Heading, Mark, Place, ProcessName, Record};
 pub use plot::{Curve, Plot};
 
 /// A report: sections under a title, with one column for each subject compared.

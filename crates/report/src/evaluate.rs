@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use fxscope_pmu::{CLOCKS, Cell, Cells, Column, Evaluation, KERNEL, Metrics, Table};
+use fxscope_pmu::{CLOCKS, Cell, Cells, Column, Evaluation, KERNEL, Metrics, Table, Team};
 use fxscope_record::{Counts, Names, Region, Run};
 
-use crate::document::Place;
+use crate::document::{Place, ProcessName};
 use crate::{By, Level, Options};
 
 /// The metrics of a region, and the parts of it that have rows.
@@ -21,17 +21,19 @@ impl<'a> Evaluated<'a> {
     pub fn of(run: &'a Run, region: &'a Region, options: &Options) -> Evaluated<'a> {
         let evaluation = Evaluation::new(run, region);
         let by = options.by;
+        let name = |number| ProcessName::of(run, number);
         let mut places = Vec::new();
         if by == By::Thread {
             let thread =
-                |t: &fxscope_record::Thread| Place::Thread { process: t.process, thread: t.thread, cpu: t.cpu };
+                |t: &fxscope_record::Thread| Place::Thread { process: name(t.process), thread: t.thread, cpu: t.cpu };
             places.extend(region.threads.iter().map(thread));
         }
         if shows_cmgs(by, &evaluation) {
-            places.extend(evaluation.teams().iter().map(|team| Place::Cmg { process: team.process, cmg: team.cmg }));
+            let cmg = |team: &Team| Place::Cmg { process: name(team.process), cmg: team.cmg };
+            places.extend(evaluation.teams().iter().map(cmg));
         }
         if evaluation.processes().count() > 1 {
-            places.extend(evaluation.processes().map(Place::Process));
+            places.extend(evaluation.processes().map(|number| Place::Process(name(number))));
         }
         places.push(Place::Total);
         Evaluated { evaluation, places, by }

@@ -124,7 +124,7 @@ fn of_region(run: &Run, region: &Region, options: &Options) -> RegionReport {
     sections.extend(sections::stack::section(&evaluated));
     sections.extend(sections::gauges::section(&evaluated));
     sections.extend(sections::roofline::section(run, region, &evaluated));
-    sections.extend(sections::traffic::sections(&evaluated));
+    sections.extend(sections::traffic::sections(run, &evaluated));
     sections.extend(sections::tables::sections(&evaluated));
     RegionReport { name: sections::plain(&region.name), calls: region.calls, sections }
 }

@@ -80,6 +80,8 @@ enum Level {
 enum By {
     Thread,
     Cmg,
+    /// The ranks of a program with MPI are processes, too.
+    #[value(alias = "rank")]
     Process,
 }
 

@@ -30,6 +30,7 @@ mod pages_experiment;
 mod pages_host;
 mod processes;
 mod progress;
+mod ranks;
 mod readme;
 mod regions;
 mod report;

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 
 use crate::fs::pty::End;
 use crate::ipc::channels::Channel;
+use crate::ipc::mqueue::OpenQueue;
 use crate::kernel::Kernel;
 use crate::perf::Event;
 use crate::sched::timers::Timer;
@@ -35,13 +36,15 @@ pub(crate) enum Object {
     Pty(End),
     /// A performance event (`perf_event_open`).
     Event(Rc<Event>),
+    /// A POSIX message queue (`mq_open`).
+    Messages(OpenQueue),
 }
 
 impl Object {
     /// Returns the name by which Linux shows such a descriptor in `/proc/PID/fd`; `None`: that of the host's file.
     pub(crate) fn name(&self) -> Option<&'static str> {
         match self {
-            Object::Host => None,
+            Object::Host | Object::Messages(_) => None,
             Object::Timer(_) => Some("anon_inode:[timerfd]"),
             Object::Signals(_) => Some("anon_inode:[signalfd]"),
             Object::Process(_) => Some("anon_inode:[pidfd]"),
@@ -50,14 +53,14 @@ impl Object {
         }
     }
 
-    /// Returns whether it can never be written.
-    pub(crate) fn is_only_read(&self) -> bool {
-        !matches!(self, Object::Host | Object::Pty(_))
+    /// Returns whether it is only ever ready to be read.
+    pub(crate) fn is_never_writable(&self) -> bool {
+        !matches!(self, Object::Host | Object::Messages(_) | Object::Pty(_))
     }
 
     fn level(&self) -> Option<&Level> {
         match self {
-            Object::Host => None,
+            Object::Host | Object::Messages(_) => None,
             Object::Timer(timer) => Some(&timer.level),
             Object::Signals(signals) => Some(&signals.level),
             Object::Process(process) => Some(&process.level),
@@ -251,7 +254,10 @@ impl Kernel<'_> {
     /// `ENOMEM`; when the host is out of descriptors.
     pub(crate) fn new_object(&mut self, object: Object, bytes: u64) -> Result<(OwnedFd, Rc<Channel>), Errno> {
         self.afford(bytes)?;
-        let host = object.level().ok_or(Errno::INVAL)?.host()?;
+        let host = match &object {
+            Object::Messages(open) => open.host()?,
+            other => other.level().ok_or(Errno::INVAL)?.host()?,
+        };
         let channel = Rc::new(Channel { object, ..Channel::new(self.system.budget.charge(bytes), true) });
         self.system.objects.add(&channel);
         Ok((host, channel))

@@ -298,6 +298,8 @@ impl Kernel<'_> {
         for object in self.mem.take_unmapped() {
             if self.mem.mappings_of(object) == 0 {
                 self.forget_file(object);
+                let now = (self.system.start_unix_ns + self.system.now_ns) / 1_000_000_000;
+                self.system.segments.unmapped(self.mem, object, now);
             }
         }
     }

@@ -136,6 +136,7 @@ pub mod code {
     #![allow(missing_docs)] // the names are the documentation
     pub const SI_USER: i32 = 0;
     pub const SI_TIMER: i32 = -2;
+    pub const SI_MESGQ: i32 = -3;
     pub const SI_TKILL: i32 = -6;
     pub const SI_KERNEL: i32 = 0x80;
     pub const CLD_EXITED: i32 = 1;

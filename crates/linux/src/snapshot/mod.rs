@@ -339,6 +339,9 @@ impl Guest {
         if named {
             return not_kept("files in /dev/shm");
         }
+        if !self.system.mqueues.named.is_empty() {
+            return not_kept("POSIX message queues");
+        }
         Ok(())
     }
 
@@ -351,11 +354,13 @@ impl Guest {
         type Rest = (Table<AddressSpace>, Table<Thread>, System, State);
         let rest: Rest = postcard::from_bytes(rest).map_err(|_| SnapshotError::Damaged)?;
         let (spaces, mut threads, mut system, mut state) = rest;
-        if !memory.is_consistent() {
+        if !memory.is_consistent() || !system.segments.are_consistent(&memory) {
             return Err(SnapshotError::Damaged);
         }
         let budget = system.budget.clone();
         system.names_charge = Rc::new(budget.charge(state.names_bytes));
+        system.segments.charge_to(&budget);
+        system.sysv_charge = Rc::new(budget.charge(system.sysv.bytes()));
         for (id, bytes) in state.thread_bytes {
             threads.get_mut(id).ok_or(SnapshotError::Damaged)?.charge = budget.charge(bytes);
         }

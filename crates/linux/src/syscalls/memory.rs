@@ -18,7 +18,7 @@ use crate::mm::user;
 
 const MAP_SHARED: u64 = 1;
 const MAP_TYPE: u64 = 0xf;
-const MAP_FIXED: u64 = 0x10;
+pub(super) const MAP_FIXED: u64 = 0x10;
 const MAP_ANONYMOUS: u64 = 0x20;
 const MAP_STACK: u64 = 0x2_0000;
 const MAP_HUGETLB: u64 = 0x4_0000;
@@ -40,7 +40,7 @@ fn range(start: u64, len: u64) -> std::result::Result<(u64, u64), Errno> {
 }
 
 /// Returns whether a region overlaps `[start, end)`.
-fn in_use(mem: &Memory, start: u64, end: u64) -> bool {
+pub(super) fn in_use(mem: &Memory, start: u64, end: u64) -> bool {
     mem.regions_within(start, end).next().is_some()
 }
 
@@ -124,11 +124,17 @@ fn grown(k: &mut Kernel<'_>, region: &Region, len: u64) -> std::result::Result<R
 
 /// Returns the bytes of the pages that flags of `mmap` request, with the size's logarithm in their upper bits or, without it, the
 /// system's default.
+///
+/// # Errors
+/// `EINVAL`: the machine has no such pages, or the mapping is of a file, none of which is in a `hugetlbfs`.
 fn huge_page(k: &Kernel<'_>, flags: u64) -> std::result::Result<Option<u64>, Errno> {
     const SHIFT: u32 = 26;
     const MASK: u64 = 0x3f;
-    if flags & MAP_HUGETLB == 0 || flags & MAP_ANONYMOUS == 0 {
+    if flags & MAP_HUGETLB == 0 {
         return Ok(None);
+    }
+    if flags & MAP_ANONYMOUS == 0 {
+        return Err(Errno::INVAL);
     }
     let sizes = &k.system.platform.huge_page_bytes;
     let bytes = match flags >> SHIFT & MASK {
@@ -152,6 +158,13 @@ fn map(k: &mut Kernel<'_>, region: Region) -> std::result::Result<(), Errno> {
     map_as(k, region, &Requested::default())
 }
 
+/// Maps `region` of a shared object, replacing what was there, and records what it is.
+pub(super) fn attach(k: &mut Kernel<'_>, region: Region, record: Mapped) -> std::result::Result<(), Errno> {
+    map(k, region)?;
+    k.spaces[k.process.space].mapped.insert(region.start, record);
+    Ok(())
+}
+
 /// Maps `region`, replacing what was there, without allocating pages.
 fn replace(k: &mut Kernel<'_>, region: Region) -> std::result::Result<(), Errno> {
     let Region { start, end, .. } = region;
@@ -161,7 +174,7 @@ fn replace(k: &mut Kernel<'_>, region: Region) -> std::result::Result<(), Errno>
     k.mem.map_region(region).map_err(|_| Errno::NOMEM)
 }
 
-fn unmap(k: &mut Kernel<'_>, start: u64, end: u64) -> std::result::Result<(), Errno> {
+pub(super) fn unmap(k: &mut Kernel<'_>, start: u64, end: u64) -> std::result::Result<(), Errno> {
     touch_code(k, start, end);
     k.spaces[k.process.space].mapped.remove(start, end);
     k.spaces[k.process.space].pages.unmapped(start..end);
@@ -303,7 +316,7 @@ fn note_library(k: &mut Kernel<'_>, fd: i32, start: u64, offset: u64) -> std::re
 }
 
 /// Returns where a new mapping goes.
-fn place(mem: &Memory, hint: u64, len: u64, flags: u64, align: u64) -> Result {
+pub(super) fn place(mem: &Memory, hint: u64, len: u64, flags: u64, align: u64) -> Result {
     if flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) != 0 {
         let (start, end) = range(hint, len)?;
         if start < PAGE {

@@ -51,3 +51,18 @@ fn code_written_through_one_mapping_runs_in_another_after_cache_maintenance_at_e
                     executed: /memfd:program (deleted)\n";
     prints("code", expected);
 }
+
+#[test]
+fn system_v_segments_live_as_long_as_their_attachments_or_until_they_are_removed() {
+    same_outcome(&build("sysv_shm.c", HOSTED), &Run::default());
+}
+
+#[test]
+fn system_v_segments_are_listed_and_limited() {
+    let outcome = run_here(&build("sysv_shm.c", HOSTED), &Run { args: &["all"], ..Run::default() });
+    let expected = "another program has nothing attached\nattached after another program: 1\nhighest 2, used 3, total 6, resident 1\nhighest 2, smallest 1, most 4096\nat index 2: 1, at 1: EINVAL\n\
+                    at index 1 again: 1, another identifier: 1\n24301 0 600                 65531  1000\n\
+                    0 32769 600                     1  1000\n0 2 600                196603  1000\n\
+                    18446744073692774399\n4096\nthen 4093 more: ENOSPC\n";
+    assert_eq!((outcome.output.as_str(), outcome.status), (expected, 0), "{}", outcome.error);
+}

@@ -90,6 +90,7 @@ fn a_restored_guest_continues_in_another_process_as_if_nothing_had_happened() {
         run(&mut whole, stop);
         let whole = outcome(whole);
         assert!(whole.starts_with("exited with status 3;"), "{whole}");
+        assert!(text(&at("whole")).contains("again 799980000, attached 799980000 1\n"), "{}", text(&at("whole")));
         assert!(
             text(&at("whole")).contains("one  two , child 17, sums 799980000 799980000 "),
             "{}",

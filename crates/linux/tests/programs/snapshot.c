@@ -1,5 +1,5 @@
 /* Uses everything that a snapshot must store: threads that wait for each other, a child process, a pipe with
- * contents, a file in memory that is mapped, duplicated descriptors, a signal that is pending, a timer, memory from brk and
+ * contents, a file in memory that is mapped twice, a System V segment that is attached and removed, duplicated descriptors, a signal that is pending, a timer, memory from brk and
  * mmap, and vectors. What it prints depends on none of the times at which these happen. */
 #define _GNU_SOURCE
 #include <arm_sve.h>
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -52,13 +53,13 @@ static void *take_turns(void *argument) {
     return result;
 }
 
-static int child(int from, uint32_t *shared) {
+static int child(int from, uint32_t *shared, uint32_t *attached) {
     uint32_t words[100], sum = 0;
     ssize_t bytes;
     while ((bytes = read(from, words, sizeof words)) > 0)
         for (ssize_t i = 0; i < bytes / 4; i++)
             sum += words[i];
-    shared[1] = sum;
+    shared[1] = attached[0] = sum;
     return 17;
 }
 
@@ -82,11 +83,15 @@ int main(int argc, char **argv) {
     int memory = memfd_create("words", 0), ends[2];
     ftruncate(memory, 1 << 16);
     uint32_t *shared = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    uint32_t *again = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    int segment = shmget(IPC_PRIVATE, 1 << 17, 0600);
+    uint32_t *attached = shmat(segment, NULL, 0);
+    shmctl(segment, IPC_RMID, NULL);
     pipe(ends);
     pid_t pid = fork();
     if (pid == 0) {
         close(ends[1]);
-        exit(child(ends[0], shared));
+        exit(child(ends[0], shared, attached));
     }
     close(ends[0]);
     pthread_t threads[THREADS];
@@ -120,6 +125,8 @@ int main(int argc, char **argv) {
     msync(shared, 1 << 16, MS_SYNC);
     uint32_t written[2];
     pread(memory, written, sizeof written, 0);
+    struct shmid_ds state;
+    printf("again %u, attached %u %d\n", again[1], attached[0], shmctl(segment, IPC_STAT, &state) == 0 && state.shm_nattch == 1);
     printf("%s %s, child %d, sums %u %u %.6f, signals %d %d, alarms %s\n", first, second, WEXITSTATUS(status), shared[1],
            written[1], sum, before, (int)wanted, alarms > 3 ? "many" : "few");
     return 3;

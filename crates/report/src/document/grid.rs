@@ -1,5 +1,7 @@
 //! Tables with the same quantities for threads, CMGs and processes.
 
+use fxscope_record::Run;
+
 /// A table of a report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
@@ -33,13 +35,43 @@ pub struct Record {
     pub values: Vec<Option<f64>>,
 }
 
+/// A process in a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessName {
+    /// Its number in the record.
+    pub number: u32,
+    /// Whether the number is its rank.
+    pub is_rank: bool,
+}
+
+impl ProcessName {
+    /// Returns the name of process `number` of a run.
+    #[must_use]
+    pub fn of(run: &Run, number: u32) -> ProcessName {
+        let is_rank = run.parallel.processes.iter().any(|process| process.number == number && process.rank.is_some());
+        ProcessName { number, is_rank }
+    }
+
+    /// Returns whether it need not be named: it is the first, and no rank.
+    #[must_use]
+    pub fn is_plain(self) -> bool {
+        self.number == 0 && !self.is_rank
+    }
+}
+
+impl std::fmt::Display for ProcessName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", if self.is_rank { "rank" } else { "process" }, self.number)
+    }
+}
+
 /// The part of a region's work that a row is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A thread.
     Thread {
         /// Its process.
-        process: u32,
+        process: ProcessName,
         /// Its number.
         thread: u32,
         /// The CPU it ran on.
@@ -48,12 +80,12 @@ pub enum Place {
     /// All threads of a process on one CMG.
     Cmg {
         /// The process.
-        process: u32,
+        process: ProcessName,
         /// The CMG, counted from 0.
         cmg: u32,
     },
     /// All threads of a process.
-    Process(u32),
+    Process(ProcessName),
     /// All threads.
     Total,
 }
@@ -63,11 +95,11 @@ impl Place {
     #[must_use]
     pub fn label(self) -> String {
         match self {
-            Place::Thread { process: 0, thread, .. } => format!("thread {thread}"),
-            Place::Thread { process, thread, .. } => format!("process {process} thread {thread}"),
-            Place::Cmg { process: 0, cmg } => format!("CMG {cmg}"),
-            Place::Cmg { process, cmg } => format!("process {process} CMG {cmg}"),
-            Place::Process(process) => format!("process {process}"),
+            Place::Thread { process, thread, .. } if process.is_plain() => format!("thread {thread}"),
+            Place::Thread { process, thread, .. } => format!("{process} thread {thread}"),
+            Place::Cmg { process, cmg } if process.is_plain() => format!("CMG {cmg}"),
+            Place::Cmg { process, cmg } => format!("{process} CMG {cmg}"),
+            Place::Process(process) => process.to_string(),
             Place::Total => "total".to_owned(),
         }
     }

@@ -77,10 +77,10 @@ fn place(place: Place) -> [String; 5] {
     let none = String::new;
     match place {
         Place::Thread { process, thread, cpu } => {
-            ["thread".to_owned(), process.to_string(), none(), thread.to_string(), cpu.to_string()]
+            ["thread".to_owned(), process.number.to_string(), none(), thread.to_string(), cpu.to_string()]
         }
-        Place::Cmg { process, cmg } => ["cmg".to_owned(), process.to_string(), cmg.to_string(), none(), none()],
-        Place::Process(process) => ["process".to_owned(), process.to_string(), none(), none(), none()],
+        Place::Cmg { process, cmg } => ["cmg".to_owned(), process.number.to_string(), cmg.to_string(), none(), none()],
+        Place::Process(process) => ["process".to_owned(), process.number.to_string(), none(), none(), none()],
         Place::Total => ["total".to_owned(), none(), none(), none(), none()],
     }
 }

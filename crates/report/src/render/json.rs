@@ -2,6 +2,7 @@
 
 mod intervals;
 mod lines;
+mod parallel;
 mod region;
 
 use std::collections::BTreeMap;
@@ -128,10 +129,9 @@ fn head(run: &Run) -> Map<String, Value> {
         "notes": run.notes.iter().cloned().chain(unknown_events(run)).collect::<Vec<_>>(),
         "pages": run.pages.iter().map(pages).collect::<Vec<_>>(),
     });
-    match json {
-        Value::Object(map) => map,
-        _ => Map::new(),
-    }
+    let Value::Object(mut members) = json else { return Map::new() };
+    parallel::add(run, &mut members);
+    members
 }
 
 fn pages(p: &Pages) -> Value {

@@ -28,7 +28,7 @@ fn efficiency(times: &[RankTime]) -> Option<Section> {
         row("load balance", efficiency.load_balance),
         row("communication efficiency", efficiency.communication),
     ];
-    Some(Section { title: "Ranks: efficiency".to_owned(), body: Body::Facts(rows) })
+    Some(Section { title: "Ranks".to_owned(), body: Body::Facts(rows) })
 }
 
 /// One row for each rank: its CPUs, its time, and the shares of it.

@@ -2,7 +2,9 @@
 
 use fxscope_pmu::{Team, Values};
 
-use crate::document::{Body, Matrix, Section};
+use fxscope_record::Run;
+
+use crate::document::{Body, Matrix, ProcessName, Section};
 use crate::evaluate::Evaluated;
 
 /// Title, the metrics with each CMG as the other side, and how to interpret values off the diagonal.
@@ -26,11 +28,11 @@ const KINDS: &[(&str, &str, &str)] = &[
 
 /// Returns a matrix for each kind of traffic that was counted: a row for each CMG that threads ran on, a column for
 /// each CMG's memory or cache.
-pub(crate) fn sections(evaluated: &Evaluated) -> Vec<Section> {
-    KINDS.iter().filter_map(|(title, metric, reading)| matrix(evaluated, title, metric, reading)).collect()
+pub(crate) fn sections(run: &Run, evaluated: &Evaluated) -> Vec<Section> {
+    KINDS.iter().filter_map(|(title, metric, reading)| matrix(run, evaluated, title, metric, reading)).collect()
 }
 
-fn matrix(evaluated: &Evaluated, title: &str, metric: &str, reading: &str) -> Option<Section> {
+fn matrix(run: &Run, evaluated: &Evaluated, title: &str, metric: &str, reading: &str) -> Option<Section> {
     let mut columns = Vec::new();
     let teams = evaluated.evaluation.cmgs();
     let mut rows: Vec<Vec<Option<f64>>> = vec![Vec::new(); teams.len()];
@@ -44,9 +46,9 @@ fn matrix(evaluated: &Evaluated, title: &str, metric: &str, reading: &str) -> Op
             row.push(values.get(&name));
         }
     }
-    let label = |process: u32, cmg: u32| match process {
-        0 => format!("cores of CMG {cmg}"),
-        _ => format!("process {process}, CMG {cmg}"),
+    let label = |process: u32, cmg: u32| match ProcessName::of(run, process) {
+        process if process.is_plain() => format!("cores of CMG {cmg}"),
+        process => format!("{process}, CMG {cmg}"),
     };
     let labels = teams.iter().map(|(team, _)| label(team.process, team.cmg)).collect();
     let known = rows.iter().flatten().any(Option::is_some);

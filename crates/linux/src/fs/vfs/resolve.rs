@@ -63,6 +63,9 @@ pub(crate) enum Last {
 /// # Errors
 /// As under Linux; `EACCES` for what the program may not see. A missing last component is not an error.
 pub(crate) fn resolve(k: &Kernel<'_>, dir: i32, path: &[u8], last: Last) -> Result<Target, Errno> {
+    if let Some(node) = Tree::replacement(path).filter(|_| !k.process.files.view.policy.allows_network()) {
+        return Ok(Target::Simulated(node));
+    }
     let found = look_up(k, dir, path, last);
     if !missing(&found) {
         return found;

@@ -42,7 +42,7 @@ pub(super) fn entries(platform: &Platform, entries: &mut Entries) {
     }
     control_groups(platform, entries);
     events(platform, entries);
-    for folder in ["/sys/bus/pci/devices", "/sys/class/dmi/id", "/sys/class/block", "/sys/class/net"] {
+    for folder in ["/sys/bus/pci/devices", "/sys/class/dmi/id", "/sys/class/block"] {
         entries.insert(folder.as_bytes().to_vec(), Entry::Directory);
     }
 }

@@ -7,7 +7,7 @@ use std::ops::Bound;
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
-use super::{libraries, procfs, sysfs};
+use super::{libraries, netfs, procfs, sysfs, sysvfs};
 use crate::fs::files::Files;
 use crate::hwpfctl;
 use crate::ipc::barrier;
@@ -125,6 +125,8 @@ impl Tree {
         let mut entries = BTreeMap::new();
         procfs::entries(platform, &mut entries);
         sysfs::entries(platform, &mut entries);
+        netfs::entries(&mut entries);
+        sysvfs::entries(&mut entries);
         for name in ["random", "urandom"] {
             entries.insert(format!("/dev/{name}").into_bytes(), Entry::Random);
         }
@@ -168,6 +170,11 @@ impl Tree {
             },
         };
         Some(Node { path: path.to_vec(), kind })
+    }
+
+    /// Returns the simulated file that replaces the host's for a program without access to the network.
+    pub(crate) fn replacement(path: &[u8]) -> Option<Node> {
+        (path == netfs::HOSTS.as_bytes()).then(|| Node { path: path.to_vec(), kind: Kind::File })
     }
 
     /// Returns the simulated command or library for a path at which neither the host nor the sysroot has a file.

@@ -64,7 +64,7 @@ pub(super) fn maps(k: &Kernel<'_>, t: &Thread, sizes: bool) -> Vec<u8> {
             region.start,
             region.end,
             rights(region.prot),
-            if file.as_ref().is_some_and(|f| f.shared) { 's' } else { 'p' },
+            if region.shared { 's' } else { 'p' },
             if file.is_some() { "fe:01" } else { "00:00" },
         );
         let name = match file {

@@ -11,6 +11,7 @@ use super::tree::Entry;
 use crate::abi::stack::CLOCK_TICKS;
 use crate::abi::uname;
 use crate::guest::PID;
+use crate::ipc::shm;
 use crate::kernel::Kernel;
 use crate::mm::pages::Pages;
 use crate::platform::Platform;
@@ -55,6 +56,7 @@ pub(super) fn entries(platform: &Platform, entries: &mut BTreeMap<Vec<u8>, Entry
     put("/proc/mounts".into(), Entry::Link(|_, _| b"self/mounts".to_vec()));
     put("/proc/self".into(), Entry::Link(|k, _| k.process.pid.to_string().into_bytes()));
     put("/proc/thread-self".into(), Entry::Link(|k, t| format!("{}/task/{}", k.process.pid, t.tid).into_bytes()));
+    put("/proc/sysvipc/shm".into(), Entry::Made(|k, _| shm::listing(k)));
     process::entries(&mut put);
     settings::entries(&mut put);
 }

@@ -1,6 +1,7 @@
 //! `/proc/sys`: settings of the kernel, all of which can only be read.
 
 use crate::abi::uname;
+use crate::ipc::shm;
 
 use super::super::tree::Entry;
 
@@ -23,9 +24,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("kernel/pid_max", "4194304"),
     ("kernel/randomize_va_space", "0"),
     ("kernel/sched_rr_timeslice_ms", "100"),
-    ("kernel/shmall", "18446744073692774399"),
-    ("kernel/shmmax", "18446744073692774399"),
-    ("kernel/shmmni", "4096"),
+    ("kernel/shm_rmid_forced", "0"),
     ("kernel/tainted", "0"),
     ("kernel/threads-max", "127000"),
     ("fs/aio-max-nr", "0"),
@@ -58,6 +57,9 @@ pub(super) fn entries<T>(put: &mut impl FnMut(String, Entry) -> T) {
     text("kernel/osrelease", release);
     text("kernel/version", version);
     text("kernel/ostype", "Linux");
+    for (name, value) in [("shmall", shm::MOST_BYTES), ("shmmax", shm::MOST_BYTES), ("shmmni", shm::MOST)] {
+        text(&format!("kernel/{name}"), &value.to_string());
+    }
     for name in ["boot_id", "uuid"] {
         text(&format!("kernel/random/{name}"), "6b1f0d3e-0a64-4f58-8a64-f00000000001");
     }
