@@ -47,6 +47,8 @@ pub(crate) struct ThreadUse {
     pub switches: u64,
     /// How often it has moved to another CPU.
     pub migrations: u64,
+    /// Pages that it touched first.
+    pub faults: u64,
 }
 
 /// What an event counts.
@@ -58,6 +60,7 @@ pub(crate) enum Source {
     CpuTime,
     Switches,
     Migrations,
+    Faults,
     /// Something that does not happen here.
     Nothing,
 }
@@ -249,6 +252,7 @@ impl Uses<'_> {
             Source::CpuTime => uses.cpu_ns,
             Source::Switches => uses.switches,
             Source::Migrations => uses.migrations,
+            Source::Faults => uses.faults,
             Source::Nothing => 0,
         };
         Reading { count, ns: uses.cpu_ns }

@@ -1,13 +1,11 @@
 //! Counts during a timed run: for threads, regions and intervals.
 
-use std::collections::BTreeMap;
-
 use fxscope_aarch64::Engine;
 use fxscope_calendar::Cycle;
-use fxscope_counts::Signals;
+use fxscope_counts::{Signal, Signals};
 use fxscope_linux::guest::PID;
 use fxscope_machine::Spec;
-use fxscope_machine::events::{Event, Scope};
+use fxscope_machine::events::Event;
 use fxscope_memory::NEVER;
 
 use crate::markers::Edge;
@@ -21,23 +19,22 @@ pub(crate) fn pmu_events(spec: &Spec) -> impl Iterator<Item = (u16, &Event)> {
     spec.pmu.events.iter().filter_map(|event| Some((event.number.filter(|_| !event.terms.is_empty())?, event)))
 }
 
+/// Returns the counts of a thread without the cycles for which it slept: Linux counts for a thread only while it runs.
+fn while_running(mut signals: Signals) -> Signals {
+    let asleep = signals.get(Signal::WfeWfiCycle);
+    for signal in [Signal::CpuCycles, Signal::Commit0, Signal::RobEmpty] {
+        signals.set(signal, signals.get(signal).saturating_sub(asleep));
+    }
+    signals
+}
+
 impl<E: Engine> Driver<'_, E> {
-    /// Passes what the PMU has counted for each thread to the guest, whose thread makes a system call that may ask for it.
+    /// Passes what the PMU has counted for each thread to the guest, whose thread makes a system call that may ask for it. Events of
+    /// a CMG count what the thread itself causes: counts of several threads can then be added up.
     pub(crate) fn pass_counts(&mut self) {
-        let totals = self.totals();
-        let topology = &self.options.spec.topology;
-        let cmg = |cpu: u32| cpu.saturating_sub(topology.first_core) / topology.cores_per_cmg.max(1);
-        let mut of_cmgs: BTreeMap<u32, Signals> = BTreeMap::new();
-        for counted in totals.values() {
-            of_cmgs.entry(cmg(counted.cpu)).or_default().merge(&counted.signals);
-        }
-        let counts = totals.iter().map(|(thread, counted)| {
-            let of_cmg = &of_cmgs[&cmg(counted.cpu)];
-            let values = pmu_events(&self.options.spec).map(|(_, event)| match event.scope {
-                Scope::Pe => event.count(&counted.signals),
-                Scope::Cmg => event.count(of_cmg),
-            });
-            (thread + PID, values.collect())
+        let counts = self.totals().into_iter().map(|(thread, counted)| {
+            let signals = while_running(counted.signals);
+            (thread + PID, pmu_events(&self.options.spec).map(|(_, event)| event.count(&signals)).collect())
         });
         let counts = counts.collect();
         self.guest.set_counts(counts);

@@ -9,7 +9,7 @@ use super::poll::CLOEXEC;
 use super::streams::{check_writable, scatter};
 use super::timerfd::insert_as;
 use super::transfer::Piece;
-use super::{Args, Result};
+use super::{Args, Result, memory};
 use crate::budget;
 use crate::fs::objects::{Level, Object};
 use crate::kernel::Kernel;
@@ -142,10 +142,11 @@ fn software(config: u64) -> Outcome<Source> {
         // CPU_CLOCK and TASK_CLOCK
         0 | 1 => Ok(Source::CpuTime),
         3 => Ok(Source::Switches),
+        // PAGE_FAULTS and PAGE_FAULTS_MIN
+        2 | 5 => Ok(Source::Faults),
         4 => Ok(Source::Migrations),
         // Major faults, faults of alignment and emulation do not happen; DUMMY counts nothing.
         6..=9 => Ok(Source::Nothing),
-        // Page faults are not counted by thread.
         _ => Err(Errno::NOENT),
     }
 }
@@ -291,4 +292,22 @@ pub(super) fn enable_own(k: &Kernel<'_>, enabled: bool) {
     for event in k.events().iter().filter(|event| event.owner == k.thread.tid) {
         event.enable(&uses, enabled);
     }
+}
+
+/// `mmap` of an event: a page that says that the counters cannot be read with instructions, and an empty buffer of samples.
+pub(super) fn mmap(k: &mut Kernel<'_>, a: &Args) -> Result {
+    const SHARED: u64 = 1;
+    const ANONYMOUS: u64 = 0x20;
+    /// Places of `data_offset` and `data_size` in `struct perf_event_mmap_page`.
+    const DATA: u64 = 1040;
+    let (page, event) = (k.system.platform.page_bytes, event(k, a[4] as i32)?);
+    let buffer = (a[1] / page).saturating_sub(1);
+    let fits = a[1] > 0 && a[1].is_multiple_of(page) && (buffer == 0 || buffer.is_power_of_two());
+    if !fits || a[5] != 0 || a[3] & SHARED == 0 || (event.inherit && event.cpu.is_none()) {
+        return Err(Errno::INVAL);
+    }
+    let start = memory::mmap(k, &[a[0], a[1], a[2], a[3] | ANONYMOUS, u64::MAX, 0])?;
+    let place: [u64; 2] = [page, buffer * page];
+    k.mem.write_privileged(start + DATA, bytemuck::cast_slice(&place)).map_err(|_| Errno::NOMEM)?;
+    Ok(start)
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -109,6 +110,11 @@ int main(int argc, char **argv) {
     SHOW(write(fd, &id, 8));
     char small[4];
     SHOW(read(fd, small, 4));
+    SHOW(mmap(0, 3 * 65536, PROT_READ, MAP_SHARED, fd, 0) != MAP_FAILED);
+    SHOW(mmap(0, 4 * 65536, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED);
+    SHOW(mmap(0, 65536, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED);
+    struct perf_event_mmap_page *page = mmap(0, 2 * 65536, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    SHOW(page->cap_user_rdpmc == 0 && page->data_head == 0 && page->data_offset == 65536 && page->data_size == 65536);
     close(fd);
 
     // A group with the times.
@@ -133,6 +139,16 @@ int main(int argc, char **argv) {
     close(nothing);
     close(clock);
     close(leader);
+
+    // Page faults: a page is touched first only once.
+    int faults = open_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, 0, -1, 0, "");
+    char *fresh = mmap(0, 10 * 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (int twice = 0; twice < 2; twice++)
+        for (int i = 0; i < 10; i++)
+            fresh[i * 65536] = 1;
+    uint64_t count = value(faults);
+    SHOW(count >= 10 && count < 20);
+    close(faults);
 
     // Children and threads, with and without inheritance.
     int with = instructions("i"), without = instructions("");

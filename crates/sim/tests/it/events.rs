@@ -16,7 +16,8 @@ const TIMED: &str = "\
 #[test]
 fn programs_read_cycles_instructions_and_cache_accesses_of_their_threads() {
     let output = tempfile::tempfile().expect("temporary file");
-    let run = Run::new(build("events.c", &[]), "timed");
+    let environment = "XOS_MMM_L_PAGING_POLICY=demand:demand:demand";
+    let run = Run { environment, ..Run::new(build("events.c", &[]), "timed") };
     let mut simulation: Simulation<Interpreter> = run.simulation(&output);
     let finish = simulation.run(&mut |_| Control::Continue).finish;
     let printed: Vec<String> = text(output).lines().map(|line| line.trim_end().to_owned()).collect();
