@@ -53,9 +53,9 @@ impl Object {
         }
     }
 
-    /// Returns whether it is only ever ready to be read.
-    pub(crate) fn is_never_writable(&self) -> bool {
-        !matches!(self, Object::Host | Object::Messages(_) | Object::Pty(_))
+    /// Returns whether it can never be written.
+    pub(crate) fn is_only_read(&self) -> bool {
+        !matches!(self, Object::Host | Object::Pty(_) | Object::Messages(_))
     }
 
     fn level(&self) -> Option<&Level> {

@@ -359,8 +359,8 @@ impl Guest {
         }
         let budget = system.budget.clone();
         system.names_charge = Rc::new(budget.charge(state.names_bytes));
-        system.segments.charge_to(&budget);
         system.sysv_charge = Rc::new(budget.charge(system.sysv.bytes()));
+        system.segments.charge_to(&budget);
         for (id, bytes) in state.thread_bytes {
             threads.get_mut(id).ok_or(SnapshotError::Damaged)?.charge = budget.charge(bytes);
         }

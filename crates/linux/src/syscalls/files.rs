@@ -83,7 +83,8 @@ pub(super) fn open(
         Target::Host(Place { kind: Some(_), .. }) | Target::Simulated(_) if exclusive => Err(Errno::EXIST),
         Target::Host(place) => open_host(k, place, flags, mode),
         Target::Simulated(node) => open_simulated(k, node, flags),
-        Target::Descriptor(fd) => reopen(k, fd, flags),
+        Target::Descriptor(fd) => reopen(k, &k.process.files, fd, flags),
+        Target::DescriptorOf(pid, fd) => reopen(k, k.open_files_of(pid)?, fd, flags),
     }
 }
 
@@ -143,7 +144,7 @@ fn opened(k: &Kernel<'_>, host: OwnedFd, path: &[u8], origin: Origin) -> std::re
 fn open_simulated(k: &Kernel<'_>, node: Node, flags: OFlags) -> std::result::Result<OpenFile, Errno> {
     let only_path = flags.contains(OFlags::PATH);
     match node.kind {
-        Kind::Link | Kind::Descriptor(_) if !only_path => return Err(Errno::LOOP),
+        Kind::Link | Kind::Descriptor(_) | Kind::DescriptorOf(..) if !only_path => return Err(Errno::LOOP),
         // Only `openat` opens them.
         Kind::Ptmx | Kind::Terminal(_) if !only_path => return Err(Errno::NXIO),
         Kind::Directory if writes(flags) => return Err(Errno::ISDIR),
@@ -176,6 +177,7 @@ fn open_simulated(k: &Kernel<'_>, node: Node, flags: OFlags) -> std::result::Res
         | Kind::Ptmx
         | Kind::Terminal(_)
         | Kind::Descriptor(_)
+        | Kind::DescriptorOf(..)
         | Kind::Command => Vec::new(),
     };
     let access = if node.kind == Kind::Memory { flags & OFlags::RWMODE } else { OFlags::RDONLY };
@@ -193,14 +195,14 @@ fn text_file(content: &[u8], access: OFlags) -> std::result::Result<OwnedFd, Err
     rustix::fs::open(path, access | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Reopens an open file: a host file like any other, one in the simulated memory through its descriptor, and another one without a
+/// Reopens an open file of a process: a host file like any other, one in the simulated memory through its descriptor, and another one without a
 /// path by duplicating its descriptor.
-fn reopen(k: &Kernel<'_>, fd: i32, flags: OFlags) -> std::result::Result<OpenFile, Errno> {
-    let file = k.process.files.open_file(fd)?;
+fn reopen(k: &Kernel<'_>, files: &Files, fd: i32, flags: OFlags) -> std::result::Result<OpenFile, Errno> {
+    let file = files.open_file(fd)?;
     if let Origin::Simulated(node) = &file.origin {
         return open_simulated(k, node.clone(), flags);
     }
-    if k.process.files.object(fd).is_some() {
+    if files.object(fd).is_some() {
         return Err(Errno::NXIO);
     }
     let kind = FileType::from_raw_mode(rustix::fs::fstat(&file.host)?.st_mode);
@@ -221,7 +223,7 @@ fn reopen(k: &Kernel<'_>, fd: i32, flags: OFlags) -> std::result::Result<OpenFil
         }
         _ => {
             let (has, wanted) = (rustix::fs::fcntl_getfl(&file.host)? & OFlags::RWMODE, flags & OFlags::RWMODE);
-            if has == OFlags::RDWR || has == wanted { k.process.files.second(fd) } else { Err(Errno::ACCESS) }
+            if has == OFlags::RDWR || has == wanted { files.second(fd) } else { Err(Errno::ACCESS) }
         }
     }
 }

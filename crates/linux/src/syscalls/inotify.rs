@@ -49,7 +49,7 @@ fn watched(k: &Kernel<'_>, name: &[u8], last: Last) -> std::result::Result<Handl
             Handle::of(policy, file, path)
         }
         // The kernel's files do not change in a way that it reports.
-        Target::Simulated(_) => Err(Errno::ACCESS),
+        Target::Simulated(_) | Target::DescriptorOf(..) => Err(Errno::ACCESS),
     }
 }
 

@@ -8,4 +8,5 @@ mod events;
 mod instruction_mix;
 mod parallel;
 mod platform;
+mod shared_memory;
 mod snapshot;

@@ -46,7 +46,7 @@ impl Node {
         match self.kind {
             Kind::Directory => FileType::Directory,
             Kind::File | Kind::Memory | Kind::PageMap | Kind::Command | Kind::Library => FileType::RegularFile,
-            Kind::Link | Kind::Descriptor(_) => FileType::Symlink,
+            Kind::Link | Kind::Descriptor(_) | Kind::DescriptorOf(..) => FileType::Symlink,
             Kind::Random | Kind::HardwareBarrier | Kind::Ptmx | Kind::Terminal(_) => FileType::CharacterDevice,
         }
     }
@@ -71,8 +71,10 @@ pub(crate) enum Kind {
     Ptmx,
     /// The terminal of the pseudoterminal with this number.
     Terminal(u32),
-    /// The open file of this number, as a link.
+    /// The open file of this number of the process, as a link.
     Descriptor(i32),
+    /// The same of another process.
+    DescriptorOf(u32, i32),
     /// A command that the simulator implements.
     Command,
     /// A substitute for a library.
@@ -166,7 +168,7 @@ impl Tree {
             None if open_descriptor(k, t, &key, b"/fdinfo/").is_some() => Kind::File,
             None => match open_descriptor(k, t, &key, b"/fd/")? {
                 fd if t.pid == k.process.pid => Kind::Descriptor(fd),
-                _ => Kind::Link,
+                fd => Kind::DescriptorOf(t.pid, fd),
             },
         };
         Some(Node { path: path.to_vec(), kind })

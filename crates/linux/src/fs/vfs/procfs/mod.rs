@@ -49,6 +49,7 @@ pub(super) fn entries(platform: &Platform, entries: &mut BTreeMap<Vec<u8>, Entry
     put("/proc/loadavg".into(), Entry::Made(|k, _| load(k).into_bytes()));
     put("/proc/meminfo".into(), Entry::Made(|k, _| meminfo(k).into_bytes()));
     put("/proc/stat".into(), Entry::Made(|k, _| machine_stat(k).into_bytes()));
+    put("/proc/sysvipc/shm".into(), Entry::Made(|k, _| shm::listing(k)));
     put("/proc/swaps".into(), Entry::Text(b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n".to_vec()));
     put("/proc/uptime".into(), Entry::Made(|k, _| uptime(k).into_bytes()));
     put("/proc/version".into(), Entry::Text(version().into_bytes()));

@@ -53,6 +53,9 @@ pub(super) fn entries<T>(put: &mut impl FnMut(String, Entry) -> T) {
     for (name, value) in SETTINGS {
         text(name, value);
     }
+    for (name, value) in [("shmall", shm::MOST_BYTES), ("shmmax", shm::MOST_BYTES), ("shmmni", shm::MOST)] {
+        text(&format!("kernel/{name}"), &value.to_string());
+    }
     let [_, _, release, version, ..] = uname::FIELDS;
     text("kernel/osrelease", release);
     text("kernel/version", version);
