@@ -202,7 +202,8 @@ impl Event {
         let State { members, total, counts, .. } = &mut *self.state.borrow_mut();
         members.retain(|&thread, member| {
             let now = uses.reading(self, thread, member.ended);
-            if *counts {
+            // For one CPU only: the time since the last update belongs to the CPU on which the thread is now.
+            if *counts && uses.is_on(thread, self.cpu) {
                 let new = now.since(member.before);
                 total.count += new.count;
                 total.ns += new.ns;
@@ -237,15 +238,16 @@ pub(crate) struct Uses<'a> {
 }
 
 impl Uses<'_> {
+    /// Returns whether a thread is on this CPU, or was when it ended; `None`: any CPU.
+    fn is_on(&self, thread: u32, wanted: Option<u32>) -> bool {
+        let cpu = self.threads.get(&thread).map(|&(_, cpu)| cpu);
+        wanted.is_none_or(|wanted| cpu.is_none_or(|cpu| cpu == wanted))
+    }
+
     /// Returns the values of an event's counter, and of its time, for a thread; `ended` is what that had used at its end.
     fn reading(&self, event: &Event, thread: u32, ended: Option<ThreadUse>) -> Reading {
         let live = self.threads.get(&thread);
         let Some(uses) = ended.or(live.map(|(uses, _)| *uses)) else { return Reading::default() };
-        if let (Some(wanted), Some(&(_, cpu))) = (event.cpu, live)
-            && wanted != cpu
-        {
-            return Reading::default();
-        }
         let count = match event.source {
             Source::Pmu(index) => self.counts.get(&thread).and_then(|counts| counts.get(index)).copied().unwrap_or(0),
             Source::Instructions => uses.instructions,
