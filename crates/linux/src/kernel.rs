@@ -96,7 +96,7 @@ impl Kernel<'_> {
     pub(crate) fn note_touched(&mut self) {
         if self.mem.has_fresh() {
             let toucher = self.toucher();
-            self.spaces[self.process.space].pages.touched(self.mem, toucher);
+            self.thread.uses.faults += self.spaces[self.process.space].pages.touched(self.mem, toucher);
         }
     }
 

@@ -27,6 +27,7 @@ mod ipc;
 mod kernel;
 mod mm;
 mod net;
+pub mod perf;
 pub mod platform;
 mod process;
 mod processes;

@@ -5,6 +5,7 @@ use fxscope_aarch64::hpc::HpcExtension;
 use serde::{Deserialize, Serialize};
 
 use crate::mm::pages::{self, NodeMask, PageSizes};
+use crate::perf::PmuEvent;
 
 /// One processor as the operating system numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +82,8 @@ pub struct Platform {
     pub hpc: HpcExtension,
     /// The hardware barrier, if there is one, and its driver.
     pub barrier: Option<BarrierPlatform>,
+    /// The events that the PMU counts, by ascending number.
+    pub pmu: Vec<PmuEvent>,
     /// `AT_HWCAP`, bits as in Linux's `asm/hwcap.h`.
     pub hwcap: u64,
     /// `AT_HWCAP2`.

@@ -51,6 +51,13 @@ pub(crate) struct System {
     pub next_event_ns: u64,
     /// Simulated time up to which CPU time is accounted for, in ns.
     pub accounted_ns: u64,
+    /// Instructions of all threads up to which those of each are counted.
+    pub accounted_instructions: u64,
+    /// The identity of the last performance event.
+    pub last_event: u64,
+    /// What the machine's PMU has counted, by thread and event.
+    #[serde(skip)]
+    pub counts: BTreeMap<u32, Vec<u64>>,
     /// How long threads have run on each CPU, by its number, in ns.
     pub busy_ns: Vec<u64>,
     /// Which thread runs on which CPU, in timed runs.
@@ -131,6 +138,9 @@ impl System {
             turns: 0,
             next_event_ns: FOR_EVER,
             accounted_ns: 0,
+            accounted_instructions: 0,
+            last_event: 0,
+            counts: BTreeMap::new(),
             busy_ns: Vec::new(),
             cpus: Cpus::default(),
             cpus_stale: false,

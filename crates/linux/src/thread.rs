@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::Charge;
 use crate::fs::files::OpenFile;
 use crate::mm::pages::Policy;
+use crate::perf::ThreadUse;
 use crate::process::Process;
 use crate::sched::cpus::Queued;
 use crate::sched::wait::{Blocked, Resumed, Wait};
@@ -62,6 +63,8 @@ pub struct Thread {
     pub(crate) stopped: bool,
     /// It has ended and will be removed.
     pub(crate) ended: bool,
+    /// What it has used, except for the time.
+    pub(crate) uses: ThreadUse,
     /// Its scheduling policy and priorities, which the model does not consider.
     pub(crate) scheduling: Scheduling,
     /// `PR_SET_TIMERSLACK`, in ns.
@@ -149,6 +152,7 @@ impl Thread {
             yielded: false,
             stopped: false,
             ended: false,
+            uses: ThreadUse::default(),
             scheduling: Scheduling::default(),
             timer_slack_ns: DEFAULT_SLACK_NS,
             created_ns: 0,

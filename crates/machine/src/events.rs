@@ -100,7 +100,8 @@ impl fmt::Display for Term {
 
 impl Event {
     /// Its count, given those of the model.
-    fn count(&self, signals: &Signals) -> u64 {
+    #[must_use]
+    pub fn count(&self, signals: &Signals) -> u64 {
         let value = |term: &Term| i128::from(term.times) * i128::from(signals.get(term.signal));
         self.terms.iter().map(value).sum::<i128>().clamp(0, u64::MAX.into()) as u64
     }

@@ -2,8 +2,10 @@
 
 use fxscope_aarch64::Engine;
 use fxscope_calendar::Cycle;
-use fxscope_counts::Signals;
+use fxscope_counts::{Signal, Signals};
 use fxscope_linux::guest::PID;
+use fxscope_machine::Spec;
+use fxscope_machine::events::Event;
 use fxscope_memory::NEVER;
 
 use crate::markers::Edge;
@@ -11,7 +13,33 @@ use crate::region::{self, Counted, Snapshot, Totals};
 use crate::spin_skip::Spin;
 use crate::timing::Driver;
 
+/// Iterates over the events of a machine that have a number and are counted, with their numbers. Energy follows from other events and
+/// is no count of its own.
+pub(crate) fn pmu_events(spec: &Spec) -> impl Iterator<Item = (u16, &Event)> {
+    spec.pmu.events.iter().filter_map(|event| Some((event.number.filter(|_| !event.terms.is_empty())?, event)))
+}
+
+/// Returns the counts of a thread without the cycles for which it slept: Linux counts for a thread only while it runs.
+fn while_running(mut signals: Signals) -> Signals {
+    let asleep = signals.get(Signal::WfeWfiCycle);
+    for signal in [Signal::CpuCycles, Signal::Commit0, Signal::RobEmpty] {
+        signals.set(signal, signals.get(signal).saturating_sub(asleep));
+    }
+    signals
+}
+
 impl<E: Engine> Driver<'_, E> {
+    /// Passes what the PMU has counted for each thread to the guest, whose thread makes a system call that may ask for it. Events of
+    /// a CMG count what the thread itself causes: counts of several threads can then be added up.
+    pub(crate) fn pass_counts(&mut self) {
+        let counts = self.totals().into_iter().map(|(thread, counted)| {
+            let signals = while_running(counted.signals);
+            (thread + PID, pmu_events(&self.options.spec).map(|(_, event)| event.count(&signals)).collect())
+        });
+        let counts = counts.collect();
+        self.guest.set_counts(counts);
+    }
+
     /// Returns the number of the current thread in the record.
     fn thread_number(&self) -> u32 {
         self.guest.thread().tid - PID

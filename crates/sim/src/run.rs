@@ -8,9 +8,11 @@ use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals};
 use fxscope_linux::guest::FUNCTIONAL_NS;
 use fxscope_linux::pages::PageUse;
+use fxscope_linux::perf::PmuEvent;
 use fxscope_linux::{BarrierPlatform, Cache, CacheKind, Code, CpuPlace, End, Guest, Platform, TerminalWatch};
 use fxscope_machine::Spec;
 
+use crate::accounts;
 use crate::hotspots::HotSpot;
 use crate::intervals::Interval;
 use crate::mpi::Calls;
@@ -180,6 +182,7 @@ pub fn platform(spec: &Spec, memory_bytes: u64) -> Platform {
             cores: spec.hardware_barrier.cores,
             latency_ns: spec.hardware_barrier.latency * 1_000_000_000 / spec.clock.core_hz,
         }),
+        pmu: accounts::pmu_events(spec).map(|(number, event)| PmuEvent { number, name: event.name.clone() }).collect(),
         hwcap: id.hwcap,
         hwcap2: id.hwcap2,
         page_bytes: fxscope_guestmem::PAGE,

@@ -462,6 +462,9 @@ impl<E: Engine> Driver<'_, E> {
     #[cold]
     fn controlled(&mut self, enters_kernel: bool) {
         if enters_kernel {
+            if self.guest.wants_counts() {
+                self.pass_counts();
+            }
             self.in_kernel();
         } else {
             let (core, chip) = self.timing.machine.running();

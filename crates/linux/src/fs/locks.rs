@@ -2,7 +2,7 @@
 //!
 //! They exclude the processes of the run from each other, not other programs on the host.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustix::io::Errno;
 
@@ -14,7 +14,7 @@ use crate::sched::wait::Wait;
 /// A host file: device and inode.
 pub(crate) type FileId = (u64, u64);
 
-/// Maximum number of locked ranges in a run; each costs [`LOCK`] bytes.
+/// Maximum number of locked ranges in a run before a further one is locked; each costs [`LOCK`] bytes.
 const MOST: usize = 1 << 14;
 
 /// Cost of a lock on the host, in bytes.
@@ -140,8 +140,9 @@ impl Kernel<'_> {
     /// # Errors
     /// `ENOLCK` when the run has as many locks as it may.
     pub(crate) fn set_lock(&mut self, wanted: WantedLock, locked: bool) -> Result<(), Errno> {
-        // One lock may become two.
-        if self.system.locks.count() + 2 > MOST || self.afford(2 * LOCK).is_err() {
+        // One lock may become two, also when a part of it is unlocked.
+        let most = if locked { MOST } else { 2 * MOST };
+        if self.system.locks.count() + 2 > most || (locked && self.afford(2 * LOCK).is_err()) {
             return Err(Errno::NOLCK);
         }
         self.system.locks.replace(wanted.file, wanted.lock, locked);
@@ -207,19 +208,15 @@ impl Kernel<'_> {
             return;
         }
         let own = self.process.pid;
-        let mut locks = std::mem::take(&mut self.system.locks);
-        let released = locks.retain(|file, lock| match lock.owner {
+        let open = self.all_processes().flat_map(|process| process.files.open_files());
+        let open: BTreeSet<Description> = open.map(|file| file.description).collect();
+        let released = self.system.locks.retain(|file, lock| match lock.owner {
             Owner::Process(pid) => ended != Some(pid) && (pid != own || !closed.contains(&file)),
-            Owner::Description(description) => self.has_description(description),
+            Owner::Description(description) => open.contains(&description),
         });
-        self.system.locks = locks;
         if released {
             self.locks_changed();
         }
-    }
-
-    fn has_description(&self, description: Description) -> bool {
-        self.all_processes().any(|process| process.files.open_files().any(|file| file.description == description))
     }
 }
 

@@ -15,6 +15,7 @@ use crate::fs::pty::End;
 use crate::ipc::channels::Channel;
 use crate::ipc::mqueue::OpenQueue;
 use crate::kernel::Kernel;
+use crate::perf::Event;
 use crate::sched::timers::Timer;
 use crate::sched::wait::FOR_EVER;
 use crate::signal::{self, SigInfo};
@@ -31,10 +32,12 @@ pub(crate) enum Object {
     Signals(SignalFile),
     /// A process (`pidfd_open`).
     Process(ProcessFile),
-    /// A POSIX message queue (`mq_open`).
-    Messages(OpenQueue),
     /// An end of a pseudoterminal.
     Pty(End),
+    /// A performance event (`perf_event_open`).
+    Event(Rc<Event>),
+    /// A POSIX message queue (`mq_open`).
+    Messages(OpenQueue),
 }
 
 impl Object {
@@ -45,6 +48,7 @@ impl Object {
             Object::Timer(_) => Some("anon_inode:[timerfd]"),
             Object::Signals(_) => Some("anon_inode:[signalfd]"),
             Object::Process(_) => Some("anon_inode:[pidfd]"),
+            Object::Event(_) => Some("anon_inode:[perf_event]"),
             Object::Pty(end) => Some(if end.is_master { "/dev/ptmx" } else { "/dev/pts" }),
         }
     }
@@ -61,6 +65,7 @@ impl Object {
             Object::Signals(signals) => Some(&signals.level),
             Object::Process(process) => Some(&process.level),
             Object::Pty(end) => Some(end.level()),
+            Object::Event(event) => Some(&event.level),
         }
     }
 }
@@ -197,6 +202,16 @@ impl Objects {
                 process.level.set(true);
             }
         }
+    }
+
+    /// Returns whether there are performance events.
+    pub(crate) fn have_events(&self) -> bool {
+        !self.0.is_empty() && self.all().any(|channel| channel.object.event().is_some())
+    }
+
+    /// Returns the performance events.
+    pub(crate) fn events(&self) -> Vec<Rc<Event>> {
+        self.all().filter_map(|channel| channel.object.event().cloned()).collect()
     }
 
     /// Returns whether there are queues of signals.

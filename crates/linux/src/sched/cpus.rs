@@ -137,6 +137,7 @@ impl Kernel<'_> {
         let cpu = self.system.platform.emptiest_cpu(&thread.affinity, last, |cpu| self.threads_on(cpu));
         if let Some(thread) = self.all_threads_mut().find(|thread| thread.tid == own) {
             thread.cpu_number = cpu;
+            thread.uses.migrations += 1;
         }
         self.system.cpus_stale = true;
     }
@@ -416,6 +417,7 @@ impl Guest {
         let in_event = matches!(&thread.blocked, Some(Blocked { wait: Wait::Event(_), .. }));
         let on_core = (std::mem::take(&mut thread.event_ended_wait) || in_event) && cpu == last;
         thread.cpu_number = cpu;
+        thread.uses.migrations += u64::from(cpu != last);
         thread.queued = Some(Queued { turn, since_ns, on_core });
     }
 
@@ -454,6 +456,7 @@ impl Guest {
         let (now_ns, turn) = (self.system.now_ns, self.system.cpus.next_turn());
         let thread = &mut self.threads[id];
         thread.cpu_number = cpu;
+        thread.uses.migrations += 1;
         thread.queued = Some(Queued { turn, since_ns: now_ns, on_core: false });
         // As after any switch, its exclusive monitor is clear.
         thread.cpu.monitor = None;

@@ -97,7 +97,10 @@ impl Guest {
     /// Charges the time since the last call to the running thread.
     pub(crate) fn account(&mut self) {
         let ran = self.system.running_ns();
+        let executed = self.instructions - self.system.accounted_instructions;
+        self.system.accounted_instructions = self.instructions;
         let thread = &mut self.threads[self.running];
+        thread.uses.instructions += executed;
         // No thread runs while this one waits or has ended.
         if thread.can_run() {
             thread.cpu_ns += ran;
@@ -185,6 +188,7 @@ impl Guest {
         let before = self.system.toucher(&self.threads[previous]);
         self.system.leave_core(&self.threads[previous]);
         let counter = self.threads[previous].cpu.counter;
+        self.threads[previous].uses.switches += 1;
         self.running = next;
         self.activate_space();
         self.forget_ended(previous);

@@ -300,7 +300,9 @@ fn end_other_threads(k: &mut Kernel<'_>) {
     let work = k.thread.take_exit_work();
     thread_ends(k, work);
     let pid = k.process.pid;
-    while k.other_threads.take(|other| other.pid == pid).is_some() {}
+    while let Some(other) = k.other_threads.take(|other| other.pid == pid) {
+        k.system.end_events_of(&other);
+    }
     k.thread.tid = pid;
 }
 
@@ -319,6 +321,7 @@ fn become_program(k: &mut Kernel<'_>, ready: Ready, arguments: Arguments, found:
         (action.flags, action.mask) = (0, 0);
     }
     k.process.timers.numbered.clear();
+    k.enable_events_on_exec();
     k.process.attributes.execute();
     let closed = k.process.files.close_for_exec();
     k.release_locks(&closed, None);

@@ -7,7 +7,7 @@ use fxscope_guestmem::{Backing, Memory, PAGE, Prot, Region, Segment, USER_END};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use super::{Args, Result};
+use super::{Args, Result, perf};
 use crate::abi::content::{Content, ProgramFile};
 use crate::abi::elf;
 use crate::abi::layout::MMAP_TOP;
@@ -206,6 +206,9 @@ pub(super) fn brk(k: &mut Kernel<'_>, a: &Args) -> Result {
 pub(super) fn mmap(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (hint, len, bits, flags, fd, offset) = (a[0], a[1], a[2], a[3], a[4] as i32, a[5]);
     let anonymous = flags & MAP_ANONYMOUS != 0;
+    if !anonymous && k.process.files.object(fd).is_some_and(|object| object.event().is_some()) {
+        return perf::mmap(k, a);
+    }
     k.check_regions()?;
     if len == 0 || !matches!(flags & MAP_TYPE, 1..=3) || (!anonymous && offset % PAGE != 0) {
         return Err(Errno::INVAL);

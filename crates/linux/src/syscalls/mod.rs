@@ -16,6 +16,7 @@ mod memory;
 mod mqueue;
 mod numa;
 mod paths;
+mod perf;
 mod pidfd;
 mod poll;
 mod prctl;

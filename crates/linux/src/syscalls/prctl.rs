@@ -2,7 +2,7 @@
 
 use rustix::io::Errno;
 
-use super::{Args, Result};
+use super::{Args, Result, perf};
 use crate::attributes::{LAST_CAPABILITY, capability};
 use crate::kernel::Kernel;
 use crate::mm::user;
@@ -28,6 +28,8 @@ mod option {
     pub const GET_SECUREBITS: u64 = 27;
     pub const SET_TIMERSLACK: u64 = 29;
     pub const GET_TIMERSLACK: u64 = 30;
+    pub const TASK_PERF_EVENTS_DISABLE: u64 = 31;
+    pub const TASK_PERF_EVENTS_ENABLE: u64 = 32;
     pub const SET_CHILD_SUBREAPER: u64 = 36;
     pub const GET_CHILD_SUBREAPER: u64 = 37;
     pub const SET_NO_NEW_PRIVS: u64 = 38;
@@ -78,6 +80,8 @@ pub(super) fn prctl(k: &mut Kernel<'_>, a: &Args) -> Result {
         }
         option::SET_TIMERSLACK => k.thread.timer_slack_ns = if a[1] == 0 { DEFAULT_SLACK_NS } else { a[1] },
         option::GET_TIMERSLACK => return Ok(k.thread.timer_slack_ns),
+        option::TASK_PERF_EVENTS_DISABLE => perf::enable_own(k, false),
+        option::TASK_PERF_EVENTS_ENABLE => perf::enable_own(k, true),
         option::SET_CHILD_SUBREAPER => attributes.subreaper = a[1] != 0,
         option::GET_CHILD_SUBREAPER => {
             let is = u32::from(attributes.subreaper);

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use rustix::termios::SpecialCodeIndex;
 
 use super::paths::{self, check_flags};
-use super::{Args, Result, barrier, pty, sockets};
+use super::{Args, Result, barrier, perf, pty, sockets};
 use crate::abi::time::Time;
 use crate::fs::files::{AT_FDCWD, Files};
 use crate::fs::vfs::Origin;
@@ -366,7 +366,7 @@ const SPECIAL_CODES: [SpecialCodeIndex; 17] = [
 
 /// `ioctl`: what programs query of terminals and pipes. Anything else is `ENOTTY`.
 pub(super) fn ioctl(k: &mut Kernel<'_>, a: &Args) -> Result {
-    if let Some(answer) = barrier::ioctl(k, a).or_else(|| pty::ioctl(k, a)) {
+    if let Some(answer) = barrier::ioctl(k, a).or_else(|| pty::ioctl(k, a)).or_else(|| perf::ioctl(k, a)) {
         return answer;
     }
     if let Some(answer) = sockets::ioctl(k, a) {

@@ -1,9 +1,9 @@
 //! The system calls of arm64 Linux, in the order of their numbers (`asm-generic/unistd.h`).
 
 use super::{
-    Handler, SystemCall, children, exec, files, futex, identity, inotify, locks, memory, mqueue, numa, paths, pidfd,
-    poll, prctl, process, process_vm, scheduling, shm, signalfd, signals, sockets, splice, stat, sysv, threads, time,
-    timerfd, timers, transfer,
+    Handler, SystemCall, children, exec, files, futex, identity, inotify, locks, memory, mqueue, numa, paths, perf,
+    pidfd, poll, prctl, process, process_vm, scheduling, shm, signalfd, signals, sockets, splice, stat, sysv, threads,
+    time, timerfd, timers, transfer,
 };
 
 const fn done(number: u64, name: &'static str, handler: Handler) -> SystemCall {
@@ -257,7 +257,7 @@ pub const TABLE: &[SystemCall] = &[
     done(238, "migrate_pages", numa::migrate_pages),
     done(239, "move_pages", numa::move_pages),
     done(240, "rt_tgsigqueueinfo", signals::rt_tgsigqueueinfo),
-    missing(241, "perf_event_open"),
+    done(241, "perf_event_open", perf::perf_event_open),
     done(242, "accept4", sockets::accept4),
     done(243, "recvmmsg", sockets::recvmmsg),
     done(260, "wait4", children::wait4),

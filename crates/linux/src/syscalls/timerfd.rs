@@ -21,7 +21,12 @@ use crate::sched::wait::FOR_EVER;
 
 /// Inserts the first descriptor of a new object. `flags` may have `O_CLOEXEC`.
 pub(super) fn insert(k: &mut Kernel<'_>, object: Object, flags: u64) -> Result {
-    let (host, channel) = k.new_object(object, budget::EVENT)?;
+    insert_as(k, object, flags, budget::EVENT)
+}
+
+/// The same for an object that costs `bytes` bytes.
+pub(super) fn insert_as(k: &mut Kernel<'_>, object: Object, flags: u64, bytes: u64) -> Result {
+    let (host, channel) = k.new_object(object, bytes)?;
     let (file, limit) = (OpenFile::new(host, Origin::Host), limit(k));
     Ok(k.process.files.insert_channel(file, Some(channel), flags & CLOEXEC != 0, limit)? as u64)
 }

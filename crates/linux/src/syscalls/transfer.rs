@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::sockets::is_socket;
 use super::streams::{self, is_stream};
-use super::{Args, Result, mqueue, procmem, pty, signalfd, timerfd};
+use super::{Args, Result, mqueue, perf, procmem, pty, signalfd, timerfd};
 use crate::fs::files::OpenFile;
 use crate::fs::memory_files::growing;
 use crate::fs::objects::Object;
@@ -297,13 +297,17 @@ pub(super) fn read_on(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece]) -> Result {
             return signalfd::read(k, fd as i32, mask, pieces);
         }
         Some(Object::Process(_)) => return Err(Errno::INVAL),
+        Some(Object::Pty(_)) => return pty::read(k, fd as i32, pieces),
+        Some(Object::Event(event)) => {
+            let event = event.clone();
+            return perf::read(k, &event, pieces);
+        }
         Some(Object::Messages(open)) => {
             let line = mqueue::status(&open.queue);
             let len = line.len().min(pieces.iter().map(|piece| piece.len).sum::<u64>() as usize);
             streams::scatter(k, pieces, 0, &line.as_bytes()[..len])?;
             return Ok(len as u64);
         }
-        Some(Object::Pty(_)) => return pty::read(k, fd as i32, pieces),
         Some(Object::Host) | None => {}
     }
     if is_stream(k, fd as i32) { streams::read(k, fd as i32, pieces) } else { read_pieces(k, fd, pieces, None) }
@@ -313,7 +317,7 @@ pub(super) fn read_on(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece]) -> Result {
 pub(super) fn write_on(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece]) -> Result {
     match k.process.files.object(fd as i32) {
         Some(Object::Pty(_)) => return pty::write(k, fd as i32, pieces),
-        Some(Object::Timer(_) | Object::Signals(_) | Object::Process(_) | Object::Messages(_)) => {
+        Some(Object::Timer(_) | Object::Signals(_) | Object::Process(_) | Object::Event(_) | Object::Messages(_)) => {
             return Err(Errno::INVAL);
         }
         Some(Object::Host) | None => {}

@@ -7,6 +7,7 @@ mod common;
 mod containment;
 mod descriptors;
 mod elf;
+mod events;
 mod files;
 mod hostile;
 mod identity;

@@ -4,6 +4,7 @@ mod accesses;
 mod active_elements;
 mod common;
 mod engines;
+mod events;
 mod instruction_mix;
 mod parallel;
 mod platform;

@@ -7,6 +7,7 @@ use super::tree::Entry;
 use crate::ipc::barrier;
 use crate::kernel::Kernel;
 use crate::mm::pages::Pages;
+use crate::perf::PMU_TYPE;
 use crate::platform::{BarrierPlatform, Cache, CacheKind, CpuPlace, Platform};
 
 const KIB: u64 = 1 << 10;
@@ -40,6 +41,7 @@ pub(super) fn entries(platform: &Platform, entries: &mut Entries) {
         entries.insert(format!("{folder}/node/node{node}/cpu{cpu}").into_bytes(), empty());
     }
     control_groups(platform, entries);
+    events(platform, entries);
     for folder in ["/sys/bus/pci/devices", "/sys/class/dmi/id", "/sys/class/block"] {
         entries.insert(folder.as_bytes().to_vec(), Entry::Directory);
     }
@@ -109,6 +111,31 @@ fn frequency(platform: &Platform, place: CpuPlace, put: &mut impl FnMut(String, 
     put(format!("{folder}/scaling_driver"), "fxscope".to_owned());
     put(format!("{folder}/scaling_governor"), "performance".to_owned());
     put(format!("{folder}/scaling_setspeed"), "<unsupported>".to_owned());
+}
+
+/// The folder of the PMU, and its type for `perf_event_open`.
+const PMU: &str = "/sys/bus/event_source/devices/armv8_pmuv3_0";
+
+/// Adds the sources of performance events (Linux `Documentation/ABI/testing/sysfs-bus-event_source-devices-*`).
+fn events(platform: &Platform, entries: &mut Entries) {
+    let mut put = |path: String, text: String| {
+        entries.insert(path.into_bytes(), Entry::Text(format!("{text}\n").into_bytes()));
+    };
+    put("/sys/bus/event_source/devices/software/type".to_owned(), "1".to_owned());
+    if platform.pmu.is_empty() {
+        return;
+    }
+    put(format!("{PMU}/type"), PMU_TYPE.to_string());
+    put(format!("{PMU}/cpus"), list(platform.online().map(|place| place.cpu)));
+    put(format!("{PMU}/perf_event_mux_interval_ms"), "4".to_owned());
+    put(format!("{PMU}/format/event"), "config:0-15".to_owned());
+    put(format!("{PMU}/format/long"), "config1:0".to_owned());
+    for name in ["bus_slots", "bus_width", "slots", "threshold_max"] {
+        put(format!("{PMU}/caps/{name}"), "0x00000000".to_owned());
+    }
+    for event in &platform.pmu {
+        put(format!("{PMU}/events/{}", event.name.to_lowercase()), format!("event=0x{:04x}", event.number));
+    }
 }
 
 /// Controllers of the control groups (Linux `Documentation/admin-guide/cgroup-v2.rst`).

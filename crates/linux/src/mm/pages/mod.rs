@@ -386,8 +386,9 @@ impl Pages {
         self.resident.move_range(from, len, to);
     }
 
-    /// Records the pages that were touched first since the last call, all by `who`.
-    pub(crate) fn touched(&mut self, mem: &mut Memory, who: Toucher) {
+    /// Records the pages that were touched first since the last call, all by `who`. Returns how many page faults that took.
+    pub(crate) fn touched(&mut self, mem: &mut Memory, who: Toucher) -> u64 {
+        let mut faults = 0;
         for page in mem.take_fresh() {
             let Some(&region) = mem.region_at(page) else { continue };
             let parts = self.parts(&region);
@@ -400,8 +401,10 @@ impl Pages {
             let placement = Placement::Node(policy.placement(who.node).node(page, shift, who.node));
             let taken =
                 self.take(range, Resident { segment: region.segment, shift, placement, placed: false, moved: 0 });
-            self.work.faults += taken;
+            faults += taken;
         }
+        self.work.faults += faults;
+        faults
     }
 
     /// Makes the rest of a range resident; returns the number of pages that had to be cleared.

@@ -5,6 +5,7 @@
 
 use fxscope_aarch64::cpu::IdRegisters;
 use fxscope_aarch64::hpc::HpcExtension;
+use fxscope_linux::perf::PmuEvent;
 use fxscope_linux::{BarrierPlatform, Cache, CacheKind, CpuPlace, Platform};
 
 /// Returns a machine with A64FX's identification registers and one core group in A64FX's numbering.
@@ -33,6 +34,10 @@ pub fn platform(vector_bytes: usize) -> Platform {
         },
         hpc: HpcExtension::default(),
         barrier: Some(BarrierPlatform { blades: 6, cores: 13, latency_ns: 60 }),
+        pmu: vec![
+            PmuEvent { number: 0x0008, name: "INST_RETIRED".to_owned() },
+            PmuEvent { number: 0x0011, name: "CPU_CYCLES".to_owned() },
+        ],
         hwcap: 0x41_5fff,
         hwcap2: 0,
         page_bytes: 65536,

@@ -57,6 +57,7 @@ pub(super) fn entries(platform: &Platform, entries: &mut BTreeMap<Vec<u8>, Entry
     put("/proc/mounts".into(), Entry::Link(|_, _| b"self/mounts".to_vec()));
     put("/proc/self".into(), Entry::Link(|k, _| k.process.pid.to_string().into_bytes()));
     put("/proc/thread-self".into(), Entry::Link(|k, t| format!("{}/task/{}", k.process.pid, t.tid).into_bytes()));
+    put("/proc/sysvipc/shm".into(), Entry::Made(|k, _| shm::listing(k)));
     process::entries(&mut put);
     settings::entries(&mut put);
 }

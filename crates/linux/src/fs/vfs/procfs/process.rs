@@ -169,6 +169,7 @@ fn stat(k: &Kernel<'_>, t: &Thread) -> Vec<u8> {
         (4, process.ppid.into()),
         (5, process.group.into()),
         (6, process.session.into()),
+        (10, if t.tid == process.pid { of.threads().map(|thread| thread.uses.faults).sum() } else { t.uses.faults }),
         (14, ticks(busy_ns)),
         (16, ticks(process.children_cpu_ns)),
         (18, (20 + nice) as u64),

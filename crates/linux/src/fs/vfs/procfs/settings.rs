@@ -60,6 +60,9 @@ pub(super) fn entries<T>(put: &mut impl FnMut(String, Entry) -> T) {
     text("kernel/osrelease", release);
     text("kernel/version", version);
     text("kernel/ostype", "Linux");
+    for (name, value) in [("shmall", shm::MOST_BYTES), ("shmmax", shm::MOST_BYTES), ("shmmni", shm::MOST)] {
+        text(&format!("kernel/{name}"), &value.to_string());
+    }
     for name in ["boot_id", "uuid"] {
         text(&format!("kernel/random/{name}"), "6b1f0d3e-0a64-4f58-8a64-f00000000001");
     }
