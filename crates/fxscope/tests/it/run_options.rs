@@ -131,6 +131,12 @@ const CASES: &[Case] = &[
     case("--sector", "--sector L1=1,L2=2,assign=numbers", |ran, _| assert!(ran.has_note("were put into sector 1"))),
     case("-e", "-e PAIR=hello", |ran, plain| assert_eq!([plain, ran].map(|r| r.said("variable")), ["none", "hello"])),
     case("--sysroot", "--sysroot root -e PAIR_READS=/only/in/sysroot", |ran, _| assert_eq!(ran.said("read"), "ok")),
+    case("--ranks", "--ranks 2 --sysroot root", |ran, _| {
+        let processes = ran.json["processes"].as_array().expect("the launcher and its ranks");
+        assert_eq!(processes.iter().filter(|process| !process["rank"].is_null()).count(), 2);
+        assert!(ran.has_note("starts 2 ranks, 12 cores of a CMG and OMP_NUM_THREADS=12 for each"));
+        assert_eq!(ran.text.matches(RESULT).count(), 2);
+    }),
     case("--hwpf", "--hwpf --disableL1~--disableL2", |ran, plain| {
         assert!(ran.has_note("Hardware prefetch") && plain.event("L1HWPF_STREAM_PF") > 0);
         assert_eq!(ran.event("L1HWPF_STREAM_PF") + ran.event("L2HWPF_STREAM_PF"), 0);
@@ -228,6 +234,8 @@ fn counted_in_intervals(ran: &Ran) -> u64 {
 fn run(folder: &Path, program: &str, arguments: &str, pair: Pair) -> Ran {
     fs::create_dir_all(folder.join("root/only/in")).expect("a folder");
     fs::write(folder.join("root/only/in/sysroot"), "found").expect("a file");
+    fs::create_dir_all(folder.join("root/usr/bin")).expect("a folder");
+    fs::copy(Path::new(program).with_file_name("launcher"), folder.join("root/usr/bin/mpirun.openmpi")).expect("a file");
     let arguments: Vec<String> = arguments.split_whitespace().map(|argument| argument.replace('~', " ")).collect();
     let mut all = vec!["run"];
     all.extend(arguments.iter().map(String::as_str));
@@ -254,6 +262,7 @@ fn check_all(pair: Pair) {
     let folder = tempfile::tempdir().expect("temporary folder");
     let source = include_str!("../programs/pair.c");
     let program = compile(folder.path(), "pair", &["-O2", "-mcpu=a64fx", "-static", "-pthread", INCLUDE], source);
+    compile(folder.path(), "launcher", &["-O2", "-static"], include_str!("../programs/launcher.c"));
     let plain = run(&folder.path().join("plain"), &program, "", pair);
     for (i, case) in CASES.iter().enumerate() {
         let ran = run(&folder.path().join(i.to_string()), &program, case.arguments, pair);
