@@ -399,10 +399,10 @@ impl Memory {
         self.objects.list.iter().any(Option::is_some)
     }
 
-    /// Returns whether an address space maps an object for execution: other mappings may change its code.
+    /// Returns whether an address space has a shared mapping for execution: other mappings may change its code.
     #[must_use]
     pub fn shares_code(&self, space: SpaceId) -> bool {
-        self.spaces.regions_of(space).any(|region| region.prot.exec && region.backing.is_some())
+        self.spaces.regions_of(space).any(|region| region.prot.exec && region.shared)
     }
 
     /// Drops the cached translations of all address spaces.

@@ -3,7 +3,7 @@
 //! Between two pipes, and from a pipe to a file, the host moves the bytes; otherwise the simulator copies them. Nothing is taken from
 //! a pipe that cannot be delivered.
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd as _, BorrowedFd};
 
 use rustix::event::PollFlags;
 use rustix::fs::{FileType, OFlags};
@@ -108,9 +108,14 @@ fn pipe_to_file(k: &mut Kernel<'_>, from: i32, to: i32, len: u64, flags: u64, po
     let mut at = offset_at(k, pointer)?;
     let start = at;
     let (source, file) = (k.process.files.host(from)?, k.process.files.open_file(to)?);
+    k.system.shared_files.flush(k.mem, file.host.as_fd())?;
     let result = growing(k.mem, file, start, len, |fitting| {
         rustix::pipe::splice(source, None, &file.host, at.as_mut(), fitting as usize, SpliceFlags::NONBLOCK)
     });
+    if let (Ok(n), Ok(end)) = (&result, at.map_or_else(|| rustix::fs::tell(&file.host), Ok)) {
+        let start = end.saturating_sub(*n as u64);
+        k.system.shared_files.after_change(k.mem, file.host.as_fd(), start, Some(end));
+    }
     match result {
         Err(Errno::AGAIN) => wait_for_either(k, from, to, flags),
         Err(error) => Err(error),
