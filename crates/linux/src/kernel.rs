@@ -1,7 +1,9 @@
 //! The kernel working for one thread: what system calls, faults and signals act on.
 
 use fxscope_guestmem::Memory;
+use rustix::io::Errno;
 
+use crate::fs::files::Files;
 use crate::mm::address_space::AddressSpace;
 use crate::mm::pages::{Pages, Toucher};
 use crate::process::Process;
@@ -59,6 +61,15 @@ impl Kernel<'_> {
         self.other_processes.iter_mut().find(|process| process.pid == pid && !process.ended)
     }
 
+    /// Returns the open files of a process.
+    ///
+    /// # Errors
+    /// `ENOENT`: it has ended.
+    pub(crate) fn open_files_of(&self, pid: u32) -> Result<&Files, Errno> {
+        let process = self.all_processes().find(|process| process.pid == pid && !process.ended);
+        process.map(|process| &process.files).ok_or(Errno::NOENT)
+    }
+
     /// Returns the policy and node under which the thread maps and touches memory.
     pub(crate) fn toucher(&self) -> Toucher {
         self.system.toucher(self.thread)
@@ -72,6 +83,13 @@ impl Kernel<'_> {
     /// Returns whether another process uses the same address space (`vfork`).
     pub(crate) fn shares_space(&self) -> bool {
         self.other_processes.iter().any(|other| other.space == self.process.space)
+    }
+
+    /// Records that the system has copied bytes between the process and a file, if that is a socket or pipe of the run's own.
+    pub(crate) fn copied(&mut self, fd: i32, bytes: u64) {
+        if self.process.files.channel(fd).is_some_and(|channel| channel.own.get()) {
+            self.spaces[self.process.space].pages.copied(bytes);
+        }
     }
 
     /// Records which pages the thread has touched.

@@ -9,6 +9,7 @@ use crate::budget::{Budget, Charge};
 use crate::family::Family;
 use crate::fs::locks::Locks;
 use crate::fs::objects::Objects;
+use crate::fs::pty::Ptys;
 use crate::fs::terminal::Terminal;
 use crate::ipc::channels::Channels;
 use crate::ipc::cmg::SharedRegisters;
@@ -50,6 +51,8 @@ pub(crate) struct System {
     pub next_event_ns: u64,
     /// Simulated time up to which CPU time is accounted for, in ns.
     pub accounted_ns: u64,
+    /// How long threads have run on each CPU, by its number, in ns.
+    pub busy_ns: Vec<u64>,
     /// Which thread runs on which CPU, in timed runs.
     pub cpus: Cpus,
     /// Whether threads have moved from one CPU to another.
@@ -88,6 +91,9 @@ pub(crate) struct System {
     /// Open timers, queues of signals, and references to processes.
     #[serde(skip)]
     pub objects: Objects,
+    /// Pseudoterminals.
+    #[serde(skip)]
+    pub ptys: Ptys,
     /// Record locks on files.
     #[serde(skip)]
     pub locks: Locks,
@@ -125,6 +131,7 @@ impl System {
             turns: 0,
             next_event_ns: FOR_EVER,
             accounted_ns: 0,
+            busy_ns: Vec::new(),
             cpus: Cpus::default(),
             cpus_stale: false,
             unknown_calls: BTreeMap::new(),
@@ -138,6 +145,7 @@ impl System {
             channels: Channels::default(),
             network: Network::default(),
             objects: Objects::default(),
+            ptys: Ptys::default(),
             locks: Locks::default(),
             terminal: Terminal::default(),
             started: Vec::new(),
@@ -162,6 +170,15 @@ impl System {
         const MOST: usize = 100;
         let known = self.unknown_calls.len() < MOST || self.unknown_calls.contains_key(&number);
         *self.unknown_calls.entry(if known { number } else { u64::MAX }).or_default() += 1;
+    }
+
+    /// Counts time in which a thread ran on a CPU.
+    pub(crate) fn note_busy(&mut self, cpu: u32, ns: u64) {
+        let cpu = cpu as usize;
+        if cpu >= self.busy_ns.len() {
+            self.busy_ns.resize(cpu + 1, 0);
+        }
+        self.busy_ns[cpu] += ns;
     }
 
     /// Returns how long the running thread has run since the last accounting, in ns.

@@ -332,6 +332,8 @@ table! {
         divide_point: u32 => Range(0, 100); unit "percent",
         /// Cycles of a system call in the kernel, charged to the calling thread.
         system_call: u64 => Range(0, 10_000_000); unit "cycles",
+        /// Rate at which a system call copies data between a program and a socket, a pipe or another process, bytes/s.
+        call_copy_bytes_per_second: u64 => Range(1_000_000, 10_000_000_000_000); unit "bytes/s",
         /// Cycles from the wake-up of a thread to its first instruction on a core that was idle.
         thread_wake: u64 => Range(0, 100_000_000); unit "cycles",
     }

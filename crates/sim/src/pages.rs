@@ -97,13 +97,14 @@ impl KnownPages {
     }
 }
 
-/// Returns the core cycles of the kernel's work on pages.
+/// Returns the core cycles of the kernel's work on memory.
 pub(crate) fn cycles(work: MemoryWork, spec: &Spec) -> Cycle {
     const NS_PER_SECOND: u128 = 1_000_000_000;
     let costs = &spec.page_costs;
     let ns = |bytes: u64, rate: u64| u128::from(bytes) * NS_PER_SECOND / u128::from(rate);
     let ns = u128::from(work.faults + work.moved) * u128::from(costs.fault_ns)
         + ns(work.moved_bytes, costs.move_bytes_per_second)
+        + ns(work.copied_bytes, spec.assumptions.call_copy_bytes_per_second)
         + ns(work.cleared_bytes, costs.clear_bytes_per_second)
         + ns(work.freed_bytes, costs.free_bytes_per_second);
     (ns * u128::from(spec.clock.core_hz) / NS_PER_SECOND) as Cycle

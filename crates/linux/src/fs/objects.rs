@@ -11,6 +11,7 @@ use std::rc::{Rc, Weak};
 use rustix::event::EventfdFlags;
 use rustix::io::Errno;
 
+use crate::fs::pty::End;
 use crate::ipc::channels::Channel;
 use crate::ipc::mqueue::OpenQueue;
 use crate::kernel::Kernel;
@@ -26,12 +27,14 @@ pub(crate) enum Object {
     Host,
     /// A timer (`timerfd_create`).
     Timer(TimerFile),
-    /// The pending signals of whoever reads it (`signalfd4`).
+    /// The pending signals of the thread that reads it (`signalfd4`).
     Signals(SignalFile),
     /// A process (`pidfd_open`).
     Process(ProcessFile),
     /// A POSIX message queue (`mq_open`).
     Messages(OpenQueue),
+    /// An end of a pseudoterminal.
+    Pty(End),
 }
 
 impl Object {
@@ -42,12 +45,13 @@ impl Object {
             Object::Timer(_) => Some("anon_inode:[timerfd]"),
             Object::Signals(_) => Some("anon_inode:[signalfd]"),
             Object::Process(_) => Some("anon_inode:[pidfd]"),
+            Object::Pty(end) => Some(if end.is_master { "/dev/ptmx" } else { "/dev/pts" }),
         }
     }
 
-    /// Returns whether it is only ever ready to be read.
-    pub(crate) fn is_never_writable(&self) -> bool {
-        !matches!(self, Object::Host | Object::Messages(_))
+    /// Returns whether it can never be written.
+    pub(crate) fn is_only_read(&self) -> bool {
+        !matches!(self, Object::Host | Object::Pty(_) | Object::Messages(_))
     }
 
     fn level(&self) -> Option<&Level> {
@@ -56,6 +60,7 @@ impl Object {
             Object::Timer(timer) => Some(&timer.level),
             Object::Signals(signals) => Some(&signals.level),
             Object::Process(process) => Some(&process.level),
+            Object::Pty(end) => Some(end.level()),
         }
     }
 }
@@ -101,7 +106,8 @@ impl Level {
         }
     }
 
-    fn set(&self, high: bool) {
+    /// Makes it readable or not.
+    pub(crate) fn set(&self, high: bool) {
         match (self.high.get(), high) {
             (false, true) => self.raise(),
             (true, false) => self.lower(),

@@ -53,7 +53,7 @@ pub(crate) const fn of_object(events: PollFlags) -> PollFlags {
 }
 
 fn poll_entry(files: &Files, fd: i32, events: PollFlags) -> Result<PollFd<'_>, Errno> {
-    let events = if files.object(fd).is_some_and(Object::is_never_writable) { of_object(events) } else { events };
+    let events = if files.object(fd).is_some_and(Object::is_only_read) { of_object(events) } else { events };
     Ok(PollFd::from_borrowed_fd(files.host(fd)?, events))
 }
 

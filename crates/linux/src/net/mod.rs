@@ -5,7 +5,7 @@
 //! has the other end, its *wire*:
 //!
 //! - A stream gives its wire to the listening socket it connects to; `accept` makes a socket of it.
-//! - A datagram socket keeps its wire: whoever sends to it writes there, with the sender's address in front of the data
+//! - A datagram socket keeps its wire: every sender writes there, with the sender's address in front of the data
 //!   ([`datagram`]).
 //! - A listening socket has one byte in its wire for each connection that waits, so that it is readable.
 //!

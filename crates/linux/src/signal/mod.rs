@@ -16,6 +16,8 @@ use crate::thread::Thread;
 /// Signal numbers of arm64 Linux.
 pub mod number {
     #![allow(missing_docs)] // the names are the documentation
+    pub const SIGINT: u32 = 2;
+    pub const SIGQUIT: u32 = 3;
     pub const SIGILL: u32 = 4;
     pub const SIGTRAP: u32 = 5;
     pub const SIGABRT: u32 = 6;

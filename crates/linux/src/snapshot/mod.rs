@@ -6,8 +6,8 @@
 //! have changed; files without a name and pipes are kept with their contents; the standard streams are those that the new run
 //! gives.
 //!
-//! [`Guest::save`] refuses, with a message that names it, what it cannot keep: sockets, event counters, epoll instances, named
-//! pipes, files in `/dev/shm`, runs on the host's clock, and threads that wait to lock a file, to open a named pipe or to
+//! [`Guest::save`] refuses, with a message that names it, what it cannot keep: sockets, event counters, epoll instances, timers and
+//! other objects with descriptors, pseudoterminals, record locks, named pipes, files in `/dev/shm`, runs on the host's clock, and threads that wait to lock a file, to open a named pipe or to
 //! connect.
 
 mod files;
@@ -47,7 +47,7 @@ use crate::thread::Thread;
 use files::{Collector, Opener, SavedFiles};
 
 /// The form of snapshots. It changes whenever anything in them does.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// Why a guest cannot be saved or restored.
 #[derive(Debug, thiserror::Error)]
@@ -363,8 +363,8 @@ impl Guest {
         }
         let budget = system.budget.clone();
         system.names_charge = Rc::new(budget.charge(state.names_bytes));
-        system.segments.charge_to(&budget);
         system.sysv_charge = Rc::new(budget.charge(system.sysv.bytes()));
+        system.segments.charge_to(&budget);
         for (id, bytes) in state.thread_bytes {
             threads.get_mut(id).ok_or(SnapshotError::Damaged)?.charge = budget.charge(bytes);
         }

@@ -211,7 +211,7 @@ pub(super) fn mq_timedreceive(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(text.len() as u64)
 }
 
-/// Tells the process that has asked for it that a message has arrived.
+/// Notifies the process that has asked for it of a message.
 fn notify(k: &mut Kernel<'_>, queue: &Queue) {
     /// The last byte of a cookie (`NOTIFY_WOKENUP`).
     const ARRIVED: u8 = 1;

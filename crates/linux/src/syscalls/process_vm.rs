@@ -93,7 +93,10 @@ fn transfer(k: &mut Kernel<'_>, a: &Args, way: Way) -> Result {
     let mut done = 0;
     for (here, there, len) in parts(&ours, &theirs) {
         match copy(k, space, way, here, there, len as usize) {
-            Ok(()) => done += len,
+            Ok(()) => {
+                done += len;
+                k.spaces[k.process.space].pages.copied(len);
+            }
             Err(error) if done == 0 => return Err(error),
             Err(_) => break,
         }

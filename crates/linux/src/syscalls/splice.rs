@@ -108,18 +108,16 @@ fn pipe_to_file(k: &mut Kernel<'_>, from: i32, to: i32, len: u64, flags: u64, po
     let mut at = offset_at(k, pointer)?;
     let start = at;
     let (source, file) = (k.process.files.host(from)?, k.process.files.open_file(to)?);
+    let place = start.map_or_else(|| rustix::fs::tell(&file.host), Ok)?;
     k.system.shared_files.flush(k.mem, file.host.as_fd())?;
     let result = growing(k.mem, file, start, len, |fitting| {
         rustix::pipe::splice(source, None, &file.host, at.as_mut(), fitting as usize, SpliceFlags::NONBLOCK)
     });
-    if let (Ok(n), Ok(end)) = (&result, at.map_or_else(|| rustix::fs::tell(&file.host), Ok)) {
-        let start = end.saturating_sub(*n as u64);
-        k.system.shared_files.after_change(k.mem, file.host.as_fd(), start, Some(end));
-    }
     match result {
         Err(Errno::AGAIN) => wait_for_either(k, from, to, flags),
         Err(error) => Err(error),
         Ok(n) => {
+            k.system.shared_files.after_change(k.mem, file.host.as_fd(), place, Some(place + n as u64));
             if let Some(at) = at {
                 user::write(k.mem, pointer, at)?;
             }

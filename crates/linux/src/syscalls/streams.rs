@@ -98,6 +98,10 @@ pub(super) fn read(k: &mut Kernel<'_>, fd: i32, pieces: &[Piece]) -> Result {
         return sockets::read(k, fd, pieces);
     }
     check_writable(k, pieces)?;
+    // The host would report such a descriptor as never ready.
+    if rustix::fs::fcntl_getfl(k.process.files.host(fd)?)? & OFlags::RWMODE == OFlags::WRONLY {
+        return Err(Errno::BADF);
+    }
     if total > 0 && !ready_or_block(k, fd, PollFlags::IN)? {
         return Ok(0);
     }
@@ -109,6 +113,7 @@ pub(super) fn read(k: &mut Kernel<'_>, fd: i32, pieces: &[Piece]) -> Result {
     };
     k.system.terminal.used(k.process.files.host(fd)?, buffer[..got].ends_with(b"\n"));
     scatter(k, pieces, 0, &buffer[..got])?;
+    k.copied(fd, got as u64);
     Ok(got as u64)
 }
 
@@ -185,6 +190,7 @@ pub(super) fn deliver_until(
         let result = match give(k, done) {
             Ok(n) => {
                 done += n as u64;
+                k.copied(fd, n as u64);
                 if done >= total || n == 0 {
                     return Ok(done);
                 }

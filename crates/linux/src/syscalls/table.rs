@@ -1,8 +1,8 @@
 //! The system calls of arm64 Linux, in the order of their numbers (`asm-generic/unistd.h`).
 
 use super::{
-    Handler, SystemCall, children, exec, files, futex, identity, locks, memory, mqueue, numa, paths, pidfd, poll,
-    prctl, process, process_vm, scheduling, shm, signalfd, signals, sockets, splice, stat, sysv, threads, time,
+    Handler, SystemCall, children, exec, files, futex, identity, inotify, locks, memory, mqueue, numa, paths, pidfd,
+    poll, prctl, process, process_vm, scheduling, shm, signalfd, signals, sockets, splice, stat, sysv, threads, time,
     timerfd, timers, transfer,
 };
 
@@ -42,9 +42,9 @@ pub const TABLE: &[SystemCall] = &[
     done(23, "dup", files::dup),
     done(24, "dup3", files::dup3),
     done(25, "fcntl", files::fcntl),
-    missing(26, "inotify_init1"),
-    missing(27, "inotify_add_watch"),
-    missing(28, "inotify_rm_watch"),
+    done(26, "inotify_init1", inotify::inotify_init1),
+    done(27, "inotify_add_watch", inotify::inotify_add_watch),
+    done(28, "inotify_rm_watch", inotify::inotify_rm_watch),
     done(29, "ioctl", stat::ioctl),
     missing(30, "ioprio_set"),
     missing(31, "ioprio_get"),

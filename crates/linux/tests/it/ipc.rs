@@ -99,7 +99,8 @@ fn processes_read_and_write_each_others_memory() {
          not mapped: EFAULT\n\
          no process: ESRCH\n\
          flags: EINVAL\n\
-         child: 0\n",
+         child: 0\n\
+         SHARED\n",
     );
 }
 

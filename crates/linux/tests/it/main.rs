@@ -15,6 +15,7 @@ mod layering;
 mod memory_files;
 mod network;
 mod pages;
+mod proc;
 mod processes;
 mod programs;
 mod sectors;

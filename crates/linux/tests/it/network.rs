@@ -115,3 +115,16 @@ fn thousands_of_sockets_and_full_queues_meet_limits() {
                     odd name: 0\n";
     assert_eq!((outcome.output.as_str(), outcome.status), (expected, 0), "{}", outcome.error);
 }
+
+#[test]
+fn random_operations_on_sockets_and_queues_end_and_give_the_same_results_again() {
+    let program = build("sockets_random.c", HOSTED);
+    for seed in 0..6 {
+        let [first, second] = [(), ()].map(|()| {
+            let folder = tempfile::tempdir().expect("temporary folder");
+            let args = [&seed.to_string(), folder.path().to_str().expect("UTF-8")];
+            run_with(&program, &Run { args: &args, ..Run::default() }, &Access::standard()).0
+        });
+        assert_eq!((first.status, &first), (0, &second), "seed {seed}");
+    }
+}

@@ -292,14 +292,22 @@ static void messages(void) {
 static void memory(void) {
     char *page = mmap(NULL, 65536 * 2, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     strcpy(page, "original");
-    int go[2], done[2];
+    int go[2], done[2], unnamed = memfd_create("unnamed", 0);
     pipe(go), pipe(done);
+    write(unnamed, "shared", 7);
     pid_t child = fork();
     if (child == 0) {
         strcpy(page, "child's"), strcpy(page + 100, "second");
         write(done[1], "x", 1);
-        char c;
+        char c, path[40];
         read(go[0], &c, 1);
+        // A file of the parent without a name, through the parent's descriptor.
+        close(unnamed);
+        snprintf(path, sizeof path, "/proc/%d/fd/%d", getppid(), unnamed);
+        char *mapped = mmap(NULL, 7, PROT_READ | PROT_WRITE, MAP_SHARED, open(path, O_RDWR), 0);
+        if (mapped == MAP_FAILED || strcmp(mapped, "shared"))
+            _exit(2);
+        strcpy(mapped, "SHARED");
         _exit(strcmp(page + 200, "written") ? 1 : 0);
     }
     char c, out[20] = {0};
@@ -318,6 +326,8 @@ static void memory(void) {
     int status;
     waitpid(child, &status, 0);
     report("child", status);
+    pread(unnamed, out, 7, 0);
+    puts(out);
 }
 
 static void semaphores(void) {

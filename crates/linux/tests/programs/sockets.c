@@ -116,7 +116,7 @@ static void tcp(void) {
     report("after shutdown", send(client, "x", 1, 0));
     close(client);
     // Errors.
-    struct sockaddr_in name = v4("127.0.0.1", port_of(listener)), outside = v4("192.0.2.1", 80), mine = v4("192.0.2.1", 0);
+    struct sockaddr_in name = v4("127.0.0.1", port_of(listener)), mine = v4("192.0.2.1", 0);
     int other = socket(AF_INET, SOCK_STREAM, 0);
     report("bind twice", bind(other, (void *)&name, sizeof name));
     report("bind to another machine's", bind(other, (void *)&mine, sizeof mine));
@@ -129,8 +129,7 @@ static void tcp(void) {
     close(listener);
     report("connect to a closed port", connect(other, (void *)&name, sizeof name));
     report("now the port is free", bind(socket(AF_INET, SOCK_STREAM, 0), (void *)&name, sizeof name));
-    (void)outside;
-    fcntl(other = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), F_GETFL);
+    other = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
     listener = listener4();
     name = v4("127.0.0.1", port_of(listener));
     report("non-blocking", connect(other, (void *)&name, sizeof name));
@@ -232,8 +231,6 @@ static void dual(void) {
     to = v6("::ffff:127.0.0.1", port);
     report("mapped", connect(mapped, (void *)&to, sizeof to));
     show_name("mapped", mapped);
-    to = v6("2001:db8::1", 80);
-    (void)to;
     report("family", connect(six, (void *)&four, sizeof four));
 }
 
@@ -286,7 +283,6 @@ static void local(void) {
         report("child", status);
         report("end", read(server, buffer, sizeof buffer));
         // A full queue of connections.
-        fcntl(listener, F_SETFL, 0);
         int waiting[4], n = 0;
         for (; n < 4; n++) {
             waiting[n] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);

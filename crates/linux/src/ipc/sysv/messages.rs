@@ -57,7 +57,7 @@ impl Queue {
         QUEUE + MESSAGE * self.messages.len() as u64 + self.text_bytes
     }
 
-    /// Returns whether a message of so many bytes fits.
+    /// Returns whether a message of this length fits.
     pub(crate) fn has_room(&self, bytes: u64) -> bool {
         self.text_bytes + bytes <= self.limit && (self.messages.len() as u64) < self.limit
     }

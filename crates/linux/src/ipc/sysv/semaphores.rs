@@ -48,7 +48,7 @@ pub(crate) struct Set {
 }
 
 impl Set {
-    /// Returns a set of so many semaphores.
+    /// Returns a set of `count` semaphores.
     pub(crate) fn new(count: usize, now: u64) -> Set {
         Set { semaphores: vec![Semaphore::default(); count], operated: 0, changed: now }
     }

@@ -103,7 +103,7 @@ pub struct PageSpan {
     pub shared: Option<SharedBy>,
 }
 
-/// Work of the system on pages, which takes time.
+/// Work of the system on memory, which takes time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct MemoryWork {
     /// Pages allocated on touch.
@@ -116,6 +116,8 @@ pub struct MemoryWork {
     pub moved: u64,
     /// Their bytes.
     pub moved_bytes: u64,
+    /// Bytes copied between the program and sockets, pipes and other processes.
+    pub copied_bytes: u64,
 }
 
 /// How pages of a process are chosen: from the machine and the program's environment, once per program.
@@ -306,6 +308,11 @@ impl Pages {
     /// Returns what a reader of results should know about the environment.
     pub(crate) fn notes(&self) -> &[String] {
         &self.plan.library.notes
+    }
+
+    /// Records that the system has copied bytes for the process.
+    pub(crate) fn copied(&mut self, bytes: u64) {
+        self.work.copied_bytes += bytes;
     }
 
     /// Takes the work done since the last call.

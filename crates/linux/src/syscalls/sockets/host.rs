@@ -58,7 +58,9 @@ fn address(k: &Kernel<'_>, bytes: &[u8]) -> Outcome<SocketAddrAny> {
                 [0, abstract_name @ ..] => SocketAddrUnix::new_abstract_name(abstract_name)?,
                 _ => match resolve(k, AT_FDCWD, &name[..end], Last::Follow)? {
                     Target::Host(place) => SocketAddrUnix::new(place.path)?,
-                    Target::Simulated(_) | Target::Descriptor(_) => return Err(Errno::ACCESS),
+                    Target::Simulated(_) | Target::Descriptor(_) | Target::DescriptorOf(..) => {
+                        return Err(Errno::ACCESS);
+                    }
                 },
             };
             Ok(address.as_any())

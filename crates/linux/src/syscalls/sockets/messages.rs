@@ -132,7 +132,7 @@ pub(in crate::syscalls) fn sendmsg(k: &mut Kernel<'_>, a: &Args) -> Result {
     send_one(k, a[0] as i32, a[1], a[2] as u32)
 }
 
-/// `sendmmsg`: waits for the first message only; the others are sent as far as there is room.
+/// `sendmmsg`: waits for the first message only; the others are sent if there is room.
 pub(in crate::syscalls) fn sendmmsg(k: &mut Kernel<'_>, a: &Args) -> Result {
     let count = u64::from(a[2] as u32).min(MESSAGES_MAX);
     k.process.files.host(a[0] as i32)?;
@@ -160,7 +160,7 @@ struct Control {
 }
 
 impl Control {
-    /// Appends data as far as there is room for whole units of `unit` bytes; returns the number of units.
+    /// Appends what fits of the data, in whole units of `unit` bytes; returns the number of units.
     fn push(&mut self, kind: u32, data: &[u8], unit: usize) -> usize {
         let start = self.bytes.len().next_multiple_of(8);
         let room = self.room.saturating_sub(start + HEADER);

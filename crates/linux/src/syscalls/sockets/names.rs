@@ -88,7 +88,9 @@ pub(super) fn bind_for(k: &mut Kernel<'_>, socket: &Socket, to: IpAddr) -> Outco
 fn make_node(k: &mut Kernel<'_>, name: &[u8]) -> Outcome<Identity> {
     let place = match resolve(k, AT_FDCWD, name, Last::Keep)? {
         Target::Host(place @ Place { kind: None, .. }) => place,
-        Target::Host(_) | Target::Simulated(_) | Target::Descriptor(_) => return Err(Errno::ADDRINUSE),
+        Target::Host(_) | Target::Simulated(_) | Target::Descriptor(_) | Target::DescriptorOf(..) => {
+            return Err(Errno::ADDRINUSE);
+        }
     };
     let policy = &k.process.files.view.policy;
     policy.check(policy.may_change(&place.path), Denied::Write, &place.path)?;
@@ -115,7 +117,7 @@ pub(super) fn find_local(k: &Kernel<'_>, name: &Address, kind: SocketType) -> Ou
     let place = match resolve(k, AT_FDCWD, path, Last::Follow)? {
         Target::Host(Place { kind: None, .. }) => return Err(Errno::NOENT),
         Target::Host(place) => place,
-        Target::Simulated(_) | Target::Descriptor(_) => return Err(Errno::CONNREFUSED),
+        Target::Simulated(_) | Target::Descriptor(_) | Target::DescriptorOf(..) => return Err(Errno::CONNREFUSED),
     };
     let policy = &k.process.files.view.policy;
     let handle = Handle::new(policy, &place.path)?;

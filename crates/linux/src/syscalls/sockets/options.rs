@@ -131,6 +131,9 @@ pub(in crate::syscalls) fn getsockopt(k: &mut Kernel<'_>, a: &Args) -> Result {
     let room: i32 = user::read(k.mem, a[4])?;
     let room = usize::try_from(room).map_err(|_| Errno::INVAL)?;
     let value = match own(k, fd)?.as_deref().and_then(|channel| channel.socket.as_ref()) {
+        Some(socket) if (level, name) == (SOL_SOCKET, SO_ERROR) => {
+            Some(error_of(k, fd, socket)?.to_le_bytes().to_vec())
+        }
         Some(socket) => get_of_own(socket, level, name),
         None => get_of_host(k, fd, level, name)?.map(|value| value.to_le_bytes().to_vec()),
     };
@@ -144,13 +147,18 @@ pub(in crate::syscalls) fn getsockopt(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(0)
 }
 
+/// Takes the error that the next call would report: the simulator's, or the host's, such as a reset connection.
+fn error_of(k: &Kernel<'_>, fd: i32, socket: &Socket) -> Outcome<u32> {
+    let error = socket.take_error().err().or(sockopt::socket_error(k.process.files.host(fd)?)?.err());
+    Ok(error.map_or(0, |error| error.raw_os_error() as u32))
+}
+
 /// Returns the value of an option of a socket of the run's own network.
 fn get_of_own(socket: &Socket, level: u32, name: u32) -> Option<Vec<u8>> {
     let number = match (level, name) {
         (SOL_SOCKET, SO_TYPE) => socket.kind.as_raw(),
         (SOL_SOCKET, SO_DOMAIN) => socket.family as u32,
         (SOL_SOCKET, SO_PROTOCOL) => socket.protocol,
-        (SOL_SOCKET, SO_ERROR) => socket.take_error().map_or_else(|e| e.raw_os_error() as u32, |()| 0),
         (SOL_SOCKET, SO_ACCEPTCONN) => u32::from(matches!(socket.state.borrow().role, Role::Listening(_))),
         (SOL_SOCKET, SO_COOKIE) => return Some(socket.id.to_le_bytes().to_vec()),
         (SOL_SOCKET, SO_PEERCRED) => {

@@ -65,7 +65,7 @@ pub(super) struct Received {
 }
 
 impl Received {
-    /// Returns a result of so many bytes and nothing else.
+    /// Returns a result of this many bytes and nothing else.
     pub(super) fn of(bytes: u64) -> Received {
         Received { bytes, ..Received::default() }
     }
@@ -400,6 +400,7 @@ fn take(
     let len = if routed { message.bytes.saturating_sub(HEADER) } else { message.bytes };
     let (rights, credentials) = k.system.network.flight.open(carried, flags.contains(RecvFlags::PEEK))?;
     scatter(k, pieces, done, &bytes[..len.min(bytes.len())])?;
+    k.copied(fd, len.min(bytes.len()) as u64);
     Ok(Received {
         bytes: len as u64,
         from: from(socket, &head, routed && message.bytes >= HEADER),

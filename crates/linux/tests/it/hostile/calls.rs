@@ -46,7 +46,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Paths passed to calls: devices, simulated files, memory of the machine and host files. `@` is the host folder that must not
 /// change.
-const PATHS: [&str; 24] = [
+const PATHS: [&str; 32] = [
     "/dev/null",
     "/dev/zero",
     "/dev/full",
@@ -63,6 +63,14 @@ const PATHS: [&str; 24] = [
     "/proc/self/mem",
     "/proc/self/exe",
     "/proc/self/cwd/a",
+    "/proc/self/pagemap",
+    "/proc/1000/fdinfo/4",
+    "/proc/self/task/1001/stat",
+    "/proc/self/smaps_rollup",
+    "/dev/ptmx",
+    "/dev/pts/0",
+    "/dev/pts/1",
+    "/sys/fs/cgroup/job/cgroup.procs",
     "/sys/devices/system/cpu/online",
     "@/victim",
     "@/folder",
@@ -87,10 +95,13 @@ fn number(which: u16) -> u64 {
     numbers[usize::from(which) % numbers.len()]
 }
 
-/// Returns an argument of a kind: a descriptor, a path, a pointer, a length, a set of flags, a number at an edge, or any value.
+/// Returns an argument of a kind: a descriptor, a path, a pointer, a length, a set of flags, a number at an edge or of a socket, or any
+/// value.
 fn argument((kind, value): (u8, u64)) -> u64 {
     const EDGES: [u64; 8] = [0, 1, u64::MAX, i64::MAX as u64, 1 << 63, 1 << 48, (1 << 48) - 1, u32::MAX as u64];
-    match kind % 12 {
+    /// Families, types, protocols, levels and options of sockets, and commands of IPC calls.
+    const SOCKETS: [u64; 12] = [1, 2, 10, 16, 3, 5, 6, 17, 41, 0x801, 0x8_0001, 0o1600];
+    match kind % 13 {
         0 | 1 => value % 10,
         2 => -100_i64 as u64,
         3 | 4 => DATA + WORDS + value % PATHS.len() as u64 * PATH,
@@ -98,6 +109,7 @@ fn argument((kind, value): (u8, u64)) -> u64 {
         7 => value % 64,
         8 => 1 << (value % 32) | 1 << (value >> 8 & 31),
         9 => (value % 16) << 16,
+        12 => SOCKETS[value as usize % SOCKETS.len()],
         10 => EDGES[value as usize % EDGES.len()],
         _ => value,
     }
