@@ -131,7 +131,7 @@ pub enum MapError {
     BadRange,
     /// Some page of the range is not mapped.
     NotMapped,
-    /// No room in memory for page tables.
+    /// No room in memory for page tables or pages.
     NoRoom,
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::arena::Arena;
-use super::{Memory, PAGE, PAGE_SHIFT, Region, SpaceId};
+use super::{MapError, Memory, PAGE, PAGE_SHIFT, Region, SpaceId};
 
 /// Identifies a memory object while it exists. Numbers are reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -149,10 +149,19 @@ impl Objects {
         }
     }
 
-    /// Records the removal of a region. An object that nobody maps or holds is removed.
+    /// Records the removal of a region, whose pages have been released. An object that nobody maps or holds is removed, and so are
+    /// pages that no address space has any more and that the source has, too.
     pub(super) fn unmapped(&mut self, arena: &mut Arena, region: &Region) {
-        let Some(Backing { object: id, .. }) = region.backing else { return };
+        let Some(Backing { object: id, page: first }) = region.backing else { return };
         let Some(object) = self.get_mut(id) else { return };
+        if object.source.is_some() {
+            let pages = first..first.saturating_add((region.end - region.start) >> PAGE_SHIFT);
+            let unused = object.pages.range(pages).filter(|(_, page)| !page.dirty && !arena.is_shared(page.number));
+            let unused: Vec<u64> = unused.map(|(&index, _)| index).collect();
+            for page in unused.iter().filter_map(|index| object.pages.remove(index)) {
+                arena.release(page.number);
+            }
+        }
         object.mappings = object.mappings.saturating_sub(1);
         match (object.mappings, object.held) {
             (0, true) => self.unmapped.push(id),
@@ -277,6 +286,22 @@ impl Memory {
         }
     }
 
+    /// Loads the pages that a region maps of an object into the active address space, up to the end of the object's source.
+    ///
+    /// # Errors
+    /// When there is no room for one.
+    pub fn load_pages(&mut self, region: &Region) -> Result<(), MapError> {
+        let space = self.spaces.active_mut();
+        for address in (region.start..region.end).step_by(PAGE as usize) {
+            match space.backing(&mut self.arena, &mut self.objects, region, address) {
+                Ok(_) => {}
+                Err(NoPage::BeyondEnd) => break,
+                Err(NoPage::NoRoom) => return Err(MapError::NoRoom),
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the number of regions that map an object, in all address spaces.
     #[must_use]
     pub fn mappings_of(&self, id: ObjectId) -> u64 {
@@ -399,10 +424,10 @@ impl Memory {
         self.objects.list.iter().any(Option::is_some)
     }
 
-    /// Returns whether an address space maps an object for execution: other mappings may change its code.
+    /// Returns whether an address space has a shared mapping for execution: other mappings may change its code.
     #[must_use]
     pub fn shares_code(&self, space: SpaceId) -> bool {
-        self.spaces.regions_of(space).any(|region| region.prot.exec && region.backing.is_some())
+        self.spaces.regions_of(space).any(|region| region.prot.exec && region.shared)
     }
 
     /// Drops the cached translations of all address spaces.

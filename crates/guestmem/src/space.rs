@@ -148,7 +148,7 @@ impl Space {
 
     /// Returns the arena offset of the page of `address`, which lies in `region`, for an access that does not change it, and backs
     /// the page if necessary.
-    fn backing(
+    pub(super) fn backing(
         &mut self,
         arena: &mut Arena,
         objects: &mut Objects,

@@ -487,7 +487,7 @@ impl Kernel<'_> {
     /// The program has written code. It may be that of other processes, too: instruction caches are coherent by physical address.
     fn code_changed(&mut self) {
         self.process.code_changed = true;
-        if self.mem.has_objects() && self.mem.shares_code(self.mem.active()) {
+        if self.mem.has_objects() {
             for other in self.other_processes.iter_mut() {
                 other.code_changed |= self.mem.shares_code(self.spaces[other.space].id);
             }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use fxscope_guestmem::{Backing, Memory, ObjectId, PAGE, PageSource, Prot, Region, Segment, SpaceId};
 use proptest::prelude::*;
@@ -13,13 +14,20 @@ const FILE_PAGES: u64 = 10;
 /// More pages than all steps can use.
 const ROOM: u64 = 4096;
 
-/// A file whose pages begin with their numbers plus 100.
-struct File;
+/// A file: the first byte of each page.
+struct File([AtomicU8; FILE_PAGES as usize]);
+
+impl File {
+    fn byte(&self, index: u64) -> Option<u8> {
+        Some(self.0.get(index as usize)?.load(Ordering::Relaxed))
+    }
+}
 
 impl PageSource for File {
     fn load(&self, index: u64, page: &mut [u8]) -> bool {
-        page[0] = 100 + index as u8;
-        index < FILE_PAGES
+        let byte = self.byte(index);
+        page[0] = byte.unwrap_or(0);
+        byte.is_some()
     }
 
     fn moved(&self, _: u64) -> Option<u64> {
@@ -94,10 +102,11 @@ struct Mapped {
 }
 
 /// The pages of all address spaces and the bytes of all sets.
-#[derive(Default)]
 struct Model {
     spaces: Vec<Option<BTreeMap<u64, Mapped>>>,
     sets: BTreeMap<(Set, u64), u8>,
+    /// What pages of the file have that are not in `sets`.
+    file: Arc<File>,
     next_set: Set,
 }
 
@@ -109,8 +118,7 @@ impl Model {
     fn byte(&self, mapped: &Mapped) -> Option<u8> {
         match (mapped.own, mapped.of) {
             (Some(byte), _) => Some(byte),
-            (None, Some((FILE, index))) if index >= FILE_PAGES => None,
-            (None, Some(of @ (FILE, index))) => Some(self.sets.get(&of).copied().unwrap_or(100 + index as u8)),
+            (None, Some(of @ (FILE, index))) => self.sets.get(&of).copied().or(self.file.byte(index)),
             (None, of) => Some(of.and_then(|of| self.sets.get(&of).copied()).unwrap_or(0)),
         }
     }
@@ -138,9 +146,11 @@ impl Both {
     fn new() -> Both {
         let mut mem = Memory::new(ROOM * PAGE).expect("reserve");
         let file = mem.add_object();
-        mem.set_source(file, Arc::new(File));
+        let source = Arc::new(File(std::array::from_fn(|index| AtomicU8::new(100 + index as u8))));
+        mem.set_source(file, source.clone());
         let ids = vec![Some(mem.active())];
-        let model = Model { spaces: vec![Some(BTreeMap::new())], sets: BTreeMap::new(), next_set: FILE + 1 };
+        let (spaces, sets) = (vec![Some(BTreeMap::new())], BTreeMap::new());
+        let model = Model { spaces, sets, file: source, next_set: FILE + 1 };
         Both { mem, model, ids, active: 0, file }
     }
 
@@ -214,12 +224,8 @@ impl Both {
                 let known = self.mem.pages_of(self.file);
                 self.mem.write_object(self.file, index * PAGE, &[byte]);
                 assert_eq!(self.mem.pages_of(self.file), known);
-                let mut now = [byte.wrapping_add(1)];
-                self.mem.read_object(self.file, index * PAGE, &mut now);
-                // Otherwise the object does not have the page, and the file stays as it is.
-                if now[0] == byte {
-                    self.model.sets.insert((FILE, index), byte);
-                }
+                self.model.file.0[index as usize].store(byte, Ordering::Relaxed);
+                self.model.sets.remove(&(FILE, index));
             }
             Step::DropFile(index) => {
                 self.mem.drop_pages(self.file, index, index + 1, false);

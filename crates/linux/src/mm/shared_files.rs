@@ -1,4 +1,5 @@
-//! Files that are mapped shared: each has one object of guest memory, which all its mappings use, in all processes.
+//! Files that are mapped shared, or privately and read-only, as libraries are: each has one object of guest memory, which all its
+//! mappings use, in all processes.
 //!
 //! The object is what Linux has in its page cache. It gets a page from the host's file when a program first touches the page,
 //! and gives changed pages back when the last mapping is removed; those of files on the host also at `msync`, `fsync`, and when a
@@ -138,10 +139,22 @@ impl PageSource for MappedFile {
     }
 }
 
-/// A file that is mapped shared.
+/// A mapped file.
 pub(crate) struct SharedFile {
     pub object: ObjectId,
     pub file: Arc<MappedFile>,
+    /// Only private mappings have used it so far: length and time of the last change of the host's file when it was last mapped.
+    /// With another one, another program has changed the file.
+    pub private: Option<State>,
+}
+
+/// Length of a file in bytes, and the time of its last change in s and ns.
+type State = (u64, i64, u64);
+
+/// Returns the state of a file.
+fn state_of(file: BorrowedFd<'_>) -> Result<State, Errno> {
+    let stat = rustix::fs::fstat(file)?;
+    Ok((stat.st_size as u64, stat.st_mtime as i64, stat.st_mtime_nsec as u64))
 }
 
 impl SharedFile {
@@ -170,7 +183,7 @@ impl SharedFile {
     }
 }
 
-/// All files that are mapped shared.
+/// All files that have an object.
 #[derive(Default)]
 pub(crate) struct SharedFiles(BTreeMap<Identity, SharedFile>);
 
@@ -190,9 +203,19 @@ impl SharedFiles {
     /// # Errors
     /// The host's.
     pub(crate) fn insert(&mut self, mem: &mut Memory, object: ObjectId, file: MappedFile) -> Result<(), Errno> {
+        self.put(mem, object, file, None)
+    }
+
+    fn put(
+        &mut self,
+        mem: &mut Memory,
+        object: ObjectId,
+        file: MappedFile,
+        private: Option<State>,
+    ) -> Result<(), Errno> {
         let (identity, file) = (identity(file.open.host.as_fd())?, Arc::new(file));
         mem.set_source(object, file.clone());
-        self.0.insert(identity, SharedFile { object, file });
+        self.0.insert(identity, SharedFile { object, file, private });
         Ok(())
     }
 
@@ -281,16 +304,46 @@ impl Kernel<'_> {
     pub(crate) fn shared_object(&mut self, fd: i32) -> Result<ObjectId, Errno> {
         let host = self.process.files.host(fd)?;
         let writable = rustix::fs::fcntl_getfl(host)? & OFlags::RWMODE == OFlags::RDWR;
-        let known = self.system.shared_files.of(host).map(|shared| (shared.object, shared.file.writable));
-        if let Some((object, known_writable)) = known
-            && (known_writable || !writable)
+        let known = self.system.shared_files.of(host);
+        if let Some(SharedFile { object, file, private: None }) = known
+            && (file.writable || !writable)
         {
-            return Ok(object);
+            return Ok(*object);
         }
+        let known = known.map(|shared| shared.object);
         let file = MappedFile { open: self.process.files.second(fd)?, writable };
-        let object = known.map_or_else(|| self.mem.add_object(), |(object, _)| object);
+        let object = known.unwrap_or_else(|| self.mem.add_object());
         self.system.shared_files.insert(self.mem, object, file)?;
         Ok(object)
+    }
+
+    /// Returns the object of a descriptor's file, which is about to be mapped privately. `read_only`: the mapping will hardly have
+    /// pages of its own. `None`: there is no object, and the mapping should be a copy.
+    ///
+    /// # Errors
+    /// The host's.
+    pub(crate) fn private_object(&mut self, fd: i32, read_only: bool) -> Result<Option<ObjectId>, Errno> {
+        let open = self.process.files.open_file(fd)?;
+        let known = self.system.shared_files.of(open.host.as_fd());
+        let known = known.map(|shared| (shared.object, shared.private));
+        if let Some((object, None)) = known {
+            return Ok(Some(object));
+        }
+        if !read_only || !matches!(open.origin, Origin::Host | Origin::Sysroot) {
+            return Ok(None);
+        }
+        let state = state_of(open.host.as_fd())?;
+        match known {
+            Some((object, Some(before))) if before == state => return Ok(Some(object)),
+            // Another program has changed the file.
+            Some((object, _)) => self.mem.drop_pages(object, 0, PAGES_END, false),
+            None => {}
+        }
+        // Without a free descriptor on the host, the mapping is a copy.
+        let Ok(open) = self.process.files.second(fd) else { return Ok(None) };
+        let object = known.map_or_else(|| self.mem.add_object(), |(object, _)| object);
+        self.system.shared_files.put(self.mem, object, MappedFile { open, writable: false }, Some(state))?;
+        Ok(Some(object))
     }
 
     /// Removes the objects that nobody maps any more. Changes are written to their files; errors appear in the notes of the run.

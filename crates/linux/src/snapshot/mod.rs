@@ -107,6 +107,8 @@ struct State {
     symbols: Vec<(Symbols, u64)>,
     /// Files that are mapped shared: object, open file, and whether it is open for writing.
     shared_files: Vec<(ObjectId, u32, bool)>,
+    /// The objects of files that are only mapped privately. They have all pages of their mappings and need no files.
+    private_files: Vec<ObjectId>,
 }
 
 /// A process. State that it shares with others is referred to by indices in [`State`].
@@ -299,7 +301,8 @@ impl Guest {
         let processes =
             self.processes.try_map(|process| shared.process(process, code.of_process(process.pid), &self.system))?;
         let mut shared_files = Vec::new();
-        for SharedFile { object, file } in self.system.shared_files.iter() {
+        let all = || self.system.shared_files.iter();
+        for SharedFile { object, file, .. } in all().filter(|shared| shared.private.is_none()) {
             shared_files.push((*object, shared.files.place(&self.process().files, &file.open)?, file.writable));
         }
         let programs = shared.programs.iter().map(|program| (program.uncharged(), program.charge.bytes()));
@@ -322,6 +325,7 @@ impl Guest {
             symbols: symbols.zip(shared.symbols_bytes).collect(),
             files: shared.files.saved,
             shared_files,
+            private_files: all().filter(|shared| shared.private.is_some()).map(|shared| shared.object).collect(),
         })
     }
 
@@ -369,6 +373,7 @@ impl Guest {
         state.view.complete(&system.platform);
         let view = Rc::new(state.view);
         let opener = Opener::new(state.files, &view, stdio)?;
+        state.private_files.into_iter().for_each(|object| memory.release_object(object));
         for (object, place, writable) in state.shared_files {
             let file = MappedFile { open: opener.file(place)?, writable };
             system.shared_files.insert(&mut memory, object, file)?;

@@ -231,13 +231,19 @@ pub(super) fn mmap(k: &mut Kernel<'_>, a: &Args) -> Result {
     let start = place(k.mem, hint, len, flags, align)?;
     let segment = segment(k.mem, start, bits, flags);
     let shared = flags & MAP_SHARED != 0;
-    let backing = if anonymous { anonymous_object(k, shared) } else { file_object(k, fd, offset, shared)? };
+    let backing = if anonymous { anonymous_object(k, shared) } else { file_object(k, fd, [bits, offset], shared)? };
     map_as(k, Region { start, end: start + len, prot: prot(bits), segment, shared, backing }, &requested)?;
     if anonymous {
         backing.into_iter().for_each(|backing| k.mem.release_object(backing.object));
     } else {
         let file = k.process.files.host(fd)?;
-        let filled = if backing.is_none() { fill(k.mem, file, start, len, offset) } else { Ok(()) };
+        let region = k.mem.region_at(start).copied().filter(|region| region.backing.is_some());
+        let filled = match region {
+            None => fill(k.mem, file, start, len, offset),
+            Some(_) if shared => Ok(()),
+            // All at once, as a copy would be.
+            Some(region) => k.mem.load_pages(&region).map_err(|_| Errno::NOMEM),
+        };
         if let Err(error) = filled {
             unmap(k, start, start + len)?;
             return Err(error);
@@ -257,12 +263,13 @@ fn anonymous_object(k: &mut Kernel<'_>, shared: bool) -> Option<Backing> {
 
 /// Returns the part of a file's object that a new mapping maps. Private mappings use the object if there is one: they see changes
 /// of the file until they have pages of their own.
-fn file_object(k: &mut Kernel<'_>, fd: i32, offset: u64, shared: bool) -> std::result::Result<Option<Backing>, Errno> {
-    let object = if shared {
-        Some(k.shared_object(fd)?)
-    } else {
-        k.system.shared_files.of(k.process.files.host(fd)?).map(|shared| shared.object)
-    };
+fn file_object(
+    k: &mut Kernel<'_>,
+    fd: i32,
+    [bits, offset]: [u64; 2],
+    shared: bool,
+) -> std::result::Result<Option<Backing>, Errno> {
+    let object = if shared { Some(k.shared_object(fd)?) } else { k.private_object(fd, bits & 2 == 0)? };
     Ok(object.map(|object| Backing { object, page: offset / PAGE }))
 }
 

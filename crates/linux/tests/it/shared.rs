@@ -33,6 +33,15 @@ fn mappings_follow_the_length_and_the_copies_of_a_file() {
     same("lengths");
 }
 
+/// The machine has room for one copy of the file.
+#[test]
+fn private_mappings_of_a_file_share_pages_that_they_do_not_write() {
+    let folder = tempfile::tempdir().expect("temporary directory");
+    let arguments = ["read-only", folder.path().to_str().expect("UTF-8 path")];
+    let run = Run { args: &arguments, memory_bytes: Some(28 << 20), ..Run::default() };
+    same_outcome(&build("shared_mappings.c", HOSTED), &run);
+}
+
 /// What Linux prints: QEMU cannot map memory a second time.
 #[test]
 fn remapped_memory_keeps_its_pages() {

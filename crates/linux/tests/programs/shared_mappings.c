@@ -230,6 +230,38 @@ static void of_rights(void)
     printf("the file has: %s\n", text);
 }
 
+/* A file of 16 MiB is mapped privately three times, in two processes. */
+static void of_read_only(void)
+{
+    enum { BYTES = 16 << 20 };
+    int fd = open("large", O_RDWR | O_CREAT | O_TRUNC, 0600), status;
+    char *data = malloc(PAGE);
+    for (int i = 0; i < BYTES; i += PAGE) memset(data, i / PAGE, PAGE), write(fd, data, PAGE);
+    char *one = mmap(0, BYTES, PROT_READ, MAP_PRIVATE, fd, 0), *two = mmap(0, BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+    report("mapped", one == MAP_FAILED || two == MAP_FAILED ? -1 : 0);
+    if (!fork()) {
+        char *three = mmap(0, BYTES, PROT_READ, MAP_PRIVATE, open("large", O_RDONLY), 0);
+        report("mapped in a child", three == MAP_FAILED ? -1 : 0);
+        _exit(three[5 * PAGE + 1] + one[6 * PAGE]);
+    }
+    wait(&status);
+    printf("contents: %d, %d %d\n", WEXITSTATUS(status), one[7 * PAGE], two[8 * PAGE]);
+    pwrite(fd, "new", 3, 9 * PAGE);
+    printf("after a write: %.3s %.3s\n", one + 9 * PAGE, two + 9 * PAGE);
+    report("make one writable", mprotect(one, BYTES, PROT_READ | PROT_WRITE));
+    memcpy(one + 9 * PAGE, "own", 3);
+    pread(fd, data, 3, 9 * PAGE);
+    printf("after a store: %.3s %.3s, file %.3s\n", one + 9 * PAGE, two + 9 * PAGE, data);
+    char *shared_too = map(fd, PROT_READ | PROT_WRITE, MAP_SHARED, PAGE, 9 * PAGE);
+    memcpy(shared_too, "all", 3);
+    printf("after a store that is shared: %.3s %.3s\n", one + 9 * PAGE, two + 9 * PAGE);
+    munmap(one, BYTES), munmap(two, BYTES), munmap(shared_too, PAGE);
+    pread(fd, data, 3, 9 * PAGE);
+    printf("unmapped: %.3s\n", data);
+    two = map(fd, PROT_READ, MAP_PRIVATE, PAGE, 9 * PAGE);
+    printf("mapped again: %.3s\n", two);
+}
+
 static void of_remapping(void)
 {
     int fd = memfd_create("remapped", 0);
@@ -360,6 +392,8 @@ int main(int argc, char **argv)
         of_lengths(open("lengths", O_CREAT | O_RDWR | O_TRUNC, 0600));
         of_copies(open("from", O_CREAT | O_RDWR | O_TRUNC, 0600), open("to", O_CREAT | O_RDWR | O_TRUNC, 0600));
         of_copies(memfd_create("from", 0), memfd_create("to", 0));
+    } else if (!strcmp(what, "read-only")) {
+        of_read_only();
     } else if (!strcmp(what, "remapped")) {
         of_remapping();
     } else if (!strcmp(what, "code")) {

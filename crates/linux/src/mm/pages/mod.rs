@@ -527,7 +527,9 @@ impl Pages {
                 spans.extend(placed.iter().map(span));
             }
         }
-        apart(spans, self.plan.sizes.normal.trailing_zeros())
+        let shared: Vec<_> =
+            mem.regions().filter(|region| region.shared).map(|region| region.start..region.end).collect();
+        apart(spans, &shared, self.plan.sizes.normal.trailing_zeros())
     }
 
     /// Returns the bytes of resident pages.

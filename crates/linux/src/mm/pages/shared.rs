@@ -12,11 +12,10 @@ pub(super) fn shared_by(mem: &Memory, region: &Region) -> Option<SharedBy> {
     if region.shared || region.segment == Segment::Text { mem.shared_by(region) } else { None }
 }
 
-/// Splits spans whose first or last large page would overlap memory that others share: what they have of such a page gets
-/// normal pages, with `1 << normal` bytes. Otherwise translations of the large page would hide which memory is shared.
-pub(super) fn apart(spans: Vec<PageSpan>, normal: u32) -> Vec<PageSpan> {
-    let shared: Vec<Range<u64>> =
-        spans.iter().filter(|span| span.shared.is_some()).map(|span| span.range.clone()).collect();
+/// Splits spans whose first or last large page would overlap `shared`, ranges of shared memory in address order: what they have of
+/// such a page gets normal pages, with `1 << normal` bytes. Otherwise translations of the large page would hide which memory is
+/// shared.
+pub(super) fn apart(spans: Vec<PageSpan>, shared: &[Range<u64>], normal: u32) -> Vec<PageSpan> {
     if shared.is_empty() {
         return spans;
     }
@@ -54,8 +53,9 @@ mod tests {
         PageSpan { range, shift, placement: Placement::FirstTouch, moved: 0, shared }
     }
 
-    fn pages(spans: Vec<PageSpan>) -> Vec<(Range<u64>, u32)> {
-        apart(spans, NORMAL).into_iter().map(|span| (span.range, span.shift)).collect()
+    fn separated(spans: &[PageSpan]) -> Vec<PageSpan> {
+        let shared: Vec<_> = spans.iter().filter(|span| span.shared.is_some()).map(|span| span.range.clone()).collect();
+        apart(spans.to_vec(), &shared, NORMAL)
     }
 
     #[test]
@@ -74,14 +74,15 @@ mod tests {
             (0x60_0000..0x90_0000, LARGE),
             (0xa0_0000..0xa1_0000, LARGE),
         ];
-        assert_eq!(pages(spans), expected);
+        let pages: Vec<_> = separated(&spans).into_iter().map(|span| (span.range, span.shift)).collect();
+        assert_eq!(pages, expected);
     }
 
     #[test]
     fn without_shared_memory_next_to_it_nothing_changes() {
         let spans = vec![span(0x10_0000..0x50_0000, LARGE, None), span(0x60_0000..0x61_0000, NORMAL, Some(1))];
-        assert_eq!(apart(spans.clone(), NORMAL), spans);
+        assert_eq!(separated(&spans), spans);
         let spans = vec![span(0x10_0000..0x11_0000, LARGE, None), span(0x11_0000..0x12_0000, LARGE, None)];
-        assert_eq!(apart(spans.clone(), NORMAL), spans);
+        assert_eq!(separated(&spans), spans);
     }
 }
