@@ -10,13 +10,15 @@ use super::detours::Streams;
 use super::halo::{DETOURS_PER_DRAW, NODES_FOR_THREADS, NODES_PER_TILE, neighbours};
 use super::outcome::{Outcome, Recorder};
 use super::tile::Tile;
-use super::{PhaseEnd, Setup};
+use super::{LONGEST, PhaseEnd, Setup};
 use crate::model::Model;
 use crate::network::grid;
 use crate::program::{Costs, Met, Op, RoundEnd, Schedule};
 
 /// Largest number of noted times, over all nodes: 2 GiB.
 const MOST_NOTED: u64 = 1 << 28;
+/// Longest run of a program without noise, seconds.
+const DAY: f64 = 86_400.0;
 
 /// A replay.
 #[derive(Clone, Debug)]
@@ -44,8 +46,9 @@ impl Replay<'_> {
         self.schedule.quiet(&self.costs).into_iter().fold(0, u64::saturating_add)
     }
 
-    /// Its repetitions as phases of the same length.
-    fn setup(&self) -> Setup {
+    /// Returns its repetitions as phases of the same length.
+    #[must_use]
+    pub fn setup(&self) -> Setup {
         Setup {
             nodes: self.nodes,
             cores: self.schedule.ranks.saturating_mul(self.cores),
@@ -68,6 +71,16 @@ impl Replay<'_> {
 
     fn check(&self) -> Result<Setup, String> {
         let setup = self.setup();
+        let seconds = self.quiet() as f64 / 1e9;
+        if seconds == 0.0 {
+            return Err("the program takes no time; its ranks must compute".to_owned());
+        }
+        if seconds > DAY || seconds * self.repetitions as f64 > LONGEST {
+            return Err(format!(
+                "{} runs of the program take {seconds:.1e} s each without noise; a run may take {DAY:.0} s, and all                  {LONGEST:.0e} s",
+                self.repetitions
+            ));
+        }
         setup.check()?;
         if u64::from(self.schedule.slots) * u64::from(self.nodes) > MOST_NOTED {
             return Err(format!(

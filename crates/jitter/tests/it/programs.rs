@@ -83,6 +83,15 @@ fn without_messages_the_slowest_rank_of_each_section_counts() {
     assert_eq!(outcome.confidence.map(|bounds| (bounds.low, bounds.high)), Some((1.0, 1.0)));
 }
 
+/// A message on its way.
+struct Sent {
+    /// When each node sends it.
+    times: Vec<u64>,
+    bytes: u64,
+    /// Whether its sender waits for the receiver.
+    waits: bool,
+}
+
 /// A replay that looks at each core of each rank of each node, and takes messages from queues.
 struct ByHand<'a> {
     program: &'a Program,
@@ -94,7 +103,7 @@ struct ByHand<'a> {
     works: Vec<u64>,
     at: Vec<usize>,
     reached: Vec<bool>,
-    sent: HashMap<(usize, usize), VecDeque<(Vec<u64>, u64, bool)>>,
+    sent: HashMap<(usize, usize), VecDeque<Sent>>,
 }
 
 impl ByHand<'_> {
@@ -132,7 +141,7 @@ impl ByHand<'_> {
                 };
                 let times = (0..self.nodes).map(|node| self.clocks[node][rank]).collect();
                 let plain = matches!(step, Some(Step { call: Call::Send { .. }, .. }));
-                self.sent.entry((rank, to as usize)).or_default().push_back((times, bytes, !plain));
+                self.sent.entry((rank, to as usize)).or_default().push_back(Sent { times, bytes, waits: !plain });
                 if plain {
                     self.pass(rank, copy);
                 }
@@ -149,17 +158,17 @@ impl ByHand<'_> {
                 ready.extend(message.map(|message| (rank, from as usize, copy, message)));
             }
         }
-        let bytes: u64 = ready.iter().map(|(_, _, _, message)| message.1).sum();
+        let bytes: u64 = ready.iter().map(|(_, _, _, message)| message.bytes).sum();
         let halo = |nodes: usize| self.network.halo(nodes as u32, bytes.div_ceil(6));
         let cost = (halo(self.nodes) - halo(1)).round() as u64;
         let sides = grid(self.nodes as u32).map(|side| side as usize);
         let before = self.clocks.clone();
-        for (rank, from, copy, (times, _, waits)) in &ready {
-            for node in 0..self.nodes {
+        for (rank, from, copy, Sent { times, waits, .. }) in &ready {
+            for (node, (clocks, before)) in self.clocks.iter_mut().zip(&before).enumerate() {
                 let there = around(node, sides).into_iter().map(|other| times[other]).max().expect("itself") + cost;
-                self.clocks[node][*rank] = there.max(before[node][*rank]);
+                clocks[*rank] = there.max(before[*rank]);
                 if *waits {
-                    self.clocks[node][*from] = before[node][*from].max(before[node][*rank]);
+                    clocks[*from] = before[*from].max(before[*rank]);
                 }
             }
             self.pass(*rank, *copy);
@@ -283,8 +292,8 @@ fn assemble(ranks: usize, threads: u32, parts: &[Part], times: &[u64]) -> Progra
             }
         }
     }
-    for (rank, rest) in program.ranks.iter_mut().enumerate() {
-        rest.rest = 1000 * rank as u64;
+    for (number, rank) in (1..).zip(&mut program.ranks) {
+        rank.rest = 1000 * number;
     }
     program
 }
@@ -395,6 +404,21 @@ fn noise_is_attributed_to_the_causes_that_delayed_the_last_rank() {
     let (lost, all) = (&outcome.lost, (outcome.time - outcome.quiet) as f64);
     assert!(((lost[0] + lost[1]) / all - 1.0).abs() < 1e-9, "{lost:?} of {all}");
     assert!(lost[1] > 50.0 * lost[0], "64 nodes wait for a daemon in most sections: {lost:?}");
+}
+
+#[test]
+fn programs_without_time_or_with_too_much_are_refused() {
+    let of_time = |compute: u64| {
+        let call = Call::Collective { kind: Collective::Barrier, bytes: 0 };
+        let program =
+            Program { threads: 1, ranks: vec![Rank { steps: vec![Step { compute, call, copy: 0 }; 4], rest: 0 }] };
+        let (schedule, network) =
+            (Schedule::new(&program).expect("in order"), Network::load("ideal").expect("built in"));
+        replay(&silent(), &of(&program, &schedule, &network, 1, 1))
+    };
+    assert!(of_time(0).is_err_and(|error| error.contains("takes no time")));
+    assert!(of_time(80_000_000_000_000).is_err_and(|error| error.contains("a run may take 86400 s")));
+    assert!(of_time(1).is_ok());
 }
 
 #[test]
