@@ -27,7 +27,7 @@ mod watch;
 use serde::{Deserialize, Serialize};
 
 use arena::Arena;
-pub use object::{Backing, ObjectAddress, ObjectId, PageSource};
+pub use object::{Backing, ObjectAddress, ObjectId, PageSource, SharedBy};
 use object::{NoPage, Objects};
 pub use segment::Segment;
 pub use space::SpaceId;

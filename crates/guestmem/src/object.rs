@@ -63,6 +63,15 @@ pub struct ObjectAddress {
     pub offset: u64,
 }
 
+/// What the pages of a mapping are shared by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedBy {
+    /// The serial number of the object. Unlike its [`ObjectId`], no later object gets it.
+    pub serial: u64,
+    /// The address of the object's first byte, modulo 2^64: the mapping may begin with a later page.
+    pub origin: u64,
+}
+
 /// Where pages of an object come from that it does not have yet.
 pub trait PageSource: Send + Sync {
     /// Fills `page`, which is all zeros, with page number `index`. Returns `false` if there is no such page.
@@ -95,6 +104,8 @@ struct ObjectPage {
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Object {
     pages: BTreeMap<u64, ObjectPage>,
+    /// Counts objects.
+    serial: u64,
     /// Number of regions that map it, in all address spaces.
     mappings: u64,
     /// Whether it exists without being mapped.
@@ -107,6 +118,8 @@ struct Object {
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct Objects {
     list: Vec<Option<Object>>,
+    /// Number of objects so far.
+    made: u64,
     /// Held objects that were new, or of which the last mapping was removed.
     unmapped: Vec<ObjectId>,
 }
@@ -241,7 +254,8 @@ impl Memory {
     /// Returns a new object without pages, which are zeros at first unless it gets a source. It exists until it is released and no
     /// region maps it any more.
     pub fn add_object(&mut self) -> ObjectId {
-        let id = self.objects.insert(Object { held: true, ..Object::default() });
+        self.objects.made += 1;
+        let id = self.objects.insert(Object { held: true, serial: self.objects.made, ..Object::default() });
         self.objects.unmapped.push(id);
         id
     }
@@ -279,6 +293,20 @@ impl Memory {
     #[must_use]
     pub fn has_object(&self, id: ObjectId) -> bool {
         self.objects.get(id).is_some()
+    }
+
+    /// Returns the object whose pages a region has.
+    #[must_use]
+    pub fn shared_by(&self, region: &Region) -> Option<SharedBy> {
+        let backing = region.backing?;
+        let serial = self.objects.get(backing.object)?.serial;
+        Some(SharedBy { serial, origin: region.start.wrapping_sub(backing.page << PAGE_SHIFT) })
+    }
+
+    /// Returns whether the object with a serial number still exists.
+    #[must_use]
+    pub fn has_object_of(&self, serial: u64) -> bool {
+        self.objects.list.iter().flatten().any(|object| object.serial == serial)
     }
 
     /// Returns the object and the offset in it of an address in a shared mapping.

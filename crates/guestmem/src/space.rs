@@ -429,6 +429,12 @@ impl Memory {
         SpaceId(self.spaces.active)
     }
 
+    /// Iterates over all regions of an address space, lowest first; there are none if it has been removed.
+    pub fn regions_of(&self, id: SpaceId) -> impl Iterator<Item = &Region> {
+        let space = self.spaces.list.get(id.0 as usize).and_then(Option::as_ref);
+        space.into_iter().flat_map(|space| space.regions.values())
+    }
+
     /// Makes an address space the active one.
     ///
     /// # Panics

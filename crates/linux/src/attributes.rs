@@ -126,7 +126,12 @@ pub(crate) mod capability {
     pub const SETGID: u32 = 6;
     pub const SETUID: u32 = 7;
     pub const SETPCAP: u32 = 8;
+    pub const NET_BIND_SERVICE: u32 = 10;
+    pub const IPC_OWNER: u32 = 15;
+    pub const SYS_PTRACE: u32 = 19;
+    pub const SYS_ADMIN: u32 = 21;
     pub const SYS_NICE: u32 = 23;
+    pub const SYS_RESOURCE: u32 = 24;
 }
 
 /// Bytes and calls of a process's transfers (`/proc/PID/io`).

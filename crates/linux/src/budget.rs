@@ -21,6 +21,8 @@ pub(crate) const THREAD: u64 = 160 << 10;
 pub(crate) const EPOLL: u64 = 256 << 10;
 /// Cost of an event counter.
 pub(crate) const EVENT: u64 = 1 << 10;
+/// Cost of an end of a pseudoterminal, and of what waits for its reader.
+pub(crate) const PTY: u64 = 128 << 10;
 /// Cost of a name in `/dev/shm`: an inode, and a page for the text of a link.
 pub(crate) const NAME: u64 = 5 << 10;
 

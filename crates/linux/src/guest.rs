@@ -427,7 +427,12 @@ impl Guest {
                 k.system.take_barrier_event(k.thread.cpu_number(), k.system.now_ns);
                 k.thread.event();
             }
-            Wait::Signal(_) | Wait::Files(_) | Wait::Attempt(_) | Wait::Lock(_) | Wait::Child { .. } => {
+            Wait::Signal(_)
+            | Wait::Files(_)
+            | Wait::Attempt(_)
+            | Wait::Lock(_)
+            | Wait::Ipc { .. }
+            | Wait::Child { .. } => {
                 self.call_again();
             }
         }

@@ -1,7 +1,9 @@
 //! The kernel working for one thread: what system calls, faults and signals act on.
 
 use fxscope_guestmem::Memory;
+use rustix::io::Errno;
 
+use crate::fs::files::Files;
 use crate::mm::address_space::AddressSpace;
 use crate::mm::pages::{Pages, Toucher};
 use crate::process::Process;
@@ -57,6 +59,15 @@ impl Kernel<'_> {
             return Some(self.process);
         }
         self.other_processes.iter_mut().find(|process| process.pid == pid && !process.ended)
+    }
+
+    /// Returns the open files of a process.
+    ///
+    /// # Errors
+    /// `ENOENT`: it has ended.
+    pub(crate) fn open_files_of(&self, pid: u32) -> Result<&Files, Errno> {
+        let process = self.all_processes().find(|process| process.pid == pid && !process.ended);
+        process.map(|process| &process.files).ok_or(Errno::NOENT)
     }
 
     /// Returns the policy and node under which the thread maps and touches memory.

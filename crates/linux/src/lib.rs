@@ -26,6 +26,7 @@ pub mod hwpfctl;
 mod ipc;
 mod kernel;
 mod mm;
+mod net;
 pub mod platform;
 mod process;
 mod processes;

@@ -71,6 +71,8 @@ pub struct Platform {
     pub node_distances: [u32; 3],
     /// The caches of each processor, those of level 1 first.
     pub caches: Vec<Cache>,
+    /// Clock frequency of the cores in Hz.
+    pub core_hz: u64,
     /// Frequency of the virtual counter (`CNTFRQ_EL0`) in Hz.
     pub counter_hz: u64,
     /// Identification and cache-type registers.

@@ -33,6 +33,7 @@ impl Limit {
     pub const PROCESSES: usize = 6;
     pub const FILES: usize = 7;
     pub const SIGNALS: usize = 11;
+    pub const MESSAGE_QUEUES: usize = 12;
 }
 
 /// A process: what its threads share.

@@ -192,6 +192,7 @@ impl Guest {
         k.flush_host_files();
         k.note_touched();
         k.end_threads();
+        k.undo_semaphores();
         let pid = k.process.pid;
         if pid == PID {
             self.first_end = Some(end.clone());

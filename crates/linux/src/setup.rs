@@ -237,6 +237,7 @@ fn first_limits(stack_bytes: u64) -> [Limit; Limit::COUNT] {
     limits[Limit::CORE].soft = 0;
     limits[Limit::FILES] = Limit { soft: 1024, hard: 4096 };
     limits[Limit::PROCESSES] = Limit { soft: budget::TASKS, hard: budget::TASKS };
+    limits[Limit::MESSAGE_QUEUES] = Limit { soft: 819_200, hard: 819_200 };
     limits[Limit::SIGNALS] = Limit { soft: budget::PENDING_SIGNALS, hard: budget::PENDING_SIGNALS };
     limits
 }

@@ -9,12 +9,16 @@ use crate::budget::{Budget, Charge};
 use crate::family::Family;
 use crate::fs::locks::Locks;
 use crate::fs::objects::Objects;
+use crate::fs::pty::Ptys;
 use crate::fs::terminal::Terminal;
 use crate::ipc::channels::Channels;
 use crate::ipc::cmg::SharedRegisters;
+use crate::ipc::mqueue::Queues;
 use crate::ipc::shm::SharedSegments;
+use crate::ipc::sysv::SysV;
 use crate::mm::pages::PageUse;
 use crate::mm::shared_files::SharedFiles;
+use crate::net::network::Network;
 use crate::platform::Platform;
 use crate::process::Process;
 use crate::processes::Zombie;
@@ -47,6 +51,8 @@ pub(crate) struct System {
     pub next_event_ns: u64,
     /// Simulated time up to which CPU time is accounted for, in ns.
     pub accounted_ns: u64,
+    /// How long threads have run on each CPU, by its number, in ns.
+    pub busy_ns: Vec<u64>,
     /// Which thread runs on which CPU, in timed runs.
     pub cpus: Cpus,
     /// Whether threads have moved from one CPU to another.
@@ -71,9 +77,23 @@ pub(crate) struct System {
     /// Pipes and sockets that programs have created or opened.
     #[serde(skip)]
     pub channels: Channels,
+    /// System V semaphores and message queues.
+    pub sysv: SysV,
+    /// Their cost.
+    #[serde(skip)]
+    pub sysv_charge: Rc<Charge>,
+    /// POSIX message queues.
+    #[serde(skip)]
+    pub mqueues: Queues,
+    /// The run's own network.
+    #[serde(skip)]
+    pub network: Network,
     /// Open timers, queues of signals, and references to processes.
     #[serde(skip)]
     pub objects: Objects,
+    /// Pseudoterminals.
+    #[serde(skip)]
+    pub ptys: Ptys,
     /// Record locks on files.
     #[serde(skip)]
     pub locks: Locks,
@@ -102,12 +122,16 @@ impl System {
             now_ns: 0,
             start_unix_ns,
             names_charge: Rc::new(budget.charge(0)),
+            sysv: SysV::default(),
+            mqueues: Queues::default(),
+            sysv_charge: Rc::new(budget.charge(0)),
             budget,
             last_id,
             waits: 0,
             turns: 0,
             next_event_ns: FOR_EVER,
             accounted_ns: 0,
+            busy_ns: Vec::new(),
             cpus: Cpus::default(),
             cpus_stale: false,
             unknown_calls: BTreeMap::new(),
@@ -119,7 +143,9 @@ impl System {
             unwritten: Vec::new(),
             shared_files: SharedFiles::default(),
             channels: Channels::default(),
+            network: Network::default(),
             objects: Objects::default(),
+            ptys: Ptys::default(),
             locks: Locks::default(),
             terminal: Terminal::default(),
             started: Vec::new(),
@@ -144,6 +170,15 @@ impl System {
         const MOST: usize = 100;
         let known = self.unknown_calls.len() < MOST || self.unknown_calls.contains_key(&number);
         *self.unknown_calls.entry(if known { number } else { u64::MAX }).or_default() += 1;
+    }
+
+    /// Counts time in which a thread ran on a CPU.
+    pub(crate) fn note_busy(&mut self, cpu: u32, ns: u64) {
+        let cpu = cpu as usize;
+        if cpu >= self.busy_ns.len() {
+            self.busy_ns.resize(cpu + 1, 0);
+        }
+        self.busy_ns[cpu] += ns;
     }
 
     /// Returns how long the running thread has run since the last accounting, in ns.

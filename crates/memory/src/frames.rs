@@ -23,6 +23,15 @@ pub enum Placement {
     Interleave(u64),
 }
 
+/// A set of pages that ranges of several address spaces, or several of one, share: memory shared by processes, or a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Deserialize, serde::Serialize)]
+pub struct SharedPages {
+    /// The number of the set.
+    pub set: u64,
+    /// The address of the set's first byte, modulo the size of an address space.
+    pub origin: u64,
+}
+
 /// A range of an address space with one page size and one placement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct PageRange {
@@ -36,6 +45,17 @@ pub struct PageRange {
     pub placement: Placement,
     /// How often the system has moved its pages to another node: moved pages get new frames.
     pub moved: u32,
+    /// The set that its pages belong to; `None`: they are only its own.
+    pub shared: Option<SharedPages>,
+}
+
+impl PageRange {
+    /// The set of the page at `page`, and the page's offset in it with its size in the low bits. `None`: it is not shared, or
+    /// the set does not begin at the boundary of a page.
+    fn shared_page(&self, page: u64) -> Option<(u64, u64)> {
+        let shared = self.shared.filter(|shared| shared.origin & ((1 << self.shift) - 1) == 0)?;
+        Some((shared.set, key(page.wrapping_sub(shared.origin) & VIRTUAL, self.shift)))
+    }
 }
 
 /// Log2 bytes of the chunks from which smaller frames are allocated: 2 MiB.
@@ -105,6 +125,8 @@ pub struct Frames {
     addresses: Nodes,
     /// Frames by virtual page: its first address with the number of its address space above it.
     pages: BTreeMap<u64, Frame>,
+    /// Frames of shared pages: by the number of their set, and by offset in it.
+    shared: BTreeMap<(u64, u64), Frame>,
     /// Physical addresses of translation tables by [`crate::tables::Path::name`].
     tables: BTreeMap<u64, u64>,
 }
@@ -118,6 +140,7 @@ impl Frames {
             node_bytes: spec.topology.node_bytes,
             addresses: Nodes::new(spec),
             pages: BTreeMap::new(),
+            shared: BTreeMap::new(),
             tables: BTreeMap::new(),
         }
     }
@@ -134,10 +157,18 @@ impl Frames {
         self.addresses.of(physical)
     }
 
+    /// The frame of the page at `page` in `range`.
+    fn of(&self, page: u64, range: PageRange) -> Option<&Frame> {
+        match range.shared_page(page) {
+            Some(shared) => self.shared.get(&shared),
+            None => self.pages.get(&key(page, range.shift)),
+        }
+    }
+
     /// The physical address of the page at `page` in `range`, if it has a current frame.
     #[must_use]
     pub fn known(&self, page: u64, range: PageRange) -> Option<u64> {
-        let frame = self.pages.get(&key(page, range.shift))?;
+        let frame = self.of(page, range)?;
         (frame.moved >= range.moved).then_some(frame.physical)
     }
 
@@ -147,7 +178,7 @@ impl Frames {
         if let Some(physical) = self.known(page, range) {
             return physical;
         }
-        if let Some(&frame) = self.pages.get(&key(page, shift)) {
+        if let Some(&frame) = self.of(page, range) {
             self.give_back(frame);
         }
         let wanted = match placement {
@@ -156,14 +187,18 @@ impl Frames {
             Placement::Interleave(mask) => in_turn(mask, (page & VIRTUAL) >> shift).unwrap_or(local),
         };
         let physical = self.take(wanted.min(self.nodes.len() - 1), shift);
-        self.pages.insert(key(page, shift), Frame { shift, physical, moved });
+        let frame = Frame { shift, physical, moved };
+        match range.shared_page(page) {
+            Some(shared) => self.shared.insert(shared, frame),
+            None => self.pages.insert(key(page, shift), frame),
+        };
         physical
     }
 
-    /// Whether the page of `1 << shift` bytes at `page` has a frame.
+    /// Whether the page at `page` in `range` has a frame.
     #[must_use]
-    pub fn has(&self, page: u64, shift: u32) -> bool {
-        self.pages.contains_key(&key(page, shift))
+    pub fn has(&self, page: u64, range: PageRange) -> bool {
+        self.of(page, range).is_some()
     }
 
     /// A free frame on `node`, or on the next node with room when that is full.
@@ -195,6 +230,22 @@ impl Frames {
         let gone: Vec<u64> = self.pages.range(start..end).filter_map(whole).collect();
         for key in gone {
             if let Some(frame) = self.pages.remove(&key) {
+                self.give_back(frame);
+            }
+        }
+    }
+
+    /// Whether frames are those of sets that `exists` does not know any more.
+    #[must_use]
+    pub fn have_lost(&self, exists: impl Fn(u64) -> bool) -> bool {
+        self.shared.keys().any(|&(set, _)| !exists(set))
+    }
+
+    /// Frees the frames of the sets that `exists` does not know any more.
+    pub fn release_sets(&mut self, exists: impl Fn(u64) -> bool) {
+        let gone: Vec<(u64, u64)> = self.shared.keys().copied().filter(|&(set, _)| !exists(set)).collect();
+        for key in gone {
+            if let Some(frame) = self.shared.remove(&key) {
                 self.give_back(frame);
             }
         }
@@ -280,7 +331,7 @@ mod tests {
     }
 
     fn range(shift: u32, placement: Placement) -> PageRange {
-        PageRange { start: 0, end: u64::MAX, shift, placement, moved: 0 }
+        PageRange { start: 0, end: u64::MAX, shift, placement, moved: 0, shared: None }
     }
 
     #[test]
@@ -289,6 +340,23 @@ mod tests {
         let first = f.frame(0x10000, range(16, Placement::FirstTouch), 2);
         assert_eq!(f.node_of(first), 2);
         assert_eq!(f.frame(0x10000, range(16, Placement::FirstTouch), 0), first);
+    }
+
+    #[test]
+    fn pages_of_one_set_have_one_frame_wherever_they_are_until_the_set_is_gone() {
+        let mut f = frames();
+        let mapped =
+            |origin| PageRange { shared: Some(SharedPages { set: 7, origin }), ..range(16, Placement::FirstTouch) };
+        let first = f.frame(3 << 48 | 0x5_0000, mapped(0x4_0000), 2);
+        assert_eq!(f.frame(0x9_0000, mapped(0x8_0000), 0), first);
+        assert_ne!(f.frame(0xa_0000, mapped(0x8_0000), 0), first);
+        // The range begins with the second page of the set, at the first address.
+        assert_eq!(f.frame(0, mapped(0_u64.wrapping_sub(0x1_0000)), 0), first);
+        assert_ne!(f.frame(0x5_0000, range(16, Placement::FirstTouch), 2), first);
+        f.release(0, 1 << 48);
+        assert!(f.has(0x9_0000, mapped(0x8_0000)) && !f.have_lost(|set| set == 7));
+        f.release_sets(|set| set != 7);
+        assert!(!f.has(0x9_0000, mapped(0x8_0000)));
     }
 
     #[test]

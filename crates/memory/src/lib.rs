@@ -31,7 +31,7 @@ pub mod tags;
 pub mod tlb;
 
 pub use chip::{Chip, CoreId};
-pub use frames::{PageRange, Placement};
+pub use frames::{PageRange, Placement, SharedPages};
 pub use hierarchy::{CoreMemory, Hierarchy, Level, Located, Misses, NEVER, Response, Wants};
 pub use partition::{Partition, PartitionResult, Partitioned};
 pub use pipes::LoadStorePipes;

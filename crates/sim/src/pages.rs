@@ -9,7 +9,7 @@ use fxscope_guestmem::Segment;
 use fxscope_linux::Guest;
 use fxscope_linux::pages::{self, MemoryWork, PageSizes, PageView};
 use fxscope_machine::{Spec, spec};
-use fxscope_memory::{Hierarchy, PageRange, Placement};
+use fxscope_memory::{Hierarchy, PageRange, Placement, SharedPages};
 
 /// Returns the page sizes of a machine. The environment of a program cannot change the sizes of segments that `settings`
 /// names.
@@ -44,6 +44,7 @@ pub(crate) fn page_ranges(guest: &Guest, first_node: u32) -> Vec<PageRange> {
         shift: span.shift,
         placement: placement(span.placement),
         moved: span.moved,
+        shared: span.shared.map(|shared| SharedPages { set: shared.serial, origin: shared.origin }),
     };
     guest.page_spans().into_iter().map(range).collect()
 }
@@ -89,6 +90,7 @@ impl KnownPages {
         let ranges = known.ranges(guest, spec.topology.first_node);
         if !Arc::ptr_eq(&known.told, &ranges) {
             memory.chip.release_pages(pid as u16, &known.told, &ranges);
+            memory.chip.release_sets(|set| guest.memory().has_object_of(set));
             known.told = Arc::clone(&ranges);
         }
         memory.core.follow_pages(pid as u16, ranges);

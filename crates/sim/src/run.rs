@@ -161,6 +161,7 @@ pub fn platform(spec: &Spec, memory_bytes: u64) -> Platform {
         assistants,
         node_distances: t.node_distances.map(|distance| distance as u32),
         caches: caches(spec),
+        core_hz: spec.clock.core_hz,
         counter_hz: id.counter_hz,
         id: fxscope_aarch64::cpu::IdRegisters {
             midr: id.midr,

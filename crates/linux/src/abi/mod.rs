@@ -4,6 +4,7 @@ pub(crate) mod content;
 pub mod elf;
 pub(crate) mod layout;
 pub(crate) mod load;
+pub(crate) mod open;
 pub(crate) mod stack;
 pub(crate) mod time;
 pub(crate) mod uname;

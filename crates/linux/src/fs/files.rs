@@ -274,6 +274,12 @@ impl Files {
         self.get(fd).ok()?.channel.as_deref()
     }
 
+    /// Checks that another descriptor may be inserted.
+    pub(crate) fn check_free(&self, limit: u64) -> Result<(), Errno> {
+        let free = (0..).find(|&i| self.table.get(i).is_none_or(Option::is_none));
+        if free.is_some_and(|i| (i as u64) < limit) { Ok(()) } else { Err(Errno::MFILE) }
+    }
+
     /// As [`Files::channel`], to be kept while the files change.
     pub(crate) fn kept_channel(&self, fd: i32) -> Option<Rc<Channel>> {
         self.get(fd).ok()?.channel.clone()

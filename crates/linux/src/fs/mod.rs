@@ -6,6 +6,7 @@ pub(crate) mod locks;
 pub(crate) mod memory_files;
 pub(crate) mod objects;
 pub(crate) mod poll;
+pub(crate) mod pty;
 pub(crate) mod terminal;
 pub(crate) mod umask;
 pub(crate) mod vfs;

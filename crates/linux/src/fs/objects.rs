@@ -11,7 +11,9 @@ use std::rc::{Rc, Weak};
 use rustix::event::EventfdFlags;
 use rustix::io::Errno;
 
+use crate::fs::pty::End;
 use crate::ipc::channels::Channel;
+use crate::ipc::mqueue::OpenQueue;
 use crate::kernel::Kernel;
 use crate::sched::timers::Timer;
 use crate::sched::wait::FOR_EVER;
@@ -25,29 +27,40 @@ pub(crate) enum Object {
     Host,
     /// A timer (`timerfd_create`).
     Timer(TimerFile),
-    /// The pending signals of whoever reads it (`signalfd4`).
+    /// The pending signals of the thread that reads it (`signalfd4`).
     Signals(SignalFile),
     /// A process (`pidfd_open`).
     Process(ProcessFile),
+    /// A POSIX message queue (`mq_open`).
+    Messages(OpenQueue),
+    /// An end of a pseudoterminal.
+    Pty(End),
 }
 
 impl Object {
     /// Returns the name by which Linux shows such a descriptor in `/proc/PID/fd`; `None`: that of the host's file.
     pub(crate) fn name(&self) -> Option<&'static str> {
         match self {
-            Object::Host => None,
+            Object::Host | Object::Messages(_) => None,
             Object::Timer(_) => Some("anon_inode:[timerfd]"),
             Object::Signals(_) => Some("anon_inode:[signalfd]"),
             Object::Process(_) => Some("anon_inode:[pidfd]"),
+            Object::Pty(end) => Some(if end.is_master { "/dev/ptmx" } else { "/dev/pts" }),
         }
+    }
+
+    /// Returns whether it can never be written.
+    pub(crate) fn is_only_read(&self) -> bool {
+        !matches!(self, Object::Host | Object::Pty(_) | Object::Messages(_))
     }
 
     fn level(&self) -> Option<&Level> {
         match self {
-            Object::Host => None,
+            Object::Host | Object::Messages(_) => None,
             Object::Timer(timer) => Some(&timer.level),
             Object::Signals(signals) => Some(&signals.level),
             Object::Process(process) => Some(&process.level),
+            Object::Pty(end) => Some(end.level()),
         }
     }
 }
@@ -93,7 +106,8 @@ impl Level {
         }
     }
 
-    fn set(&self, high: bool) {
+    /// Makes it readable or not.
+    pub(crate) fn set(&self, high: bool) {
         match (self.high.get(), high) {
             (false, true) => self.raise(),
             (true, false) => self.lower(),
@@ -225,7 +239,10 @@ impl Kernel<'_> {
     /// `ENOMEM`; when the host is out of descriptors.
     pub(crate) fn new_object(&mut self, object: Object, bytes: u64) -> Result<(OwnedFd, Rc<Channel>), Errno> {
         self.afford(bytes)?;
-        let host = object.level().ok_or(Errno::INVAL)?.host()?;
+        let host = match &object {
+            Object::Messages(open) => open.host()?,
+            other => other.level().ok_or(Errno::INVAL)?.host()?,
+        };
         let channel = Rc::new(Channel { object, ..Channel::new(self.system.budget.charge(bytes), true) });
         self.system.objects.add(&channel);
         Ok((host, channel))

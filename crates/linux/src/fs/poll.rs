@@ -6,6 +6,7 @@ use rustix::io::Errno;
 
 use crate::fs::attempt;
 use crate::fs::files::Files;
+use crate::fs::objects::Object;
 use crate::kernel::Kernel;
 use crate::sched::wait::Wait;
 use crate::thread::Thread;
@@ -52,7 +53,7 @@ pub(crate) const fn of_object(events: PollFlags) -> PollFlags {
 }
 
 fn poll_entry(files: &Files, fd: i32, events: PollFlags) -> Result<PollFd<'_>, Errno> {
-    let events = if files.object(fd).is_some() { of_object(events) } else { events };
+    let events = if files.object(fd).is_some_and(Object::is_only_read) { of_object(events) } else { events };
     Ok(PollFd::from_borrowed_fd(files.host(fd)?, events))
 }
 

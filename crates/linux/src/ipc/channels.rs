@@ -14,6 +14,7 @@ use crate::fs::files::{Files, OpenFile};
 use crate::fs::objects::Object;
 use crate::fs::vfs::Origin;
 use crate::kernel::Kernel;
+use crate::net::socket::Socket;
 
 /// Host device and inode.
 type Identity = (u64, u64);
@@ -26,12 +27,14 @@ pub(crate) struct Channel {
     pub own: Cell<bool>,
     /// What it is, if the simulator implements it.
     pub object: Object,
+    /// Its state, if it is a socket of the run's own network.
+    pub socket: Option<Socket>,
 }
 
 impl Channel {
     /// Returns an object of the host.
     pub(crate) fn new(charge: Charge, own: bool) -> Channel {
-        Channel { charge, own: Cell::new(own), object: Object::Host }
+        Channel { charge, own: Cell::new(own), object: Object::Host, socket: None }
     }
 }
 
@@ -93,6 +96,23 @@ impl Kernel<'_> {
     pub(crate) fn new_channel(&mut self, file: BorrowedFd<'_>, bytes: u64, own: bool) -> Result<Rc<Channel>, Errno> {
         self.afford(bytes)?;
         let channel = Rc::new(Channel::new(self.system.budget.charge(bytes), own));
+        self.system.channels.insert(identity(file)?, &channel);
+        Ok(channel)
+    }
+
+    /// The same for a socket of the run's own network.
+    ///
+    /// # Errors
+    /// `ENOMEM`; the host's.
+    pub(crate) fn new_socket_channel(
+        &mut self,
+        file: BorrowedFd<'_>,
+        bytes: u64,
+        socket: Socket,
+    ) -> Result<Rc<Channel>, Errno> {
+        self.afford(bytes)?;
+        let charge = self.system.budget.charge(bytes);
+        let channel = Rc::new(Channel { socket: Some(socket), ..Channel::new(charge, true) });
         self.system.channels.insert(identity(file)?, &channel);
         Ok(channel)
     }

@@ -4,4 +4,6 @@ pub(crate) mod barrier;
 pub(crate) mod channels;
 pub(crate) mod cmg;
 pub(crate) mod futex;
+pub(crate) mod mqueue;
 pub(crate) mod shm;
+pub(crate) mod sysv;

@@ -100,6 +100,7 @@ impl Guest {
         // No thread runs while this one waits or has ended.
         if thread.can_run() {
             thread.cpu_ns += ran;
+            self.system.note_busy(thread.cpu_number, ran);
             self.processes[thread.process].cpu_ns += ran;
         }
         self.system.accounted_ns = self.system.now_ns;

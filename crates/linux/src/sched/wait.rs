@@ -18,6 +18,26 @@ use crate::thread::Thread;
 /// No time limit.
 pub(crate) const FOR_EVER: u64 = u64::MAX;
 
+/// An object for whose changes threads wait, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum IpcObject {
+    /// A set of semaphores.
+    Semaphores(u32),
+    /// A System V message queue.
+    Messages(u32),
+    /// A POSIX message queue.
+    PosixQueue(u32),
+}
+
+impl std::fmt::Display for IpcObject {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            IpcObject::Semaphores(id) => write!(f, "the set of semaphores {id}"),
+            IpcObject::Messages(id) | IpcObject::PosixQueue(id) => write!(f, "the message queue {id}"),
+        }
+    }
+}
+
 /// What a thread waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Wait {
@@ -47,6 +67,13 @@ pub(crate) enum Wait {
     /// A record lock that another process or open file has.
     #[serde(skip)]
     Lock(WantedLock),
+    /// A change of a System V object or a POSIX message queue.
+    Ipc {
+        /// The object.
+        object: IpcObject,
+        /// The semaphore of a set, and whether it must become 0.
+        semaphore: Option<(u16, bool)>,
+    },
     /// An event (`WFE`), and the state of the monitor.
     Event(Option<Monitor>),
     /// The end of a child; with `vfork`, that child's end or `execve`. The parent cannot be interrupted in this case.
@@ -61,7 +88,12 @@ impl Wait {
     pub(crate) fn is_repeated(&self) -> bool {
         matches!(
             self,
-            Wait::Signal(_) | Wait::Files(_) | Wait::Attempt(_) | Wait::Lock(_) | Wait::Child { vfork: None }
+            Wait::Signal(_)
+                | Wait::Files(_)
+                | Wait::Attempt(_)
+                | Wait::Lock(_)
+                | Wait::Ipc { .. }
+                | Wait::Child { vfork: None }
         )
     }
 
@@ -83,6 +115,7 @@ impl std::fmt::Display for Wait {
             Wait::Event(_) => write!(f, "an event (WFE)"),
             Wait::Lock(_) => write!(f, "a record lock"),
             Wait::Attempt(attempt) => write!(f, "{attempt}"),
+            Wait::Ipc { object, .. } => write!(f, "{object}"),
             Wait::Files(list) if list.is_empty() => write!(f, "a signal"),
             Wait::Files(list) => {
                 let numbers: Vec<String> = list.iter().map(|(fd, _)| fd.to_string()).collect();
@@ -129,6 +162,12 @@ impl Thread {
     /// Returns the time limit of the current system call: `limit` in ns, or that of the first attempt if the call is repeated.
     pub(crate) fn time_limit(&self, limit: u64) -> u64 {
         self.resumed.map_or(limit, |r| r.until_ns)
+    }
+
+    /// Returns whether it waits for a change of this object.
+    pub(crate) fn waits_for_object(&self, wanted: IpcObject) -> bool {
+        let wait = self.blocked.as_ref().map(|blocked| &blocked.wait);
+        matches!(wait, Some(Wait::Ipc { object, .. }) if *object == wanted)
     }
 
     /// Ends the system call in which it is blocked, with `result` in `x0`.

@@ -16,6 +16,8 @@ use crate::thread::Thread;
 /// Signal numbers of arm64 Linux.
 pub mod number {
     #![allow(missing_docs)] // the names are the documentation
+    pub const SIGINT: u32 = 2;
+    pub const SIGQUIT: u32 = 3;
     pub const SIGILL: u32 = 4;
     pub const SIGTRAP: u32 = 5;
     pub const SIGABRT: u32 = 6;
@@ -134,6 +136,7 @@ pub mod code {
     #![allow(missing_docs)] // the names are the documentation
     pub const SI_USER: i32 = 0;
     pub const SI_TIMER: i32 = -2;
+    pub const SI_MESGQ: i32 = -3;
     pub const SI_TKILL: i32 = -6;
     pub const SI_KERNEL: i32 = 0x80;
     pub const CLD_EXITED: i32 = 1;

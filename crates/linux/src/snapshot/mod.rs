@@ -6,8 +6,8 @@
 //! have changed; files without a name and pipes are kept with their contents; the standard streams are those that the new run
 //! gives.
 //!
-//! [`Guest::save`] refuses, with a message that names it, what it cannot keep: sockets, event counters, epoll instances, named
-//! pipes, files in `/dev/shm`, runs on the host's clock, and threads that wait to lock a file, to open a named pipe or to
+//! [`Guest::save`] refuses, with a message that names it, what it cannot keep: sockets, event counters, epoll instances, timers and
+//! other objects with descriptors, pseudoterminals, record locks, named pipes, files in `/dev/shm`, runs on the host's clock, and threads that wait to lock a file, to open a named pipe or to
 //! connect.
 
 mod files;
@@ -339,6 +339,9 @@ impl Guest {
         if named {
             return not_kept("files in /dev/shm");
         }
+        if !self.system.mqueues.named.is_empty() {
+            return not_kept("POSIX message queues");
+        }
         Ok(())
     }
 
@@ -356,6 +359,7 @@ impl Guest {
         }
         let budget = system.budget.clone();
         system.names_charge = Rc::new(budget.charge(state.names_bytes));
+        system.sysv_charge = Rc::new(budget.charge(system.sysv.bytes()));
         system.segments.charge_to(&budget);
         for (id, bytes) in state.thread_bytes {
             threads.get_mut(id).ok_or(SnapshotError::Damaged)?.charge = budget.charge(bytes);

@@ -8,7 +8,9 @@ use rustix::fs::{FallocateFlags, FileType, MemfdFlags, Mode, OFlags, RawDir, See
 use rustix::io::Errno;
 
 use super::transfer::{CHUNK, write_error};
-use super::{Args, Result, fifo, locks};
+use super::{Args, Result, fifo, locks, pty};
+pub(super) use crate::abi::open::O_CLOEXEC;
+use crate::abi::open::{guest_open_flags, open_flags};
 use crate::fs::files::{Files, OpenFile};
 use crate::fs::locks::{FileId, file_id};
 use crate::kernel::Kernel;
@@ -22,50 +24,6 @@ use crate::fs::vfs::handle::{self, Handle};
 use crate::fs::vfs::resolve::{self, Last, Place, Target, resolve};
 use crate::fs::vfs::tree::{Kind, Node};
 
-/// Flags of `openat` that differ between hosts and arm64: arm64's bit, and the host's flag.
-const OPEN_FLAGS: [(u32, OFlags); 14] = [
-    (0o100, OFlags::CREATE),
-    (0o200, OFlags::EXCL),
-    (0o400, OFlags::NOCTTY),
-    (0o1000, OFlags::TRUNC),
-    (0o2000, OFlags::APPEND),
-    (0o4000, OFlags::NONBLOCK),
-    (0o10000, OFlags::DSYNC),
-    (0o40000, OFlags::DIRECTORY),
-    (0o100_000, OFlags::NOFOLLOW),
-    (0o200_000, OFlags::DIRECT),
-    (0o1_000_000, OFlags::NOATIME),
-    (0o4_010_000, OFlags::SYNC),
-    (0o10_000_000, OFlags::PATH),
-    (0o20_040_000, OFlags::TMPFILE),
-];
-pub(super) const O_CLOEXEC: u32 = 0o2_000_000;
-
-fn open_flags(guest: u32) -> std::result::Result<OFlags, Errno> {
-    let mut flags = match guest & 3 {
-        0 => OFlags::RDONLY,
-        1 => OFlags::WRONLY,
-        2 => OFlags::RDWR,
-        _ => return Err(Errno::INVAL),
-    };
-    for (bit, host) in OPEN_FLAGS {
-        if guest & bit == bit {
-            flags |= host;
-        }
-    }
-    Ok(flags | OFlags::CLOEXEC)
-}
-
-fn guest_open_flags(host: OFlags) -> u64 {
-    let mut flags = host.bits() & 3;
-    for (bit, flag) in OPEN_FLAGS {
-        if host.contains(flag) {
-            flags |= bit;
-        }
-    }
-    u64::from(flags)
-}
-
 pub(super) fn limit(k: &Kernel<'_>) -> u64 {
     k.process.limits[Limit::FILES].soft
 }
@@ -73,12 +31,39 @@ pub(super) fn limit(k: &Kernel<'_>) -> u64 {
 pub(super) fn openat(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (flags, mode) = (a[2] as u32, Mode::from_raw_mode(a[3] as u32 & 0o7777));
     let name = user::string(k.mem, a[1])?;
+    if let Some(terminal) = open_terminal(k, a[0] as i32, &name, open_flags(flags)?, flags & O_CLOEXEC != 0) {
+        return terminal;
+    }
     let Some(file) = fifo::open(k, a[0] as i32, &name, open_flags(flags)?, mode)? else { return Ok(0) };
     if open_flags(flags)?.contains(OFlags::TRUNC) {
         k.system.shared_files.after_resize(k.mem, file.host.as_fd())?;
     }
     let (channel, limit) = (k.opened_channel(&file)?, limit(k));
     Ok(k.process.files.insert_channel(file, channel, flags & O_CLOEXEC != 0, limit)? as u64)
+}
+
+/// Opens a pseudoterminal. `None`: the path leads to something else, or is opened only as a place.
+fn open_terminal(k: &mut Kernel<'_>, dir: i32, name: &[u8], flags: OFlags, close_on_exec: bool) -> Option<Result> {
+    const TERMINAL: &[u8] = b"/dev/tty";
+    // Most paths are elsewhere and need not be resolved twice.
+    if flags.intersects(OFlags::PATH | OFlags::DIRECTORY) || !(name.starts_with(b"/dev") || name.starts_with(b"/proc"))
+    {
+        return None;
+    }
+    let flags = if close_on_exec { flags } else { flags - OFlags::CLOEXEC };
+    if name == TERMINAL {
+        return pty::open_controlling(k, flags);
+    }
+    match resolve(k, dir, name, Last::Follow) {
+        Ok(Target::Simulated(node)) if matches!(node.kind, Kind::Ptmx | Kind::Terminal(_)) => {
+            Some(pty::open(k, node, flags))
+        }
+        Ok(Target::Descriptor(fd)) => match k.process.files.simulated(fd)?.clone() {
+            node @ Node { kind: Kind::Ptmx | Kind::Terminal(_), .. } => Some(pty::open(k, node, flags)),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// Opens a path of the program.
@@ -98,7 +83,8 @@ pub(super) fn open(
         Target::Host(Place { kind: Some(_), .. }) | Target::Simulated(_) if exclusive => Err(Errno::EXIST),
         Target::Host(place) => open_host(k, place, flags, mode),
         Target::Simulated(node) => open_simulated(k, node, flags),
-        Target::Descriptor(fd) => reopen(k, fd, flags),
+        Target::Descriptor(fd) => reopen(k, &k.process.files, fd, flags),
+        Target::DescriptorOf(pid, fd) => reopen(k, k.open_files_of(pid)?, fd, flags),
     }
 }
 
@@ -114,6 +100,7 @@ pub(super) fn add_name(k: &Kernel<'_>, path: &[u8]) -> std::result::Result<(), E
 
 fn open_host(k: &Kernel<'_>, place: Place, flags: OFlags, mode: Mode) -> std::result::Result<OpenFile, Errno> {
     let (policy, path) = (&k.process.files.view.policy, &place.path);
+    let (direct, flags) = (flags.contains(OFlags::DIRECT), flags - OFlags::DIRECT);
     let unnamed = flags.contains(OFlags::TMPFILE);
     match place.kind {
         None if !flags.contains(OFlags::CREATE) => return Err(Errno::NOENT),
@@ -139,6 +126,10 @@ fn open_host(k: &Kernel<'_>, place: Place, flags: OFlags, mode: Mode) -> std::re
         policy.check_open(path, flags)?;
         Handle::new(policy, path)?.open(policy, flags)?
     };
+    if direct && !flags.contains(OFlags::PATH) {
+        // Where the host's file system has no direct transfers, they are ordinary ones.
+        let _ = rustix::fs::fcntl_setfl(&host, rustix::fs::fcntl_getfl(&host)? | OFlags::DIRECT);
+    }
     opened(k, host, path, place.origin)
 }
 
@@ -153,10 +144,20 @@ fn opened(k: &Kernel<'_>, host: OwnedFd, path: &[u8], origin: Origin) -> std::re
 fn open_simulated(k: &Kernel<'_>, node: Node, flags: OFlags) -> std::result::Result<OpenFile, Errno> {
     let only_path = flags.contains(OFlags::PATH);
     match node.kind {
-        Kind::Link | Kind::Descriptor(_) if !only_path => return Err(Errno::LOOP),
+        Kind::Link | Kind::Descriptor(_) | Kind::DescriptorOf(..) if !only_path => return Err(Errno::LOOP),
+        // Only `openat` opens them.
+        Kind::Ptmx | Kind::Terminal(_) if !only_path => return Err(Errno::NXIO),
         Kind::Directory if writes(flags) => return Err(Errno::ISDIR),
-        Kind::File | Kind::Command | Kind::Library if writes(flags) => return Err(Errno::ACCESS),
-        Kind::File | Kind::Random | Kind::HardwareBarrier | Kind::Command | Kind::Library
+        Kind::File | Kind::PageMap | Kind::Command | Kind::Library if writes(flags) => return Err(Errno::ACCESS),
+        Kind::File
+        | Kind::Memory
+        | Kind::PageMap
+        | Kind::Random
+        | Kind::HardwareBarrier
+        | Kind::Ptmx
+        | Kind::Terminal(_)
+        | Kind::Command
+        | Kind::Library
             if flags.contains(OFlags::DIRECTORY) =>
         {
             return Err(Errno::NOTDIR);
@@ -168,30 +169,40 @@ fn open_simulated(k: &Kernel<'_>, node: Node, flags: OFlags) -> std::result::Res
         _ if only_path => Vec::new(),
         Kind::File | Kind::Library => tree.content(k, &node),
         Kind::Directory => directory_entries(k, &node),
-        Kind::Link | Kind::Random | Kind::HardwareBarrier | Kind::Descriptor(_) | Kind::Command => Vec::new(),
+        Kind::Memory
+        | Kind::PageMap
+        | Kind::Link
+        | Kind::Random
+        | Kind::HardwareBarrier
+        | Kind::Ptmx
+        | Kind::Terminal(_)
+        | Kind::Descriptor(_)
+        | Kind::DescriptorOf(..)
+        | Kind::Command => Vec::new(),
     };
-    Ok(OpenFile::new(text_file(&content)?, Origin::Simulated(node)))
+    let access = if node.kind == Kind::Memory { flags & OFlags::RWMODE } else { OFlags::RDONLY };
+    Ok(OpenFile::new(text_file(&content, access)?, Origin::Simulated(node)))
 }
 
-/// Creates a read-only host file with these contents.
-fn text_file(content: &[u8]) -> std::result::Result<OwnedFd, Errno> {
+/// Creates a host file with these contents, for reading or for `access`.
+fn text_file(content: &[u8], access: OFlags) -> std::result::Result<OwnedFd, Errno> {
     let file = rustix::fs::memfd_create("simulated", MemfdFlags::CLOEXEC)?;
     let mut rest = content;
     while !rest.is_empty() {
         rest = &rest[rustix::io::write(&file, rest)?..];
     }
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-    rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+    rustix::fs::open(path, access | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Reopens an open file: a host file like any other, one in the simulated memory through its descriptor, and another one without a
+/// Reopens an open file of a process: a host file like any other, one in the simulated memory through its descriptor, and another one without a
 /// path by duplicating its descriptor.
-fn reopen(k: &Kernel<'_>, fd: i32, flags: OFlags) -> std::result::Result<OpenFile, Errno> {
-    let file = k.process.files.open_file(fd)?;
+fn reopen(k: &Kernel<'_>, files: &Files, fd: i32, flags: OFlags) -> std::result::Result<OpenFile, Errno> {
+    let file = files.open_file(fd)?;
     if let Origin::Simulated(node) = &file.origin {
         return open_simulated(k, node.clone(), flags);
     }
-    if k.process.files.object(fd).is_some() {
+    if files.object(fd).is_some() {
         return Err(Errno::NXIO);
     }
     let kind = FileType::from_raw_mode(rustix::fs::fstat(&file.host)?.st_mode);
@@ -212,7 +223,7 @@ fn reopen(k: &Kernel<'_>, fd: i32, flags: OFlags) -> std::result::Result<OpenFil
         }
         _ => {
             let (has, wanted) = (rustix::fs::fcntl_getfl(&file.host)? & OFlags::RWMODE, flags & OFlags::RWMODE);
-            if has == OFlags::RDWR || has == wanted { k.process.files.second(fd) } else { Err(Errno::ACCESS) }
+            if has == OFlags::RDWR || has == wanted { files.second(fd) } else { Err(Errno::ACCESS) }
         }
     }
 }

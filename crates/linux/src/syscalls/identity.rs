@@ -1,4 +1,4 @@
-//! System calls about users, groups and capabilities. They change what the process is told, not what it may do with the host's files.
+//! System calls about users, groups and capabilities. They change what the process sees, not what it may do with the host's files.
 
 use bytemuck::{Pod, Zeroable};
 use rustix::io::Errno;
@@ -44,7 +44,7 @@ pub(super) fn getresgid(k: &mut Kernel<'_>, a: &Args) -> Result {
     get_all(k, ids, a)
 }
 
-/// Changes the users by `change`, which is told whether the process may have any.
+/// Changes the users by `change`; its second argument says whether the process may have any.
 fn change_users<T>(
     k: &mut Kernel<'_>,
     change: impl FnOnce(&mut Ids, bool) -> std::result::Result<T, Errno>,

@@ -124,11 +124,17 @@ fn grown(k: &mut Kernel<'_>, region: &Region, len: u64) -> std::result::Result<R
 
 /// Returns the bytes of the pages that flags of `mmap` request, with the size's logarithm in their upper bits or, without it, the
 /// system's default.
+///
+/// # Errors
+/// `EINVAL`: the machine has no such pages, or the mapping is of a file, none of which is in a `hugetlbfs`.
 fn huge_page(k: &Kernel<'_>, flags: u64) -> std::result::Result<Option<u64>, Errno> {
     const SHIFT: u32 = 26;
     const MASK: u64 = 0x3f;
-    if flags & MAP_HUGETLB == 0 || flags & MAP_ANONYMOUS == 0 {
+    if flags & MAP_HUGETLB == 0 {
         return Ok(None);
+    }
+    if flags & MAP_ANONYMOUS == 0 {
+        return Err(Errno::INVAL);
     }
     let sizes = &k.system.platform.huge_page_bytes;
     let bytes = match flags >> SHIFT & MASK {

@@ -10,14 +10,19 @@ mod fifo;
 mod files;
 mod futex;
 mod identity;
+mod inotify;
 mod locks;
 mod memory;
+mod mqueue;
 mod numa;
 mod paths;
 mod pidfd;
 mod poll;
 mod prctl;
 mod process;
+mod process_vm;
+mod procmem;
+mod pty;
 mod scheduling;
 mod shm;
 mod signalfd;
@@ -26,6 +31,7 @@ mod sockets;
 mod splice;
 mod stat;
 mod streams;
+mod sysv;
 mod table;
 mod threads;
 mod time;
@@ -111,6 +117,9 @@ pub(crate) fn call(k: &mut Kernel<'_>) {
     }
     if k.mem.elsewhere_bytes() > 0 && may_release_files(number) {
         memory_files::recount(k);
+    }
+    if !k.system.network.flight.is_empty() {
+        k.system.network.flight.sweep();
     }
     k.settle_charges();
     if k.thread.blocked.is_some() {

@@ -50,7 +50,7 @@ fn changeable(k: &Kernel<'_>, target: Target) -> Outcome<Place> {
             policy.check(policy.may_change(&place.path), Denied::Write, &place.path)?;
             Ok(place)
         }
-        Target::Simulated(_) | Target::Descriptor(_) => Err(Errno::PERM),
+        Target::Simulated(_) | Target::Descriptor(_) | Target::DescriptorOf(..) => Err(Errno::PERM),
     }
 }
 
@@ -263,7 +263,7 @@ pub(super) fn chdir(k: &mut Kernel<'_>, a: &Args) -> Result {
             // The host's folder is not used.
             OpenFile::new(rustix::fs::open("/", DIRECTORY, Mode::empty())?, Origin::Simulated(node))
         }
-        Target::Simulated(_) => return Err(Errno::NOTDIR),
+        Target::Simulated(_) | Target::DescriptorOf(..) => return Err(Errno::NOTDIR),
         Target::Descriptor(fd) => return fchdir(k, &[fd as u64, 0, 0, 0, 0, 0]),
     };
     k.process.files.set_current(directory);

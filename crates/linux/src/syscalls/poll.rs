@@ -11,6 +11,7 @@ use super::{Args, Result};
 use crate::abi::time::Time;
 use crate::budget;
 use crate::fs::files::OpenFile;
+use crate::fs::objects::Object;
 use crate::fs::poll::{Interest, of_object, ready};
 use crate::fs::vfs::Origin;
 use crate::kernel::Kernel;
@@ -188,7 +189,7 @@ pub(super) fn epoll_ctl(k: &mut Kernel<'_>, a: &Args) -> Result {
     }
     let event: EpollEvent = user::read(k.mem, a[3])?;
     let mut events = event.events;
-    if k.process.files.object(a[2] as i32).is_some() {
+    if k.process.files.object(a[2] as i32).is_some_and(Object::is_only_read) {
         events &= u32::from(of_object(PollFlags::from_bits_retain(events as u16)).bits()) | !0xffff;
     }
     let (data, flags) = (epoll::EventData::new_u64(event.data), epoll::EventFlags::from_bits_retain(events));

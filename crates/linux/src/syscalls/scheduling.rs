@@ -1,5 +1,5 @@
 //! System calls about scheduling: processors, policies, priorities. The model gives each thread the same share of its processor,
-//! whatever its policy and priority; programs are told what they have set.
+//! whatever its policy and priority; programs read back what they have set.
 
 use bytemuck::{Pod, Zeroable};
 use rustix::io::Errno;

@@ -3,7 +3,7 @@
 //! Between two pipes, and from a pipe to a file, the host moves the bytes; otherwise the simulator copies them. Nothing is taken from
 //! a pipe that cannot be delivered.
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd as _, BorrowedFd};
 
 use rustix::event::PollFlags;
 use rustix::fs::{FileType, OFlags};
@@ -108,6 +108,8 @@ fn pipe_to_file(k: &mut Kernel<'_>, from: i32, to: i32, len: u64, flags: u64, po
     let mut at = offset_at(k, pointer)?;
     let start = at;
     let (source, file) = (k.process.files.host(from)?, k.process.files.open_file(to)?);
+    let place = start.map_or_else(|| rustix::fs::tell(&file.host), Ok)?;
+    k.system.shared_files.flush(k.mem, file.host.as_fd())?;
     let result = growing(k.mem, file, start, len, |fitting| {
         rustix::pipe::splice(source, None, &file.host, at.as_mut(), fitting as usize, SpliceFlags::NONBLOCK)
     });
@@ -115,6 +117,7 @@ fn pipe_to_file(k: &mut Kernel<'_>, from: i32, to: i32, len: u64, flags: u64, po
         Err(Errno::AGAIN) => wait_for_either(k, from, to, flags),
         Err(error) => Err(error),
         Ok(n) => {
+            k.system.shared_files.after_change(k.mem, file.host.as_fd(), place, Some(place + n as u64));
             if let Some(at) = at {
                 user::write(k.mem, pointer, at)?;
             }

@@ -6,9 +6,9 @@ use rustix::io::Errno;
 use rustix::termios::SpecialCodeIndex;
 
 use super::paths::{self, check_flags};
-use super::{Args, Result, barrier};
+use super::{Args, Result, barrier, pty, sockets};
 use crate::abi::time::Time;
-use crate::fs::files::AT_FDCWD;
+use crate::fs::files::{AT_FDCWD, Files};
 use crate::fs::vfs::Origin;
 use crate::fs::vfs::handle::Handle;
 use crate::fs::vfs::resolve::{Last, Place, Target, resolve};
@@ -69,8 +69,11 @@ fn simulated_stat(k: &Kernel<'_>, node: &Node) -> GuestStat {
     let rights = match node.kind {
         Kind::Directory | Kind::Command | Kind::Library => 0o555,
         Kind::File => 0o444,
-        Kind::Link | Kind::Descriptor(_) => 0o777,
-        Kind::Random | Kind::HardwareBarrier => 0o666,
+        Kind::PageMap => 0o400,
+        Kind::Memory => 0o600,
+        Kind::Link | Kind::Descriptor(_) | Kind::DescriptorOf(..) => 0o777,
+        Kind::Random | Kind::HardwareBarrier | Kind::Ptmx => 0o666,
+        Kind::Terminal(_) => 0o620,
     };
     let sysfs = node.kind == Kind::File && node.path.starts_with(b"/sys/");
     let start = Time::from_ns(k.system.start_unix_ns);
@@ -83,6 +86,8 @@ fn simulated_stat(k: &Kernel<'_>, node: &Node) -> GuestStat {
             Kind::Random => rustix::fs::makedev(1, 9),
             // A misc device; 63 is the first minor number that Linux assigns dynamically.
             Kind::HardwareBarrier => rustix::fs::makedev(10, 63),
+            Kind::Ptmx => rustix::fs::makedev(5, 2),
+            Kind::Terminal(number) => rustix::fs::makedev(136, number),
             _ => 0,
         },
         size: if sysfs { 4096 } else { 0 },
@@ -94,10 +99,10 @@ fn simulated_stat(k: &Kernel<'_>, node: &Node) -> GuestStat {
     }
 }
 
-fn stat_descriptor(k: &Kernel<'_>, fd: i32) -> std::result::Result<GuestStat, Errno> {
-    match k.process.files.simulated(fd) {
+fn stat_descriptor(k: &Kernel<'_>, files: &Files, fd: i32) -> std::result::Result<GuestStat, Errno> {
+    match files.simulated(fd) {
         Some(node) => Ok(simulated_stat(k, node)),
-        None => Ok(guest_stat(&rustix::fs::fstat(k.process.files.host(fd)?)?)),
+        None => Ok(guest_stat(&rustix::fs::fstat(files.host(fd)?)?)),
     }
 }
 
@@ -124,12 +129,13 @@ fn stat_at(k: &mut Kernel<'_>, dir: u64, name: u64, flags: u64) -> std::result::
         Target::Host(Place { kind: None, .. }) => Err(Errno::NOENT),
         Target::Host(place) => Ok(guest_stat(Handle::new(&k.process.files.view.policy, &place.path)?.stat())),
         Target::Simulated(node) => Ok(simulated_stat(k, &node)),
-        Target::Descriptor(fd) => stat_descriptor(k, fd),
+        Target::Descriptor(fd) => stat_descriptor(k, &k.process.files, fd),
+        Target::DescriptorOf(pid, fd) => stat_descriptor(k, k.open_files_of(pid)?, fd),
     }
 }
 
 pub(super) fn fstat(k: &mut Kernel<'_>, a: &Args) -> Result {
-    let stat = stat_descriptor(k, a[0] as i32)?;
+    let stat = stat_descriptor(k, &k.process.files, a[0] as i32)?;
     user::write(k.mem, a[1], stat)?;
     Ok(0)
 }
@@ -226,7 +232,7 @@ pub(super) fn faccessat2(k: &mut Kernel<'_>, a: &Args) -> Result {
             let rights = simulated_stat(k, &node).mode & 7;
             if access.bits() & !rights == 0 { Ok(0) } else { Err(Errno::ACCESS) }
         }
-        Target::Descriptor(_) => Ok(0),
+        Target::Descriptor(_) | Target::DescriptorOf(..) => Ok(0),
     }
 }
 
@@ -238,10 +244,10 @@ pub(super) fn readlinkat(k: &mut Kernel<'_>, a: &Args) -> Result {
         Target::Host(Place { kind: None, .. }) => return Err(Errno::NOENT),
         Target::Host(Place { kind: Some(kind), .. }) if !kind.is_symlink() => return Err(Errno::INVAL),
         Target::Host(place) => Handle::new(&k.process.files.view.policy, &place.path)?.read_link()?,
-        Target::Simulated(node) if matches!(node.kind, Kind::Link | Kind::Descriptor(_)) => {
+        Target::Simulated(node) if matches!(node.kind, Kind::Link | Kind::Descriptor(_) | Kind::DescriptorOf(..)) => {
             k.process.files.view.tree.link(k, &node)
         }
-        Target::Simulated(_) | Target::Descriptor(_) => return Err(Errno::INVAL),
+        Target::Simulated(_) | Target::Descriptor(_) | Target::DescriptorOf(..) => return Err(Errno::INVAL),
     };
     let len = text.len().min(a[3] as usize);
     user::write_bytes(k.mem, a[2], &text[..len])?;
@@ -316,6 +322,7 @@ pub(super) fn statfs(k: &mut Kernel<'_>, a: &Args) -> Result {
         Target::Host(place) => guest_stat_fs(&Handle::new(&k.process.files.view.policy, &place.path)?.stat_fs()?),
         Target::Simulated(node) => simulated_stat_fs(&node),
         Target::Descriptor(fd) => stat_fs_descriptor(k, fd)?,
+        Target::DescriptorOf(..) => return Err(Errno::ACCESS),
     };
     user::write(k.mem, a[1], stat)?;
     Ok(0)
@@ -359,7 +366,10 @@ const SPECIAL_CODES: [SpecialCodeIndex; 17] = [
 
 /// `ioctl`: what programs query of terminals and pipes. Anything else is `ENOTTY`.
 pub(super) fn ioctl(k: &mut Kernel<'_>, a: &Args) -> Result {
-    if let Some(answer) = barrier::ioctl(k, a) {
+    if let Some(answer) = barrier::ioctl(k, a).or_else(|| pty::ioctl(k, a)) {
+        return answer;
+    }
+    if let Some(answer) = sockets::ioctl(k, a) {
         return answer;
     }
     const TCGETS: u32 = 0x5401;

@@ -8,7 +8,6 @@ use std::os::fd::BorrowedFd;
 use rustix::event::PollFlags;
 use rustix::fs::{FileType, OFlags};
 use rustix::io::{Errno, ReadWriteFlags};
-use rustix::net::{RecvFlags, SendFlags};
 
 use super::Result;
 use super::sockets::{self, is_socket};
@@ -55,16 +54,40 @@ fn is_ready(k: &Kernel<'_>, fd: i32, events: PollFlags) -> Outcome<bool> {
 /// Blocks the thread on a descriptor that is not ready; `progress` bytes have been transferred. `EAGAIN` for a non-blocking
 /// descriptor.
 pub(super) fn wait(k: &mut Kernel<'_>, fd: i32, events: PollFlags, progress: u64) -> Outcome<()> {
+    wait_within(k, fd, events, progress, None)
+}
+
+/// As [`wait`]; `EAGAIN` after `limit_ns` ns.
+pub(super) fn wait_within(
+    k: &mut Kernel<'_>,
+    fd: i32,
+    events: PollFlags,
+    progress: u64,
+    limit_ns: Option<u64>,
+) -> Outcome<()> {
     if rustix::fs::fcntl_getfl(k.process.files.host(fd)?)?.contains(OFlags::NONBLOCK) {
         return Err(Errno::AGAIN);
     }
     // A local datagram socket is ready to send even if the receiver's queue is full.
     let (interests, until_ns) = match is_ready(k, fd, events)? {
-        false => (vec![(fd, events)], FOR_EVER),
+        false => {
+            let limit = limit_ns.map_or(FOR_EVER, |ns| k.system.now_ns.saturating_add(ns));
+            let until_ns = if limit_ns.is_some() { k.thread.time_limit(limit) } else { limit };
+            (vec![(fd, events)], until_ns)
+        }
         true => (Vec::new(), k.system.now_ns.saturating_add(AGAIN_NS)),
     };
+    if until_ns <= k.system.now_ns {
+        return Err(Errno::AGAIN);
+    }
     k.block(Blocked { restart: true, progress, until_ns, ..Blocked::new(Wait::Files(interests)) });
     Ok(())
+}
+
+/// Blocks the thread for a while, because the host cannot report when the call may succeed.
+pub(super) fn later(k: &mut Kernel<'_>) {
+    let until_ns = k.system.now_ns.saturating_add(AGAIN_NS);
+    k.block(Blocked { restart: true, until_ns, ..Blocked::new(Wait::Files(Vec::new())) });
 }
 
 /// Reads what is available into the pieces, waiting until there is something.
@@ -72,7 +95,7 @@ pub(super) fn read(k: &mut Kernel<'_>, fd: i32, pieces: &[Piece]) -> Result {
     let total: u64 = pieces.iter().map(|p| p.len).sum();
     k.system.terminal.used(k.process.files.host(fd)?, false);
     if is_socket(k.process.files.host(fd)?) {
-        return Ok(sockets::receive(k, fd, pieces, RecvFlags::empty())?.map_or(0, |received| received.bytes));
+        return sockets::read(k, fd, pieces);
     }
     check_writable(k, pieces)?;
     if total > 0 && !ready_or_block(k, fd, PollFlags::IN)? {
@@ -125,7 +148,7 @@ pub(super) fn gather(k: &mut Kernel<'_>, pieces: &[Piece], mut skip: u64, most: 
 /// Writes the pieces, waiting whenever there is no room.
 pub(super) fn write(k: &mut Kernel<'_>, fd: i32, pieces: &[Piece]) -> Result {
     if is_socket(k.process.files.host(fd)?) {
-        return sockets::send(k, fd, pieces, SendFlags::empty(), None);
+        return sockets::write(k, fd, pieces);
     }
     let total: u64 = pieces.iter().map(|p| p.len).sum();
     let result = deliver(k, fd, total, true, |k, done| {
@@ -143,6 +166,18 @@ pub(super) fn deliver(
     fd: i32,
     total: u64,
     waits: bool,
+    give: impl FnMut(&mut Kernel<'_>, u64) -> Outcome<usize>,
+) -> Result {
+    deliver_until(k, fd, total, waits, None, give)
+}
+
+/// As [`deliver`], waiting for at most `limit_ns` ns.
+pub(super) fn deliver_until(
+    k: &mut Kernel<'_>,
+    fd: i32,
+    total: u64,
+    waits: bool,
+    limit_ns: Option<u64>,
     mut give: impl FnMut(&mut Kernel<'_>, u64) -> Outcome<usize>,
 ) -> Result {
     let mut done = k.thread.resumed.map_or(0, |r| r.progress);
@@ -155,7 +190,7 @@ pub(super) fn deliver(
                 }
                 continue;
             }
-            Err(Errno::AGAIN) if waits => wait(k, fd, PollFlags::OUT, done),
+            Err(Errno::AGAIN) if waits => wait_within(k, fd, PollFlags::OUT, done, limit_ns),
             Err(error) => Err(error),
         };
         return match result {
@@ -167,11 +202,11 @@ pub(super) fn deliver(
 }
 
 /// Writes to a stream what it accepts without blocking. `EAGAIN`: nothing.
-pub(super) fn write_now(k: &Kernel<'_>, fd: i32, bytes: &[u8]) -> Outcome<usize> {
-    let file = k.process.files.host(fd)?;
-    if is_socket(file) {
-        return rustix::net::send(file, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+pub(super) fn write_now(k: &mut Kernel<'_>, fd: i32, bytes: &[u8]) -> Outcome<usize> {
+    if is_socket(k.process.files.host(fd)?) {
+        return sockets::send_now(k, fd, bytes);
     }
+    let file = k.process.files.host(fd)?;
     match rustix::io::pwritev2(file, &[IoSlice::new(bytes)], CURRENT, ReadWriteFlags::NOWAIT) {
         Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {}
         result => return result,

@@ -1,16 +1,16 @@
 //! Transfer of bytes between files and the program's memory, and between files.
 
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, BorrowedFd};
 
 use bytemuck::{Pod, Zeroable};
 use fxscope_guestmem::Memory;
 use fxscope_guestmem::Touch;
-use rustix::fs::SeekFrom;
+use rustix::fs::{OFlags, SeekFrom};
 use rustix::io::Errno;
 
 use super::sockets::is_socket;
 use super::streams::{self, is_stream};
-use super::{Args, Result, signalfd, timerfd};
+use super::{Args, Result, mqueue, procmem, pty, signalfd, timerfd};
 use crate::fs::files::OpenFile;
 use crate::fs::memory_files::growing;
 use crate::fs::objects::Object;
@@ -62,8 +62,10 @@ fn one_piece(addr: u64, len: u64) -> Vec<Piece> {
 
 /// Reads into the pieces in order, at the file's position or at `offset`, until a read returns less than requested.
 fn read_pieces(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece], offset: Option<u64>) -> Result {
-    if k.process.files.simulated(fd as i32).is_some_and(|node| node.kind == Kind::Random) {
-        return read_random(k, pieces);
+    match k.process.files.simulated(fd as i32).map(|node| node.kind) {
+        Some(Kind::Random) => return read_random(k, pieces),
+        Some(kind @ (Kind::Memory | Kind::PageMap)) => return procmem::read(k, fd as i32, kind, pieces, offset),
+        _ => {}
     }
     let file = k.process.files.host(fd as i32)?;
     let shared = k.system.shared_files.of(file).is_some();
@@ -82,9 +84,13 @@ fn read_pieces(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece], offset: Option<u64
                 None if shared => Some(rustix::fs::tell(file)?),
                 offset => offset.map(|at| at + done),
             };
-            let got = match offset {
-                None => rustix::io::read(file, &mut buffer[..]),
-                Some(at) => rustix::io::pread(file, &mut buffer[..], at + done),
+            let read_at_offset = offset.and(at);
+            let got = match read_at(file, &mut buffer, read_at_offset) {
+                Err(Errno::INVAL) if direct::is(file) => {
+                    let fits = direct::fits(piece.addr.wrapping_add(here), n);
+                    direct::read(file, &mut buffer, read_at_offset, fits)
+                }
+                got => got,
             };
             let got = match got {
                 Ok(got) => got,
@@ -103,6 +109,79 @@ fn read_pieces(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece], offset: Option<u64
         }
     }
     Ok(done)
+}
+
+/// Reads from a host file, at its position or at `at`.
+fn read_at(file: BorrowedFd<'_>, buffer: &mut [u8], at: Option<u64>) -> std::result::Result<usize, Errno> {
+    match at {
+        None => rustix::io::read(file, buffer),
+        Some(at) => rustix::io::pread(file, buffer, at),
+    }
+}
+
+/// Writes to a host file, at its position or at `at`.
+fn write_at(file: BorrowedFd<'_>, bytes: &[u8], at: Option<u64>) -> std::result::Result<usize, Errno> {
+    match at {
+        None => rustix::io::write(file, bytes),
+        Some(at) => rustix::io::pwrite(file, bytes, at),
+    }
+}
+
+/// Direct transfers (`O_DIRECT`): the host requires aligned buffers, and so does Linux of the program.
+mod direct {
+    use super::{BorrowedFd, Errno, OFlags, read_at, write_at};
+
+    /// Alignment of the program's addresses and lengths: the usual size of a block of a disk.
+    const BLOCK: u64 = 512;
+
+    /// Alignment that every host accepts.
+    const PAGE: usize = 4096;
+
+    /// Returns whether a file is open for direct transfers.
+    pub(super) fn is(file: BorrowedFd<'_>) -> bool {
+        rustix::fs::fcntl_getfl(file).is_ok_and(|flags| flags.contains(OFlags::DIRECT))
+    }
+
+    /// Returns whether a piece of the program's memory is aligned.
+    pub(super) fn fits(addr: u64, len: u64) -> bool {
+        addr.is_multiple_of(BLOCK) && len.is_multiple_of(BLOCK)
+    }
+
+    /// Calls `with` with an aligned buffer.
+    fn aligned<T>(len: usize, with: impl FnOnce(&mut [u8]) -> T) -> T {
+        let mut room = vec![0; len + PAGE];
+        let start = room.as_ptr().align_offset(PAGE).min(PAGE);
+        with(&mut room[start..start + len])
+    }
+
+    /// Repeats a read that the host has refused because of the simulator's buffer.
+    ///
+    /// # Errors
+    /// `EINVAL` unless the program's own memory `fits`; the host's.
+    pub(super) fn read(file: BorrowedFd<'_>, buffer: &mut [u8], at: Option<u64>, fits: bool) -> Result<usize, Errno> {
+        if !fits {
+            return Err(Errno::INVAL);
+        }
+        aligned(buffer.len(), |room| {
+            let got = read_at(file, room, at)?;
+            buffer[..got].copy_from_slice(&room[..got]);
+            Ok(got)
+        })
+    }
+
+    /// The same for a write.
+    ///
+    /// # Errors
+    /// As [`read`].
+    pub(super) fn write(file: BorrowedFd<'_>, bytes: &[u8], at: Option<u64>, fits: bool) -> Result<usize, Errno> {
+        if !fits {
+            return Err(Errno::INVAL);
+        }
+        aligned(bytes.len(), |room| {
+            room.copy_from_slice(bytes);
+            write_at(file, room, at)
+        })
+    }
 }
 
 /// Fills the pieces with random bytes.
@@ -128,7 +207,11 @@ pub(super) fn read_random(k: &mut Kernel<'_>, pieces: &[Piece]) -> Result {
 /// Writes the pieces in order, at the file's position or at `offset`. Small transfers are one host call, so that lines written in
 /// pieces stay whole.
 fn write_pieces(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece], offset: Option<u64>) -> Result {
+    if k.process.files.simulated(fd as i32).is_some_and(|node| node.kind == Kind::Memory) {
+        return procmem::write(k, fd as i32, pieces, offset);
+    }
     let file = k.process.files.open_file(fd as i32)?;
+    let fits = pieces.iter().all(|piece| direct::fits(piece.addr, piece.len));
     let mut done = 0u64;
     let mut buffer = Vec::new();
     let mut fault = None;
@@ -145,7 +228,7 @@ fn write_pieces(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece], offset: Option<u6
             here += n;
             let last = i + 1 == pieces.len() && here == piece.len;
             if (last || fault.is_some() || buffer.len() == CHUNK) && (!buffer.is_empty() || fault.is_none()) {
-                match write_chunk(k.mem, &k.system.shared_files, file, &buffer, offset.map(|at| at + done)) {
+                match write_chunk(k.mem, &k.system.shared_files, file, &buffer, offset.map(|at| at + done), fits) {
                     Ok(n) => {
                         done += n as u64;
                         if n < buffer.len() {
@@ -187,12 +270,13 @@ fn write_chunk(
     file: &OpenFile,
     bytes: &[u8],
     offset: Option<u64>,
+    fits: bool,
 ) -> std::result::Result<usize, Errno> {
     let written = growing(mem, file, offset, bytes.len() as u64, |fitting| {
-        let bytes = &bytes[..fitting as usize];
-        match offset {
-            None => rustix::io::write(&file.host, bytes),
-            Some(at) => rustix::io::pwrite(&file.host, bytes, at),
+        let (host, bytes) = (file.host.as_fd(), &bytes[..fitting as usize]);
+        match write_at(host, bytes, offset) {
+            Err(Errno::INVAL) if direct::is(host) => direct::write(host, bytes, offset, fits),
+            result => result,
         }
     })?;
     shared.after_write(mem, file.host.as_fd(), offset, &bytes[..written])?;
@@ -213,6 +297,13 @@ pub(super) fn read_on(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece]) -> Result {
             return signalfd::read(k, fd as i32, mask, pieces);
         }
         Some(Object::Process(_)) => return Err(Errno::INVAL),
+        Some(Object::Messages(open)) => {
+            let line = mqueue::status(&open.queue);
+            let len = line.len().min(pieces.iter().map(|piece| piece.len).sum::<u64>() as usize);
+            streams::scatter(k, pieces, 0, &line.as_bytes()[..len])?;
+            return Ok(len as u64);
+        }
+        Some(Object::Pty(_)) => return pty::read(k, fd as i32, pieces),
         Some(Object::Host) | None => {}
     }
     if is_stream(k, fd as i32) { streams::read(k, fd as i32, pieces) } else { read_pieces(k, fd, pieces, None) }
@@ -220,46 +311,81 @@ pub(super) fn read_on(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece]) -> Result {
 
 /// Writes at the file's position; waits for a stream.
 pub(super) fn write_on(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece]) -> Result {
-    if k.process.files.object(fd as i32).is_some() {
-        return Err(Errno::INVAL);
+    match k.process.files.object(fd as i32) {
+        Some(Object::Pty(_)) => return pty::write(k, fd as i32, pieces),
+        Some(Object::Timer(_) | Object::Signals(_) | Object::Process(_) | Object::Messages(_)) => {
+            return Err(Errno::INVAL);
+        }
+        Some(Object::Host) | None => {}
     }
     if is_stream(k, fd as i32) { streams::write(k, fd as i32, pieces) } else { write_pieces(k, fd, pieces, None) }
 }
 
+/// Counts a call that reads, and what it has read.
+fn has_read(k: &mut Kernel<'_>, result: Result) -> Result {
+    // A call that waits is counted when it is repeated.
+    if k.thread.blocked.is_some() {
+        return result;
+    }
+    let transfers = &mut k.process.attributes.transfers;
+    transfers.reads += 1;
+    transfers.read_bytes += result.unwrap_or(0);
+    result
+}
+
+/// Counts a call that writes, and what it has written.
+fn has_written(k: &mut Kernel<'_>, result: Result) -> Result {
+    if k.thread.blocked.is_some() {
+        return result;
+    }
+    let transfers = &mut k.process.attributes.transfers;
+    transfers.writes += 1;
+    transfers.written_bytes += result.unwrap_or(0);
+    result
+}
+
 pub(super) fn read(k: &mut Kernel<'_>, a: &Args) -> Result {
-    read_on(k, a[0], &one_piece(a[1], a[2]))
+    let result = read_on(k, a[0], &one_piece(a[1], a[2]));
+    has_read(k, result)
 }
 
 pub(super) fn write(k: &mut Kernel<'_>, a: &Args) -> Result {
-    write_on(k, a[0], &one_piece(a[1], a[2]))
+    let result = write_on(k, a[0], &one_piece(a[1], a[2]));
+    has_written(k, result)
 }
 
 pub(super) fn pread64(k: &mut Kernel<'_>, a: &Args) -> Result {
-    read_pieces(k, a[0], &one_piece(a[1], a[2]), offset(a[3])?)
+    let result = read_pieces(k, a[0], &one_piece(a[1], a[2]), offset(a[3])?);
+    has_read(k, result)
 }
 
 pub(super) fn pwrite64(k: &mut Kernel<'_>, a: &Args) -> Result {
-    write_pieces(k, a[0], &one_piece(a[1], a[2]), offset(a[3])?)
+    let result = write_pieces(k, a[0], &one_piece(a[1], a[2]), offset(a[3])?);
+    has_written(k, result)
 }
 
 pub(super) fn readv(k: &mut Kernel<'_>, a: &Args) -> Result {
     let pieces = pieces(k, a[1], a[2])?;
-    read_on(k, a[0], &pieces)
+    let result = read_on(k, a[0], &pieces);
+    has_read(k, result)
 }
 
 pub(super) fn writev(k: &mut Kernel<'_>, a: &Args) -> Result {
     let pieces = pieces(k, a[1], a[2])?;
-    write_on(k, a[0], &pieces)
+    let result = write_on(k, a[0], &pieces);
+    has_written(k, result)
 }
 
 pub(super) fn preadv(k: &mut Kernel<'_>, a: &Args) -> Result {
     let pieces = pieces(k, a[1], a[2])?;
-    read_pieces(k, a[0], &pieces, offset(a[3])?)
+    let result = read_pieces(k, a[0], &pieces, offset(a[3])?);
+    has_read(k, result)
 }
 
 pub(super) fn pwritev(k: &mut Kernel<'_>, a: &Args) -> Result {
     let pieces = pieces(k, a[1], a[2])?;
-    write_pieces(k, a[0], &pieces, offset(a[3])?)
+    let result = write_pieces(k, a[0], &pieces, offset(a[3])?);
+    has_written(k, result)
 }
 
 /// `preadv2` and `pwritev2` without flags; offset -1 is the file's position.
@@ -273,18 +399,20 @@ fn plain_offset(a: &Args) -> std::result::Result<Option<u64>, Errno> {
 
 pub(super) fn preadv2(k: &mut Kernel<'_>, a: &Args) -> Result {
     let pieces = pieces(k, a[1], a[2])?;
-    match plain_offset(a)? {
+    let result = match plain_offset(a)? {
         None => read_on(k, a[0], &pieces),
         offset => read_pieces(k, a[0], &pieces, offset),
-    }
+    };
+    has_read(k, result)
 }
 
 pub(super) fn pwritev2(k: &mut Kernel<'_>, a: &Args) -> Result {
     let pieces = pieces(k, a[1], a[2])?;
-    match plain_offset(a)? {
+    let result = match plain_offset(a)? {
         None => write_on(k, a[0], &pieces),
         offset => write_pieces(k, a[0], &pieces, offset),
-    }
+    };
+    has_written(k, result)
 }
 
 /// Reads the offset at which a call continues, if it has one.

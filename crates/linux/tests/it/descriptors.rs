@@ -55,3 +55,13 @@ fn pipes_exchange_bytes_with_pipes_files_and_sockets() {
 fn record_locks_exclude_other_processes_and_end_with_descriptors() {
     same_as_under_qemu("locks");
 }
+
+#[test]
+fn changes_of_files_are_reported() {
+    same_as_under_qemu("changes");
+}
+
+#[test]
+fn direct_transfers_work_with_aligned_memory() {
+    same_as_under_qemu("direct");
+}

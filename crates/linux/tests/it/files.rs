@@ -209,7 +209,7 @@ fn proc_and_sys_show_nothing_of_the_host() {
     let [proc, sys, device] = show(&["/proc", "/sys", "/dev"]).try_into().expect("three folders");
     assert_eq!(proc.lines().filter(|name| name.parse::<u32>().is_ok()).collect::<Vec<_>>(), ["1000"]);
     assert_eq!(sys.split_whitespace().collect::<Vec<_>>(), ["bus", "class", "devices", "fs", "kernel"]);
-    let devices = "fd fujitsu_hwb full null random shm stderr stdin stdout tty urandom zero";
+    let devices = "fd fujitsu_hwb full null ptmx pts random shm stderr stdin stdout tty urandom zero";
     assert_eq!(device.split_whitespace().collect::<Vec<_>>().join(" "), devices);
 }
 

@@ -12,9 +12,11 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/select.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
@@ -71,7 +73,6 @@ static void timers(void) {
     struct timespec pause = {0, 25000000};
     nanosleep(&pause, 0);
     SHOW(number(fd) >= 3);
-    SHOW(number(fd) == -EAGAIN);
     set = in(0, 0);
     SHOW(timerfd_settime(fd, 0, &set, &old));
     SHOW(old.it_interval.tv_nsec);
@@ -130,9 +131,9 @@ static void timers(void) {
 }
 
 static void *raise_later(void *thread) {
-    usleep(3000);
+    usleep(50000);
     kill(getpid(), SIGUSR2);
-    usleep(3000);
+    usleep(50000);
     union sigval value = {.sival_int = 77};
     sigqueue(getpid(), SIGRTMIN, value);
     return thread;
@@ -183,7 +184,7 @@ static void signals(void) {
     if (!child) {
         raise(SIGUSR1);
         int ready = polled(fd, POLLIN, 0);
-        usleep(2000);
+        usleep(50000);
         _exit(ready);
     }
     SHOW(epoll_wait(poll_set, got, 2, 1));
@@ -267,7 +268,7 @@ static void clone_with_descriptor(void) {
         dup2(counter, 100);
         pause();
     }
-    usleep(3000);
+    usleep(50000);
     int counter = syscall(SYS_pidfd_getfd, own, 100, 0);
     SHOW(number(counter));
     SHOW(fcntl(counter, F_GETFD));
@@ -280,7 +281,7 @@ static void clone_with_descriptor(void) {
 
 static int writer;
 static void *write_later(void *text) {
-    usleep(2000);
+    usleep(50000);
     if (write(writer, text, strlen(text)) < 0)
         perror("write");
     return 0;
@@ -432,7 +433,7 @@ static void locks(const char *folder) {
             result = 9;
         _exit(-result);
     }
-    usleep(3000);
+    usleep(50000);
     SHOW(polled(pipes[0], POLLIN, 0));
     SHOW(set(fd, F_SETLK, F_UNLCK, 0, 10));
     int status;
@@ -443,7 +444,7 @@ static void locks(const char *folder) {
     if (!child) {
         struct sigaction action = {.sa_sigaction = note, .sa_flags = SA_SIGINFO};
         sigaction(SIGALRM, &action, 0);
-        ualarm(3000, 0);
+        ualarm(50000, 0);
         _exit(-set(fd, F_SETLKW, F_WRLCK, 5, 1));
     }
     waitpid(child, &status, 0);
@@ -456,7 +457,7 @@ static void locks(const char *folder) {
         set(fd, F_SETLKW, F_WRLCK, 0, 1);
         _exit(0);
     }
-    usleep(3000);
+    usleep(50000);
     SHOW(set(fd, F_SETLKW, F_WRLCK, 20, 1) == -EDEADLK);
     set(fd, F_SETLK, F_UNLCK, 0, 0);
     waitpid(child, &status, 0);
@@ -481,6 +482,77 @@ static void locks(const char *folder) {
     SHOW(set(other, F_OFD_SETLK, F_WRLCK, 5, 10));
 }
 
+static void show_events(int fd) {
+    char buffer[4096] __attribute__((aligned(8)));
+    errno = 0;
+    int n = read(fd, buffer, sizeof buffer);
+    if (n < 0)
+        printf("%s\n", strerrorname_np(errno));
+    for (char *at = buffer; n > 0 && at < buffer + n;) {
+        struct inotify_event *e = (struct inotify_event *)at;
+        printf("watch %d mask %x %s\n", e->wd, e->mask, e->len ? e->name : "");
+        at += sizeof *e + e->len;
+    }
+    fflush(stdout);
+}
+
+static void changes(const char *folder) {
+    char name[300], other[300];
+    snprintf(name, sizeof name, "%s/watched", folder);
+    snprintf(other, sizeof other, "%s/renamed", folder);
+    SHOW(inotify_init1(1));
+    int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    SHOW(fcntl(fd, F_GETFD));
+    SHOW(inotify_add_watch(fd, "/no/such/file", IN_CREATE));
+    SHOW(inotify_add_watch(fd, folder, 0));
+    SHOW(inotify_add_watch(1, folder, IN_CREATE));
+    SHOW(inotify_add_watch(fd, folder, IN_CREATE | IN_MOVE | IN_DELETE));
+    SHOW(polled(fd, POLLIN, 0));
+    int file = open(name, O_CREAT | O_RDWR, 0600);
+    SHOW(polled(fd, POLLIN, 0));
+    show_events(fd);
+    SHOW(inotify_add_watch(fd, name, IN_MODIFY | IN_CLOSE_WRITE));
+    SHOW(write(file, "x", 1));
+    close(file);
+    show_events(fd);
+    SHOW(rename(name, other));
+    SHOW(unlink(other));
+    SHOW(inotify_rm_watch(fd, 1));
+    SHOW(inotify_rm_watch(fd, 99));
+    for (int i = 0; i < 2; i++)
+        show_events(fd);
+    fcntl(fd, F_SETFL, 0);
+    SHOW(inotify_add_watch(fd, folder, IN_CREATE));
+    pid_t child = fork();
+    if (!child) {
+        usleep(50000);
+        _exit(mkdir(name, 0700));
+    }
+    show_events(fd);
+    waitpid(child, 0, 0);
+    rmdir(name);
+}
+
+static void direct(const char *folder) {
+    char name[300];
+    snprintf(name, sizeof name, "%s/direct", folder);
+    int fd = open(name, O_CREAT | O_RDWR | O_TRUNC | O_DIRECT, 0600);
+    SHOW(fd >= 0);
+    char *block = aligned_alloc(4096, 16384), *other = aligned_alloc(4096, 16384);
+    memset(block, 'a', 8192);
+    SHOW(write(fd, block, 8192));
+    SHOW(pwrite(fd, block, 4096, 8192));
+    SHOW(pread(fd, other, 16384, 0));
+    SHOW(memcmp(block, other, 8192));
+    SHOW(lseek(fd, 0, SEEK_SET));
+    SHOW(read(fd, other, 4096));
+    SHOW(fcntl(fd, F_SETFL, 0));
+    SHOW(fcntl(fd, F_GETFL) & O_DIRECT);
+    SHOW(read(fd, other + 1, 100));
+    SHOW(fcntl(fd, F_SETFL, O_DIRECT));
+    SHOW((fcntl(fd, F_GETFL) & O_DIRECT) == O_DIRECT);
+}
+
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
     if (!strcmp(what, "timers"))
@@ -493,6 +565,10 @@ int main(int argc, char **argv) {
         clone_with_descriptor();
     else if (!strcmp(what, "transfers"))
         transfers(argv[2]);
+    else if (!strcmp(what, "changes"))
+        changes(argv[2]);
+    else if (!strcmp(what, "direct"))
+        direct(argv[2]);
     else if (!strcmp(what, "locks"))
         locks(argv[2]);
     return 0;

@@ -1,4 +1,4 @@
-// Processes that stop and continue, and what their parents are told.
+// Processes that stop and continue, and what their parents learn.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -78,7 +78,7 @@ static int not_in_qemu(void) {
     int status = 0;
     pid_t child;
     struct sigaction action = {.sa_sigaction = note, .sa_flags = SA_SIGINFO | SA_RESTART};
-    // Without SIGCHLD for stops; a handler is told about the end only.
+    // Without SIGCHLD for stops; a handler learns of the end only.
     action.sa_flags |= SA_NOCLDSTOP;
     sigaction(SIGCHLD, &action, 0);
     notes = 0;

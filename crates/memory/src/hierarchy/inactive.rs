@@ -20,7 +20,7 @@ impl Hierarchy<'_> {
     fn look_up_inactive(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Cycle {
         let range = self.core.page_of(pointer.addr);
         let addr = self.core.in_space(pointer.addr);
-        if range.end != 0 && self.chip.frames().has(addr >> range.shift << range.shift, range.shift) {
+        if range.end != 0 && self.chip.frames().has(addr >> range.shift << range.shift, range) {
             return self.translate(pointer, t, signals).ready;
         }
         signals.add(Signal::L1dTlbRefill, 1);

@@ -14,7 +14,7 @@ use crate::tables::VIRTUAL_BITS;
 /// The range of addresses outside all ranges: it has no pages. Addresses in it are looked up as in pages of
 /// `1 << shift` bytes.
 pub(super) fn no_pages(shift: u32) -> PageRange {
-    PageRange { start: 0, end: 0, shift, placement: Placement::FirstTouch, moved: 0 }
+    PageRange { start: 0, end: 0, shift, placement: Placement::FirstTouch, moved: 0, shared: None }
 }
 
 /// A translated data address.
@@ -176,16 +176,23 @@ impl Chip {
             self.frames_mut().release(space + gone.start, space + gone.end);
         }
     }
+
+    /// Frees the frames of the sets of shared pages that `exists` does not know any more.
+    pub fn release_sets(&mut self, exists: impl Fn(u64) -> bool) {
+        if self.frames().have_lost(&exists) {
+            self.frames_mut().release_sets(exists);
+        }
+    }
 }
 
-/// The parts of ranges that are no longer mapped with the same page size. Both lists are in address order.
+/// The parts of ranges that are no longer mapped with the same page size and the same shared pages. Both lists are in address order.
 fn unmapped(before: &[PageRange], after: &[PageRange]) -> Vec<std::ops::Range<u64>> {
     let mut gone = Vec::new();
     for old in before {
         let mut at = old.start;
         let first = after.partition_point(|new| new.end <= old.start);
         for new in after[first..].iter().take_while(|new| new.start < old.end) {
-            if new.shift != old.shift {
+            if (new.shift, new.shared) != (old.shift, old.shared) {
                 continue;
             }
             if new.start > at {
@@ -214,9 +221,10 @@ fn moved(before: &[PageRange], after: &[PageRange]) -> Vec<std::ops::Range<u64>>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frames::SharedPages;
 
     fn range(start: u64, end: u64, shift: u32) -> PageRange {
-        PageRange { start, end, shift, placement: Placement::FirstTouch, moved: 0 }
+        PageRange { start, end, shift, placement: Placement::FirstTouch, moved: 0, shared: None }
     }
 
     #[test]
@@ -238,5 +246,8 @@ mod tests {
         assert_eq!(unmapped(&before, &after), [0..20, 40..60, 400..500]);
         assert_eq!(unmapped(&before, &before), []);
         assert_eq!(unmapped(&[], &after), []);
+        let shared = |set| PageRange { shared: Some(SharedPages { set, origin: 0 }), ..range(0, 100, 16) };
+        assert_eq!(unmapped(&[shared(1)], &[shared(1)]), []);
+        assert_eq!(unmapped(&[shared(1)], &[shared(2)]), unmapped(&[shared(1)], &[]));
     }
 }

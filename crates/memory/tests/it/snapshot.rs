@@ -46,8 +46,14 @@ impl Machine {
 
     /// Shared data in small and in large pages, and some pages for each core.
     fn set_pages(&mut self) {
-        let range =
-            |start, bytes, shift, placement| PageRange { start, end: start + bytes, shift, placement, moved: 0 };
+        let range = |start, bytes, shift, placement| PageRange {
+            start,
+            end: start + bytes,
+            shift,
+            placement,
+            moved: 0,
+            shared: None,
+        };
         let mut pages =
             vec![range(0, BYTES, 16, Placement::FirstTouch), range(1 << 31, BYTES, 21, Placement::Interleave(1))];
         pages.extend((1..=self.cores.len() as u64).map(|core| range(core * OWN, BYTES, 21, Placement::FirstTouch)));

@@ -7,4 +7,5 @@ mod engines;
 mod instruction_mix;
 mod parallel;
 mod platform;
+mod shared_memory;
 mod snapshot;

@@ -179,6 +179,11 @@ impl Policy {
         Ok(())
     }
 
+    /// Returns whether the program may use the host's network.
+    pub(crate) fn allows_network(&self) -> bool {
+        self.network
+    }
+
     pub(crate) fn check_network(&self) -> Result<(), Errno> {
         self.check(self.network, Denied::Network, b"")
     }

@@ -8,10 +8,12 @@
 pub(crate) mod access;
 pub(crate) mod handle;
 mod libraries;
+mod netfs;
 mod procfs;
 pub(crate) mod resolve;
 pub(crate) mod shared_memory;
 pub(crate) mod sysfs;
+mod sysvfs;
 pub(crate) mod tree;
 
 use std::ffi::OsStr;

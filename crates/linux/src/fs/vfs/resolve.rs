@@ -47,6 +47,8 @@ pub(crate) enum Target {
     Simulated(tree::Node),
     /// To an open file, through `/proc/self/fd`.
     Descriptor(i32),
+    /// To an open file of another process, through `/proc/PID/fd`.
+    DescriptorOf(u32, i32),
 }
 
 /// Whether a symbolic link as the last component is followed.
@@ -63,6 +65,9 @@ pub(crate) enum Last {
 /// # Errors
 /// As under Linux; `EACCES` for what the program may not see. A missing last component is not an error.
 pub(crate) fn resolve(k: &Kernel<'_>, dir: i32, path: &[u8], last: Last) -> Result<Target, Errno> {
+    if let Some(node) = Tree::replacement(path).filter(|_| !k.process.files.view.policy.allows_network()) {
+        return Ok(Target::Simulated(node));
+    }
     let found = look_up(k, dir, path, last);
     if !missing(&found) {
         return found;
@@ -109,6 +114,7 @@ enum Found {
     /// Simulated files, and everything else.
     Other(FileType),
     Descriptor(i32),
+    DescriptorOf(u32, i32),
 }
 
 struct Walk<'a> {
@@ -182,6 +188,7 @@ impl Walk<'_> {
                 }
                 _ if !is_last || directory_wanted => return Err(Errno::NOTDIR),
                 Found::Descriptor(fd) => return Ok(Target::Descriptor(fd)),
+                Found::DescriptorOf(pid, fd) => return Ok(Target::DescriptorOf(pid, fd)),
                 Found::Other(kind) => return Ok(self.target(root, here, kind)),
             }
         }
@@ -217,10 +224,19 @@ impl Walk<'_> {
             return Ok(match node.kind {
                 Kind::Directory => Found::Directory,
                 Kind::Descriptor(fd) if self.last == Last::Follow => Found::Descriptor(fd),
-                Kind::Link | Kind::Descriptor(_) => Found::Link(self.view().tree.link(self.k, &node)),
-                Kind::File | Kind::Random | Kind::HardwareBarrier | Kind::Command | Kind::Library => {
-                    Found::Other(FileType::RegularFile)
+                Kind::DescriptorOf(pid, fd) if self.last == Last::Follow => Found::DescriptorOf(pid, fd),
+                Kind::Link | Kind::Descriptor(_) | Kind::DescriptorOf(..) => {
+                    Found::Link(self.view().tree.link(self.k, &node))
                 }
+                Kind::File
+                | Kind::Memory
+                | Kind::PageMap
+                | Kind::Random
+                | Kind::HardwareBarrier
+                | Kind::Ptmx
+                | Kind::Terminal(_)
+                | Kind::Command
+                | Kind::Library => Found::Other(FileType::RegularFile),
             });
         }
         if tree::is_simulated(here) {

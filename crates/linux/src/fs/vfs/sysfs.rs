@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use super::procfs::CGROUP;
 use super::tree::Entry;
 use crate::ipc::barrier;
 use crate::kernel::Kernel;
+use crate::mm::pages::Pages;
 use crate::platform::{BarrierPlatform, Cache, CacheKind, CpuPlace, Platform};
 
 const KIB: u64 = 1 << 10;
@@ -37,8 +39,8 @@ pub(super) fn entries(platform: &Platform, entries: &mut Entries) {
         entries.insert(format!("{folder}/cpu/cpu{cpu}/node{node}").into_bytes(), empty());
         entries.insert(format!("{folder}/node/node{node}/cpu{cpu}").into_bytes(), empty());
     }
-    for folder in ["/sys/bus/pci/devices", "/sys/class/dmi/id", "/sys/class/block", "/sys/class/net", "/sys/fs/cgroup"]
-    {
+    control_groups(platform, entries);
+    for folder in ["/sys/bus/pci/devices", "/sys/class/dmi/id", "/sys/class/block"] {
         entries.insert(folder.as_bytes().to_vec(), Entry::Directory);
     }
 }
@@ -80,6 +82,117 @@ fn processor(platform: &Platform, place: CpuPlace, put: &mut impl FnMut(String, 
     put(format!("{topology}/cluster_id"), "-1".to_owned());
     put(format!("{folder}/regs/identification/midr_el1"), format!("{:#018x}", platform.id.midr));
     put(format!("{folder}/online"), "1".to_owned());
+    frequency(platform, place, put);
+}
+
+/// Adds the files about a core's clock frequency, which never changes.
+fn frequency(platform: &Platform, place: CpuPlace, put: &mut impl FnMut(String, String)) {
+    let folder = format!("/sys/devices/system/cpu/cpu{}/cpufreq", place.cpu);
+    let khz = (platform.core_hz / 1000).to_string();
+    let names = [
+        "cpuinfo_cur_freq",
+        "cpuinfo_max_freq",
+        "cpuinfo_min_freq",
+        "scaling_available_frequencies",
+        "scaling_cur_freq",
+        "scaling_max_freq",
+        "scaling_min_freq",
+    ];
+    for name in names {
+        put(format!("{folder}/{name}"), khz.clone());
+    }
+    for name in ["affected_cpus", "related_cpus"] {
+        put(format!("{folder}/{name}"), place.cpu.to_string());
+    }
+    put(format!("{folder}/cpuinfo_transition_latency"), "0".to_owned());
+    put(format!("{folder}/scaling_available_governors"), "performance".to_owned());
+    put(format!("{folder}/scaling_driver"), "fxscope".to_owned());
+    put(format!("{folder}/scaling_governor"), "performance".to_owned());
+    put(format!("{folder}/scaling_setspeed"), "<unsupported>".to_owned());
+}
+
+/// Controllers of the control groups (Linux `Documentation/admin-guide/cgroup-v2.rst`).
+const CONTROLLERS: &str = "cpuset cpu memory pids";
+
+/// Adds the control groups: the root, and the one of the run, as a batch system makes it for a job. It has all processors on which
+/// programs may run, and no other limits.
+fn control_groups(platform: &Platform, entries: &mut Entries) {
+    let root = "/sys/fs/cgroup".to_owned();
+    let job = format!("{root}{CGROUP}");
+    let mut put = |path: String, text: &str| {
+        entries.insert(
+            path.into_bytes(),
+            Entry::Text(if text.is_empty() { Vec::new() } else { format!("{text}\n").into_bytes() }),
+        );
+    };
+    let all = list(platform.online().map(|place| place.cpu));
+    let own = list(platform.cpus.iter().map(|place| place.cpu));
+    let nodes = list(platform.nodes().into_iter());
+    for (folder, cpus) in [(&root, &all), (&job, &own)] {
+        put(format!("{folder}/cgroup.controllers"), CONTROLLERS);
+        put(format!("{folder}/cgroup.subtree_control"), if folder == &root { CONTROLLERS } else { "" });
+        put(format!("{folder}/cgroup.max.depth"), "max");
+        put(format!("{folder}/cgroup.max.descendants"), "max");
+        put(format!("{folder}/cpuset.cpus.effective"), cpus);
+        put(format!("{folder}/cpuset.mems.effective"), &nodes);
+    }
+    put(format!("{root}/cgroup.stat"), "nr_descendants 1\nnr_dying_descendants 0");
+    put(format!("{root}/cgroup.procs"), "");
+    put(format!("{root}/cgroup.threads"), "");
+    let limits = [
+        ("cgroup.freeze", "0"),
+        ("cgroup.stat", "nr_descendants 0\nnr_dying_descendants 0"),
+        ("cgroup.type", "domain"),
+        ("cpu.idle", "0"),
+        ("cpu.max", "max 100000"),
+        ("cpu.max.burst", "0"),
+        ("cpu.weight", "100"),
+        ("cpu.weight.nice", "0"),
+        ("cpuset.cpus", own.as_str()),
+        ("cpuset.cpus.partition", "member"),
+        ("cpuset.mems", nodes.as_str()),
+        ("memory.events", "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0"),
+        ("memory.high", "max"),
+        ("memory.low", "0"),
+        ("memory.max", "max"),
+        ("memory.min", "0"),
+        ("memory.swap.current", "0"),
+        ("memory.swap.max", "max"),
+        ("pids.max", "max"),
+    ];
+    for (name, text) in limits {
+        put(format!("{job}/{name}"), text);
+    }
+    let made: [(&str, super::tree::Make); 6] = [
+        ("cgroup.events", |_, _| b"populated 1\nfrozen 0\n".to_vec()),
+        ("cgroup.procs", |k, _| numbers(k.all_processes().filter(|process| !process.ended).map(|process| process.pid))),
+        ("cgroup.threads", |k, _| numbers(k.all_threads().filter(|thread| !thread.ended).map(|thread| thread.tid))),
+        ("cpu.stat", |k, _| cpu_use(k)),
+        ("memory.current", |k, _| numbers([memory_use(k)].into_iter())),
+        ("pids.current", |k, _| numbers([k.all_threads().filter(|thread| !thread.ended).count()].into_iter())),
+    ];
+    for (name, make) in made {
+        entries.insert(format!("{job}/{name}").into_bytes(), Entry::Made(make));
+    }
+    entries.insert(format!("{root}/cpu.stat").into_bytes(), Entry::Made(|k, _| cpu_use(k)));
+}
+
+/// Returns numbers in ascending order, one on each line.
+fn numbers<T: Ord + ToString>(numbers: impl Iterator<Item = T>) -> Vec<u8> {
+    let mut numbers: Vec<T> = numbers.collect();
+    numbers.sort();
+    numbers.iter().flat_map(|number| (number.to_string() + "\n").into_bytes()).collect()
+}
+
+/// Returns the CPU time of the run so far.
+fn cpu_use(k: &Kernel<'_>) -> Vec<u8> {
+    let us = (k.system.busy_ns.iter().sum::<u64>() + k.system.running_ns()) / 1000;
+    format!("usage_usec {us}\nuser_usec {us}\nsystem_usec 0\n").into_bytes()
+}
+
+/// Returns the bytes of memory of all processes, and of files in memory.
+fn memory_use(k: &Kernel<'_>) -> u64 {
+    k.all_pages().map(Pages::resident_bytes).sum::<u64>() + k.mem.elsewhere_bytes()
 }
 
 fn cache(platform: &Platform, place: CpuPlace, cache: &Cache, folder: &str, put: &mut impl FnMut(String, String)) {

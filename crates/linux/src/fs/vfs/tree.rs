@@ -7,11 +7,13 @@ use std::ops::Bound;
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
-use super::{libraries, procfs, sysfs};
+use super::{libraries, netfs, procfs, sysfs, sysvfs};
+use crate::fs::files::Files;
 use crate::hwpfctl;
 use crate::ipc::barrier;
 use crate::kernel::Kernel;
 use crate::platform::Platform;
+use crate::processes::Zombie;
 use crate::thread::Thread;
 
 /// Folders in which only simulated files are visible.
@@ -22,6 +24,9 @@ const DEVICES: [&[u8]; 5] = [b"full", b"null", b"shm", b"tty", b"zero"];
 
 /// The folder in the table for `/proc/PID` and `/proc/PID/task/TID`.
 const OWN: &[u8] = b"/proc/@";
+
+/// The same for a process that has ended.
+const ENDED: &[u8] = b"/proc/#";
 
 /// A simulated file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,9 +45,9 @@ impl Node {
     pub(crate) fn file_type(&self) -> FileType {
         match self.kind {
             Kind::Directory => FileType::Directory,
-            Kind::File | Kind::Command | Kind::Library => FileType::RegularFile,
-            Kind::Link | Kind::Descriptor(_) => FileType::Symlink,
-            Kind::Random | Kind::HardwareBarrier => FileType::CharacterDevice,
+            Kind::File | Kind::Memory | Kind::PageMap | Kind::Command | Kind::Library => FileType::RegularFile,
+            Kind::Link | Kind::Descriptor(_) | Kind::DescriptorOf(..) => FileType::Symlink,
+            Kind::Random | Kind::HardwareBarrier | Kind::Ptmx | Kind::Terminal(_) => FileType::CharacterDevice,
         }
     }
 }
@@ -53,13 +58,23 @@ pub(crate) enum Kind {
     Directory,
     /// A text that is generated when the file is opened.
     File,
+    /// The memory of a process.
+    Memory,
+    /// The pages of a process.
+    PageMap,
     Link,
     /// Random bytes from the run's seed.
     Random,
     /// The device of the hardware barrier's driver.
     HardwareBarrier,
-    /// The open file of this number, as a link.
+    /// The device that makes pseudoterminals.
+    Ptmx,
+    /// The terminal of the pseudoterminal with this number.
+    Terminal(u32),
+    /// The open file of this number of the process, as a link.
     Descriptor(i32),
+    /// The same of another process.
+    DescriptorOf(u32, i32),
     /// A command that the simulator implements.
     Command,
     /// A substitute for a library.
@@ -68,6 +83,9 @@ pub(crate) enum Kind {
 
 /// Generates a file's contents from the state of the process.
 pub(super) type Make = fn(&Kernel<'_>, &Thread) -> Vec<u8>;
+
+/// Generates a file's contents from the state of a process that has ended.
+pub(super) type MakeOfZombie = fn(&Kernel<'_>, &Zombie) -> Vec<u8>;
 
 /// Generates a file's contents from the state of a memory node.
 pub(super) type MakeOfNode = fn(&Kernel<'_>, u32) -> Vec<u8>;
@@ -79,6 +97,11 @@ pub(super) enum Entry {
     Text(Vec<u8>),
     /// Generated from the state of the process.
     Made(Make),
+    /// Generated from the state of a process that has ended.
+    OfZombie(MakeOfZombie),
+    /// The memory of a process, and its pages.
+    Memory,
+    PageMap,
     /// Generated from the state of the memory node of this number.
     OfNode(MakeOfNode, u32),
     /// Generated from the state of a barrier blade: memory node, number.
@@ -89,6 +112,8 @@ pub(super) enum Entry {
     Random,
     /// The device of the hardware barrier's driver.
     HardwareBarrier,
+    /// The device that makes pseudoterminals.
+    Ptmx,
     /// A folder whose contents are not in the table.
     Directory,
 }
@@ -102,12 +127,17 @@ impl Tree {
         let mut entries = BTreeMap::new();
         procfs::entries(platform, &mut entries);
         sysfs::entries(platform, &mut entries);
+        netfs::entries(&mut entries);
+        sysvfs::entries(&mut entries);
         for name in ["random", "urandom"] {
             entries.insert(format!("/dev/{name}").into_bytes(), Entry::Random);
         }
         if let Some(barrier) = &platform.barrier {
             sysfs::hardware_barrier(platform, barrier, &mut entries);
             entries.insert(barrier::DEVICE.as_bytes().to_vec(), Entry::HardwareBarrier);
+        }
+        for path in [&b"/dev/ptmx"[..], b"/dev/pts/ptmx"] {
+            entries.insert(path.to_vec(), Entry::Ptmx);
         }
         entries.insert(b"/dev/fd".to_vec(), Entry::Link(|_, _| b"/proc/self/fd".to_vec()));
         entries.insert(b"/dev/stdin".to_vec(), Entry::Link(|_, _| b"/proc/self/fd/0".to_vec()));
@@ -121,17 +151,32 @@ impl Tree {
         if !is_simulated(path) {
             return None;
         }
-        let (key, _) = locate(k, path);
+        let (key, t) = locate(k, path);
         let kind = match self.0.get(&key) {
-            Some(Entry::Text(_) | Entry::Made(_) | Entry::OfNode(..) | Entry::OfBlade(..)) => Kind::File,
+            Some(Entry::Text(_) | Entry::Made(_) | Entry::OfZombie(_) | Entry::OfNode(..) | Entry::OfBlade(..)) => {
+                Kind::File
+            }
+            Some(Entry::Memory) => Kind::Memory,
+            Some(Entry::PageMap) => Kind::PageMap,
             Some(Entry::Link(_)) => Kind::Link,
             Some(Entry::Random) => Kind::Random,
+            Some(Entry::Ptmx) => Kind::Ptmx,
             Some(Entry::HardwareBarrier) => Kind::HardwareBarrier,
             Some(Entry::Directory) => Kind::Directory,
             None if self.below(&key).next().is_some() => Kind::Directory,
-            None => Kind::Descriptor(open_descriptor(k, &key)?),
+            None if key.starts_with(b"/dev/pts/") => Kind::Terminal(terminal(k, &key)?),
+            None if open_descriptor(k, t, &key, b"/fdinfo/").is_some() => Kind::File,
+            None => match open_descriptor(k, t, &key, b"/fd/")? {
+                fd if t.pid == k.process.pid => Kind::Descriptor(fd),
+                fd => Kind::DescriptorOf(t.pid, fd),
+            },
         };
         Some(Node { path: path.to_vec(), kind })
+    }
+
+    /// Returns the simulated file that replaces the host's for a program without access to the network.
+    pub(crate) fn replacement(path: &[u8]) -> Option<Node> {
+        (path == netfs::HOSTS.as_bytes()).then(|| Node { path: path.to_vec(), kind: Kind::File })
     }
 
     /// Returns the simulated command or library for a path at which neither the host nor the sysroot has a file.
@@ -152,7 +197,10 @@ impl Tree {
         match (node.kind, self.0.get(&key)) {
             (Kind::Descriptor(fd), _) => k.process.files.link_text(fd),
             (_, Some(Entry::Link(text))) => text(k, t),
-            _ => Vec::new(),
+            _ => match (open_descriptor(k, t, &key, b"/fd/"), files_of(k, t)) {
+                (Some(fd), Some(files)) => files.link_text(fd),
+                _ => Vec::new(),
+            },
         }
     }
 
@@ -167,22 +215,39 @@ impl Tree {
             Some(Entry::Made(make)) => make(k, t),
             Some(Entry::OfNode(make, node)) => make(k, *node),
             Some(&Entry::OfBlade(node, number)) => barrier::sysfs::blade(k, node, number),
-            _ => Vec::new(),
+            Some(Entry::OfZombie(make)) => {
+                let pid = process_in(&node.path);
+                let zombie = k.system.zombies.iter().find(|zombie| Some(zombie.pid) == pid);
+                zombie.map(|zombie| make(k, zombie)).unwrap_or_default()
+            }
+            _ => match open_descriptor(k, t, &key, b"/fdinfo/") {
+                Some(fd) => procfs::descriptor(k, t, fd),
+                None => Vec::new(),
+            },
         }
     }
 
     /// Lists a folder: name, type and inode number, in the order of the names.
     pub(crate) fn list(&self, k: &Kernel<'_>, node: &Node) -> Vec<(Vec<u8>, FileType, u64)> {
-        let (key, _) = locate(k, &node.path);
+        let (key, t) = locate(k, &node.path);
         let names = self.below(&key).filter_map(|path| path[key.len() + 1..].split(|&b| b == b'/').next());
-        let mut names: Vec<Vec<u8>> = names.filter(|name| *name != b"@").map(<[u8]>::to_vec).collect();
+        let mut names: Vec<Vec<u8>> = names.filter(|name| *name != b"@" && *name != b"#").map(<[u8]>::to_vec).collect();
+        let mut add = |number: u32| names.push(number.to_string().into_bytes());
         match &key[..] {
-            b"/proc" => names.push(k.process.pid.to_string().into_bytes()),
-            b"/proc/@/task" => names.extend(k.threads().map(|thread| thread.tid.to_string().into_bytes())),
-            b"/proc/@/fd" => {
-                let open = (0..k.process.files.end()).filter(|&fd| k.process.files.host(fd).is_ok());
-                names.extend(open.map(|fd| fd.to_string().into_bytes()));
+            b"/proc" => {
+                k.all_processes().filter(|process| !process.ended).for_each(|process| add(process.pid));
+                k.system.zombies.iter().for_each(|zombie| add(zombie.pid));
             }
+            b"/proc/@/task" => {
+                k.all_threads()
+                    .filter(|thread| thread.pid == t.pid && !thread.ended)
+                    .for_each(|thread| add(thread.tid));
+            }
+            b"/proc/@/fd" | b"/proc/@/fdinfo" => {
+                let Some(files) = files_of(k, t) else { return Vec::new() };
+                (0..files.end()).filter(|&fd| files.host(fd).is_ok()).for_each(|fd| add(fd as u32));
+            }
+            b"/dev/pts" => k.system.ptys.numbers().for_each(add),
             b"/dev" => names.extend(DEVICES.map(<[u8]>::to_vec)),
             _ => {}
         }
@@ -220,19 +285,34 @@ pub(crate) fn is_device(path: &[u8]) -> bool {
     DEVICES.iter().any(|device| super::access::is_within(name, device))
 }
 
-/// Returns the table's path for a path, and the thread that it refers to: the table has a single folder for the process and its
+/// Returns the table's path for a path, and the thread that it refers to: the table has a single folder for all processes and their
 /// threads.
 fn locate<'a>(k: &'a Kernel<'_>, path: &[u8]) -> (Vec<u8>, &'a Thread) {
-    let t = &*k.thread;
-    let Some((pid, rest)) = path.strip_prefix(b"/proc/").and_then(number) else { return (path.to_vec(), t) };
-    if pid != k.process.pid {
-        return (path.to_vec(), t);
-    }
+    let own = &*k.thread;
+    let Some((id, rest)) = path.strip_prefix(b"/proc/").and_then(number) else { return (path.to_vec(), own) };
+    // Linux also finds threads by their numbers, although it does not list them.
+    let Some(t) = thread(k, id) else {
+        let ended = k.system.zombies.iter().any(|zombie| zombie.pid == id);
+        return (if ended { [ENDED, rest].concat() } else { path.to_vec() }, own);
+    };
     let task = rest.strip_prefix(b"/task/").and_then(number);
-    match task.and_then(|(tid, rest)| Some((k.threads().find(|thread| thread.tid == tid)?, rest))) {
+    match task.and_then(|(tid, rest)| Some((thread(k, tid).filter(|task| task.pid == t.pid)?, rest))) {
         Some((thread, rest)) => ([OWN, rest].concat(), thread),
         None => ([OWN, rest].concat(), t),
     }
+}
+
+/// Returns the thread with this number or, if the first thread of a process has ended before others, one of those.
+pub(crate) fn thread<'a>(k: &'a Kernel<'_>, id: u32) -> Option<&'a Thread> {
+    let all = || k.all_threads().filter(|thread| !thread.ended);
+    all()
+        .find(|thread| thread.tid == id)
+        .or_else(|| all().filter(|thread| thread.pid == id).min_by_key(|thread| thread.tid))
+}
+
+/// Returns the number of the process or thread in the name of a file below `/proc`.
+pub(crate) fn process_in(path: &[u8]) -> Option<u32> {
+    path.strip_prefix(b"/proc/").and_then(number).map(|(id, _)| id)
 }
 
 /// Returns the number at the start of a path, and the rest: nothing, or a slash and more.
@@ -244,9 +324,20 @@ fn number(path: &[u8]) -> Option<(u32, &[u8])> {
     Some((value, &path[end..]))
 }
 
-/// Returns the open file that a path in `/proc/PID/fd` names.
-fn open_descriptor(k: &Kernel<'_>, key: &[u8]) -> Option<i32> {
-    let number = key.strip_prefix(OWN)?.strip_prefix(b"/fd/")?;
-    let fd = std::str::from_utf8(number).ok()?.parse().ok()?;
-    k.process.files.host(fd).ok().map(|_| fd)
+/// Returns the open file of a thread's process that a path in `/proc/PID/fd` or, in general, `folder` names.
+fn open_descriptor(k: &Kernel<'_>, t: &Thread, key: &[u8], folder: &[u8]) -> Option<i32> {
+    let (fd, rest) = number(key.strip_prefix(OWN)?.strip_prefix(folder)?)?;
+    let fd = i32::try_from(fd).ok().filter(|_| rest.is_empty())?;
+    files_of(k, t)?.host(fd).ok().map(|_| fd)
+}
+
+/// Returns the number of the terminal that a path in `/dev/pts` names, if it exists.
+fn terminal(k: &Kernel<'_>, path: &[u8]) -> Option<u32> {
+    let (terminal, rest) = number(path.strip_prefix(b"/dev/pts/")?)?;
+    k.system.ptys.get(terminal).filter(|_| rest.is_empty()).map(|_| terminal)
+}
+
+/// Returns the open files of a thread's process.
+fn files_of<'a>(k: &'a Kernel<'_>, t: &Thread) -> Option<&'a Files> {
+    k.all_processes().find(|process| process.pid == t.pid).map(|process| &process.files)
 }

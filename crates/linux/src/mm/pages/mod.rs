@@ -11,6 +11,7 @@ mod own;
 mod policy;
 mod process;
 mod range_map;
+mod shared;
 mod site;
 mod usage;
 
@@ -18,7 +19,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use fxscope_guestmem::{Memory, Segment};
-use fxscope_guestmem::{PAGE, Region};
+use fxscope_guestmem::{PAGE, Region, SharedBy};
 
 pub use own::MappingPages;
 pub use policy::{NodeMask, Placement, list, mask, parse_nodes};
@@ -34,6 +35,7 @@ use serde::{Deserialize, Serialize};
 use library::{Library, PageType};
 use own::Own;
 use range_map::RangeMap;
+use shared::{apart, shared_by};
 use site::Sites;
 use usage::Usage;
 
@@ -97,6 +99,8 @@ pub struct PageSpan {
     pub placement: Placement,
     /// Increases whenever some of its pages are moved to another node.
     pub moved: u32,
+    /// The object whose pages other ranges have, too.
+    pub shared: Option<SharedBy>,
 }
 
 /// Work of the system on pages, which takes time.
@@ -500,6 +504,7 @@ impl Pages {
     pub(crate) fn spans(&self, mem: &Memory, who: Toucher) -> Vec<PageSpan> {
         let mut spans: Vec<PageSpan> = Vec::new();
         for region in mem.regions() {
+            let shared = shared_by(mem, region);
             for (part, Own { shift, .. }) in self.parts(region) {
                 let mut placed = RangeMap::default();
                 for (range, policy) in self.by_policy(part.clone(), who) {
@@ -508,11 +513,11 @@ impl Pages {
                 for (range, resident) in self.resident.within(part).filter(|(_, resident)| resident.placed) {
                     placed.set(range, (resident.placement, resident.moved));
                 }
-                let span = |(range, (placement, moved))| PageSpan { range, shift, placement, moved };
+                let span = |(range, (placement, moved))| PageSpan { range, shift, placement, moved, shared };
                 spans.extend(placed.iter().map(span));
             }
         }
-        spans
+        apart(spans, self.plan.sizes.normal.trailing_zeros())
     }
 
     /// Returns the bytes of resident pages.

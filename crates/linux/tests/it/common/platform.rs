@@ -19,6 +19,7 @@ pub fn platform(vector_bytes: usize) -> Platform {
             cache(1, CacheKind::Instruction, 65536, 4),
             Cache { shared_by_node: true, ..cache(2, CacheKind::Unified, 8 << 20, 16) },
         ],
+        core_hz: 2_000_000_000,
         counter_hz: 100_000_000,
         id: IdRegisters {
             midr: 0x461f_0010,

@@ -46,7 +46,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Paths passed to calls: devices, simulated files, memory of the machine and host files. `@` is the host folder that must not
 /// change.
-const PATHS: [&str; 24] = [
+const PATHS: [&str; 32] = [
     "/dev/null",
     "/dev/zero",
     "/dev/full",
@@ -63,6 +63,14 @@ const PATHS: [&str; 24] = [
     "/proc/self/mem",
     "/proc/self/exe",
     "/proc/self/cwd/a",
+    "/proc/self/pagemap",
+    "/proc/1000/fdinfo/4",
+    "/proc/self/task/1001/stat",
+    "/proc/self/smaps_rollup",
+    "/dev/ptmx",
+    "/dev/pts/0",
+    "/dev/pts/1",
+    "/sys/fs/cgroup/job/cgroup.procs",
     "/sys/devices/system/cpu/online",
     "@/victim",
     "@/folder",

@@ -201,7 +201,10 @@ fn small_l2() -> Spec {
 
 fn with_one_page(spec: &Spec) -> Core {
     let mut core = Core::new(spec);
-    core.set_pages(0, vec![PageRange { start: 0, end: 1 << 21, shift: 21, placement: Placement::Node(0), moved: 0 }]);
+    core.set_pages(
+        0,
+        vec![PageRange { start: 0, end: 1 << 21, shift: 21, placement: Placement::Node(0), moved: 0, shared: None }],
+    );
     core
 }
 

@@ -14,7 +14,7 @@ fn core(looks_up: bool) -> (Core, Spec) {
     let settings = [("tlb.inactive_lookup", looks_up.to_string()), ("tlb.absent_trap", TRAP.to_string())];
     let spec = fxscope_machine::load("a64fx", &settings.map(|(key, value)| (key.to_owned(), value))).expect("valid");
     let mut core = Core::new(&spec);
-    let all = PageRange { start: 0, end: END, shift: 16, placement: Placement::FirstTouch, moved: 0 };
+    let all = PageRange { start: 0, end: END, shift: 16, placement: Placement::FirstTouch, moved: 0, shared: None };
     core.set_pages(0, vec![all]);
     (core, spec)
 }

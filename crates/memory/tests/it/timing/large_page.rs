@@ -92,7 +92,10 @@ fn a_miss_costs_a_trap_and_reads_no_tables_and_traps_wait_for_each_other() {
     let trap = spec.tlb.miss_trap;
     let mut core = Core::new(&spec);
     let shift = SERVED.trailing_zeros();
-    core.set_pages(0, vec![PageRange { start: 0, end: 1 << 40, shift, placement: Placement::Node(0), moved: 0 }]);
+    core.set_pages(
+        0,
+        vec![PageRange { start: 0, end: 1 << 40, shift, placement: Placement::Node(0), moved: 0, shared: None }],
+    );
     let mut translate = |addr: u64, t: Cycle| core.memory.run().translate(addr.into(), t, &mut core.signals).ready - t;
     assert_eq!(translate(0, 1_000), trap);
     assert_eq!(translate(8, 5_000), 0);

@@ -26,6 +26,7 @@ impl Cores {
             shift: 21,
             placement: Placement::Node(node as u8),
             moved: 0,
+            shared: None,
         };
         let mut chip = Some(Box::new(Chip::new(spec)));
         let core = |cmg: u32| {

@@ -241,7 +241,7 @@ fn unknown(spec: &Spec) -> Core {
     let mut core = Core::new(spec);
     core.set_pages(
         1,
-        vec![PageRange { start: 0, end: 1 << 20, shift: 16, placement: Placement::FirstTouch, moved: 0 }],
+        vec![PageRange { start: 0, end: 1 << 20, shift: 16, placement: Placement::FirstTouch, moved: 0, shared: None }],
     );
     core
 }

@@ -108,7 +108,8 @@ fn a_large_page_takes_one_entry() {
 #[test]
 fn the_page_size_is_that_of_the_range_an_address_lies_in() {
     let mut core = Core::new(&machine());
-    let range = |start, end, shift| PageRange { start, end, shift, placement: Placement::FirstTouch, moved: 0 };
+    let range =
+        |start, end, shift| PageRange { start, end, shift, placement: Placement::FirstTouch, moved: 0, shared: None };
     core.set_pages(0, vec![range(0, 1 << 21, 16), range(1 << 21, 1 << 25, 21)]);
     for n in 0..4 {
         core.memory.run().translate((n * PAGE).into(), 10_000 * n, &mut core.signals);
@@ -137,7 +138,9 @@ fn a_second_access_to_a_page_that_is_being_walked_for_waits_for_the_walk() {
 #[test]
 fn pages_of_different_address_spaces_have_frames_of_their_own_and_come_back_to_them() {
     let mut core = Core::new(&machine());
-    let pages = || vec![PageRange { start: 0, end: 1 << 21, shift: 16, placement: Placement::FirstTouch, moved: 0 }];
+    let pages = || {
+        vec![PageRange { start: 0, end: 1 << 21, shift: 16, placement: Placement::FirstTouch, moved: 0, shared: None }]
+    };
     let mut physical = |space| {
         core.set_pages(space, pages());
         core.memory.run().translate(24.into(), 1_000, &mut core.signals).physical
@@ -151,7 +154,7 @@ fn pages_of_different_address_spaces_have_frames_of_their_own_and_come_back_to_t
 #[test]
 fn an_unmapped_page_is_translated_anew() {
     let mut core = Core::new(&machine());
-    let page = |start, end| PageRange { start, end, shift: 16, placement: Placement::Node(1), moved: 0 };
+    let page = |start, end| PageRange { start, end, shift: 16, placement: Placement::Node(1), moved: 0, shared: None };
     core.set_pages(0, vec![page(0, 2 * PAGE)]);
     core.memory.run().translate(0.into(), 1_000, &mut core.signals);
     core.memory.run().translate(PAGE.into(), 1_000, &mut core.signals);
@@ -168,12 +171,22 @@ fn the_last_page_of_an_address_space_is_unmapped_whatever_its_number() {
     for space in [2, 3] {
         let mut core = Core::new(&machine());
         let (start, end) = ((1 << 48) - PAGE, 1 << 48);
-        core.set_pages(space, vec![PageRange { start, end, shift: 16, placement: Placement::FirstTouch, moved: 0 }]);
+        core.set_pages(
+            space,
+            vec![PageRange { start, end, shift: 16, placement: Placement::FirstTouch, moved: 0, shared: None }],
+        );
         let first = core.memory.run().translate(start.into(), 1_000, &mut core.signals).physical;
         core.set_pages(space, Vec::new());
         core.set_pages(
             space,
-            vec![PageRange { start: 0, end: PAGE, shift: 16, placement: Placement::FirstTouch, moved: 0 }],
+            vec![PageRange {
+                start: 0,
+                end: PAGE,
+                shift: 16,
+                placement: Placement::FirstTouch,
+                moved: 0,
+                shared: None,
+            }],
         );
         let next = core.memory.run().translate(0.into(), 9_000, &mut core.signals).physical;
         assert_eq!(next, first, "its frame is free again");
@@ -183,8 +196,14 @@ fn the_last_page_of_an_address_space_is_unmapped_whatever_its_number() {
 #[test]
 fn a_page_that_has_been_moved_is_translated_anew_to_its_new_node() {
     let mut core = Core::new(&machine());
-    let page =
-        |start, node, moved| PageRange { start, end: start + PAGE, shift: 16, placement: Placement::Node(node), moved };
+    let page = |start, node, moved| PageRange {
+        start,
+        end: start + PAGE,
+        shift: 16,
+        placement: Placement::Node(node),
+        moved,
+        shared: None,
+    };
     core.set_pages(0, vec![page(0, 0, 0), page(PAGE, 0, 0)]);
     let before = core.memory.run().translate(0.into(), 1_000, &mut core.signals).physical;
     core.memory.run().translate(PAGE.into(), 1_000, &mut core.signals);

@@ -23,7 +23,10 @@ fn walk(spec: &Spec, from_memory: Cycle, from_l2: Cycle) -> Cycle {
 /// A core all of whose memory has pages of `1 << shift` bytes.
 fn core(spec: &Spec, shift: u32) -> Core {
     let mut core = Core::new(spec);
-    core.set_pages(0, vec![PageRange { start: 0, end: 1 << 47, shift, placement: Placement::Node(0), moved: 0 }]);
+    core.set_pages(
+        0,
+        vec![PageRange { start: 0, end: 1 << 47, shift, placement: Placement::Node(0), moved: 0, shared: None }],
+    );
     core
 }
 
@@ -133,7 +136,8 @@ fn each_address_space_has_tables_of_its_own() {
     let spec = machine();
     let mut core = core(&spec, 16);
     translate(&mut core, 0, 1_000);
-    let pages = vec![PageRange { start: 0, end: 1 << 47, shift: 16, placement: Placement::Node(0), moved: 0 }];
+    let pages =
+        vec![PageRange { start: 0, end: 1 << 47, shift: 16, placement: Placement::Node(0), moved: 0, shared: None }];
     core.set_pages(1, pages);
     assert_eq!(translate(&mut core, 0, 10_000), walk(&spec, 3, 0));
 }

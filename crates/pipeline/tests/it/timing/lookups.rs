@@ -8,7 +8,7 @@ use crate::common::*;
 /// The addresses that the first `executed` of these instructions look up. Memory has pages of 64 KiB.
 fn of_first(executed: usize, insts: &[Inst]) -> Vec<u64> {
     let mut rig = Rig::new(machine());
-    let page = PageRange { start: 0, end: 1 << 40, shift: 16, placement: Placement::Node(0), moved: 0 };
+    let page = PageRange { start: 0, end: 1 << 40, shift: 16, placement: Placement::Node(0), moved: 0, shared: None };
     rig.core.memory.follow_pages(0, vec![page].into());
     let block = Block::new(CODE, insts, &rig.spec);
     let mut addresses = vec![7];
