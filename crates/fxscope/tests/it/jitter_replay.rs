@@ -56,7 +56,7 @@ fn a_program_in_text_is_simulated_and_fits_the_terminal() {
         ["simulate", "--program", "app.csv", "--model", "linux-250hz", "--nodes", "1,64,512", "--repeat", "30"];
     let text = shown(folder.path(), &options);
     assert!(
-        text.starts_with("app.csv, 2 ranks of 12 threads a node: 1 exchange, 1 collective, 802.5 us alone"),
+        text.starts_with("app.csv: 2 ranks of 12 threads, 1 exchange, 1 collective, 501.9 us on one node"),
         "{text}"
     );
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");

@@ -18,7 +18,7 @@ use bounds::Bounds;
 pub use bounds::CHANCE;
 pub use detours::{Detour, Position, Streams};
 pub use outcome::{Interval, Outcome};
-pub use program::{Replay, affordable_repetitions, replay};
+pub use program::{Replay, replay, replay_affordable};
 
 use crate::model::Model;
 use crate::random::Stream;

@@ -104,32 +104,31 @@ pub fn replay(model: &Model, replay: &Replay) -> Result<Outcome, String> {
     Ok(Run::new(&streams, model, replay, &setup).all(&setup))
 }
 
-/// Returns the replay with as many repetitions as about `most` draws allow, by a run of the first one.
+/// Replays a program as often as asked, or as about `most` draws allow, and at least once; returns the replay that ran. The
+/// first repetition shows how many draws the others take.
 ///
 /// # Errors
-/// If not even one is possible, or when [`replay`] refuses.
-pub fn affordable_repetitions<'a>(model: &Model, asked: &Replay<'a>, most: f64) -> Result<Replay<'a>, String> {
+/// If one repetition needs more draws even without noise, or when [`replay`] refuses.
+pub fn replay_affordable<'a>(model: &Model, asked: &Replay<'a>, most: f64) -> Result<(Replay<'a>, Outcome), String> {
     asked.check()?;
-    let with = |repetitions| Replay { repetitions, ..asked.clone() };
     let effort = asked.effort(model);
     if effort * 4.0 <= most / 10.0 {
-        return Ok(asked.clone());
+        return Ok((asked.clone(), replay(model, asked)?));
     }
     let each = effort / asked.repetitions as f64;
-    let refused = |needed: f64| {
-        format!(
-            "one run of the program on {} nodes takes about {needed:.1e} draws, more than {most:.1e}; allow more of \
-             them, or take fewer nodes or a shorter program",
-            asked.nodes
-        )
-    };
     if each > most {
-        return Err(refused(each));
+        return Err(format!(
+            "one run of the program on {} nodes takes about {each:.1e} draws, more than {most:.1e}; allow more of them, \
+             or take fewer nodes or a shorter program",
+            asked.nodes
+        ));
     }
-    let each = each * replay(model, &with(1))?.slowdown();
-    match (most / each) as u64 {
-        0 => Err(refused(each)),
-        possible => Ok(with(possible.min(asked.repetitions))),
+    let with = |repetitions| Replay { repetitions, ..asked.clone() };
+    let first = replay(model, &with(1))?;
+    let possible = (most / (each * first.slowdown())) as u64;
+    match possible.min(asked.repetitions) {
+        0 | 1 => Ok((with(1), first)),
+        some => Ok((with(some), replay(model, &with(some))?)),
     }
 }
 

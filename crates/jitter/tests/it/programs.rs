@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use fxscope_jitter::model::{self, Model};
 use fxscope_jitter::network::{Network, grid};
 use fxscope_jitter::program::{Call, Collective, Program, Rank, Schedule, Step};
-use fxscope_jitter::scale::{Outcome, Replay, affordable_repetitions, replay};
+use fxscope_jitter::scale::{Outcome, Replay, replay, replay_affordable};
 use proptest::prelude::*;
 
 use crate::brute_force::{Taken, around, end, mixed, nodes_taken};
@@ -425,12 +425,19 @@ fn programs_without_time_or_with_too_much_are_refused() {
 fn repetitions_are_as_many_as_the_limit_allows() {
     let (program, network) = (solver(true), Network::load("tofud").expect("built in"));
     let schedule = Schedule::new(&program).expect("in order");
-    let asked = of(&program, &schedule, &network, 64, 1000);
+    let asked = of(&program, &schedule, &network, 8, 100);
     let model = mixed();
     let effort = asked.effort(&model);
-    let few = affordable_repetitions(&model, &asked, effort / 20.0).expect("some are possible");
-    assert!((1..=50).contains(&few.repetitions), "{}", few.repetitions);
-    assert_eq!(affordable_repetitions(&model, &asked, effort * 100.0).expect("all are possible").repetitions, 1000);
-    let error = affordable_repetitions(&model, &asked, effort / 1e4).expect_err("not even one");
-    assert!(error.contains("one run of the program on 64 nodes"), "{error}");
+    let ran = |most: f64| {
+        replay_affordable(&model, &asked, most).map(|(ran, outcome)| {
+            assert_eq!(outcome, replay(&model, &ran).expect("it runs"));
+            ran.repetitions
+        })
+    };
+    let few = ran(effort / 5.0).expect("some are possible");
+    assert!((2..=20).contains(&few), "{few}");
+    assert_eq!(ran(effort / 99.0), Ok(1), "one takes place, though noise makes it take more");
+    assert_eq!(ran(effort * 100.0), Ok(100));
+    let error = ran(effort / 1e4).expect_err("not even one");
+    assert!(error.contains("one run of the program on 8 nodes"), "{error}");
 }

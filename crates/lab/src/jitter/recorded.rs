@@ -6,13 +6,15 @@
 
 mod matching;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use fxscope_jitter::program::{Call, Collective, Program, Rank, Schedule, Step};
 use fxscope_record::{Mode, MpiCall, Run};
 
 use matching::{Matches, Message};
 
+use super::replay::file_name;
 use crate::Error;
 
 /// A program, and what is assumed about it.
@@ -20,7 +22,7 @@ use crate::Error;
 pub struct Recorded {
     /// The program.
     pub program: Program,
-    /// Where it is from.
+    /// Name of the file that it is from, or of the program that was recorded.
     pub name: String,
     /// Sentences about what the source does not say.
     pub notes: Vec<String>,
@@ -83,7 +85,7 @@ pub fn program_of(run: &Run) -> Result<Recorded, Error> {
         ));
     }
     Schedule::new(&program).map_err(|fault| Error::Request(format!("the run cannot be replayed: {fault}")))?;
-    Ok(Recorded { program, name: run.command.join(" "), notes: notes(run, &all, &matches) })
+    Ok(Recorded { program, name: file_name(Path::new(run.program())), notes: notes(run, &all, &matches) })
 }
 
 /// The calls of all ranks, by rank.
@@ -190,7 +192,7 @@ fn collectives(all: &[Calls]) -> Vec<u64> {
 
 /// The largest number of CPUs that the threads of a rank ran on.
 fn threads(run: &Run) -> u32 {
-    let mut cpus: BTreeMap<u32, std::collections::BTreeSet<u32>> = BTreeMap::new();
+    let mut cpus: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     let ranks = run.parallel.processes.iter().filter(|process| process.rank.is_some());
     for process in ranks {
         let threads = run.regions.iter().take(1).flat_map(|region| &region.threads);

@@ -6,7 +6,7 @@ use fxscope_jitter::Time;
 use fxscope_jitter::model::{self, Evidence, Model};
 use fxscope_jitter::network::Network;
 use fxscope_jitter::program::{Program, Schedule};
-use fxscope_jitter::scale::{Replay, affordable_repetitions, replay as run};
+use fxscope_jitter::scale::{Replay, replay_affordable};
 use fxscope_report::sheet::{Cell, Sheet, Table};
 
 use super::cells;
@@ -56,7 +56,7 @@ impl Recorded {
         let shown = path.display();
         let text = std::fs::read_to_string(path).map_err(|error| Error::Request(format!("{shown}: {error}")))?;
         let program = Program::parse(&text).map_err(|error| Error::Request(format!("{shown}: {error}")))?;
-        Ok(Recorded { program, name: shown.to_string(), notes: Vec::new() })
+        Ok(Recorded { program, name: file_name(path), notes: Vec::new() })
     }
 }
 
@@ -80,9 +80,8 @@ pub fn replay(recorded: &Recorded, options: &ReplayOptions) -> Result<Sheet, Err
         seed: options.seed,
     };
     let size = |&nodes: &u32| -> Result<Size, Error> {
-        let possible = affordable_repetitions(&model, &on(nodes), options.most_detours)?;
-        let outcome = run(&model, &possible)?;
-        Ok(Size { nodes, setup: possible.setup(), outcome })
+        let (ran, outcome) = replay_affordable(&model, &on(nodes), options.most_detours)?;
+        Ok(Size { nodes, setup: ran.setup(), outcome })
     };
     let sizes = options.nodes.iter().map(size).collect::<Result<Vec<_>, _>>()?;
     let alone = on(1).quiet();
@@ -97,13 +96,18 @@ pub fn replay(recorded: &Recorded, options: &ReplayOptions) -> Result<Sheet, Err
     })
 }
 
+/// Returns the name of a file without its folders.
+pub(super) fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}
+
 /// Describes a program in words.
 fn words(recorded: &Recorded, schedule: &Schedule, alone: u64) -> String {
     let plural = |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
     let program = &recorded.program;
     let (exchanges, collectives) = schedule.counts();
     format!(
-        "{}, {} of {} a node: {}, {}, {} alone",
+        "{}: {} of {}, {}, {}, {} on one node",
         recorded.name,
         plural(program.ranks.len(), "rank"),
         plural(program.threads as usize, "thread"),
@@ -115,7 +119,7 @@ fn words(recorded: &Recorded, schedule: &Schedule, alone: u64) -> String {
 
 /// Shares of the time by size; `alone` is the time of a run on one node without noise, ns.
 fn table(sizes: &[Size], alone: u64) -> Table {
-    let headings = ["nodes", "cores", "run", "efficiency", "slowdown", "95 % bounds", "noise", "network", "node's MPI"];
+    let headings = ["nodes", "cores", "run", "efficiency", "slowdown", "95 % bounds", "noise", "network", "MPI"];
     let mut table = Table::new("By size", headings);
     for size in sizes {
         let (setup, outcome) = (&size.setup, &size.outcome);

@@ -151,10 +151,10 @@ fn on_one_node_without_noise_the_run_takes_its_recorded_time() {
     );
     assert!(number(&sheet, 1, "network") > 0.5, "four exchanges and a reduction take microseconds");
     for row in 0..2 {
-        let parts = ["efficiency", "noise", "network", "node's MPI"].map(|title| number(&sheet, row, title));
+        let parts = ["efficiency", "noise", "network", "MPI"].map(|title| number(&sheet, row, title));
         assert!((parts.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{parts:?}");
     }
-    assert!(sheet.title.starts_with("app 4, 2 ranks of 2 threads a node: "), "{}", sheet.title);
+    assert!(sheet.title.starts_with("app: 2 ranks of 2 threads, "), "{}", sheet.title);
     let notes = sheet.notes.iter().flat_map(|(_, sentences)| sentences).cloned().collect::<String>();
     for part in ["Weak scaling", "MPI_COMM_WORLD", "six neighbouring nodes", "Network (documented)"] {
         assert!(notes.contains(part), "{part}: {notes}");
