@@ -36,7 +36,7 @@ fn silent() -> Model {
 #[test]
 fn two_ranks_take_the_time_of_their_longest_chain_of_calls() {
     // Rank 0 sends at 100, and receives from 155 on. Rank 1 receives at 300, sends at 310, reduces from 322 on. Rank 0
-    // has that message at 310, and reduces from 327 on. Both go on at 327: rank 0 ends at 354, rank 1 at 357.
+    // has that message at 310, and reduces from 327 on. Both continue at 327: rank 0 ends at 354, rank 1 at 357.
     let two = program(TWO);
     let outcome = run(&two, &silent(), "ideal", 1, 1);
     assert_eq!((outcome.time, outcome.quiet), (357, 357));
@@ -46,7 +46,7 @@ fn two_ranks_take_the_time_of_their_longest_chain_of_calls() {
         let more = run(&two, &silent(), network, nodes, repetitions);
         assert_eq!((more.time, more.quiet), (357 * repetitions, 357 * repetitions), "{nodes} nodes");
     }
-    // A synchronous send ends when its receiver has begun: rank 0 goes on at 300, and receives from 355 on.
+    // A synchronous send ends when its receiver has begun: rank 0 continues at 300, and receives from 355 on.
     let outcome = run(&program(&TWO.replace("0,100,send", "0,100,ssend")), &silent(), "ideal", 1, 1);
     assert_eq!(outcome.time, 355 + 7 + 10 + 30);
 }
