@@ -9,6 +9,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::model::{Evidence, read};
+use crate::program::Collective;
 use crate::scale::PhaseEnd;
 use crate::time::Time;
 
@@ -188,6 +189,28 @@ impl Network {
         self.node_barrier.0 + self.message(0, 1) + 10.0 * self.overhead.0 + together.max(one)
     }
 
+    /// Returns the time of a collective of MPI to which each node contributes `bytes`.
+    ///
+    /// Gathers take their messages in turn, from partners that double the distance; of an exchange between all, the
+    /// faster of pairwise messages and of rounds that forward half of the data (Bruck's algorithm) counts.
+    #[must_use]
+    pub fn collective(&self, kind: Collective, nodes: u32, bytes: u64) -> f64 {
+        let others = f64::from(nodes.max(1) - 1);
+        let start = self.software(nodes, 0);
+        match kind {
+            Collective::Barrier => self.barrier(nodes),
+            Collective::Allreduce => self.allreduce(nodes, bytes),
+            Collective::Reduce | Collective::Broadcast => self.broadcast(nodes, bytes),
+            Collective::Gather | Collective::Allgather => start + others * bytes as f64 / self.bandwidth * 1e9,
+            Collective::Alltoall => {
+                let share = bytes as f64 * others / f64::from(nodes.max(1));
+                let pairs = start + others * 2.0 * self.overhead.0 + share / self.injection * 1e9;
+                pairs.min(self.software(nodes, bytes / 2))
+            }
+            Collective::Neighbours => self.halo(nodes, bytes.div_ceil(6)),
+        }
+    }
+
     /// Time of rounds in which pairs of nodes exchange `bytes`, offloaded to the network where possible.
     fn small(&self, nodes: u32, bytes: u64) -> f64 {
         if bytes > self.offload_bytes || self.offload_bytes == 0 {
@@ -302,6 +325,23 @@ mod tests {
         let tofud = Network::load("tofud").unwrap();
         assert!((tofud.allreduce(1024, 24) - tofud.barrier(1024)).abs() < 1e-9);
         assert!(tofud.allreduce(1024, 32) > 1.5 * tofud.barrier(1024));
+    }
+
+    #[test]
+    fn collectives_rise_with_nodes_and_bytes_and_cost_one_node_no_message() {
+        for name in names().filter(|name| *name != "ideal") {
+            let network = Network::load(name).unwrap();
+            for (call, kind) in Collective::NAMES {
+                let sizes = [2, 12, 48, 384, 1024, 9216, 158_976];
+                let costs: Vec<f64> = sizes.iter().map(|&n| network.collective(kind, n, 4096)).collect();
+                assert!(costs.is_sorted(), "{name} {call}: {costs:?}");
+                let costs: Vec<f64> =
+                    [0, 8, 4096, 1 << 26].iter().map(|&b| network.collective(kind, 1024, b)).collect();
+                assert!(costs.is_sorted(), "{name} {call}: {costs:?}");
+                let one = network.collective(kind, 1, 1 << 20);
+                assert!(one == 0.0 || one == network.node_barrier.0, "{name} {call}: {one}");
+            }
+        }
     }
 
     #[test]

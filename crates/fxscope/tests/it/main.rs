@@ -14,6 +14,7 @@ mod inputs;
 mod intervals;
 mod jitter_kernels;
 mod jitter_measure;
+mod jitter_replay;
 mod jitter_scale;
 mod kernel_time;
 mod knl;

@@ -235,7 +235,8 @@ fn run(folder: &Path, program: &str, arguments: &str, pair: Pair) -> Ran {
     fs::create_dir_all(folder.join("root/only/in")).expect("a folder");
     fs::write(folder.join("root/only/in/sysroot"), "found").expect("a file");
     fs::create_dir_all(folder.join("root/usr/bin")).expect("a folder");
-    fs::copy(Path::new(program).with_file_name("launcher"), folder.join("root/usr/bin/mpirun.openmpi")).expect("a file");
+    fs::copy(Path::new(program).with_file_name("launcher"), folder.join("root/usr/bin/mpirun.openmpi"))
+        .expect("a file");
     let arguments: Vec<String> = arguments.split_whitespace().map(|argument| argument.replace('~', " ")).collect();
     let mut all = vec!["run"];
     all.extend(arguments.iter().map(String::as_str));

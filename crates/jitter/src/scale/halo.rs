@@ -11,12 +11,12 @@ use super::{PhaseEnd, Setup};
 use crate::model::Model;
 
 /// Nodes that a thread processes together.
-const NODES_PER_TILE: usize = 256;
+pub(super) const NODES_PER_TILE: usize = 256;
 /// Number of nodes from which several threads are used.
-const NODES_FOR_THREADS: u32 = 2048;
+pub(super) const NODES_FOR_THREADS: u32 = 2048;
 
 /// Detours drawn at a time, over all nodes.
-const DETOURS_PER_DRAW: f64 = 4e6;
+pub(super) const DETOURS_PER_DRAW: f64 = 4e6;
 
 /// A run in progress.
 pub(super) struct Run {
@@ -31,7 +31,7 @@ impl Run {
     pub(super) fn new(streams: Streams, model: &Model, setup: &Setup) -> Run {
         let ends: Vec<u32> = (0..setup.nodes).step_by(NODES_PER_TILE).chain([setup.nodes]).collect();
         let cell = setup.cell(model, setup.nodes as usize, DETOURS_PER_DRAW);
-        let tile = |pair: &[u32]| Tile::new(&streams, pair[0]..pair[1], setup.cores, cell);
+        let tile = |pair: &[u32]| Tile::new(&streams, pair[0]..pair[1], 1, setup.cores, cell);
         let tiles = ends.par_windows(2).map(tile).collect();
         Run { streams, tiles, works: setup.works(), sources: model.sources.len() }
     }
@@ -68,7 +68,9 @@ impl Run {
     fn compute(&mut self, setup: &Setup, starts: &[u64], works: &[u64], ends: &mut [u64], stolen: &mut [Vec<u64>]) {
         let streams = &self.streams;
         type Item<'a> = ((((&'a mut Tile, &'a [u64]), &'a [u64]), &'a mut [u64]), &'a mut Vec<u64>);
-        let of = |((((tile, starts), works), ends), stolen): Item| tile.each(streams, starts, works, ends, stolen);
+        let of = |((((tile, starts), works), ends), stolen): Item| {
+            tile.each(streams, 0, starts, works, ends, |_, source, delay| stolen[usize::from(source)] += delay);
+        };
         const N: usize = NODES_PER_TILE;
         if setup.nodes < NODES_FOR_THREADS {
             let each = self.tiles.iter_mut().zip(starts.chunks(N)).zip(works.chunks(N));
@@ -129,7 +131,8 @@ fn last(times: &[u64]) -> u64 {
     latest.into_iter().fold(rest, later)
 }
 
-fn neighbours(cost: u64, grid: [u32; 3], ends: &[u64], starts: &mut [u64]) -> u64 {
+/// Computes when each node has the messages of its neighbours, from when each sends them; returns the latest time.
+pub(super) fn neighbours(cost: u64, grid: [u32; 3], ends: &[u64], starts: &mut [u64]) -> u64 {
     let [nx, ny, nz] = grid.map(|n| n as usize);
     let row = |y: usize, z: usize| &ends[(z * ny + y) * nx..][..nx];
     let one = |(number, out): (usize, &mut [u64])| {

@@ -11,12 +11,14 @@ mod bounds;
 mod detours;
 mod halo;
 mod outcome;
+mod program;
 mod tile;
 
 use bounds::Bounds;
 pub use bounds::CHANCE;
 pub use detours::{Detour, Position, Streams};
 pub use outcome::{Interval, Outcome};
+pub use program::{Replay, replay, replay_affordable};
 
 use crate::model::Model;
 use crate::random::Stream;

@@ -107,6 +107,14 @@ impl Recorder {
         }
     }
 
+    /// Scales what is attributed to sources so that it adds up to `lost`.
+    pub(super) fn settle(&mut self, lost: f64) {
+        let all: f64 = self.lost.iter().sum();
+        if all > 0.0 {
+            self.lost.iter_mut().for_each(|of_source| *of_source *= lost / all);
+        }
+    }
+
     pub(super) fn phase(&mut self, time: u64) {
         if self.seen < KEPT {
             self.times.push(time);

@@ -53,12 +53,15 @@ source = "test"
 evidence = "assumed"
 "#;
 
-fn mixed() -> Model {
+pub fn mixed() -> Model {
     model::parse(MIXED, "mixed", None).unwrap()
 }
 
-/// When a core is occupied, in order: each detour waits for the previous one.
-fn taken(mut detours: Vec<Detour>) -> Vec<(u64, u64)> {
+/// When a core is occupied, in order.
+pub type Taken = Vec<(u64, u64)>;
+
+/// When a core is occupied: each detour waits for the previous one.
+fn taken(mut detours: Vec<Detour>) -> Taken {
     detours.sort();
     let mut free = 0;
     let mut out = Vec::new();
@@ -71,7 +74,7 @@ fn taken(mut detours: Vec<Detour>) -> Vec<(u64, u64)> {
 }
 
 /// When work started at `now` ends, stepping through all detours of the core.
-fn end(taken: &[(u64, u64)], now: u64, work: u64) -> u64 {
+pub fn end(taken: &[(u64, u64)], now: u64, work: u64) -> u64 {
     let (mut at, mut left) = (now, work);
     for &(start, end) in taken {
         if end <= at {
@@ -89,17 +92,21 @@ fn end(taken: &[(u64, u64)], now: u64, work: u64) -> u64 {
     at + left
 }
 
+/// When each core of each node is occupied by detours that start before `horizon`.
+pub fn nodes_taken(model: &Model, nodes: u32, cores: u32, seed: u64, horizon: u64) -> Vec<Vec<Taken>> {
+    let streams = Streams::new(model, cores, seed).unwrap();
+    let of_node = |node: u32| {
+        let mut all = Vec::new();
+        streams.extend(node, &mut streams.position(node), 0, horizon, &mut all);
+        let of = |core: u16| all.iter().copied().filter(|d| d.core == core).collect();
+        (0..cores as u16).map(|core| taken(of(core))).collect()
+    };
+    (0..nodes).map(of_node).collect()
+}
+
 /// Simulates every core in every phase; returns the final time.
 fn brute_force(model: &Model, setup: &Setup, horizon: u64) -> u64 {
-    let streams = Streams::new(model, setup.cores, setup.seed).unwrap();
-    let nodes: Vec<Vec<Vec<(u64, u64)>>> = (0..setup.nodes)
-        .map(|node| {
-            let mut all = Vec::new();
-            streams.extend(node, &mut streams.position(node), 0, horizon, &mut all);
-            let of = |core: u16| all.iter().copied().filter(|d| d.core == core).collect();
-            (0..setup.cores as u16).map(|core| taken(of(core))).collect()
-        })
-        .collect();
+    let nodes = nodes_taken(model, setup.nodes, setup.cores, setup.seed, horizon);
     let works = setup.works();
     let mut starts = vec![0; nodes.len()];
     for phase in 0..setup.phases {
@@ -140,7 +147,7 @@ fn brute_force(model: &Model, setup: &Setup, horizon: u64) -> u64 {
 }
 
 /// A node of a periodic grid and its six neighbours.
-fn around(node: usize, [nx, ny, nz]: [usize; 3]) -> Vec<usize> {
+pub fn around(node: usize, [nx, ny, nz]: [usize; 3]) -> Vec<usize> {
     let (x, y, z) = (node % nx, node / nx % ny, node / nx / ny);
     let at = |x: usize, y: usize, z: usize| (z % nz * ny + y % ny) * nx + x % nx;
     vec![

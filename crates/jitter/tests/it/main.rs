@@ -4,3 +4,4 @@ mod brute_force;
 mod closed_forms;
 mod fx1;
 mod models;
+mod programs;

@@ -7,6 +7,8 @@ mod linpack;
 mod measure;
 mod models;
 mod plan;
+mod recorded;
+mod replay;
 mod simulate;
 mod trace;
 
@@ -16,5 +18,7 @@ pub use linpack::{LinpackOptions, linpack};
 pub use measure::measure;
 pub use models::{profiles, show};
 pub use plan::Options;
+pub use recorded::{Recorded, program_of};
+pub use replay::{ReplayOptions, replay};
 pub use simulate::simulate;
 pub use trace::{look, sheet as trace_sheet};

@@ -1,6 +1,7 @@
 //! Phases under noise at several sizes.
 
 use fxscope_jitter::closed;
+use fxscope_jitter::model::Model;
 use fxscope_jitter::scale::{Outcome, PhaseEnd, Setup};
 use fxscope_report::document::{Curve, Plot};
 use fxscope_report::sheet::{Cell, Sheet, Table};
@@ -10,10 +11,10 @@ use super::plan::{Options, Plan, nodes, shortened, spared};
 use crate::Error;
 
 /// Results for one number of nodes.
-struct Size {
-    nodes: u32,
-    setup: Setup,
-    outcome: Outcome,
+pub(super) struct Size {
+    pub nodes: u32,
+    pub setup: Setup,
+    pub outcome: Outcome,
 }
 
 /// Simulates a program of phases under noise at all sizes, from one node up to a whole machine.
@@ -35,8 +36,8 @@ pub fn simulate(options: &Options) -> Result<Sheet, Error> {
 fn sheet(plan: &Plan, sizes: &[Size]) -> Sheet {
     let ran: Vec<(u32, u64)> = sizes.iter().map(|size| (size.nodes, size.setup.phases)).collect();
     let asked = plan.setup(1).phases;
-    let mut tables = vec![table(plan, sizes), phases(sizes)];
-    tables.extend((!plan.model.sources.is_empty()).then(|| causes(plan, sizes)));
+    let mut tables = vec![table(plan, sizes), times("phase", sizes)];
+    tables.extend(causes(&plan.model, sizes));
     let mut notes = vec![format!("Noise: {}.", plan.model.title), format!("Network: {}.", plan.network.title)];
     let some = sizes.iter().filter(|size| size.setup.needed(&plan.model).is_some());
     notes.extend(spared(&some.map(|size| size.nodes).collect::<Vec<_>>()));
@@ -45,7 +46,7 @@ fn sheet(plan: &Plan, sizes: &[Size]) -> Sheet {
         title: format!("{} under {}", plan.words(), plan.model.name),
         tables,
         notes: vec![("Assumed", notes)],
-        plots: plots(sizes),
+        plots: plots("phase", sizes),
         bars: Vec::new(),
     }
 }
@@ -56,17 +57,13 @@ fn table(plan: &Plan, sizes: &[Size]) -> Table {
     let mut table = Table::new("By size", headings.iter().copied());
     for size in sizes {
         let (setup, outcome) = (&size.setup, &size.outcome);
-        let bounds = outcome.confidence.map_or(Cell::none(), |interval| {
-            let [low, high] = [interval.low, interval.high].map(Cell::factor);
-            Cell::new([interval.low, interval.high], format!("{} to {}", low.text(), high.text()))
-        });
         let loss = (outcome.time.saturating_sub(outcome.quiet)) as f64 / setup.phases as f64;
         let cells = vec![
             Cell::number(f64::from(size.nodes) * f64::from(setup.cores), 0),
             cells::time(sync_time(setup)),
             Cell::share(outcome.efficiency()),
             Cell::factor(outcome.slowdown()),
-            bounds,
+            bounds(outcome),
             Cell::share(outcome.noise()),
             cells::about(loss),
             closed_form(plan, setup).map_or(Cell::none(), cells::about),
@@ -74,6 +71,14 @@ fn table(plan: &Plan, sizes: &[Size]) -> Table {
         table.rows.push((size.nodes.to_string(), cells));
     }
     table
+}
+
+/// Returns the bounds of the slowdown.
+pub(super) fn bounds(outcome: &Outcome) -> Cell {
+    outcome.confidence.map_or(Cell::none(), |interval| {
+        let [low, high] = [interval.low, interval.high].map(Cell::factor);
+        Cell::new([interval.low, interval.high], format!("{} to {}", low.text(), high.text()))
+    })
 }
 
 /// Returns the time of the synchronisation without noise, ns.
@@ -93,8 +98,11 @@ fn closed_form(plan: &Plan, setup: &Setup) -> Option<f64> {
     (applies && expected.seldom).then_some(expected.delay)
 }
 
-fn phases(sizes: &[Size]) -> Table {
-    let mut table = Table::new("Time of a phase", ["nodes", "half", "90 %", "99 %", "99.9 %", "longest", "phases"]);
+/// Returns the times of phases, or of runs of a program.
+pub(super) fn times(what: &str, sizes: &[Size]) -> Table {
+    let count = format!("{what}s");
+    let headings = ["nodes", "half", "90 %", "99 %", "99.9 %", "longest", &count];
+    let mut table = Table::new(format!("Time of a {what}"), headings);
     for size in sizes {
         let quantile = |q: f64| cells::time(size.outcome.quantile(q) as f64);
         let mut cells: Vec<Cell> = [0.5, 0.9, 0.99, 0.999, 1.0].map(quantile).to_vec();
@@ -104,18 +112,20 @@ fn phases(sizes: &[Size]) -> Table {
     table
 }
 
-fn causes(plan: &Plan, sizes: &[Size]) -> Table {
+/// Returns what each cause of noise costs, if there is any.
+pub(super) fn causes(model: &Model, sizes: &[Size]) -> Option<Table> {
     let names: Vec<String> = sizes.iter().map(|size| nodes(size.nodes)).collect();
     let headings: Vec<&str> = std::iter::once("cause").chain(names.iter().map(String::as_str)).collect();
     let mut table = Table::new("Share of the time lost to each cause", headings.iter().copied());
-    for (i, source) in plan.model.sources.iter().enumerate() {
+    for (i, source) in model.sources.iter().enumerate() {
         let cells = sizes.iter().map(|size| Cell::share(size.outcome.lost[i] / size.outcome.time as f64)).collect();
         table.rows.push((source.cause.clone(), cells));
     }
-    table
+    (!model.sources.is_empty()).then_some(table)
 }
 
-fn plots(sizes: &[Size]) -> Vec<Plot> {
+/// Returns the plots of phases, or of runs of a program.
+pub(super) fn plots(what: &str, sizes: &[Size]) -> Vec<Plot> {
     let curve = |label: &str, of: &dyn Fn(&Size) -> f64| {
         let points = sizes.iter().map(|size| (f64::from(size.nodes), of(size))).collect();
         Curve { label: label.to_owned(), points }
@@ -131,20 +141,20 @@ fn plots(sizes: &[Size]) -> Vec<Plot> {
             curve("lost to noise", &|size| size.outcome.noise() * 100.0),
         ],
     };
-    let times = |size: &Size| {
+    let distribution = |size: &Size| {
         let point = |i: u32| {
             let share = f64::from(i) / 100.0;
             (size.outcome.quantile(share) as f64 / 1e3, share * 100.0)
         };
         Curve { label: nodes(size.nodes), points: (0..=100).map(point).collect() }
     };
-    let phases = Plot {
-        title: "Phases that end within a time".to_owned(),
-        across: "time of a phase, us".to_owned(),
+    let ended = Plot {
+        title: format!("{}s that end within a time", what[..1].to_uppercase() + &what[1..]),
+        across: format!("time of a {what}, us"),
         logarithmic: true,
-        up: "share of phases, %".to_owned(),
+        up: format!("share of {what}s, %"),
         logarithmic_up: false,
-        curves: sizes.iter().map(times).collect(),
+        curves: sizes.iter().map(distribution).collect(),
     };
-    vec![efficiency, phases]
+    vec![efficiency, ended]
 }

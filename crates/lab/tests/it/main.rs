@@ -3,6 +3,7 @@
 mod common;
 mod compare;
 mod jitter;
+mod jitter_replay;
 mod latency;
 mod pages;
 mod runner;

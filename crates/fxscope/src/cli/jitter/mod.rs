@@ -7,6 +7,7 @@ mod import;
 mod linpack;
 mod measure;
 mod models;
+mod program;
 mod setup;
 mod simulate;
 
@@ -21,7 +22,8 @@ pub enum Command {
     Profiles,
     Show(models::Args),
     Fit(fit::Args),
-    Simulate(simulate::Args),
+    Simulate(Box<simulate::Args>),
+    Program(program::Args),
     Compare(compare::Args),
     Linpack(linpack::Args),
 }
@@ -35,6 +37,7 @@ pub(super) fn jitter(command: &Command) -> Outcome {
         Command::Profiles => models::profiles(),
         Command::Show(args) => models::show(args),
         Command::Simulate(args) => simulate::simulate(args),
+        Command::Program(args) => program::write(args),
         Command::Compare(args) => compare::compare(args),
         Command::Linpack(args) => linpack::linpack(args),
     }

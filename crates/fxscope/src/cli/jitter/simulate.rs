@@ -1,8 +1,12 @@
-//! `fxscope jitter simulate`: phases under noise at several sizes.
+//! `fxscope jitter simulate`: phases, or a recorded program, under noise at several sizes.
 
-use fxscope::lab::jitter;
+use std::path::{Path, PathBuf};
 
-use super::super::Outcome;
+use fxscope::lab::jitter::{self, Recorded, ReplayOptions};
+use fxscope::record;
+
+use super::super::recorded::run_of;
+use super::super::{Failure, Outcome};
 use super::form::Form;
 use super::setup::Options;
 
@@ -10,9 +14,24 @@ use super::setup::Options;
 ///
 /// Each core works for the grain, then all cores synchronise; a detour delays its core, and with it all that wait for
 /// it. Efficiency is the share of the time that is useful work, `phase loss` the time that noise adds to a phase,
-/// `expected` the same by order statistics where they apply. docs/jitter-scale.md has examples and their run times.
+/// `expected` the same by order statistics where they apply.
+///
+/// With --program, each node runs a copy of the ranks of a recorded run instead: the work between their calls of MPI as
+/// recorded, the waiting in calls recomputed under noise and the network. docs/jitter-scale.md has examples and their run
+/// times.
 #[derive(clap::Args)]
 pub struct Args {
+    /// A recorded run of a program with MPI, or a program of `fxscope jitter program`.
+    #[arg(long, value_name = "RUN.fxr|PROGRAM.csv",
+        conflicts_with_all = ["cores_per_node", "grain", "imbalance", "phases", "sync", "bytes"])]
+    program: Option<PathBuf>,
+    /// The run of the file, counted from 1; default: the last one.
+    #[arg(long, value_name = "N", requires = "program")]
+    run: Option<u32>,
+    /// How often the program runs.
+    #[arg(long, value_name = "N", default_value_t = 100, requires = "program",
+        value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    repeat: u64,
     #[command(flatten)]
     options: Options,
     #[command(flatten)]
@@ -22,5 +41,26 @@ pub struct Args {
 /// Simulates all sizes.
 pub(super) fn simulate(args: &Args) -> Outcome {
     let target = args.form.target()?;
-    args.form.write(&jitter::simulate(&args.options.asked())?, target)
+    let asked = args.options.asked();
+    let sheet = match &args.program {
+        None => jitter::simulate(&asked)?,
+        Some(path) => {
+            let jitter::Options { model, nodes, network, seed, most_detours, .. } = asked;
+            let options = ReplayOptions { model, nodes, network, repetitions: args.repeat, seed, most_detours };
+            jitter::replay(&program(path, args.run)?, &options)?
+        }
+    };
+    args.form.write(&sheet, target)
+}
+
+/// Loads a program from a record or from its text form.
+pub(super) fn program(path: &Path, run: Option<u32>) -> Result<Recorded, Failure> {
+    if path.extension().is_some_and(|suffix| suffix == record::SUFFIX) {
+        let (_, run) = run_of(path, run)?;
+        return jitter::program_of(&run).map_err(|error| format!("{}: {error}", path.display()).into());
+    }
+    match run {
+        Some(_) => Err(format!("{} is no record, so it has no runs; leave out --run", path.display()).into()),
+        None => Ok(Recorded::load(path)?),
+    }
 }
