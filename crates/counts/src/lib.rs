@@ -5,5 +5,5 @@
 pub mod signal;
 pub mod stall;
 
-pub use signal::{READS_FROM_L2, READS_FROM_MEMORY, Signal, Signals, WRITES_TO_CMG};
+pub use signal::{FewSignals, READS_FROM_L2, READS_FROM_MEMORY, Signal, Signals, WRITES_TO_CMG};
 pub use stall::{Stall, Stalls};

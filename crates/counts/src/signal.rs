@@ -452,3 +452,39 @@ impl Signals {
         }
     }
 }
+
+/// Counts of which most are 0: it keeps the others only.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+#[serde(try_from = "Vec<(u8, u64)>", into = "Vec<(u8, u64)>")]
+pub struct FewSignals(Box<[(u8, u64)]>);
+
+impl From<&Signals> for FewSignals {
+    fn from(signals: &Signals) -> FewSignals {
+        FewSignals(signals.iter().filter(|&(_, n)| n > 0).map(|(signal, n)| (signal as u8, n)).collect())
+    }
+}
+
+impl From<FewSignals> for Vec<(u8, u64)> {
+    fn from(few: FewSignals) -> Vec<(u8, u64)> {
+        few.0.into()
+    }
+}
+
+impl TryFrom<Vec<(u8, u64)>> for FewSignals {
+    type Error = &'static str;
+
+    fn try_from(counts: Vec<(u8, u64)>) -> Result<FewSignals, &'static str> {
+        let known = counts.iter().all(|&(signal, _)| usize::from(signal) < Signal::COUNT);
+        if known { Ok(FewSignals(counts.into())) } else { Err("a count of a signal that does not exist") }
+    }
+}
+
+impl FewSignals {
+    /// Adds these counts, `many` times, to `signals`.
+    #[inline]
+    pub fn add_to(&self, signals: &mut Signals, many: u64) {
+        for &(signal, n) in &self.0 {
+            signals.0[usize::from(signal)] += n * many;
+        }
+    }
+}

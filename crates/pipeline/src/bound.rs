@@ -1,6 +1,6 @@
 //! Instructions bound to a machine: joined with its recipes, as the hot path reads them.
 
-use fxscope_counts::{Signals, Stall, Stalls};
+use fxscope_counts::{FewSignals, Signals, Stall, Stalls};
 use fxscope_isa::{Access, Branch, MemOp, Reg};
 use fxscope_machine::Pipes;
 use fxscope_machine::recipe::{MAX_FLOWS, MAX_UOPS};
@@ -400,8 +400,8 @@ pub struct BoundBlock {
     /// It reads the time.
     pub reads_time: bool,
     /// The instruction mix of each instruction, and of the block.
-    pub(crate) inst_mix: Box<[Signals]>,
-    pub(crate) mix: Signals,
+    pub(crate) inst_mix: Box<[FewSignals]>,
+    pub(crate) mix: FewSignals,
     /// Executions that were cut short, by instructions completed.
     pub(crate) cut: Vec<(usize, u64)>,
 }
@@ -470,13 +470,9 @@ impl BoundBlock {
 
     /// Adds what all executions contribute to the instruction mix.
     pub fn add_mix(&self, signals: &mut Signals) {
-        for (signal, n) in self.mix.iter().filter(|&(_, n)| n > 0) {
-            signals.add(signal, n * self.executions);
-        }
+        self.mix.add_to(signals, self.executions);
         for &(completed, times) in &self.cut {
-            for (signal, n) in self.inst_mix[..completed].iter().flat_map(Signals::iter).filter(|&(_, n)| n > 0) {
-                signals.add(signal, n * times);
-            }
+            self.inst_mix[..completed].iter().for_each(|mix| mix.add_to(signals, times));
         }
     }
 }

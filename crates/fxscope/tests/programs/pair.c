@@ -2,7 +2,6 @@
 // its view of the machine and the host.
 
 #define _GNU_SOURCE
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fxscope.h>
@@ -12,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,6 +38,16 @@ static void *half(void *number)
 static const char *tried(int result)
 {
     return result < 0 ? strerrorname_np(errno) : "ok";
+}
+
+/* Whether a line of the file has the word. */
+static int names(const char *path, const char *word)
+{
+    char line[256];
+    FILE *file = fopen(path, "r");
+    int found = 0;
+    while (file && fgets(line, sizeof line, file)) found |= strstr(line, word) != 0;
+    return found;
 }
 
 int main(int argc, char **argv)
@@ -74,6 +82,6 @@ int main(int argc, char **argv)
     const char *writes = getenv("PAIR_WRITES"), *reads = getenv("PAIR_READS");
     printf("write %s\n", tried(open(writes ? writes : "pair.out", O_WRONLY | O_CREAT, 0600)));
     printf("read %s\n", tried(open(reads ? reads : "/etc/passwd", O_RDONLY)));
-    printf("socket %s\n", tried(socket(AF_INET, SOCK_STREAM, 0)));
+    printf("network %s\n", names("/etc/hosts", "fxscope") ? "its own" : "the host's");
     printf("much %s\n", map_much());
 }

@@ -79,6 +79,9 @@ static socklen_t name(struct sockaddr_storage *a) {
     }
 }
 
+/* Whether messages carry sockets, which may then lead to one another. */
+static int passes_sockets;
+
 static void message(int fd, int sends) {
     static char text[70000];
     char control[200];
@@ -95,6 +98,8 @@ static void message(int fd, int sends) {
         c->cmsg_level = rnd(8) ? SOL_SOCKET : rnd(50), c->cmsg_type = rnd(8) ? SCM_RIGHTS : rnd(5);
         c->cmsg_len = rnd(8) ? CMSG_LEN(8) : rnd(300);
         int passed[2] = {fds[rnd(FDS)], rnd(4) ? fd : 3 + (int)rnd(57)};
+        if (!passes_sockets)
+            passed[0] = passed[1] = rnd(8) ? 0 : -1;
         memcpy(CMSG_DATA(c), passed, 8);
     }
     note(sends ? sendmsg(fd, &m, flags) : recvmsg(fd, &m, flags & ~MSG_NOSIGNAL));
@@ -154,6 +159,7 @@ int main(int argc, char **argv) {
     if (argc < 3 || chdir(argv[2]))
         return 1;
     state = atoi(argv[1]) * 7919 + 1;
+    passes_sockets = argc > 3;
     signal(SIGPIPE, SIG_IGN);
     for (int i = 0; i < FDS; i++)
         fds[i] = -1;

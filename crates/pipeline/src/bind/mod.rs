@@ -7,7 +7,7 @@ mod operands;
 mod prefix;
 mod roles;
 
-use fxscope_counts::{Signals, Stall};
+use fxscope_counts::{FewSignals, Signals, Stall};
 use fxscope_isa::{Branch, InstKind, Shape, StaticInst};
 use fxscope_machine::{Blocking, Recipe, Spec, Uop};
 
@@ -30,7 +30,7 @@ pub fn bind_block(start: u64, infos: &[StaticInst], spec: &Spec) -> BoundBlock {
     let mut uops = Vec::new();
     let mut uop_end = Vec::new();
     let mut unknown = Vec::new();
-    let mut inst_mix = Vec::new();
+    let (mut inst_mix, mut all_mix) = (Vec::new(), Signals::default());
     let mut prefix: Option<&StaticInst> = None;
     for (i, info) in infos.iter().enumerate() {
         let before = uops.len();
@@ -60,7 +60,8 @@ pub fn bind_block(start: u64, infos: &[StaticInst], spec: &Spec) -> BoundBlock {
         let mut mix = Signals::default();
         count_mix(info, (uops.len() - before) as u64, &mut mix);
         count_store_data(&uops[before..], &mut mix);
-        inst_mix.push(mix);
+        all_mix.merge(&mix);
+        inst_mix.push(FewSignals::from(&mix));
     }
     let mem: Box<[Option<BoundAccess>]> =
         infos.iter().map(|info| info.mem.map(|op| bind_access(&op, info, spec))).collect();
@@ -70,8 +71,6 @@ pub fn bind_block(start: u64, infos: &[StaticInst], spec: &Spec) -> BoundBlock {
     }
     place_words(&mut uops, &mem);
     place_in_blocks(&mut uops, start, u64::from(spec.frontend.fetch_bytes));
-    let mut mix = Signals::default();
-    inst_mix.iter().for_each(|m| mix.merge(m));
     BoundBlock {
         start,
         uops: uops.into(),
@@ -87,7 +86,7 @@ pub fn bind_block(start: u64, infos: &[StaticInst], spec: &Spec) -> BoundBlock {
         reads_time: infos.iter().any(|i| i.reads_time),
         enters_kernel: infos.last().is_some_and(|i| i.enters_kernel),
         inst_mix: inst_mix.into(),
-        mix,
+        mix: FewSignals::from(&all_mix),
         cut: Vec::new(),
     }
 }

@@ -1,3 +1,4 @@
 //! The integration tests of `fxscope-record`, as one program: it links once.
 
 mod file;
+mod versions;
