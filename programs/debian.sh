@@ -15,6 +15,8 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=programs/packages.sh
+. "$here/packages.sh"
 fast=
 fetch=
 case ${1:-} in
@@ -42,38 +44,9 @@ give_up() {
     exit 1
 }
 
-# apt with separate lists and cache, for arm64.
-private_apt() {
-    apt=$folder/apt
-    mkdir -p "$apt"/{state/lists/partial,cache/archives/partial}
-    : >"$apt/state/status"
-    cat >"$apt/apt.conf" <<CONF
-Dir::State "$apt/state";
-Dir::State::status "$apt/state/status";
-Dir::Cache "$apt/cache";
-APT::Architecture "arm64";
-APT::Architectures { "arm64"; };
-APT::Sandbox::User "";
-CONF
-    export APT_CONFIG=$apt/apt.conf
-}
-
-unpack_packages() {
-    if [ -e "$root/.complete" ]; then return; fi
-    command -v apt-get >/dev/null || give_up "apt-get is missing: the packages come from a Debian machine's sources"
-    private_apt
-    apt-get update -qq >"$folder/apt.log" 2>&1 || give_up "apt-get update failed, see $folder/apt.log"
-    apt-get -qq -y --download-only --no-install-recommends install "${packages[@]}" >>"$folder/apt.log" 2>&1 ||
-        give_up "the packages cannot be downloaded, see $folder/apt.log"
-    rm -rf "$root"
-    # As on an installed system /bin, /sbin and /lib are links; packages may have files under either name.
-    mkdir -p "$root"/usr/{bin,sbin,lib}
-    ln -s usr/bin usr/sbin usr/lib "$root"
-    for package in "$apt"/cache/archives/*.deb; do
-        dpkg-deb --fsys-tarfile "$package" | tar -x --keep-directory-symlink -C "$root" -f -
-    done
-    unset APT_CONFIG
-    touch "$root/.complete"
+unpack() {
+    local why
+    why=$(unpack_packages "$folder" "$root" "${packages[@]}") || give_up "$why"
 }
 
 unpack_numpy() {
@@ -212,9 +185,9 @@ for tool in qemu-aarch64:qemu-user aarch64-linux-gnu-g++:g++-aarch64-linux-gnu d
     aarch64-linux-gnu-gfortran:gfortran-aarch64-linux-gnu aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu; do
     command -v "${tool%%:*}" >/dev/null || give_up "${tool%%:*} is missing: apt-get install ${tool#*:}"
 done
-if [ -n "$fetch" ]; then unpack_packages; exit 0; fi
+if [ -n "$fetch" ]; then unpack; exit 0; fi
 [ -x "$fxscope" ] || give_up "$fxscope is missing: cargo build --release, or set FXSCOPE"
-unpack_packages
+unpack
 if [ -z "$fast" ]; then unpack_numpy; fi
 build
 data

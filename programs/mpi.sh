@@ -5,13 +5,14 @@
 # (programs/src/mpi.c) on 2, 4 and 12 ranks in functional mode, and on 2 and 4 ranks with times in timing mode. One line per run.
 # The exit status is 1 if any fails.
 #
-# FOLDER (target/mpi) keeps packages and the unpacked trees between runs. Packages come from the sources that this machine's apt is
-# configured for, without root and without changing its lists.
+# FOLDER (target/mpi) keeps packages and the unpacked trees between runs.
 #
 # FXSCOPE    the fxscope to use (target/release/fxscope)
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=programs/packages.sh
+. "$here/packages.sh"
 folder=${1:-$here/../target/mpi}
 fxscope=$(realpath -m "${FXSCOPE:-$here/../target/release/fxscope}")
 mkdir -p "$folder"
@@ -19,35 +20,6 @@ folder=$(cd "$folder" && pwd)
 
 # A tree of its own for each: both have the same commands.
 declare -A packages=([openmpi]="openmpi-bin libopenmpi-dev" [mpich]="mpich libmpich-dev")
-
-unpack() {
-    local root=$folder/$1 apt=$folder/apt
-    if [ -e "$root/.complete" ]; then return; fi
-    mkdir -p "$apt"/{state/lists/partial,cache/archives/partial}
-    : >"$apt/state/status"
-    cat >"$apt/apt.conf" <<CONF
-Dir::State "$apt/state";
-Dir::State::status "$apt/state/status";
-Dir::Cache "$apt/cache";
-APT::Architecture "arm64";
-APT::Architectures { "arm64"; };
-APT::Sandbox::User "";
-CONF
-    rm -f "$apt"/cache/archives/*.deb
-    (
-        export APT_CONFIG=$apt/apt.conf
-        apt-get update -qq
-        # shellcheck disable=SC2086 # a list of words
-        apt-get -qq -y --download-only --no-install-recommends install ${packages[$1]} coreutils dash libgomp1
-    ) >"$folder/apt.log" 2>&1 || { echo "mpi: the packages cannot be downloaded, see $folder/apt.log" >&2; exit 1; }
-    rm -rf "$root"
-    mkdir -p "$root"/usr/{bin,sbin,lib}
-    ln -s usr/bin usr/sbin usr/lib "$root"
-    for package in "$apt"/cache/archives/*.deb; do
-        dpkg-deb --fsys-tarfile "$package" | tar -x --keep-directory-symlink -C "$root" -f -
-    done
-    touch "$root/.complete"
-}
 
 build() {
     local root=$folder/$1 libraries=$folder/$1/usr/lib/aarch64-linux-gnu include library
@@ -74,7 +46,9 @@ run() {
 }
 
 for mpi in openmpi mpich; do
-    unpack "$mpi"
+    # shellcheck disable=SC2086 # a list of words
+    why=$(unpack_packages "$folder" "$folder/$mpi" ${packages[$mpi]} coreutils dash libgomp1) ||
+        { echo "mpi: $why" >&2; exit 1; }
     build "$mpi"
     for ranks in 2 4 12; do run "$mpi" "$ranks" functional 3 65536; done
     for ranks in 2 4; do run "$mpi" "$ranks" timing 5 65536; done
