@@ -1,7 +1,8 @@
 # make demo      Triad from L1, L2 and memory on the modelled A64FX, side by side
 # make release   the fastest fxscope, target/pgo/release/fxscope: for this host, with profile-guided optimisation
-# make test      everything that must hold before a change lands; installs what it needs through apt when it can
-# make slow-test   what make test leaves out because it takes minutes; continuous integration runs both
+# make test      the tests; installs what it needs through apt when it can. Before a change lands, make lint and make slow-test
+#                must pass, too: continuous integration runs all three
+# make slow-test   tests that make test leaves out because they take minutes
 # make fuzz-isa  compares more than ten million random instructions with QEMU; SEED=N for others
 # make fuzz-import   damaged files of every format, given to every importer, for five minutes; SECONDS=N for longer, SEED=N
 # make programs  Debian's arm64 programs and numpy under fxscope and under QEMU, one line each; takes minutes
@@ -51,7 +52,6 @@ release: cargo
 
 test: cargo
 	.ci/need $(HOST_TOOLS) $(TEST_TOOLS)
-	$(MAKE) lint
 	programs/debian.sh --fetch
 	rm -f $(FXSCOPE_SKIPPED)
 	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --workspace

@@ -77,7 +77,7 @@ impl Replay<'_> {
         }
         if seconds > DAY || seconds * self.repetitions as f64 > LONGEST {
             return Err(format!(
-                "{} runs of the program take {seconds:.1e} s each without noise; a run may take {DAY:.0} s, and all                  {LONGEST:.0e} s",
+                "{} runs of the program take {seconds:.1e} s each without noise; a run may take {DAY:.0} s, and all {LONGEST:.0e} s",
                 self.repetitions
             ));
         }
