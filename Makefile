@@ -134,5 +134,6 @@ prose: cargo
 	@if command -v typos >/dev/null; then typos; else echo "spelling is not checked: typos is not installed" >&2; fi
 
 lint: cargo
+	.ci/need $(HOST_TOOLS)
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
