@@ -15,7 +15,7 @@ pub(crate) struct Numbering {
 }
 
 impl Numbering {
-    /// Numbers the processes and threads that have counts: ranks by themselves, all other processes behind them in the order in
+    /// Numbers all ranks, and the other processes and the threads that have counts: ranks by themselves, all other processes behind them in the order in
     /// which they began, and the threads of each process in the order in which they began.
     pub(crate) fn of(outcome: &Outcome, guest: &Guest) -> Numbering {
         let counted: Vec<u32> =
@@ -40,6 +40,12 @@ impl Numbering {
             let in_process = threads_of.entry(number).or_default();
             threads.insert(thread, (number, *in_process));
             *in_process += 1;
+        }
+        // In functional mode, the counts are those of all together.
+        for member in guest.family() {
+            let Some(rank) = member.rank else { continue };
+            let program = String::from_utf8_lossy(&member.program).into_owned();
+            processes.entry(rank).or_insert(Process { number: rank, rank: Some(rank), program });
         }
         Numbering { processes: processes.into_values().collect(), threads }
     }
