@@ -286,6 +286,13 @@ impl Run {
         self.regions.iter().find(|r| r.name == name)
     }
 
+    /// Returns the program that the run is about: that of its ranks, or the one given; empty if unknown.
+    #[must_use]
+    pub fn subject(&self) -> &str {
+        let rank = self.parallel.processes.iter().find(|process| process.rank.is_some());
+        rank.map_or(self.program(), |process| &process.program)
+    }
+
     /// Returns the program as given; empty if unknown.
     #[must_use]
     pub fn program(&self) -> &str {

@@ -83,8 +83,7 @@ pub fn summary(run: &Run) -> Vec<Document> {
 /// If the run has no region of the requested name.
 pub fn report(run: &Run, options: &Options) -> Result<Report, String> {
     let whole = run.region(ALL).or(run.regions.first()).map(|region| [Column::new(run, region)]);
-    let mut sections = sections::ranks::sections(run);
-    sections.extend(whole.iter().flat_map(|whole| sections::of_run(whole)));
+    let mut sections = whole.as_ref().map(|whole| sections::of_run(whole)).unwrap_or_default();
     if let (Some([whole]), Level::Detailed) = (&whole, options.level) {
         sections.extend(sections::not_modelled(whole));
     }
@@ -120,7 +119,8 @@ pub(crate) fn regions<'a>(run: &'a Run, options: &Options) -> Result<Vec<&'a Reg
 
 fn of_region(run: &Run, region: &Region, options: &Options) -> RegionReport {
     let evaluated = Evaluated::of(run, region, options);
-    let mut sections = sections::head(&evaluated.evaluation.total());
+    let mut sections = if region.name == ALL { sections::ranks::sections(run) } else { Vec::new() };
+    sections.extend(sections::head(&evaluated.evaluation.total()));
     sections.extend(sections::stack::section(&evaluated));
     sections.extend(sections::gauges::section(&evaluated));
     sections.extend(sections::roofline::section(run, region, &evaluated));

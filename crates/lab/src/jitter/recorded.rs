@@ -85,7 +85,7 @@ pub fn program_of(run: &Run) -> Result<Recorded, Error> {
         ));
     }
     Schedule::new(&program).map_err(|fault| Error::Request(format!("the run cannot be replayed: {fault}")))?;
-    Ok(Recorded { program, name: file_name(Path::new(run.program())), notes: notes(run, &all, &matches) })
+    Ok(Recorded { program, name: file_name(Path::new(run.subject())), notes: notes(run, &all, &matches) })
 }
 
 /// The calls of all ranks, by rank.

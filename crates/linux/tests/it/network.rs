@@ -3,6 +3,8 @@
 
 use crate::common;
 
+use std::path::Path;
+
 use common::{HOSTED, Outcome, Run, build, run_qemu, run_with};
 use fxscope_linux::{Access, Denied, Refusal};
 
@@ -118,8 +120,9 @@ fn thousands_of_sockets_and_full_queues_meet_limits() {
 
 #[test]
 fn random_operations_on_sockets_and_queues_end_and_give_the_same_results_again() {
+    let program = build("sockets_random.c", HOSTED);
     for seed in 0..6 {
-        let [first, second] = [(), ()].map(|()| random_operations(seed, &[]));
+        let [first, second] = [(), ()].map(|()| random_operations(&program, seed, &[]));
         assert_eq!((first.status, &first), (0, &second), "seed {seed}");
     }
 }
@@ -127,15 +130,15 @@ fn random_operations_on_sockets_and_queues_end_and_give_the_same_results_again()
 #[test]
 fn random_operations_end_with_sockets_that_are_passed_over_one_another_too() {
     // The host closes sockets that only messages in one another refer to, at a time of its own.
+    let program = build("sockets_random.c", HOSTED);
     for seed in 6..10 {
-        assert_eq!(random_operations(seed, &["passes sockets"]).status, 0, "seed {seed}");
+        assert_eq!(random_operations(&program, seed, &["passes sockets"]).status, 0, "seed {seed}");
     }
 }
 
-fn random_operations(seed: u32, more: &[&str]) -> Outcome {
-    let program = build("sockets_random.c", HOSTED);
+fn random_operations(program: &Path, seed: u32, more: &[&str]) -> Outcome {
     let folder = tempfile::tempdir().expect("temporary folder");
     let seed = seed.to_string();
     let args = [&[&*seed, folder.path().to_str().expect("UTF-8")], more].concat();
-    run_with(&program, &Run { args: &args, ..Run::default() }, &Access::standard()).0
+    run_with(program, &Run { args: &args, ..Run::default() }, &Access::standard()).0
 }

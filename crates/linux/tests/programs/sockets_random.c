@@ -13,6 +13,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/ipc.h>
+#include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
@@ -79,8 +80,8 @@ static socklen_t name(struct sockaddr_storage *a) {
     }
 }
 
-/* Whether messages carry sockets, which may then lead to one another. */
-static int passes_sockets;
+/* Whether messages carry sockets, which may then lead to one another; otherwise they carry this file. */
+static int passes_sockets, plain;
 
 static void message(int fd, int sends) {
     static char text[70000];
@@ -99,7 +100,7 @@ static void message(int fd, int sends) {
         c->cmsg_len = rnd(8) ? CMSG_LEN(8) : rnd(300);
         int passed[2] = {fds[rnd(FDS)], rnd(4) ? fd : 3 + (int)rnd(57)};
         if (!passes_sockets)
-            passed[0] = passed[1] = rnd(8) ? 0 : -1;
+            passed[0] = passed[1] = rnd(8) ? plain : -1;
         memcpy(CMSG_DATA(c), passed, 8);
     }
     note(sends ? sendmsg(fd, &m, flags) : recvmsg(fd, &m, flags & ~MSG_NOSIGNAL));
@@ -160,6 +161,7 @@ int main(int argc, char **argv) {
         return 1;
     state = atoi(argv[1]) * 7919 + 1;
     passes_sockets = argc > 3;
+    plain = memfd_create("plain", 0);
     signal(SIGPIPE, SIG_IGN);
     for (int i = 0; i < FDS; i++)
         fds[i] = -1;

@@ -76,8 +76,8 @@ pub(crate) fn program(run: &Run) -> String {
     {
         return plain(&Path::new(file).file_name().map_or(file.as_str().into(), |name| name.to_string_lossy()));
     }
-    let name = Path::new(run.program()).file_name().map(|n| n.to_string_lossy().into_owned());
-    plain(name.as_deref().unwrap_or(run.program()))
+    let name = Path::new(run.subject()).file_name().map(|n| n.to_string_lossy().into_owned());
+    plain(name.as_deref().unwrap_or(run.subject()))
 }
 
 /// Returns a program or file name without control characters.
@@ -87,16 +87,10 @@ pub(crate) fn plain(text: &str) -> String {
 
 /// Returns the program's name, or that of the ranks' program with their number.
 fn subject(run: &Run) -> String {
-    let ranks: Vec<_> = run.parallel.processes.iter().filter(|process| process.rank.is_some()).collect();
-    match &ranks[..] {
-        [] => program(run),
-        [first, ..] => {
-            let name = Path::new(&first.program)
-                .file_name()
-                .map_or_else(|| program(run), |name| name.to_string_lossy().into());
-            let s = if ranks.len() == 1 { "" } else { "s" };
-            format!("{} rank{s} of {name}", ranks.len())
-        }
+    match run.parallel.processes.iter().filter(|process| process.rank.is_some()).count() {
+        0 => program(run),
+        1 => format!("1 rank of {}", program(run)),
+        ranks => format!("{ranks} ranks of {}", program(run)),
     }
 }
 
