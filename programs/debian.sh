@@ -138,7 +138,7 @@ run() {
     local bin=$root/usr/bin python=$root/usr/bin/python3
     expect numactl "node 7 cpus: 48 49 50 51 52 53 54 55 56 57 58 59" "$bin/numactl" -H
     expect lscpu "NUMA node4 CPU(s): 12-23" "$bin/lscpu"
-    expect hwloc "L1d L#49 (64KB) + L1i L#49 (64KB) + Core L#49 + PU L#49 (P#59)" "$bin/lstopo-no-graphics"
+    expect hwloc "L1d L#47 (64KB) + L1i L#47 (64KB) + Core L#47 + PU L#47 (P#59)" "$bin/lstopo-no-graphics"
     expect hwloc-memory "NUMANode L#3 (P#7 8192MB)" "$bin/lstopo-no-graphics"
     expect processors 48 "$bin/nproc"
     # shellcheck disable=SC2016 # the guest's shell expands it
