@@ -5,7 +5,7 @@ use crate::common;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 
-use common::{HOSTED, Run, build, run_here, run_qemu, run_to_end, run_with};
+use common::{HOSTED, Run, build, here_and_under_qemu, run_here, run_to_end, run_with};
 use fxscope_linux::{Access, End};
 use tempfile::TempDir;
 
@@ -18,7 +18,7 @@ fn folder() -> (TempDir, String) {
 /// Compares what the program prints here and under QEMU, which leaves the calls to the host.
 fn same_as_under_qemu(what: &str) {
     let program = build("blocking.c", HOSTED);
-    let [here, qemu] = [run_here, run_qemu].map(|run| {
+    let [here, qemu] = here_and_under_qemu(|run| {
         let (_folder, path) = folder();
         let outcome = run(&program, &Run { args: &[what, &path], ..Run::default() });
         (outcome.output, outcome.error, outcome.status)

@@ -5,7 +5,7 @@ use crate::common;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use common::{HOSTED, Outcome, Run, build, build_dynamic, run_qemu, run_with};
+use common::{HOSTED, Outcome, Run, build, build_dynamic, oracle, run_qemu, run_with};
 use fxscope_linux::{Access, Denied};
 
 /// Returns everything about a folder that a program could change, in the order of the names.
@@ -84,12 +84,12 @@ fn circular_links_through_two_trees_are_detected() {
 fn with_network_access_programs_talk_over_sockets() {
     let program = build("network.c", HOSTED);
     let access = Access { network: true, ..Access::standard() };
-    let here = |run: &Run| run_with(&program, run, &access).0;
-    let under_qemu = |run: &Run| run_qemu(&program, run);
-    let [here, qemu] = [&here as &dyn Fn(&Run) -> Outcome, &under_qemu].map(|run| {
+    let outcome = |run: &dyn Fn(&Run) -> Outcome| {
         let folder = tempfile::tempdir().expect("temporary folder");
         run(&Run { args: &[folder.path().to_str().expect("UTF-8")], ..Run::default() })
-    });
+    };
+    let here = outcome(&|run| run_with(&program, run, &access).0);
+    let qemu = oracle(&here, || outcome(&|run| run_qemu(&program, run)));
     assert_eq!(here, qemu);
     assert_eq!(here.status, 0);
 }

@@ -2,12 +2,12 @@
 
 use crate::common;
 
-use common::{HOSTED, Run, build, run_here, run_qemu};
+use common::{HOSTED, Run, build, here_and_under_qemu, run_here};
 
 /// Compares what the program prints here and under QEMU, which leaves the calls to the host.
 fn same_as_under_qemu(what: &str) {
     let program = build("descriptors.c", HOSTED);
-    let [here, qemu] = [run_here, run_qemu].map(|run| {
+    let [here, qemu] = here_and_under_qemu(|run| {
         let folder = tempfile::tempdir().expect("temporary folder");
         let path = folder.path().canonicalize().expect("path");
         let outcome = run(&program, &Run { args: &[what, path.to_str().expect("UTF-8")], ..Run::default() });

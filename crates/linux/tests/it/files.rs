@@ -6,12 +6,12 @@ use fxscope_linux::Platform;
 use std::path::{Path, PathBuf};
 
 use common::platform::compute_node;
-use common::{HOSTED, Run, build, platform, run_here, run_qemu};
+use common::{HOSTED, Run, build, here_and_under_qemu, platform, run_here};
 
 #[test]
 fn calls_on_files_return_what_linux_returns() {
     let program = build("file_calls.c", HOSTED);
-    let [here, qemu] = [run_here, run_qemu].map(|run| {
+    let [here, qemu] = here_and_under_qemu(|run| {
         let folder = tempfile::tempdir().expect("temporary folder");
         let path = folder.path().canonicalize().expect("path");
         let outcome = run(&program, &Run { args: &[path.to_str().expect("UTF-8")], ..Run::default() });

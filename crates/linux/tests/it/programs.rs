@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::{
-    FREESTANDING, HOSTED, Run, build, build_dynamic, platform, run_here, run_qemu, run_to_end, same_as_qemu,
+    FREESTANDING, HOSTED, Run, build, build_dynamic, here_and_under_qemu, platform, run_here, run_to_end, same_as_qemu,
     same_outcome,
 };
 use fxscope_aarch64::Engine as _;
@@ -45,12 +45,11 @@ fn c_programs_use_the_library() {
 #[test]
 fn c_programs_use_files() {
     let program = build("files.c", HOSTED);
-    let outcomes = [run_here, run_qemu].map(|run| {
+    let [here, qemu] = here_and_under_qemu(|run| {
         let directory = tempfile::tempdir().expect("temporary directory");
         let path = directory.path().canonicalize().expect("path");
         run(&program, &Run { args: &[path.to_str().expect("UTF-8")], ..Run::default() })
     });
-    let [here, qemu] = &outcomes;
     assert_eq!(here.output, qemu.output);
     assert_eq!((here.status, qemu.status), (128 + 13, 128 + 13), "SIGPIPE");
 }
@@ -73,7 +72,7 @@ fn vector_code_runs_at_every_length() {
 fn cpp_programs_throw_and_stream() {
     let run = Run { input: b"1.5 2.25", ..Run::default() };
     let program = build("exceptions.cpp", HOSTED);
-    let (here, qemu) = (run_here(&program, &run), run_qemu(&program, &run));
+    let [here, qemu] = here_and_under_qemu(|under| under(&program, &run));
     assert_eq!(here.output, qemu.output);
     assert_eq!((here.status, qemu.status), (128 + 6, 128 + 6), "SIGABRT");
     assert!(here.error.contains("terminate called after throwing an instance of 'int'"), "{}", here.error);
@@ -100,7 +99,7 @@ fn exceptions_and_fortran_work_across_shared_libraries() {
     for (source, input) in [("exceptions.cpp", &b"1.5 2.25"[..]), ("fortran.f90", b"1.5\n-3e2\n")] {
         let run = Run { input, ..Run::default() };
         let program = build_dynamic(source, HOSTED);
-        let (here, qemu) = (run_here(&program, &run), run_qemu(&program, &run));
+        let [here, qemu] = here_and_under_qemu(|under| under(&program, &run));
         // Standard error has addresses in it, which differ.
         assert_eq!((here.output, here.status), (qemu.output, qemu.status), "{source}");
     }

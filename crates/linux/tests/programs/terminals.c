@@ -134,6 +134,9 @@ int main(void) {
 
     // A session with this controlling terminal; its foreground group gets the signals.
     fflush(stdout);
+    int seen[2];
+    char byte;
+    pipe(seen);
     pid_t child = fork();
     if (!child) {
         close(master);
@@ -148,15 +151,17 @@ int main(void) {
         signal(SIGINT, note);
         signal(SIGQUIT, note);
         signal(SIGWINCH, note);
-        SHOW(write(again, "ready\n", 6));
-        sigset_t none;
-        sigemptyset(&none);
+        /* The parent prints when it has read this line, so print before. */
+        printf("ready\n");
+        write(again, "ready\n", 6);
         while (signals < 100)
             usleep(1000);
         SHOW(signals);
+        write(seen[1], "", 1);
         while (signals < 20000)
             usleep(1000);
         SHOW(signals);
+        write(seen[1], "", 1);
         show_read("child's line", again);
         close(again);
         close(terminal);
@@ -167,10 +172,10 @@ int main(void) {
     type(master, "lost\x03");
     usleep(50000);
     type(master, "\x1c");
-    usleep(50000);
+    read(seen[0], &byte, 1);
     size.ws_row = 50;
     ioctl(master, TIOCSWINSZ, &size);
-    usleep(50000);
+    read(seen[0], &byte, 1);
     type(master, "typed\n");
     int status;
     SHOW(waitpid(child, &status, 0) == child);
