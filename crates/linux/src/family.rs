@@ -57,6 +57,12 @@ impl Family {
         self.processes.get(place)
     }
 
+    /// Returns whether a process has a rank that the process which started it does not have.
+    pub(crate) fn is_first_of_rank(&self, pid: u32) -> bool {
+        let Some(process) = self.process(pid) else { return false };
+        process.rank.is_some() && self.process(process.parent).is_none_or(|parent| parent.rank != process.rank)
+    }
+
     /// Returns the process of a thread.
     pub(crate) fn process_of(&self, tid: u32) -> Option<&Member> {
         let started = self.threads.binary_search_by_key(&tid, |thread| thread.0);
@@ -94,6 +100,8 @@ mod tests {
         assert_eq!(of(1002), of(1001));
         assert_eq!(of(1003), Some((1003, Some(7), &b"/app"[..])));
         assert_eq!(of(1004), None);
+        let first = [1000, 1001, 1003, 1004].map(|pid| family.is_first_of_rank(pid));
+        assert_eq!(first, [false, true, false, false]);
     }
 
     #[test]

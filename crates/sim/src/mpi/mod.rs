@@ -9,7 +9,7 @@ mod functions;
 use std::collections::BTreeMap;
 
 use fxscope_aarch64::Cpu;
-use fxscope_linux::Guest;
+use fxscope_linux::{Frame, Guest};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use functions::Entry;
@@ -77,10 +77,29 @@ pub struct Calls {
     pub dropped: u64,
 }
 
+/// The call of MPI in which a thread is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenCall {
+    /// The name of the function in C.
+    pub name: &'static str,
+    /// What it is for.
+    pub kind: Kind,
+    /// Bytes and partner as in a [`Call`].
+    pub bytes: Option<u64>,
+    /// The rank that it sends to or receives from, in its communicator.
+    pub partner: Option<u32>,
+    /// The tag of its message.
+    pub tag: Option<u32>,
+    /// Since when, ns of simulated time.
+    pub begin_ns: u64,
+}
+
 /// A call that has not ended.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Open {
     call: Call,
+    /// The tag of its message.
+    tag: Option<u32>,
     /// Where the function returns to, and the stack pointer then.
     return_address: u64,
     stack_pointer: u64,
@@ -123,20 +142,20 @@ impl Recorder {
             }
         }
         let Some(Entry { function, by_reference }) = entry else { return };
-        let (bytes, partner) = if by_reference { (None, None) } else { amount(function, guest) };
+        let (bytes, partner, tag) = if by_reference { (None, None, None) } else { amount(function, guest) };
         if self.open.len() <= place {
             self.open.resize(place + 1, None);
         }
         match &mut self.open[place] {
             // The wrapper for Fortran calls the function of C.
-            Some(Open { call, .. }) => {
+            Some(Open { call, tag: known, .. }) => {
                 if call.function == function && call.bytes.is_none() {
-                    (call.bytes, call.partner) = (bytes, partner);
+                    (call.bytes, call.partner, *known) = (bytes, partner, tag);
                 }
             }
             none => {
                 let call = Call { thread, function, bytes, partner, begin_ns: now_ns, end_ns: now_ns };
-                *none = Some(Open { call, return_address: guest.cpu().x(30), stack_pointer });
+                *none = Some(Open { call, tag, return_address: guest.cpu().x(30), stack_pointer });
             }
         }
     }
@@ -153,6 +172,15 @@ impl Recorder {
         }
     }
 
+    /// Returns the calls that have not ended, by the number of their thread.
+    pub(crate) fn open_calls(&self) -> BTreeMap<u32, OpenCall> {
+        let known = |open: &Open| {
+            let Call { bytes, partner, begin_ns, .. } = open.call;
+            OpenCall { name: open.call.name(), kind: open.call.kind(), bytes, partner, tag: open.tag, begin_ns }
+        };
+        (0..).zip(&self.open).filter_map(|(thread, open)| Some((thread, known(open.as_ref()?)))).collect()
+    }
+
     /// Returns all calls; those that have not ended end now.
     pub(crate) fn finish(mut self, now_ns: u64) -> Calls {
         let open: Vec<Call> = self.open.iter().flatten().map(|open| Call { end_ns: now_ns, ..open.call }).collect();
@@ -165,15 +193,27 @@ impl Recorder {
     }
 }
 
-/// Returns the bytes and the partner of a call that begins now, from its arguments.
-fn amount(function: u16, guest: &mut Guest) -> (Option<u64>, Option<u32>) {
-    let Some(arguments) = functions::at(function).arguments else { return (None, None) };
-    // Counts and ranks are ints; negative ones are wildcards and MPI_PROC_NULL.
+/// Returns the place in a stack, the innermost function first, of the outermost function of MPI: the one that the program has called.
+#[must_use]
+pub fn outermost(stack: &[Frame]) -> Option<usize> {
+    stack.iter().rposition(|frame| frame.function.as_deref().and_then(Entry::of).is_some())
+}
+
+/// Returns the bytes, the partner and the tag of a call that begins now, from its arguments.
+fn amount(function: u16, guest: &mut Guest) -> (Option<u64>, Option<u32>, Option<u32>) {
+    let functions::Function { arguments: Some(arguments), kind, .. } = *functions::at(function) else {
+        return (None, None, None);
+    };
+    // Counts, ranks and tags are ints; negative ones are wildcards and MPI_PROC_NULL.
     let int = |guest: &Guest, place: u8| u32::try_from(guest.cpu().x(place) as i32).ok();
     let count = int(guest, arguments.count);
     let datatype = guest.cpu().x(arguments.count + 1);
     let bytes = count.zip(datatype_bytes(datatype, guest)).map(|(count, bytes)| u64::from(count).saturating_mul(bytes));
-    (bytes, arguments.partner.and_then(|place| int(guest, place)))
+    let partner = arguments.partner.and_then(|place| int(guest, place));
+    // Of a message, the tag comes behind the partner.
+    let has_tag = matches!(kind, Kind::Send | Kind::Receive);
+    let tag = arguments.partner.filter(|_| has_tag).and_then(|place| int(guest, place + 1));
+    (bytes, partner, tag)
 }
 
 /// Returns the size of a datatype, bytes.
