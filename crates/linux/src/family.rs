@@ -14,6 +14,8 @@ pub struct Member {
     pub parent: u32,
     /// Path of the program that it executed last, as programs see it.
     pub program: Vec<u8>,
+    /// Instructions that it executed, once it has ended.
+    pub instructions: u64,
     /// Its rank in `MPI_COMM_WORLD`, if a launcher gave it or the process that started it one.
     pub rank: Option<u32>,
 }
@@ -31,7 +33,14 @@ impl Family {
     /// Notes a process, which `parent` has started and which still runs its program.
     pub(crate) fn starts(&mut self, pid: u32, parent: u32) {
         let (program, rank) = self.process(parent).map_or((Vec::new(), None), |p| (p.program.clone(), p.rank));
-        self.processes.push(Member { pid, parent, program, rank });
+        self.processes.push(Member { pid, parent, program, instructions: 0, rank });
+    }
+
+    /// Notes that a process has ended, after this many instructions.
+    pub(crate) fn ends(&mut self, pid: u32, instructions: u64) {
+        if let Ok(place) = self.processes.binary_search_by_key(&pid, |process| process.pid) {
+            self.processes[place].instructions = instructions;
+        }
     }
 
     /// Notes that a process executes a program with this environment.

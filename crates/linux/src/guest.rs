@@ -1,5 +1,6 @@
 //! A guest: running programs and everything that belongs to them.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
@@ -348,6 +349,17 @@ impl Guest {
     #[must_use]
     pub fn family(&self) -> &[Member] {
         self.system.family.all()
+    }
+    /// Returns the instructions that each process has executed, by its number, those that have ended too.
+    #[must_use]
+    pub fn instructions_by_process(&self) -> BTreeMap<u32, u64> {
+        let mut by_process: BTreeMap<u32, u64> =
+            self.family().iter().map(|member| (member.pid, member.instructions)).collect();
+        for process in self.processes.values().filter(|process| !process.ended) {
+            by_process.insert(process.pid, process.instructions);
+        }
+        *by_process.entry(self.pid()).or_default() += self.instructions - self.system.accounted_instructions;
+        by_process
     }
     /// Returns the process of a thread, which may have ended.
     #[must_use]

@@ -3,19 +3,21 @@
 use crate::end::Waiting;
 use crate::fs::poll::outside_can_wake;
 use crate::guest::Guest;
-use crate::sched::wait::FOR_EVER;
+use crate::sched::wait::{Blocked, FOR_EVER, Wait};
 use crate::thread::Thread;
 
 /// What a thread does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doing {
-    /// It runs, or is ready to run.
+    /// It runs, or is ready to run, or looks at an address again with each event of the processor (`WFE`).
     Runs,
     /// It waits, without a time limit.
     Waits,
-    /// It waits until this simulated time in ns at the latest.
+    /// It sleeps for a time, as the program wants it to.
+    Sleeps,
+    /// It waits for descriptors or objects, until this simulated time in ns at the latest.
     WaitsUntil(u64),
-    /// It waits for something that the host, or whoever uses the program, may do.
+    /// It waits for something that the host or the user may do.
     WaitsForHost,
 }
 
@@ -28,6 +30,8 @@ pub struct ThreadState {
     pub rank: Option<u32>,
     /// What it does.
     pub doing: Doing,
+    /// Whether it is the first thread of its process, and waits for descriptors.
+    pub first_reads: bool,
 }
 
 impl Guest {
@@ -39,13 +43,17 @@ impl Guest {
             _ if thread.stopped => Doing::Waits,
             None => Doing::Runs,
             Some(_) if outside_can_wake(&k, thread) => Doing::WaitsForHost,
-            Some(blocked) if blocked.until_ns == FOR_EVER => Doing::Waits,
-            Some(blocked) => Doing::WaitsUntil(blocked.until_ns),
+            Some(Blocked { wait: Wait::Event(_), .. }) => Doing::Runs,
+            Some(Blocked { until_ns: FOR_EVER, .. }) => Doing::Waits,
+            Some(Blocked { wait: Wait::Files(list), until_ns, .. }) if !list.is_empty() => Doing::WaitsUntil(*until_ns),
+            Some(Blocked { wait: Wait::Ipc { .. }, until_ns, .. }) => Doing::WaitsUntil(*until_ns),
+            Some(_) => Doing::Sleeps,
         };
         let state = |thread: &Thread| ThreadState {
             tid: thread.tid,
             rank: k.system.family.process_of(thread.tid).and_then(|process| process.rank),
             doing: doing(thread),
+            first_reads: thread.tid == thread.pid && thread.waits_for_files(),
         };
         let mut states: Vec<ThreadState> = k.all_threads().filter(|thread| !thread.ended).map(state).collect();
         states.sort_unstable_by_key(|state| state.tid);

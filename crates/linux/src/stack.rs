@@ -124,12 +124,8 @@ impl Guest {
         thread.map_or_else(Vec::new, |thread| {
             let process = &self.processes[thread.process];
             let space = &self.spaces[process.space];
-            let walker = Walker {
-                memory: &self.memory,
-                space: space.id,
-                symbols: &process.symbols,
-                mapped: &space.mapped,
-            };
+            let walker =
+                Walker { memory: &self.memory, space: space.id, symbols: &process.symbols, mapped: &space.mapped };
             walker.frames(Registers::of(&thread.cpu))
         })
     }

@@ -12,7 +12,9 @@ use crate::run::{
     CodeFile, Description, Finish, Host, HotSpot, Interval, Intervals, Mode, MpiCall, MpiFunction, Origin, Pages,
     Parallel, Process, Run,
 };
-use crate::schema::{DESCRIBED, FAILURES, INTERVALS, NUMBERED_SPOTS, PACKED, PAGES, PARALLEL, REGION_INTERVALS, version};
+use crate::schema::{
+    DESCRIBED, FAILURES, INTERVALS, NUMBERED_SPOTS, PACKED, PAGES, PARALLEL, REGION_INTERVALS, version,
+};
 
 /// Reads all `count` runs.
 pub(crate) fn read_all(db: &Connection, count: u32) -> rusqlite::Result<Vec<Run>> {

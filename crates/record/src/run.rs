@@ -46,11 +46,7 @@ impl Finish {
         match self {
             Finish::Exited(code) => Some(*code),
             Finish::Killed { signal, .. } => Some(128 + signal),
-            Finish::Limit
-            | Finish::Stopped
-            | Finish::Failed(_)
-            | Finish::NoProgress(_)
-            | Finish::Unknown => None,
+            Finish::Limit | Finish::Stopped | Finish::Failed(_) | Finish::NoProgress(_) | Finish::Unknown => None,
         }
     }
 }
@@ -183,7 +179,7 @@ pub struct MpiCall {
     pub function: u32,
     /// Bytes, as far as known; see [`MpiFunction::bytes`].
     pub bytes: Option<u64>,
-    /// The rank sent to or received from, in the call's communicator.
+    /// The rank in `MPI_COMM_WORLD` sent to or received from; `None`: none, any, or it is not known.
     pub partner: Option<u32>,
     /// When it began, ns since the start of the run.
     pub begin_ns: u64,

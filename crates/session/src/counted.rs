@@ -83,9 +83,7 @@ fn finish(finish: &fxscope_sim::Finish, outcome: &Outcome, process: &Guest) -> F
         },
         fxscope_sim::Finish::Limit => Finish::Limit,
         fxscope_sim::Finish::Stopped => Finish::Stopped,
-        fxscope_sim::Finish::NoProgress(found) => {
-            Finish::NoProgress(diagnosis::no_progress(found, outcome, process))
-        }
+        fxscope_sim::Finish::NoProgress(found) => Finish::NoProgress(diagnosis::no_progress(found, outcome, process)),
     }
 }
 

@@ -60,9 +60,7 @@ pub(crate) fn no_progress(found: &NoProgress, outcome: &Outcome, guest: &Guest) 
 fn threads_of(threads: &[Waiting], outcome: &Outcome, guest: &Guest) -> String {
     let mut lines = Lines::of(guest);
     let has_ranks = guest.family().iter().any(|member| member.rank.is_some());
-    let shown = |thread: &&Waiting| {
-        !has_ranks || thread.tid == thread.pid || mpi::outermost(&thread.stack).is_some()
-    };
+    let shown = |thread: &&Waiting| !has_ranks || thread.tid == thread.pid || mpi::outermost(&thread.stack).is_some();
     let rank = |thread: &Waiting| guest.process_of_thread(thread.tid).and_then(|process| process.rank);
     let mut list: Vec<&Waiting> = threads.iter().filter(shown).collect();
     list.sort_by_key(|thread| (rank(thread).is_none(), rank(thread), thread.tid));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fxscope_aarch64::{Engine, Interpreter, StaticBlock};
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals};
-use fxscope_linux::guest::FUNCTIONAL_NS;
+use fxscope_linux::guest::{FUNCTIONAL_NS, PID};
 use fxscope_linux::pages::PageUse;
 use fxscope_linux::perf::PmuEvent;
 use fxscope_linux::{BarrierPlatform, Cache, CacheKind, Code, CpuPlace, End, Guest, Platform, TerminalWatch};
@@ -228,7 +228,15 @@ impl<E: Engine> Simulation<E> {
         let mut guest = guest;
         let timing = (options.mode == Mode::Timing).then(|| Timing::new(&mut guest, &options));
         let progress = ProgressWatch::new(options.no_progress_ns);
-        Simulation { code: Code::of(&guest), guest, options, timing, regions: Regions::default(), slice_end: 0, progress }
+        Simulation {
+            code: Code::of(&guest),
+            guest,
+            options,
+            timing,
+            regions: Regions::default(),
+            slice_end: 0,
+            progress,
+        }
     }
 
     /// Assigns data to cache sectors by address. Without timing it has no effect.
@@ -402,13 +410,15 @@ impl<E: Engine> Simulation<E> {
         if due { self.progress.look(&mut self.guest, now_ns, &[]) } else { None }
     }
 
-    /// Returns the counts of functional mode, all threads together.
+    /// Returns the counts of functional mode: the instructions of each process, and the cycles of the whole run.
     fn nominal_totals(&self) -> Totals {
-        let mut signals = Signals::default();
-        let instructions = self.guest.instructions();
-        let cycles = instructions * FUNCTIONAL_NS * self.options.spec.clock.core_hz / 1_000_000_000;
-        signals.set(Signal::InstRetired, instructions);
-        signals.set(Signal::CpuCycles, cycles);
-        Totals::from([(0, Counted { cpu: self.guest.cpu_number(), signals })])
+        let cycles = self.guest.instructions() * FUNCTIONAL_NS * self.options.spec.clock.core_hz / 1_000_000_000;
+        let counted = |(pid, instructions): (u32, u64)| {
+            let mut signals = Signals::default();
+            signals.set(Signal::InstRetired, instructions);
+            signals.set(Signal::CpuCycles, cycles);
+            (pid - PID, Counted { cpu: self.guest.cpu_number(), signals })
+        };
+        self.guest.instructions_by_process().into_iter().filter(|&(pid, n)| n > 0 || pid == PID).map(counted).collect()
     }
 }

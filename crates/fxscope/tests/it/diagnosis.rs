@@ -38,7 +38,13 @@ fn ranks_that_poll_for_messages_that_nobody_sends_end_the_run_with_the_call_of_e
         assert!(messages.contains(&format!("rank 0: {call}{caller}")), "{messages}");
         assert_eq!(messages.matches(&caller).count().to_string(), ranks, "{messages}");
         assert!(json["finish"].as_str().is_some_and(|finish| finish.starts_with("no progress for 0.00")), "{json}");
-        assert_eq!(json["processes"].as_array().map(|list| list.iter().filter(|p| !p["rank"].is_null()).count().to_string()).as_deref(), Some(ranks));
+        assert_eq!(
+            json["processes"]
+                .as_array()
+                .map(|list| list.iter().filter(|p| !p["rank"].is_null()).count().to_string())
+                .as_deref(),
+            Some(ranks)
+        );
     }
 }
 
@@ -55,7 +61,9 @@ fn ranks_that_all_sleep_are_a_deadlock_with_the_call_of_each() {
     for options in [FUNCTIONAL, TIMED] {
         let (status, messages, _) = run("2", "asleep", options);
         assert_eq!(status, 125, "{messages}");
-        for expected in ["deadlock", "rank 0: MPI_Recv", "rank 1: MPI_Recv", &line("receives"), "waits for file descriptor 3"] {
+        for expected in
+            ["deadlock", "rank 0: MPI_Recv", "rank 1: MPI_Recv", &line("receives"), "waits for file descriptor 3"]
+        {
             assert!(messages.contains(expected), "{expected}: {messages}");
         }
     }
@@ -71,11 +79,22 @@ fn a_rank_that_dies_is_named_with_the_reason_and_the_place() {
             assert!(first.contains(expected) && messages.contains(expected), "{how}, {expected}: {first}");
         }
         let others = json["failures"].as_array().expect("a list");
-        assert!(others[1..].iter().all(|other| other.as_str().is_some_and(|text| text.contains("SIGTERM") && text.contains("sent by process 1000 (stuck)"))), "{json}");
+        assert!(
+            others[1..].iter().all(|other| other
+                .as_str()
+                .is_some_and(|text| text.contains("SIGTERM") && text.contains("sent by process 1000 (stuck)"))),
+            "{json}"
+        );
     }
     let (status, messages, _) = run("2", "mpi_abort", FUNCTIONAL);
     assert_eq!(status, 3);
-    assert!(messages.contains("rank 1 (process 1002, stuck) ended with exit status 3") && messages.contains("MPI_Abort"), "{messages}");
+    assert!(
+        messages.contains("rank 1 (process 1002, stuck) ended with exit status 3") && messages.contains("MPI_Abort"),
+        "{messages}"
+    );
     let (_, messages, _) = run("2", "kill", FUNCTIONAL);
-    assert!(messages.contains("rank 1 (process 1002, stuck) was ended by SIGTERM") && messages.contains("sent by rank 0"), "{messages}");
+    assert!(
+        messages.contains("rank 1 (process 1002, stuck) was ended by SIGTERM") && messages.contains("sent by rank 0"),
+        "{messages}"
+    );
 }

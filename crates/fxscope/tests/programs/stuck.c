@@ -62,7 +62,7 @@ static void handled(int signal_number)
     raise(signal_number);
 }
 
-static int run(void)
+FUNCTION run(void)
 {
     double numbers[4] = {rank};
     int other = (rank + 1) % ranks;
@@ -70,7 +70,7 @@ static int run(void)
     case 'f': if (rank == 1) *(volatile int *)8 = 1; /* faults */ break;
     case 'h': signal(SIGSEGV, handled); if (rank == 1) *(volatile int *)8 = 1; break;
     case 'm': if (rank == 1) MPI_Abort(WORLD, 3); break;
-    case 'k': if (rank == 0) kill(getppid() + 2, SIGTERM); break;
+    case 'k': if (rank == 0) { usleep(5000); kill(getppid() + 2, SIGTERM); } break;
     case 'w': if (rank == 0) numbers[0] = work(600000); break; /* the others wait for it */
     case 't': if (rank == 0) usleep(20000); break;
     }
@@ -96,7 +96,7 @@ static int launch(char **v)
         }
     }
     for (int left = ranks; left > 0 && wait(&status) > 0; left--)
-        if (status) {
+        if (status && !died) {
             died = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
             kill(0, SIGTERM);
         }

@@ -101,6 +101,7 @@ impl Guest {
         self.system.accounted_instructions = self.instructions;
         let thread = &mut self.threads[self.running];
         thread.uses.instructions += executed;
+        self.processes[thread.process].instructions += executed;
         // No thread runs while this one waits or has ended.
         if thread.can_run() {
             thread.cpu_ns += ran;

@@ -144,6 +144,7 @@ struct SavedProcess {
     leader_status: Option<i32>,
     cpu_ns: u64,
     children_cpu_ns: u64,
+    instructions: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -232,6 +233,7 @@ impl Shared {
             leader_status: process.leader_status,
             cpu_ns: process.cpu_ns,
             children_cpu_ns: process.children_cpu_ns,
+            instructions: process.instructions,
         })
     }
 
@@ -478,6 +480,7 @@ impl<E: Engine> Restorer<'_, E> {
             leader_status: saved.leader_status,
             cpu_ns: saved.cpu_ns,
             children_cpu_ns: saved.children_cpu_ns,
+            instructions: saved.instructions,
         })
     }
 

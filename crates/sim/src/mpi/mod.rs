@@ -4,6 +4,7 @@
 //! counts: a library may implement one function by another. A call lasts from the first instruction of the function to that behind
 //! the call.
 
+mod communicators;
 mod functions;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,8 @@ use std::collections::BTreeMap;
 use fxscope_aarch64::Cpu;
 use fxscope_linux::{Frame, Guest};
 use serde::{Deserialize, Serialize};
+
+use communicators::{Communicators, MakingCall};
 
 pub(crate) use functions::Entry;
 pub use functions::Kind;
@@ -27,7 +30,7 @@ pub struct Call {
     function: u16,
     /// Bytes that the caller sends or contributes, or has room for when it receives; `None`: nothing, or the arguments do not say.
     pub bytes: Option<u64>,
-    /// The rank that it sends to or receives from, in its communicator.
+    /// The rank in `MPI_COMM_WORLD` that it sends to or receives from; `None`: none, any, or it is not known.
     pub partner: Option<u32>,
     /// When it began, ns of simulated time.
     pub begin_ns: u64,
@@ -84,9 +87,9 @@ pub struct OpenCall {
     pub name: &'static str,
     /// What it is for.
     pub kind: Kind,
-    /// Bytes and partner as in a [`Call`].
+    /// Bytes as in a [`Call`].
     pub bytes: Option<u64>,
-    /// The rank that it sends to or receives from, in its communicator.
+    /// The rank in `MPI_COMM_WORLD` that it sends to or receives from, if that is known.
     pub partner: Option<u32>,
     /// The tag of its message.
     pub tag: Option<u32>,
@@ -100,6 +103,8 @@ struct Open {
     call: Call,
     /// The tag of its message.
     tag: Option<u32>,
+    /// The communicator that it makes.
+    making: Option<MakingCall>,
     /// Where the function returns to, and the stack pointer then.
     return_address: u64,
     stack_pointer: u64,
@@ -120,6 +125,7 @@ pub(crate) struct Recorder {
     tallies: BTreeMap<(u32, u16), Tally>,
     calls: Vec<Call>,
     dropped: u64,
+    communicators: Communicators,
 }
 
 impl Recorder {
@@ -138,24 +144,30 @@ impl Recorder {
             if (pc == open.return_address && stack_pointer == open.stack_pointer) || stack_pointer > open.stack_pointer
             {
                 self.open[place] = None;
+                if let Some(making) = open.making {
+                    self.communicators.made(making, guest);
+                }
                 self.ended(Call { end_ns: now_ns, ..open.call });
             }
         }
         let Some(Entry { function, by_reference }) = entry else { return };
-        let (bytes, partner, tag) = if by_reference { (None, None, None) } else { amount(function, guest) };
+        let (bytes, partner, tag) = if by_reference { (None, None, None) } else { self.amount(function, guest) };
+        let making = if by_reference { None } else { self.making(function, guest) };
         if self.open.len() <= place {
             self.open.resize(place + 1, None);
         }
         match &mut self.open[place] {
             // The wrapper for Fortran calls the function of C.
-            Some(Open { call, tag: known, .. }) => {
+            Some(open) => {
+                let Open { call, tag: known, .. } = open;
                 if call.function == function && call.bytes.is_none() {
                     (call.bytes, call.partner, *known) = (bytes, partner, tag);
                 }
+                open.making = open.making.or(making);
             }
             none => {
                 let call = Call { thread, function, bytes, partner, begin_ns: now_ns, end_ns: now_ns };
-                *none = Some(Open { call, tag, return_address: guest.cpu().x(30), stack_pointer });
+                *none = Some(Open { call, tag, making, return_address: guest.cpu().x(30), stack_pointer });
             }
         }
     }
@@ -170,6 +182,33 @@ impl Recorder {
         } else {
             self.dropped += 1;
         }
+    }
+
+    /// Returns the bytes, the partner and the tag of a call that begins now, from its arguments.
+    fn amount(&self, function: u16, guest: &mut Guest) -> (Option<u64>, Option<u32>, Option<u32>) {
+        let functions::Function { arguments: Some(arguments), kind, .. } = *functions::at(function) else {
+            return (None, None, None);
+        };
+        // Counts, ranks and tags are ints; negative ones are wildcards and MPI_PROC_NULL.
+        let int = |guest: &Guest, place: u8| u32::try_from(guest.cpu().x(place) as i32).ok();
+        let count = int(guest, arguments.count);
+        let size = datatype_bytes(guest.cpu().x(arguments.count + 1), guest);
+        let bytes = count.zip(size).map(|(count, bytes)| u64::from(count).saturating_mul(bytes));
+        let rank = arguments.partner.and_then(|place| int(guest, place));
+        let communicator = functions::communicator(function).and_then(|place| functions::argument(place, guest));
+        let partner = rank.zip(communicator);
+        let partner = partner.and_then(|(rank, handle)| self.communicators.translated(guest.pid(), handle, rank));
+        // Of a message, the tag comes behind the partner.
+        let has_tag = matches!(kind, Kind::Send | Kind::Receive);
+        let tag = arguments.partner.filter(|_| has_tag).and_then(|place| int(guest, place + 1));
+        (bytes, partner, tag)
+    }
+
+    /// Notes a call that makes a communicator.
+    fn making(&mut self, function: u16, guest: &mut Guest) -> Option<MakingCall> {
+        let making = functions::making(function)?;
+        let rank = guest.process_of_thread(guest.thread().tid)?.rank?;
+        self.communicators.makes(making, rank, guest)
     }
 
     /// Returns the calls that have not ended, by the number of their thread.
@@ -197,23 +236,6 @@ impl Recorder {
 #[must_use]
 pub fn outermost(stack: &[Frame]) -> Option<usize> {
     stack.iter().rposition(|frame| frame.function.as_deref().and_then(Entry::of).is_some())
-}
-
-/// Returns the bytes, the partner and the tag of a call that begins now, from its arguments.
-fn amount(function: u16, guest: &mut Guest) -> (Option<u64>, Option<u32>, Option<u32>) {
-    let functions::Function { arguments: Some(arguments), kind, .. } = *functions::at(function) else {
-        return (None, None, None);
-    };
-    // Counts, ranks and tags are ints; negative ones are wildcards and MPI_PROC_NULL.
-    let int = |guest: &Guest, place: u8| u32::try_from(guest.cpu().x(place) as i32).ok();
-    let count = int(guest, arguments.count);
-    let datatype = guest.cpu().x(arguments.count + 1);
-    let bytes = count.zip(datatype_bytes(datatype, guest)).map(|(count, bytes)| u64::from(count).saturating_mul(bytes));
-    let partner = arguments.partner.and_then(|place| int(guest, place));
-    // Of a message, the tag comes behind the partner.
-    let has_tag = matches!(kind, Kind::Send | Kind::Receive);
-    let tag = arguments.partner.filter(|_| has_tag).and_then(|place| int(guest, place + 1));
-    (bytes, partner, tag)
 }
 
 /// Returns the size of a datatype, bytes.

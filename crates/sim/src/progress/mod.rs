@@ -9,7 +9,7 @@
 //!   before. Libraries count their looks and read the time meanwhile.
 //!
 //! Without ranks, a thread that sleeps for a time or waits for the host may change everything. In a run with ranks, only those of ranks
-//! can: launchers always wait for input. When nothing else is seen for the whole limit, the run is over.
+//! can: launchers always wait for input, which only matters to a rank that reads. When nothing else is seen for the whole limit, the run is over.
 
 mod cycle;
 
@@ -35,8 +35,9 @@ const NEW_LINES: usize = 64;
 const MOST_LINES: usize = 1 << 14;
 /// Bytes of a line, as a power of two.
 const LINE: u32 = 8;
-/// A wait that ends after this many times the limit is taken to last for ever: event loops have a time limit of an hour or a day.
-const FAR: u64 = 600;
+/// Timers, and time limits of waits for descriptors, that are further away than this many times the limit are taken to be for
+/// emergencies: event loops of libraries have some, of 20 s or an hour.
+const FAR: u64 = 10;
 
 /// The default limit in ns of simulated time: in functional mode a second, in which all ranks together execute 10⁹ instructions. Timing
 /// mode needs 100 times longer for it and more on the host, so that there it is 100 ms: far longer than any message takes.
@@ -194,13 +195,21 @@ impl ProgressWatch {
 fn may_change_alone(states: &[ThreadState], guest: &Guest, now_ns: u64, limit_ns: u64) -> bool {
     let far_ns = now_ns.saturating_add(limit_ns.saturating_mul(FAR));
     let has_ranks = states.iter().any(|state| state.rank.is_some());
+    // A launcher passes its input on.
+    let has_input = states.iter().any(|state| state.rank.is_none() && state.doing == Doing::WaitsForHost);
+    let reads = |state: &ThreadState| {
+        state.rank.is_some() && state.first_reads && mpi::outermost(&guest.stack_of(state.tid)).is_none()
+    };
     let mut counted = states.iter().filter(|state| !has_ranks || state.rank.is_some());
     let alone = states.len() < 2 || !states.iter().any(|state| state.doing == Doing::Runs);
     alone
+        || (has_input && states.iter().any(reads))
         || guest.next_timer_ns() < far_ns
         || counted.any(|state| match state.doing {
             Doing::Runs | Doing::Waits => false,
-            Doing::WaitsForHost => true,
+            Doing::Sleeps => true,
+            // Threads of libraries wait for what they have opened themselves.
+            Doing::WaitsForHost => !has_ranks || state.first_reads,
             Doing::WaitsUntil(until_ns) => until_ns < far_ns,
         })
 }
