@@ -322,6 +322,16 @@ impl Guest {
     pub fn family(&self) -> &[Member] {
         self.system.family.all()
     }
+    /// Returns whether process `pid` exists: it may have ended, but then its parent has not waited for it.
+    #[must_use]
+    pub fn has_process(&self, pid: u32) -> bool {
+        self.processes.values().any(|process| process.pid == pid)
+    }
+    /// Returns the number of processes that exist.
+    #[must_use]
+    pub fn process_count(&self) -> usize {
+        self.processes.len()
+    }
     /// Returns the process of a thread, which may have ended.
     #[must_use]
     pub fn process_of_thread(&self, tid: u32) -> Option<&Member> {

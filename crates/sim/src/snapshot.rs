@@ -26,7 +26,7 @@ use crate::timing::Timing;
 pub const MAGIC: [u8; 8] = *b"fxscope\0";
 
 /// The version of the format. It changes whenever the state of the model or of the guest does.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// Bytes of a digest.
 const DIGEST: usize = 32;
@@ -233,6 +233,7 @@ impl Timing {
             && self.paused.as_ref().is_none_or(|paused| paused.quantum.index == active)
             && self.known.code_map.is_sound();
         let origins = self.known.code_map.len();
+        self.machine.iter_mut().for_each(|core| core.share_tables(&mut self.known.tables));
         shape
             && (0..cpus).all(|index| {
                 let spins = self.spinning.iter().filter(|spinning| spinning.index == index).count();
