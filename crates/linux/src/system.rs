@@ -70,6 +70,9 @@ pub(crate) struct System {
     pub zombies: Vec<Zombie>,
     /// All processes of the run, those that have ended too.
     pub family: Family,
+    /// The cost of `family`.
+    #[serde(skip)]
+    pub family_charge: Rc<Charge>,
     /// Registers that the cores of a CMG share.
     pub shared_registers: SharedRegisters,
     /// Pages of processes that have ended.
@@ -129,6 +132,7 @@ impl System {
             now_ns: 0,
             start_unix_ns,
             names_charge: Rc::new(budget.charge(0)),
+            family_charge: Rc::new(budget.charge(0)),
             sysv: SysV::default(),
             mqueues: Queues::default(),
             sysv_charge: Rc::new(budget.charge(0)),

@@ -47,7 +47,7 @@ use crate::thread::Thread;
 use files::{Collector, Opener, SavedFiles};
 
 /// The form of snapshots. It changes whenever anything in them does.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// Why a guest cannot be saved or restored.
 #[derive(Debug, thiserror::Error)]
@@ -365,6 +365,7 @@ impl Guest {
         }
         let budget = system.budget.clone();
         system.names_charge = Rc::new(budget.charge(state.names_bytes));
+        system.family_charge = Rc::new(budget.charge(system.family.bytes()));
         system.sysv_charge = Rc::new(budget.charge(system.sysv.bytes()));
         system.segments.charge_to(&budget);
         for (id, bytes) in state.thread_bytes {
