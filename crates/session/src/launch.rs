@@ -162,14 +162,18 @@ fn cores_of_rank(spec: &Spec, ranks: u32) -> Result<u32, String> {
     }
 }
 
-/// Returns the variables that a launcher needs to run at all: Open MPI's refuses to run as root without them.
+/// Returns the variables that a launcher needs: Open MPI's refuses to run as root without two, and the names of its temporary folders
+/// follow from the numbers of processes, which are the same in all runs: they are in `/dev/shm`, which each run has of its own.
 pub(crate) fn launcher_variables(program: &Path) -> Vec<(OsString, OsString)> {
     let launchers = ["mpirun", "mpiexec", "orterun", "mpirun.openmpi", "mpiexec.openmpi"];
     let is_launcher = program.file_name().and_then(OsStr::to_str).is_some_and(|name| launchers.contains(&name));
-    if !is_launcher || !is_root() {
+    if !is_launcher {
         return Vec::new();
     }
-    ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"].map(|name| (name.into(), "1".into())).to_vec()
+    let as_root = ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"].map(|name| (name, "1"));
+    let folder = [("OMPI_MCA_orte_tmpdir_base", "/dev/shm")];
+    let variables = folder.into_iter().chain(as_root.into_iter().filter(|_| is_root()));
+    variables.map(|(name, value)| (name.into(), value.into())).collect()
 }
 
 /// Returns whether this process, and with it the guest, runs as root.

@@ -52,3 +52,8 @@ fn the_control_group_of_the_run_has_the_processors_for_programs_and_no_limits() 
 fn pseudoterminals_edit_lines_and_send_signals_as_under_linux() {
     same_as_qemu("terminals.c", HOSTED, &Run::default());
 }
+
+#[test]
+fn processes_in_the_background_wait_for_their_terminal_and_those_that_lose_it_learn_of_it() {
+    same_as_qemu("job_control.c", HOSTED, &Run::default());
+}
