@@ -16,7 +16,7 @@ pub use hierarchy::{
     Cache, Energy, HardwareBarrier, L2Hash, L2Timing, MemorySideCache, MemoryTiming, PageCosts, Pages, Prefetch, Ring,
     SectorCache, Tlb,
 };
-pub use policies::{DirectionPredictor, PrefetchPolicy, Replacement, TlbReplacement};
+pub use policies::{DirectionPredictor, PrefetchPolicy, Replacement, StreamReplacement, TlbReplacement};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;

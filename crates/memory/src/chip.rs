@@ -531,7 +531,7 @@ impl Chip {
         signals.add(Signal::L2dCacheWb, 1);
         signals.add(Signal::BusWriteTotalMem, u64::from(home == cmg));
         count_of(WRITES_TO_CMG, home, signals);
-        let at = if home == cmg { t } else { self.ring.transfer(cmg, home, t) };
+        let at = if home == cmg { t } else { self.ring.write_back(cmg, home, t) };
         self.cmgs[home].write_memory(line, at, signals);
     }
 

@@ -8,7 +8,7 @@
 mod fifo;
 mod lru;
 mod order;
-mod random;
+pub(crate) mod random;
 mod tree_plru;
 
 use fxscope_machine::spec::Replacement;

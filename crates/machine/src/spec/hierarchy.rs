@@ -1,6 +1,6 @@
 //! Tables of `machine.toml` about caches, memory, translation and prefetch.
 
-use super::{ENTRIES, GIB, GRANULES, KIB, MAX_WAYS, MIB, PAGE, PrefetchPolicy, Replacement, TlbReplacement};
+use super::{ENTRIES, GIB, GRANULES, KIB, MAX_WAYS, MIB, PAGE, PrefetchPolicy, Replacement, StreamReplacement, TlbReplacement};
 use crate::schema::Rule::{OneOf, Power, Range, Real};
 use crate::schema::table;
 
@@ -103,12 +103,17 @@ table! {
     Ring {
         /// CMGs in a row. The ring runs through the rows in alternating directions.
         columns: u32 => Range(1, 16); unit "CMGs",
-        /// Cycles from one CMG to the next.
+        /// Cycles from one CMG to another of its row.
         hop: u64 => Range(0, 10_000); unit "cycles",
-        /// Bytes per cycle of each link, in each direction, and of each CMG's port to the ring, both directions together.
+        /// Cycles from one CMG to any of another row.
+        row_hop: u64 => Range(0, 10_000); unit "cycles",
+        /// Bytes per cycle of each link, in each direction, and of each CMG's two ports to the ring, both directions together:
+        /// one for what it reads and writes of others, one for what others read and write of it.
         bytes_per_cycle: u32 => Range(1, 4 * KIB); unit "bytes",
         /// Share of that width that is available to lines at a CMG's port, percent.
         port_efficiency: f64 => Real(1.0, 100.0); unit "percent",
+        /// Cycles that the port for others loses when a line of one CMG follows a line of another.
+        turnaround: u64 => Range(0, 10_000); unit "cycles",
     }
 }
 
@@ -203,6 +208,8 @@ table! {
         l2: bool,
         /// Entries of the prefetch queue.
         queue: u32 => Range(1, 256); unit "entries"; option of policy "stream",
+        /// Which stream leaves a full queue for a new one.
+        replacement: StreamReplacement,
         /// Largest distance of L1 prefetches, lines.
         l1_lines: u32 => Range(0, 15); unit "lines"; option of policy "stream",
         /// Largest distance of L2 prefetches, lines.

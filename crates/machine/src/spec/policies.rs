@@ -38,6 +38,16 @@ policies! {
 }
 
 policies! {
+    /// Which stream of a full prefetch queue leaves for a new one.
+    StreamReplacement {
+        /// The one that came first.
+        Fifo = "fifo",
+        /// Any, by a generator of pseudo-random numbers.
+        Random = "random",
+    }
+}
+
+policies! {
     /// How the directions of conditional branches are predicted.
     DirectionPredictor {
         /// A loop prediction table, and weights by branch and distance for branches that it does not know.

@@ -149,7 +149,7 @@ impl Chip {
         }
         if let Some((other, answer)) = source {
             count_of(READS_FROM_L2, other, signals);
-            let ready = self.ring.transfer(other, id.cmg, answer.ready).max(answered);
+            let ready = self.ring.read(id.cmg, other, answer.ready).max(answered);
             // Memory gets the line after the requesting core.
             if let Some((other, t)) = write_back {
                 self.write_memory_remotely(other, line, t);
@@ -160,6 +160,6 @@ impl Chip {
         count_of(READS_FROM_MEMORY, home, signals);
         let demand = request.cause == Cause::Demand;
         let ready = self.cmgs[home].read_memory(id.core, line, demand, at_home, signals);
-        (self.ring.transfer(home, id.cmg, ready), false)
+        (self.ring.read(id.cmg, home, ready), false)
     }
 }

@@ -1,18 +1,20 @@
 //! A prefetch queue: streams of lines in stream detect mode, and predicted addresses in prefetch injection mode.
 //!
 //! Stream detect: a miss on line A registers A+1 and A−1 as expected. A demand access to one of them fixes the
-//! direction and requests nothing yet. Each further one requests lines ahead: a few per hit while the distance grows to
-//! its maximum, then one (microarchitecture manual 11.5.2, figure 11-2). L1 requests start with the second hit.
+//! direction. It and each further one request lines ahead: a few per hit while the distance grows to its maximum, then one
+//! (microarchitecture manual 11.5.2). L1 requests start with the second hit. The manual's figure 11-2 requests nothing
+//! before the second hit; the table of the programming guide (prefetch-0012 to 0053), line by line, begins with the first.
 //!
 //! Injection: an access through a pointer that names injection registers prefetches at their distances: whenever it
 //! comes, or, in PFQ_ALLOCATE mode, when it comes where a miss before and the offset of the registers let it be
 //! expected (manual 11.5.3).
 
-use fxscope_machine::spec::Prefetch;
+use fxscope_machine::spec::{Prefetch, StreamReplacement};
 
 use super::control::{Control, Injection, InjectionLevel};
 use super::{Access, Mode, Policy, Requests, Run};
 use crate::pointer::{ADDRESS, Steering};
+use crate::replacement::random;
 
 /// A stream that is followed.
 #[derive(Clone, Copy, serde::Deserialize, serde::Serialize)]
@@ -59,8 +61,10 @@ const HINTS: usize = 64;
 #[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Stream {
     queue: Box<[Entry]>,
-    /// Next entry to replace (FIFO).
-    fifo: usize,
+    /// The entry that was filled last.
+    last: usize,
+    /// The state of a generator, if it chooses the entry to replace. Otherwise the oldest one is replaced.
+    generator: Option<u64>,
     /// For each `line % HINTS`, the entry that expected such a line last.
     #[serde(with = "fxscope_calendar::array")]
     hints: [u8; HINTS],
@@ -77,7 +81,8 @@ impl Policy for Stream {
     fn new(spec: &Prefetch, line_shift: u32) -> Stream {
         Stream {
             queue: vec![IDLE; spec.queue as usize].into(),
-            fifo: 0,
+            last: spec.queue as usize - 1,
+            generator: (spec.replacement == StreamReplacement::Random).then(|| random::seed(0)),
             hints: [0; HINTS],
             line_shift,
             ramp_lines: spec.ramp_lines,
@@ -95,11 +100,12 @@ impl Policy for Stream {
             return None;
         }
         match self.expecting(line, Of::Detected) {
-            Some(entry) if self.queue[entry].step == 0 => {
-                self.direct(entry, line);
-                None
+            Some(entry) => {
+                if self.queue[entry].step == 0 {
+                    self.direct(entry, line);
+                }
+                Some(self.follow(entry, line, access.steering, control))
             }
-            Some(entry) => Some(self.follow(entry, line, access.steering, control)),
             None => {
                 if access.missed {
                     self.detect(line);
@@ -142,10 +148,8 @@ impl Stream {
     fn direct(&mut self, entry: usize, line: u64) {
         let s = &mut self.queue[entry];
         s.step = if s.next == line { 1 } else { -1 };
-        s.next = line.wrapping_add_signed(s.step);
-        s.ask_l2 = s.next.wrapping_add_signed(s.step);
+        s.ask_l2 = line.wrapping_add_signed(s.step);
         s.ask_l1 = s.ask_l2;
-        self.hints[s.next as usize % HINTS] = entry as u8;
     }
 
     /// Stream detect mode: an access to `line`, which `entry`, whose direction is known, expects.
@@ -234,12 +238,18 @@ impl Stream {
         }
     }
 
-    /// A new stream replaces the oldest one.
+    /// A new stream replaces another one.
     fn allocate(&mut self, stream: Entry) -> usize {
-        let entry = self.fifo;
-        self.queue[entry] = stream;
-        self.fifo = (entry + 1) % self.queue.len();
-        entry
+        let entries = self.queue.len();
+        self.last = match &mut self.generator {
+            None => (self.last + 1) % entries,
+            Some(state) => {
+                random::advance(state);
+                random::pick(*state, entries as u32) as usize
+            }
+        };
+        self.queue[self.last] = stream;
+        self.last
     }
 }
 

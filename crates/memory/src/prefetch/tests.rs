@@ -1,6 +1,8 @@
 //! Which lines the prefetcher requests.
 
 use super::*;
+
+use fxscope_machine::spec::StreamReplacement;
 use crate::pointer::Pointer;
 
 const PLAIN: Steering = Steering::NONE;
@@ -11,6 +13,7 @@ pub(super) fn spec(l1_lines: u32, l2_lines: u32) -> PrefetchSpec {
         l1: true,
         l2: true,
         queue: 16,
+        replacement: StreamReplacement::Fifo,
         l1_lines,
         l2_lines,
         ramp_lines: 2,
@@ -34,12 +37,6 @@ fn demand(p: &mut Prefetcher, addr: u64, missed: bool, steering: Steering) -> Op
 /// A miss on `line` that no entry expects.
 fn missed(p: &mut Prefetcher, line: u64, steering: Steering) {
     assert_eq!(demand(p, line << SHIFT, true, steering), None);
-}
-
-/// A stream that has come to `line`, upwards: the line before missed, and this one told the direction.
-fn begun(p: &mut Prefetcher, line: u64, steering: Steering) {
-    missed(p, line - 1, steering);
-    assert_eq!(used(p, line, steering), None, "the direction is known, and nothing is asked for yet");
 }
 
 /// The first use of a line that has been prefetched.
@@ -73,7 +70,7 @@ fn addresses_follow_the_documented_table_for_distances_of_ten_and_four_lines() {
     ];
     let a = 1000;
     let mut p = prefetcher(4, 10);
-    begun(&mut p, a, PLAIN);
+    missed(&mut p, a, PLAIN);
     for &(k, l2, l1) in table {
         let r = used(&mut p, a + k, PLAIN).expect("expected line");
         let behind = |run| lines(&r, run).iter().map(|line| line - a).collect::<Vec<_>>();
@@ -85,8 +82,7 @@ fn addresses_follow_the_documented_table_for_distances_of_ten_and_four_lines() {
 #[test]
 fn a_descending_stream_is_followed_downwards() {
     let mut p = prefetcher(4, 10);
-    missed(&mut p, 1001, PLAIN);
-    assert_eq!(used(&mut p, 1000, PLAIN), None, "downwards, then");
+    missed(&mut p, 1000, PLAIN);
     let r = used(&mut p, 999, PLAIN).expect("expected");
     assert_eq!(lines(&r, r.l2), [998, 997]);
     let r = used(&mut p, 998, PLAIN).expect("expected");
@@ -96,9 +92,10 @@ fn a_descending_stream_is_followed_downwards() {
 #[test]
 fn a_stream_that_has_a_direction_is_not_continued_by_the_lines_behind_it() {
     let mut p = prefetcher(4, 10);
-    begun(&mut p, 1000, PLAIN);
-    assert!([999, 1000, 998].iter().all(|&line| used(&mut p, line, PLAIN).is_none()));
+    missed(&mut p, 1000, PLAIN);
     assert!(used(&mut p, 1001, PLAIN).is_some());
+    assert!([1000, 1001, 999].iter().all(|&line| used(&mut p, line, PLAIN).is_none()));
+    assert!(used(&mut p, 1002, PLAIN).is_some());
 }
 
 #[test]
@@ -116,17 +113,45 @@ fn an_injected_stream_expects_one_line_only() {
 fn the_seventeenth_stream_takes_the_place_of_the_first() {
     let mut p = prefetcher(4, 10);
     for i in 1..18 {
-        begun(&mut p, i * 1000, PLAIN);
+        missed(&mut p, i * 1000, PLAIN);
     }
     assert!(used(&mut p, 1001, PLAIN).is_none());
     assert!(used(&mut p, 2001, PLAIN).is_some());
+}
+
+/// How many of `streams` streams, which come in turns, are expected when they come again, in percent.
+fn followed(replacement: StreamReplacement, streams: u64) -> u64 {
+    let mut p = Prefetcher::new(&PrefetchSpec { replacement, ..spec(4, 10) }, SHIFT);
+    let (warm, turns) = (200, 1_000);
+    let mut expected = 0;
+    for turn in 0..warm + turns {
+        for stream in 0..streams {
+            let requests = demand(&mut p, (stream * 1_000_000 + turn) << SHIFT, true, PLAIN);
+            expected += u64::from(turn >= warm && requests.is_some());
+        }
+    }
+    100 * expected / (turns * streams)
+}
+
+#[test]
+fn with_random_replacement_a_few_streams_too_many_cost_few_of_the_others() {
+    use StreamReplacement::{Fifo, Random};
+    assert_eq!([16, 17, 19].map(|streams| followed(Fifo, streams)), [100, 0, 0], "each takes the next one's place");
+    // A stream in the queue stays for a turn with the probability (15/16)^m when m streams miss in a turn; when it has
+    // missed it comes into the queue. The share f of expected streams solves f = (15/16)^(n (1 - f)).
+    for streams in [17, 19] {
+        let next = |f: f64| (15.0_f64 / 16.0).powf(streams as f64 * (1.0 - f));
+        let f = (0..1_000).fold(0.9, |f, _| next(f));
+        let got = followed(Random, streams) as f64 / 100.0;
+        assert!((got - f).abs() < 0.1, "{streams}: {got} for {f}");
+    }
 }
 
 #[test]
 fn the_lower_bits_of_addresses_do_not_matter_to_a_stream() {
     let mut p = prefetcher(4, 10);
     assert_eq!(demand(&mut p, (1000 << SHIFT) + 248, true, PLAIN), None);
-    assert_eq!(demand(&mut p, (1001 << SHIFT) + 7, true, PLAIN), None);
+    assert!(demand(&mut p, (1001 << SHIFT) + 7, true, PLAIN).is_some());
     assert!(demand(&mut p, (1002 << SHIFT) + 100, true, PLAIN).is_some());
 }
 
@@ -144,7 +169,7 @@ fn a_stream_through_pointers_that_switch_prefetching_off_is_not_followed() {
     let mut p = prefetcher(4, 10);
     missed(&mut p, 1000, off);
     assert!((1001..1003).all(|line| used(&mut p, line, PLAIN).is_none()), "it was not registered");
-    begun(&mut p, 2000, PLAIN);
+    missed(&mut p, 2000, PLAIN);
     assert!(used(&mut p, 2001, off).is_none());
     let no_l2 = steering(2);
     let r = used(&mut p, 2001, no_l2).expect("registered");
@@ -156,7 +181,7 @@ fn a_stream_through_pointers_that_switch_prefetching_off_is_not_followed() {
 #[test]
 fn a_distance_of_no_lines_switches_a_level_off() {
     let mut p = prefetcher(0, 10);
-    begun(&mut p, 1000, PLAIN);
+    missed(&mut p, 1000, PLAIN);
     let all: Vec<_> = (1001..1010).filter_map(|line| used(&mut p, line, PLAIN)).collect();
     assert!(all.iter().all(|r| r.l1.count == 0) && all.iter().any(|r| r.l2.count > 0));
 }
@@ -165,7 +190,7 @@ fn a_distance_of_no_lines_switches_a_level_off() {
 fn reach(registers: &Registers) -> (u64, u64) {
     let mut p = prefetcher(6, 40);
     p.set_registers(registers);
-    begun(&mut p, 1000, PLAIN);
+    missed(&mut p, 1000, PLAIN);
     let all: Vec<_> = (1001..1100).filter_map(|line| Some((line, used(&mut p, line, PLAIN)?))).collect();
     let (line, last) = all.last().expect("followed");
     assert_eq!((last.l1.count, last.l2.count), (1, 1), "one line each in the end");
@@ -183,7 +208,7 @@ fn the_stream_register_sets_how_far_ahead_a_stream_prefetches() {
 #[test]
 fn a_distance_that_is_shortened_holds_for_streams_that_run_already() {
     let mut p = prefetcher(6, 40);
-    begun(&mut p, 1000, PLAIN);
+    missed(&mut p, 1000, PLAIN);
     for line in 1001..1050 {
         used(&mut p, line, PLAIN);
     }
@@ -244,7 +269,7 @@ fn allocated_injection_with_an_offset_below_a_line_expects_the_same_line_again_b
 #[test]
 fn unallocated_injection_prefetches_with_every_access_and_leaves_the_queue_alone() {
     let mut p = strided(0, false);
-    begun(&mut p, 5000, PLAIN);
+    missed(&mut p, 5000, PLAIN);
     for i in 0..40 {
         let at = 0x10_0000 + i * 3_000;
         let r = demand(&mut p, at, false, steering(8)).expect("every access");
@@ -297,7 +322,7 @@ fn streams_of_different_injection_registers_and_detected_ones_do_not_continue_ea
 fn without_tagged_pointers_injection_is_an_ordinary_stream() {
     let mut p = Prefetcher::new(&PrefetchSpec { tagged_pointers: false, ..spec(4, 10) }, SHIFT);
     assert!(!p.watches(steering(8)));
-    begun(&mut p, 1000, steering(8));
+    missed(&mut p, 1000, steering(8));
     assert_eq!(used(&mut p, 1001, PLAIN).map(|r| r.mode), Some(Mode::Stream));
 }
 
@@ -305,7 +330,7 @@ fn without_tagged_pointers_injection_is_an_ordinary_stream() {
 fn each_level_has_its_own_reliableness() {
     let mut p = prefetcher(4, 10);
     p.set_registers(&Registers { stream_detect: 1 << 63 | 1 << 54, ..Registers::default() });
-    begun(&mut p, 1000, PLAIN);
+    missed(&mut p, 1000, PLAIN);
     let r = used(&mut p, 1001, PLAIN).expect("followed");
     assert_eq!((r.l1.reliableness, r.l2.reliableness), (Reliableness::Strong, Reliableness::Weak));
 }

@@ -28,7 +28,9 @@ pub struct Twin {
     window: usize,
     pub cores: Vec<Core>,
     l2: Vec<L2>,
-    ports_free: f64,
+    /// For each CMG, when its port is free for the next line that it reads or writes over the ring. The port of the other
+    /// one, which serves it, has the same lines.
+    ports_free: [f64; 2],
     events: BTreeMap<Cycle, Vec<Event>>,
     pub counts: Counts,
 }
@@ -67,7 +69,7 @@ impl Twin {
         let l2 = || L2 { banks: vec![Default::default(); spec.l2_timing.banks as usize], ..L2::default() };
         let l2 = (0..spec.topology.cmgs).map(|_| l2()).collect();
         let (events, counts) = (BTreeMap::new(), Counts::default());
-        Twin { n, now: 0, uses: 0, window, cores, l2, ports_free: 0.0, events, counts }
+        Twin { n, now: 0, uses: 0, window, cores, l2, ports_free: [0.0; 2], events, counts }
     }
 
     /// Runs to the end; the time of each core's last access.
@@ -378,7 +380,7 @@ impl Twin {
             Event::Answer { request, shared } => self.answer(self.cores[request.core].cmg, request.line, shared),
             Event::Supply { request, from, shared } => {
                 let cmg = self.cores[request.core].cmg;
-                let t = if from == cmg { self.now } else { self.cross(self.now) };
+                let t = if from == cmg { self.now } else { self.cross(cmg, self.now) };
                 if t == self.now {
                     self.answer(cmg, request.line, shared);
                 } else {

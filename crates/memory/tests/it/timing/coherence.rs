@@ -232,12 +232,12 @@ fn a_line_of_another_cmg_s_memory_takes_two_hops_longer() {
 }
 
 #[test]
-fn memory_of_the_cmg_across_the_ring_takes_four_hops_longer() {
+fn memory_of_a_cmg_of_the_other_row_takes_the_way_there_and_back_longer() {
     let spec = machine();
     let last = 3 * spec.topology.cores_per_cmg;
     let mut cores = Cores::at(spec, &[last]);
     let remote = cores.load(0, 0, 1_000).0;
-    assert_eq!(remote, cores.spec.memory.latency_nearest + 4 * cores.spec.ring.hop);
+    assert_eq!(remote, cores.spec.memory.latency_nearest + 2 * cores.spec.ring.row_hop);
 }
 
 #[test]

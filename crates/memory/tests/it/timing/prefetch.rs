@@ -122,11 +122,10 @@ fn set_stream(core: &mut Core, bits: u64) {
     core.memory.core.set_prefetch_registers(&PrefetchRegisters { stream_detect, ..Default::default() });
 }
 
-/// L2 prefetches of lines 3 to 6, asked for by an access to line 2, the stream's third one, at 10,000.
+/// L2 prefetches of lines 2 to 5, asked for by an access to line 1, the stream's second one, at 10,000.
 fn four_prefetches(core: &mut Core) {
     core.access(0, 1_000, false);
-    core.access(LINE, 5_000, false);
-    core.access(2 * LINE, 10_000, false);
+    core.access(LINE, 10_000, false);
     assert_eq!(core.get(Signal::L2HwpfStreamPf), 4);
 }
 
@@ -157,7 +156,7 @@ fn weak_prefetches_into_l1_are_dropped_when_all_miss_buffers_are_taken_and_stron
         spec.tables.prefetch.l2 = false;
         let mut core = Core::new(&spec);
         set_stream(&mut core, bits);
-        for line in 0..3 {
+        for line in 0..2 {
             core.access(line * LINE, 1_000 + 500 * line, false);
         }
         // As many misses elsewhere as there are buffers, each of a page of its own, far from each other.
@@ -165,7 +164,7 @@ fn weak_prefetches_into_l1_are_dropped_when_all_miss_buffers_are_taken_and_stron
             core.access(i * 0x10_0000 + i * LINE, 10_000, false);
         }
         let before = core.get(Signal::L1dCacheRefillHwprf);
-        core.access(3 * LINE, 10_001, false);
+        core.access(2 * LINE, 10_001, false);
         core.get(Signal::L1dCacheRefillHwprf) - before
     };
     // Of the two lines of the second hit, the first is the accessed one.

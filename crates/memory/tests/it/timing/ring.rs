@@ -10,8 +10,12 @@ fn of_all_cmgs() -> Cores {
     Cores::at(spec, &[0, each, 2 * each, 3 * each, each + 1])
 }
 
-/// A line of the memory of CMG 2. From CMG 0 to CMG 2 it is one hop, from CMG 2 to CMG 1 two, and from CMG 1 to CMG 0
-/// one; CMG 3 is beside CMGs 1 and 2.
+/// Cycles from a CMG to one of its row, and to one of the other row: CMGs 0 and 1 are a row, and 2 and 3.
+fn ways(cores: &Cores) -> (Cycle, Cycle) {
+    (cores.spec.ring.hop, cores.spec.ring.row_hop)
+}
+
+/// A line of the memory of CMG 2.
 fn line_of_cmg_2(cores: &Cores) -> u64 {
     2 * node(&cores.spec)
 }
@@ -22,9 +26,9 @@ fn a_line_that_another_cmg_has_changed_is_asked_for_at_its_home_and_comes_straig
     let addr = line_of_cmg_2(&cores);
     cores.store(1, addr, 1_000);
     let (request, to_core) = cores.way();
-    let hop = cores.spec.ring.hop;
-    let asked = request + cores.spec.l2_timing.miss_detect + hop + 2 * hop;
-    assert_eq!(cores.load(0, addr, 5_000).0, asked + cores.snoop(true) + hop + to_core + cores.use_after());
+    let (near, far) = ways(&cores);
+    let asked = request + cores.spec.l2_timing.miss_detect + far + far;
+    assert_eq!(cores.load(0, addr, 5_000).0, asked + cores.snoop(true) + near + to_core + cores.use_after());
     // CMG 1 writes it to the memory of CMG 2.
     assert_eq!((cores.get(Signal::BusWriteTotalCmg2), cores.get(Signal::BusWriteTotalMem)), (1, 0));
 }
@@ -36,8 +40,7 @@ fn a_core_beside_one_that_another_cmg_asks_waits_until_l2_has_its_line() {
     cores.store(1, addr, 1_000);
     cores.load(0, addr, 5_000);
     let (request, to_core) = cores.way();
-    let hop = cores.spec.ring.hop;
-    let asked = 5_000 + request + cores.spec.l2_timing.miss_detect + hop + 2 * hop;
+    let asked = 5_000 + request + cores.spec.l2_timing.miss_detect + 2 * cores.spec.ring.row_hop;
     let t = asked + 1;
     assert_eq!(t + cores.load(4, addr, t).0, asked + cores.snoop(true) + to_core + cores.use_after());
 }
@@ -85,9 +88,9 @@ fn a_write_to_a_line_that_two_cmgs_share_waits_for_the_other_by_way_of_the_home(
     cores.load(0, addr, 1_000);
     cores.load(1, addr, 5_000);
     let (request, _) = cores.way();
-    let hop = cores.spec.ring.hop;
+    let (near, far) = ways(&cores);
     // To the home, on to CMG 1, and from there to CMG 0.
-    let expected = request + hop + 2 * hop + cores.snoop(false) + hop + request;
+    let expected = request + far + far + cores.snoop(false) + near + request;
     assert_eq!(cores.store(0, addr, 10_000), expected);
     assert_eq!(cores.load(1, addr, 20_000).1, Level::Memory, "it has lost its copy");
 }
@@ -99,9 +102,9 @@ fn a_write_to_a_line_that_others_share_waits_for_the_last_of_them() {
     cores.load(1, addr, 1_000);
     cores.load(3, addr, 5_000);
     let (request, to_core) = cores.way();
-    let hop = cores.spec.ring.hop;
-    // CMG 3 is a hop from the home and two from CMG 0; CMG 1, the other way round, has as far.
-    let expected = request + cores.spec.l2_timing.miss_detect + hop + 3 * hop + cores.snoop(false) + to_core;
+    let (near, far) = ways(&cores);
+    // CMG 3 is near the home and far from CMG 0; CMG 1, the other way round, has as far.
+    let expected = request + cores.spec.l2_timing.miss_detect + far + (near + far) + cores.snoop(false) + to_core;
     assert_eq!(cores.store(0, addr, 10_000), expected);
     let levels = [1, 3].map(|core| cores.load(core, addr, 20_000 + 10_000 * core as u64).1);
     assert_eq!(levels, [Level::Memory; 2]);
@@ -142,7 +145,7 @@ fn a_line_that_only_another_cmg_holds_is_zeroed_when_that_one_has_given_it_up() 
 fn a_line_of_another_cmg_s_memory_is_zeroed_when_that_one_has_been_asked() {
     let mut cores = of_all_cmgs();
     let (request, _) = cores.way();
-    let asked = request + 2 * cores.spec.ring.hop + 2 * request;
+    let asked = request + 2 * cores.spec.ring.row_hop + 2 * request;
     let addr = line_of_cmg_2(&cores);
     assert_eq!(zero(&mut cores, 0, addr, 5_000), asked);
     let hit = cores.spec.l2_timing.hit_nearest - cores.way().1 - cores.use_after();

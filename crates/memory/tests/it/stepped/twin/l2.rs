@@ -143,15 +143,15 @@ impl Twin {
     pub(super) fn write_memory(&mut self, cmg: usize, line: u64) {
         self.counts.l2_write_backs += 1;
         let home = self.home(line);
-        let t = if home == cmg { self.now } else { self.cross(self.now) };
+        let t = if home == cmg { self.now } else { self.cross(cmg, self.now) };
         self.at(t, Event::WriteMemory { line });
     }
 
-    /// A line goes from one of the two CMGs to the other from `t` on; when it is there. Both ports take it, and all
-    /// others.
-    pub(super) fn cross(&mut self, t: Cycle) -> Cycle {
-        let start = self.ports_free.max(t as f64);
-        self.ports_free = start + self.n.port;
+    /// A line goes from one of the two CMGs to the other from `t` on, because `cmg` reads or writes it; when it is there.
+    pub(super) fn cross(&mut self, cmg: usize, t: Cycle) -> Cycle {
+        let free = &mut self.ports_free[cmg];
+        let start = free.max(t as f64);
+        *free = start + self.n.port;
         start.ceil() as Cycle + self.n.hop
     }
 
