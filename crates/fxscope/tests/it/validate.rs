@@ -241,8 +241,7 @@ fn rows_of_real_libraries_are_left_out_without_them() {
     let (status, text) = validate(path, &["full"]);
     assert_eq!(status, 0, "{text}");
     assert!(text.contains("1 rows of real libraries are left out: target/libraries does not have them"), "{text}");
-    let (status, result) = json(path, &["full"]);
-    assert_eq!((status, result["rows"].as_array().map(Vec::len)), (0, Some(2)));
+    assert!(!text.contains("b-1"), "{text}");
     // Any program will do, with folders where the packages of its libraries would be.
     fs::create_dir_all(path.join("there/root/usr/lib/aarch64-linux-gnu/openblas-serial")).expect("folders");
     fs::write(path.join("there/root/.complete"), "").expect("a file");
