@@ -97,6 +97,7 @@ impl Kernel<'_> {
             leader_status: None,
             cpu_ns: 0,
             children_cpu_ns: 0,
+            instructions: 0,
         }
     }
 
@@ -215,6 +216,7 @@ impl Guest {
         memory_files::recount(&mut k);
         k.process.charge.set(0);
         k.process.ended = true;
+        k.system.family.ends(pid, k.process.instructions);
         k.system.objects.process_ended(pid);
         let end = match end {
             End::Killed(killed) => ChildEnd::Killed(killed.signal),

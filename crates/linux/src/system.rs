@@ -6,6 +6,7 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Budget, Charge};
+use crate::death::Deaths;
 use crate::family::Family;
 use crate::fs::locks::Locks;
 use crate::fs::objects::Objects;
@@ -70,6 +71,8 @@ pub(crate) struct System {
     pub zombies: Vec<Zombie>,
     /// All processes of the run, those that have ended too.
     pub family: Family,
+    /// Those that have ended abnormally.
+    pub deaths: Deaths,
     /// Registers that the cores of a CMG share.
     pub shared_registers: SharedRegisters,
     /// Pages of processes that have ended.
@@ -147,6 +150,7 @@ impl System {
             unknown_calls: BTreeMap::new(),
             zombies: Vec::new(),
             family: Family::default(),
+            deaths: Deaths::default(),
             shared_registers: SharedRegisters::default(),
             page_use: Vec::new(),
             segments,
