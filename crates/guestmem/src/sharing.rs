@@ -2,7 +2,7 @@
 
 use super::{Memory, PAGE, PAGE_SHIFT, Region, SpaceId};
 
-/// Bytes of the pages that a mapping has, as `/proc/PID/smaps` tells them apart (`Documentation/filesystems/proc.rst` of Linux).
+/// Bytes of the pages that a mapping has, as `/proc/PID/smaps` divides them (`Documentation/filesystems/proc.rst` of Linux).
 /// Pages are dirty that differ, or may differ, from those of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PagesByUsers {

@@ -36,7 +36,7 @@ pub(super) fn smaps_rollup(k: &Kernel<'_>, t: &Thread) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// The bytes of pages in memory that `smaps` tells apart.
+/// The bytes of pages in memory that `smaps` counts apart.
 #[derive(Default)]
 struct Sizes {
     resident: u64,
