@@ -1,6 +1,8 @@
 //! Tables of `machine.toml` about caches, memory, translation and prefetch.
 
-use super::{ENTRIES, GIB, GRANULES, KIB, MAX_WAYS, MIB, PAGE, PrefetchPolicy, Replacement, StreamReplacement, TlbReplacement};
+use super::{
+    ENTRIES, GIB, GRANULES, KIB, MAX_WAYS, MIB, PAGE, PrefetchPolicy, Replacement, StreamReplacement, TlbReplacement,
+};
 use crate::schema::Rule::{OneOf, Power, Range, Real};
 use crate::schema::table;
 

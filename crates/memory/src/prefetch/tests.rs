@@ -2,8 +2,8 @@
 
 use super::*;
 
-use fxscope_machine::spec::StreamReplacement;
 use crate::pointer::Pointer;
+use fxscope_machine::spec::StreamReplacement;
 
 const PLAIN: Steering = Steering::NONE;
 
