@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::end::End;
 use crate::kernel::Kernel;
-use crate::signal::number::{SIGPIPE, SIGSEGV};
+use crate::signal::number::SIGPIPE;
 use crate::signal::{Origin, SigInfo};
 use crate::stack::{Frame, Registers, Walker};
 
@@ -57,8 +57,7 @@ impl Kernel<'_> {
     pub(crate) fn fault_behind(&self, info: &SigInfo) -> Option<Fault> {
         let by_itself = match info.origin {
             Origin::Sender { pid, .. } | Origin::Queued { pid, .. } => pid == self.process.pid,
-            Origin::Fault { .. } => self.thread.cpu.pc == 0 && info.signal == SIGSEGV,
-            Origin::Child { .. } => false,
+            Origin::Fault { .. } | Origin::Child { .. } => false,
         };
         self.thread.fault.filter(|fault| by_itself && fault.signal == info.signal)
     }

@@ -36,3 +36,22 @@ fn all_processes_of_a_program_are_timed_or_only_the_first() {
     // The child's instructions still take one nominal nanosecond each, two cycles.
     assert!(cycles > 2 * 3_000_000, "{cycles}");
 }
+
+#[test]
+fn functional_runs_count_the_instructions_of_each_process() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let program = compile(folder.path(), "parent", &["-O1", "-static"], PARENT);
+    let run = output(folder.path(), &["run", "--quiet", "--json", "-", "--mode", "functional", "--", &program]);
+    let json = json(&run.stdout);
+    let all = &json["regions"][0];
+    let instructions = |process: usize| {
+        let thread = &all["threads"][process];
+        assert_eq!(thread["process"], process);
+        thread["events"]["INST_RETIRED"].as_u64().expect("counted")
+    };
+    let (parent, child) = (instructions(0), instructions(1));
+    assert!(parent < 1_000_000 && child > 3_000_000, "{parent} {child}");
+    assert_eq!(json["simulated"]["instructions"], parent + child);
+    // An instruction takes a nanosecond, two cycles, whichever process executes it.
+    assert_eq!(json["simulated"]["cycles"], 2 * (parent + child));
+}

@@ -144,6 +144,8 @@ pub(crate) fn pop(mem: &mut Memory, thread: &mut Thread) -> Option<()> {
     }
     let cpu = &mut thread.cpu;
     restore_records(&frame[RECORDS..], cpu)?;
+    // The handler has dealt with the fault, unless it has raised the signal again.
+    thread.fault = thread.fault.filter(|fault| thread.pending.iter().any(|pending| pending.signal == fault.signal));
     for n in 0..31 {
         cpu.set_x(n, get(&frame, REGS + 8 * usize::from(n)));
     }
