@@ -71,6 +71,10 @@
         LOAD    z6.\t, x2, 2, x17, x14
         LOAD    z3.\t, x1, 3, x16, x13
         LOAD    z7.\t, x2, 3, x17, x14
+.if \gather == 0
+        add     x1, x1, x12
+        add     x2, x2, x12
+.endif
         fmla    z0.\t, p0/m, z4.\t, z31.\t
         fmla    z1.\t, p0/m, z5.\t, z31.\t
         fmla    z2.\t, p0/m, z6.\t, z31.\t

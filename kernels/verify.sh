@@ -38,6 +38,27 @@ for bytes in 64 32 16; do
         run $bytes 0 triad-mem-zfill n=2048 passes=2 zero-lines=$lines
         run $bytes 0 triad-mem-swpf n=8192 passes=2 zero-lines=$lines
     done
+    for type in single short; do
+        for form in wide swpf-l1 swpf zfill-swpf; do
+            run $bytes 0 types type=$type form=$form bytes=131072 passes=2 threads=3
+        done
+    done
+    for type in single long int; do
+        for op in add sub mul fma; do
+            run $bytes 0 arith-types type=$type op=$op form=vector passes=2
+            run $bytes 0 arith-types type=$type op=$op form=scalar passes=2
+        done
+    done
+    for lines in 1 18 100; do
+        run $bytes 0 copy-zfill bytes=12800 passes=2 zero-lines=$lines
+    done
+    for load in contiguous gather; do
+        for store in contiguous scatter; do
+            run $bytes 0 gather-threads load=$load store=$store n=6400
+            run $bytes 0 gather load=$load store=$store compiled=unknown passes=2
+        done
+    done
+    run $bytes 0 streams20 n=6400 software=0
     run $bytes 0 chase footprint=32768 hops=100000 state=warm
     run $bytes 0 chase footprint=512 hops=7 state=warm
     for degree in 1 2 3 4 5 6 7 8 9; do

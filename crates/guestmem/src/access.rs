@@ -3,7 +3,7 @@
 use bytemuck::Pod;
 use fxscope_hint::expect_stream;
 
-use super::{ADDRESS, MemFault, Memory, PAGE, PAGE_SHIFT, Touch};
+use super::{ADDRESS, MemFault, Memory, PAGE, PAGE_SHIFT, SpaceId, Touch};
 
 impl Memory {
     /// Loads a value at any alignment.
@@ -203,6 +203,14 @@ impl Memory {
     #[must_use]
     pub fn physical(&self, addr: u64) -> Option<u64> {
         self.spaces.active().physical(addr)
+    }
+
+    /// Returns the word at an aligned address of any address space, without touching its page. `None`: the page is not backed, the
+    /// address is not aligned, or there is no such address space.
+    #[must_use]
+    pub fn peek(&self, space: SpaceId, addr: u64) -> Option<u64> {
+        let at = self.spaces.get(space)?.physical(addr).filter(|at| at.is_multiple_of(8))? as usize;
+        self.arena.bytes.get(at..at + 8).map(bytemuck::pod_read_unaligned)
     }
 }
 

@@ -412,6 +412,11 @@ impl Spaces {
         self.list[self.active as usize].as_mut().expect("the active address space exists")
     }
 
+    /// Returns an address space, if it exists.
+    pub(super) fn get(&self, id: SpaceId) -> Option<&Space> {
+        self.list.get(id.0 as usize)?.as_ref()
+    }
+
     fn insert(&mut self, space: Space) -> SpaceId {
         let vacant = self.list.iter().position(Option::is_none).unwrap_or(self.list.len());
         if vacant == self.list.len() {
@@ -431,7 +436,7 @@ impl Memory {
 
     /// Iterates over all regions of an address space, lowest first; there are none if it has been removed.
     pub fn regions_of(&self, id: SpaceId) -> impl Iterator<Item = &Region> {
-        let space = self.spaces.list.get(id.0 as usize).and_then(Option::as_ref);
+        let space = self.spaces.get(id);
         space.into_iter().flat_map(|space| space.regions.values())
     }
 

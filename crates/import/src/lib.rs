@@ -90,6 +90,7 @@ impl Machine {
             finish: Finish::Unknown,
             host: Host::default(),
             notes: Vec::new(),
+            failures: Vec::new(),
             origin: Origin::Imported { format: format.to_owned(), files },
             passes,
             regions: Vec::new(),

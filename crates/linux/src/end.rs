@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::signal;
+use crate::stack::Frame;
 
 /// How a program ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,19 +22,21 @@ pub enum End {
     },
 }
 
-/// A thread that waits forever.
+/// A thread of a run that cannot continue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
     /// Number of its process.
     pub pid: u32,
     /// Number of the thread.
     pub tid: u32,
-    /// Address of the instruction after the system call.
+    /// Address of its next instruction: the one after the system call in which it waits.
     pub pc: u64,
     /// The function, as `name+offset`, if the program has symbols.
     pub function: Option<String>,
-    /// What it is waiting for.
-    pub waits_for: String,
+    /// What it is waiting for; `None`: it runs.
+    pub waits_for: Option<String>,
+    /// Its stack, the innermost function first.
+    pub stack: Vec<Frame>,
 }
 
 /// A program ended by a signal.
@@ -117,7 +120,8 @@ impl std::fmt::Display for End {
             End::Deadlock { threads } => {
                 write!(f, "deadlock: every thread waits for something that cannot happen")?;
                 for t in threads {
-                    write!(f, "\n  process {}, thread {}: waits for {}, at {:#x}", t.pid, t.tid, t.waits_for, t.pc)?;
+                    let waits_for = t.waits_for.as_deref().unwrap_or("nothing");
+                    write!(f, "\n  process {}, thread {}: waits for {waits_for}, at {:#x}", t.pid, t.tid, t.pc)?;
                     in_function(f, t.function.as_deref())?;
                 }
                 Ok(())

@@ -14,6 +14,8 @@ pub struct Member {
     pub parent: u32,
     /// Path of the program that it executed last, as programs see it.
     pub program: Vec<u8>,
+    /// Instructions that it executed, once it has ended.
+    pub instructions: u64,
     /// Its rank in `MPI_COMM_WORLD`, if a launcher gave it or the process that started it one.
     pub rank: Option<u32>,
 }
@@ -34,7 +36,14 @@ impl Family {
     pub(crate) fn starts(&mut self, pid: u32, parent: u32) {
         let (program, rank) = self.process(parent).map_or((Vec::new(), None), |p| (p.program.clone(), p.rank));
         self.path_bytes += program.len() as u64;
-        self.processes.push(Member { pid, parent, program, rank });
+        self.processes.push(Member { pid, parent, program, instructions: 0, rank });
+    }
+
+    /// Notes that a process has ended, after this many instructions.
+    pub(crate) fn ends(&mut self, pid: u32, instructions: u64) {
+        if let Ok(place) = self.processes.binary_search_by_key(&pid, |process| process.pid) {
+            self.processes[place].instructions = instructions;
+        }
     }
 
     /// Returns the host memory that it takes, in bytes.
@@ -65,6 +74,12 @@ impl Family {
     fn process(&self, pid: u32) -> Option<&Member> {
         let place = self.processes.binary_search_by_key(&pid, |process| process.pid).ok()?;
         self.processes.get(place)
+    }
+
+    /// Returns whether a process has a rank that the process which started it does not have.
+    pub(crate) fn is_first_of_rank(&self, pid: u32) -> bool {
+        let Some(process) = self.process(pid) else { return false };
+        process.rank.is_some() && self.process(process.parent).is_none_or(|parent| parent.rank != process.rank)
     }
 
     /// Returns the process of a thread.
@@ -106,6 +121,8 @@ mod tests {
         assert_eq!(of(1004), None);
         let tables = 3 * size_of::<Member>() + size_of::<(u32, u32)>();
         assert_eq!(family.bytes(), (tables + "/usr/bin/mpirun".len() + 2 * "/app".len()) as u64);
+        let first = [1000, 1001, 1003, 1004].map(|pid| family.is_first_of_rank(pid));
+        assert_eq!(first, [false, true, false, false]);
     }
 
     #[test]

@@ -1,14 +1,16 @@
 //! A guest: running programs and everything that belongs to them.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-use fxscope_aarch64::{BlockId, Cpu, Engine, Trap};
+use fxscope_aarch64::{BlockId, Cpu, Engine, StaticBlock, Trap};
 use fxscope_guestmem::Memory;
 use rustix::io::Errno;
 
 use crate::code::Code;
+use crate::death::Death;
 use crate::end::End;
 use crate::family::Member;
 use crate::fs::vfs::access::Refusal;
@@ -56,6 +58,9 @@ pub enum Step {
     Ended,
 }
 
+/// Called after a block has run, with the number of its instructions that completed.
+pub type BlockObserver<'o> = &'o mut dyn FnMut(&Guest, &StaticBlock, usize);
+
 /// Simulated time per instruction in ns in functional runs.
 pub const FUNCTIONAL_NS: u64 = 1;
 
@@ -77,6 +82,8 @@ pub struct Guest {
     pub(crate) running: Id<Thread>,
     /// Instructions completed so far, by all threads.
     pub(crate) instructions: u64,
+    /// Those of them that belong to skipped iterations of spin loops.
+    pub(crate) skipped: u64,
     /// Number of instructions from which on [`Guest::attend`] is due before the next block; 0: now.
     pub(crate) deadline: u64,
     /// The number of instructions at which the running thread's quantum ends.
@@ -111,6 +118,7 @@ impl Guest {
             threads,
             running,
             instructions: 0,
+            skipped: 0,
             deadline: u64::MAX,
             quantum_end: QUANTUM,
             held: false,
@@ -201,10 +209,20 @@ impl Guest {
     /// Runs for one step of the clock of functional runs, or until `stop` instructions are done in all. Returns false when every
     /// thread waits for the host.
     pub fn run_tick<E: Engine>(&mut self, code: &mut Code<E>, stop: u64) -> bool {
+        self.run_tick_observed(code, stop, None)
+    }
+
+    /// Does what [`Guest::run_tick`] does, and calls `observer` after each block with the number of its instructions that completed.
+    pub fn run_tick_observed<E: Engine>(
+        &mut self,
+        code: &mut Code<E>,
+        stop: u64,
+        mut observer: Option<BlockObserver<'_>>,
+    ) -> bool {
         let start = self.instructions;
         let tick = stop.min(start + FUNCTIONAL_TICK);
         while self.instructions < tick {
-            let step = if self.instructions >= self.deadline {
+            let step = if observer.is_some() || self.instructions >= self.deadline {
                 self.step(code)
             } else {
                 match self.run_blocks(code, tick) {
@@ -213,7 +231,12 @@ impl Guest {
                 }
             };
             match step {
-                Step::Ran { .. } | Step::Switched | Step::CodeChanged | Step::Synchronises | Step::Idle => {}
+                Step::Ran { block, executed } => {
+                    if let Some(observer) = &mut observer {
+                        observer(self, code.block(block), executed);
+                    }
+                }
+                Step::Switched | Step::CodeChanged | Step::Synchronises | Step::Idle => {}
                 Step::Sleep { until_ns } => self.set_now_ns(until_ns),
                 Step::Waiting => return false,
                 Step::Ended => break,
@@ -288,6 +311,11 @@ impl Guest {
     pub fn instructions(&self) -> u64 {
         self.instructions
     }
+    /// Instructions among [`Guest::instructions`] that were counted without being executed: skipped iterations of spin loops.
+    #[must_use]
+    pub fn skipped_instructions(&self) -> u64 {
+        self.skipped
+    }
     /// Returns the number of the running process, which is also that of its first thread.
     #[must_use]
     pub fn pid(&self) -> u32 {
@@ -322,7 +350,7 @@ impl Guest {
     pub fn family(&self) -> &[Member] {
         self.system.family.all()
     }
-    /// Returns whether process `pid` exists: it may have ended, but then its parent has not waited for it.
+    /// Returns whether process `pid` exists, or was the last to run.
     #[must_use]
     pub fn has_process(&self, pid: u32) -> bool {
         self.processes.values().any(|process| process.pid == pid)
@@ -332,10 +360,27 @@ impl Guest {
     pub fn process_count(&self) -> usize {
         self.processes.len()
     }
+    /// Returns the instructions that each process has executed, by its number, those that have ended too.
+    #[must_use]
+    pub fn instructions_by_process(&self) -> BTreeMap<u32, u64> {
+        let mut by_process: BTreeMap<u32, u64> =
+            self.family().iter().map(|member| (member.pid, member.instructions)).collect();
+        for process in self.processes.values().filter(|process| !process.ended) {
+            by_process.insert(process.pid, process.instructions);
+        }
+        *by_process.entry(self.pid()).or_default() += self.instructions - self.system.accounted_instructions;
+        by_process
+    }
     /// Returns the process of a thread, which may have ended.
     #[must_use]
     pub fn process_of_thread(&self, tid: u32) -> Option<&Member> {
         self.system.family.process_of(tid)
+    }
+    /// Returns the processes that have ended abnormally, in that order, and the number of those that are not among them: processes that
+    /// a signal has ended, in a run of several, and ranks with an exit status other than 0.
+    #[must_use]
+    pub fn deaths(&self) -> (&[Death], u64) {
+        (&self.system.deaths.list, self.system.deaths.more)
     }
     /// Path of the file of the program that runs, as programs see it.
     #[must_use]

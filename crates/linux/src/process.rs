@@ -85,6 +85,8 @@ pub(crate) struct Process {
     pub cpu_ns: u64,
     /// The same for its children, and theirs, that have ended and been waited for.
     pub children_cpu_ns: u64,
+    /// Instructions that its threads have executed until the last of them stopped.
+    pub instructions: u64,
 }
 
 impl Process {

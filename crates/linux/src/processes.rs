@@ -98,6 +98,7 @@ impl Kernel<'_> {
             leader_status: None,
             cpu_ns: 0,
             children_cpu_ns: 0,
+            instructions: 0,
         }
     }
 
@@ -224,6 +225,7 @@ impl Guest {
         memory_files::recount(&mut k);
         k.process.charge.set(0);
         k.process.ended = true;
+        k.system.family.ends(pid, k.process.instructions);
         terminals::leave(&mut k);
         let groups = k.groups_that_depend();
         k.system.objects.process_ended(pid);

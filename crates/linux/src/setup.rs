@@ -200,6 +200,7 @@ impl Guest {
             leader_status: None,
             cpu_ns: 0,
             children_cpu_ns: 0,
+            instructions: 0,
         });
         let mut thread = Thread::new(cpu, PID, process, affinity, number, &arguments.program);
         thread.policy = setup.policy.into();

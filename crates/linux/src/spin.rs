@@ -18,7 +18,9 @@ impl Guest {
 
     /// Advances thread `tid` by `count` iterations, at most as many as [`Guest::iterations_ahead`] returned, in `ns`.
     pub fn skip_iterations(&mut self, tid: u32, iteration: &Iteration, count: u64, ns: u64) {
-        self.instructions += count * iteration.infos().count() as u64;
+        let instructions = count * iteration.infos().count() as u64;
+        self.instructions += instructions;
+        self.skipped += instructions;
         let Some(thread) = self.threads.values_mut().find(|thread| thread.tid == tid) else { return };
         iteration.skip(&mut thread.cpu, &mut self.memory, count);
         thread.cpu_ns += ns;

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Budget, Charge};
+use crate::death::Deaths;
 use crate::family::Family;
 use crate::fs::locks::Locks;
 use crate::fs::objects::Objects;
@@ -73,6 +74,8 @@ pub(crate) struct System {
     /// The cost of `family`.
     #[serde(skip)]
     pub family_charge: Rc<Charge>,
+    /// Those that have ended abnormally.
+    pub deaths: Deaths,
     /// Registers that the cores of a CMG share.
     pub shared_registers: SharedRegisters,
     /// Pages of processes that have ended.
@@ -151,6 +154,7 @@ impl System {
             unknown_calls: BTreeMap::new(),
             zombies: Vec::new(),
             family: Family::default(),
+            deaths: Deaths::default(),
             shared_registers: SharedRegisters::default(),
             page_use: Vec::new(),
             segments,

@@ -5,6 +5,7 @@ use fxscope_guestmem::Memory;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Charge;
+use crate::death::Fault;
 use crate::fs::files::OpenFile;
 use crate::mm::pages::Policy;
 use crate::perf::ThreadUse;
@@ -53,6 +54,8 @@ pub struct Thread {
     /// The FIFO that it is opening, while the other end is missing.
     #[serde(skip)]
     pub(crate) opening: Option<OpenFile>,
+    /// The last fault whose signal it handled.
+    pub(crate) fault: Option<Fault>,
     /// Whether a signal has arrived for it: it must be examined although it is blocked.
     pub(crate) poked: bool,
     /// Whether an event has ended its `WFE` and it has not continued yet.
@@ -147,6 +150,7 @@ impl Thread {
             blocked: None,
             resumed: None,
             opening: None,
+            fault: None,
             poked: false,
             event_ended_wait: false,
             yielded: false,

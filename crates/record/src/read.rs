@@ -12,7 +12,9 @@ use crate::run::{
     CodeFile, Description, Finish, Host, HotSpot, Interval, Intervals, Mode, MpiCall, MpiFunction, Origin, Pages,
     Parallel, Process, Run,
 };
-use crate::schema::{DESCRIBED, INTERVALS, NUMBERED_SPOTS, PACKED, PAGES, PARALLEL, REGION_INTERVALS, version};
+use crate::schema::{
+    DESCRIBED, FAILURES, INTERVALS, NUMBERED_SPOTS, PACKED, PAGES, PARALLEL, REGION_INTERVALS, version,
+};
 
 /// Reads all `count` runs.
 pub(crate) fn read_all(db: &Connection, count: u32) -> rusqlite::Result<Vec<Run>> {
@@ -54,6 +56,11 @@ fn read(db: &Connection, id: u32) -> rusqlite::Result<Run> {
     }
     if version >= PARALLEL {
         run.parallel = read_parallel(db, id)?;
+    }
+    if version >= FAILURES {
+        run.failures = list(db, id, "SELECT value FROM failure WHERE run = ?1 ORDER BY position", |r| r.get(0))?;
+        let skipped = db.query_row("SELECT skipped_mips FROM run WHERE run = ?1", [id], |r| r.get(0));
+        run.host.skipped_mips = skipped?;
     }
     if version >= DESCRIBED {
         run.description = read_description(db, id)?.map(Arc::new);
@@ -179,6 +186,7 @@ fn read_origin(row: &Row) -> rusqlite::Result<Run> {
         "limit" => Finish::Limit,
         "stopped" => Finish::Stopped,
         "failed" => Finish::Failed(row.get("message")?),
+        "no progress" => Finish::NoProgress(row.get("message")?),
         _ => return Err(wrong("finish")),
     };
     Ok(Run {
@@ -196,10 +204,12 @@ fn read_origin(row: &Row) -> rusqlite::Result<Run> {
             cpus: row.get("host_cpus")?,
             wall_seconds: row.get("wall_seconds")?,
             mips: row.get("mips")?,
+            skipped_mips: 0.0,
             peak_rss_bytes: row.get("peak_rss_bytes")?,
             guest_bytes: row.get("guest_bytes")?,
         },
         notes: Vec::new(),
+        failures: Vec::new(),
         origin: Origin::Simulated,
         passes: Vec::new(),
         regions: Vec::new(),

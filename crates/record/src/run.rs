@@ -33,6 +33,8 @@ pub enum Finish {
     Stopped,
     /// It could not continue, for this reason.
     Failed(String),
+    /// Its threads ran, but nothing that they did could change anything; the message says what each did.
+    NoProgress(String),
     /// A measurement that does not report it.
     Unknown,
 }
@@ -44,7 +46,7 @@ impl Finish {
         match self {
             Finish::Exited(code) => Some(*code),
             Finish::Killed { signal, .. } => Some(128 + signal),
-            Finish::Limit | Finish::Stopped | Finish::Failed(_) | Finish::Unknown => None,
+            Finish::Limit | Finish::Stopped | Finish::Failed(_) | Finish::NoProgress(_) | Finish::Unknown => None,
         }
     }
 }
@@ -56,8 +58,10 @@ pub struct Host {
     pub cpus: u32,
     /// Elapsed time, seconds.
     pub wall_seconds: f64,
-    /// Simulated instructions per microsecond of that time.
+    /// Instructions executed per microsecond of that time.
     pub mips: f64,
+    /// Instructions per microsecond that were counted without being executed: skipped iterations of spin loops.
+    pub skipped_mips: f64,
     /// Peak memory use, bytes.
     pub peak_rss_bytes: u64,
     /// Part of it that held the program's memory, bytes.
@@ -175,7 +179,7 @@ pub struct MpiCall {
     pub function: u32,
     /// Bytes, as far as known; see [`MpiFunction::bytes`].
     pub bytes: Option<u64>,
-    /// The rank sent to or received from, in the call's communicator.
+    /// The rank in `MPI_COMM_WORLD` sent to or received from; `None`: none, any, or it is not known.
     pub partner: Option<u32>,
     /// When it began, ns since the start of the run.
     pub begin_ns: u64,
@@ -256,6 +260,8 @@ pub struct Run {
     pub host: Host,
     /// Notes for the reader.
     pub notes: Vec<String>,
+    /// What ended abnormally in a run of several processes, and where, in the order in which it happened.
+    pub failures: Vec<String>,
     /// Where the counts come from.
     pub origin: Origin,
     /// Names of the passes. A simulated run counts everything in one pass; a processor has few counters, so a

@@ -2,7 +2,7 @@
 //!
 //! Every change of a table increments [`VERSION`]. Older versions can be read: 1 (without files and stall causes), 2
 //! (without pages), 3 (one row per count), 4 (without intervals), 5 (intervals of whole runs only), 6 (without the machine's
-//! tables) and 7 (without processes and calls of MPI).
+//! tables), 7 (without processes and calls of MPI) and 8 (without failures and skipped instructions).
 
 use rusqlite::{Connection, OptionalExtension as _};
 use sha2::{Digest as _, Sha256};
@@ -12,7 +12,7 @@ pub(crate) const APPLICATION: i32 = 0x6678_7372;
 /// The oldest readable version.
 pub(crate) const OLDEST: i32 = 1;
 /// `PRAGMA user_version`.
-pub(crate) const VERSION: i32 = 8;
+pub(crate) const VERSION: i32 = 9;
 
 /// All rows of a run have its number in the column `run`. `digest` has for each run a digest over its rows in all other
 /// tables and the digest of the previous run; `contents` the number of runs. `part` names stall causes (kind `stall`)
@@ -37,7 +37,7 @@ CREATE TABLE digest (run INTEGER PRIMARY KEY, value BLOB NOT NULL) STRICT;
 CREATE TABLE run (run INTEGER PRIMARY KEY, tool TEXT NOT NULL, machine TEXT NOT NULL, machine_hash TEXT NOT NULL,
     mode TEXT NOT NULL, finish TEXT NOT NULL, status INTEGER, message TEXT, host_cpus INTEGER NOT NULL,
     wall_seconds REAL NOT NULL, mips REAL NOT NULL, peak_rss_bytes INTEGER NOT NULL, guest_bytes INTEGER NOT NULL,
-    format TEXT) STRICT;
+    format TEXT, skipped_mips REAL NOT NULL) STRICT;
 CREATE TABLE source (run INTEGER NOT NULL, position INTEGER NOT NULL, path TEXT NOT NULL,
     PRIMARY KEY (run, position)) STRICT, WITHOUT ROWID;
 CREATE TABLE pass (run INTEGER NOT NULL, pass INTEGER NOT NULL, name TEXT NOT NULL,
@@ -56,6 +56,8 @@ CREATE VIEW described (run, path, pmu_csv, groups_csv) AS
     SELECT run, path, pmu.content, grouped.content FROM description
     JOIN text pmu ON pmu.digest = pmu_csv JOIN text grouped ON grouped.digest = groups_csv;
 CREATE TABLE note (run INTEGER NOT NULL, position INTEGER NOT NULL, value TEXT NOT NULL,
+    PRIMARY KEY (run, position)) STRICT, WITHOUT ROWID;
+CREATE TABLE failure (run INTEGER NOT NULL, position INTEGER NOT NULL, value TEXT NOT NULL,
     PRIMARY KEY (run, position)) STRICT, WITHOUT ROWID;
 CREATE TABLE region (run INTEGER NOT NULL, region INTEGER NOT NULL, name TEXT NOT NULL, calls INTEGER NOT NULL,
     team INTEGER NOT NULL, PRIMARY KEY (run, region)) STRICT, WITHOUT ROWID;
@@ -117,6 +119,7 @@ const COVERED: &[Covered] = &[
     covered("constant", "name", 1, VERSION),
     covered("described", "run", DESCRIBED, VERSION),
     covered("note", "position", 1, VERSION),
+    covered("failure", "position", FAILURES, VERSION),
     covered("pass", "pass", PACKED, VERSION),
     covered("region", "region", 1, VERSION),
     covered("thread", "region, position", 1, PACKED - 1),
@@ -153,6 +156,9 @@ pub(crate) const DESCRIBED: i32 = 7;
 
 /// The version that added processes and calls of MPI.
 pub(crate) const PARALLEL: i32 = 8;
+
+/// The version that added failures and skipped instructions.
+pub(crate) const FAILURES: i32 = 9;
 
 /// Creates the tables in an empty database with a page size.
 pub(crate) fn create(db: &Connection, page_bytes: u32) -> rusqlite::Result<()> {

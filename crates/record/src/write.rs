@@ -54,6 +54,9 @@ fn insert_origin(db: &Connection, id: u32, run: &Run) -> rusqlite::Result<()> {
     for (i, value) in run.notes.iter().enumerate() {
         db.execute("INSERT INTO note VALUES (?1, ?2, ?3)", params![id, i as i64, value])?;
     }
+    for (i, value) in run.failures.iter().enumerate() {
+        db.execute("INSERT INTO failure VALUES (?1, ?2, ?3)", params![id, i as i64, value])?;
+    }
     Ok(())
 }
 
@@ -82,6 +85,7 @@ fn insert_run(db: &Connection, id: u32, run: &Run) -> rusqlite::Result<()> {
         Finish::Limit => ("limit", None, None),
         Finish::Stopped => ("stopped", None, None),
         Finish::Failed(message) => ("failed", None, Some(message)),
+        Finish::NoProgress(message) => ("no progress", None, Some(message)),
     };
     let format = match &run.origin {
         Origin::Simulated => None,
@@ -89,7 +93,7 @@ fn insert_run(db: &Connection, id: u32, run: &Run) -> rusqlite::Result<()> {
     };
     let h = &run.host;
     db.execute(
-        "INSERT INTO run VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+        "INSERT INTO run VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
         params![
             id,
             run.tool,
@@ -104,7 +108,8 @@ fn insert_run(db: &Connection, id: u32, run: &Run) -> rusqlite::Result<()> {
             h.mips,
             h.peak_rss_bytes,
             h.guest_bytes,
-            format
+            format,
+            h.skipped_mips
         ],
     )?;
     Ok(())

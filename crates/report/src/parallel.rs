@@ -104,7 +104,7 @@ pub struct Messages {
 }
 
 /// Returns the messages between ranks, by sender and receiver: those of sends, and one-sided accesses, in the order of their
-/// arguments. Ranks of communicators are taken to be those of `MPI_COMM_WORLD`.
+/// arguments. Messages to ranks that are not known are not among them.
 #[must_use]
 pub fn messages(run: &Run) -> BTreeMap<(u32, u32), Messages> {
     let parallel = &run.parallel;

@@ -1,6 +1,6 @@
 //! The report of a validation against measured results.
 
-use fxscope_validate::{Accuracy, Kind, NEAR, Outcome, SLACK, Spread};
+use fxscope_validate::{Accuracy, Kind, NEAR, Outcome, Part, SLACK, Spread};
 use serde_json::{Value as Json, json};
 
 use crate::document::{Body, Document, Line, Row, Section, Value};
@@ -23,7 +23,7 @@ pub fn document(outcomes: &[Outcome]) -> Document {
 
 /// Accuracy, the worst rows, and each family's rows.
 fn sections(outcomes: &[Outcome]) -> Vec<Section> {
-    let mut sections = vec![accuracy(outcomes), summary(outcomes)];
+    let mut sections = vec![by_part(outcomes), accuracy(outcomes), summary(outcomes)];
     sections.extend(worst(outcomes));
     for family in families(outcomes) {
         let lines = rows(of_family(outcomes, family));
@@ -102,14 +102,46 @@ pub(crate) fn checked<'a>(outcomes: impl IntoIterator<Item = &'a Outcome<'a>>) -
     Accuracy::of(outcomes.into_iter().filter(|outcome| outcome.is_independent()))
 }
 
+/// Returns the accuracy of a part's figures, each once. Those of [`Part::Fit`] include fitted ones.
+pub(crate) fn of_part<'a>(outcomes: impl IntoIterator<Item = &'a Outcome<'a>>, part: Part) -> Accuracy {
+    Accuracy::of(outcomes.into_iter().filter(|outcome| outcome.part == part && outcome.repeats.is_none()))
+}
+
 /// Numbers of rows excluded from the accuracy: fitted ones, and others that repeat a figure.
 pub(crate) fn left_out(outcomes: &[Outcome]) -> (usize, usize) {
     let count = |word: &str| outcomes.iter().filter(|outcome| used(outcome) == word).count();
     (count("fitted"), count("again"))
 }
 
-/// Returns the result in a sentence or two.
+/// Returns the result in a few sentences: first how well times and rates are predicted where nothing could be fitted.
 pub(crate) fn answer_text(outcomes: &[Outcome]) -> String {
+    let [fit, check] = Part::ALL.map(|part| part_text(outcomes, part));
+    format!(
+        "Of programs that no fit may use (check), times and rates {check}; of those that fits may use (fit), they {fit}. {}",
+        independent_text(outcomes)
+    )
+}
+
+/// Returns how far times and rates of a part are off.
+fn part_text(outcomes: &[Outcome], part: Part) -> String {
+    let Spread { number, mean, near: [near, far], .. } =
+        of_part(outcomes.iter().filter(|outcome| outcome.kind == Kind::Rate), part).relative;
+    if number == 0 {
+        return "are not among the rows".to_owned();
+    }
+    let limits = NEAR.map(|limit| format!("within {limit} %"));
+    format!(
+        "are {mean:.1} % off on average ({} {}, {} {}, {number} {})",
+        percent(near, number),
+        limits[0],
+        percent(far, number),
+        limits[1],
+        if number == 1 { "figure" } else { "figures" },
+    )
+}
+
+/// Returns the errors of the figures that test the model, whatever their program.
+fn independent_text(outcomes: &[Outcome]) -> String {
     let Accuracy { relative, runs, .. } = checked(outcomes);
     let (fitted, again) = left_out(outcomes);
     if relative.number == 0 {
@@ -151,10 +183,34 @@ pub(crate) fn spreads(outcomes: &[Outcome]) -> Vec<(String, Spread, &'static str
     lines
 }
 
+/// Errors of both parts by kind of figure, and the mean error of each program: label, errors and their unit.
+pub(crate) fn part_spreads(outcomes: &[Outcome]) -> Vec<(String, Spread, &'static str)> {
+    let mut lines = Vec::new();
+    for part in Part::ALL {
+        let of_kind = |kind: Kind| of_part(outcomes.iter().filter(move |outcome| outcome.kind == kind), part);
+        let name = part.name();
+        lines.extend(Kind::ALL.map(|kind| (format!("{name}: {}", kind.title()), of_kind(kind).relative, "%")));
+        lines.push((format!("{name}: shares, in points"), of_kind(Kind::Share).points, "pt"));
+        lines.push((format!("{name}: times and rates, mean of each program"), of_kind(Kind::Rate).programs, "%"));
+    }
+    lines.retain(|line| line.1.number > 0);
+    lines
+}
+
+/// Errors of programs that fits may use, and of those that check the model.
+fn by_part(outcomes: &[Outcome]) -> Section {
+    Section { title: "Fit and check".to_owned(), body: spread_table("part", part_spreads(outcomes)) }
+}
+
 /// Errors by kind of figure.
 fn accuracy(outcomes: &[Outcome]) -> Section {
+    Section { title: "Errors by kind".to_owned(), body: spread_table("absolute errors", spreads(outcomes)) }
+}
+
+/// A table of absolute errors, with `heading` over the labels.
+fn spread_table(heading: &str, lines: Vec<(String, Spread, &'static str)>) -> Body {
     let [near, far] = NEAR.map(|limit| format!("within {limit}"));
-    let headings = ["absolute errors", "number", "median", "mean", &near, &far].map(str::to_owned).to_vec();
+    let headings = [heading, "number", "median", "mean", &near, &far].map(str::to_owned).to_vec();
     let text = |text: String| Some(Value::Text(text));
     let row = |(label, spread, unit): (String, Spread, &str)| {
         let near = spread.near.map(|n| text(format!("{n} ({})", percent(n, spread.number))));
@@ -163,8 +219,7 @@ fn accuracy(outcomes: &[Outcome]) -> Section {
         values.extend(near);
         Row { label, values }
     };
-    let rows = spreads(outcomes).into_iter().map(row).collect();
-    Section { title: "Errors by kind".to_owned(), body: Body::Table { headings, rows } }
+    Body::Table { headings, rows: lines.into_iter().map(row).collect() }
 }
 
 /// Statistics of each family and of all.
@@ -221,7 +276,8 @@ fn notes(outcomes: &[Outcome]) -> Vec<String> {
     let mut notes = vec![
         "Errors are percent of the measured value; those of rows that are percentages stand in points (pt). Names in the last \
          column are gaps: see validation/gaps.csv. fitted: the measured value was used to fit the model or the kernel, or the row states \
-         the same figure as one that has. again: the figure of a row above."
+         the same figure as one that has. again: the figure of a row above. validation/programs.csv says which programs belong to fit, \
+         and which to check."
             .to_owned(),
     ];
     notes.extend(unexpected(outcomes));
@@ -255,14 +311,11 @@ pub(crate) fn unexpected(outcomes: &[Outcome]) -> Vec<String> {
     notes
 }
 
-/// Returns the validation for programs: the accuracy of the figures that test the model, as `headline`; that of all
-/// rows, as `all`; that of each family; and every row.
+/// Returns the validation for programs: the accuracy of the figures that test the model, as `headline`; that of programs
+/// that fits may use and of those that check, as `parts`; that of all rows, as `all`; that of each family; and every row.
 #[must_use]
 pub fn json(suite: &str, outcomes: &[Outcome]) -> Json {
-    let of_kind = |kind: Kind| accuracy_json(&checked(outcomes.iter().filter(move |outcome| outcome.kind == kind)));
-    let mut headline: serde_json::Map<_, _> =
-        Kind::ALL.into_iter().map(|kind| (kind.key().to_owned(), of_kind(kind))).collect();
-    headline.insert("together".to_owned(), accuracy_json(&checked(outcomes)));
+    let mut headline = kinds_json(&outcomes.iter().collect::<Vec<_>>(), |outcomes| checked(outcomes.iter().copied()));
     let (fitted, again) = left_out(outcomes);
     headline.insert("rows_fitted".to_owned(), fitted.into());
     headline.insert("rows_stated_again".to_owned(), again.into());
@@ -272,9 +325,29 @@ pub fn json(suite: &str, outcomes: &[Outcome]) -> Json {
         .collect();
     let rows: Vec<_> = outcomes.iter().map(row_json).collect();
     json!({
-        "suite": suite, "headline": headline, "all": accuracy_json(&Accuracy::of(outcomes)), "families": families,
+        "suite": suite, "headline": headline, "parts": parts_json(outcomes), "all": accuracy_json(&Accuracy::of(outcomes)), "families": families,
         "rows": rows,
     })
+}
+
+/// Both parts, each by kind and together.
+fn parts_json(outcomes: &[Outcome]) -> Json {
+    let all: Vec<_> = outcomes.iter().collect();
+    let part =
+        |part: Part| (part.name().to_owned(), kinds_json(&all, |some| of_part(some.iter().copied(), part)).into());
+    Json::Object(Part::ALL.map(part).into_iter().collect())
+}
+
+/// The accuracy of each kind of figure, and of all together.
+fn kinds_json<'a>(
+    outcomes: &[&'a Outcome<'a>],
+    accuracy: impl Fn(&[&'a Outcome<'a>]) -> Accuracy,
+) -> serde_json::Map<String, Json> {
+    let of_kind = |kind: Kind| outcomes.iter().copied().filter(|outcome| outcome.kind == kind).collect::<Vec<_>>();
+    let mut kinds: serde_json::Map<_, _> =
+        Kind::ALL.map(|kind| (kind.key().to_owned(), accuracy_json(&accuracy(&of_kind(kind))))).into_iter().collect();
+    kinds.insert("together".to_owned(), accuracy_json(&accuracy(outcomes)));
+    kinds
 }
 
 fn accuracy_json(accuracy: &Accuracy) -> Json {
@@ -282,7 +355,7 @@ fn accuracy_json(accuracy: &Accuracy) -> Json {
     json!({
         "rows": accuracy.figures, "failed": accuracy.failed, "measured_as_zero": accuracy.zero(),
         "relative": spread_json(&accuracy.relative), "points": spread_json(&accuracy.points),
-        "by_run": spread_json(&accuracy.runs), "directions": pairs, "directions_right": right,
+        "by_run": spread_json(&accuracy.runs), "by_program": spread_json(&accuracy.programs), "directions": pairs, "directions_right": right,
     })
 }
 
@@ -299,7 +372,7 @@ fn row_json(outcome: &Outcome) -> Json {
     let row = &outcome.row;
     let judgement = outcome.judgement.as_ref();
     json!({
-        "row": row.row, "family": outcome.family, "what": row.what, "measured": row.measured, "unit": row.unit,
+        "row": row.row, "family": outcome.family, "program": outcome.program, "part": outcome.part.name(), "what": row.what, "measured": row.measured, "unit": row.unit,
         "simulated": judgement.ok().map(|j| j.simulated), "error": judgement.ok().map(|j| j.error),
         "relative_error": judgement.ok().and_then(|j| j.relative), "kind": outcome.kind.key(),
         "fitted": outcome.fitted, "fitted_to": row.fitted.split_whitespace().collect::<Vec<_>>(),
@@ -310,9 +383,9 @@ fn row_json(outcome: &Outcome) -> Json {
     })
 }
 
-/// Errors by kind, and statistics of the families: headings and rows.
+/// Errors of both parts and by kind, and statistics of the families: headings and rows.
 fn summary_tables(outcomes: &[Outcome]) -> impl Iterator<Item = (Vec<String>, Vec<Row>)> {
-    [accuracy(outcomes), summary(outcomes)].into_iter().filter_map(|section| match section.body {
+    [by_part(outcomes), accuracy(outcomes), summary(outcomes)].into_iter().filter_map(|section| match section.body {
         Body::Table { headings, rows } => Some((headings, rows)),
         _ => None,
     })

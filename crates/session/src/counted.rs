@@ -14,6 +14,7 @@ use fxscope_record::{
 use fxscope_sim::{Counted, Mode, Outcome};
 
 use crate::described::machine_constants;
+use crate::diagnosis;
 use crate::environment::affects_speed;
 use crate::host_view::HostView;
 use crate::notes::notes;
@@ -33,6 +34,7 @@ pub(crate) fn run(
     let kept = |name: &OsString| affects_speed(name) || request.recorded_variables.contains(name);
     let environment = request.environment.iter().filter(|(name, _)| kept(name));
     let numbering = Numbering::of(outcome, process);
+    let speed = |instructions: u64| instructions as f64 / 1e6 / wall_seconds.max(1e-9);
     Run {
         tool: concat!("fxscope ", env!("CARGO_PKG_VERSION")).to_owned(),
         command: std::iter::once(text(request.program.as_os_str()))
@@ -48,15 +50,17 @@ pub(crate) fn run(
             Mode::Timing => fxscope_record::Mode::Timing,
             Mode::Functional => fxscope_record::Mode::Functional,
         },
-        finish: finish(&outcome.finish),
+        finish: finish(&outcome.finish, outcome, process),
         host: Host {
             cpus: host.cpus,
             wall_seconds,
-            mips: process.instructions() as f64 / 1e6 / wall_seconds.max(1e-9),
+            mips: speed(process.instructions() - process.skipped_instructions()),
+            skipped_mips: speed(process.skipped_instructions()),
             peak_rss_bytes: host.peak_rss_bytes(),
             guest_bytes: process.memory().backed_bytes(),
         },
         notes: first_notes.into_iter().chain(notes(request, outcome, process)).collect(),
+        failures: diagnosis::failures(process),
         origin: Origin::Simulated,
         passes: vec![ONE_PASS.to_owned()],
         regions: regions(request, outcome, &numbering),
@@ -70,15 +74,16 @@ pub(crate) fn run(
     }
 }
 
-fn finish(finish: &fxscope_sim::Finish) -> Finish {
+fn finish(finish: &fxscope_sim::Finish, outcome: &Outcome, process: &Guest) -> Finish {
     match finish {
         fxscope_sim::Finish::Ended(end) => match end {
             End::Exit { code } => Finish::Exited(*code),
             End::Killed(k) => Finish::Killed { signal: k.signal as i32, message: end.to_string() },
-            End::Deadlock { .. } => Finish::Failed(end.to_string()),
+            End::Deadlock { threads } => Finish::Failed(diagnosis::deadlock(threads, outcome, process)),
         },
         fxscope_sim::Finish::Limit => Finish::Limit,
         fxscope_sim::Finish::Stopped => Finish::Stopped,
+        fxscope_sim::Finish::NoProgress(found) => Finish::NoProgress(diagnosis::no_progress(found, outcome, process)),
     }
 }
 

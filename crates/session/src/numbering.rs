@@ -41,7 +41,7 @@ impl Numbering {
             threads.insert(thread, (number, *in_process));
             *in_process += 1;
         }
-        // In functional mode, the counts are those of all together.
+        // Ranks that have executed nothing have no counts.
         for member in guest.family() {
             let Some(rank) = member.rank else { continue };
             let program = String::from_utf8_lossy(&member.program).into_owned();

@@ -7,6 +7,34 @@ use fxscope_linux::ClockSource;
 use fxscope_sim::{Follow, Mode, QUANTUM, SpinLoops};
 use serde::{Deserialize, Serialize};
 
+/// The simulated time after which a run without progress ends ([`fxscope_sim::NoProgress`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoProgressLimit {
+    /// [`fxscope_sim::default_limit_ns`] of the mode.
+    #[default]
+    Default,
+    /// This many nanoseconds.
+    After(u64),
+    /// It does not end.
+    Never,
+}
+
+impl NoProgressLimit {
+    fn is_default(&self) -> bool {
+        *self == NoProgressLimit::Default
+    }
+
+    /// Returns the limit in ns in a mode; `None`: there is none.
+    pub(crate) fn ns(self, mode: Mode) -> Option<u64> {
+        match self {
+            NoProgressLimit::Default => Some(fxscope_sim::default_limit_ns(mode)),
+            NoProgressLimit::After(ns) => Some(ns),
+            NoProgressLimit::Never => None,
+        }
+    }
+}
+
 /// Options of a simulation that are independent of program and machine.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
@@ -26,6 +54,9 @@ pub struct RunOptions {
     pub spin: SpinLoops,
     /// Stop after about this many instructions.
     pub max_instructions: Option<u64>,
+    /// When a run without progress ends.
+    #[serde(skip_serializing_if = "NoProgressLimit::is_default")]
+    pub no_progress: NoProgressLimit,
     /// Also count by intervals of this many nanoseconds of simulated time, in timing mode; 0 means `None`.
     pub interval_ns: Option<u64>,
     /// Count by intervals only what happens in this region.
@@ -47,6 +78,7 @@ impl Default for RunOptions {
             host_threads: 1,
             spin: SpinLoops::Fast,
             max_instructions: None,
+            no_progress: NoProgressLimit::Default,
             interval_ns: None,
             interval_region: None,
             stream_detect: 0,

@@ -107,7 +107,12 @@ impl Core {
 
     /// Returns the simulated time of the last commit in ns.
     pub(crate) fn now_ns(&self) -> u64 {
-        ((u128::from(self.pipeline.now()) * u128::from(self.ns_per_cycle_32)) >> 32) as u64
+        self.ns_at(self.pipeline.now())
+    }
+
+    /// Returns the simulated time of a cycle in ns.
+    pub(crate) fn ns_at(&self, cycle: Cycle) -> u64 {
+        ((u128::from(cycle) * u128::from(self.ns_per_cycle_32)) >> 32) as u64
     }
 
     /// Returns the cycle at a time in ns.

@@ -1,12 +1,13 @@
 //! One run of one program.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use fxscope_aarch64::{Engine, Interpreter};
+use fxscope_aarch64::{Engine, Interpreter, StaticBlock};
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals};
-use fxscope_linux::guest::FUNCTIONAL_NS;
+use fxscope_linux::guest::{FUNCTIONAL_NS, PID};
 use fxscope_linux::pages::PageUse;
 use fxscope_linux::perf::PmuEvent;
 use fxscope_linux::{BarrierPlatform, Cache, CacheKind, Code, CpuPlace, End, Guest, Platform, TerminalWatch};
@@ -15,10 +16,11 @@ use fxscope_machine::Spec;
 use crate::accounts;
 use crate::hotspots::HotSpot;
 use crate::intervals::Interval;
-use crate::mpi::Calls;
+use crate::mpi::{Calls, OpenCall};
 use crate::observer::{BlockObserver, Observed};
 use crate::pages::page_sizes;
 use crate::parallel::HostThreads;
+use crate::progress::{NoProgress, ProgressWatch};
 use crate::region::{self, Counted, Region, Regions, Snapshot, Totals, Unpaired};
 use crate::sectors;
 use crate::timing::{Driver, Timing};
@@ -78,13 +80,17 @@ pub struct Options {
     pub interval_ns: Option<u64>,
     /// Count by intervals in the region of this name only.
     pub interval_region: Option<String>,
+    /// End the run when nothing has changed for this many ns of simulated time ([`NoProgress`]); `None`: never.
+    pub no_progress_ns: Option<u64>,
 }
 
 /// The progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// Instructions executed.
+    /// Instructions so far.
     pub instructions: u64,
+    /// Those of them that were counted without being executed: skipped iterations of spin loops.
+    pub skipped: u64,
     /// Simulated cycles.
     pub cycles: Cycle,
     /// Simulated time, ns.
@@ -109,6 +115,8 @@ pub enum Finish {
     Limit,
     /// The watcher stopped it.
     Stopped,
+    /// Nothing that its threads do can change anything.
+    NoProgress(NoProgress),
 }
 
 /// The outcome of a run.
@@ -123,6 +131,8 @@ pub struct Outcome {
     pub intervals: Vec<Interval>,
     /// Calls of MPI (timing mode).
     pub mpi: Calls,
+    /// The calls of MPI in which threads were at the end, by the thread's number in the record (timing mode).
+    pub open_calls: BTreeMap<u32, OpenCall>,
     /// Unpaired region markers.
     pub unpaired: Vec<Unpaired>,
     /// Instructions by file and place with their cycles (timing mode).
@@ -146,6 +156,7 @@ pub struct Simulation<E: Engine = Interpreter> {
     pub(crate) regions: Regions,
     /// In functional runs, the number of instructions at which the limit is checked and the watcher is called; 0: to be set.
     pub(crate) slice_end: u64,
+    pub(crate) progress: ProgressWatch,
 }
 
 /// Returns the machine as Linux presents it to a program.
@@ -216,7 +227,16 @@ impl<E: Engine> Simulation<E> {
     pub fn new(guest: Guest, options: Options) -> Simulation<E> {
         let mut guest = guest;
         let timing = (options.mode == Mode::Timing).then(|| Timing::new(&mut guest, &options));
-        Simulation { code: Code::of(&guest), guest, options, timing, regions: Regions::default(), slice_end: 0 }
+        let progress = ProgressWatch::new(options.no_progress_ns);
+        Simulation {
+            code: Code::of(&guest),
+            guest,
+            options,
+            timing,
+            regions: Regions::default(),
+            slice_end: 0,
+            progress,
+        }
     }
 
     /// Assigns data to cache sectors by address. Without timing it has no effect.
@@ -303,6 +323,7 @@ impl<E: Engine> Simulation<E> {
             options: &self.options,
             regions: &mut self.regions,
             timing,
+            progress: &mut self.progress,
             pause_at,
         })
     }
@@ -317,12 +338,14 @@ impl<E: Engine> Simulation<E> {
         let in_region = self.options.interval_region.as_ref().map(|name| self.regions.so_far(name, &totals));
         let counted = in_region.unwrap_or_else(|| region::sum(&totals));
         let intervals = self.timing.as_mut().map_or_else(Vec::new, |timing| timing.intervals(now_ns, &counted));
+        let open_calls = self.timing.as_ref().map_or_else(BTreeMap::new, |timing| timing.mpi.open_calls());
         let mpi =
             self.timing.as_mut().map_or_else(Calls::default, |timing| std::mem::take(&mut timing.mpi).finish(now_ns));
         let timing = self.timing.as_ref();
         Outcome {
             finish,
             mpi,
+            open_calls,
             now_ns,
             unpaired: self.regions.unpaired(),
             regions: std::mem::take(&mut self.regions).finish(&Snapshot { totals, ns: now_ns }),
@@ -347,8 +370,11 @@ impl<E: Engine> Simulation<E> {
                 if self.guest.instructions() >= pause_at {
                     return None;
                 }
-                if !self.guest.run_tick(&mut self.code, self.slice_end) {
+                if !self.run_tick() {
                     break;
+                }
+                if let Some(found) = self.look_for_progress() {
+                    return Some(Finish::NoProgress(found));
                 }
             }
             self.slice_end = 0;
@@ -356,7 +382,8 @@ impl<E: Engine> Simulation<E> {
                 return Some(Finish::Ended(end.clone()));
             }
             let now_ns = self.guest.now_ns();
-            let progress = Progress { instructions: self.guest.instructions(), cycles: 0, now_ns };
+            let (instructions, skipped) = (self.guest.instructions(), self.guest.skipped_instructions());
+            let progress = Progress { instructions, skipped, cycles: 0, now_ns };
             if self.options.max_instructions.is_some_and(|max| progress.instructions >= max) {
                 return Some(Finish::Limit);
             }
@@ -366,13 +393,32 @@ impl<E: Engine> Simulation<E> {
         }
     }
 
-    /// Returns the counts of functional mode, all threads together.
+    /// Runs for a step of the clock of functional mode. Returns false when every thread waits for the host.
+    fn run_tick(&mut self) -> bool {
+        let Simulation { guest, code, progress, slice_end, .. } = self;
+        if progress.is_open() {
+            let mut observer = |guest: &Guest, block: &StaticBlock, executed| progress.ran(guest, block, executed);
+            guest.run_tick_observed(code, *slice_end, Some(&mut observer))
+        } else {
+            guest.run_tick(code, *slice_end)
+        }
+    }
+
+    fn look_for_progress(&mut self) -> Option<NoProgress> {
+        let now_ns = self.guest.now_ns();
+        let due = self.progress.is_open() || now_ns >= self.progress.due_ns();
+        if due { self.progress.look(&mut self.guest, now_ns, &[]) } else { None }
+    }
+
+    /// Returns the counts of functional mode: the instructions of each process, and the cycles of the whole run.
     fn nominal_totals(&self) -> Totals {
-        let mut signals = Signals::default();
-        let instructions = self.guest.instructions();
-        let cycles = instructions * FUNCTIONAL_NS * self.options.spec.clock.core_hz / 1_000_000_000;
-        signals.set(Signal::InstRetired, instructions);
-        signals.set(Signal::CpuCycles, cycles);
-        Totals::from([(0, Counted { cpu: self.guest.cpu_number(), signals })])
+        let cycles = self.guest.instructions() * FUNCTIONAL_NS * self.options.spec.clock.core_hz / 1_000_000_000;
+        let counted = |(pid, instructions): (u32, u64)| {
+            let mut signals = Signals::default();
+            signals.set(Signal::InstRetired, instructions);
+            signals.set(Signal::CpuCycles, cycles);
+            (pid - PID, Counted { cpu: self.guest.cpu_number(), signals })
+        };
+        self.guest.instructions_by_process().into_iter().filter(|&(pid, n)| n > 0 || pid == PID).map(counted).collect()
     }
 }

@@ -18,6 +18,7 @@ use fxscope_linux::{Code, Guest, Stdio};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::progress::ProgressWatch;
 use crate::region::Regions;
 use crate::run::{Follow, Mode, Options, Simulation, SpinLoops};
 use crate::timing::Timing;
@@ -26,7 +27,7 @@ use crate::timing::Timing;
 pub const MAGIC: [u8; 8] = *b"fxscope\0";
 
 /// The version of the format. It changes whenever the state of the model or of the guest does.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// Bytes of a digest.
 const DIGEST: usize = 32;
@@ -146,6 +147,7 @@ struct Written<'a> {
     timing: &'a Option<Timing>,
     regions: &'a Regions,
     slice_end: u64,
+    progress: &'a ProgressWatch,
 }
 
 /// What is read there.
@@ -157,6 +159,7 @@ struct Read<'a> {
     timing: Option<Timing>,
     regions: Regions,
     slice_end: u64,
+    progress: ProgressWatch,
 }
 
 impl<E: Engine> Simulation<E> {
@@ -171,6 +174,7 @@ impl<E: Engine> Simulation<E> {
             timing: &self.timing,
             regions: &self.regions,
             slice_end: self.slice_end,
+            progress: &self.progress,
         };
         let mut bytes = [&MAGIC[..], &VERSION.to_le_bytes(), &[0; DIGEST]].concat();
         let begin = bytes.len();
@@ -202,7 +206,7 @@ impl<E: Engine> Simulation<E> {
 
     fn from_parts(bytes: &[u8], stdio: &Stdio, options: Options) -> Result<Simulation<E>, SnapshotError> {
         let unreadable = |_| SnapshotError::Damaged("it cannot be read");
-        let Read { basis, guest, mut timing, regions, mut slice_end } =
+        let Read { basis, guest, mut timing, regions, mut slice_end, progress } =
             postcard::from_bytes(bytes).map_err(unreadable)?;
         let (guest, code): (Guest, Code<E>) = Guest::restore(guest, stdio)?;
         basis.check(&Basis::of(&options, &guest), &guest)?;
@@ -217,7 +221,7 @@ impl<E: Engine> Simulation<E> {
             slice_end = 0;
             timing.as_mut().into_iter().for_each(|timing| timing.blocks = 0);
         }
-        Ok(Simulation { guest, code, options, timing, regions, slice_end })
+        Ok(Simulation { guest, code, options, timing, regions, slice_end, progress })
     }
 }
 

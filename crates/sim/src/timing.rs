@@ -22,6 +22,7 @@ use crate::machine::Machine;
 use crate::mpi::Recorder;
 use crate::pages::KnownPages;
 use crate::parallel;
+use crate::progress::ProgressWatch;
 use crate::region::{Regions, Totals};
 use crate::run::{Control, Finish, Options, Progress, SpinLoops};
 use crate::sectors::SectorData;
@@ -172,6 +173,7 @@ pub(crate) struct Driver<'a, E: Engine> {
     pub(crate) options: &'a Options,
     pub(crate) regions: &'a mut Regions,
     pub(crate) timing: &'a mut Timing,
+    pub(crate) progress: &'a mut ProgressWatch,
     /// The number of instructions at which the run pauses.
     pub(crate) pause_at: u64,
 }
@@ -210,7 +212,14 @@ impl<E: Engine> Driver<'_, E> {
     fn next_turn<T: Trace + ?Sized>(&mut self, blocks: &mut u64, trace: &mut T) -> Option<Finish> {
         self.follow_cpus();
         let Some(quantum) = self.next_quantum() else { return self.nobody_ready(blocks) };
-        self.reach(self.timing.clocks[quantum.index]);
+        let now = self.timing.clocks[quantum.index];
+        self.reach(now);
+        if self.progress.is_open() || now >= self.timing.machine.core().cycle_at(self.progress.due_ns()) {
+            let finish = self.look_for_progress(now);
+            if finish.is_some() {
+                return finish;
+            }
+        }
         if self.spins(quantum.index) {
             self.spun(quantum.index);
             *blocks -= 1;
@@ -225,6 +234,14 @@ impl<E: Engine> Driver<'_, E> {
         }
     }
 
+    /// Looks whether the run makes progress. `Some`: it does not, and is over.
+    #[cold]
+    fn look_for_progress(&mut self, now: Cycle) -> Option<Finish> {
+        let spinning: Vec<u32> = self.timing.spinning.iter().map(Spinning::thread).collect();
+        let now_ns = self.timing.machine.core().ns_at(now);
+        self.progress.look(self.guest, now_ns, &spinning).map(Finish::NoProgress)
+    }
+
     /// Returns how many blocks can run until the limit or the watcher must be checked: each has at most [`MAX_BLOCK`] instructions.
     fn blocks_left(&self) -> u64 {
         let left = self.options.max_instructions.map_or(u64::MAX, |max| max.saturating_sub(self.guest.instructions()));
@@ -235,6 +252,7 @@ impl<E: Engine> Driver<'_, E> {
     fn stop(&self, watch: &mut dyn FnMut(Progress) -> Control) -> Option<Finish> {
         let progress = Progress {
             instructions: self.guest.instructions(),
+            skipped: self.guest.skipped_instructions(),
             cycles: self.timing.now(),
             now_ns: self.guest.now_ns(),
         };
@@ -385,6 +403,9 @@ impl<E: Engine> Driver<'_, E> {
             let before = self.timing.now();
             match self.guest.step(self.code) {
                 Step::Ran { block, executed } => {
+                    if self.progress.is_open() {
+                        self.progress.ran(self.guest, self.code.block(block), executed);
+                    }
                     self.ran(block, executed, trace);
                     if watched && self.watch_block(block, executed) {
                         return Stopped::Over;

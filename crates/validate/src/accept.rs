@@ -66,7 +66,7 @@ pub(crate) fn tenths(error: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Kind, Row};
+    use crate::{Kind, Part, Row};
 
     #[test]
     fn an_error_is_written_as_finely_as_its_measured_value_asks_for() {
@@ -87,7 +87,8 @@ mod tests {
             };
             let judgement = Ok(row.judge(simulated));
             let (kind, fitted, repeats) = (Kind::Share, false, None);
-            written(&Outcome { family: "f", row: &row, kind, fitted, repeats, judgement })
+            let (program, part) = ("p", Part::Fit);
+            written(&Outcome { family: "f", row: &row, program, part, kind, fitted, repeats, judgement })
         };
         assert_eq!(text("GB/s", 100.0, 103.14).as_deref(), Some("3.1"));
         assert_eq!(text("points", 58.61, 59.5).as_deref(), Some("0.89"));

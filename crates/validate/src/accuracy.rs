@@ -49,6 +49,8 @@ pub struct Accuracy {
     pub points: Spread,
     /// Mean relative error of each run, since figures of one run are not independent.
     pub runs: Spread,
+    /// Mean relative error of each program, since rows of one program are not independent either.
+    pub programs: Spread,
     /// Number of ratios of two runs on the correct side of 1, and of all such ratios.
     pub directions: (usize, usize),
 }
@@ -59,7 +61,7 @@ impl Accuracy {
     pub fn of<'a>(outcomes: impl IntoIterator<Item = &'a Outcome<'a>>) -> Accuracy {
         let mut accuracy = Accuracy::default();
         let (mut relative, mut points) = (Vec::new(), Vec::new());
-        let mut runs: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        let (mut runs, mut programs) = (BTreeMap::new(), BTreeMap::new());
         for outcome in outcomes {
             let Ok(judgement) = &outcome.judgement else {
                 accuracy.failed += 1;
@@ -68,7 +70,8 @@ impl Accuracy {
             accuracy.figures += 1;
             if let Some(error) = judgement.relative {
                 relative.push(error);
-                runs.entry(&outcome.row.run).or_default().push(error.abs());
+                add(&mut runs, &outcome.row.run, error);
+                add(&mut programs, outcome.program, error);
             }
             if outcome.row.is_points() {
                 points.push(judgement.error);
@@ -80,7 +83,7 @@ impl Accuracy {
         }
         accuracy.relative = Spread::of(relative);
         accuracy.points = Spread::of(points);
-        accuracy.runs = Spread::of(runs.values().map(|errors| errors.iter().sum::<f64>() / errors.len() as f64));
+        [accuracy.runs, accuracy.programs] = [&runs, &programs].map(means);
         accuracy
     }
 
@@ -89,6 +92,16 @@ impl Accuracy {
     pub fn zero(&self) -> usize {
         self.figures - self.relative.number
     }
+}
+
+/// Adds an absolute error to those of a group.
+fn add<'a>(groups: &mut BTreeMap<&'a str, Vec<f64>>, group: &'a str, error: f64) {
+    groups.entry(group).or_default().push(error.abs());
+}
+
+/// Summarises the mean error of each group.
+fn means(groups: &BTreeMap<&str, Vec<f64>>) -> Spread {
+    Spread::of(groups.values().map(|errors| errors.iter().sum::<f64>() / errors.len() as f64))
 }
 
 #[cfg(test)]

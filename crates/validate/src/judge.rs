@@ -5,7 +5,7 @@ use fxscope_pmu::formula::Formula;
 use crate::accept::tenths;
 use crate::counts::Names;
 use crate::figure::{Kind, Probe, Relation, probe, relation};
-use crate::{Counts, Results, Row, Suite};
+use crate::{Counts, Part, Results, Row, Suite};
 
 /// Points by which a row's error may exceed the accepted one.
 pub const SLACK: f64 = 1.0;
@@ -74,6 +74,10 @@ pub struct Outcome<'a> {
     pub family: &'a str,
     /// The row.
     pub row: &'a Row,
+    /// The program of its run.
+    pub program: &'a str,
+    /// What its measured value is for.
+    pub part: Part,
     /// Kind of its figure.
     pub kind: Kind,
     /// Whether it was used to fit the model or a kernel ([`Row::fitted`]), or states the same figure as a row that was: its
@@ -128,7 +132,8 @@ fn outcomes(suite: &Suite, value: impl Fn(&Row, &Formula) -> Result<f64, String>
         for (row, formula) in &family.rows {
             let (kind, fitted) = (Kind::of(row, formula), !row.fitted.is_empty());
             let judgement = value(row, formula).map(|v| row.judge(v));
-            outcomes.push(Outcome { family: &family.name, row, kind, fitted, repeats: None, judgement });
+            let (program, part) = (suite.program(row), suite.part(row));
+            outcomes.push(Outcome { family: &family.name, row, program, part, kind, fitted, repeats: None, judgement });
             probes.push(probe(formula));
         }
     }
@@ -239,7 +244,8 @@ mod tests {
 
     fn outcome<'a>(row: &'a Row, simulated: f64, fitted: bool) -> Outcome<'a> {
         let judgement = Ok(row.judge(simulated));
-        Outcome { family: "f", row, kind: Kind::Rate, fitted, repeats: None, judgement }
+        let (program, part) = ("p", Part::Fit);
+        Outcome { family: "f", row, program, part, kind: Kind::Rate, fitted, repeats: None, judgement }
     }
 
     /// The rows with these formulas, measured values and simulated ones.

@@ -2,14 +2,15 @@
 //!
 //! A folder has the measured results: `runs.csv` names programs with their arguments and options, and every other CSV file
 //! is a family of rows, each with a measured value and a formula that computes the same from a run's counts ([`Suite`]).
-//! [`Simulator`] makes the runs that rows need. [`judge`] compares, and [`Accuracy`] summarises the errors of figures that
-//! nothing was fitted to.
+//! [`Simulator`] makes the runs that rows need. [`judge`] compares, and [`Accuracy`] summarises the errors of figures.
+//! Programs are divided into those that fits may use and those that check the model ([`Part`]).
 
 mod accept;
 mod accuracy;
 mod counts;
 mod figure;
 mod judge;
+mod programs;
 mod simulator;
 mod suite;
 
@@ -18,5 +19,6 @@ pub use accuracy::{Accuracy, Spread};
 pub use counts::Counts;
 pub use figure::Kind;
 pub use judge::{Judgement, NEAR, Outcome, SLACK, Verdict, accepted, judge};
+pub use programs::{Part, Program};
 pub use simulator::{Results, Simulator};
 pub use suite::{Family, Row, Run, Size, Suite};

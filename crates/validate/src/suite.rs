@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 use fxscope_pmu::formula::Formula;
 use serde::Deserialize;
 
+use crate::programs::{self, PROGRAMS, Program};
+
 /// The file of the runs.
 const RUNS: &str = "runs.csv";
-/// The file of the gaps. Every other CSV file of the folder is a family of rows.
+/// The file of the gaps. Every CSV file of the folder is a family of rows, except this one, that of the runs and that of the
+/// programs.
 const GAPS: &str = "gaps.csv";
 
 /// Prefix of names of the run in a row's `before`.
@@ -91,7 +94,8 @@ pub struct Row {
     pub error: f64,
     /// The gap in `gaps.csv` that explains an error outside the tolerance; may be empty.
     pub gap: String,
-    /// What the measured value was used to fit, so that it no longer tests it, separated by blanks; usually empty. A key of
+    /// What the measured value was used to fit, so that it no longer tests it, separated by blanks; usually empty, and always
+    /// in programs that check the model ([`Part`](crate::Part)). A key of
     /// the machine's description, a gap in `gaps.csv` (for a rule, or an order of instructions), `kernel` for a kernel that
     /// was built to reproduce it, `rule` for a rule that a comment in the model's code names.
     #[serde(default)]
@@ -120,6 +124,8 @@ pub struct Suite {
     pub runs: BTreeMap<String, Run>,
     /// Gaps by name; empty if the folder has no file of gaps.
     pub gaps: BTreeMap<String, Gap>,
+    /// Programs of the runs; empty if the folder has no file of programs.
+    pub programs: Vec<Program>,
 }
 
 impl Suite {
@@ -144,7 +150,7 @@ impl Suite {
         for (_, gap) in if file.exists() { lines::<Gap>(&file)? } else { Vec::new() } {
             gaps.insert(gap.gap.clone(), gap);
         }
-        let mut suite = Suite { families: Vec::new(), runs, gaps };
+        let mut suite = Suite { families: Vec::new(), runs, gaps, programs: programs::read(folder)? };
         let mut seen = BTreeMap::new();
         for file in files(folder)? {
             let family = suite.family(file)?;
@@ -159,6 +165,7 @@ impl Suite {
         if suite.families.is_empty() {
             return Err(format!("{}: has no rows; a family is a CSV file beside {RUNS}", folder.display()));
         }
+        suite.check_programs().map_err(|e| format!("{}: {e}", folder.display()))?;
         Ok(suite)
     }
 
@@ -276,8 +283,8 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
-        let is_family =
-            path.extension().is_some_and(|e| e == "csv") && path.file_name().is_some_and(|n| n != RUNS && n != GAPS);
+        let is_named = |names: &[&str]| path.file_name().is_some_and(|name| names.iter().any(|n| name == *n));
+        let is_family = path.extension().is_some_and(|e| e == "csv") && !is_named(&[RUNS, GAPS, PROGRAMS]);
         files.extend(is_family.then_some(path));
     }
     files.sort();
@@ -288,7 +295,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
 const MOST_BYTES: u64 = 64 << 20;
 
 /// Reads the lines of a CSV file with headings, with their line numbers.
-fn lines<T: serde::de::DeserializeOwned>(file: &Path) -> Result<Vec<(u64, T)>, String> {
+pub(crate) fn lines<T: serde::de::DeserializeOwned>(file: &Path) -> Result<Vec<(u64, T)>, String> {
     let failed = |e: csv::Error| match e.position() {
         Some(at) => format!("{}:{}: {e}", file.display(), at.line()),
         None => format!("{}: {e}", file.display()),

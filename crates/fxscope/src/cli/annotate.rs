@@ -83,7 +83,7 @@ pub(super) fn annotate(args: &Args) -> Outcome {
             (run, spec)
         }
     };
-    if let Finish::Failed(message) = &run.finish {
+    if let Finish::Failed(message) | Finish::NoProgress(message) = &run.finish {
         say(&format!("the program cannot continue: {message}"));
     }
     let wanted = match args.function.as_slice() {

@@ -36,6 +36,8 @@ use fxscope::report::render::terminal::Style;
 
 /// Exit status if fxscope itself failed.
 const FAILED: u8 = 125;
+/// Exit status if the program makes no progress, as of `timeout`.
+const NO_PROGRESS: u8 = 124;
 /// Exit status if the program's file cannot be run, and if it does not exist, as in shells.
 const CANNOT_RUN: u8 = 126;
 const NOT_FOUND: u8 = 127;

@@ -69,9 +69,14 @@ impl ProgressLine {
         let Some(mut terminal) = self.lock().filter(|t| t.at_line_start && t.last_use.elapsed() >= PATIENCE) else {
             return;
         };
-        let mips = progress.instructions as f64 / 1e6 / self.start.elapsed().as_secs_f64();
+        let mips = |instructions: u64| instructions as f64 / 1e6 / self.start.elapsed().as_secs_f64();
+        let executed = mips(progress.instructions.saturating_sub(progress.skipped));
+        let skipped = match mips(progress.skipped) {
+            skipped if skipped < 0.05 => String::new(),
+            skipped => format!(", {skipped:.1} skipped"),
+        };
         terminal.show(format!(
-            "fxscope: simulated {}   instructions {}   {mips:.1} MIPS",
+            "fxscope: simulated {}   instructions {}   {executed:.1} MIPS{skipped}",
             quantity(progress.now_ns as f64 / 1e9, "s"),
             quantity(progress.instructions as f64, "instructions"),
         ));

@@ -15,14 +15,17 @@ use super::interrupt;
 use super::konata::{TraceArgs, TraceTarget};
 use super::output::{self, Target};
 use super::scenario::{self, MODES, ScenarioArgs};
-use super::{FAILED, Failure, Outcome, say, style};
+use super::{FAILED, Failure, NO_PROGRESS, Outcome, say, style};
+
+/// Processes that ended abnormally and are shown.
+const SHOWN_FAILURES: usize = 8;
 
 /// Run a program on a modelled machine, and show what its PMU would have counted.
 ///
 /// The program's input, output and exit status pass through unchanged; messages of fxscope go to standard error. Exit
 /// status: the program's own; 128 + n if signal n ended it; 130 after Ctrl-C (SIGINT), 143 after SIGTERM, 129 after
 /// SIGHUP: the first signal ends the run, and what was simulated is reported and recorded (a second one ends fxscope at
-/// once); 0 at the instruction limit; 127 if the program does not exist, 126 if it cannot be executed, 125 if anything
+/// once); 0 at the instruction limit; 124 if the program made no progress (--no-progress); 127 if the program does not exist, 126 if it cannot be executed, 125 if anything
 /// else is wrong: the machine, the outputs, or a deadlock of all threads.
 ///
 /// The program's environment is HOME, PATH, LANG, USER, TERM and PWD, every variable whose name starts with OMP_,
@@ -109,14 +112,23 @@ fn status(finish: &Finish) -> ExitCode {
         Finish::Limit | Finish::Unknown => ExitCode::SUCCESS,
         Finish::Stopped => ExitCode::from(interrupt::status()),
         Finish::Failed(_) => ExitCode::from(FAILED),
+        Finish::NoProgress(_) => ExitCode::from(NO_PROGRESS),
     }
 }
 
 /// Reports how the run ended, and prints the summary unless --quiet is given.
 fn show(args: &Args, run: &Run) {
+    for failure in run.failures.iter().take(SHOWN_FAILURES) {
+        say(failure);
+    }
+    if let Some(more @ 1..) = run.failures.len().checked_sub(SHOWN_FAILURES) {
+        say(&format!("further processes that ended abnormally: {more}; the record and --json have them"));
+    }
     match &run.finish {
         Finish::Killed { message, .. } => say(&format!("the program was {message}")),
-        Finish::Failed(message) => say(&format!("the program cannot continue: {message}")),
+        Finish::Failed(message) | Finish::NoProgress(message) => {
+            say(&format!("the program cannot continue: {message}"));
+        }
         Finish::Stopped => {
             say(&format!("{} ended the run; the results cover what was simulated until then", interrupt::name()))
         }

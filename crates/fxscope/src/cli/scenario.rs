@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use fxscope::linux::ClockSource;
 use fxscope::linux::hwpfctl::Settings;
 use fxscope::record::Run;
-use fxscope::{Follow, Mode, PageOption, QUANTUM, RunOptions, Scenario, SectorOption, SpinLoops};
+use fxscope::{Follow, Mode, NoProgressLimit, PageOption, QUANTUM, RunOptions, Scenario, SectorOption, SpinLoops};
 
 use super::{Failure, hwpf};
 
@@ -94,6 +94,11 @@ pub(super) struct ScenarioArgs {
     /// --max-instructions or the host's clock.
     #[arg(long, default_value = "fast", value_parser = choice(SPIN))]
     spin: SpinLoops,
+    /// End the run with status 124 when its threads only look, again and again, at what nobody changes, for this long in simulated
+    /// time, such as ranks of MPI that all wait for a message: 500ms, 2s, or never. Default: 1s in functional mode, 100ms in
+    /// timing mode.
+    #[arg(long, value_name = "TIME", value_parser = no_progress)]
+    no_progress: Option<NoProgressLimit>,
     /// Stop after this many instructions; the last basic block is completed.
     #[arg(long, value_name = "N")]
     max_instructions: Option<u64>,
@@ -148,6 +153,7 @@ impl ScenarioArgs {
             host_threads: self.host_threads.into(),
             spin: self.spin,
             max_instructions: self.max_instructions,
+            no_progress: self.no_progress.unwrap_or_default(),
             stream_detect: prefetch.map_or(0, |settings| settings.stream_detect.into()),
             sysroot: self.sysroot.clone(),
             ..RunOptions::default()
@@ -204,6 +210,14 @@ fn variable(text: &str) -> Result<(OsString, OsString), String> {
 pub(super) fn size(text: &str) -> Result<u64, String> {
     fxscope::machine::settings::integer(text)
         .ok_or_else(|| "write it as a number of bytes, or as 512MiB or 8GiB".to_owned())
+}
+
+/// Parses the limit of a run without progress.
+fn no_progress(text: &str) -> Result<NoProgressLimit, String> {
+    match text {
+        "never" => Ok(NoProgressLimit::Never),
+        _ => interval_ns(text).map(NoProgressLimit::After).map_err(|why| format!("{why}, or never")),
+    }
 }
 
 /// Parses a length of simulated time, ns: from a microsecond to an hour.

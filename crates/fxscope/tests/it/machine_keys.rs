@@ -108,7 +108,14 @@ const CASES: &[Case] = &[
     case("a64fx", "threads"),
     Case { cpu: Some(5), ..case("knl-small", "streams") },
     case("k-computer", "pages"),
+    Case { node: Some(5), ..case("a64fx", "streams") },
     Case { node: Some(6), ..case("a64fx", "streams") },
+    // Cores of two CMGs on the memory of a third.
+    Case {
+        node: Some(4),
+        arguments: &["cpus=24,36", "threads=2", "n=32768", "passes=1"],
+        ..case("a64fx", "triad-threads.elf")
+    },
     Case { arguments: &["kind=hardware", "threads=2", "rounds=5"], ..case("a64fx", "barrier.elf") },
 ];
 

@@ -6,6 +6,7 @@ mod arithmetic;
 mod bad_input;
 mod collect;
 mod common;
+mod diagnosis;
 mod extra_programs;
 mod hostile;
 mod hwpf;

@@ -7,7 +7,7 @@ use common::{compile, json, output};
 use serde_json::Value;
 
 const ROUNDS: u64 = 6;
-const BYTES: u64 = ROUNDS * 64 * 8;
+const MESSAGE: u64 = 64 * 8;
 
 /// Returns the member of a list whose `key` is `value`.
 fn with<'a>(list: &'a Value, key: &str, value: impl Into<Value>) -> Vec<&'a Value> {
@@ -27,18 +27,26 @@ fn each_rank_has_its_time_outside_and_inside_of_mpi_and_the_bytes_that_it_sends(
     assert_eq!(ranks, [(Some(0), Some(0)), (Some(1), Some(1)), (Some(2), None)], "ranks first, then the launcher");
 
     let mpi = &json["mpi"];
-    for (rank, other) in [(0, 1), (1, 0)] {
+    // Rank 0 sends once more, to rank 0 of a communicator in which the order is reversed.
+    for (rank, other, sends, receives) in [(0, 1, ROUNDS + 1, ROUNDS), (1, 0, ROUNDS, ROUNDS + 1)] {
         let of_rank = |name: &str| {
             let functions = with(&mpi["functions"], "process", rank);
             functions.into_iter().find(|function| function["function"] == name).cloned().expect("called")
         };
         // Nested calls count once: Fortran's function calls that of C, which calls that of the profiling interface.
         let (send, receive) = (of_rank("MPI_Send"), of_rank("MPI_Recv"));
-        assert_eq!((&send["calls"], &send["bytes"], &send["kind"]), (&ROUNDS.into(), &BYTES.into(), &"send".into()));
-        assert_eq!((&receive["calls"], &receive["bytes"]), (&ROUNDS.into(), &BYTES.into()));
+        let bytes = |messages: u64| messages * MESSAGE;
+        assert_eq!(
+            (&send["calls"], &send["bytes"], &send["kind"]),
+            (&sends.into(), &bytes(sends).into(), &"send".into())
+        );
+        assert_eq!((&receive["calls"], &receive["bytes"]), (&receives.into(), &bytes(receives).into()));
         assert_eq!((&of_rank("MPI_Init")["calls"], &of_rank("other functions")["calls"]), (&1.into(), &1.into()));
         let [messages] = with(&mpi["messages"], "from", rank)[..] else { panic!("one receiver") };
-        assert_eq!(*messages, serde_json::json!({ "from": rank, "to": other, "messages": ROUNDS, "bytes": BYTES }));
+        assert_eq!(
+            *messages,
+            serde_json::json!({ "from": rank, "to": other, "messages": sends, "bytes": bytes(sends) })
+        );
     }
 
     // Rank 0 computes a tenth of the time of rank 1, and waits for it.

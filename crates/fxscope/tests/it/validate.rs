@@ -11,6 +11,9 @@ const ROWS: &str = "row,what,run,before,simulated,measured,unit,tolerance,error,
 const RUNS: &str = "run,program,arguments,options,suite\n\
     small,triad-l1,n=64 passes=1,,quick\n\
     large,triad-l1,n=64 passes=4,,full\n";
+const PROGRAMS: &str = "program,kernel,shape,part,mechanism\n\
+    triad,triad-l1,,fit,L1\n\
+    triad-long,triad-l1,passes=4,check,L1\n";
 const GAPS: &str = "gap,status,what,would_close,note\nl1-loop,open,a loop is too slow,a count,\n";
 
 /// A folder with a program and rows; `instructions` is the measured number in one pass of its loop.
@@ -22,6 +25,7 @@ fn folder(instructions: f64, tolerance: f64, error: f64, gap: &str) -> tempfile:
     fs::create_dir(path.join("validation")).expect("a folder");
     fs::write(path.join("validation/runs.csv"), RUNS).expect("a file");
     fs::write(path.join("validation/gaps.csv"), GAPS).expect("a file");
+    fs::write(path.join("validation/programs.csv"), PROGRAMS).expect("a file");
     let rows = format!(
         "{ROWS}a-1,instructions,small,,INST_RETIRED,{instructions},instructions,{tolerance},{error},{gap},,here\n\
          a-2,more of them,large,small,INST_RETIRED/before_INST_RETIRED,3,ratio,40,20,,,here\n"
@@ -114,6 +118,30 @@ fn the_headline_separates_times_counts_and_shares_and_counts_each_figure_once() 
 }
 
 #[test]
+fn programs_that_fits_may_use_are_kept_apart_from_those_that_check() {
+    let folder = folder(counted(), 5.0, 0.0, "");
+    let rows = [
+        small("t-1", "1.1+0*seconds", 1.0, "s", "tlb.walk_extra"),
+        small("t-2", "1.2+0*cycles", 1.0, "s", "").replace(",small,", ",large,"),
+        small("t-3", "1.4+0*cycles", 1.0, "s", "").replace(",small,", ",large,"),
+    ];
+    fs::write(folder.path().join("validation/loops.csv"), ROWS.to_owned() + &rows.concat()).expect("a file");
+    let (_, result) = json(folder.path(), &["full"]);
+    let mean = |part: &str| result["parts"][part]["times_and_rates"]["relative"]["mean"].as_f64().map(f64::round);
+    assert_eq!([mean("fit"), mean("check")], [Some(10.0), Some(30.0)], "{}", result["parts"]);
+    assert_eq!(result["parts"]["check"]["together"]["by_program"]["number"], 1);
+    assert_eq!([&result["rows"][0]["part"], &result["rows"][1]["part"]], ["fit", "check"]);
+    assert_eq!(result["rows"][1]["program"], "triad-long");
+    let (_, text) = validate(folder.path(), &["full", "--html", "page.html", "--markdown", "rows.md"]);
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).expect("a file");
+    for shown in [text, read("page.html"), read("rows.md")] {
+        let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(shown.contains("(check), times and rates are 30.0 % off on average"), "{shown}");
+        assert!(shown.contains("fit: times and rates") && shown.contains("check: times and rates"), "{shown}");
+    }
+}
+
+#[test]
 fn the_answer_comes_first_and_names_what_it_leaves_out() {
     let folder = folder(counted() / 1.04, 5.0, 4.0, "");
     let answer =
@@ -127,7 +155,8 @@ fn the_answer_comes_first_and_names_what_it_leaves_out() {
     assert!(joined.contains("rows that were fitted (0) or repeat a figure (0) are left out"), "{text}");
     validate(folder.path(), &["--html", "page.html", "--markdown", "rows.md"]);
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).expect("a file");
-    assert!(read("page.html").contains(answer) && read("rows.md").starts_with(answer));
+    assert!(read("page.html").contains(answer) && read("rows.md").contains(answer));
+    assert!(read("rows.md").starts_with("Of programs that no fit may use (check), times and rates "));
 }
 
 #[test]

@@ -10,6 +10,8 @@
 /* As in MPICH: built-in datatypes say their size. */
 #define DOUBLE 0x4c00080b
 #define WORLD 0x44000000
+/* The ranks in reverse order. */
+#define REVERSED 0x84000002
 #define ROUNDS 6
 #define NUMBERS 64
 #define FUNCTION __attribute__((noinline)) int
@@ -18,6 +20,7 @@
 
 static struct {
     int full[2];
+    int split;
     double box[2][NUMBERS];
 } *shared;
 static int rank;
@@ -30,6 +33,7 @@ FUNCTION MPI_Init(int *c, char ***v)
 
 FUNCTION PMPI_Send(const void *buffer, int count, int type, int to, int tag, int comm)
 {
+    if (comm == (int)REVERSED) to = 1 - to;
     while (__atomic_load_n(&shared->full[to], __ATOMIC_ACQUIRE))
         ;
     memcpy(shared->box[to], buffer, count * sizeof(double));
@@ -53,6 +57,15 @@ FUNCTION MPI_Recv(void *buffer, int count, int type, int from, int tag, int comm
         ;
     memcpy(buffer, shared->box[rank], count * sizeof(double));
     __atomic_store_n(&shared->full[rank], 0, __ATOMIC_RELEASE);
+    return 0;
+}
+
+FUNCTION MPI_Comm_split(int comm, int color, int key, int *made)
+{
+    __atomic_fetch_add(&shared->split, 1, __ATOMIC_ACQ_REL);
+    while (__atomic_load_n(&shared->split, __ATOMIC_ACQUIRE) < 2)
+        ;
+    *made = REVERSED;
     return 0;
 }
 
@@ -92,6 +105,10 @@ int main(int c, char **v)
         else MPI_Send(numbers, n, type, other, tag, comm);
         if (!rank) MPI_Recv(numbers, n, type, other, tag, comm, 0);
     }
+    int reversed;
+    MPI_Comm_split(comm, 5, -rank, &reversed);
+    if (rank) MPI_Recv(numbers, n, type, 1, tag, reversed, 0);
+    else MPI_Send(numbers, n, type, 0, tag, reversed);
     MPI_Finalize();
     return 0;
 }

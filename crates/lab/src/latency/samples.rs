@@ -194,7 +194,7 @@ fn ended(made: &CapturedRun, refuses: Option<i32>) -> Result<(), NoSample> {
     let how = match finish {
         Finish::Exited(status) => format!("ended with status {status}"),
         Finish::Killed { message, .. } => format!("was {message}"),
-        Finish::Failed(message) => format!("cannot continue: {message}"),
+        Finish::Failed(message) | Finish::NoProgress(message) => format!("cannot continue: {message}"),
         Finish::Limit | Finish::Stopped | Finish::Unknown => "did not end".to_owned(),
     };
     Err(format!("the program {how}: {last}").into())

@@ -61,6 +61,7 @@ fn run(ranks: u32, made: &[Made]) -> Run {
         finish: Finish::Exited(0),
         host: Host::default(),
         notes: Vec::new(),
+        failures: Vec::new(),
         origin: Origin::Simulated,
         passes: vec![ONE_PASS.to_owned()],
         regions: vec![Region::of_one_pass(ALL, 1, threads.map(|thread| (thread, BTreeMap::new())).collect())],

@@ -30,6 +30,7 @@ fn run(machine: &str, threads: &[Counted<'_>]) -> Run {
         finish: Finish::Exited(0),
         host: Host::default(),
         notes: Vec::new(),
+        failures: Vec::new(),
         origin: Origin::Simulated,
         passes: vec!["run".to_owned(), "again".to_owned()],
         regions: vec![Region::of_one_pass(ALL, 1, rows)],

@@ -135,13 +135,16 @@ fn polled(k: &Kernel<'_>, only: Option<u32>, patience_ns: u64) -> Vec<u32> {
 
 /// Returns whether a thread waits for a file that something outside the simulation can make ready.
 pub(crate) fn outside_can_help(k: &Kernel<'_>) -> bool {
-    k.all_threads().filter(|thread| !thread.stopped).any(|thread| {
-        let interests = match thread.blocked.as_ref().map(|b| &b.wait) {
-            Some(Wait::Files(interests)) => interests,
-            Some(Wait::Attempt(_)) => return true,
-            _ => return false,
-        };
-        let Some(files) = k.files_of(thread) else { return false };
-        interests.iter().any(|&(fd, _)| files.host(fd).is_ok() && !k.system.channels.is_own(files, fd))
-    })
+    k.all_threads().any(|thread| !thread.stopped && outside_can_wake(k, thread))
+}
+
+/// Returns whether something outside the simulation can make a file ready for which this thread waits.
+pub(crate) fn outside_can_wake(k: &Kernel<'_>, thread: &Thread) -> bool {
+    let interests = match thread.blocked.as_ref().map(|b| &b.wait) {
+        Some(Wait::Files(interests)) => interests,
+        Some(Wait::Attempt(_)) => return true,
+        _ => return false,
+    };
+    let Some(files) = k.files_of(thread) else { return false };
+    interests.iter().any(|&(fd, _)| files.host(fd).is_ok() && !k.system.channels.is_own(files, fd))
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use fxscope_aarch64::Engine;
 
 use crate::code::{Code, has_within};
-use crate::end::{End, Waiting};
+use crate::end::End;
 use crate::fs::attempt;
 use crate::fs::poll::{SLICE_NS, outside_can_help, poke_ready};
 use crate::guest::{Guest, Step};
@@ -101,6 +101,7 @@ impl Guest {
         self.system.accounted_instructions = self.instructions;
         let thread = &mut self.threads[self.running];
         thread.uses.instructions += executed;
+        self.processes[thread.process].instructions += executed;
         // No thread runs while this one waits or has ended.
         if thread.can_run() {
             thread.cpu_ns += ran;
@@ -230,7 +231,7 @@ impl Guest {
         if until_ns != FOR_EVER {
             return Step::Sleep { until_ns };
         }
-        let end = self.deadlock();
+        let end = End::Deadlock { threads: self.waiting() };
         self.end_run(end)
     }
 
@@ -238,24 +239,6 @@ impl Guest {
     pub(crate) fn next_event(&self) -> u64 {
         let waits = self.threads.values().filter(|t| !t.stopped).filter_map(|t| t.blocked.as_ref()).map(|b| b.until_ns);
         waits.chain([self.next_timer(false)]).min().unwrap_or(FOR_EVER)
-    }
-
-    fn deadlock(&self) -> End {
-        let waiting = |t: &Thread| {
-            Some(Waiting {
-                pid: t.pid,
-                tid: t.tid,
-                pc: t.cpu.pc,
-                function: self.processes[t.process].function_at(t.cpu.pc),
-                waits_for: match t.stopped {
-                    true => "SIGCONT".to_owned(),
-                    false => t.blocked.as_ref()?.wait.to_string(),
-                },
-            })
-        };
-        let mut threads: Vec<Waiting> = self.threads.values().filter_map(waiting).collect();
-        threads.sort_unstable_by_key(|t| t.tid);
-        End::Deadlock { threads }
     }
 
     /// Sets when [`Guest::attend`] is called next, if nothing else causes it.

@@ -406,6 +406,7 @@ fn deliver(k: &mut Kernel<'_>, info: SigInfo) {
         k.process.actions[info.signal as usize].handler = SIG_DFL;
     }
     k.interrupt_call(action.flags);
+    k.note_fault(&info);
     let saved = k.thread.mask_after_suspend.take().unwrap_or(k.thread.mask);
     if frame::push(k.mem, k.thread, &info, &action, saved).is_err() {
         // No room for the frame: the kernel ends the program with SIGSEGV.
@@ -420,11 +421,12 @@ fn deliver(k: &mut Kernel<'_>, info: SigInfo) {
 }
 
 fn kill(k: &mut Kernel<'_>, info: SigInfo) {
+    let fault = k.fault_behind(&info);
     let address = match info.origin {
         Origin::Fault { address, .. } => Some(address),
-        Origin::Sender { .. } | Origin::Queued { .. } | Origin::Child { .. } => None,
+        Origin::Sender { .. } | Origin::Queued { .. } | Origin::Child { .. } => fault.map(|fault| fault.address),
     };
-    let pc = k.thread.cpu.pc;
+    let pc = fault.map_or(k.thread.cpu.pc, |fault| fault.registers.pc);
     let memory = &*k.mem;
     // Otherwise a mapped file ends before the address.
     let no_memory = info.signal == SIGBUS && info.code == code::BUS_ADRERR && memory.room_bytes() < PAGE;
@@ -434,14 +436,16 @@ fn kill(k: &mut Kernel<'_>, info: SigInfo) {
         files: memory.elsewhere_bytes(),
     });
     let word = address.filter(|_| info.signal == SIGILL).and_then(|_| k.mem.fetch(pc).ok());
-    k.process.end = Some(End::Killed(Killed {
+    let end = End::Killed(Killed {
         signal: info.signal,
         pc,
         function: k.process.function_at(pc),
         address,
         out_of_memory,
         refused: word.map(|word| Refused { word, disassembly: disasm::disassemble(word, pc) }),
-    }));
+    });
+    k.note_killed(&info, &end);
+    k.process.end = Some(end);
 }
 
 /// Returns whether a signal is ignored by default.

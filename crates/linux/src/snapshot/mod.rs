@@ -47,7 +47,7 @@ use crate::thread::Thread;
 use files::{Collector, Opener, SavedFiles};
 
 /// The form of snapshots. It changes whenever anything in them does.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 
 /// Why a guest cannot be saved or restored.
 #[derive(Debug, thiserror::Error)]
@@ -91,6 +91,7 @@ impl From<Errno> for SnapshotError {
 struct State {
     running: Id<Thread>,
     instructions: u64,
+    skipped: u64,
     deadline: u64,
     quantum_end: u64,
     held: bool,
@@ -143,6 +144,7 @@ struct SavedProcess {
     leader_status: Option<i32>,
     cpu_ns: u64,
     children_cpu_ns: u64,
+    instructions: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -231,6 +233,7 @@ impl Shared {
             leader_status: process.leader_status,
             cpu_ns: process.cpu_ns,
             children_cpu_ns: process.children_cpu_ns,
+            instructions: process.instructions,
         })
     }
 
@@ -310,6 +313,7 @@ impl Guest {
         Ok(State {
             running: self.running,
             instructions: self.instructions,
+            skipped: self.skipped,
             deadline: self.deadline,
             quantum_end: self.quantum_end,
             held: self.held,
@@ -414,6 +418,7 @@ impl Guest {
         memory.activate(space.ok_or(SnapshotError::Damaged)?.id);
         let mut guest = Guest::of(memory, system, spaces, processes, threads, state.running, None);
         guest.instructions = state.instructions;
+        guest.skipped = state.skipped;
         guest.deadline = state.deadline;
         guest.quantum_end = state.quantum_end;
         guest.held = state.held;
@@ -476,6 +481,7 @@ impl<E: Engine> Restorer<'_, E> {
             leader_status: saved.leader_status,
             cpu_ns: saved.cpu_ns,
             children_cpu_ns: saved.children_cpu_ns,
+            instructions: saved.instructions,
         })
     }
 

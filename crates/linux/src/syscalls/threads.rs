@@ -241,13 +241,17 @@ pub(super) fn exit(k: &mut Kernel<'_>, a: &Args) -> Result {
     if k.other_threads.iter().any(|other| other.pid == k.process.pid) {
         k.thread.ended = true;
     } else {
-        k.process.end = Some(End::Exit { code: k.process.leader_status.unwrap_or(status) });
+        let code = k.process.leader_status.unwrap_or(status);
+        k.note_exit(code);
+        k.process.end = Some(End::Exit { code });
     }
     Ok(0)
 }
 
 /// `exit_group`: ends the process.
 pub(super) fn exit_group(k: &mut Kernel<'_>, a: &Args) -> Result {
-    k.process.end = Some(End::Exit { code: a[0] as i32 & 0xff });
+    let code = a[0] as i32 & 0xff;
+    k.note_exit(code);
+    k.process.end = Some(End::Exit { code });
     Ok(0)
 }

@@ -26,5 +26,5 @@ fn parents_that_do_not_want_to_know_of_stops_are_not_told_and_subreapers_adopt_c
 fn a_program_that_nobody_can_continue_is_a_deadlock() {
     let (end, ..) = run_to_end(&build("stop.c", HOSTED), &Run { args: &["alone"], ..Run::default() });
     let End::Deadlock { threads } = &end else { panic!("{end}") };
-    assert_eq!((threads.len(), threads[0].waits_for.as_str()), (1, "SIGCONT"));
+    assert_eq!((threads.len(), threads[0].waits_for.as_deref()), (1, Some("SIGCONT")));
 }

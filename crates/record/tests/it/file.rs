@@ -31,6 +31,7 @@ fn finish() -> impl Strategy<Value = Finish> {
         Just(Finish::Unknown),
         Just(Finish::Stopped),
         any::<String>().prop_map(Finish::Failed),
+        any::<String>().prop_map(Finish::NoProgress),
     ]
 }
 
@@ -39,6 +40,7 @@ fn host() -> impl Strategy<Value = Host> {
         cpus,
         wall_seconds,
         mips,
+        skipped_mips: mips / 2.0,
         peak_rss_bytes: rss,
         guest_bytes: guest,
     })
@@ -286,6 +288,7 @@ pub(crate) fn small_run() -> Run {
         finish: Finish::Exited(0),
         host: Host::default(),
         notes: Vec::new(),
+        failures: Vec::new(),
         origin: Origin::Simulated,
         passes: vec!["run".to_owned()],
         regions: vec![Region::of_one_pass(fxscope_record::ALL, 1, vec![(Thread::default(), Default::default())])],

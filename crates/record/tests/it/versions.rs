@@ -154,3 +154,19 @@ fn records_of_version_7_are_read_without_processes() {
     append(&path, &runs[1]).expect("saved");
     assert_eq!(load(&path).expect("loaded"), runs);
 }
+
+/// Written by an fxscope with record version 8.
+const VERSION_8: &[u8] = include_bytes!("../version8.fxr");
+
+#[test]
+fn records_of_version_8_are_read_without_failures() {
+    let (_folder, path) = place();
+    fs::write(&path, VERSION_8).expect("written");
+    let mut runs = load(&path).expect("loaded");
+    assert_eq!((runs.len(), runs[0].machine.as_str(), runs[0].parallel.processes.len()), (1, "a64fx", 1));
+    assert_eq!((runs[0].failures.len(), runs[0].host.skipped_mips), (0, 0.0));
+    assert_eq!(fs::read(&path).expect("readable"), VERSION_8, "reading changes nothing");
+    runs.push(Run { failures: vec!["rank 1 was ended by SIGSEGV".to_owned()], ..with_calls() });
+    append(&path, &runs[1]).expect("saved");
+    assert_eq!(load(&path).expect("loaded"), runs);
+}

@@ -122,11 +122,13 @@ fn head(run: &Run) -> Map<String, Value> {
         "host": {
             "wall_seconds": run.host.wall_seconds,
             "mips": run.host.mips,
+            "skipped_mips": run.host.skipped_mips,
             "peak_rss_bytes": run.host.peak_rss_bytes,
             "guest_bytes": run.host.guest_bytes,
             "cpus": run.host.cpus,
         },
         "notes": run.notes.iter().cloned().chain(unknown_events(run)).collect::<Vec<_>>(),
+        "failures": run.failures,
         "pages": run.pages.iter().map(pages).collect::<Vec<_>>(),
     });
     let Value::Object(mut members) = json else { return Map::new() };
@@ -155,7 +157,7 @@ fn origin(origin: &Origin) -> Value {
 fn finish(finish: &Finish) -> String {
     match finish {
         Finish::Exited(_) => "exited".to_owned(),
-        Finish::Killed { message, .. } | Finish::Failed(message) => message.clone(),
+        Finish::Killed { message, .. } | Finish::Failed(message) | Finish::NoProgress(message) => message.clone(),
         Finish::Unknown => "unknown".to_owned(),
         Finish::Limit => "limit".to_owned(),
         Finish::Stopped => "stopped".to_owned(),

@@ -105,7 +105,7 @@ pub(crate) fn title(run: &Run) -> String {
         Finish::Exited(code) => format!(": exit status {code}"),
         Finish::Unknown => String::new(),
         // The first line of a longer message; the rest was printed when the program ended.
-        Finish::Killed { message, .. } | Finish::Failed(message) => {
+        Finish::Killed { message, .. } | Finish::Failed(message) | Finish::NoProgress(message) => {
             format!(": {}", message.lines().next().unwrap_or(""))
         }
         Finish::Limit => ": stopped at the instruction limit".to_owned(),

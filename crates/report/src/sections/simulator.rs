@@ -13,11 +13,14 @@ pub(super) fn section(columns: &[Column]) -> Section {
     if columns.iter().all(|c| c.run.origin != Origin::Simulated) {
         return Section { title: String::new(), body: Body::Facts(Vec::new()) };
     }
-    let rows = vec![
-        row("speed", "MIPS", |c| c.run.host.mips),
+    let mut rows = vec![row("speed", "MIPS", |c| c.run.host.mips)];
+    if columns.iter().any(|c| c.run.host.skipped_mips > 0.0) {
+        rows.push(row("and skipped", "MIPS", |c| c.run.host.skipped_mips));
+    }
+    rows.extend([
         row("wall time", "s", |c| c.run.host.wall_seconds),
         row("memory", "B", |c| c.run.host.peak_rss_bytes as f64),
         row("the program's own", "B", |c| c.run.host.guest_bytes as f64),
-    ];
+    ]);
     Section { title: "Simulator".to_owned(), body: Body::Facts(rows) }
 }

@@ -22,6 +22,7 @@ fn run(program: &str, counts: &[(&str, u64)]) -> Run {
         finish: Finish::Exited(0),
         host: Host::default(),
         notes: Vec::new(),
+        failures: Vec::new(),
         regions: vec![Region::of_one_pass(ALL, 1, vec![(thread, events)])],
         intervals: Vec::new(),
         pages: Vec::new(),

@@ -82,7 +82,7 @@ impl<'a> FileCode<'a> {
 }
 
 /// Returns file and line of the code at an address of the debug information.
-fn line_at(lines: &Loader, address: u64) -> Option<(String, u32)> {
+pub(crate) fn line_at(lines: &Loader, address: u64) -> Option<(String, u32)> {
     let location = lines.find_location(address).ok()??;
     // Line 0 marks code without a line.
     let line = location.line.filter(|&line| line > 0)?;

@@ -10,6 +10,7 @@ use fxscope_record::{ALL, HotSpot, Run};
 use fxscope_report::annotate::{Annotation, Function, Instruction};
 
 use code::FileCode;
+pub(crate) use code::line_at;
 pub use code::source_line;
 
 /// The functions whose instructions are requested.

@@ -1,5 +1,7 @@
 //! The functions of MPI: what kind of work each does, and where its arguments say how much.
 
+use fxscope_aarch64::Cpu;
+use fxscope_linux::Guest;
 use serde::{Deserialize, Serialize};
 
 /// What a call of MPI is for.
@@ -46,6 +48,99 @@ pub(crate) struct Arguments {
     pub partner: Option<u8>,
 }
 
+/// Which ranks a communicator has that a function makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Members {
+    /// Those of the communicator from which it is made, in the same order.
+    Same,
+    /// The same, unless this argument allows another order.
+    SameUnless(u8),
+    /// Those with the same color, in the order of their keys. With `MPI_COMM_TYPE_SHARED` as the color, all ranks of the node.
+    Split {
+        /// The argument with the color.
+        color: u8,
+        /// That with the key.
+        key: u8,
+    },
+    /// It does not follow from the arguments.
+    Unknown,
+}
+
+/// Where the arguments of a function that makes a communicator, or a window, have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Making {
+    /// The communicator from which it is made.
+    pub from: u8,
+    /// Where the new handle is written.
+    pub new: u8,
+    pub members: Members,
+}
+
+/// The functions that make communicators and windows, with their arguments in C (MPI 4.0, chapters 7, 8 and 12).
+const MAKING: &[(&str, Making)] = &[
+    ("MPI_Cart_create", Making { from: 0, new: 5, members: Members::SameUnless(4) }),
+    ("MPI_Cart_sub", Making { from: 0, new: 2, members: Members::Unknown }),
+    ("MPI_Comm_create", Making { from: 0, new: 2, members: Members::Unknown }),
+    ("MPI_Comm_create_group", Making { from: 0, new: 3, members: Members::Unknown }),
+    ("MPI_Comm_dup", Making { from: 0, new: 1, members: Members::Same }),
+    ("MPI_Comm_dup_with_info", Making { from: 0, new: 2, members: Members::Same }),
+    ("MPI_Comm_idup", Making { from: 0, new: 1, members: Members::Same }),
+    ("MPI_Comm_spawn", Making { from: 5, new: 6, members: Members::Unknown }),
+    ("MPI_Comm_split", Making { from: 0, new: 3, members: Members::Split { color: 1, key: 2 } }),
+    ("MPI_Comm_split_type", Making { from: 0, new: 4, members: Members::Split { color: 1, key: 2 } }),
+    ("MPI_Dist_graph_create", Making { from: 0, new: 8, members: Members::SameUnless(7) }),
+    ("MPI_Dist_graph_create_adjacent", Making { from: 0, new: 9, members: Members::SameUnless(8) }),
+    ("MPI_Graph_create", Making { from: 0, new: 5, members: Members::SameUnless(4) }),
+    ("MPI_Intercomm_create", Making { from: 0, new: 5, members: Members::Unknown }),
+    ("MPI_Intercomm_merge", Making { from: 0, new: 2, members: Members::Unknown }),
+    ("MPI_Win_allocate", Making { from: 3, new: 5, members: Members::Same }),
+    ("MPI_Win_allocate_shared", Making { from: 3, new: 5, members: Members::Same }),
+    ("MPI_Win_create", Making { from: 4, new: 5, members: Members::Same }),
+    ("MPI_Win_create_dynamic", Making { from: 1, new: 2, members: Members::Same }),
+];
+
+/// Returns where a function's arguments have the communicator that it makes, if it makes one.
+pub(super) fn making(function: u16) -> Option<Making> {
+    let name = at(function).name;
+    MAKING.iter().find(|(known, _)| *known == name).map(|&(_, making)| making)
+}
+
+/// Returns the argument in which a function with a partner has its communicator, or window.
+pub(super) fn communicator(function: u16) -> Option<u8> {
+    let Function { name, kind, arguments } = *at(function);
+    let partner = arguments?.partner?;
+    Some(match (name, kind) {
+        ("MPI_Sendrecv", _) => 10,
+        ("MPI_Sendrecv_replace", _) => 7,
+        ("MPI_Accumulate" | "MPI_Raccumulate", _) => partner + 5,
+        // Where in the window, how many, of which type.
+        (_, Kind::OneSided) => partner + 4,
+        // The tag.
+        _ => partner + 2,
+    })
+}
+
+/// Returns an argument of the function that begins: the first eight are in registers, further ones on the stack, a word each
+/// (AAPCS64, section 6.8.2).
+pub(super) fn argument(place: u8, guest: &mut Guest) -> Option<u64> {
+    if place < 8 {
+        return Some(guest.cpu().x(place));
+    }
+    let stack = guest.cpu().x(Cpu::SP);
+    guest.read_word(stack.checked_add(8 * (u64::from(place) - 8))?)
+}
+
+/// Returns a handle from a word that has it: those of MPICH are ints with the bit 0x40000000, whose upper half is not defined; those of
+/// Open MPI are addresses, of which programs have none with such a lower half and an upper half of 0.
+pub(super) fn handle(word: u64) -> u64 {
+    const KIND: u64 = 0x3c00_0000;
+    const COMMUNICATOR: u64 = 0x0400_0000;
+    const WINDOW: u64 = 0x2000_0000;
+    let low = word & 0xffff_ffff;
+    let of_mpich = [COMMUNICATOR, WINDOW].contains(&(low & KIND)) && low >> 30 != 0 && low & 0x0300_0000 == 0;
+    if of_mpich { low } else { word }
+}
+
 /// A function of MPI.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Function {
@@ -83,14 +178,18 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     message("MPI_Bsend", Kind::Send, 3),
     plain("MPI_Bsend_init", Kind::Other),
     plain("MPI_Cart_create", Kind::Other),
+    plain("MPI_Cart_sub", Kind::Other),
     plain("MPI_Comm_create", Kind::Other),
+    plain("MPI_Comm_create_group", Kind::Other),
     plain("MPI_Comm_dup", Kind::Other),
+    plain("MPI_Comm_dup_with_info", Kind::Other),
     plain("MPI_Comm_free", Kind::Other),
     plain("MPI_Comm_idup", Kind::Other),
     plain("MPI_Comm_spawn", Kind::Other),
     plain("MPI_Comm_split", Kind::Other),
     plain("MPI_Comm_split_type", Kind::Other),
     plain("MPI_Compare_and_swap", Kind::OneSided),
+    plain("MPI_Dist_graph_create", Kind::Other),
     plain("MPI_Dist_graph_create_adjacent", Kind::Other),
     counted("MPI_Exscan", Kind::Collective, 2),
     plain("MPI_Fetch_and_op", Kind::OneSided),
@@ -110,6 +209,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     counted("MPI_Gatherv", Kind::Collective, 1),
     message("MPI_Get", Kind::OneSided, 3),
     plain("MPI_Get_accumulate", Kind::OneSided),
+    plain("MPI_Graph_create", Kind::Other),
     counted("MPI_Iallgather", Kind::Collective, 1),
     counted("MPI_Iallgatherv", Kind::Collective, 1),
     counted("MPI_Iallreduce", Kind::Collective, 2),
@@ -128,6 +228,8 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     counted("MPI_Ineighbor_alltoall", Kind::Collective, 1),
     plain("MPI_Init", Kind::Other),
     plain("MPI_Init_thread", Kind::Other),
+    plain("MPI_Intercomm_create", Kind::Other),
+    plain("MPI_Intercomm_merge", Kind::Other),
     plain("MPI_Iprobe", Kind::Wait),
     message("MPI_Irecv", Kind::Receive, 3),
     counted("MPI_Ireduce", Kind::Collective, 2),
@@ -183,6 +285,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     plain("MPI_Win_allocate_shared", Kind::Other),
     plain("MPI_Win_complete", Kind::OneSided),
     plain("MPI_Win_create", Kind::Other),
+    plain("MPI_Win_create_dynamic", Kind::Other),
     plain("MPI_Win_fence", Kind::OneSided),
     plain("MPI_Win_flush", Kind::OneSided),
     plain("MPI_Win_flush_all", Kind::OneSided),
@@ -243,6 +346,21 @@ mod tests {
     #[test]
     fn functions_are_in_the_order_in_which_they_are_searched() {
         assert!(FUNCTIONS.is_sorted_by_key(|function| function.name.to_ascii_lowercase()));
+    }
+
+    #[test]
+    fn functions_that_make_communicators_are_among_those_shown_by_name() {
+        for (name, making) in super::MAKING {
+            let Entry { function, .. } = Entry::of(name).expect("a function of MPI");
+            assert_eq!((at(function).name, super::making(function)), (*name, Some(*making)));
+        }
+    }
+
+    #[test]
+    fn handles_of_mpich_are_the_lower_half_of_a_word() {
+        assert_eq!(super::handle(0xffff_ffff_8400_0002), 0x8400_0002);
+        assert_eq!(super::handle(0x1234_4400_0000), 0x4400_0000);
+        assert_eq!(super::handle(0xffff_e123_4560), 0xffff_e123_4560);
     }
 
     #[test]

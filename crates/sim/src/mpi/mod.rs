@@ -4,13 +4,16 @@
 //! counts: a library may implement one function by another. A call lasts from the first instruction of the function to that behind
 //! the call.
 
+mod communicators;
 mod functions;
 
 use std::collections::BTreeMap;
 
 use fxscope_aarch64::Cpu;
-use fxscope_linux::Guest;
+use fxscope_linux::{Frame, Guest};
 use serde::{Deserialize, Serialize};
+
+use communicators::{Communicators, MakingCall};
 
 pub(crate) use functions::Entry;
 pub use functions::Kind;
@@ -27,7 +30,7 @@ pub struct Call {
     function: u16,
     /// Bytes that the caller sends or contributes, or has room for when it receives; `None`: nothing, or the arguments do not say.
     pub bytes: Option<u64>,
-    /// The rank that it sends to or receives from, in its communicator.
+    /// The rank in `MPI_COMM_WORLD` that it sends to or receives from; `None`: none, any, or it is not known.
     pub partner: Option<u32>,
     /// When it began, ns of simulated time.
     pub begin_ns: u64,
@@ -77,10 +80,31 @@ pub struct Calls {
     pub dropped: u64,
 }
 
+/// The call of MPI in which a thread is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenCall {
+    /// The name of the function in C.
+    pub name: &'static str,
+    /// What it is for.
+    pub kind: Kind,
+    /// Bytes as in a [`Call`].
+    pub bytes: Option<u64>,
+    /// The rank in `MPI_COMM_WORLD` that it sends to or receives from, if that is known.
+    pub partner: Option<u32>,
+    /// The tag of its message.
+    pub tag: Option<u32>,
+    /// Since when, ns of simulated time.
+    pub begin_ns: u64,
+}
+
 /// A call that has not ended.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Open {
     call: Call,
+    /// The tag of its message.
+    tag: Option<u32>,
+    /// The communicator that it makes.
+    making: Option<MakingCall>,
     /// Where the function returns to, and the stack pointer then.
     return_address: u64,
     stack_pointer: u64,
@@ -101,6 +125,7 @@ pub(crate) struct Recorder {
     tallies: BTreeMap<(u32, u16), Tally>,
     calls: Vec<Call>,
     dropped: u64,
+    communicators: Communicators,
 }
 
 impl Recorder {
@@ -119,24 +144,30 @@ impl Recorder {
             if (pc == open.return_address && stack_pointer == open.stack_pointer) || stack_pointer > open.stack_pointer
             {
                 self.open[place] = None;
+                if let Some(making) = open.making {
+                    self.communicators.made(making, guest);
+                }
                 self.ended(Call { end_ns: now_ns, ..open.call });
             }
         }
         let Some(Entry { function, by_reference }) = entry else { return };
-        let (bytes, partner) = if by_reference { (None, None) } else { amount(function, guest) };
+        let (bytes, partner, tag) = if by_reference { (None, None, None) } else { self.amount(function, guest) };
+        let making = if by_reference { None } else { self.making(function, guest) };
         if self.open.len() <= place {
             self.open.resize(place + 1, None);
         }
         match &mut self.open[place] {
             // The wrapper for Fortran calls the function of C.
-            Some(Open { call, .. }) => {
+            Some(open) => {
+                let Open { call, tag: known, .. } = open;
                 if call.function == function && call.bytes.is_none() {
-                    (call.bytes, call.partner) = (bytes, partner);
+                    (call.bytes, call.partner, *known) = (bytes, partner, tag);
                 }
+                open.making = open.making.or(making);
             }
             none => {
                 let call = Call { thread, function, bytes, partner, begin_ns: now_ns, end_ns: now_ns };
-                *none = Some(Open { call, return_address: guest.cpu().x(30), stack_pointer });
+                *none = Some(Open { call, tag, making, return_address: guest.cpu().x(30), stack_pointer });
             }
         }
     }
@@ -153,6 +184,42 @@ impl Recorder {
         }
     }
 
+    /// Returns the bytes, the partner and the tag of a call that begins now, from its arguments.
+    fn amount(&self, function: u16, guest: &mut Guest) -> (Option<u64>, Option<u32>, Option<u32>) {
+        let functions::Function { arguments: Some(arguments), kind, .. } = *functions::at(function) else {
+            return (None, None, None);
+        };
+        // Counts, ranks and tags are ints; negative ones are wildcards and MPI_PROC_NULL.
+        let int = |guest: &Guest, place: u8| u32::try_from(guest.cpu().x(place) as i32).ok();
+        let count = int(guest, arguments.count);
+        let size = datatype_bytes(guest.cpu().x(arguments.count + 1), guest);
+        let bytes = count.zip(size).map(|(count, bytes)| u64::from(count).saturating_mul(bytes));
+        let rank = arguments.partner.and_then(|place| int(guest, place));
+        let communicator = functions::communicator(function).and_then(|place| functions::argument(place, guest));
+        let partner = rank.zip(communicator);
+        let partner = partner.and_then(|(rank, handle)| self.communicators.translated(guest.pid(), handle, rank));
+        // Of a message, the tag comes behind the partner.
+        let has_tag = matches!(kind, Kind::Send | Kind::Receive);
+        let tag = arguments.partner.filter(|_| has_tag).and_then(|place| int(guest, place + 1));
+        (bytes, partner, tag)
+    }
+
+    /// Notes a call that makes a communicator.
+    fn making(&mut self, function: u16, guest: &mut Guest) -> Option<MakingCall> {
+        let making = functions::making(function)?;
+        let rank = guest.process_of_thread(guest.thread().tid)?.rank?;
+        self.communicators.makes(making, rank, guest)
+    }
+
+    /// Returns the calls that have not ended, by the number of their thread.
+    pub(crate) fn open_calls(&self) -> BTreeMap<u32, OpenCall> {
+        let known = |open: &Open| {
+            let Call { bytes, partner, begin_ns, .. } = open.call;
+            OpenCall { name: open.call.name(), kind: open.call.kind(), bytes, partner, tag: open.tag, begin_ns }
+        };
+        (0..).zip(&self.open).filter_map(|(thread, open)| Some((thread, known(open.as_ref()?)))).collect()
+    }
+
     /// Returns all calls; those that have not ended end now.
     pub(crate) fn finish(mut self, now_ns: u64) -> Calls {
         let open: Vec<Call> = self.open.iter().flatten().map(|open| Call { end_ns: now_ns, ..open.call }).collect();
@@ -165,15 +232,10 @@ impl Recorder {
     }
 }
 
-/// Returns the bytes and the partner of a call that begins now, from its arguments.
-fn amount(function: u16, guest: &mut Guest) -> (Option<u64>, Option<u32>) {
-    let Some(arguments) = functions::at(function).arguments else { return (None, None) };
-    // Counts and ranks are ints; negative ones are wildcards and MPI_PROC_NULL.
-    let int = |guest: &Guest, place: u8| u32::try_from(guest.cpu().x(place) as i32).ok();
-    let count = int(guest, arguments.count);
-    let datatype = guest.cpu().x(arguments.count + 1);
-    let bytes = count.zip(datatype_bytes(datatype, guest)).map(|(count, bytes)| u64::from(count).saturating_mul(bytes));
-    (bytes, arguments.partner.and_then(|place| int(guest, place)))
+/// Returns the place in a stack, the innermost function first, of the outermost function of MPI: the one that the program has called.
+#[must_use]
+pub fn outermost(stack: &[Frame]) -> Option<usize> {
+    stack.iter().rposition(|frame| frame.function.as_deref().and_then(Entry::of).is_some())
 }
 
 /// Returns the size of a datatype, bytes.

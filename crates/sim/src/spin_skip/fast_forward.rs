@@ -25,6 +25,13 @@ pub(crate) struct Spinning {
     reads: Vec<Range<u64>>,
 }
 
+impl Spinning {
+    /// Returns the number of its thread.
+    pub(crate) fn thread(&self) -> u32 {
+        self.thread
+    }
+}
+
 impl<E: Engine> Driver<'_, E> {
     /// Returns whether the core of CPU number `index` spins.
     pub(crate) fn spins(&self, index: usize) -> bool {

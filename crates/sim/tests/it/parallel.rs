@@ -38,6 +38,7 @@ pub(crate) fn run_of_triad(arguments: &str, host_threads: usize) -> (Simulation,
         spin: SpinLoops::Fast,
         interval_ns: None,
         interval_region: None,
+        no_progress_ns: None,
     };
     (Simulation::new(guest, options()), options())
 }

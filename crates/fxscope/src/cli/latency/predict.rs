@@ -113,7 +113,9 @@ fn simulated(args: &Args, target: Option<&Target>) -> Result<Run, Failure> {
         Finish::Exited(0) => {}
         Finish::Exited(status) => say(&format!("the program ended with status {status}")),
         Finish::Killed { message, .. } => say(&format!("the program was {message}")),
-        Finish::Failed(message) => return Err(format!("the program cannot continue: {message}").into()),
+        Finish::Failed(message) | Finish::NoProgress(message) => {
+            return Err(format!("the program cannot continue: {message}").into());
+        }
         Finish::Limit | Finish::Stopped | Finish::Unknown => {
             say("the program did not end; the prediction covers the part that ran")
         }

@@ -39,7 +39,7 @@ pub(super) fn risks(args: &Args) -> Outcome {
     let scenario = args.scenario.scenario(&args.command)?;
     let stdio = program_streams(target.as_ref())?;
     let found = pages::risks(&scenario, stdio, &Console::catching_signals(false)?)?;
-    if let Finish::Failed(message) = &found.run.finish {
+    if let Finish::Failed(message) | Finish::NoProgress(message) = &found.run.finish {
         say(&format!("the program cannot continue: {message}"));
     }
     let instead = matches!(target, Some(Target::StandardOutput));

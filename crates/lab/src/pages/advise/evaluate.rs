@@ -127,7 +127,9 @@ fn finished(run: &Run) -> Result<(), Error> {
             format!("{program} was {message}: there is no advice for a program that does not run to its end")
         }
         Finish::Stopped => "stopped: there is no advice".to_owned(),
-        Finish::Failed(message) => format!("{program} cannot continue: {message}: there is no advice"),
+        Finish::Failed(message) | Finish::NoProgress(message) => {
+            format!("{program} cannot continue: {message}: there is no advice")
+        }
     };
     Err(Error::Ended { finish: run.finish.clone(), message })
 }

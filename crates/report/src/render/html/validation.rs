@@ -1,13 +1,15 @@
 //! The page of a validation against measured results.
 
-use fxscope_validate::{NEAR, Outcome, SLACK, Verdict};
+use fxscope_validate::{NEAR, Outcome, SLACK, Spread, Verdict};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::chart::{self, Class, Histogram, Pair};
 use super::{SCRIPT, head};
 use crate::render::palette;
 use crate::render::quantity::digits;
-use crate::validation::{TITLE, answer_text, checked, families, far_off, of_family, spreads, unexpected, used};
+use crate::validation::{
+    TITLE, answer_text, checked, families, far_off, of_family, part_spreads, spreads, unexpected, used,
+};
 
 const RULES: &str = include_str!("validation.css");
 /// Rows in the chart of the worst.
@@ -47,7 +49,8 @@ pub fn draw(suite: &str, outcomes: &[Outcome]) -> String {
                         "Errors are percent of the measured value; those of rows that are percentages stand in points (pt), with the
                          relative error behind. Gaps are lines of " code { "validation/gaps.csv" } "; accepted is the error as it
                          stands in the rows' files. The measured value of a row marked fitted has decided something of the model or of
-                         its kernel, or the row states the same figure as one that has; one marked again states the figure of a row above."
+                         its kernel, or the row states the same figure as one that has; one marked again states the figure of a row above. Fits may use rows of the part fit only; "
+                        code { "validation/programs.csv" } " divides the programs."
                     }
                     p { "Made by fxscope." }
                 }
@@ -69,20 +72,9 @@ fn figures(outcomes: &[Outcome]) -> Markup {
     let beyond = outcomes.iter().filter(|o| far_off(o)).count();
     let failed = outcomes.iter().filter(|o| o.judgement.is_err()).count();
     let fact = |label: &str, value: String| html! { div { dt { (label) } dd { (value) } } };
-    let [near, far] = NEAR.map(|limit| format!("within {limit}"));
-    let headings = ["absolute errors", "number", "median", "mean", &near, &far].map(|heading| (heading, false));
-    let body = html! {
-        @for (label, spread, unit) in spreads(outcomes) {
-            tr {
-                th scope="row" { (label) }
-                td { (spread.number) }
-                @for error in [spread.median, spread.mean] { td { (format!("{error:.1} {unit}")) } }
-                @for near in spread.near { td { (percent(near, spread.number)) } }
-            }
-        }
-    };
     html! {
-        div.scroll { (table("plain", &headings, &body)) }
+        (errors("fit and check", &part_spreads(outcomes)))
+        (errors("absolute errors", &spreads(outcomes)))
         dl.facts {
             (fact("rows", outcomes.len().to_string()))
             (fact("figures that check the model", all.figures.to_string()))
@@ -91,6 +83,23 @@ fn figures(outcomes: &[Outcome]) -> Markup {
             @if failed > 0 { (fact("could not be simulated", failed.to_string())) }
         }
     }
+}
+
+/// A table of absolute errors: label, errors and their unit.
+fn errors(heading: &str, spreads: &[(String, Spread, &str)]) -> Markup {
+    let [near, far] = NEAR.map(|limit| format!("within {limit}"));
+    let headings = [heading, "number", "median", "mean", &near, &far].map(|heading| (heading, false));
+    let body = html! {
+        @for (label, spread, unit) in spreads {
+            tr {
+                th scope="row" { (label) }
+                td { (spread.number) }
+                @for error in [spread.median, spread.mean] { td { (format!("{error:.1} {unit}")) } }
+                @for near in spread.near { td { (percent(near, spread.number)) } }
+            }
+        }
+    };
+    html! { div.scroll { (table("plain", &headings, &body)) } }
 }
 
 /// Rows that deviate from what their files state.
@@ -241,7 +250,7 @@ fn summary(outcomes: &[Outcome], families: &[&str]) -> Markup {
     html! { h2 { "Families" } div.scroll { (table("plain", &headings, &body)) } }
 }
 
-const HEADINGS: [(&str, bool); 10] = [
+const HEADINGS: [(&str, bool); 11] = [
     ("row", true),
     ("what", false),
     ("measured", true),
@@ -251,6 +260,7 @@ const HEADINGS: [(&str, bool); 10] = [
     ("tolerance", true),
     ("verdict", false),
     ("left out", false),
+    ("part", false),
     ("source", false),
 ];
 
@@ -284,6 +294,7 @@ fn row(outcome: &Outcome) -> Markup {
             td { (row.tolerance) }
             td.high[bad] { (row.gap) " " (verdict) }
             td title=[(!row.fitted.is_empty()).then_some(&row.fitted)] { (used(outcome)) }
+            td title=(outcome.program) { (outcome.part.name()) }
             td { (row.source) }
         }
     }

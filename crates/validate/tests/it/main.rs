@@ -1,0 +1,3 @@
+//! The integration tests of `fxscope-validate`, as one program: it links once.
+
+mod parts;
