@@ -69,6 +69,7 @@ slow-test: cargo
 validate: cargo
 	.ci/need $(HOST_TOOLS)
 	cargo build --release
+	-programs/libraries.sh
 	target/release/fxscope validate full
 
 programs: cargo

@@ -39,10 +39,11 @@ static uint64_t per_iteration(void)
     return (options[FORM].value == WIDE ? 8 : 4) * svcntb();
 }
 
-/* Start of a thread's part, in bytes: a multiple of an iteration. */
+/* Start of a thread's part, in bytes: a multiple of an iteration, and of a line, so that no line belongs to two threads. */
 static uint64_t part(unsigned thread)
 {
-    return options[BYTES].value / per_iteration() * thread / options[THREADS].value * per_iteration();
+    uint64_t unit = per_iteration() > LINE ? per_iteration() : LINE;
+    return options[BYTES].value / unit * thread / options[THREADS].value * unit;
 }
 
 /* A vector whose elements have this value, which both types represent exactly. */
@@ -162,8 +163,8 @@ int program(int argc, char **argv)
     argc = choose_cpus(argc, argv);
     parse_options(argc, argv, options, COUNT_OF(options));
     uint64_t bytes = options[BYTES].value;
-    if (bytes % per_iteration())
-        cannot_run("bytes must be a multiple of four vectors, with form=wide of eight");
+    if (bytes % per_iteration() || bytes % LINE)
+        cannot_run("bytes must be a multiple of a line, 256, and of four vectors, with form=wide of eight");
     if (options[FORM].value == ZFILL_SWPF)
         require_line_zeroing();
     double *arrays[3];

@@ -119,10 +119,10 @@ mod tests {
         assert_eq!(of(1002), of(1001));
         assert_eq!(of(1003), Some((1003, Some(7), &b"/app"[..])));
         assert_eq!(of(1004), None);
-        let tables = 3 * size_of::<Member>() + size_of::<(u32, u32)>();
-        assert_eq!(family.bytes(), (tables + "/usr/bin/mpirun".len() + 2 * "/app".len()) as u64);
         let first = [1000, 1001, 1003, 1004].map(|pid| family.is_first_of_rank(pid));
         assert_eq!(first, [false, true, false, false]);
+        let tables = 3 * size_of::<Member>() + size_of::<(u32, u32)>();
+        assert_eq!(family.bytes(), (tables + "/usr/bin/mpirun".len() + 2 * "/app".len()) as u64);
     }
 
     #[test]

@@ -71,11 +71,11 @@ pub(crate) struct System {
     pub zombies: Vec<Zombie>,
     /// All processes of the run, those that have ended too.
     pub family: Family,
+    /// Those that have ended abnormally.
+    pub deaths: Deaths,
     /// The cost of `family`.
     #[serde(skip)]
     pub family_charge: Rc<Charge>,
-    /// Those that have ended abnormally.
-    pub deaths: Deaths,
     /// Registers that the cores of a CMG share.
     pub shared_registers: SharedRegisters,
     /// Pages of processes that have ended.

@@ -191,7 +191,7 @@ pub(crate) fn part_spreads(outcomes: &[Outcome]) -> Vec<(String, Spread, &'stati
         let name = part.name();
         lines.extend(Kind::ALL.map(|kind| (format!("{name}: {}", kind.title()), of_kind(kind).relative, "%")));
         lines.push((format!("{name}: shares, in points"), of_kind(Kind::Share).points, "pt"));
-        lines.push((format!("{name}: times and rates, mean of each program"), of_kind(Kind::Rate).programs, "%"));
+        lines.push((format!("{name}: times and rates, by program"), of_kind(Kind::Rate).programs, "%"));
     }
     lines.retain(|line| line.1.number > 0);
     lines

@@ -162,17 +162,17 @@ fn cores_of_rank(spec: &Spec, ranks: u32) -> Result<u32, String> {
     }
 }
 
-/// Returns the variables that a launcher needs: Open MPI's refuses to run as root without two, and the names of its temporary folders
-/// follow from the numbers of processes, which are the same in all runs: they are in `/dev/shm`, which each run has of its own.
-pub(crate) fn launcher_variables(program: &Path) -> Vec<(OsString, OsString)> {
+/// Returns the variables that Open MPI needs, if the program is its launcher or linked with it. The launcher refuses to run as root
+/// without being told. Session folders are named by process numbers, which are the same in every run: in the host's `/tmp`, runs at
+/// the same time would use each other's.
+pub(crate) fn variables_of_open_mpi(program: &Path) -> Vec<(OsString, OsString)> {
     let launchers = ["mpirun", "mpiexec", "orterun", "mpirun.openmpi", "mpiexec.openmpi"];
     let is_launcher = program.file_name().and_then(OsStr::to_str).is_some_and(|name| launchers.contains(&name));
-    if !is_launcher {
+    if !is_launcher && linked_with(program) != Some(Implementation::OpenMpi) {
         return Vec::new();
     }
-    let as_root = ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"].map(|name| (name, "1"));
-    let folder = [("OMPI_MCA_orte_tmpdir_base", "/dev/shm")];
-    let variables = folder.into_iter().chain(as_root.into_iter().filter(|_| is_root()));
+    let as_root = [("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")];
+    let variables = as_root.into_iter().filter(|_| is_root()).chain([("OMPI_MCA_orte_tmpdir_base", "/dev/shm")]);
     variables.map(|(name, value)| (name.into(), value.into())).collect()
 }
 
@@ -210,7 +210,7 @@ fn needed(data: &ReadCache<std::fs::File>) -> object::Result<Vec<OsString>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{cores_of_rank, locate};
+    use super::{cores_of_rank, locate, variables_of_open_mpi};
     use std::path::Path;
 
     #[test]
@@ -239,5 +239,15 @@ mod tests {
         for missing in ["nothing", "/usr/bin/nothing", "usr/bin/orterun"] {
             assert_eq!(at(missing), Path::new(missing));
         }
+    }
+
+    #[test]
+    fn launchers_of_open_mpi_keep_their_session_folders_in_the_run_s_own_memory() {
+        let folder = |program: &str| {
+            let variables = variables_of_open_mpi(Path::new(program));
+            variables.into_iter().find(|(name, _)| name == "OMPI_MCA_orte_tmpdir_base").map(|(_, folder)| folder)
+        };
+        assert_eq!(folder("/opt/bin/mpirun").as_deref(), Some("/dev/shm".as_ref()));
+        assert_eq!(folder("/bin/true"), None);
     }
 }

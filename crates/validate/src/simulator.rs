@@ -1,13 +1,14 @@
 //! Runs of programs through `fxscope run`, each in a separate process.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use fxscope_host::Helper;
 
-use crate::{Counts, Run};
+use crate::{Counts, Libraries, Run};
 
 /// Interval at which a run is checked.
 const LOOK: Duration = Duration::from_millis(500);
@@ -26,6 +27,21 @@ pub struct Simulator {
     pub program: PathBuf,
     /// The folder of the prebuilt kernels.
     pub kernels: PathBuf,
+    /// The libraries; runs that need them fail without.
+    pub libraries: Option<Libraries>,
+}
+
+/// A program, and the folder of its libraries if it has any.
+struct Executable {
+    path: PathBuf,
+    sysroot: Option<PathBuf>,
+}
+
+impl Executable {
+    /// Returns its folder and its name there.
+    fn parts(&self) -> (&Path, &OsStr) {
+        (self.path.parent().unwrap_or(Path::new(".")), self.path.file_name().unwrap_or_default())
+    }
 }
 
 impl Simulator {
@@ -34,32 +50,48 @@ impl Simulator {
     /// # Errors
     /// If the program cannot be run, fails, or was stopped.
     pub fn counts(&self, run: &Run, stopped: &dyn Fn() -> bool) -> Result<Counts, String> {
-        self.simulate(run, &self.kernel(run), stopped).map_err(|e| format!("run '{}': {e}", run.run))
+        let counts = self.executable(run).and_then(|program| self.simulate(run, &program, stopped));
+        counts.map_err(|e| format!("run '{}': {e}", run.run))
     }
 
     /// Returns everything that a run's counts depend on, apart from the simulator.
     ///
     /// # Errors
-    /// If the program cannot be read.
+    /// If the program or the folder of its libraries cannot be read.
     pub fn key(&self, run: &Run) -> Result<Vec<Vec<u8>>, String> {
-        let program = fxscope_host::read(&self.kernel(run), MAX_PROGRAM_BYTES);
-        let program = program.map_err(|e| format!("run '{}': {e}", run.run))?;
-        Ok(vec![program, run.arguments.clone().into_bytes(), run.options.clone().into_bytes()])
+        let failed = |e: String| format!("run '{}': {e}", run.run);
+        let program = self.executable(run).map_err(failed)?.path;
+        let program = fxscope_host::read(&program, MAX_PROGRAM_BYTES).map_err(|e| failed(e.to_string()))?;
+        let mut key = vec![program, run.arguments.clone().into_bytes(), run.options.clone().into_bytes()];
+        if let (true, Some(libraries)) = (run.needs_libraries(), &self.libraries) {
+            key.push(libraries.versions().map_err(failed)?);
+        }
+        Ok(key)
     }
 
-    fn kernel(&self, run: &Run) -> PathBuf {
-        self.kernels.join(format!("{}.elf", run.program))
+    /// Returns what a run executes.
+    fn executable(&self, run: &Run) -> Result<Executable, String> {
+        if !run.needs_libraries() {
+            return Ok(Executable { path: self.kernels.join(format!("{}.elf", run.program)), sysroot: None });
+        }
+        let libraries =
+            self.libraries.as_ref().ok_or("its libraries are missing; programs/libraries.sh fetches them")?;
+        Ok(Executable { path: libraries.program(), sysroot: Some(libraries.root()) })
     }
 
-    fn simulate(&self, run: &Run, program: &Path, stopped: &dyn Fn() -> bool) -> Result<Counts, String> {
+    fn simulate(&self, run: &Run, program: &Executable, stopped: &dyn Fn() -> bool) -> Result<Counts, String> {
         let json = tempfile::NamedTempFile::new().map_err(|e| format!("cannot make a temporary file: {e}"))?;
         let mut command = Command::new(&self.program);
         command.args(["run", "--quiet", "--json"]).arg(json.path()).args(run.options.split_whitespace());
+        if let Some(sysroot) = &program.sysroot {
+            command.arg("--sysroot").arg(std::path::absolute(sysroot).map_err(|e| e.to_string())?);
+        }
+        let (folder, name) = program.parts();
         // The end of the program's stack must not depend on the caller's environment or the folder's name.
-        command.env_clear().current_dir(&self.kernels);
+        command.env_clear().current_dir(folder);
         command
             .arg("--")
-            .arg(format!("./{}.elf", run.program))
+            .arg(Path::new(".").join(name))
             .args(run.arguments.split_whitespace())
             .stdin(Stdio::null())
             .stdout(Stdio::null());
@@ -76,7 +108,7 @@ impl Simulator {
         if !status.success() {
             let said = simulation.last_words();
             let last = said.lines().rfind(|line| !line.is_empty()).unwrap_or("it printed nothing");
-            return Err(format!("{} ended with {status}: {last}", program.display()));
+            return Err(format!("{} ended with {status}: {last}", program.path.display()));
         }
         let text = std::fs::read_to_string(json.path()).map_err(|e| format!("{}: {e}", json.path().display()))?;
         Counts::parse(&text)

@@ -1,7 +1,8 @@
 //! Fits one number of the machine to rows of `validation`: the value for which their mean error is zero.
 //!
 //! A fit uses only the rows that name its key in their column `fitted`, so no row that a number was fitted to is among those
-//! that test the model. Each number has rows that depend on it and on little else, so it can be fitted alone. If one fit
+//! that test the model. Such rows belong to programs of the part `fit` of `validation/programs.csv`; otherwise the rows cannot be
+//! read. Each number has rows that depend on it and on little else, so it can be fitted alone. If one fit
 //! builds on another (the cost of writes on the rate of reads), the other number is that of the machine's file: fit that one
 //! first.
 
@@ -134,7 +135,7 @@ impl Search<'_> {
         for run in suite.runs.values_mut() {
             run.options += &format!(" --set {}={value}", self.fit.key);
         }
-        let simulator = Simulator { program: self.fxscope.clone(), kernels: self.programs.clone() };
+        let simulator = Simulator { program: self.fxscope.clone(), kernels: self.programs.clone(), libraries: None };
         let counts = |run: &fxscope_validate::Run| (run.run.clone(), simulator.counts(run, &|| false));
         let results = suite.needed().into_par_iter().map(counts).collect();
         let errors = judge(&suite, &results)
@@ -157,6 +158,7 @@ fn rounded(number: f64, digits: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fxscope_validate::Part;
 
     const ALL: [Fit; 6] = [REQUEST_PERIOD, READ_EFFICIENCY, WRITE_COST, HOP, PORT_EFFICIENCY, BARRIER];
 
@@ -173,6 +175,17 @@ mod tests {
             row.0.fitted.clear();
         }
         assert!(ALL.iter().all(|fit| fit.suite(unmarked.clone()).is_err()), "an unmarked row is used");
+    }
+
+    #[test]
+    fn fits_use_programs_of_the_part_fit() {
+        let suite = Suite::read(&crate::root().join("validation")).expect("rows");
+        for fit in ALL {
+            let used = fit.suite(suite.clone()).expect(fit.key);
+            for (row, _) in used.families.iter().flat_map(|family| &family.rows) {
+                assert_eq!(used.part(row), Part::Fit, "{} is used by {}", row.row, fit.key);
+            }
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use fxscope::lab::{self, Cache, Runner};
 use fxscope::report::render::{html, terminal};
 use fxscope::report::validation;
-use fxscope::validate::{self, Outcome as RowOutcome, Simulator, Suite};
+use fxscope::validate::{self, Libraries, Outcome as RowOutcome, Simulator, Suite};
 
 use super::console::Console;
 use super::interrupt;
@@ -27,6 +27,10 @@ pub struct Args {
     /// Folder of the rows; the programs are in kernels/prebuilt beside it.
     #[arg(long, value_name = "FOLDER", default_value = "validation")]
     folder: PathBuf,
+    /// Folder that programs/libraries.sh has prepared, for rows of real libraries, which are left out if it does not
+    /// exist; default: target/libraries beside the rows' folder.
+    #[arg(long, value_name = "FOLDER")]
+    libraries: Option<PathBuf>,
     /// Runs at a time; default: all of the host's cores.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
@@ -56,8 +60,9 @@ pub(super) fn validate(args: &Args) -> Outcome {
     let [json, html_page, markdown] = outputs.map(|path| path.as_deref().map(Target::check).transpose());
     let (json, html_page, markdown) = (json?, html_page?, markdown?);
     let all = Suite::read(&args.folder).map_err(|e| format!("{e}{}", hint(&args.folder)))?;
-    let suite = all.clone().choose(&args.suite)?;
-    let results = run(args, &suite)?;
+    let mut suite = all.clone().choose(&args.suite)?;
+    let libraries = libraries(args, &mut suite);
+    let results = run(args, &suite, libraries)?;
     let outcomes = validate::judge(&suite, &results);
 
     if let Some(target) = json {
@@ -80,6 +85,25 @@ pub(super) fn validate(args: &Args) -> Outcome {
     Ok(if outcomes.iter().all(|o| is_fine(o, args.accept)) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// Returns the libraries. Without them, leaves out the rows that need them, and says so.
+fn libraries(args: &Args, suite: &mut Suite) -> Option<Libraries> {
+    let folder = args.libraries.clone().unwrap_or_else(|| beside(args).join("target/libraries"));
+    let libraries = Libraries::find(&folder);
+    let left_out = if libraries.is_none() { suite.leave_out_libraries() } else { 0 };
+    if left_out > 0 {
+        super::say(&format!(
+            "{left_out} rows of real libraries are left out: {} does not have them; programs/libraries.sh fetches them",
+            folder.display()
+        ));
+    }
+    libraries
+}
+
+/// Returns the folder that has the rows' folder.
+fn beside(args: &Args) -> &Path {
+    args.folder.parent().unwrap_or(Path::new(""))
+}
+
 /// Returns whether a row passes; errors that were just accepted do.
 fn is_fine(outcome: &RowOutcome, accepted: bool) -> bool {
     let verdict = outcome.judgement.as_ref().map(|j| j.verdict);
@@ -92,12 +116,11 @@ fn hint(folder: &Path) -> &'static str {
 }
 
 /// Runs a suite, with a bar that shows how many runs are done.
-fn run(args: &Args, suite: &Suite) -> Result<validate::Results, Failure> {
+fn run(args: &Args, suite: &Suite, libraries: Option<Libraries>) -> Result<validate::Results, Failure> {
     let program = std::env::current_exe().map_err(|e| format!("cannot find the executable of fxscope: {e}"))?;
     let folder = if args.no_cache { None } else { args.cache.clone().or_else(|| default_cache("validate")) };
     let cache = Cache::new(folder.as_deref(), &program)?;
-    let beside = args.folder.parent().unwrap_or(Path::new(""));
-    let simulator = Simulator { program, kernels: beside.join("kernels/prebuilt") };
+    let simulator = Simulator { program, kernels: beside(args).join("kernels/prebuilt"), libraries };
     let console = Console::catching_signals(false)?;
     let runner = Runner::new(args.jobs.map(usize::from), &console);
     match lab::validate::execute(suite, &simulator, &cache, runner) {

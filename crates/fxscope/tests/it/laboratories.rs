@@ -110,7 +110,7 @@ fn rows_of_the_validation() {
     let name = row.expect("a quick row").0.row.clone();
     let suite = all.choose(&name).expect("there");
     let program = PathBuf::from(env!("CARGO_BIN_EXE_fxscope"));
-    let simulator = Simulator { program, kernels: root().join("kernels/prebuilt") };
+    let simulator = Simulator { program, kernels: root().join("kernels/prebuilt"), libraries: None };
     let results = lab::validate::execute(&suite, &simulator, &Cache::none(), Runner::new(None, &Silent)).expect("ran");
     let outcomes = validate::judge(&suite, &results);
     let folder = folder.to_str().expect("UTF-8").to_owned();

@@ -227,6 +227,29 @@ fn a_run_that_fails_fails_its_rows_only() {
     assert!(reason.contains("run 'large'") && reason.contains("n must be"), "{reason}");
 }
 
+#[test]
+fn rows_of_real_libraries_are_left_out_without_them() {
+    let folder = folder(counted(), 5.0, 0.0, "");
+    let path = folder.path();
+    fs::write(path.join("validation/runs.csv"), RUNS.to_owned() + "library,libraries,n=64 passes=1,,full\n")
+        .expect("a file");
+    let program = "library,libraries,,check,libraries\n";
+    fs::write(path.join("validation/programs.csv"), PROGRAMS.to_owned() + program).expect("a file");
+    let row =
+        small("b-1", "INST_RETIRED", counted(), "count", "").replace(",small,", ",library,").replace("l1-loop", "");
+    fs::write(path.join("validation/b.csv"), ROWS.to_owned() + &row).expect("a file");
+    let (status, text) = validate(path, &["full"]);
+    assert_eq!(status, 0, "{text}");
+    assert!(text.contains("1 rows of real libraries are left out: target/libraries does not have them"), "{text}");
+    assert!(!text.contains("b-1"), "{text}");
+    // Any program will do, with folders where the packages of its libraries would be.
+    fs::create_dir_all(path.join("there/root/usr/lib/aarch64-linux-gnu/openblas-serial")).expect("folders");
+    fs::write(path.join("there/root/.complete"), "").expect("a file");
+    fs::copy(kernel("triad-l1.elf"), path.join("there/libraries.elf")).expect("a copy");
+    let (status, result) = json(path, &["full", "--libraries", "there"]);
+    assert_eq!((status, &result["rows"][0]["row"]), (0, &"b-1".into()), "{result}");
+}
+
 /// The page of the full suite of a folder.
 fn page(folder: &Path) -> String {
     validate(folder, &["full", "--html", "page.html"]);

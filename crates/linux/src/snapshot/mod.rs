@@ -47,7 +47,7 @@ use crate::thread::Thread;
 use files::{Collector, Opener, SavedFiles};
 
 /// The form of snapshots. It changes whenever anything in them does.
-const VERSION: u32 = 6;
+const VERSION: u32 = 5;
 
 /// Why a guest cannot be saved or restored.
 #[derive(Debug, thiserror::Error)]

@@ -18,18 +18,14 @@ fn times_and_rates(suite: &Suite, part: Part) -> Accuracy {
     Accuracy::of(outcomes.iter().filter(|o| o.part == part && o.kind == Kind::Rate && o.repeats.is_none()))
 }
 
-/// Times and rates are what users ask for, and the only kind with many figures in both parts. The mean is taken, not the
-/// median, because a mechanism that the model lacks shows as a few figures that are far off. It is taken twice: over figures,
-/// as in the accuracy that the documents state, and over programs, since a program with many rows outweighs others.
+/// Times and rates are what users ask for, and the only kind with many figures in both parts. The statistic is the mean over
+/// programs of each program's mean error: rows of one program are alike, and their number says how often something was
+/// measured, not how much of the machine it tests. The mean shows a mechanism that the model lacks; a median hides it.
 #[test]
 fn programs_that_no_fit_has_used_are_predicted_nearly_as_well_as_the_others() {
     let suite = suite();
-    let [fit, check] = Part::ALL.map(|part| times_and_rates(&suite, part));
-    for (what, fit, check) in
-        [("figures", fit.relative.mean, check.relative.mean), ("programs", fit.programs.mean, check.programs.mean)]
-    {
-        assert!(check <= MOST * fit, "mean error of {what}: {check:.1} % in check, {fit:.1} % in fit");
-    }
+    let [fit, check] = Part::ALL.map(|part| times_and_rates(&suite, part).programs.mean);
+    assert!(check <= MOST * fit, "mean error of the programs: {check:.1} % in check, {fit:.1} % in fit");
 }
 
 #[test]
