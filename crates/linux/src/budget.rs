@@ -35,8 +35,8 @@ const DESCRIPTOR: u64 = 512;
 const TIMER: u64 = 128;
 const SIGNAL: u64 = 64;
 
-/// Cost that every process has free of charge, for the objects that C libraries create.
-const INCLUDED: u64 = 512 << 10;
+/// Cost that every process has free of charge, for the objects that C libraries create, and every run for the names of its processes.
+pub(crate) const INCLUDED: u64 = 512 << 10;
 
 /// Maximum number of threads and processes, including zombies (`RLIMIT_NPROC`).
 pub(crate) const TASKS: u64 = 2048;
@@ -118,7 +118,7 @@ impl Kernel<'_> {
         let grown: u64 = parts.iter().map(|&(count, bytes)| count as u64 * bytes).sum();
         let names = process.files.view.policy.shared_memory.names() * NAME;
         self.system.names_charge.set(names);
-        self.system.family_charge.set(self.system.family.bytes());
+        self.system.family_charge.set(self.system.family.bytes().saturating_sub(INCLUDED));
         process.charge.set(process.fixed_bytes + grown.saturating_sub(INCLUDED));
         self.mem.set_reserved(self.system.budget.charged());
     }

@@ -363,7 +363,7 @@ impl Guest {
         by_process
     }
 
-    /// Returns whether process `pid` exists: it may have ended, but then its parent has not waited for it.
+    /// Returns whether process `pid` exists, or was the last to run.
     #[must_use]
     pub fn has_process(&self, pid: u32) -> bool {
         self.processes.values().any(|process| process.pid == pid)

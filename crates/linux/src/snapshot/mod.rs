@@ -24,7 +24,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::attributes::Attributes;
-use crate::budget::Charge;
+use crate::budget::{Charge, INCLUDED};
 use crate::code::{Code, has_within};
 use crate::end::End;
 use crate::fs::files::{Descriptor, Files, OpenFile, Program};
@@ -369,7 +369,7 @@ impl Guest {
         }
         let budget = system.budget.clone();
         system.names_charge = Rc::new(budget.charge(state.names_bytes));
-        system.family_charge = Rc::new(budget.charge(system.family.bytes()));
+        system.family_charge = Rc::new(budget.charge(system.family.bytes().saturating_sub(INCLUDED)));
         system.sysv_charge = Rc::new(budget.charge(system.sysv.bytes()));
         system.segments.charge_to(&budget);
         for (id, bytes) in state.thread_bytes {

@@ -47,22 +47,46 @@ fn run((guest, code): &mut (Guest, Code), instructions: u64) {
     }
 }
 
-/// Runs a guest to its end; returns how it ended, its instructions, the time, and a digest of its memory.
-fn outcome(mut run_of: (Guest, Code)) -> String {
+/// Runs a guest to its end.
+fn ended(mut run_of: (Guest, Code)) -> Guest {
     run(&mut run_of, ENOUGH);
-    let (mut guest, _) = run_of;
-    let regions: Vec<_> = guest.memory().regions().copied().collect();
-    let mut digest = 0xcbf2_9ce4_8422_2325_u64;
-    for region in regions.iter().filter(|region| region.prot.read) {
-        for page in (region.start..region.end).step_by(PAGE as usize) {
-            if guest.memory().physical(page).is_some() {
-                let mut bytes = vec![0; PAGE as usize];
-                guest.memory_mut().read(page, &mut bytes).expect("readable");
-                let words = bytes.chunks(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")));
-                digest = words.fold(digest ^ page, |digest, word| (digest ^ word).wrapping_mul(0x0100_0000_01b3));
-            }
-        }
-    }
+    run_of.0
+}
+
+/// Runs a guest to its end; returns how it ended, its instructions, the time, and a digest of its memory.
+fn outcome(run_of: (Guest, Code)) -> String {
+    outcome_of(ended(run_of))
+}
+
+/// Returns the readable pages of a guest that are backed, with their addresses.
+fn pages(guest: &mut Guest) -> Vec<(u64, Vec<u64>)> {
+    let regions: Vec<_> = guest.memory().regions().filter(|region| region.prot.read).copied().collect();
+    let pages = regions.iter().flat_map(|region| (region.start..region.end).step_by(PAGE as usize));
+    let backed: Vec<u64> = pages.filter(|&page| guest.memory().physical(page).is_some()).collect();
+    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+    let mut words = |page: u64| {
+        let mut bytes = vec![0; PAGE as usize];
+        guest.memory_mut().read(page, &mut bytes).expect("readable");
+        bytes.chunks(8).map(word).collect()
+    };
+    backed.into_iter().map(|page| (page, words(page))).collect()
+}
+
+/// Returns the first word that differs in the memory of two guests: its address and both values.
+fn first_difference(one: &mut Guest, other: &mut Guest) -> Option<String> {
+    let (one, other) = (pages(one), pages(other));
+    one.iter().zip(&other).find_map(|((page, ours), (_, theirs))| {
+        let differ = |place: &usize| ours[*place] != theirs[*place];
+        let place = (0..ours.len()).find(differ)?;
+        Some(format!("{:#x}: {:#x}, {:#x}", page + 8 * place as u64, ours[place], theirs[place]))
+    })
+}
+
+fn outcome_of(mut guest: Guest) -> String {
+    let fold = |digest: u64, word: &u64| (digest ^ word).wrapping_mul(0x0100_0000_01b3);
+    let digest = pages(&mut guest)
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |digest, (page, words)| words.iter().fold(digest ^ page, fold));
     let end = guest.end().map_or_else(|| "still runs".to_owned(), ToString::to_string);
     format!("{end}; {} instructions, {} ns, memory {digest:016x}\n", guest.instructions(), guest.now_ns())
 }
@@ -128,7 +152,9 @@ fn a_guest_and_its_clone_end_in_the_same_way() {
         run(&mut guest, stop);
         std::fs::copy(at("first"), at("second")).expect("copy");
         let clone = guest.0.try_clone(&guest.1, &streams(&at("second"))).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(outcome(guest), outcome(clone), "after {stop} instructions");
+        let (mut guest, mut clone) = (ended(guest), ended(clone));
+        assert_eq!(first_difference(&mut guest, &mut clone), None, "after {stop} instructions");
+        assert_eq!(outcome_of(guest), outcome_of(clone), "after {stop} instructions");
         assert_eq!(text(&at("first")), text(&at("second")), "after {stop} instructions");
     }
 }

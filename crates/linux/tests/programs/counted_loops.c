@@ -13,7 +13,7 @@
 
 enum { ELEMENTS = 20000, EVENTS = 4 };
 
-static double a[ELEMENTS], b[ELEMENTS], c[ELEMENTS];
+double a[ELEMENTS], b[ELEMENTS], c[ELEMENTS];
 
 static int open_event(uint64_t number, int leader, int inherit) {
     struct perf_event_attr attr = {.type = PERF_TYPE_RAW, .size = sizeof attr, .config = number};
@@ -34,6 +34,8 @@ int main(void) {
     // CPU_CYCLES, INST_RETIRED, FP_SCALE_OPS_SPEC, L1D_CACHE_REFILL
     static const uint64_t numbers[EVENTS] = {0x11, 0x08, 0x80c0, 0x03};
     static const char *names[EVENTS] = {"cycles", "instructions", "operations", "refills"};
+    for (int i = 0; i < ELEMENTS; i++)
+        b[i] = c[i] = i;
     int group = -1, all = open_event(0x80c0, -1, 1);
     for (int i = 0; i < EVENTS; i++) {
         int event = open_event(numbers[i], group, 0);
