@@ -147,6 +147,11 @@ impl Arena {
         self.sharers.contains_key(&page)
     }
 
+    /// Returns the number of users of `page`: address spaces, and the object that it belongs to.
+    pub(super) fn users(&self, page: u32) -> u64 {
+        1 + u64::from(self.sharers.get(&page).copied().unwrap_or_default())
+    }
+
     /// Returns a copy of `page` for one of the address spaces that use it, or `None` if there is no room.
     pub(super) fn copy(&mut self, page: u32) -> Option<u32> {
         let copy = self.take()?;

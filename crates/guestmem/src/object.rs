@@ -93,11 +93,11 @@ pub(super) enum NoPage {
 
 /// A page of an object.
 #[derive(Clone, Copy, Serialize, Deserialize)]
-struct ObjectPage {
+pub(super) struct ObjectPage {
     /// Its number in the arena.
-    number: u32,
+    pub number: u32,
     /// Whether it may differ from what the source has.
-    dirty: bool,
+    pub dirty: bool,
 }
 
 /// A memory object.
@@ -208,6 +208,12 @@ impl Objects {
         }
         object.pages.insert(index, ObjectPage { number, dirty });
         Ok(number)
+    }
+
+    /// Returns the object's page at `address` of `region`, if the region maps an object that has it.
+    pub(super) fn page_at(&self, region: &Region, address: u64) -> Option<ObjectPage> {
+        let backing = region.backing?;
+        self.get(backing.object)?.pages.get(&backing.page_at(region, address)).copied()
     }
 
     /// Returns the number of a new page, not one of the object's, with the contents of the object at `address` of `region`.

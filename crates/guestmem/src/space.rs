@@ -383,6 +383,13 @@ impl Spaces {
         self.list.get(id.0 as usize).into_iter().flatten().flat_map(|space| space.regions.values())
     }
 
+    /// Returns the pages numbered `first..end` of an address space that are backed, with their numbers in the arena.
+    pub(super) fn backed_in(&self, id: SpaceId, first: u64, end: u64) -> Vec<(u64, u32)> {
+        let Some(Some(space)) = self.list.get(id.0 as usize) else { return Vec::new() };
+        let backed = space.backed_pages(first, end).into_iter();
+        backed.filter_map(|page| Some((page, (space.physical(page << PAGE_SHIFT)? / PAGE) as u32))).collect()
+    }
+
     /// Drops the cached translations of address spaces that are not active.
     pub(super) fn forget_translations(&mut self) {
         self.list.iter_mut().flatten().for_each(|space| space.tlb = None);

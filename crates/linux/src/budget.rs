@@ -118,6 +118,7 @@ impl Kernel<'_> {
         let grown: u64 = parts.iter().map(|&(count, bytes)| count as u64 * bytes).sum();
         let names = process.files.view.policy.shared_memory.names() * NAME;
         self.system.names_charge.set(names);
+        self.system.family_charge.set(self.system.family.bytes());
         process.charge.set(process.fixed_bytes + grown.saturating_sub(INCLUDED));
         self.mem.set_reserved(self.system.budget.charged());
     }

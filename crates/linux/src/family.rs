@@ -27,12 +27,15 @@ pub(crate) struct Family {
     processes: Vec<Member>,
     /// Numbers of threads other than the first of each process, ascending, with those of their processes.
     threads: Vec<(u32, u32)>,
+    /// Bytes of the paths in `processes`.
+    path_bytes: u64,
 }
 
 impl Family {
     /// Notes a process, which `parent` has started and which still runs its program.
     pub(crate) fn starts(&mut self, pid: u32, parent: u32) {
         let (program, rank) = self.process(parent).map_or((Vec::new(), None), |p| (p.program.clone(), p.rank));
+        self.path_bytes += program.len() as u64;
         self.processes.push(Member { pid, parent, program, instructions: 0, rank });
     }
 
@@ -43,10 +46,17 @@ impl Family {
         }
     }
 
+    /// Returns the host memory that it takes, in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        let tables = size_of::<Member>() * self.processes.len() + size_of::<(u32, u32)>() * self.threads.len();
+        tables as u64 + self.path_bytes
+    }
+
     /// Notes that a process executes a program with this environment.
     pub(crate) fn executes(&mut self, pid: u32, program: &[u8], env: &[Vec<u8>]) {
         if let Ok(place) = self.processes.binary_search_by_key(&pid, |process| process.pid) {
             let process = &mut self.processes[place];
+            self.path_bytes = self.path_bytes - process.program.len() as u64 + program.len() as u64;
             process.program = program.to_vec();
             process.rank = rank(env);
         }
@@ -88,7 +98,7 @@ fn rank(env: &[Vec<u8>]) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::Family;
+    use super::{Family, Member};
 
     fn env(entries: &[&str]) -> Vec<Vec<u8>> {
         entries.iter().map(|entry| entry.as_bytes().to_vec()).collect()
@@ -111,6 +121,8 @@ mod tests {
         assert_eq!(of(1004), None);
         let first = [1000, 1001, 1003, 1004].map(|pid| family.is_first_of_rank(pid));
         assert_eq!(first, [false, true, false, false]);
+        let tables = 3 * size_of::<Member>() + size_of::<(u32, u32)>();
+        assert_eq!(family.bytes(), (tables + "/usr/bin/mpirun".len() + 2 * "/app".len()) as u64);
     }
 
     #[test]

@@ -350,6 +350,7 @@ impl Guest {
     pub fn family(&self) -> &[Member] {
         self.system.family.all()
     }
+
     /// Returns the instructions that each process has executed, by its number, those that have ended too.
     #[must_use]
     pub fn instructions_by_process(&self) -> BTreeMap<u32, u64> {
@@ -361,11 +362,25 @@ impl Guest {
         *by_process.entry(self.pid()).or_default() += self.instructions - self.system.accounted_instructions;
         by_process
     }
+
+    /// Returns whether process `pid` exists: it may have ended, but then its parent has not waited for it.
+    #[must_use]
+    pub fn has_process(&self, pid: u32) -> bool {
+        self.processes.values().any(|process| process.pid == pid)
+    }
+
+    /// Returns the number of processes that exist.
+    #[must_use]
+    pub fn process_count(&self) -> usize {
+        self.processes.len()
+    }
+
     /// Returns the process of a thread, which may have ended.
     #[must_use]
     pub fn process_of_thread(&self, tid: u32) -> Option<&Member> {
         self.system.family.process_of(tid)
     }
+
     /// Returns the processes that have ended abnormally, in that order, and the number of those that are not among them: processes that
     /// a signal has ended, in a run of several, and ranks with an exit status other than 0.
     #[must_use]

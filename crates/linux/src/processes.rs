@@ -1,5 +1,6 @@
 //! How processes begin and end.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget;
 use crate::end::End;
 use crate::fs::files::Files;
-use crate::fs::memory_files;
+use crate::fs::{memory_files, terminals};
 use crate::guest::{Guest, PID, Step};
 use crate::ipc::futex;
 use crate::kernel::Kernel;
@@ -17,7 +18,7 @@ use crate::process::Process;
 use crate::random::Random;
 use crate::sched::timers::Timers;
 use crate::sched::wait::Wait;
-use crate::signal::stop::Job;
+use crate::signal::stop::{self, Job};
 use crate::signal::{self, Origin, SigInfo, code, flags, number::SIGCHLD};
 use crate::table::Id;
 use crate::thread::Thread;
@@ -145,6 +146,14 @@ impl Kernel<'_> {
         }
     }
 
+    /// Returns the groups of its session that only the process, which ends, may be able to continue: those of its children, and its
+    /// own.
+    fn groups_that_depend(&self) -> BTreeSet<u32> {
+        let Process { pid, group, session, .. } = *self.process;
+        let children = self.other_processes.iter().filter(|other| other.ppid == pid && other.session == session);
+        children.map(|child| child.group).chain([group]).collect()
+    }
+
     /// Leaves a zombie and sends `SIGCHLD`.
     fn tell_parent(&mut self, end: ChildEnd) {
         self.leave_children();
@@ -217,6 +226,8 @@ impl Guest {
         k.process.charge.set(0);
         k.process.ended = true;
         k.system.family.ends(pid, k.process.instructions);
+        terminals::leave(&mut k);
+        let groups = k.groups_that_depend();
         k.system.objects.process_ended(pid);
         let end = match end {
             End::Killed(killed) => ChildEnd::Killed(killed.signal),
@@ -224,6 +235,7 @@ impl Guest {
             End::Deadlock { .. } => return None,
         };
         k.tell_parent(end);
+        stop::hang_up_orphans(&mut k, &groups);
         None
     }
 

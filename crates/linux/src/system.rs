@@ -73,6 +73,9 @@ pub(crate) struct System {
     pub family: Family,
     /// Those that have ended abnormally.
     pub deaths: Deaths,
+    /// The cost of `family`.
+    #[serde(skip)]
+    pub family_charge: Rc<Charge>,
     /// Registers that the cores of a CMG share.
     pub shared_registers: SharedRegisters,
     /// Pages of processes that have ended.
@@ -132,6 +135,7 @@ impl System {
             now_ns: 0,
             start_unix_ns,
             names_charge: Rc::new(budget.charge(0)),
+            family_charge: Rc::new(budget.charge(0)),
             sysv: SysV::default(),
             mqueues: Queues::default(),
             sysv_charge: Rc::new(budget.charge(0)),

@@ -1,5 +1,7 @@
 //! Instructions bound to a machine: joined with its recipes, as the hot path reads them.
 
+use std::sync::Arc;
+
 use fxscope_counts::{FewSignals, Signals, Stall, Stalls};
 use fxscope_isa::{Access, Branch, MemOp, Reg};
 use fxscope_machine::Pipes;
@@ -107,7 +109,7 @@ pub const BY_PIPE: u8 = PRODUCERS as u8;
 struct PipeBits(u8);
 
 /// One pass through a pipe.
-#[derive(Clone, Copy, Debug, Default, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct BoundFlow {
     /// Pipes it may use, or uses all of.
     #[serde(with = "PipeBits")]
@@ -141,7 +143,7 @@ pub const FLOWS: usize = MAX_FLOWS;
 
 /// What is kept of an operation of the vector pipes after its visit, since its result may have to yield to that of a
 /// younger one. Kept together, since it is read and written as a whole.
-#[derive(Clone, Copy, Debug, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[repr(align(8))]
 pub struct Brief {
     /// Operands of an operation of one flow for one cycle, which may start at another time; otherwise [`READY`].
@@ -162,7 +164,7 @@ impl Brief {
 }
 
 /// A micro-operation as the hot path sees it.
-#[derive(Clone, Copy, Debug, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct BoundUop {
     /// What it does.
     pub action: Action,
@@ -295,7 +297,7 @@ pub fn chain_bit(register: u8) -> u64 {
 }
 
 /// What the timing model needs of a memory access beyond its micro-operations.
-#[derive(Clone, Copy, Debug, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct BoundAccess {
     /// The static access.
     pub op: MemOp,
@@ -370,21 +372,31 @@ impl Profile {
     }
 }
 
+/// What a block's code determines beyond its micro-operations. Blocks with the same code share it.
+#[derive(Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+pub struct BlockTables {
+    /// For each instruction, its memory access.
+    pub mem: Box<[Option<BoundAccess>]>,
+    /// For each instruction, one past its last micro-operation.
+    pub uop_end: Box<[u32]>,
+    /// Timing classes without a row: their instructions were given a plain integer operation's cost.
+    pub unknown: Box<[usize]>,
+    /// The instruction mix of each instruction, and of the block.
+    pub(crate) inst_mix: Box<[FewSignals]>,
+    pub(crate) mix: FewSignals,
+}
+
 /// A basic block, bound to a machine.
 #[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct BoundBlock {
     /// Address of the first instruction.
     pub start: u64,
     /// Micro-operations of all instructions, in order.
-    pub uops: Box<[BoundUop]>,
-    /// For each instruction, its memory access.
-    pub mem: Box<[Option<BoundAccess>]>,
-    /// For each instruction, one past its last micro-operation.
-    pub uop_end: Box<[u32]>,
+    pub uops: Arc<[BoundUop]>,
+    /// What else its code determines.
+    pub tables: Arc<BlockTables>,
     /// How the last instruction branches.
     pub branch: Branch,
-    /// Timing classes without a row: their instructions were given a plain integer operation's cost.
-    pub unknown: Box<[usize]>,
     /// The profile of each instruction.
     pub profile: Box<[Profile]>,
     /// The number of the code's origin, given by the driver of the core.
@@ -399,9 +411,6 @@ pub struct BoundBlock {
     pub controls: bool,
     /// It reads the time.
     pub reads_time: bool,
-    /// The instruction mix of each instruction, and of the block.
-    pub(crate) inst_mix: Box<[FewSignals]>,
-    pub(crate) mix: FewSignals,
     /// Executions that were cut short, by instructions completed.
     pub(crate) cut: Vec<(usize, u64)>,
 }
@@ -410,21 +419,28 @@ impl BoundBlock {
     /// Whether its tables fit together and name only what there is, as those of a snapshot may not.
     #[must_use]
     pub fn is_sound(&self) -> bool {
-        let insts = self.uop_end.len();
-        let mut ends = self.uop_end.iter().map(|&end| end as usize);
+        let BlockTables { mem, uop_end, unknown, inst_mix, .. } = &*self.tables;
+        let insts = uop_end.len();
+        let mut ends = uop_end.iter().map(|&end| end as usize);
         insts > 0
-            && [self.mem.len(), self.profile.len(), self.inst_mix.len()] == [insts; 3]
+            && [mem.len(), self.profile.len(), inst_mix.len()] == [insts; 3]
             && ends.clone().is_sorted()
             && ends.next_back() == Some(self.uops.len())
             && self.uops.iter().all(|uop| usize::from(uop.inst) < insts && uop.is_sound())
             && self.cut.iter().all(|&(completed, _)| completed <= insts)
-            && self.unknown.iter().all(|&inst| inst < insts)
+            && unknown.iter().all(|&inst| inst < insts)
+    }
+
+    /// Returns whether it is a block of the same code at the same address as `other`, and shares its tables.
+    #[must_use]
+    pub fn shares_code_of(&self, other: &BoundBlock) -> bool {
+        self.start == other.start && Arc::ptr_eq(&self.uops, &other.uops) && Arc::ptr_eq(&self.tables, &other.tables)
     }
 
     /// Counts an execution of the first `executed` instructions.
     #[inline(always)]
     pub fn count(&mut self, executed: usize) {
-        if executed == self.uop_end.len() {
+        if executed == self.profile.len() {
             self.executions += 1;
         } else {
             self.count_cut(executed);
@@ -470,9 +486,9 @@ impl BoundBlock {
 
     /// Adds what all executions contribute to the instruction mix.
     pub fn add_mix(&self, signals: &mut Signals) {
-        self.mix.add_to(signals, self.executions);
+        self.tables.mix.add_to(signals, self.executions);
         for &(completed, times) in &self.cut {
-            self.inst_mix[..completed].iter().for_each(|mix| mix.add_to(signals, times));
+            self.tables.inst_mix[..completed].iter().for_each(|mix| mix.add_to(signals, times));
         }
     }
 }

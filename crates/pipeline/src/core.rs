@@ -154,7 +154,7 @@ impl Pipeline {
     ) {
         let Some(last) = executed.checked_sub(1) else { return };
         // Of most blocks all runs, for which the host need not look further.
-        let end = if executed == block.uop_end.len() { block.uops.len() } else { block.uop_end[last] as usize };
+        let end = if executed == block.profile.len() { block.uops.len() } else { block.tables.uop_end[last] as usize };
         let profiles = &mut block.profile[..];
         // When the first flow of the instruction's micro-operations was issued.
         let mut issued = Cycle::MAX;

@@ -77,7 +77,7 @@ impl BoundBlock {
 
     /// Adds the instruction mix of the executions in `tally`.
     pub fn add_mix_of(&self, tally: &BlockTally, signals: &mut Signals) {
-        self.mix.add_to(signals, tally.executions);
+        self.tables.mix.add_to(signals, tally.executions);
     }
 
     /// Adds the counts `each`, `times` times.

@@ -32,5 +32,5 @@ pub mod uop_probe;
 mod writeback;
 
 pub use crate::core::Pipeline;
-pub use bind::{BoundBlock, bind_block, lacks_access};
+pub use bind::{BoundBlock, SharedTables, bind_block, lacks_access};
 pub use fast_forward::{BlockTally, Tally};

@@ -162,14 +162,18 @@ fn cores_of_rank(spec: &Spec, ranks: u32) -> Result<u32, String> {
     }
 }
 
-/// Returns the variables that a launcher needs to run at all: Open MPI's refuses to run as root without them.
-pub(crate) fn launcher_variables(program: &Path) -> Vec<(OsString, OsString)> {
+/// Returns the variables that Open MPI needs, if the program is its launcher or linked with it. The launcher refuses to run as root
+/// without being told. Session folders are named by process numbers, which are the same in every run: in the host's `/tmp`, runs at
+/// the same time would use each other's.
+pub(crate) fn variables_of_open_mpi(program: &Path) -> Vec<(OsString, OsString)> {
     let launchers = ["mpirun", "mpiexec", "orterun", "mpirun.openmpi", "mpiexec.openmpi"];
     let is_launcher = program.file_name().and_then(OsStr::to_str).is_some_and(|name| launchers.contains(&name));
-    if !is_launcher || !is_root() {
+    if !is_launcher && linked_with(program) != Some(Implementation::OpenMpi) {
         return Vec::new();
     }
-    ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"].map(|name| (name.into(), "1".into())).to_vec()
+    let as_root = [("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")];
+    let variables = as_root.into_iter().filter(|_| is_root()).chain([("OMPI_MCA_orte_tmpdir_base", "/dev/shm")]);
+    variables.map(|(name, value)| (name.into(), value.into())).collect()
 }
 
 /// Returns whether this process, and with it the guest, runs as root.
@@ -206,7 +210,7 @@ fn needed(data: &ReadCache<std::fs::File>) -> object::Result<Vec<OsString>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{cores_of_rank, locate};
+    use super::{cores_of_rank, locate, variables_of_open_mpi};
     use std::path::Path;
 
     #[test]
@@ -235,5 +239,15 @@ mod tests {
         for missing in ["nothing", "/usr/bin/nothing", "usr/bin/orterun"] {
             assert_eq!(at(missing), Path::new(missing));
         }
+    }
+
+    #[test]
+    fn launchers_of_open_mpi_keep_their_session_folders_in_the_run_s_own_memory() {
+        let folder = |program: &str| {
+            let variables = variables_of_open_mpi(Path::new(program));
+            variables.into_iter().find(|(name, _)| name == "OMPI_MCA_orte_tmpdir_base").map(|(_, folder)| folder)
+        };
+        assert_eq!(folder("/opt/bin/mpirun").as_deref(), Some("/dev/shm".as_ref()));
+        assert_eq!(folder("/bin/true"), None);
     }
 }

@@ -18,6 +18,8 @@ pub struct Request {
     pub settings: Vec<(String, String)>,
     /// The program's file.
     pub program: PathBuf,
+    /// Its name, the first entry of `argv`; `None`: its path.
+    pub name: Option<OsString>,
     /// Its arguments, without its name.
     pub arguments: Vec<OsString>,
     /// Its environment.
@@ -48,6 +50,7 @@ impl Request {
             spec,
             settings: Vec::new(),
             program: program.into(),
+            name: None,
             arguments: Vec::new(),
             environment: Vec::new(),
             recorded_variables: Vec::new(),

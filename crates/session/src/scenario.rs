@@ -10,7 +10,7 @@ use fxscope_record::{ALL, Run};
 use serde::{Deserialize, Serialize};
 
 use crate::environment::guest_environment;
-use crate::launch::{launch, launcher_variables, locate};
+use crate::launch::{launch, locate, variables_of_open_mpi};
 use crate::sectors::SectorOption;
 use crate::{CallPages, Error, Placement, Prepared, RemoteNode, Request, RunOptions, machine_memory, serial};
 
@@ -303,6 +303,7 @@ impl Scenario {
         let started = self.started(&spec)?;
         let request = Request {
             settings,
+            name: started.name,
             arguments: started.arguments,
             environment: started.environment,
             notes: started.note.into_iter().collect(),
@@ -330,14 +331,16 @@ impl Scenario {
             }
         };
         let Some(ranks) = self.ranks else {
-            add(launcher_variables(&self.program));
-            return Ok(Started { program, arguments: self.arguments.clone(), environment, note: None });
+            add(variables_of_open_mpi(&program));
+            // Programs with several names, such as BusyBox, do what the name says by which they were called.
+            let name = Some(self.program.clone().into_os_string());
+            return Ok(Started { program, name, arguments: self.arguments.clone(), environment, note: None });
         };
         let launch = launch(sysroot, spec, ranks, &program, self.placement.cpus.is_some())?;
         add(launch.variables);
-        add(launcher_variables(&launch.launcher));
+        add(variables_of_open_mpi(&launch.launcher));
         let arguments = launch.arguments.into_iter().chain(self.arguments.iter().cloned()).collect();
-        Ok(Started { program: launch.launcher, arguments, environment, note: Some(launch.note) })
+        Ok(Started { program: launch.launcher, name: None, arguments, environment, note: Some(launch.note) })
     }
 
     /// Returns the program's environment.
@@ -367,6 +370,7 @@ impl Scenario {
 /// What a run starts first.
 struct Started {
     program: PathBuf,
+    name: Option<OsString>,
     arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     note: Option<String>,

@@ -55,7 +55,7 @@ impl Session {
         setup.cpus = request.cpus.clone();
         let program = request.program.as_os_str();
         setup.program = program.as_encoded_bytes().to_vec();
-        setup.args = std::iter::once(program)
+        setup.args = std::iter::once(request.name.as_deref().unwrap_or(program))
             .chain(request.arguments.iter().map(OsString::as_os_str))
             .map(|arg| arg.as_encoded_bytes().to_vec())
             .collect();

@@ -9,7 +9,7 @@ use fxscope_linux::Guest;
 type FunctionId = u32;
 
 /// The origin of a block's code.
-#[derive(Clone, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Origin {
     /// The file, by its place in [`CodeMap::files`].
     pub file: Option<u32>,
@@ -19,7 +19,7 @@ pub(crate) struct Origin {
     functions: Box<[Part]>,
 }
 
-#[derive(Clone, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 struct Part {
     /// The first instruction, and one past the last.
     from: usize,
@@ -33,6 +33,8 @@ struct Part {
 #[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
 pub(crate) struct CodeMap {
     list: Vec<Origin>,
+    /// The last origin with each file and place.
+    by_place: BTreeMap<(Option<u32>, u64), u32>,
     /// Paths of files, as programs see them.
     files: Vec<Vec<u8>>,
     names: Vec<Box<str>>,
@@ -45,15 +47,22 @@ impl CodeMap {
         CodeMap { files: vec![guest.program_file().to_vec()], ..CodeMap::default() }
     }
 
-    /// Records the origin of `count` instructions at `start`. Returns its number.
+    /// Records the origin of `count` instructions at `start`. Returns its number, which is the one of an equal origin if that
+    /// was the last one with this file and place.
     pub(crate) fn note(&mut self, guest: &Guest, start: u64, count: usize) -> u32 {
         let (file, place) = match guest.file_at(start) {
             Some((path, offset)) => (Some(self.file(path)), offset),
             None => (None, start),
         };
-        let functions = self.functions(guest, start, count);
-        self.list.push(Origin { file, place, functions });
-        (self.list.len() - 1) as u32
+        let origin = Origin { file, place, functions: self.functions(guest, start, count) };
+        let known = self.by_place.get(&(file, place)).copied();
+        if let Some(number) = known.filter(|&number| *self.get(number) == origin) {
+            return number;
+        }
+        let number = self.list.len() as u32;
+        self.list.push(origin);
+        self.by_place.insert((file, place), number);
+        number
     }
 
     fn file(&mut self, path: Vec<u8>) -> u32 {
@@ -104,6 +113,7 @@ impl CodeMap {
         let known = |part: &Part| (part.function as usize) < self.names.len();
         let file = |origin: &Origin| origin.file.is_none_or(|file| (file as usize) < self.files.len());
         self.list.iter().all(|origin| file(origin) && origin.functions.iter().all(known))
+            && self.by_place.values().all(|&number| (number as usize) < self.list.len())
             && self.by_name.values().all(|&function| (function as usize) < self.names.len())
     }
 

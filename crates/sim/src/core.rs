@@ -10,7 +10,7 @@ use fxscope_linux::pages::MemoryWork;
 use fxscope_linux::{Code, Guest};
 use fxscope_machine::Spec;
 use fxscope_memory::{Chip, PrefetchRegisters};
-use fxscope_pipeline::{BoundBlock, Pipeline, bind_block};
+use fxscope_pipeline::{BoundBlock, Pipeline, SharedTables, bind_block};
 
 use crate::code_map::CodeMap;
 use crate::markers::Markers;
@@ -34,8 +34,9 @@ pub(crate) struct Core {
     pub(crate) untimed_instructions: u64,
     /// The code of other processes, by process number.
     others: BTreeMap<u32, OtherCode>,
-    /// Blocks of code that has changed.
-    retired: Vec<BoundBlock>,
+    /// Blocks of code that has changed and of processes that have ended, by origin: a block that comes back continues its
+    /// counts.
+    retired: BTreeMap<u32, Vec<BoundBlock>>,
     /// Whether the last block called the kernel, which serves the call before the next block.
     pub(crate) called_kernel: bool,
     /// The version of the page ranges that the model uses.
@@ -82,7 +83,7 @@ impl Core {
             untimed: options.follow == Follow::First && guest.pid() != PID,
             untimed_instructions: 0,
             others: BTreeMap::new(),
-            retired: Vec::new(),
+            retired: BTreeMap::new(),
             called_kernel: false,
             pages_of: u64::MAX,
             ns_per_cycle_32: (1_000_000_000u64 << 32) / options.spec.clock.core_hz,
@@ -137,6 +138,10 @@ impl Core {
             let blocks = std::mem::replace(&mut self.blocks, next.blocks);
             let markers = std::mem::replace(&mut self.markers, next.markers);
             self.others.insert(self.pid, OtherCode { blocks, markers });
+            // With more codes than processes, some are of processes that have ended.
+            if self.others.len() >= guest.process_count() {
+                self.retire_ended(guest);
+            }
             self.pid = pid;
             self.untimed = follow == Follow::First && pid != PID;
             self.pages_of = u64::MAX;
@@ -146,6 +151,29 @@ impl Core {
         {
             self.spin = Spin::default();
         }
+    }
+
+    /// Retires the blocks of processes that have ended.
+    #[cold]
+    fn retire_ended(&mut self, guest: &Guest) {
+        let (others, ended) =
+            std::mem::take(&mut self.others).into_iter().partition(|&(pid, _)| guest.has_process(pid));
+        self.others = others;
+        let ended: BTreeMap<u32, OtherCode> = ended;
+        ended.into_values().for_each(|code| self.retire(code.blocks));
+    }
+
+    /// Keeps the counts of blocks that are no longer valid.
+    fn retire(&mut self, blocks: Vec<Option<BoundBlock>>) {
+        for block in blocks.into_iter().flatten() {
+            self.retired.entry(block.origin).or_default().push(block);
+        }
+    }
+
+    /// Returns the retired block of the same code as `bound` if there is one, otherwise `bound`.
+    fn revived(&mut self, bound: BoundBlock) -> BoundBlock {
+        let Some(retired) = self.retired.get_mut(&bound.origin) else { return bound };
+        retired.iter().position(|block| block.shares_code_of(&bound)).map_or(bound, |found| retired.swap_remove(found))
     }
 
     /// Reads the control registers of the current thread: trapped floating-point exceptions, prefetch control, sector
@@ -196,7 +224,7 @@ impl Core {
         } else {
             self.others.remove(&pid).map_or_else(Vec::new, |code| code.blocks)
         };
-        self.retired.extend(blocks.into_iter().flatten());
+        self.retire(blocks);
     }
 
     /// Completes the state from a snapshot: see [`Timing::reload`](crate::timing::Timing). `origins` are the origins of code, and
@@ -209,7 +237,7 @@ impl Core {
                 let same = |(id, bound): (u32, &Option<BoundBlock>)| {
                     bound.as_ref().is_none_or(|bound| {
                         let block = engine.block(BlockId(id));
-                        bound.start == block.start && bound.mem.len() == block.infos.len()
+                        bound.start == block.start && bound.profile.len() == block.infos.len()
                     })
                 };
                 blocks.len() <= engine.len() && (0..).zip(blocks).all(same)
@@ -227,7 +255,13 @@ impl Core {
 
     pub(crate) fn all_blocks(&self) -> impl Iterator<Item = &BoundBlock> {
         let blocks = self.others.values().map(|code| &code.blocks).chain([&self.blocks]);
-        self.retired.iter().chain(blocks.flatten().flatten())
+        self.retired.values().flatten().chain(blocks.flatten().flatten())
+    }
+
+    /// Lets all its blocks share their tables.
+    pub(crate) fn share_tables(&mut self, shared: &mut SharedTables) {
+        let blocks = self.others.values_mut().map(|code| &mut code.blocks).chain([&mut self.blocks]);
+        self.retired.values_mut().flatten().chain(blocks.flatten().flatten()).for_each(|block| shared.share(block));
     }
 
     /// Returns the counted events and those that follow from the executions of each block.
@@ -265,10 +299,12 @@ impl Core {
             self.blocks.resize_with(index + 1, || None);
         }
         let mut bound = bind_block(block.start, &block.infos, spec);
+        known.tables.share(&mut bound);
+        bound.origin = known.code_map.note(guest, block.start, block.infos.len());
+        let mut bound = self.revived(bound);
         let last = block.start + 4 * (block.infos.len() as u64 - 1);
         bound.marked = self.markers.may_meet(bound.branch, last);
-        bound.origin = known.code_map.note(guest, block.start, block.infos.len());
-        for &i in &bound.unknown {
+        for &i in &bound.tables.unknown {
             let name = block.infos[i].class.name();
             match known.unknown.iter_mut().find(|(n, _)| n == name) {
                 Some((_, count)) => *count += 1,
@@ -286,4 +322,7 @@ pub(crate) struct Known {
     pub(crate) code_map: CodeMap,
     /// Timing classes without a row, with their number of instructions.
     pub(crate) unknown: Vec<(String, usize)>,
+    /// The tables of all bound blocks.
+    #[serde(skip)]
+    pub(crate) tables: SharedTables,
 }

@@ -35,7 +35,7 @@ impl BlockEvent<'_> {
     pub fn accesses(&self) -> impl Iterator<Item = MemoryAccess<'_>> {
         let mut stream = self.guest.cpu().stream();
         let start = self.block.start;
-        self.block.mem[..self.executed].iter().enumerate().filter_map(move |(i, mem)| {
+        self.block.tables.mem[..self.executed].iter().enumerate().filter_map(move |(i, mem)| {
             let mem = mem.as_ref()?;
             let (words, rest) = stream.split_at(usize::from(mem.words));
             stream = rest;

@@ -110,8 +110,8 @@ impl RunAhead {
             self.blocks.iter().map(|executed| executed.instructions).fold(0, usize::saturating_add);
         let fits = |executed: &Executed| {
             let block = blocks.get(executed.block).and_then(Option::as_ref);
-            let inside = |inst: u8| block.is_some_and(|block| usize::from(inst) < block.uop_end.len());
-            block.is_some_and(|block| executed.instructions <= block.uop_end.len())
+            let inside = |inst: u8| block.is_some_and(|block| usize::from(inst) < block.profile.len());
+            block.is_some_and(|block| executed.instructions <= block.profile.len())
                 && executed.partials.iter().all(|partial| inside(partial.inst))
                 && executed.subnormals.iter().all(|subnormal| inside(subnormal.inst))
         };

@@ -237,6 +237,7 @@ impl Timing {
             && self.paused.as_ref().is_none_or(|paused| paused.quantum.index == active)
             && self.known.code_map.is_sound();
         let origins = self.known.code_map.len();
+        self.machine.iter_mut().for_each(|core| core.share_tables(&mut self.known.tables));
         shape
             && (0..cpus).all(|index| {
                 let spins = self.spinning.iter().filter(|spinning| spinning.index == index).count();

@@ -11,7 +11,7 @@ use fxscope_calendar::Cycle;
 use fxscope_counts::{Signals, Stall};
 use fxscope_linux::{Code, Guest, Step};
 use fxscope_memory::{Chip, NEVER};
-use fxscope_pipeline::Pipeline;
+use fxscope_pipeline::{Pipeline, SharedTables};
 
 use crate::clocks::Clocks;
 use crate::code_map::CodeMap;
@@ -88,7 +88,7 @@ impl Timing {
             changes: u64::MAX,
             totals: Totals::new(),
             pages: KnownPages::default(),
-            known: Known { code_map: CodeMap::new(guest), unknown: Vec::new() },
+            known: Known { code_map: CodeMap::new(guest), unknown: Vec::new(), tables: SharedTables::default() },
             mpi: Recorder::default(),
             sectors,
             intervals: Intervals::new(options),

@@ -71,7 +71,7 @@ impl<'t> Window<'t> {
             first: self.executed,
             start: block.start,
             words,
-            uop_end: block.uop_end.clone(),
+            uop_end: block.tables.uop_end.clone(),
             passed: 0,
             thread: guest.thread().tid,
             symbols: guest.running_symbols(),

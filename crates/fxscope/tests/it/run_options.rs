@@ -275,6 +275,21 @@ fn check_all(pair: Pair) {
 }
 
 #[test]
+fn a_program_found_in_the_sysroot_has_the_name_by_which_it_was_called() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let bin = folder.path().join("root/usr/bin");
+    fs::create_dir_all(&bin).expect("a folder");
+    let source = "#include <stdio.h>\nint main(int c, char **v) { puts(v[0]); }";
+    let program = compile(folder.path(), "many", &["-static"], source);
+    fs::copy(&program, bin.join("many")).expect("a file");
+    for (name, target) in [("one", "many"), ("other", "/usr/bin/many")] {
+        std::os::unix::fs::symlink(target, bin.join(name)).expect("a link");
+        let output = output(folder.path(), &["run", "-q", "--mode", "functional", "--sysroot", "root", "--", name]);
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), name);
+    }
+}
+
+#[test]
 fn every_option_works_with_two_threads() {
     check_all(Pair::Threads);
 }

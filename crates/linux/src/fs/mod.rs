@@ -8,5 +8,6 @@ pub(crate) mod objects;
 pub(crate) mod poll;
 pub(crate) mod pty;
 pub(crate) mod terminal;
+pub(crate) mod terminals;
 pub(crate) mod umask;
 pub(crate) mod vfs;

@@ -37,6 +37,7 @@ pub(crate) mod mode {
     pub const ECHOK: u32 = 0o40;
     pub const ECHONL: u32 = 0o100;
     pub const NOFLSH: u32 = 0o200;
+    pub const TOSTOP: u32 = 0o400;
     pub const ECHOCTL: u32 = 0o1000;
     pub const ECHOKE: u32 = 0o4000;
     pub const IEXTEN: u32 = 0o100_000;
@@ -137,6 +138,8 @@ pub(crate) struct Pty {
     master: Level,
     terminal: Level,
     master_open: Cell<bool>,
+    /// Where its end is noted if it controls a session then.
+    hung_up: Rc<RefCell<Vec<HungUp>>>,
     /// Open file descriptions of the terminal, and whether there has been one.
     terminals: Cell<u32>,
     used: Cell<bool>,
@@ -174,6 +177,7 @@ impl Drop for End {
     fn drop(&mut self) {
         if self.is_master {
             self.pty.master_open.set(false);
+            self.pty.hang_up();
         } else {
             self.pty.terminals.set(self.pty.terminals.get() - 1);
         }
@@ -190,6 +194,24 @@ pub(crate) enum Read {
 }
 
 impl Pty {
+    /// Ends its control of a session, whose processes learn of it after the system call.
+    fn hang_up(&self) {
+        let (session, foreground) = self.release();
+        if session != 0 {
+            self.hung_up.borrow_mut().push(HungUp { session, foreground });
+        }
+    }
+
+    /// Ends its control of a session; returns that and its foreground process group.
+    pub(crate) fn release(&self) -> (u32, u32) {
+        (self.session.take(), self.foreground.take())
+    }
+
+    /// Returns whether output of processes in the background stops them.
+    pub(crate) fn stops_output(&self) -> bool {
+        self.termios.get().has(TOSTOP)
+    }
+
     /// Returns whether there is something to read, or will never be.
     fn update(&self) {
         let buffers = self.buffers.borrow();
@@ -437,9 +459,19 @@ fn shown_with_caret(byte: u8) -> bool {
     byte == 0x7f || (byte < 0x20 && byte != b'\n' && byte != b'\t')
 }
 
+/// A session that has lost its terminal, and the process group that was in the foreground.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HungUp {
+    pub session: u32,
+    pub foreground: u32,
+}
+
 /// The pseudoterminals of a run, as long as they are open.
 #[derive(Default)]
-pub(crate) struct Ptys(BTreeMap<u32, Weak<Pty>>);
+pub(crate) struct Ptys {
+    open: BTreeMap<u32, Weak<Pty>>,
+    hung_up: Rc<RefCell<Vec<HungUp>>>,
+}
 
 impl Ptys {
     /// Creates a pseudoterminal with the lowest free number and opens its master.
@@ -447,8 +479,8 @@ impl Ptys {
     /// # Errors
     /// `ENOSPC` when there are as many as there may be; when the host is out of descriptors.
     pub(crate) fn open(&mut self) -> Result<End, Errno> {
-        self.0.retain(|_, pty| pty.strong_count() > 0);
-        let number = (0..MOST).find(|number| !self.0.contains_key(number)).ok_or(Errno::NOSPC)?;
+        self.open.retain(|_, pty| pty.strong_count() > 0);
+        let number = (0..MOST).find(|number| !self.open.contains_key(number)).ok_or(Errno::NOSPC)?;
         let pty = Rc::new(Pty {
             number,
             locked: Cell::new(true),
@@ -462,24 +494,30 @@ impl Ptys {
             master_open: Cell::new(true),
             terminals: Cell::new(0),
             used: Cell::new(false),
+            hung_up: Rc::clone(&self.hung_up),
         });
-        self.0.insert(number, Rc::downgrade(&pty));
+        self.open.insert(number, Rc::downgrade(&pty));
         Ok(End { pty, is_master: true })
     }
 
     /// Returns the pseudoterminal with this number, while its master is open.
     pub(crate) fn get(&self, number: u32) -> Option<Rc<Pty>> {
-        self.0.get(&number).and_then(Weak::upgrade).filter(|pty| pty.master_open.get())
+        self.open.get(&number).and_then(Weak::upgrade).filter(|pty| pty.master_open.get())
+    }
+
+    /// Takes the sessions that have lost their terminals since the last call.
+    pub(crate) fn take_hung_up(&mut self) -> Vec<HungUp> {
+        std::mem::take(&mut *self.hung_up.borrow_mut())
     }
 
     /// Iterates over the numbers of those whose master is open.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = u32> {
-        self.0.keys().copied().filter(|&number| self.get(number).is_some())
+        self.open.keys().copied().filter(|&number| self.get(number).is_some())
     }
 
     /// Returns the terminal that controls a session.
     pub(crate) fn of_session(&self, session: u32) -> Option<Rc<Pty>> {
-        self.0.values().filter_map(Weak::upgrade).find(|pty| pty.session.get() == session)
+        self.open.values().filter_map(Weak::upgrade).find(|pty| pty.session.get() == session)
     }
 }
 

@@ -16,6 +16,7 @@ use crate::thread::Thread;
 /// Signal numbers of arm64 Linux.
 pub mod number {
     #![allow(missing_docs)] // the names are the documentation
+    pub const SIGHUP: u32 = 1;
     pub const SIGINT: u32 = 2;
     pub const SIGQUIT: u32 = 3;
     pub const SIGILL: u32 = 4;

@@ -1,10 +1,13 @@
 //! Stopped processes: `SIGSTOP` and similar signals stop all threads of a process, `SIGCONT` continues them.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
-use super::number::{SIGCHLD, SIGCONT, SIGKILL, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU};
+use super::number::{SIGCHLD, SIGCONT, SIGHUP, SIGKILL, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU};
 use super::{Origin, SIG_IGN, SigInfo, bit, code, flags, send_to_process};
 use crate::kernel::Kernel;
+use crate::process::Process;
 use crate::sched::wait::Wait;
 
 /// The signals that stop a process by default, as a mask.
@@ -17,6 +20,8 @@ pub(crate) struct Job {
     pub stopped: Option<u32>,
     /// What its parent has not waited for yet.
     pub news: Option<News>,
+    /// Of the leader of a session whose terminal is gone: the group that was in the foreground; 0: none.
+    pub lost_foreground: u32,
 }
 
 /// What a parent can wait for while its child exists.
@@ -72,7 +77,7 @@ pub(crate) fn prepare(k: &mut Kernel<'_>, pid: u32, signal: u32) {
 
 /// Stops the running process, unless the signal comes from a terminal to a process group that nobody could continue.
 pub(super) fn stop(k: &mut Kernel<'_>, signal: u32) {
-    if signal != SIGSTOP && is_orphaned(k) {
+    if signal != SIGSTOP && is_orphaned(k, k.process.group, k.process.session) {
         return;
     }
     let pid = k.process.pid;
@@ -84,15 +89,38 @@ pub(super) fn stop(k: &mut Kernel<'_>, signal: u32) {
     tell_parent(k, pid, News::Stopped(signal));
 }
 
-/// Returns whether no process of the running process's group has a parent in another group of the same session.
-fn is_orphaned(k: &Kernel<'_>) -> bool {
-    let (group, session) = (k.process.group, k.process.session);
+/// Returns whether no process of a group has a parent in another group of the same session.
+pub(crate) fn is_orphaned(k: &Kernel<'_>, group: u32, session: u32) -> bool {
     let mut members = k.all_processes().filter(|process| process.group == group && !process.ended);
     !members.any(|member| {
         k.all_processes().any(|parent| {
             parent.pid == member.ppid && !parent.ended && parent.group != group && parent.session == session
         })
     })
+}
+
+/// Sends a signal of the kernel to all processes of a group that have not ended; group 0 has none.
+pub(crate) fn send_to_group(k: &mut Kernel<'_>, group: u32, signal: u32) {
+    let is_member = |p: &&Process| p.group == group && group != 0 && !p.ended;
+    let members: Vec<u32> = k.all_processes().filter(is_member).map(|process| process.pid).collect();
+    let origin = Origin::Sender { pid: 0, uid: 0 };
+    for pid in members {
+        send_to_process(k, pid, SigInfo { signal, code: code::SI_KERNEL, origin });
+    }
+}
+
+/// Ends or continues stopped processes in those of `groups` that nobody can continue any more, since the running process has ended
+/// (`_exit(2)`).
+pub(crate) fn hang_up_orphans(k: &mut Kernel<'_>, groups: &BTreeSet<u32>) {
+    let session = k.process.session;
+    for &group in groups {
+        let has_stopped =
+            k.all_processes().any(|other| other.group == group && !other.ended && other.job.stopped.is_some());
+        if has_stopped && is_orphaned(k, group, session) {
+            send_to_group(k, group, SIGHUP);
+            send_to_group(k, group, SIGCONT);
+        }
+    }
 }
 
 /// Wakes a parent that waits for its child `pid`, and sends it `SIGCHLD`.

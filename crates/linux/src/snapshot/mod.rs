@@ -369,6 +369,7 @@ impl Guest {
         }
         let budget = system.budget.clone();
         system.names_charge = Rc::new(budget.charge(state.names_bytes));
+        system.family_charge = Rc::new(budget.charge(system.family.bytes()));
         system.sysv_charge = Rc::new(budget.charge(system.sysv.bytes()));
         system.segments.charge_to(&budget);
         for (id, bytes) in state.thread_bytes {

@@ -42,7 +42,7 @@ mod transfer;
 
 use rustix::io::Errno;
 
-use crate::fs::memory_files;
+use crate::fs::{memory_files, terminals};
 use crate::kernel::Kernel;
 
 pub use table::TABLE;
@@ -122,6 +122,7 @@ pub(crate) fn call(k: &mut Kernel<'_>) {
     if !k.system.network.flight.is_empty() {
         k.system.network.flight.sweep();
     }
+    terminals::tell_leaders(k);
     k.settle_charges();
     if k.thread.blocked.is_some() {
         return;

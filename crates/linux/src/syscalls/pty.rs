@@ -14,17 +14,16 @@ use crate::budget;
 use crate::fs::files::OpenFile;
 use crate::fs::objects::Object;
 use crate::fs::pty::{End, Pty, Read, Termios};
+use crate::fs::terminals::{self, AGAIN_NS};
 use crate::fs::vfs::Origin;
 use crate::fs::vfs::tree::{Kind, Node};
 use crate::kernel::Kernel;
 use crate::mm::user;
 use crate::sched::wait::{Blocked, FOR_EVER, Wait};
-use crate::signal::{self, Origin as Sender, SigInfo, code, number::SIGWINCH};
+use crate::signal::number::{SIGTTIN, SIGTTOU, SIGWINCH};
+use crate::signal::stop::send_to_group;
 
 type Outcome<T> = std::result::Result<T, Errno>;
-
-/// Simulated time, in ns, until a write is repeated for which there was no room.
-const AGAIN_NS: u64 = 1_000_000;
 
 /// Opens `/dev/ptmx`, or the terminal with a number, and returns its descriptor.
 pub(super) fn open(k: &mut Kernel<'_>, node: Node, flags: OFlags) -> Result {
@@ -90,6 +89,9 @@ pub(super) fn read(k: &mut Kernel<'_>, fd: i32, pieces: &[Piece]) -> Result {
     if most == 0 {
         return Ok(0);
     }
+    if !is_master && !terminals::may_use(k, &pty, SIGTTIN)? {
+        return Ok(0);
+    }
     let read = if is_master { pty.read_master(most)? } else { pty.read_terminal(most) };
     if let Read::Bytes(bytes) = read {
         scatter(k, pieces, 0, &bytes)?;
@@ -119,11 +121,14 @@ pub(super) fn write(k: &mut Kernel<'_>, fd: i32, pieces: &[Piece]) -> Result {
     let (pty, is_master) = end_of(k, fd).ok_or(Errno::BADF)?;
     let total: u64 = pieces.iter().map(|piece| piece.len).sum();
     let mut done = k.thread.resumed.map_or(0, |resumed| resumed.progress);
+    if !is_master && done == 0 && pty.stops_output() && !terminals::may_use(k, &pty, SIGTTOU)? {
+        return Ok(0);
+    }
     while done < total {
         let bytes = gather(k, pieces, done, CHUNK)?;
         let written = if is_master {
             let (written, signals) = pty.write_master(&bytes);
-            send(k, pty.foreground.get(), &signals);
+            signals.into_iter().for_each(|signal| send_to_group(k, pty.foreground.get(), signal));
             written
         } else {
             match pty.write_terminal(&bytes) {
@@ -142,17 +147,6 @@ pub(super) fn write(k: &mut Kernel<'_>, fd: i32, pieces: &[Piece]) -> Result {
         }
     }
     Ok(done)
-}
-
-/// Sends signals of the terminal to a process group.
-fn send(k: &mut Kernel<'_>, group: u32, signals: &[u32]) {
-    let members: Vec<u32> = k.all_processes().filter(|p| p.group == group && group != 0).map(|p| p.pid).collect();
-    for &signal in signals {
-        for &pid in &members {
-            let origin = Sender::Sender { pid: 0, uid: 0 };
-            signal::send_to_process(k, pid, SigInfo { signal, code: code::SI_KERNEL, origin });
-        }
-    }
 }
 
 /// Requests (Linux `asm-generic/ioctls.h`).
@@ -218,6 +212,14 @@ fn master_ioctl(k: &mut Kernel<'_>, pty: &Rc<Pty>, request: u32, argument: u64) 
 }
 
 fn terminal_ioctl(k: &mut Kernel<'_>, pty: &Pty, is_master: bool, request: u32, argument: u64) -> Result {
+    let changes = match request {
+        request::TCSETS..=request::TCSETSF => true,
+        request::TCSBRK..=request::TCFLSH => !is_master,
+        _ => false,
+    };
+    if changes && !terminals::may_use(k, pty, SIGTTOU)? {
+        return Ok(0);
+    }
     match request {
         request::TCGETS => user::write(k.mem, argument, pty.termios.get())?,
         request::TCSETS | request::TCSETSW | request::TCSETSF => {
@@ -238,7 +240,7 @@ fn terminal_ioctl(k: &mut Kernel<'_>, pty: &Pty, is_master: bool, request: u32, 
         request::TIOCSWINSZ => {
             let size: [u16; 4] = user::read(k.mem, argument)?;
             if pty.size.replace(size) != size {
-                send(k, pty.foreground.get(), &[SIGWINCH]);
+                send_to_group(k, pty.foreground.get(), SIGWINCH);
             }
         }
         request::FIONREAD => user::write(k.mem, argument, pty.readable(is_master) as u32)?,
@@ -268,12 +270,14 @@ fn job_ioctl(k: &mut Kernel<'_>, pty: &Pty, is_master: bool, request: u32, argum
         }
         request::TIOCNOTTY if is_own => {
             if pid == session {
-                pty.session.set(0);
-                pty.foreground.set(0);
+                terminals::give_up(k, pty);
             }
         }
         request::TIOCGPGRP if is_own || is_master => user::write(k.mem, argument, pty.foreground.get())?,
         request::TIOCSPGRP if is_own => {
+            if !terminals::may_use(k, pty, SIGTTOU).map_err(|_| Errno::NOTTY)? {
+                return Ok(0);
+            }
             let group: u32 = user::read(k.mem, argument)?;
             if group as i32 <= 0 {
                 return Err(Errno::INVAL);

@@ -1,7 +1,7 @@
 //! System calls that describe files: `stat` and related calls, access checks, terminals.
 
 use bytemuck::{Pod, Zeroable};
-use rustix::fs::{Access, AtFlags, CWD, Stat, StatFs};
+use rustix::fs::{Access, AtFlags, CWD, FileType, Stat, StatFs};
 use rustix::io::Errno;
 use rustix::termios::SpecialCodeIndex;
 
@@ -220,8 +220,11 @@ pub(super) fn faccessat2(k: &mut Kernel<'_>, a: &Args) -> Result {
         Target::Host(Place { kind: None, .. }) => Err(Errno::NOENT),
         Target::Host(place) => {
             let policy = &k.process.files.view.policy;
-            let write = access.contains(Access::WRITE_OK) && !policy.may_write(&place.path);
-            if write || (access.contains(Access::READ_OK) && !policy.may_read(&place.path)) {
+            // To write a folder is to create names in it.
+            let is_folder = place.kind.is_some_and(FileType::is_dir);
+            let writable = if is_folder { policy.may_create_in(&place.path) } else { policy.may_write(&place.path) };
+            let readable = policy.may_read(&place.path);
+            if (access.contains(Access::WRITE_OK) && !writable) || (access.contains(Access::READ_OK) && !readable) {
                 return Err(Errno::ACCESS);
             }
             let flags = if a[3] & EACCESS != 0 { AtFlags::EACCESS } else { AtFlags::empty() };

@@ -81,5 +81,5 @@ fn sending_to_a_socket_that_nobody_reads_is_a_deadlock() {
     let (_folder, path) = folder();
     let (end, ..) = run_to_end(&build("blocking.c", HOSTED), &Run { args: &["for ever", &path], ..Run::default() });
     let End::Deadlock { threads } = end else { panic!("{end}") };
-    assert_eq!((threads.len(), threads[0].waits_for.as_str()), (1, "file descriptor 3"));
+    assert_eq!((threads.len(), threads[0].waits_for.as_deref()), (1, Some("file descriptor 3")));
 }

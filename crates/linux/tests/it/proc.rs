@@ -15,10 +15,14 @@ fn processes_see_themselves_and_each_other_in_proc() {
     assert_eq!(checks.len(), 15, "{}", lines.join("\n"));
     let expected = "\
         first\nsecond\nsecond\nState: S (sleeping)\nThreads: 2\nfield(child, 20): 2\n[stack]\n\
+        before fork: 128 resident, 128 proportional, shared 0, alone 128\n\
+        in the child: 128 resident, 64 proportional, shared 128, alone 0\n\
+        after a store: 128 resident, 96 proportional, shared 64, alone 64\n\
+        after the child: 128 resident, 128 proportional, shared 0, alone 128\n\
         access(\"/proc/999999\", F_OK): -1 ENOENT\nState: T (stopped)\nState: Z (zombie)\n(char)field(child, 3): 90\n\
         listed(\"/proc\", child): 0\nsscanf(file(0, \"/proc/stat\"), \"cpu %lld 0 0 %lld\", &user, &idle): 2\n\
         user >= 2 && user < 100: 1\n\
-        sscanf(file(0, \"/proc/uptime\"), \"%lf %lf\", &up, &down): 2\nbtime 1577822400\n1.00 1.00 1.00 1/1 1002\n\
+        sscanf(file(0, \"/proc/uptime\"), \"%lf %lf\", &up, &down): 2\nbtime 1577822400\n1.00 1.00 1.00 1/1 1003\n\
         flags: 02004002\nticks: 0\nreadlink(path, a, sizeof a): 20\nanon_inode:[timerfd]\npos: 3\n\
         pread(map, &entry, 8, at): 8\nentry >> 63: 0\npread(map, &entry, 8, at): 8\nentry >> 63: 1\n\
         pread(map, &entry, 7, at): -1 EINVAL\npwrite(mem, \"after\", 6, (uintptr_t)page): 6\n\
@@ -51,4 +55,9 @@ fn the_control_group_of_the_run_has_the_processors_for_programs_and_no_limits() 
 #[test]
 fn pseudoterminals_edit_lines_and_send_signals_as_under_linux() {
     same_as_qemu("terminals.c", HOSTED, &Run::default());
+}
+
+#[test]
+fn processes_in_the_background_wait_for_their_terminal_and_those_that_lose_it_learn_of_it() {
+    same_as_qemu("job_control.c", HOSTED, &Run::default());
 }

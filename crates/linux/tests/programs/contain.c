@@ -49,6 +49,7 @@ static void direct(void) {
     report("hard link out", link("own", fresh));
     report("existing folder", mkdir(folder, 0700));
     report("access to write", access(victim, W_OK));
+    report("access to a folder to write", access(folder, W_OK));
     report("access to read", access(victim, R_OK));
 }
 

@@ -118,6 +118,7 @@ static void names(void) {
     report("unlink", unlink("fifo"));
     report("access", access("a", R_OK | W_OK));
     report("no access", access("none", F_OK));
+    report("access to folders", access(".", R_OK | W_OK | X_OK) | access("d", W_OK) | access("/dev/shm", W_OK));
     report("attributes", getxattr("a", "user.x", text, 10) < 0 && (errno == ENOTSUP || errno == ENODATA) ? 0 : 1);
     struct statx x;
     report("statx", statx(AT_FDCWD, "a", 0, STATX_SIZE, &x));

@@ -50,6 +50,43 @@ static const char *line(int pid, const char *name, const char *key) {
     return found;
 }
 
+// A size of the mapping at an address, in KiB, as smaps has it.
+static int size_of(const void *mapping, const char *key) {
+    char start[20];
+    snprintf(start, sizeof start, "%08lx-", (unsigned long)mapping);
+    const char *at = strstr(file(getpid(), "smaps"), start);
+    at = at ? strstr(at, key) : NULL;
+    int kib = -1;
+    return at && sscanf(at + strlen(key), " %d kB", &kib) == 1 ? kib : -1;
+}
+
+static void show_sizes(const char *when, const void *mapping) {
+    printf("%s: %d resident, %d proportional, shared %d, alone %d\n", when, size_of(mapping, "Rss:"),
+           size_of(mapping, "Pss:"), size_of(mapping, "Shared_Dirty:"), size_of(mapping, "Private_Dirty:"));
+    fflush(stdout);
+}
+
+// Pages are shared with a child until one of the two writes to them.
+static void show_sharing(void) {
+    size_t page = sysconf(_SC_PAGESIZE);
+    char *mapping = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    // So that it is no part of another mapping.
+    mprotect(mapping, page, PROT_NONE);
+    mprotect(mapping + 3 * page, page, PROT_NONE);
+    mapping += page;
+    mapping[0] = mapping[page] = 1;
+    show_sizes("before fork", mapping);
+    int child = fork();
+    if (!child) {
+        show_sizes("in the child", mapping);
+        mapping[0] = 2;
+        show_sizes("after a store", mapping);
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    show_sizes("after the child", mapping);
+}
+
 // A field of /proc/PID/stat, numbered as in the manual.
 static long long field(int pid, int number) {
     const char *at = strrchr(file(pid, "stat"), ')');
@@ -128,6 +165,7 @@ int main(void) {
     snprintf(path, sizeof path, "/proc/%d/fd/%d", child, pipes[0]);
     SHOW(readlink(path, a, sizeof a) > 0 && !strncmp(a, "pipe:[", 6));
     printf("%s\n", line(child, "maps", "[stack]"));
+    show_sharing();
     SHOW(strlen(line(child, "smaps_rollup", "Rss:")) > 0);
     SHOW(access("/proc/999999", F_OK));
 

@@ -6,6 +6,9 @@ mod memory;
 mod operands;
 mod prefix;
 mod roles;
+mod shared;
+
+use std::sync::Arc;
 
 use fxscope_counts::{FewSignals, Signals, Stall};
 use fxscope_isa::{Branch, InstKind, Shape, StaticInst};
@@ -14,9 +17,10 @@ use fxscope_machine::{Blocking, Recipe, Spec, Uop};
 pub use self::memory::lacks_access;
 use self::prefix::{behind_prefix, merges, with_merge};
 use self::roles::Roles;
+pub use self::shared::SharedTables;
 pub use crate::bound::{
-    Action, Attribute, BY_PIPE, BoundAccess, BoundBlock, BoundFlow, BoundUop, Brief, FLOWS, Late, PIPE_NAMES, PIPES,
-    PRODUCERS, Producer, Profile, READY, REGS, TEMP, TEMPS, chain_bit,
+    Action, Attribute, BY_PIPE, BlockTables, BoundAccess, BoundBlock, BoundFlow, BoundUop, Brief, FLOWS, Late,
+    PIPE_NAMES, PIPES, PRODUCERS, Producer, Profile, READY, REGS, TEMP, TEMPS, chain_bit,
 };
 use crate::commit::counts;
 use crate::lsu::rules::bind_access;
@@ -74,10 +78,14 @@ pub fn bind_block(start: u64, infos: &[StaticInst], spec: &Spec) -> BoundBlock {
     BoundBlock {
         start,
         uops: uops.into(),
-        mem,
-        uop_end: uop_end.into(),
+        tables: Arc::new(BlockTables {
+            mem,
+            uop_end: uop_end.into(),
+            unknown: unknown.into(),
+            inst_mix: inst_mix.into(),
+            mix: FewSignals::from(&all_mix),
+        }),
         branch,
-        unknown: unknown.into(),
         profile: vec![Profile::default(); infos.len()].into(),
         origin: 0,
         marked: false,
@@ -85,8 +93,6 @@ pub fn bind_block(start: u64, infos: &[StaticInst], spec: &Spec) -> BoundBlock {
         controls: infos.iter().any(|i| i.kind == InstKind::System && (i.serialising || !i.srcs.is_empty())),
         reads_time: infos.iter().any(|i| i.reads_time),
         enters_kernel: infos.last().is_some_and(|i| i.enters_kernel),
-        inst_mix: inst_mix.into(),
-        mix: FewSignals::from(&all_mix),
         cut: Vec::new(),
     }
 }

@@ -16,7 +16,7 @@ impl Pipeline {
     /// The second lookup of loads that wrongly went ahead of a store is not repeated here. Weak prefetch instructions
     /// are left out: whether they look up depends on the contents of the TLB.
     pub fn data_lookups(&mut self, block: &BoundBlock, executed: usize, stream: &[u64], addresses: &mut Vec<u64>) {
-        let end = executed.checked_sub(1).map_or(0, |last| block.uop_end[last] as usize);
+        let end = executed.checked_sub(1).map_or(0, |last| block.tables.uop_end[last] as usize);
         for uop in &block.uops[..end] {
             let words = match uop.action {
                 Action::Load | Action::Store | Action::Prefetch | Action::Zero => uop.words(stream),

@@ -84,7 +84,7 @@ impl Run {
                 // Sometimes the branch is not taken.
                 let next_pc = if self.below(5) == 0 { end } else { program[next].start() };
                 let bound = &mut self.blocks[this];
-                let executed = bound.uop_end.len();
+                let executed = bound.profile.len();
                 self.core.run(bound, executed, program[this].stream(), next_pc, &mut self.chip);
                 bound.count(executed);
                 self.at = next;

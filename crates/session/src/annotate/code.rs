@@ -97,8 +97,8 @@ pub fn source_line(path: &Path, place: u64) -> Option<(String, u32)> {
 
 /// Returns the micro-operations of instruction `i` of a block.
 fn micro_ops(block: &BoundBlock, i: usize) -> Vec<MicroOp> {
-    let first = i.checked_sub(1).map_or(0, |before| block.uop_end[before]);
-    block.uops[first as usize..block.uop_end[i] as usize].iter().map(micro_op).collect()
+    let first = i.checked_sub(1).map_or(0, |before| block.tables.uop_end[before]);
+    block.uops[first as usize..block.tables.uop_end[i] as usize].iter().map(micro_op).collect()
 }
 
 fn micro_op(uop: &BoundUop) -> MicroOp {

@@ -143,6 +143,11 @@ impl Policy {
         self.may_change(path) || self.is_open_device(path)
     }
 
+    /// Returns whether the program may create names in a folder: the folder may be the writable one itself.
+    pub(crate) fn may_create_in(&self, folder: &[u8]) -> bool {
+        self.write.iter().any(|area| is_within(folder, area)) || self.shared_memory.has(folder)
+    }
+
     /// Returns whether a path is that of a device that the program may open.
     pub(crate) fn is_open_device(&self, path: &[u8]) -> bool {
         DEVICES.contains(&path) || (self.read.is_none() && path == TERMINAL)

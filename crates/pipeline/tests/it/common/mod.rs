@@ -341,7 +341,7 @@ impl Block {
         let infos: Vec<StaticInst> =
             (start..).step_by(4).zip(insts).map(|(addr, i)| StaticInst { addr, ..i.info }).collect();
         let bound = bind_block(start, &infos, spec);
-        assert!(bound.unknown.is_empty(), "instructions without a row");
+        assert!(bound.tables.unknown.is_empty(), "instructions without a row");
         let last = insts.last().map(|inst| inst.info);
         Block { bound, stream: insts.iter().flat_map(|i| i.words.clone()).collect(), last }
     }
@@ -361,7 +361,7 @@ impl Block {
         let mut words = self.stream.iter().copied();
         let mut take =
             |m: &fxscope_pipeline::bind::BoundAccess| (*m, words.by_ref().take(usize::from(m.words)).collect());
-        self.bound.mem.iter().map(|m| m.as_ref().map(&mut take)).collect()
+        self.bound.tables.mem.iter().map(|m| m.as_ref().map(&mut take)).collect()
     }
     /// For each instruction, what is known from its executions.
     pub fn profile(&self) -> &[fxscope_pipeline::bind::Profile] {
@@ -373,7 +373,7 @@ impl Block {
     }
     /// Address behind its last instruction.
     pub fn end(&self) -> u64 {
-        self.bound.start + 4 * self.bound.uop_end.len() as u64
+        self.bound.start + 4 * self.bound.profile.len() as u64
     }
 }
 
@@ -488,8 +488,8 @@ impl Rig {
         for (i, &this) in order.iter().enumerate() {
             let next = order.get(i + 1).map_or(blocks[this].end(), |&n| blocks[n].bound.start);
             let Block { bound, stream, .. } = &mut blocks[this];
-            self.core.run(bound, bound.uop_end.len(), stream, next, &mut self.chip);
-            bound.count(bound.uop_end.len());
+            self.core.run(bound, bound.profile.len(), stream, next, &mut self.chip);
+            bound.count(bound.profile.len());
         }
     }
 

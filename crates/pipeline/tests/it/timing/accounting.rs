@@ -292,7 +292,7 @@ fn what_an_instruction_waits_for_is_charged_to_it_and_its_time_in_flight_is_from
     // From the cycle in which it is dispatched to the one before its commit.
     assert_eq!(mul.stalls[Stall::BaseOperation as usize], stages.integer + 5 + stages.commit_integer);
     assert_eq!(mul.in_flight, 5 + stages.commit_integer);
-    assert_eq!(mul.pipes, [2, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(mul.pipes, [1, 0, 0, 0, 0, 0, 0, 0]);
     // It commits nine cycles after its start in stage X, which comes later than that of integer operations.
     assert_eq!(fadd.in_flight, 9 + stages.commit_vector);
     let later = (stages.vector + 9 + stages.commit_vector) - (stages.integer + 5 + stages.commit_integer);

@@ -49,9 +49,9 @@ fn one_operation_a_cycle_passes_a_vector_pipe_that_is_the_only_one_for_it() {
 
 #[test]
 fn exa_and_prx_share_an_issue_port_that_both_flows_of_while_leave_by_in_one_cycle() {
-    assert_eq!(rig().steady(&[pand(1, 2), mul(1, 2)], N), 3 * N as u64, "a flow of PRX and two of EXA");
+    assert_eq!(rig().steady(&[pand(1, 2), mul(1, 2)], N), 2 * N as u64, "a flow of PRX and one of EXA");
     assert_eq!(rig().steady(&[whilelo(1, 2, 3)], N), N as u64, "one of EXA, one of PRX a stage later");
-    assert_eq!(rig().steady(&[whilelo(1, 2, 3), mul(1, 2)], N), 3 * N as u64);
+    assert_eq!(rig().steady(&[whilelo(1, 2, 3), mul(1, 2)], N), 2 * N as u64);
 }
 
 #[test]
@@ -68,16 +68,16 @@ fn four_simple_integer_operations_a_cycle_use_the_address_pipes_too() {
 }
 
 #[test]
-fn a_multiplication_holds_exa_for_two_cycles() {
-    assert_eq!(rig().steady(&[mul(1, 2)], N), 2 * N as u64);
+fn one_multiplication_a_cycle_passes_exa() {
+    assert_eq!(rig().steady(&[mul(1, 2)], N), N as u64);
     let sum = op("base:SMADDL").reads(&[x(2), x(3), x(4)]).writes(&[x(1)]);
-    assert_eq!(rig().steady(&[sum], N), 3 * N as u64, "and its addition for one");
+    assert_eq!(rig().steady(&[sum], N), 4 * N as u64, "one whose product is added to something, for four cycles");
 }
 
 #[test]
 fn the_predicate_pipe_and_exa_share_an_issue_port() {
     assert_eq!(rig().steady(&[ptrue(1)], N), N as u64);
-    assert_eq!(rig().steady(&[ptrue(1), mul(1, 2)], N), 3 * N as u64);
+    assert_eq!(rig().steady(&[ptrue(1), mul(1, 2)], N), 2 * N as u64);
     assert_eq!(rig().steady(&[ptrue(1), vector_and(1, 2)], N), N as u64);
 }
 
@@ -86,17 +86,17 @@ fn store_data_pass_a_pipe_of_rse0_by_their_kind() {
     let n = N as u64;
     let integer = || str(1, 2, DATA);
     let vector = || st1d(1, 2, 0, DATA);
-    assert_eq!(rig().steady(&[integer(), mul(3, 4)], N), 3 * n, "integer data and a multiplication in EXA");
+    assert_eq!(rig().steady(&[integer(), mul(3, 4)], N), 2 * n, "integer data and a multiplication in EXA");
     assert_eq!(rig().steady(&[integer(), vector_and(3, 4)], N), n, "integer data beside FLA");
     assert_eq!(rig().steady(&[vector(), vector_and(3, 4)], N), 2 * n, "vector data and an operation in FLA");
-    assert_eq!(rig().steady(&[vector(), mul(3, 4)], N), 2 * n, "vector data beside EXA");
+    assert_eq!(rig().steady(&[vector(), mul(3, 4)], N), n, "vector data beside EXA");
 }
 
 #[test]
 fn a_vector_compare_takes_the_predicate_pipe_and_fla_together() {
     assert_eq!(rig().steady(&[cmpeq(1, 2)], N), N as u64);
     assert_eq!(rig().steady(&[cmpeq(1, 2), vector_and(1, 2)], N), 2 * N as u64);
-    assert_eq!(rig().steady(&[cmpeq(1, 2), mul(1, 2)], N), 3 * N as u64);
+    assert_eq!(rig().steady(&[cmpeq(1, 2), mul(1, 2)], N), 2 * N as u64);
 }
 
 #[test]

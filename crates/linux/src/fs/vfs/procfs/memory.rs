@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use fxscope_guestmem::{Prot, Region, Segment};
+use fxscope_guestmem::{PagesByUsers, Prot, Region, Segment};
 
 use super::KIB;
 use super::process::Subject;
@@ -27,29 +27,102 @@ pub(super) fn statm(k: &Kernel<'_>, t: &Thread) -> Vec<u8> {
 /// Returns `/proc/PID/smaps_rollup`: the sums of `smaps`.
 pub(super) fn smaps_rollup(k: &Kernel<'_>, t: &Thread) -> Vec<u8> {
     let of = Subject::new(k, t);
-    let resident = of.space().pages.resident_bytes() / KIB;
     let (first, last) = (of.regions().next(), of.regions().last());
     let range = first.zip(last).map_or((0, 0), |(first, last)| (first.start, last.end));
     let line = format!("{:08x}-{:08x} ---p 00000000 00:00 0", range.0, range.1);
     let mut text = format!("{line:<73}[rollup]\n");
-    let lines = [
-        ("Rss", resident),
-        ("Pss", resident),
-        ("Shared_Clean", 0),
-        ("Shared_Dirty", 0),
-        ("Private_Clean", 0),
-        ("Private_Dirty", resident),
-        ("Referenced", resident),
-        ("Anonymous", resident),
-        ("AnonHugePages", 0),
-        ("Swap", 0),
-        ("SwapPss", 0),
-        ("Locked", 0),
-    ];
-    for (name, kib) in lines {
-        let _ = writeln!(text, "{:<15} {kib:>8} kB", format!("{name}:"));
-    }
+    let sizes = of.regions().map(|region| Sizes::of(k, &of, region));
+    sizes.fold(Sizes::default(), Sizes::plus).write(&mut text);
     text.into_bytes()
+}
+
+/// The bytes of pages in memory that `smaps` tells apart.
+#[derive(Default)]
+struct Sizes {
+    resident: u64,
+    anonymous: u64,
+    pages: PagesByUsers,
+}
+
+impl Sizes {
+    /// Returns those of a mapping. Parts of a large page that were not accessed are pages of the process alone.
+    fn of(k: &Kernel<'_>, of: &Subject<'_>, region: &Region) -> Sizes {
+        let resident = of.space().pages.resident_in(region.start..region.end).1;
+        let used = k.mem.pages_by_users(of.space().id, region);
+        let untouched = resident.saturating_sub(used.total());
+        let mut left = resident;
+        let [shared_clean, shared_dirty, private_clean] = [used.shared_clean, used.shared_dirty, used.private_clean]
+            .map(|bytes| {
+                let part = bytes.min(left);
+                left -= part;
+                part
+            });
+        let proportional = (used.proportional + untouched).min(resident);
+        let pages = PagesByUsers { shared_clean, shared_dirty, private_clean, private_dirty: left, proportional };
+        let anonymous = if region.backing.is_some() { 0 } else { resident };
+        Sizes { resident, anonymous, pages }
+    }
+
+    fn plus(self, other: Sizes) -> Sizes {
+        let (a, b) = (self.pages, other.pages);
+        Sizes {
+            resident: self.resident + other.resident,
+            anonymous: self.anonymous + other.anonymous,
+            pages: PagesByUsers {
+                shared_clean: a.shared_clean + b.shared_clean,
+                shared_dirty: a.shared_dirty + b.shared_dirty,
+                private_clean: a.private_clean + b.private_clean,
+                private_dirty: a.private_dirty + b.private_dirty,
+                proportional: a.proportional + b.proportional,
+            },
+        }
+    }
+
+    /// Writes a line for each.
+    fn write(&self, text: &mut String) {
+        let Sizes { resident, anonymous, pages } = self;
+        let lines = [
+            ("Rss", *resident),
+            ("Pss", pages.proportional),
+            ("Shared_Clean", pages.shared_clean),
+            ("Shared_Dirty", pages.shared_dirty),
+            ("Private_Clean", pages.private_clean),
+            ("Private_Dirty", pages.private_dirty),
+            ("Referenced", *resident),
+            ("Anonymous", *anonymous),
+            ("LazyFree", 0),
+            ("AnonHugePages", 0),
+            ("ShmemPmdMapped", 0),
+            ("FilePmdMapped", 0),
+            ("Shared_Hugetlb", 0),
+            ("Private_Hugetlb", 0),
+            ("Swap", 0),
+            ("SwapPss", 0),
+            ("Locked", 0),
+        ];
+        lines.into_iter().for_each(|(name, bytes)| write_size(text, name, bytes));
+    }
+}
+
+fn write_size(text: &mut String, name: &str, bytes: u64) {
+    let _ = writeln!(text, "{:<15} {:>8} kB", format!("{name}:"), bytes / KIB);
+}
+
+/// Writes what `smaps` has below the line of a mapping.
+fn write_sizes(text: &mut String, k: &Kernel<'_>, of: &Subject<'_>, region: &Region) {
+    let page = of.space().pages.page_bytes_at(region, region.start);
+    write_size(text, "Size", region.end - region.start);
+    write_size(text, "KernelPageSize", page);
+    write_size(text, "MMUPageSize", page);
+    Sizes::of(k, of, region).write(text);
+    text.push_str("THPeligible:           0\nVmFlags:");
+    let Prot { read, write, exec } = region.prot;
+    let shared = region.shared;
+    let flags = [(read, "rd"), (write, "wr"), (exec, "ex"), (shared, "sh"), (true, "mr mw me"), (shared, "ms")];
+    for (_, name) in flags.into_iter().filter(|(has, _)| *has) {
+        let _ = write!(text, " {name}");
+    }
+    text.push_str(" \n");
 }
 
 /// Returns one line of `maps` per mapping; with `sizes`, also the sizes that `smaps` has below each.
@@ -75,13 +148,8 @@ pub(super) fn maps(k: &Kernel<'_>, t: &Thread, sizes: bool) -> Vec<u8> {
         out.extend(name);
         out.push(b'\n');
         if sizes {
-            let (kib, page) =
-                ((region.end - region.start) / KIB, of.space().pages.page_bytes_at(region, region.start) / KIB);
-            let resident = of.space().pages.resident_in(region.start..region.end).1 / KIB;
-            let text = format!(
-                "Size:           {kib:>8} kB\nKernelPageSize: {page:>8} kB\nMMUPageSize:    {page:>8} kB\n\
-                 Rss:            {resident:>8} kB\nPss:            {resident:>8} kB\n"
-            );
+            let mut text = String::new();
+            write_sizes(&mut text, k, &of, region);
             out.extend(text.into_bytes());
         }
     }
