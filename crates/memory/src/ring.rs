@@ -55,7 +55,7 @@ impl Service {
             port: LineBus::new(period),
             lines: vec![0; spec.topology.cmgs as usize].into(),
             lost: 0,
-            turnaround: (spec.ring.turnaround * 256 << 16) / period,
+            turnaround: ((spec.ring.turnaround * 256) << 16) / period,
             each: 0,
         }
     }
@@ -64,7 +64,7 @@ impl Service {
     fn book(&mut self, cmg: usize, t: Cycle) -> Cycle {
         self.lines[cmg] += 1;
         if self.lines[cmg] >= RECENT {
-            self.each = self.turnaround * changes(&self.lines) >> 16;
+            self.each = (self.turnaround * changes(&self.lines)) >> 16;
             self.lines.iter_mut().for_each(|lines| *lines /= 2);
         }
         self.lost += self.each;
