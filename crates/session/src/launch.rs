@@ -183,7 +183,8 @@ fn is_root() -> bool {
 
 /// Returns the implementation of MPI whose library a program names; `None`: it names none, or is no program.
 fn linked_with(program: &Path) -> Option<Implementation> {
-    let file = std::fs::File::open(program).ok()?;
+    // To open a named pipe would wait for its other end.
+    let file = program.is_file().then(|| std::fs::File::open(program).ok())??;
     let cache = ReadCache::new(file);
     let needed = needed(&cache).unwrap_or_default();
     let names = |mpi: &Implementation| {

@@ -37,7 +37,7 @@ fn a_recorded_run_is_replayed_from_the_record_and_from_its_text_alike() {
     shown(folder, &["program", "r.fxr", "-o", "app.csv"]);
     let text = std::fs::read_to_string(folder.join("app.csv")).expect("written");
     let count = |call: &str| text.lines().filter(|line| line.split(',').nth(2) == Some(call)).count();
-    assert_eq!((count("recv"), count("send") + count("ssend"), count("end")), (12, 12, 2), "{text}");
+    assert_eq!((count("recv"), count("send") + count("ssend"), count("end")), (13, 13, 2), "{text}");
 
     let options = ["--model", "silent", "--nodes", "1,64", "--repeat", "2"];
     let [from_record, from_text] = ["r.fxr", "app.csv"].map(|file| simulated(folder, file, &options)["tables"].clone());

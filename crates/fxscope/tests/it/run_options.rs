@@ -142,6 +142,10 @@ const CASES: &[Case] = &[
         assert_eq!(ran.event("L1HWPF_STREAM_PF") + ran.event("L2HWPF_STREAM_PF"), 0);
     }),
     case("--hwpf", "--hwpf --distL1~2~--distL2~6~--weakL1", |ran, _| assert!(ran.has_note("Hardware prefetch"))),
+    case("--no-progress", "--no-progress 20us", |ran, plain| {
+        assert_eq!(ran.cycles(), plain.cycles(), "it makes progress");
+    }),
+    case("--no-progress", "--no-progress never", |ran, plain| assert_eq!(ran.cycles(), plain.cycles())),
     case("--allow", "--allow net", |ran, plain| {
         assert_eq!([plain, ran].map(|r| r.said("network")), ["its own", "the host's"])
     }),

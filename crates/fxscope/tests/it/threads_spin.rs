@@ -114,7 +114,7 @@ fn kernels_that_wait_in_loops_take_the_same_time_and_count_the_same() {
         ("12-23", "barrier", "kind=spin rounds=200"),
         ("12-15", "lock", "rounds=100"),
         ("12,24", "pingpong", "rounds=50"),
-        ("12-23", "triad-threads", "n=8320 passes=4 threads=12"),
+        ("12-23", "triad-threads", "n=16640 passes=4 threads=12"),
     ] {
         agree(&format!("--cpus {cpus}"), &kernel(&format!("{program}.elf")), arguments);
     }

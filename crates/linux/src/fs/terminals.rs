@@ -36,7 +36,7 @@ pub(crate) fn may_use(k: &mut Kernel<'_>, pty: &Pty, signal: u32) -> Result<bool
     Ok(false)
 }
 
-/// Tells the leaders of sessions whose terminals are gone.
+/// Sends SIGHUP to the leaders of sessions whose terminals are gone.
 pub(crate) fn tell_leaders(k: &mut Kernel<'_>) {
     for HungUp { session, foreground } in k.system.ptys.take_hung_up() {
         let Some(leader) = k.process_of(session).filter(|leader| !leader.ended) else { continue };
