@@ -27,7 +27,7 @@ const BLOCKS: usize = 12;
 /// Iterations that are compared.
 const COMPARED: usize = 32;
 /// Longest period of the iterations' timing, in iterations.
-const PERIOD: usize = 8;
+const PERIOD: usize = 16;
 /// Iterations after which a loop whose timing has not repeated is given up.
 const PATIENCE: usize = 400;
 

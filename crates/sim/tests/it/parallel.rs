@@ -22,8 +22,8 @@ pub(crate) fn run_of_triad(arguments: &str, host_threads: usize) -> (Simulation,
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels/prebuilt/triad-threads.elf");
     let mut setup = Setup::new(machine(&spec), "triad").expect("descriptors");
     setup.args.extend(arguments.split(' ').map(|argument| argument.as_bytes().to_vec()));
-    // Each part of the arrays on the CMG of its thread.
-    setup.env = vec![b"XOS_MMM_L_PAGING_POLICY=demand:demand:demand".to_vec()];
+    // Each part of the arrays on the CMG of its thread: small pages, since the threads of two CMGs would share large ones.
+    setup.env = vec![b"XOS_MMM_L_PAGING_POLICY=demand:demand:demand".to_vec(), b"XOS_MMM_L_HPAGE_TYPE=none".to_vec()];
     let quiet = || std::fs::File::options().read(true).write(true).open("/dev/null").expect("/dev/null").into();
     setup.stdio = Stdio { input: quiet(), output: quiet(), error: quiet() };
     let guest = Guest::open(&program, setup).expect("a prebuilt program");

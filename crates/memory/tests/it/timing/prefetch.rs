@@ -6,6 +6,7 @@ use fxscope_memory::{Misses, PageRange, Placement, PrefetchRegisters};
 fn streaming() -> Spec {
     let mut spec = fxscope_machine::load("a64fx", &[]).expect("built in");
     spec.tables.prefetch.l2_stop_hits = 0;
+    spec.tables.prefetch.replacement = fxscope_machine::spec::StreamReplacement::Fifo;
     spec
 }
 
