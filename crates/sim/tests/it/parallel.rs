@@ -18,12 +18,21 @@ fn triad(arguments: &str, host_threads: usize) -> Outcome {
 
 /// The same, before it runs, and its options.
 pub(crate) fn run_of_triad(arguments: &str, host_threads: usize) -> (Simulation, Options) {
+    run_with(arguments, host_threads, &[ON_DEMAND])
+}
+
+/// Pages are on the CMG of the thread that touches them first.
+const ON_DEMAND: &str = "XOS_MMM_L_PAGING_POLICY=demand:demand:demand";
+/// Pages of 64 KiB, as much as each thread has of an array here. Threads of two CMGs share larger ones.
+const SMALL_PAGES: &str = "XOS_MMM_L_HPAGE_TYPE=none";
+
+/// The same with these variables.
+fn run_with(arguments: &str, host_threads: usize, variables: &[&str]) -> (Simulation, Options) {
     let spec = Arc::new(fxscope_machine::load("a64fx", &[]).expect("built in"));
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels/prebuilt/triad-threads.elf");
     let mut setup = Setup::new(machine(&spec), "triad").expect("descriptors");
     setup.args.extend(arguments.split(' ').map(|argument| argument.as_bytes().to_vec()));
-    // Each part of the arrays on the CMG of its thread: small pages, since the threads of two CMGs would share large ones.
-    setup.env = vec![b"XOS_MMM_L_PAGING_POLICY=demand:demand:demand".to_vec(), b"XOS_MMM_L_HPAGE_TYPE=none".to_vec()];
+    setup.env = variables.iter().map(|variable| variable.as_bytes().to_vec()).collect();
     let quiet = || std::fs::File::options().read(true).write(true).open("/dev/null").expect("/dev/null").into();
     setup.stdio = Stdio { input: quiet(), output: quiet(), error: quiet() };
     let guest = Guest::open(&program, setup).expect("a prebuilt program");
@@ -80,7 +89,10 @@ fn runs_on_as_many_host_threads_give_the_same_to_the_last_count() {
 #[test]
 fn most_of_a_loop_without_synchronisation_is_simulated_side_by_side() {
     for arguments in [FROM_L2, FROM_MEMORY] {
-        let outcome = shared(arguments, 2);
+        // Each part of the arrays is on the CMG of its thread: threads that finish early would wait for the others, and while some
+        // wait all are simulated in turns.
+        let (mut run, _) = run_with(arguments, 2, &[ON_DEMAND, SMALL_PAGES]);
+        let outcome = run.run(&mut |_| Control::Continue);
         let instructions = counted(&outcome).get(Signal::InstRetired);
         let share = outcome.parallel_instructions as f64 / instructions as f64;
         assert!(share > 0.6, "{arguments}: {} of {instructions}", outcome.parallel_instructions);
