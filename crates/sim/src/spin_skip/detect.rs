@@ -25,7 +25,7 @@ const BACKOFF: u32 = 200;
 /// Longest loop, in blocks.
 const BLOCKS: usize = 12;
 /// Iterations that are compared.
-const COMPARED: usize = 32;
+const COMPARED: usize = 64;
 /// Longest period of the iterations' timing, in iterations.
 const PERIOD: usize = 16;
 /// Iterations after which a loop whose timing has not repeated is given up.

@@ -88,7 +88,7 @@ fn runs_on_as_many_host_threads_give_the_same_to_the_last_count() {
 
 #[test]
 fn most_of_a_loop_without_synchronisation_is_simulated_side_by_side() {
-    for arguments in [FROM_L2, FROM_MEMORY] {
+    for arguments in [FROM_L2, "n=393216 passes=4 threads=48"] {
         // Each part of the arrays is on the CMG of its thread: threads that finish early would wait for the others, and while some
         // wait all are simulated in turns.
         let (mut run, _) = run_with(arguments, 2, &[ON_DEMAND, SMALL_PAGES]);
