@@ -32,7 +32,11 @@ fn a_line_that_l2_is_zeroing_is_no_l2_miss_for_those_who_find_it() {
     let (request, to_core) = cores.way();
     let read = cores.spec.l2_timing.hit_farthest - to_core - cores.use_after();
     let there = heard - request + read + (to_core - request) + cores.use_after();
-    assert_eq!(cores.load(1, 0, 1_001), (there - 1_001, Level::L2), "read behind the zeros, not when the other core knows");
+    assert_eq!(
+        cores.load(1, 0, 1_001),
+        (there - 1_001, Level::L2),
+        "read behind the zeros, not when the other core knows"
+    );
 }
 
 #[test]

@@ -151,6 +151,10 @@ fn a_line_of_another_cmg_s_memory_is_zeroed_when_that_one_has_been_asked() {
     let addr = line_of_cmg_2(&cores);
     assert_eq!(zero(&mut cores, 0, addr, 5_000), asked);
     let hit = cores.spec.l2_timing.hit_nearest - cores.way().1 - cores.use_after();
-    assert_eq!(zero(&mut cores, 0, LINE, 6_000), request + hit + zero_in_l2 + request, "of its own memory nobody is asked");
+    assert_eq!(
+        zero(&mut cores, 0, LINE, 6_000),
+        request + hit + zero_in_l2 + request,
+        "of its own memory nobody is asked"
+    );
     assert!(request + hit + zero_in_l2 + request < asked);
 }
