@@ -46,6 +46,7 @@ pub mod syscalls;
 mod system;
 mod table;
 pub mod thread;
+mod usage;
 
 pub use abi::elf::{self, ElfError, Image};
 pub use code::Code;

@@ -189,7 +189,10 @@ impl Guest {
         let before = self.system.toucher(&self.threads[previous]);
         self.system.leave_core(&self.threads[previous]);
         let counter = self.threads[previous].cpu.counter;
-        self.threads[previous].uses.switches += 1;
+        let can_run = self.threads[previous].can_run();
+        let uses = &mut self.threads[previous].uses;
+        uses.switches += 1;
+        uses.preemptions += u64::from(can_run);
         self.running = next;
         self.activate_space();
         self.forget_ended(previous);

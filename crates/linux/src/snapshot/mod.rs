@@ -44,10 +44,11 @@ use crate::symbols::Symbols;
 use crate::system::System;
 use crate::table::{Id, Table};
 use crate::thread::Thread;
+use crate::usage::Used;
 use files::{Collector, Opener, SavedFiles};
 
 /// The form of snapshots. It changes whenever anything in them does.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 
 /// Why a guest cannot be saved or restored.
 #[derive(Debug, thiserror::Error)]
@@ -144,6 +145,7 @@ struct SavedProcess {
     leader_status: Option<i32>,
     cpu_ns: u64,
     children_cpu_ns: u64,
+    used: [Used; 2],
     instructions: u64,
 }
 
@@ -233,6 +235,7 @@ impl Shared {
             leader_status: process.leader_status,
             cpu_ns: process.cpu_ns,
             children_cpu_ns: process.children_cpu_ns,
+            used: [process.used, process.children_used],
             instructions: process.instructions,
         })
     }
@@ -481,6 +484,8 @@ impl<E: Engine> Restorer<'_, E> {
             leader_status: saved.leader_status,
             cpu_ns: saved.cpu_ns,
             children_cpu_ns: saved.children_cpu_ns,
+            used: saved.used[0],
+            children_used: saved.used[1],
             instructions: saved.instructions,
         })
     }
