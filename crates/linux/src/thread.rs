@@ -62,6 +62,8 @@ pub struct Thread {
     pub(crate) event_ended_wait: bool,
     /// Whether it gave up the rest of its quantum.
     pub(crate) yielded: bool,
+    /// Whether it waits for another thread by looking again and again ([`Guest::set_polls`](crate::Guest::set_polls)).
+    pub(crate) polls: bool,
     /// Its process is stopped (`SIGSTOP`): it does not run until that continues.
     pub(crate) stopped: bool,
     /// It has ended and will be removed.
@@ -154,6 +156,7 @@ impl Thread {
             poked: false,
             event_ended_wait: false,
             yielded: false,
+            polls: false,
             stopped: false,
             ended: false,
             uses: ThreadUse::default(),

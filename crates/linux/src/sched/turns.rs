@@ -20,6 +20,9 @@ use crate::thread::Thread;
 /// and few enough that a spinning thread does not delay the others for long.
 pub const QUANTUM: u64 = 1 << 14;
 
+/// The same for a thread that waits for another one by looking again and again: enough for a few looks.
+const POLLING_QUANTUM: u64 = 1 << 10;
+
 impl Thread {
     /// Returns whether it neither waits nor has ended.
     pub(crate) fn can_run(&self) -> bool {
@@ -85,10 +88,16 @@ impl Guest {
         }
         let process = &mut self.processes[thread.process];
         let (changed, ranges) = (std::mem::take(&mut process.code_changed), std::mem::take(&mut process.changed_code));
+        if changed {
+            code.forget_stops();
+        }
         if changed || code.running.vl() != vl || has_within(&code.running, &ranges) {
             code.running.flush(vl);
             process.code_full = false;
             return Some(Step::CodeChanged);
+        }
+        if code.needs_stops(process.symbols.version()) {
+            return Some(Step::Symbols);
         }
         self.set_deadline();
         None
@@ -177,9 +186,12 @@ impl Guest {
     fn switch_to(&mut self, next: Id<Thread>) {
         self.thread_mut().turn = self.system.next_turn();
         self.run_thread(next);
+        let instructions = self.instructions;
+        let thread = self.thread_mut();
         // A switch between a load-exclusive and its store-exclusive must make the store fail.
-        self.thread_mut().cpu.monitor = None;
-        self.quantum_end = self.instructions + QUANTUM;
+        thread.cpu.monitor = None;
+        let quantum = if thread.polls { POLLING_QUANTUM } else { QUANTUM };
+        self.quantum_end = instructions + quantum;
     }
 
     /// Makes a thread the running one.
