@@ -67,7 +67,8 @@ impl Guest {
         let tick = stop.min(start + FUNCTIONAL_TICK);
         let mut over = Tick::Over;
         while self.instructions < tick {
-            let step = if observer.is_some() || self.instructions >= self.deadline {
+            let is_followed = observer.is_some() || self.threads[self.running].probe.is_following();
+            let step = if is_followed || self.instructions >= self.deadline {
                 self.step(code)
             } else {
                 match self.run_blocks(code, tick) {
@@ -77,6 +78,7 @@ impl Guest {
             };
             match step {
                 Step::Ran { block, executed } => {
+                    self.follow(code.block(block), executed);
                     if let Some(observer) = &mut observer {
                         observer(self, code.block(block), executed);
                     }

@@ -84,7 +84,8 @@ pub struct Guest {
     pub(crate) skipped: u64,
     /// Number of instructions from which on [`Guest::attend`] is due before the next block; 0: now.
     pub(crate) deadline: u64,
-    /// The number of instructions at which the running thread's quantum ends.
+    /// The number of instructions at which the turn of the running thread began in a functional run, and at which its quantum ends.
+    pub(crate) turn_start: u64,
     pub(crate) quantum_end: u64,
     /// Whether a step stops before a block that synchronises with other threads.
     pub(crate) held: bool,
@@ -118,6 +119,7 @@ impl Guest {
             instructions: 0,
             skipped: 0,
             deadline: u64::MAX,
+            turn_start: 0,
             quantum_end: QUANTUM,
             held: false,
             announced: PID,

@@ -421,15 +421,15 @@ impl<E: Engine> Simulation<E> {
         if due { self.progress.look(&mut self.guest, now_ns, &[]) } else { None }
     }
 
-    /// Returns the counts of functional mode: the instructions of each process, and the cycles in which they are executed.
+    /// Returns the counts of functional mode: the instructions of each process, and the cycles of the clock that all share, which
+    /// instructions of every process advance.
     fn nominal_totals(&self) -> Totals {
-        let core_hz = u128::from(self.options.spec.clock.core_hz);
-        let cycles =
-            |instructions| (u128::from(instructions) * u128::from(FUNCTIONAL_NS) * core_hz / 1_000_000_000) as u64;
+        let (ns, core_hz) = (self.guest.instructions() * FUNCTIONAL_NS, self.options.spec.clock.core_hz);
+        let cycles = (u128::from(ns) * u128::from(core_hz) / 1_000_000_000) as u64;
         let counted = |(pid, instructions): (u32, u64)| {
             let mut signals = Signals::default();
             signals.set(Signal::InstRetired, instructions);
-            signals.set(Signal::CpuCycles, cycles(instructions));
+            signals.set(Signal::CpuCycles, cycles);
             (pid - PID, Counted { cpu: self.guest.cpu_number(), signals })
         };
         self.guest.instructions_by_process().into_iter().filter(|&(pid, n)| n > 0 || pid == PID).map(counted).collect()

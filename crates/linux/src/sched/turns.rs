@@ -21,7 +21,7 @@ use crate::thread::Thread;
 pub const QUANTUM: u64 = 1 << 14;
 
 /// The same for a thread that waits for another one by looking again and again: enough for a few looks.
-const POLLING_QUANTUM: u64 = 1 << 10;
+const POLLING_QUANTUM: u64 = 1 << 9;
 
 impl Thread {
     /// Returns whether it neither waits nor has ended.
@@ -190,8 +190,21 @@ impl Guest {
         let thread = self.thread_mut();
         // A switch between a load-exclusive and its store-exclusive must make the store fail.
         thread.cpu.monitor = None;
-        let quantum = if thread.polls { POLLING_QUANTUM } else { QUANTUM };
-        self.quantum_end = instructions + quantum;
+        if !thread.polls {
+            thread.probe.begins();
+        }
+        self.turn_start = instructions;
+        self.set_turn();
+    }
+
+    /// Sets when the turn of the running thread ends: soon if it waits by looking again and again while others have work.
+    pub(crate) fn set_turn(&mut self) {
+        let waits = |thread: &Thread| thread.polls || thread.probe.spins;
+        let now_ns = self.system.now_ns;
+        let works = |thread: &Thread| thread.has_work(now_ns) && !waits(thread);
+        let is_short = waits(&self.threads[self.running]) && self.threads.values().any(works);
+        self.quantum_end = self.turn_start + if is_short { POLLING_QUANTUM } else { QUANTUM };
+        self.deadline = self.deadline.min(self.quantum_end);
     }
 
     /// Makes a thread the running one.

@@ -94,6 +94,7 @@ struct State {
     instructions: u64,
     skipped: u64,
     deadline: u64,
+    turn_start: u64,
     quantum_end: u64,
     held: bool,
     announced: u32,
@@ -318,6 +319,7 @@ impl Guest {
             instructions: self.instructions,
             skipped: self.skipped,
             deadline: self.deadline,
+            turn_start: self.turn_start,
             quantum_end: self.quantum_end,
             held: self.held,
             announced: self.announced,
@@ -423,6 +425,7 @@ impl Guest {
         guest.instructions = state.instructions;
         guest.skipped = state.skipped;
         guest.deadline = state.deadline;
+        guest.turn_start = state.turn_start;
         guest.quantum_end = state.quantum_end;
         guest.held = state.held;
         guest.announced = state.announced;
