@@ -94,3 +94,38 @@ fn a_rank_that_dies_is_named_with_the_reason_and_the_place() {
         "{messages}"
     );
 }
+
+/// Two threads that wait for each other's flag, by a loop of more blocks than are followed in order to skip iterations.
+const LONG_LOOPS: &str = r"
+#include <pthread.h>
+static volatile int flags[2];
+#define LOOK if (flags[other]) break;
+#define LOOKS LOOK LOOK LOOK LOOK LOOK LOOK LOOK LOOK LOOK LOOK
+static void *waits(void *arg)
+{
+    long other = 1 - (long)arg;
+    for (;;) { LOOKS LOOKS LOOKS LOOKS }
+    flags[1 - other] = 1;
+    return arg;
+}
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, waits, (void *)1);
+    waits(0);
+    return pthread_join(thread, 0);
+}
+";
+
+#[test]
+fn threads_that_are_simulated_in_parallel_and_wait_for_one_another_end_the_run() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let program = compile(folder.path(), "loops", &["-O1", "-static", "-pthread"], LONG_LOOPS);
+    for threads in ["1", "2"] {
+        let options = ["run", "--quiet", "--cpus", "12,24", "--host-threads", threads, "--no-progress", "200us"];
+        let run = output(folder.path(), &[&options[..], &["--", &program]].concat());
+        let messages = String::from_utf8(run.stderr).expect("text");
+        assert_eq!(run.status.code(), Some(124), "{messages}");
+        assert_eq!(messages.matches("runs without effect").count(), 2, "{messages}");
+    }
+}
