@@ -17,6 +17,8 @@ const TRIES: u32 = 12;
 const AGREES: f64 = 0.005;
 /// A search ends at such an error, relative to the measured time.
 const ENOUGH: f64 = 0.0005;
+/// Steps that are a larger part of a value are coarse: neighbours may have the same time.
+const COARSE: f64 = 0.02;
 
 /// What to fit, and how to run the simulator.
 #[derive(Clone, Debug)]
@@ -47,7 +49,7 @@ pub struct Fitting {
     /// All measured benchmarks, compared with the model that has the proposed numbers.
     pub comparisons: Vec<Comparison>,
     /// Benchmarks without a result, and why.
-    pub missing: Vec<String>,
+    pub missing: Vec<(&'static str, String)>,
 }
 
 /// The result of the fit of a key.
@@ -90,7 +92,7 @@ pub struct Fitted {
     pub value: f64,
     /// The value as settings and machine files have it.
     pub text: String,
-    /// By how much it may be off: the spread of the measured times and half a step.
+    /// By how much it may be off: the spread of the measured times, a neighbouring value with the same time, and half a step.
     pub uncertainty: f64,
     /// The measured time, and the simulated one with the machine's value, ns.
     pub before: Agreement,
@@ -237,7 +239,7 @@ impl Fits<'_> {
     fn measured_time(&self, key: &Key) -> Result<(f64, f64), String> {
         let mut spread = 0.0f64;
         let time = key.quantity.value(|name| {
-            let run = self.measured.of(named(name)?)?;
+            let run = self.measured.of(named(name)?).map_err(|why| format!("{name} {why}"))?;
             spread = spread.max(run.spread());
             Ok::<f64, String>(run.ns_per_operation())
         })?;
@@ -275,8 +277,24 @@ impl Fits<'_> {
             )));
         };
         let slope = found.slope_at(value).unwrap_or(0.0).abs();
-        let uncertainty = spread / slope + key.step / 2.0;
+        let alike = self.alike(key, range, value, at(value), (ENOUGH * measured).max(spread))?;
+        let uncertainty = (spread / slope).max(alike) + key.step / 2.0;
         Ok(Outcome::Fitted(Fitted { value, text: self.text(key, value), uncertainty, before, simulated: at(value) }))
+    }
+
+    /// Returns the distance of a value next to `value` with nearly the same time, ns; 0 if there is none. Only steps that are large
+    /// compared with the value are tried.
+    fn alike(&self, key: &Key, range: (f64, f64), value: f64, time: f64, nearly: f64) -> Result<f64, Error> {
+        if key.step <= COARSE * value {
+            return Ok(0.0);
+        }
+        for other in [value - key.step, value + key.step] {
+            let inside = other >= range.0 && other <= range.1;
+            if inside && (self.simulated_time(key, other)? - time).abs() <= nearly {
+                return Ok(key.step);
+            }
+        }
+        Ok(0.0)
     }
 
     /// Returns the value of an end of a search.
@@ -302,18 +320,21 @@ fn named(name: &str) -> Result<&'static Benchmark, String> {
     benchmarks().iter().find(|benchmark| benchmark.name == name).ok_or_else(|| format!("no benchmark is called {name}"))
 }
 
+/// Comparisons, and benchmarks without a result.
+type Compared = (Vec<Comparison>, Vec<(&'static str, String)>);
+
 /// Compares all measured benchmarks with the model; those without a result are named.
 fn compare(
     measured: &Measurements,
     model: &Model<'_>,
     found: &Settings,
     runner: Runner<'_>,
-) -> Result<(Vec<Comparison>, Vec<String>), Error> {
+) -> Result<Compared, Error> {
     let (mut runs, mut missing) = (Vec::new(), Vec::new());
     for benchmark in benchmarks() {
         match measured.of(benchmark) {
             Ok(run) => runs.push((benchmark, run)),
-            Err(why) => missing.push(why),
+            Err(why) => missing.push((benchmark.name.as_str(), why)),
         }
     }
     let one = |&(benchmark, run): &(&'static Benchmark, &Run)| -> Result<Comparison, Error> {

@@ -85,7 +85,7 @@ impl<'a> Model<'a> {
         let said = made.last_line.unwrap_or_default();
         let read = Measurements::read(&file).map_err(|e| format!("{name} cannot be simulated: {said}: {e}"))?;
         let _ = std::fs::remove_file(&file);
-        read.of(benchmark).cloned().map_err(|why| format!("in the simulator, {why}").into())
+        read.of(benchmark).cloned().map_err(|why| format!("{name} cannot be simulated: {why}").into())
     }
 
     fn result_file(&self) -> PathBuf {

@@ -44,7 +44,7 @@ pub fn sheet(fitting: &Fitting) -> Sheet {
         tables.push(counts);
     }
     let left = fitting.keys.iter().filter_map(|result| match &result.outcome {
-        Outcome::Left(why) => Some(format!("{} stays {}: {why}", result.key.name, result.today)),
+        Outcome::Left(why) => Some(format!("{}: {why}", result.key.name)),
         _ => None,
     });
     let options = settings(fitting);
@@ -56,7 +56,7 @@ pub fn sheet(fitting: &Fitting) -> Sheet {
             ("Proposed", proposed),
             ("Left as they are", left.collect()),
             ("Computer", computer(&fitting.measured)),
-            ("Without a result", fitting.missing.clone()),
+            ("No result", missing(fitting)),
         ],
         ..Sheet::default()
     }
@@ -116,10 +116,9 @@ fn proposals(fitting: &Fitting) -> impl Iterator<Item = (&KeyResult, &Fitted)> {
 }
 
 fn key_table(fitting: &Fitting) -> Table {
-    let columns = ["key", "unit", "in file", "proposed", "+/-", "confidence"].map(Column::new).into_iter();
-    let times = ["measured", "with file's", "with proposed"].map(|title| Column::new(title).in_unit("ns"));
-    let columns = columns.chain(times).chain([Column::new("time of an operation")]);
-    Table::new("Keys", columns).with_rows(fitting.keys.iter().map(key_row))
+    let columns = ["key", "in file", "proposed", "+/-", "confidence"].map(Column::new).into_iter();
+    let times = ["measured", "before", "after"].map(|title| Column::new(title).in_unit("ns"));
+    Table::new("Keys", columns.chain(times)).with_rows(fitting.keys.iter().map(key_row))
 }
 
 fn key_row(result: &KeyResult) -> (String, Vec<Cell>) {
@@ -139,9 +138,7 @@ fn key_row(result: &KeyResult) -> (String, Vec<Cell>) {
         ],
         Outcome::Left(_) => std::iter::once(Cell::word("left")).chain((0..5).map(|_| Cell::none())).collect(),
     };
-    let first = [Cell::word(result.unit), number(result.today)];
-    let quantity = Cell::word(result.key.quantity.to_string());
-    (result.key.name.clone(), first.into_iter().chain(found).chain([quantity]).collect())
+    (result.key.name.clone(), std::iter::once(number(result.today)).chain(found).collect())
 }
 
 fn comparison_table(fitting: &Fitting) -> Table {
@@ -151,7 +148,6 @@ fn comparison_table(fitting: &Fitting) -> Table {
         Column::new("model").in_unit("ns"),
         Column::new("difference"),
         Column::new("decides"),
-        Column::new("isolates"),
     ];
     let row = |Comparison { benchmark, measured, simulated }: &Comparison| {
         let (own, model) = (measured.ns_per_operation(), simulated.ns_per_operation());
@@ -160,7 +156,6 @@ fn comparison_table(fitting: &Fitting) -> Table {
             Cell::number(model, DIGITS),
             Cell::share(model / own - 1.0),
             Cell::word(&benchmark.gap),
-            Cell::word(&benchmark.isolates),
         ];
         (benchmark.name.clone(), cells)
     };
@@ -179,6 +174,18 @@ fn count_table(fitting: &Fitting) -> Table {
         }
     }
     table
+}
+
+/// Benchmarks without a result, by reason.
+fn missing(fitting: &Fitting) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (name, why) in &fitting.missing {
+        match reasons.iter_mut().find(|(reason, _)| reason == why) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((why, vec![name])),
+        }
+    }
+    reasons.into_iter().map(|(why, names)| format!("{why}: {}", names.join(", "))).collect()
 }
 
 fn computer(measured: &Measurements) -> Vec<String> {
