@@ -286,6 +286,8 @@ table! {
         write_buffer_bytes: u32 => Power(16, 4 * KIB); unit "bytes",
         /// Stores whose data move from their ports to the write buffer per cycle.
         write_buffer_moves: u32 => ENTRIES; unit "stores",
+        /// Cycles that an entry with room for more bytes waits for a store to merge.
+        merge_wait: u64 => CYCLES; unit "cycles",
         /// Bytes of a write buffer entry that data of general-purpose and scalar stores may fill.
         narrow_write_bytes: u32 => Power(8, 4 * KIB); unit "bytes",
         /// Load to use, integer register, L1D hit; `load_integer` in `instructions.csv`.

@@ -56,6 +56,8 @@ table! {
         writeback_bytes_per_cycle: u32 => Range(1, 4 * KIB); unit "bytes",
         /// Cycles of that path for the notice by which L1D informs L2 of the eviction of a clean line.
         release: u64 => Range(0, 1000); unit "cycles",
+        /// Cycles from a written-back line being in L2 to its move-out buffer in L1D being free.
+        acknowledge: u64 => Range(0, 10_000); unit "cycles",
         /// Banks; each serves one line per cycle.
         banks: u32 => Power(1, 64); unit "banks",
     }

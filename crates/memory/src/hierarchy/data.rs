@@ -294,7 +294,7 @@ impl CoreMemory {
         let buffer = self.writeback_buffers.first_free(t);
         let out = self.pipes.both(buffer.at, self.move_out_dirty);
         let (sent, all) = self.bus.write_back(out);
-        self.writeback_buffers.hold(buffer, buffer.at, all + self.request);
+        self.writeback_buffers.hold(buffer, buffer.at, all + self.request + self.acknowledge);
         (out, sent + self.request)
     }
 

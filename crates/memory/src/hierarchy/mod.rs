@@ -190,6 +190,8 @@ pub struct CoreMemory {
     /// Held by prefetches into L2 until L2 has accepted them.
     prefetch_ports: BufferPool,
     port_granted: Cycle,
+    /// Cycles between replays of a flow whose prefetch waits for a port or an MSHR.
+    port_replay: Cycle,
     sectors: Assignment,
     /// Lines that an access finds in L1D move to the access's sector. False until a sector has a limit.
     moves: bool,
@@ -200,6 +202,8 @@ pub struct CoreMemory {
     move_in: Cycle,
     move_out_dirty: Cycle,
     move_out_clean: Cycle,
+    /// From a written-back line being in L2 to its move-out buffer being free.
+    acknowledge: Cycle,
     /// Virtual line number of the last instruction fetch.
     fetched: u64,
 }
@@ -243,6 +247,7 @@ impl CoreMemory {
             prefetcher: Prefetcher::new(&spec.prefetch, spec.l1d.line_bytes.trailing_zeros()),
             prefetch_ports: BufferPool::new(spec.prefetch.ports as usize),
             port_granted: 0,
+            port_replay: spec.stages.commit_short + spec.load_store.resubmit,
             sectors: Assignment::default(),
             moves: false,
             request: spec.l2_timing.request,
@@ -252,6 +257,7 @@ impl CoreMemory {
             move_in: spec.load_store.move_in,
             move_out_dirty: spec.load_store.move_out_dirty,
             move_out_clean: spec.load_store.move_out_clean,
+            acknowledge: spec.l2_timing.acknowledge,
             fetched: u64::MAX,
         }
     }

@@ -28,8 +28,10 @@ impl Hierarchy<'_> {
     #[inline(never)]
     pub(super) fn follow_stream(&mut self, pointer: Pointer, missed: bool, t: Cycle, signals: &mut Signals) {
         let access = Access { addr: pointer.addr, missed, steering: pointer.steering };
-        if let Some(requests) = self.core.prefetcher.access(access) {
-            self.hardware_prefetch(&requests, pointer, t, signals);
+        let Some(requests) = self.core.prefetcher.access(access) else { return };
+        self.hardware_prefetch(&requests, pointer, t, signals);
+        if self.core.port_granted > t {
+            self.core.pipes.replay(t, self.core.port_granted, self.core.port_replay);
         }
     }
 
@@ -142,7 +144,10 @@ impl Hierarchy<'_> {
             _ => (self.prefetch_l2(line, t, p, signals), Misses { port: known, ..Misses::NONE }),
         };
         match taken {
-            Some(Taken { at, .. }) if at > t => Response { at, misses },
+            Some(Taken { at, .. }) if at > t => {
+                self.core.pipes.replay(t, at, self.core.port_replay);
+                Response { at, misses }
+            }
             _ => Response::hit(t),
         }
     }

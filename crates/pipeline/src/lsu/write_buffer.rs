@@ -16,6 +16,8 @@ pub struct WriteBuffer {
     /// When the last of all data that has come here is written.
     last: Cycle,
     store_write: Cycle,
+    /// How long an entry with room waits for a store to merge.
+    merge_wait: Cycle,
     /// The cycle in which a store moved here last, the number of stores in that cycle, and the most.
     moved: (Cycle, u32),
     moves: u32,
@@ -41,6 +43,7 @@ impl WriteBuffer {
             youngest: (u64::MAX, 0, 0),
             last: 0,
             store_write: spec.store_write,
+            merge_wait: spec.merge_wait,
             moved: (0, 0),
             moves: spec.write_buffer_moves,
         }
@@ -48,7 +51,8 @@ impl WriteBuffer {
 
     /// A store moves to the buffer at `moved`, and its bytes are written once their line has arrived at `line`. They
     /// are split into the blocks of `writing`, and merge with the youngest entry if it holds the same block and is not
-    /// written yet.
+    /// written yet. A new entry with room behind these bytes waits for others to merge, unless its place is needed: it
+    /// counts as free from then on, but its write stays where it is.
     #[inline(always)]
     pub fn write(
         &mut self,
@@ -68,8 +72,10 @@ impl WriteBuffer {
             } else {
                 let entry = self.entries.first_free(written.entered);
                 written.entered = entry.at;
-                let at = pipes.store_write(ready.max(entry.at), writing.wide);
-                self.entries.hold(entry, entry.at, at + 1);
+                let has_room = writing.merges && bytes.end < (block + 1) << writing.shift;
+                let wait = if has_room { self.merge_wait } else { 0 };
+                let at = pipes.store_write((ready + wait).max(entry.at), writing.wide);
+                self.entries.hold(entry, entry.at, at + 1 - wait);
                 self.youngest = (block, writing.shift, at);
                 at
             };
@@ -124,6 +130,7 @@ mod tests {
         let mut spec = fxscope_machine::load("a64fx", &[]).expect("built in");
         (spec.tables.load_store.write_buffer, spec.tables.load_store.store_write) = (entries, 5);
         spec.tables.load_store.write_buffer_moves = 2;
+        spec.tables.load_store.merge_wait = 0;
         WriteBuffer::new(&spec.load_store)
     }
 
@@ -157,6 +164,22 @@ mod tests {
         assert_eq!(write((128, 8), NARROW, 201, 300), [300, 300]);
         assert_eq!(write((136, 8), NARROW, 290, 0), [300, 300], "merged with one that waits");
         assert_eq!(pipes.busy(), [4, 9], "wide writes count in both pipes");
+    }
+
+    #[test]
+    fn an_entry_with_room_behind_its_bytes_waits_for_stores_to_merge() {
+        let (mut buffer, mut pipes) = (buffer(20), LoadStorePipes::default());
+        buffer.merge_wait = 6;
+        let mut write = |at, writing, moved, line| write(&mut buffer, &mut pipes, at, writing, moved, line);
+        assert_eq!(write((0, 4), NARROW, 100, 0), [111, 111], "5 cycles to W5 and 6 of waiting");
+        for (place, moved) in [(4, 102), (8, 104), (12, 106)] {
+            assert_eq!(write((place, 4), NARROW, moved, 0), [111, 111], "merged");
+        }
+        assert_eq!(write((28, 4), NARROW, 110, 0), [115, 115], "nothing can follow");
+        assert_eq!(write((32, 8), NARROW, 120, 300), [306, 306], "until six cycles after its line has come");
+        assert_eq!(write((64, 48), WIDE, 400, 0), [411, 411], "six lanes of eight");
+        assert_eq!(write((128, 64), WIDE, 420, 0), [425, 425], "a whole vector");
+        assert_eq!(write((192, 8), ALONE, 440, 0), [445, 445], "nothing merges with it");
     }
 
     #[test]

@@ -526,8 +526,9 @@ fn a_line_comes_when_the_dirty_one_before_it_has_got_a_move_out_buffer() {
     assert_eq!(spec.load_store.move_out_buffers, 4);
     let all = refills_behind_write_backs(4, way);
     assert!(all.iter().all(|&at| at < way + 60), "{all:?}");
-    // A buffer is taken while a line leaves L1D, waits for the bus, and until L2 has it.
-    let least = way + u64::from(spec.l1d.line_bytes / spec.l2_timing.writeback_bytes_per_cycle);
+    // A buffer is taken while a line leaves L1D, waits for the bus, and until the core knows that L2 has it.
+    let transfer = u64::from(spec.l1d.line_bytes / spec.l2_timing.writeback_bytes_per_cycle);
+    let least = way + transfer + spec.l2_timing.acknowledge;
     let most = least + spec.load_store.move_out_dirty + 8;
     for (n, at) in refills_behind_write_backs(1, way).into_iter().enumerate().skip(1) {
         assert!((n as Cycle * least..=n as Cycle * most + 2).contains(&at), "number {n}: {at}");

@@ -143,6 +143,25 @@ fn strong_prefetches_wait_for_a_port_and_the_last_grant_is_told() {
 }
 
 #[test]
+fn an_access_whose_prefetch_waits_for_a_port_is_replayed_until_it_has_one() {
+    let spec = short_of_ports();
+    let replays = |ports| {
+        let mut spec = spec.clone();
+        spec.tables.prefetch.ports = ports;
+        let mut core = Core::new(&spec);
+        four_prefetches(&mut core);
+        let busy: u64 = core.memory.core.pipes.busy().iter().sum();
+        (busy, core.memory.core.port_granted())
+    };
+    let (without, never) = replays(4);
+    assert_eq!(never, 0);
+    let (with, granted) = replays(2);
+    // A short access ends after its last stage; a load/store pipe has its next flow some cycles later.
+    let period = spec.stages.commit_short + spec.load_store.resubmit;
+    assert_eq!(with - without, (granted - 10_000).div_ceil(period) - 1, "replays that find no port");
+}
+
+#[test]
 fn weak_prefetches_are_dropped_when_no_port_is_free() {
     let mut core = Core::new(&short_of_ports());
     set_stream(&mut core, 1 << 54);

@@ -31,12 +31,15 @@ const LENGTHS: [u32; 3] = [512, 256, 128];
 const BODY: usize = 16;
 const STRIDE: u64 = 1024;
 
-/// The machine with vectors of `bits`, without its stream prefetcher.
+/// The machine with vectors of `bits`, without its stream prefetcher. Parts of a store move to the write buffer
+/// together, so that they merge there without a wait.
 fn plain(bits: u32) -> Spec {
     let settings = [("clock.vector_bits".to_owned(), bits.to_string())];
     let mut spec = fxscope_machine::load("a64fx", &settings).expect("built in");
     spec.tables.prefetch.l1 = false;
     spec.tables.prefetch.l2 = false;
+    spec.tables.load_store.write_buffer_moves = 2;
+    spec.tables.load_store.merge_wait = 0;
     spec
 }
 

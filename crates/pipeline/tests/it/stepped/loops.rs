@@ -72,7 +72,7 @@ fn unrolled(block: &Block, spec: &Spec) -> Vec<Step> {
         let followed = round >= f.small_taken_threshold || (in_buffer && round >= f.short_loop_threshold);
         if followed { 1 } else { f.taken_branch_cycles }
     };
-    (0..ROUNDS as u32).flat_map(|round| steps(block, Some(target_after(round)), spec)).collect()
+    (0..ROUNDS as u32).flat_map(|round| steps(block, Some(target_after(round)))).collect()
 }
 
 fn both(seed: u64) -> Both {

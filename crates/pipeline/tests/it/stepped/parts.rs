@@ -6,6 +6,7 @@ use fxscope_calendar::Cycle;
 use fxscope_isa::Shape;
 use fxscope_machine::{Pipes, Spec};
 use fxscope_pipeline::bind::{Action, BoundUop, Producer};
+use fxscope_pipeline::lsu::rules::Writing;
 
 use crate::common::Block;
 
@@ -49,9 +50,24 @@ pub struct Entry {
     pub eligible: bool,
     pub fetch_port: usize,
     pub store_port: usize,
-    pub block: Option<u64>,
+    pub block: Option<MergeBlock>,
     pub bytes: Bytes,
     pub taken: bool,
+}
+
+/// The part of memory that an entry of the write buffer has for a store and for others that merge with it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct MergeBlock {
+    pub start: u64,
+    pub end: u64,
+}
+
+impl MergeBlock {
+    /// That of a store of `bytes`, if others may merge with it.
+    fn of(bytes: Bytes, writing: Writing) -> Option<MergeBlock> {
+        let start = bytes.from >> writing.shift << writing.shift;
+        writing.merges.then_some(MergeBlock { start, end: start + (1 << writing.shift) })
+    }
 }
 
 /// What an access reads or writes.
@@ -92,7 +108,9 @@ pub struct Store {
 }
 
 pub struct WriteBuffer {
-    pub block: Option<u64>,
+    pub block: Option<MergeBlock>,
+    /// From then on it only waits for stores to merge, until it is ready.
+    pub merges_from: Cycle,
     pub ready: Cycle,
     /// The stores whose data it holds.
     pub stores: Vec<usize>,
@@ -150,9 +168,8 @@ pub struct Step {
     /// Instructions that are read from the buffer with it: none for a further micro-operation, two behind a MOVPRFX
     /// that is packed with it.
     pub insts: u64,
-    /// The block of memory that an entry of the write buffer has for it and others, if it writes; none for whole
-    /// vectors.
-    pub block: Option<u64>,
+    /// Where others may merge with it, if it is a store.
+    pub block: Option<MergeBlock>,
     pub bytes: Bytes,
     pub eligible: bool,
     /// The last one of a taken branch, and the cycles from the fetch of the branch to that of its target.
@@ -160,25 +177,25 @@ pub struct Step {
 }
 
 /// The micro-operations of one execution of `block`, whose branch at the end is taken if `taken`.
-pub fn steps(block: &Block, taken: Option<Cycle>, spec: &Spec) -> Vec<Step> {
+pub fn steps(block: &Block, taken: Option<Cycle>) -> Vec<Step> {
     let accesses = block.accesses();
-    let block_bytes = u64::from(spec.load_store.write_buffer_bytes);
     let mut read = 0;
     let step = |uop: &BoundUop| {
         let inst = u64::from(uop.inst);
         let insts = (inst + 1) - read;
         read = inst + 1;
-        let none = (false, Bytes { from: 0, to: 0, plain: false });
-        let (eligible, bytes) = accesses[usize::from(uop.inst)].as_ref().map_or(none, |(m, words)| {
+        let none = (false, None, Bytes { from: 0, to: 0, plain: false });
+        let (eligible, merges, bytes) = accesses[usize::from(uop.inst)].as_ref().map_or(none, |(m, words)| {
             let each = u64::from(m.op.bytes) / u64::from(uop.parts.max(1));
             let from = words[0] + each * u64::from(uop.part);
-            (m.eligible, Bytes { from, to: from + each, plain: m.op.shape == Shape::Single })
+            let bytes = Bytes { from, to: from + each, plain: m.op.shape == Shape::Single };
+            (m.eligible, MergeBlock::of(bytes, m.writing), bytes)
         });
         Step {
             uop: *uop,
             addr: block.start() + 4 * inst,
             insts,
-            block: (!bytes.plain || bytes.to - bytes.from < block_bytes).then_some(bytes.from / block_bytes),
+            block: merges,
             bytes,
             eligible,
             taken: None,

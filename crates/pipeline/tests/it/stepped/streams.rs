@@ -207,7 +207,7 @@ fn stream(seed: u64, shared: u64, rig: &Rig) -> Vec<(Block, bool)> {
 /// The stream as the stepped model has it.
 fn all_steps(blocks: &[(Block, bool)], rig: &Rig) -> Vec<Step> {
     let target_after = rig.spec.frontend.taken_branch_cycles;
-    blocks.iter().flat_map(|(block, taken)| steps(block, taken.then_some(target_after), &rig.spec)).collect()
+    blocks.iter().flat_map(|(block, taken)| steps(block, taken.then_some(target_after))).collect()
 }
 
 /// A stream with this percentage of accesses to places that loads and stores share: cycles of both models, and flows

@@ -14,7 +14,7 @@ use fxscope_pipeline::bind::{Action, Attribute, BoundUop, READY, REGS};
 
 use self::meetings::Meets;
 use crate::stepped::front::Front;
-use crate::stepped::parts::{Entry, Ports, Results, Step, Store, Value, Waiting, WriteBuffer, integer};
+use crate::stepped::parts::{Entry, MergeBlock, Ports, Results, Step, Store, Value, Waiting, WriteBuffer, integer};
 
 const RSE0: usize = 0;
 const RSE1: usize = 1;
@@ -57,7 +57,7 @@ pub struct Twin<'a> {
     store_ports: Ports,
     buffer: VecDeque<WriteBuffer>,
     /// Committed stores that have not entered the write buffer: number, block and store port.
-    committed: VecDeque<(usize, Option<u64>, usize)>,
+    committed: VecDeque<(usize, Option<MergeBlock>, usize)>,
     /// Stores that loads may meet.
     stores: Vec<Store>,
     /// Flows of loads that came again because of one; a load went ahead of one.
@@ -406,14 +406,19 @@ impl<'a> Twin<'a> {
         // Committed stores move to the write buffer in order, some a cycle.
         for _ in 0..ls.write_buffer_moves {
             let Some(&(number, block, port)) = self.committed.front() else { break };
-            let full = self.buffer.len() >= ls.write_buffer as usize;
+            // One that waits for stores to merge gives way.
+            let waiting = |w: &WriteBuffer| w.merges_from < w.ready && w.merges_from <= now;
+            let full = self.buffer.iter().filter(|w| !waiting(w)).count() >= ls.write_buffer as usize;
             match self.buffer.back_mut().filter(|w| block.is_some() && w.block == block) {
                 Some(joined) => joined.stores.push(number),
                 None if full => break,
                 None => {
                     // It committed in the cycle before.
-                    let ready = now - 1 + ls.store_write;
-                    self.buffer.push_back(WriteBuffer { block, ready, stores: vec![number] });
+                    let room = block.is_some_and(|block| self.store(number).bytes.to < block.end);
+                    let wait = if room { self.spec.load_store.merge_wait } else { 0 };
+                    let merges_from = now - 1 + self.spec.load_store.store_write;
+                    let ready = merges_from + wait;
+                    self.buffer.push_back(WriteBuffer { block, merges_from, ready, stores: vec![number] });
                 }
             }
             self.store_ports.released[port] = Some(now - 1 + ls.store_write);
