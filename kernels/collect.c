@@ -5,7 +5,8 @@
 /* The list: lines of name, loop, arguments, threads and events, separated by commas; the first line names these columns. */
 extern const char collect_list[];
 
-enum { WAIT = 260, SHARED_MAP = 0x21, READ_WRITE = 3, MAP = 222, EXECUTE_NEW = 17 };
+enum { UNMAP = 215, CLONE = 220, MAP = 222, WAIT = 260 };
+enum { CHILD_SIGNAL = 17, SHARED_ANONYMOUS = 0x21, READ_WRITE = 3 };
 enum { AUXV_PAGE = 6, AUXV_HWCAP = 16, HWCAP_SVE = 1 << 22 };
 enum { NAME_BYTES = 48, FIELD_BYTES = 128, MOST_ARGUMENTS = 16 };
 
@@ -246,11 +247,11 @@ static void put_result(struct result *result)
 /* Runs the benchmark in a process, and writes its result. */
 static void measure_benchmark(void)
 {
-    long shared = linux_call(0, sizeof(struct result), READ_WRITE, SHARED_MAP, -1, 0, MAP);
+    long shared = linux_call(0, sizeof(struct result), READ_WRITE, SHARED_ANONYMOUS, -1, 0, MAP);
     if (shared < 0 && shared > -4096)
         cannot_run("the system has no memory left");
     setting.result = (struct result *)shared;
-    long process = linux_call(EXECUTE_NEW, 0, 0, 0, 0, 0, 220);
+    long process = linux_call(CHILD_SIGNAL, 0, 0, 0, 0, 0, CLONE);
     if (process == 0)
         run_benchmark();
     if (process < 0)
@@ -260,7 +261,7 @@ static void measure_benchmark(void)
     put_result(setting.result);
     if (setting.result->operations)
         counter_error = setting.result->counter_error;
-    linux_call(shared, sizeof(struct result), 0, 0, 0, 0, 215);
+    linux_call(shared, sizeof(struct result), 0, 0, 0, 0, UNMAP);
 }
 
 static _Noreturn void usage(void)

@@ -259,6 +259,41 @@
         add     x1, x1, #256
         END     byte_stores
 
+// void run_NAME(uint64_t lines, void *to), turns_NAME: stores of a few bytes fill two blocks of 16 bytes per iteration, one block after the
+// other, or both in turns.
+.macro STORE_RUN name, store, register, bytes
+        LOOP    run_\name
+        lsl     x0, x0, #3
+1:
+        STORE_FROM \store, \register, \bytes, 0, 0, 0
+        STORE_FROM \store, \register, \bytes, 0, 16, 0
+        add     x1, x1, #32
+        END     run_\name
+
+        LOOP    turns_\name
+        lsl     x0, x0, #3
+1:
+        STORE_FROM \store, \register, \bytes, 0, 0, 1
+        add     x1, x1, #32
+        END     turns_\name
+.endm
+
+// Stores to a block from \at on, and to the next one after each of them if \both.
+.macro STORE_FROM store, register, bytes, at, block, both
+        \store   \register, [x1, #(\block + \at)]
+.if \both
+        \store   \register, [x1, #(16 + \at)]
+.endif
+.if \at + \bytes < 16
+        STORE_FROM \store, \register, \bytes, (\at + \bytes), \block, \both
+.endif
+.endm
+
+        STORE_RUN 1, strb, w2, 1
+        STORE_RUN 2, strh, w2, 2
+        STORE_RUN 4, str, w2, 4
+        STORE_RUN 8, str, x2, 8
+
 // void load_lines(uint64_t lines, const void *from): loads a line with four vectors.
         LOOP    load_lines
         ptrue   p0.d

@@ -178,14 +178,15 @@ static void streams(int argc, char **argv)
 
 typedef void lines_kernel(uint64_t lines, void *at, uint64_t distance);
 lines_kernel zero_alone, zero_store, zero_both, half_half, half_whole, byte_stores, load_lines, load_lines_prefetched,
-    load_line_ends;
+    load_line_ends, run_1, run_2, run_4, run_8, turns_1, turns_2, turns_4, turns_8;
 static lines_kernel *const lines_kernels[] = {zero_alone, zero_store,  zero_both,  half_half,
                                               half_whole, byte_stores, load_lines, load_lines_prefetched,
-                                              load_line_ends};
+                                              load_line_ends, run_1, run_2, run_4, run_8, turns_1, turns_2, turns_4, turns_8};
 enum { LINES_OP, LINES_BYTES, LINES_PASSES, AHEAD };
 static struct option lines_options[] = {
     [LINES_OP] = {"op", 0, 0, 0,
-                  "zero|store|zero-store|store-halves|store-wholes|store-bytes|load|load-prefetched|load-first"},
+                  "zero|store|zero-store|store-halves|store-wholes|store-bytes|load|load-prefetched|load-first|"
+                  "run-1|run-2|run-4|run-8|turns-1|turns-2|turns-4|turns-8"},
     [LINES_BYTES] = {"bytes", 16384, 256, 1 << 30, NULL},
     [LINES_PASSES] = {"passes", 1, 1, 1000000, NULL},
     [AHEAD] = {"ahead", 6, 0, 1000, NULL}, /* lines */

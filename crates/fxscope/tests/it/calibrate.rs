@@ -145,6 +145,8 @@ mod every_key {
         ("l2_timing.hit_nearest", "50"),
         ("l2_timing.hit_farthest", "62"),
         ("l2_timing.request_period", "5.2"),
+        ("l2_timing.acknowledge", "50"),
+        ("l2_timing.release", "5"),
         ("tlb.l2_hit", "14"),
         ("tlb.walk_extra", "80"),
         ("memory.latency_nearest", "270"),

@@ -54,7 +54,7 @@ pub fn sheet(fitting: &Fitting) -> Sheet {
         tables,
         notes: vec![
             ("Proposed", proposed),
-            ("Left as they are", left.collect()),
+            ("Left", left.collect()),
             ("Computer", computer(&fitting.measured)),
             ("No result", missing(fitting)),
         ],
