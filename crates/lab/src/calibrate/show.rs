@@ -15,17 +15,18 @@ const DIGITS: usize = 2;
 /// Returns the benchmarks and the numbers that are fitted to them.
 #[must_use]
 pub fn benchmarks_sheet() -> Sheet {
-    let benchmark = |b: &super::Benchmark| {
+    let what = |b: &super::Benchmark| (b.name.clone(), [&b.isolates, &b.gap].map(Cell::word).to_vec());
+    let how = |b: &super::Benchmark| {
         let events = b.events.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" ");
-        let words = [&b.loop_name, &b.arguments, &b.threads, &b.gap, &events, &b.isolates];
-        (b.name.clone(), words.map(Cell::word).to_vec())
+        (b.name.clone(), [&b.loop_name, &b.arguments, &b.threads, &events].map(Cell::word).to_vec())
     };
-    let columns = ["benchmark", "loop", "arguments", "threads", "decides", "events", "isolates"];
     let key = |k: &super::Key| (k.name.clone(), vec![Cell::word(k.quantity.to_string())]);
     Sheet {
         title: "Benchmarks of fxscope calibrate".to_owned(),
         tables: vec![
-            Table::new("Benchmarks", columns).with_rows(benchmarks().iter().map(benchmark)),
+            Table::new("Benchmarks", ["benchmark", "isolates", "decides"]).with_rows(benchmarks().iter().map(what)),
+            Table::new("Loops", ["benchmark", "loop", "arguments", "threads", "events"])
+                .with_rows(benchmarks().iter().map(how)),
             Table::new("Fits, in their order", ["key", "time of an operation"]).with_rows(keys().iter().map(key)),
         ],
         ..Sheet::default()
