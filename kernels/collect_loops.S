@@ -150,10 +150,13 @@
         END     forward_together
 
 // The load comes later and later: up to some delay it comes too early, and is sent again.
-.macro FORWARD_DELAYED address, data
+.macro FORWARD_DELAYED address, adds, products
         mov     x4, x2
         and     x3, x2, #1
-        .rept   \data
+        .rept   \adds
+        add     x4, x4, #0
+        .endr
+        .rept   \products
         mul     x4, x4, x5
         .endr
         .rept   \address
@@ -168,10 +171,12 @@
         mov     x5, #1
         .p2align 5
 1:
-        .irp    delay, 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18
-        FORWARD_DELAYED \delay, 0
-        FORWARD_DELAYED \delay, 1
-        FORWARD_DELAYED \delay, 2
+        .irp    delay, 1,2,3,4,5,6,7,8,9,10,11,12,13,14
+        FORWARD_DELAYED \delay, 0, 0
+        FORWARD_DELAYED \delay, 1, 0
+        FORWARD_DELAYED \delay, 2, 0
+        FORWARD_DELAYED \delay, 0, 1
+        FORWARD_DELAYED \delay, 1, 1
         .endr
         END     forward_delays
 

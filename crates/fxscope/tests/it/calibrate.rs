@@ -62,6 +62,15 @@ fn fits_find_the_numbers_of_the_machine_that_was_measured() {
 }
 
 #[test]
+fn a_number_agrees_if_the_values_next_to_it_are_further_from_the_measurement() {
+    let folder = tempfile::tempdir().expect("temporary directory");
+    machine(folder.path(), &[("clock.core_hz", "2020000000")]);
+    measure(folder.path(), &["clock"]);
+    let rows = fit(folder.path(), &["--no-cache", "--keys-only", "--only", "clock.core_hz"]);
+    assert_eq!(proposed(&rows, "clock.core_hz"), "agrees", "steps are 100 MHz");
+}
+
+#[test]
 fn measurements_hold_the_machine_and_the_events_of_each_benchmark() {
     let folder = tempfile::tempdir().expect("temporary directory");
     machine(folder.path(), &[]);

@@ -68,7 +68,7 @@ pub struct KeyResult {
 /// What a fit found.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// The model has the measured time with the machine's value.
+    /// The model has the measured time with the machine's value, or is nearer to it than with the values next to that.
     Agrees(Agreement),
     /// Another value has the measured time.
     Fitted(Fitted),
@@ -226,7 +226,10 @@ impl Fits<'_> {
             return Err(format!("the machine has no number {}", key.name).into());
         };
         let outcome = match self.measured_time(key) {
-            Ok((measured, spread)) => self.search(key, today, measured, spread)?,
+            Ok((measured, spread)) => match self.search(key, today, measured, spread) {
+                Err(Error::Request(why)) => Outcome::Left(why),
+                outcome => outcome?,
+            },
             Err(why) => Outcome::Left(why),
         };
         if let Outcome::Fitted(fitted) = &outcome {
@@ -276,6 +279,9 @@ impl Fits<'_> {
                 at(high)
             )));
         };
+        if value == today {
+            return Ok(Outcome::Agrees(before));
+        }
         let slope = found.slope_at(value).unwrap_or(0.0).abs();
         let alike = self.alike(key, range, value, at(value), (ENOUGH * measured).max(spread))?;
         let uncertainty = (spread / slope).max(alike) + key.step / 2.0;
@@ -343,5 +349,13 @@ fn compare(
         Ok(Comparison { benchmark, measured: run.clone(), simulated })
     };
     let compared = runner.batch(&runs, |(benchmark, _)| benchmark.name.clone(), one)?;
-    Ok((compared.into_iter().collect::<Result<_, _>>()?, missing))
+    let mut comparisons = Vec::new();
+    for (result, (benchmark, _)) in compared.into_iter().zip(&runs) {
+        match result {
+            Ok(comparison) => comparisons.push(comparison),
+            Err(Error::Request(why)) => missing.push((benchmark.name.as_str(), why)),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((comparisons, missing))
 }

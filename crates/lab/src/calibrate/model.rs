@@ -83,9 +83,9 @@ impl<'a> Model<'a> {
             HostAccess { sandbox: true, write: vec![self.folder.path().to_owned()], ..HostAccess::default() };
         let made = runner.run_captured(&scenario, Capture::Error)?;
         let said = made.last_line.unwrap_or_default();
-        let read = Measurements::read(&file).map_err(|e| format!("{name} cannot be simulated: {said}: {e}"))?;
+        let read = Measurements::read(&file).map_err(|e| format!("not simulated: {said}: {e}"))?;
         let _ = std::fs::remove_file(&file);
-        read.of(benchmark).cloned().map_err(|why| format!("{name} cannot be simulated: {why}").into())
+        read.of(benchmark).cloned().map_err(|why| format!("not simulated: {why}").into())
     }
 
     fn result_file(&self) -> PathBuf {

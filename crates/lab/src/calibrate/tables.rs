@@ -185,6 +185,17 @@ mod tests {
         }
     }
 
+    /// The measuring program takes the first five columns as they are: they are cut out without regard to quotes.
+    #[test]
+    fn what_the_measuring_program_reads_has_no_quotes_and_fits_its_fields() {
+        const FIELD_BYTES: usize = 128;
+        for line in BENCHMARKS.lines().skip(1) {
+            let fields: Vec<&str> = line.splitn(6, ',').collect();
+            assert!(fields[..5].iter().all(|field| field.len() < FIELD_BYTES && !field.contains('"')), "{line}");
+            assert!(fields[2].split(' ').count() < 16, "{line}");
+        }
+    }
+
     #[test]
     fn each_benchmark_answers_a_gap_or_a_key_or_is_part_of_a_fit() {
         let gaps = include_str!("../../../../validation/gaps.csv");
