@@ -50,7 +50,7 @@ static void copy(struct cmg *to, const struct cmg *from)
         to->cpus[i] = from->cpus[i];
 }
 
-/* A memory node is a CMG. Nodes with less than half of the CPUs that the largest has are left out: they hold assistant cores. */
+/* A memory node is a CMG. Nodes with less than half of the CPUs of the largest are left out: they hold assistant cores. */
 void find_cmgs(void)
 {
     char path[64], list[1024];

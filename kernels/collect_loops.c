@@ -181,7 +181,8 @@ lines_kernel zero_alone, zero_store, zero_both, half_half, half_whole, byte_stor
     load_line_ends, run_1, run_2, run_4, run_8, turns_1, turns_2, turns_4, turns_8;
 static lines_kernel *const lines_kernels[] = {zero_alone, zero_store,  zero_both,  half_half,
                                               half_whole, byte_stores, load_lines, load_lines_prefetched,
-                                              load_line_ends, run_1, run_2, run_4, run_8, turns_1, turns_2, turns_4, turns_8};
+                                              load_line_ends, run_1, run_2, run_4, run_8,
+                                              turns_1, turns_2, turns_4, turns_8};
 enum { LINES_OP, LINES_BYTES, LINES_PASSES, AHEAD };
 static struct option lines_options[] = {
     [LINES_OP] = {"op", 0, 0, 0,
@@ -199,11 +200,12 @@ static void lines_body(unsigned thread)
                                                      lines_options[AHEAD].value * LINE);
 }
 
-static void lines(int argc, char **argv)
+static void line_loop(int argc, char **argv)
 {
     parse_options(argc, argv, lines_options, COUNT_OF(lines_options));
     map_parts(lines_options[LINES_BYTES].value);
-    measure(&(struct work){fill, NULL, lines_body, lines_options[LINES_BYTES].value / LINE * lines_options[LINES_PASSES].value});
+    uint64_t lines = lines_options[LINES_BYTES].value / LINE;
+    measure(&(struct work){fill, NULL, lines_body, lines * lines_options[LINES_PASSES].value});
 }
 
 /* class, forward, split: loops that need no memory, or one place. */
@@ -217,10 +219,12 @@ typedef void place_kernel(uint64_t iterations, void *place);
 #define NAME(name) #name "|"
 CLASSES(DECLARE)
 place_kernel chain_add, forward_early, forward_together, forward_delays, forward_vector;
-static place_kernel *const place_kernels[] = {CLASSES(ADDRESS) chain_add, forward_early, forward_together, forward_delays, forward_vector};
+static place_kernel *const place_kernels[] = {CLASSES(ADDRESS) chain_add, forward_early, forward_together, forward_delays,
+                                              forward_vector};
 enum { PLACE_OP, ITERATIONS };
 static struct option place_options[] = {
-    [PLACE_OP] = {"op", 0, 0, 0, CLASSES(NAME) "add_chain|forward_early|forward_together|forward_delays|forward_vector"},
+    [PLACE_OP] = {"op", 0, 0, 0,
+                  CLASSES(NAME) "add_chain|forward_early|forward_together|forward_delays|forward_vector"},
     [ITERATIONS] = {"iterations", 1000, 1, 1000000000, NULL},
 };
 
@@ -295,7 +299,9 @@ static struct option typed_options[] = {
     [TYPED_BYTES] = {"bytes", 10752, 512, 1 << 24, NULL}, /* of an array */
     [TYPED_PASSES] = {"passes", 10, 1, 1000000, NULL},
 };
-typedef uint64_t typed_kernel(void *y, const void *x1, const void *x2, uint64_t iterations, double c0, uint64_t, uint64_t, uint64_t);
+/* The last three arguments are not used by loops of whole lines. */
+typedef uint64_t typed_kernel(void *y, const void *x1, const void *x2, uint64_t iterations, double c0, uint64_t zero_distance,
+                              uint64_t l1_distance, uint64_t l2_distance);
 typed_kernel wide_single_kernel, wide_short_kernel, triad8_kernel;
 static typed_kernel *const typed_kernels[] = {triad8_kernel, wide_single_kernel, wide_short_kernel};
 
@@ -412,8 +418,9 @@ static const struct {
     const char *name;
     void (*run)(int argc, char **argv);
 } loops[] = {
-    {"chase", chase},   {"stream", stream}, {"streams", streams}, {"lines", lines},         {"place", one_place}, {"rowadd", row_add},
-    {"horner", horner}, {"typed", typed},   {"call", call},       {"hand-over", hand_over}, {"wake", wake},       {"fault", fault},
+    {"chase", chase},   {"stream", stream}, {"streams", streams}, {"lines", line_loop},
+    {"place", one_place}, {"rowadd", row_add}, {"horner", horner}, {"typed", typed},
+    {"call", call},     {"hand-over", hand_over}, {"wake", wake}, {"fault", fault},
 };
 
 void run_loop(const char *name, int argc, char **argv)
