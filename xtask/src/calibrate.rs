@@ -34,6 +34,8 @@ enum Target {
     Power,
     /// `l2_timing.request_period`, to one-thread Triad from memory.
     RequestPeriod,
+    /// `l2_timing.zero`, to stores into lines of L1 that DC ZVA clears before.
+    Zero,
     /// `memory.read_efficiency`, to loads of twelve cores.
     ReadEfficiency,
     /// `memory.write_cost`, to copies and Triads of twelve cores.
@@ -64,6 +66,7 @@ pub fn run(args: &Args) -> Result<(), String> {
         Target::Walk => return walk(&fxscope),
         Target::Power => return power::run(),
         Target::RequestPeriod => rows::REQUEST_PERIOD,
+        Target::Zero => rows::ZERO,
         Target::ReadEfficiency => rows::READ_EFFICIENCY,
         Target::WriteCost => rows::WRITE_COST,
         Target::Hop => rows::HOP,
