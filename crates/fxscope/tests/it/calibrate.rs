@@ -156,6 +156,7 @@ mod every_key {
         ("l2_timing.request_period", "5.2"),
         ("l2_timing.acknowledge", "50"),
         ("l2_timing.release", "5"),
+        ("l2_timing.zero", "140"),
         ("tlb.l2_hit", "14"),
         ("tlb.walk_extra", "80"),
         ("memory.latency_nearest", "270"),
