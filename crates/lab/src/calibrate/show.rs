@@ -116,9 +116,10 @@ fn proposals(fitting: &Fitting) -> impl Iterator<Item = (&KeyResult, &Fitted)> {
     })
 }
 
+/// The unit of times is in one heading only, since lines of text have 100 columns.
 fn key_table(fitting: &Fitting) -> Table {
-    let columns = ["key", "in file", "proposed", "+/-", "confidence"].map(Column::new).into_iter();
-    let times = ["measured", "before", "after"].map(|title| Column::new(title).in_unit("ns"));
+    let columns = ["key", "in file", "proposed", "+/-", "trust"].map(Column::new).into_iter();
+    let times = [Column::new("measured").in_unit("ns"), Column::new("before"), Column::new("after")];
     Table::new("Keys", columns.chain(times)).with_rows(fitting.keys.iter().map(key_row))
 }
 
@@ -131,7 +132,7 @@ fn key_row(result: &KeyResult) -> (String, Vec<Cell>) {
         }
         Outcome::Fitted(fitted) => vec![
             number(fitted.value),
-            Cell::number(fitted.uncertainty, DIGITS),
+            Cell::number(fitted.uncertainty, if fitted.uncertainty < 100.0 { DIGITS } else { 0 }),
             Cell::word(fitted.confidence().word()),
             time(fitted.before.measured),
             time(fitted.before.simulated),
