@@ -116,6 +116,9 @@ pub trait Engine: Sized {
     /// When no code can be fetched there.
     fn find(&mut self, pc: u64, mem: &mut Memory) -> Result<BlockId, Trap>;
 
+    /// Makes [`Engine::lookup`] not return the block that starts at `pc` until [`Engine::find`] has returned it again.
+    fn hide(&mut self, pc: u64);
+
     /// Executes a block. Afterwards `cpu.pc` is the next instruction to execute or, after a fault, the instruction that faulted.
     /// The dynamic stream holds the words of the executed instructions.
     fn run(&mut self, id: BlockId, cpu: &mut Cpu, mem: &mut Memory) -> Outcome;

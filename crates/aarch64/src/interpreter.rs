@@ -107,6 +107,9 @@ pub struct Interpreter {
     instructions: usize,
 }
 
+/// An entry of the front table without a block: no block starts at an odd address.
+const NOTHING: (u64, u32) = (u64::MAX, 0);
+
 fn front_slot(pc: u64) -> usize {
     (pc >> 2) as usize & (FRONT - 1)
 }
@@ -117,7 +120,7 @@ impl Engine for Interpreter {
             blocks: Vec::new(),
             facts: Vec::new(),
             by_start: HashMap::new(),
-            front: vec![(u64::MAX, 0); FRONT].try_into().expect("the length is fixed"),
+            front: vec![NOTHING; FRONT].try_into().expect("the length is fixed"),
             vl,
             instructions: 0,
         }
@@ -149,6 +152,13 @@ impl Engine for Interpreter {
         };
         self.front[front_slot(pc)] = (pc, id);
         Ok(BlockId(id))
+    }
+
+    fn hide(&mut self, pc: u64) {
+        let entry = &mut self.front[front_slot(pc)];
+        if entry.0 == pc {
+            *entry = NOTHING;
+        }
     }
 
     #[inline(always)]

@@ -14,6 +14,7 @@
 //! Invariant: nothing here depends on time. Executing an instruction changes architectural state and appends words to the dynamic
 //! stream (`fxscope_isa::mem`), which the timing model reads afterwards.
 
+mod accesses;
 pub mod coverage;
 pub mod cpu;
 pub mod engine;
@@ -27,6 +28,7 @@ pub mod spin;
 mod statistics;
 pub mod table;
 
+pub use accesses::DataAccess;
 pub use cpu::{Cpu, Stop, Trap, Vreg};
 pub use engine::{BlockId, Engine, Outcome, StaticBlock};
 pub use interpreter::{Block, Interpreter};

@@ -5,11 +5,11 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-use fxscope_aarch64::{BlockId, Cpu, Engine, StaticBlock, Trap};
+use fxscope_aarch64::{BlockId, Cpu, Engine, Trap};
 use fxscope_guestmem::Memory;
 use rustix::io::Errno;
 
-use crate::code::Code;
+use crate::code::{Code, NoBlock};
 use crate::death::Death;
 use crate::end::End;
 use crate::family::Member;
@@ -54,21 +54,19 @@ pub enum Step {
     Waiting,
     /// Code has changed: all block numbers so far are invalid.
     CodeChanged,
+    /// The running process has functions for which the driver has not chosen its stops ([`Code::set_stops`]).
+    Symbols,
+    /// The running thread has arrived at a stop, and continues after [`Code::pass`].
+    Stopped,
     /// The program has ended; see [`Guest::end`].
     Ended,
 }
-
-/// Called after a block has run, with the number of its instructions that completed.
-pub type BlockObserver<'o> = &'o mut dyn FnMut(&Guest, &StaticBlock, usize);
 
 /// Simulated time per instruction in ns in functional runs.
 pub const FUNCTIONAL_NS: u64 = 1;
 
 /// The program's process number: the same in every run.
 pub const PID: u32 = 1000;
-
-/// Instructions between two updates of the clock in [`Guest::run_functional`].
-const FUNCTIONAL_TICK: u64 = 1 << 12;
 
 /// The processes of a run with their threads, memory and open files. One thread is the running one. What executes them,
 /// their [`Code`], stands beside them.
@@ -86,7 +84,8 @@ pub struct Guest {
     pub(crate) skipped: u64,
     /// Number of instructions from which on [`Guest::attend`] is due before the next block; 0: now.
     pub(crate) deadline: u64,
-    /// The number of instructions at which the running thread's quantum ends.
+    /// The number of instructions at which the turn of the running thread began in a functional run, and at which its quantum ends.
+    pub(crate) turn_start: u64,
     pub(crate) quantum_end: u64,
     /// Whether a step stops before a block that synchronises with other threads.
     pub(crate) held: bool,
@@ -120,6 +119,7 @@ impl Guest {
             instructions: 0,
             skipped: 0,
             deadline: u64::MAX,
+            turn_start: 0,
             quantum_end: QUANTUM,
             held: false,
             announced: PID,
@@ -189,87 +189,8 @@ impl Guest {
                 }
                 Step::Ran { block: id, executed: outcome.executed }
             }
-            Err(trap) => self.no_code(trap, code),
+            Err(why) => self.no_block(why, code),
         }
-    }
-
-    /// Runs until the program ends, waits for the host, or about `max_instructions` more instructions are done (a block is not cut
-    /// short), without modelling time: the clock advances by [`FUNCTIONAL_NS`] per instruction. `None`: it
-    /// has not ended.
-    pub fn run_functional<E: Engine>(&mut self, code: &mut Code<E>, max_instructions: u64) -> Option<&End> {
-        let stop = self.instructions.saturating_add(max_instructions);
-        while self.instructions < stop && self.end.is_none() {
-            if !self.run_tick(code, stop) {
-                return None;
-            }
-        }
-        self.end.as_ref()
-    }
-
-    /// Runs for one step of the clock of functional runs, or until `stop` instructions are done in all. Returns false when every
-    /// thread waits for the host.
-    pub fn run_tick<E: Engine>(&mut self, code: &mut Code<E>, stop: u64) -> bool {
-        self.run_tick_observed(code, stop, None)
-    }
-
-    /// Does what [`Guest::run_tick`] does, and calls `observer` after each block with the number of its instructions that completed.
-    pub fn run_tick_observed<E: Engine>(
-        &mut self,
-        code: &mut Code<E>,
-        stop: u64,
-        mut observer: Option<BlockObserver<'_>>,
-    ) -> bool {
-        let start = self.instructions;
-        let tick = stop.min(start + FUNCTIONAL_TICK);
-        while self.instructions < tick {
-            let step = if observer.is_some() || self.instructions >= self.deadline {
-                self.step(code)
-            } else {
-                match self.run_blocks(code, tick) {
-                    Ok(()) => continue,
-                    Err(trap) => self.no_code(trap, code),
-                }
-            };
-            match step {
-                Step::Ran { block, executed } => {
-                    if let Some(observer) = &mut observer {
-                        observer(self, code.block(block), executed);
-                    }
-                }
-                Step::Switched | Step::CodeChanged | Step::Synchronises | Step::Idle => {}
-                Step::Sleep { until_ns } => self.set_now_ns(until_ns),
-                Step::Waiting => return false,
-                Step::Ended => break,
-            }
-        }
-        let elapsed = (self.instructions - start) * FUNCTIONAL_NS;
-        self.set_now_ns(self.system.now_ns.saturating_add(elapsed));
-        true
-    }
-
-    /// Executes blocks of the running thread until `stop` instructions are done in all or something must be handled first.
-    #[inline(always)]
-    fn run_blocks<E: Engine>(&mut self, code: &mut Code<E>, stop: u64) -> Result<(), Trap> {
-        let thread = &mut self.threads[self.running];
-        let (mut instructions, stop) = (self.instructions, stop.min(self.deadline));
-        let mut result = Ok(());
-        while instructions < stop {
-            let id = match code.next_of(thread, &mut self.memory, &mut self.processes) {
-                Ok(id) => id,
-                Err(trap) => {
-                    result = Err(trap);
-                    break;
-                }
-            };
-            let outcome = code.running.run(id, &mut thread.cpu, &mut self.memory);
-            instructions += outcome.executed as u64;
-            if outcome.trap.is_some() {
-                (thread.trap, self.deadline) = (outcome.trap, 0);
-                break;
-            }
-        }
-        self.instructions = instructions;
-        result
     }
 
     /// Sets the simulated time since the program's start, which must not decrease. Has no effect with the host's clock.
@@ -436,9 +357,10 @@ impl Guest {
         self.process().files.view.policy.refusals()
     }
 
-    /// Handles code that could not be fetched at `pc`.
+    /// Handles that no block can run: the code could not be fetched, or the thread has arrived at a stop.
     #[cold]
-    fn no_code<E: Engine>(&mut self, trap: Trap, code: &mut Code<E>) -> Step {
+    pub(crate) fn no_block<E: Engine>(&mut self, why: NoBlock, code: &mut Code<E>) -> Step {
+        let NoBlock::Trap(trap) = why else { return Step::Stopped };
         let thread = self.thread_mut();
         thread.cpu.clear_stream();
         thread.trap = Some(trap);

@@ -49,6 +49,10 @@ pub(crate) struct ThreadUse {
     pub migrations: u64,
     /// Pages that it touched first.
     pub faults: u64,
+    /// How often it has waited in a system call.
+    pub waits: u64,
+    /// How often another thread has run after it although it could have continued.
+    pub preemptions: u64,
 }
 
 /// What an event counts.

@@ -16,6 +16,7 @@ use crate::signal::stop::Job;
 use crate::signal::{self, Action, SigInfo};
 use crate::symbols::Symbols;
 use crate::table::Id;
+use crate::usage::Used;
 
 /// A pair of limits of `prlimit64`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable, Serialize, Deserialize)]
@@ -85,6 +86,10 @@ pub(crate) struct Process {
     pub cpu_ns: u64,
     /// The same for its children, and theirs, that have ended and been waited for.
     pub children_cpu_ns: u64,
+    /// What its threads that have ended have used.
+    pub used: Used,
+    /// What its children, and theirs, that have ended and been waited for have used.
+    pub children_used: Used,
     /// Instructions that its threads have executed until the last of them stopped.
     pub instructions: u64,
 }

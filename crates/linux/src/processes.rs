@@ -22,6 +22,7 @@ use crate::signal::stop::{self, Job};
 use crate::signal::{self, Origin, SigInfo, code, flags, number::SIGCHLD};
 use crate::table::Id;
 use crate::thread::Thread;
+use crate::usage::Used;
 
 /// The process that adopts children whose parent has ended.
 const INIT: u32 = 1;
@@ -40,6 +41,8 @@ pub(crate) struct Zombie {
     pub end: ChildEnd,
     /// CPU time of it and its children, in ns of simulated time.
     pub cpu_ns: u64,
+    /// What it and its children have used.
+    pub used: Used,
 }
 
 /// How a child ended, as its parent sees it.
@@ -98,6 +101,8 @@ impl Kernel<'_> {
             leader_status: None,
             cpu_ns: 0,
             children_cpu_ns: 0,
+            used: Used::default(),
+            children_used: Used::default(),
             instructions: 0,
         }
     }
@@ -162,9 +167,11 @@ impl Kernel<'_> {
         let action = parent.actions[SIGCHLD as usize];
         if action.handler != signal::SIG_IGN && action.flags & flags::NOCLDWAIT == 0 {
             let cpu_ns = self.cpu_ns() + self.process.children_cpu_ns;
+            let mut used = self.process.used;
+            used.add(&self.process.children_used);
             let Process { group, session, .. } = *self.process;
             let (uid, name) = (self.process.attributes.users.real, self.thread.name);
-            self.system.zombies.push(Zombie { pid, ppid, group, session, uid, name, end, cpu_ns });
+            self.system.zombies.push(Zombie { pid, ppid, group, session, uid, name, end, cpu_ns, used });
         }
         for thread in self.other_threads.iter_mut().filter(|thread| thread.pid == ppid) {
             thread.poked |= thread.waits_for(&Wait::Child { vfork: None });
@@ -203,6 +210,7 @@ impl Guest {
         let mut k = self.kernel();
         k.flush_host_files();
         k.note_touched();
+        k.process.used = k.used_by(k.process);
         k.end_threads();
         k.undo_semaphores();
         let pid = k.process.pid;

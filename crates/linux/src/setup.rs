@@ -32,6 +32,7 @@ use crate::start_error::StartError;
 use crate::system::System;
 use crate::table::Table;
 use crate::thread::Thread;
+use crate::usage::Used;
 
 /// The files a program starts with as descriptors 0, 1 and 2.
 pub struct Stdio {
@@ -200,6 +201,8 @@ impl Guest {
             leader_status: None,
             cpu_ns: 0,
             children_cpu_ns: 0,
+            used: Used::default(),
+            children_used: Used::default(),
             instructions: 0,
         });
         let mut thread = Thread::new(cpu, PID, process, affinity, number, &arguments.program);

@@ -159,6 +159,16 @@ impl Symbols {
         self.list.iter().map(|s| (&*s.name, s.start))
     }
 
+    /// Iterates over the functions and labels of libraries that were added since the names had this version.
+    pub fn functions_since(&self, version: u64) -> impl Iterator<Item = (&str, u64)> {
+        let added = usize::try_from(self.version.saturating_sub(version)).unwrap_or(usize::MAX);
+        self.files[self.files.len().saturating_sub(added)..].iter().flat_map(|file| {
+            let first = self.list.partition_point(|symbol| symbol.start < file.start);
+            let in_file = self.list[first..].iter().take_while(|symbol| symbol.start < file.end);
+            in_file.map(|symbol| (&*symbol.name, symbol.start))
+        })
+    }
+
     /// Returns the static probes of the program and its libraries.
     #[must_use]
     pub fn probes(&self) -> &[Probe] {
@@ -265,6 +275,16 @@ mod tests {
         let s = symbols(&[(0x100, 0x40, "function"), (0x110, 0, "label")]);
         assert_eq!(name(&s, 0x120).as_deref(), Some("function+0x20"));
         assert_eq!(name(&s, 0x150).as_deref(), Some("label+0x40"), "assembly without sizes");
+    }
+
+    #[test]
+    fn names_that_were_added_since_a_version_are_those_of_the_last_libraries() {
+        let mut all = symbols(&[(0x100, 0x10, "main")]).within(0x100..0x200);
+        all.add(symbols(&[(0x2010, 0x10, "second")]).within(0x2000..0x2100));
+        all.add(symbols(&[(0x1010, 0x10, "first"), (0x1020, 0, "label")]).within(0x1000..0x1100));
+        let since = |version| all.functions_since(version).map(|(name, _)| name).collect::<Vec<_>>();
+        assert_eq!((since(2), since(1)), (vec![], vec!["first", "label"]));
+        assert_eq!(since(0), ["second", "first", "label"]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::mm::pages::Policy;
 use crate::perf::ThreadUse;
 use crate::process::Process;
 use crate::sched::cpus::Queued;
+use crate::sched::probe::Probe;
 use crate::sched::wait::{Blocked, Resumed, Wait};
 use crate::signal::{AltStack, SigInfo, bit, code, number};
 use crate::table::Id;
@@ -62,6 +63,10 @@ pub struct Thread {
     pub(crate) event_ended_wait: bool,
     /// Whether it gave up the rest of its quantum.
     pub(crate) yielded: bool,
+    /// Whether it waits for another thread by looking again and again ([`Guest::set_polls`](crate::Guest::set_polls)).
+    pub(crate) polls: bool,
+    /// Whether it was seen to do so, in functional runs.
+    pub(crate) probe: Probe,
     /// Its process is stopped (`SIGSTOP`): it does not run until that continues.
     pub(crate) stopped: bool,
     /// It has ended and will be removed.
@@ -154,6 +159,8 @@ impl Thread {
             poked: false,
             event_ended_wait: false,
             yielded: false,
+            polls: false,
+            probe: Probe::default(),
             stopped: false,
             ended: false,
             uses: ThreadUse::default(),

@@ -31,7 +31,7 @@ pub(crate) fn notes(request: &Request, outcome: &Outcome, process: &Guest) -> Ve
     if request.options.mode == Mode::Functional {
         notes.push(
             "Functional mode: results and instruction counts only; time and cycles are nominal, one nanosecond for \
-             each instruction."
+             each instruction of any process."
                 .to_owned(),
         );
     }

@@ -1,6 +1,6 @@
 //! Numbers of processes and threads in a record, and the calls of MPI by these numbers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fxscope_linux::Guest;
 use fxscope_linux::guest::PID;
@@ -15,11 +15,13 @@ pub(crate) struct Numbering {
 }
 
 impl Numbering {
-    /// Numbers all ranks, and the other processes and the threads that have counts: ranks by themselves, all other processes behind them in the order in
+    /// Numbers all ranks, and the other processes and the threads that have counts or calls: ranks by themselves, all other processes behind them in the order in
     /// which they began, and the threads of each process in the order in which they began.
     pub(crate) fn of(outcome: &Outcome, guest: &Guest) -> Numbering {
-        let counted: Vec<u32> =
-            outcome.regions.first().map_or_else(Vec::new, |all| all.threads.keys().copied().collect());
+        let with_counts = outcome.regions.iter().take(1).flat_map(|all| all.threads.keys().copied());
+        // Functional runs count by process; calls are those of threads.
+        let with_calls = outcome.mpi.sums.iter().map(|sum| sum.thread);
+        let counted: BTreeSet<u32> = with_counts.chain(with_calls).collect();
         let ranks = guest.family().iter().filter_map(|member| member.rank);
         let mut next_other = ranks.max().map_or(0, |highest| highest.saturating_add(1));
         let mut numbers: BTreeMap<u32, u32> = BTreeMap::new();

@@ -116,7 +116,7 @@ struct Runner<'a> {
 
 impl<E: Engine> Driver<'_, E> {
     /// Runs an epoch from `quantum` on, if cores of several partitions can take part. `None`: they cannot, and the
-    /// quantum must be run; `Some(Some)`: the run is over.
+    /// quantum must be run; `Some(Some)`: the run is over. Threads that are followed for progress do not run ahead.
     #[inline(always)]
     pub(crate) fn run_parallel<T: Trace + ?Sized>(
         &mut self,
@@ -124,7 +124,7 @@ impl<E: Engine> Driver<'_, E> {
         blocks: &mut u64,
         trace: &T,
     ) -> Option<Option<Finish>> {
-        if !trace.may_run_ahead() || self.options.host_threads.is_none() {
+        if !trace.may_run_ahead() || self.options.host_threads.is_none() || self.progress.is_open() {
             None
         } else {
             self.run_epoch(quantum, blocks)

@@ -10,13 +10,13 @@ use fxscope_counts::{Signal, Signals};
 use fxscope_linux::guest::{FUNCTIONAL_NS, PID};
 use fxscope_linux::pages::PageUse;
 use fxscope_linux::perf::PmuEvent;
-use fxscope_linux::{BarrierPlatform, Cache, CacheKind, Code, CpuPlace, End, Guest, Platform, TerminalWatch};
+use fxscope_linux::{BarrierPlatform, Cache, CacheKind, Code, CpuPlace, End, Guest, Platform, TerminalWatch, Tick};
 use fxscope_machine::Spec;
 
 use crate::accounts;
 use crate::hotspots::HotSpot;
 use crate::intervals::Interval;
-use crate::mpi::{Calls, OpenCall};
+use crate::mpi::{Calls, Follower, OpenCall};
 use crate::observer::{BlockObserver, Observed};
 use crate::pages::page_sizes;
 use crate::parallel::HostThreads;
@@ -129,9 +129,9 @@ pub struct Outcome {
     pub regions: Vec<Region>,
     /// Intervals of time in order, if they were requested.
     pub intervals: Vec<Interval>,
-    /// Calls of MPI (timing mode).
+    /// Calls of MPI. In functional mode, their times are those of the instructions of their process.
     pub mpi: Calls,
-    /// The calls of MPI in which threads were at the end, by the thread's number in the record (timing mode).
+    /// The calls of MPI in which threads were at the end, by the thread's number in the record.
     pub open_calls: BTreeMap<u32, OpenCall>,
     /// Unpaired region markers.
     pub unpaired: Vec<Unpaired>,
@@ -157,6 +157,8 @@ pub struct Simulation<E: Engine = Interpreter> {
     /// In functional runs, the number of instructions at which the limit is checked and the watcher is called; 0: to be set.
     pub(crate) slice_end: u64,
     pub(crate) progress: ProgressWatch,
+    /// The calls of MPI of a functional run.
+    pub(crate) mpi: Follower,
 }
 
 /// Returns the machine as Linux presents it to a program.
@@ -228,14 +230,19 @@ impl<E: Engine> Simulation<E> {
         let mut guest = guest;
         let timing = (options.mode == Mode::Timing).then(|| Timing::new(&mut guest, &options));
         let progress = ProgressWatch::new(options.no_progress_ns);
+        let mut code = Code::of(&guest);
+        if timing.is_none() {
+            code.use_stops();
+        }
         Simulation {
-            code: Code::of(&guest),
+            code,
             guest,
             options,
             timing,
             regions: Regions::default(),
             slice_end: 0,
             progress,
+            mpi: Follower::default(),
         }
     }
 
@@ -338,9 +345,10 @@ impl<E: Engine> Simulation<E> {
         let in_region = self.options.interval_region.as_ref().map(|name| self.regions.so_far(name, &totals));
         let counted = in_region.unwrap_or_else(|| region::sum(&totals));
         let intervals = self.timing.as_mut().map_or_else(Vec::new, |timing| timing.intervals(now_ns, &counted));
-        let open_calls = self.timing.as_ref().map_or_else(BTreeMap::new, |timing| timing.mpi.open_calls());
-        let mpi =
-            self.timing.as_mut().map_or_else(Calls::default, |timing| std::mem::take(&mut timing.mpi).finish(now_ns));
+        let (open_calls, mpi) = match &mut self.timing {
+            Some(timing) => (timing.mpi.open_calls(), std::mem::take(&mut timing.mpi).finish(|_| now_ns)),
+            None => (self.mpi.open_calls(), std::mem::take(&mut self.mpi).finish(&self.guest)),
+        };
         let timing = self.timing.as_ref();
         Outcome {
             finish,
@@ -370,8 +378,11 @@ impl<E: Engine> Simulation<E> {
                 if self.guest.instructions() >= pause_at {
                     return None;
                 }
-                if !self.run_tick() {
-                    break;
+                match self.run_tick() {
+                    Tick::Over => {}
+                    Tick::Waiting => break,
+                    Tick::Symbols => self.mpi.learn(&self.guest, &mut self.code),
+                    Tick::Stopped => self.mpi.arrives(&mut self.guest, &mut self.code),
                 }
                 if let Some(found) = self.look_for_progress() {
                     return Some(Finish::NoProgress(found));
@@ -393,8 +404,8 @@ impl<E: Engine> Simulation<E> {
         }
     }
 
-    /// Runs for a step of the clock of functional mode. Returns false when every thread waits for the host.
-    fn run_tick(&mut self) -> bool {
+    /// Runs for a step of the clock of functional mode.
+    fn run_tick(&mut self) -> Tick {
         let Simulation { guest, code, progress, slice_end, .. } = self;
         if progress.is_open() {
             let mut observer = |guest: &Guest, block: &StaticBlock, executed| progress.ran(guest, block, executed);
@@ -410,9 +421,11 @@ impl<E: Engine> Simulation<E> {
         if due { self.progress.look(&mut self.guest, now_ns, &[]) } else { None }
     }
 
-    /// Returns the counts of functional mode: the instructions of each process, and the cycles of the whole run.
+    /// Returns the counts of functional mode: the instructions of each process, and the cycles of the clock that all share, which
+    /// instructions of every process advance.
     fn nominal_totals(&self) -> Totals {
-        let cycles = self.guest.instructions() * FUNCTIONAL_NS * self.options.spec.clock.core_hz / 1_000_000_000;
+        let (ns, core_hz) = (self.guest.instructions() * FUNCTIONAL_NS, self.options.spec.clock.core_hz);
+        let cycles = (u128::from(ns) * u128::from(core_hz) / 1_000_000_000) as u64;
         let counted = |(pid, instructions): (u32, u64)| {
             let mut signals = Signals::default();
             signals.set(Signal::InstRetired, instructions);

@@ -18,6 +18,7 @@ use fxscope_linux::{Code, Guest, Stdio};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::mpi::{Follower, Recorder};
 use crate::progress::ProgressWatch;
 use crate::region::Regions;
 use crate::run::{Follow, Mode, Options, Simulation, SpinLoops};
@@ -148,6 +149,7 @@ struct Written<'a> {
     regions: &'a Regions,
     slice_end: u64,
     progress: &'a ProgressWatch,
+    mpi: &'a Recorder,
 }
 
 /// What is read there.
@@ -160,6 +162,7 @@ struct Read<'a> {
     regions: Regions,
     slice_end: u64,
     progress: ProgressWatch,
+    mpi: Recorder,
 }
 
 impl<E: Engine> Simulation<E> {
@@ -175,6 +178,7 @@ impl<E: Engine> Simulation<E> {
             regions: &self.regions,
             slice_end: self.slice_end,
             progress: &self.progress,
+            mpi: self.mpi.recorder(),
         };
         let mut bytes = [&MAGIC[..], &VERSION.to_le_bytes(), &[0; DIGEST]].concat();
         let begin = bytes.len();
@@ -206,9 +210,9 @@ impl<E: Engine> Simulation<E> {
 
     fn from_parts(bytes: &[u8], stdio: &Stdio, options: Options) -> Result<Simulation<E>, SnapshotError> {
         let unreadable = |_| SnapshotError::Damaged("it cannot be read");
-        let Read { basis, guest, mut timing, regions, mut slice_end, progress } =
+        let Read { basis, guest, mut timing, regions, mut slice_end, progress, mpi } =
             postcard::from_bytes(bytes).map_err(unreadable)?;
-        let (guest, code): (Guest, Code<E>) = Guest::restore(guest, stdio)?;
+        let (guest, mut code): (Guest, Code<E>) = Guest::restore(guest, stdio)?;
         basis.check(&Basis::of(&options, &guest), &guest)?;
         if timing.is_some() != (options.mode == Mode::Timing) {
             return Err(SnapshotError::Damaged("its timing does not fit its mode"));
@@ -221,7 +225,10 @@ impl<E: Engine> Simulation<E> {
             slice_end = 0;
             timing.as_mut().into_iter().for_each(|timing| timing.blocks = 0);
         }
-        Ok(Simulation { guest, code, options, timing, regions, slice_end, progress })
+        if timing.is_none() {
+            code.use_stops();
+        }
+        Ok(Simulation { guest, code, options, timing, regions, slice_end, progress, mpi: Follower::restored(mpi) })
     }
 }
 

@@ -415,6 +415,8 @@ impl<E: Engine> Driver<'_, E> {
                 Step::CodeChanged => self.forget_blocks(),
                 Step::Ended => return Stopped::Run(self.ended()),
                 Step::Synchronises | Step::Idle | Step::Sleep { .. } | Step::Waiting => return Stopped::Over,
+                // Only functional runs have stops.
+                Step::Symbols | Step::Stopped => return Stopped::Over,
             }
             if blocks.is_multiple_of(CLOCK_BLOCKS) {
                 self.set_clock();

@@ -26,12 +26,8 @@ const TIMED: &[&str] = &["--no-progress", "500us"];
 
 #[test]
 fn ranks_that_poll_for_messages_that_nobody_sends_end_the_run_with_the_call_of_each() {
-    for (options, ranks, call) in [
-        (FUNCTIONAL, "2", "MPI_Recv, "),
-        (FUNCTIONAL, "4", "MPI_Recv, "),
-        (TIMED, "2", "MPI_Recv (from rank 1, 32 bytes, tag 9), "),
-        (TIMED, "4", "MPI_Recv (from rank 1, 32 bytes, tag 9), "),
-    ] {
+    let call = "MPI_Recv (from rank 1, 32 bytes, tag 9), ";
+    for (options, ranks) in [(FUNCTIONAL, "2"), (FUNCTIONAL, "4"), (TIMED, "2"), (TIMED, "4")] {
         let (status, messages, json) = run(ranks, "receive", options);
         assert_eq!(status, 124, "{messages}");
         let caller = format!("called from run ({})", line("receives"));
@@ -97,4 +93,39 @@ fn a_rank_that_dies_is_named_with_the_reason_and_the_place() {
         messages.contains("rank 1 (process 1002, stuck) was ended by SIGTERM") && messages.contains("sent by rank 0"),
         "{messages}"
     );
+}
+
+/// Two threads that wait for each other's flag, by a loop of more blocks than are followed in order to skip iterations.
+const LONG_LOOPS: &str = r"
+#include <pthread.h>
+static volatile int flags[2];
+#define LOOK if (flags[other]) break;
+#define LOOKS LOOK LOOK LOOK LOOK LOOK LOOK LOOK LOOK LOOK LOOK
+static void *waits(void *arg)
+{
+    long other = 1 - (long)arg;
+    for (;;) { LOOKS LOOKS LOOKS LOOKS }
+    flags[1 - other] = 1;
+    return arg;
+}
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, waits, (void *)1);
+    waits(0);
+    return pthread_join(thread, 0);
+}
+";
+
+#[test]
+fn threads_that_are_simulated_in_parallel_and_wait_for_one_another_end_the_run() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let program = compile(folder.path(), "loops", &["-O1", "-static", "-pthread"], LONG_LOOPS);
+    for threads in ["1", "2"] {
+        let options = ["run", "--quiet", "--cpus", "12,24", "--host-threads", threads, "--no-progress", "200us"];
+        let run = output(folder.path(), &[&options[..], &["--", &program]].concat());
+        let messages = String::from_utf8(run.stderr).expect("text");
+        assert_eq!(run.status.code(), Some(124), "{messages}");
+        assert_eq!(messages.matches("runs without effect").count(), 2, "{messages}");
+    }
 }

@@ -54,4 +54,8 @@ fn functional_runs_count_the_instructions_of_each_process() {
     assert_eq!(json["simulated"]["instructions"], parent + child);
     // An instruction takes a nanosecond, two cycles, whichever process executes it.
     assert_eq!(json["simulated"]["cycles"], 2 * (parent + child));
+    // All processes share the clock: its cycles are those of each of them, not their sum.
+    for thread in all["threads"].as_array().expect("a list") {
+        assert_eq!(thread["events"]["CPU_CYCLES"], json["simulated"]["cycles"]);
+    }
 }

@@ -79,7 +79,36 @@ fn calls_of_mpi_are_recorded_one_by_one_and_do_not_depend_on_the_form_of_the_run
     for options in ["--host-threads 2", "--cpus 12,24"] {
         assert_eq!(count(&mpi(options)), count(&plain), "{options}");
     }
-    let functional =
-        json(&output(folder.path(), &["run", "--mode", "functional", "--json", "-", "--", &program]).stdout);
-    assert_eq!(functional.get("mpi"), None, "without times, there is nothing to say");
+    // Functional mode has the same calls, bytes and partners. Its times are instructions of the process.
+    let functional = mpi("--mode functional -o f.fxr");
+    assert_eq!(mpi("--mode functional"), functional, "the same run");
+    assert_eq!((count(&functional), &functional["messages"]), (count(&plain), &plain["messages"]));
+    assert_eq!(
+        (&functional["efficiency"]["parallel"], &functional["efficiency"]["communication"]),
+        (&Value::Null, &Value::Null)
+    );
+    let balance = functional["efficiency"]["load_balance"].as_f64().expect("two ranks");
+    assert!((0.5..0.6).contains(&balance), "a tenth of the work of the other rank: {balance}");
+    let report = output(folder.path(), &["report", "f.fxr", "--by", "rank"]);
+    let text = String::from_utf8(report.stdout).expect("text");
+    for expected in ["instructions  compute", "MPI_Recv", "mean instructions", "bytes sent between ranks"] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+}
+
+#[test]
+fn a_functional_run_follows_calls_in_every_process_and_program_whatever_code_runs_there() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let program = compile(folder.path(), "calls", &["-O2", "-static", "-pthread"], include_str!("../programs/calls.c"));
+    let run = output(folder.path(), &["run", "--quiet", "--json", "-", "--mode", "functional", "--", &program]);
+    let json = json(&run.stdout);
+    let functions = json["mpi"]["functions"].as_array().expect("a list");
+    let calls = |name: &str| -> u64 {
+        functions.iter().filter(|f| f["function"] == name).map(|f| f["calls"].as_u64().expect("counted")).sum()
+    };
+    // Of two processes, one of which executes the program again, each with four threads that call at the same time.
+    assert_eq!(calls("MPI_Test"), 2 * 4 * 100);
+    // A call that longjmp leaves, and one in which the process ends.
+    assert_eq!((calls("MPI_Wait"), calls("MPI_Barrier")), (2, 1), "{functions:?}");
+    assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stderr));
 }

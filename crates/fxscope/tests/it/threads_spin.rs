@@ -132,6 +132,22 @@ fn an_openmp_program_whose_threads_wait_for_one_takes_the_same_time_and_counts_t
 }
 
 #[test]
+fn the_simulators_speed_has_executed_and_skipped_instructions_apart() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let flags = ["-O2", "-mcpu=a64fx", "-static", "-fopenmp"];
+    let program = compile(folder.path(), "program", &flags, OPENMP);
+    for (spin, skips) in [("exact", false), ("fast", true)] {
+        let options = "--cpus 12-15 -e OMP_NUM_THREADS=4 -e OMP_WAIT_POLICY=active";
+        let (_, json) = run(folder.path(), spin, options, &program, "");
+        let host = |name: &str| json["host"][name].as_f64().expect("a number");
+        assert_eq!(host("skipped_mips") > 0.0, skips, "{json}");
+        let instructions = (host("mips") + host("skipped_mips")) * 1e6 * host("wall_seconds");
+        let counted = json["simulated"]["instructions"].as_f64().expect("counted");
+        assert!((instructions / counted - 1.0).abs() < 1e-6, "{instructions} of {counted}");
+    }
+}
+
+#[test]
 fn the_same_run_twice_gives_the_same_json_except_for_the_host() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = kernel("barrier.elf");

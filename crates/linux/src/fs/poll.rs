@@ -8,6 +8,7 @@ use crate::fs::attempt;
 use crate::fs::files::Files;
 use crate::fs::objects::Object;
 use crate::kernel::Kernel;
+use crate::net::socket::Socket;
 use crate::sched::wait::Wait;
 use crate::thread::Thread;
 
@@ -34,7 +35,7 @@ pub(crate) mod interests {
     }
 }
 
-/// Polls the host for these descriptors, without blocking.
+/// Polls the host for these descriptors, without blocking. Sockets with an error that the host does not know of have it.
 ///
 /// # Errors
 /// `EBADF` when one is not open; the host's.
@@ -44,7 +45,13 @@ pub(crate) fn ready(files: &Files, interests: &[Interest]) -> Result<Vec<PollFla
         list.push(poll_entry(files, fd, events)?);
     }
     poll(&mut list, 0)?;
-    Ok(list.iter().map(PollFd::revents).collect())
+    let events = list.iter().map(PollFd::revents).zip(interests);
+    Ok(events.map(|(events, &(fd, _))| if has_error(files, fd) { events | PollFlags::ERR } else { events }).collect())
+}
+
+/// Returns whether a descriptor is a socket of the run's own network whose next call reports an error.
+fn has_error(files: &Files, fd: i32) -> bool {
+    files.channel(fd).and_then(|channel| channel.socket.as_ref()).is_some_and(Socket::has_error)
 }
 
 /// Returns the events of an object that the simulator implements: it can never be written.
@@ -117,6 +124,8 @@ fn polled(k: &Kernel<'_>, only: Option<u32>, patience_ns: u64) -> Vec<u32> {
         let Some(files) = k.files_of(thread) else { continue };
         for &(fd, events) in interests {
             match poll_entry(files, fd, events) {
+                // By another thread's call.
+                _ if has_error(files, fd) => found.push(thread.tid),
                 Ok(entry) => {
                     owners.push(thread.tid);
                     list.push(entry);

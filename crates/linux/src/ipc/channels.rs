@@ -117,6 +117,22 @@ impl Kernel<'_> {
         Ok(channel)
     }
 
+    /// Makes `host` the file behind all descriptors of an object, in every process.
+    ///
+    /// # Errors
+    /// The host's.
+    pub(crate) fn replace_host(&mut self, channel: &Rc<Channel>, host: BorrowedFd<'_>) -> Result<(), Errno> {
+        let is_same = |other: &Option<Rc<Channel>>| other.as_ref().is_some_and(|other| Rc::ptr_eq(other, channel));
+        let others = self.other_processes.iter_mut().map(|process| &mut process.files);
+        for files in others.chain([&mut self.process.files]) {
+            for descriptor in files.table.iter_mut().flatten().filter(|descriptor| is_same(&descriptor.channel)) {
+                descriptor.file.host = rustix::io::fcntl_dupfd_cloexec(host, 0)?;
+            }
+        }
+        self.system.channels.insert(identity(host)?, channel);
+        Ok(())
+    }
+
     /// Charges for an object that no other descriptor refers to.
     ///
     /// # Errors

@@ -70,6 +70,16 @@ pub(crate) fn connect(
     Ok(())
 }
 
+/// Nobody listens at the address to which the non-blocking `client`, whose host socket is `host`, connects. The host marks a socket
+/// as failed when its other end closes with something unread: `poll` and `epoll` then report what they do for a refused connection.
+pub(crate) fn refuse(client: &Socket, host: BorrowedFd<'_>) {
+    let mut state = client.state.borrow_mut();
+    (state.error, state.refused) = (Some(Errno::CONNREFUSED), true);
+    // The wire closes whether or not it takes the byte, and a closed wire is readable at least.
+    let _ = rustix::net::send(host, &[0], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+    state.wire = None;
+}
+
 /// Takes the oldest connection out of the queue of `listener`, whose host socket is `host`, and returns it with the options that
 /// the new socket inherits. `None`: there is none yet.
 ///

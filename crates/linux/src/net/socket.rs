@@ -109,6 +109,8 @@ pub(crate) struct State {
     pub error: Option<Errno>,
     /// A non-blocking `connect` has a result that no call has reported yet.
     pub unreported: bool,
+    /// A non-blocking `connect` was refused, which the next `connect` only reports.
+    pub refused: bool,
     /// `shutdown` has ended sending.
     pub shut_for_writing: bool,
     /// Its options.
@@ -146,6 +148,7 @@ impl Socket {
             role: Role::Idle,
             error: None,
             unreported: false,
+            refused: false,
             shut_for_writing: false,
             options: Options::default(),
             link: None,
@@ -177,6 +180,11 @@ impl Socket {
         let mut state = self.state.borrow_mut();
         state.unreported &= state.error.is_none();
         state.error.take().map_or(Ok(()), Err)
+    }
+
+    /// Returns whether the next call must report an error that no data in the host's socket show.
+    pub(crate) fn has_error(&self) -> bool {
+        self.state.borrow().error.is_some()
     }
 
     /// Returns whether credentials must accompany what it sends, because an end of its connection wants them.

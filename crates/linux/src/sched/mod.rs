@@ -2,6 +2,7 @@
 
 pub(crate) mod clock;
 pub(crate) mod cpus;
+pub(crate) mod probe;
 pub(crate) mod timers;
 pub(crate) mod turns;
 pub(crate) mod wait;

@@ -20,6 +20,9 @@ use crate::thread::Thread;
 /// and few enough that a spinning thread does not delay the others for long.
 pub const QUANTUM: u64 = 1 << 14;
 
+/// The same for a thread that waits for another one by looking again and again: enough for a few looks.
+const POLLING_QUANTUM: u64 = 1 << 9;
+
 impl Thread {
     /// Returns whether it neither waits nor has ended.
     pub(crate) fn can_run(&self) -> bool {
@@ -85,10 +88,16 @@ impl Guest {
         }
         let process = &mut self.processes[thread.process];
         let (changed, ranges) = (std::mem::take(&mut process.code_changed), std::mem::take(&mut process.changed_code));
+        if changed {
+            code.forget_stops();
+        }
         if changed || code.running.vl() != vl || has_within(&code.running, &ranges) {
             code.running.flush(vl);
             process.code_full = false;
             return Some(Step::CodeChanged);
+        }
+        if code.needs_stops(process.symbols.version()) {
+            return Some(Step::Symbols);
         }
         self.set_deadline();
         None
@@ -177,9 +186,25 @@ impl Guest {
     fn switch_to(&mut self, next: Id<Thread>) {
         self.thread_mut().turn = self.system.next_turn();
         self.run_thread(next);
+        let instructions = self.instructions;
+        let thread = self.thread_mut();
         // A switch between a load-exclusive and its store-exclusive must make the store fail.
-        self.thread_mut().cpu.monitor = None;
-        self.quantum_end = self.instructions + QUANTUM;
+        thread.cpu.monitor = None;
+        if !thread.polls {
+            thread.probe.begins();
+        }
+        self.turn_start = instructions;
+        self.set_turn();
+    }
+
+    /// Sets when the turn of the running thread ends: soon if it waits by looking again and again while others have work.
+    pub(crate) fn set_turn(&mut self) {
+        let waits = |thread: &Thread| thread.polls || thread.probe.spins;
+        let now_ns = self.system.now_ns;
+        let works = |thread: &Thread| thread.has_work(now_ns) && !waits(thread);
+        let is_short = waits(&self.threads[self.running]) && self.threads.values().any(works);
+        self.quantum_end = self.turn_start + if is_short { POLLING_QUANTUM } else { QUANTUM };
+        self.deadline = self.deadline.min(self.quantum_end);
     }
 
     /// Makes a thread the running one.
@@ -189,7 +214,10 @@ impl Guest {
         let before = self.system.toucher(&self.threads[previous]);
         self.system.leave_core(&self.threads[previous]);
         let counter = self.threads[previous].cpu.counter;
-        self.threads[previous].uses.switches += 1;
+        let can_run = self.threads[previous].can_run();
+        let uses = &mut self.threads[previous].uses;
+        uses.switches += 1;
+        uses.preemptions += u64::from(can_run);
         self.running = next;
         self.activate_space();
         self.forget_ended(previous);

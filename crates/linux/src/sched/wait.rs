@@ -183,6 +183,7 @@ impl Kernel<'_> {
         let system = &mut *self.system;
         system.next_event_ns = system.next_event_ns.min(blocked.until_ns);
         system.waits += 1;
+        self.thread.uses.waits += u64::from(!matches!(blocked.wait, Wait::Event(_)));
         self.thread.blocked = Some(Blocked { since: system.waits, ..blocked });
     }
 

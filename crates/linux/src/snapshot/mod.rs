@@ -44,10 +44,11 @@ use crate::symbols::Symbols;
 use crate::system::System;
 use crate::table::{Id, Table};
 use crate::thread::Thread;
+use crate::usage::Used;
 use files::{Collector, Opener, SavedFiles};
 
 /// The form of snapshots. It changes whenever anything in them does.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 
 /// Why a guest cannot be saved or restored.
 #[derive(Debug, thiserror::Error)]
@@ -93,6 +94,7 @@ struct State {
     instructions: u64,
     skipped: u64,
     deadline: u64,
+    turn_start: u64,
     quantum_end: u64,
     held: bool,
     announced: u32,
@@ -144,6 +146,7 @@ struct SavedProcess {
     leader_status: Option<i32>,
     cpu_ns: u64,
     children_cpu_ns: u64,
+    used: [Used; 2],
     instructions: u64,
 }
 
@@ -233,6 +236,7 @@ impl Shared {
             leader_status: process.leader_status,
             cpu_ns: process.cpu_ns,
             children_cpu_ns: process.children_cpu_ns,
+            used: [process.used, process.children_used],
             instructions: process.instructions,
         })
     }
@@ -315,6 +319,7 @@ impl Guest {
             instructions: self.instructions,
             skipped: self.skipped,
             deadline: self.deadline,
+            turn_start: self.turn_start,
             quantum_end: self.quantum_end,
             held: self.held,
             announced: self.announced,
@@ -420,6 +425,7 @@ impl Guest {
         guest.instructions = state.instructions;
         guest.skipped = state.skipped;
         guest.deadline = state.deadline;
+        guest.turn_start = state.turn_start;
         guest.quantum_end = state.quantum_end;
         guest.held = state.held;
         guest.announced = state.announced;
@@ -481,6 +487,8 @@ impl<E: Engine> Restorer<'_, E> {
             leader_status: saved.leader_status,
             cpu_ns: saved.cpu_ns,
             children_cpu_ns: saved.children_cpu_ns,
+            used: saved.used[0],
+            children_used: saved.used[1],
             instructions: saved.instructions,
         })
     }

@@ -11,6 +11,7 @@ use crate::processes::Zombie;
 use crate::sched::wait::{Blocked, Wait};
 use crate::signal::stop::News;
 use crate::signal::{Origin, SigInfo, number::SIGCHLD};
+use crate::usage::Used;
 
 const WNOHANG: u64 = 1;
 /// `WSTOPPED`, which is `WUNTRACED`.
@@ -83,15 +84,16 @@ fn wait(k: &mut Kernel<'_>) -> Result {
     Ok(0)
 }
 
-/// Removes a zombie and adds its time to that of its parent's children.
+/// Removes a zombie and adds what it has used to that of its parent's children.
 fn reap(k: &mut Kernel<'_>, index: usize) -> Zombie {
     let zombie = k.system.zombies.remove(index);
     k.process.children_cpu_ns += zombie.cpu_ns;
+    k.process.children_used.add(&zombie.used);
     zombie
 }
 
 fn usage(zombie: &Zombie) -> Usage {
-    Usage::of_time(zombie.cpu_ns)
+    Usage::new(zombie.cpu_ns, &zombie.used)
 }
 
 pub(super) fn wait4(k: &mut Kernel<'_>, a: &Args) -> Result {
@@ -125,8 +127,13 @@ pub(super) fn wait4(k: &mut Kernel<'_>, a: &Args) -> Result {
 }
 
 /// Returns the usage of a child that has not ended.
-fn child_usage(k: &mut Kernel<'_>, pid: u32) -> Usage {
-    Usage::of_time(k.process_of(pid).map_or(0, |child| child.cpu_ns + child.children_cpu_ns))
+fn child_usage(k: &Kernel<'_>, pid: u32) -> Usage {
+    let child = k.all_processes().find(|process| process.pid == pid && !process.ended);
+    child.map_or(Usage::new(0, &Used::default()), |child| {
+        let mut used = k.used_by(child);
+        used.add(&child.children_used);
+        Usage::new(child.cpu_ns + child.children_cpu_ns, &used)
+    })
 }
 
 pub(super) fn waitid(k: &mut Kernel<'_>, a: &Args) -> Result {

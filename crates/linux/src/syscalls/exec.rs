@@ -302,6 +302,7 @@ fn end_other_threads(k: &mut Kernel<'_>) {
     let pid = k.process.pid;
     while let Some(other) = k.other_threads.take(|other| other.pid == pid) {
         k.system.end_events_of(&other);
+        k.process.used.add_thread(&other.uses);
     }
     k.thread.tid = pid;
 }

@@ -239,6 +239,8 @@ pub(super) fn exit(k: &mut Kernel<'_>, a: &Args) -> Result {
         k.process.leader_status = Some(status);
     }
     if k.other_threads.iter().any(|other| other.pid == k.process.pid) {
+        let uses = k.thread.uses;
+        k.process.used.add_thread(&uses);
         k.thread.ended = true;
     } else {
         let code = k.process.leader_status.unwrap_or(status);

@@ -9,6 +9,7 @@ use crate::abi::time::Time;
 use crate::kernel::Kernel;
 use crate::mm::user;
 use crate::sched::wait::{Blocked, Wait};
+use crate::usage::Used;
 
 const TIMER_ABSTIME: u64 = 1;
 
@@ -100,29 +101,45 @@ pub(super) struct Usage {
     user: Time,
     system: Time,
     max_rss_kib: u64,
-    /// Faults, swaps, blocks, messages, signals, switches: not counted.
-    rest: [u64; 13],
+    /// Integrals of memory, which Linux does not fill in.
+    integrals: [u64; 3],
+    minor_faults: u64,
+    /// Faults that read a file, swaps, blocks, messages and signals: there are none, or Linux does not count them.
+    rest: [u64; 7],
+    voluntary_switches: u64,
+    involuntary_switches: u64,
 }
 
 impl Usage {
-    /// Returns the usage of a process that ran this long and did nothing else.
-    pub(super) fn of_time(ns: u64) -> Usage {
-        Usage { user: Time::from_ns_in_us(ns), ..Usage::zeroed() }
+    /// Returns the usage of processes that ran this long. All time is the user's: the model does not distinguish the kernel's.
+    pub(super) fn new(ns: u64, used: &Used) -> Usage {
+        Usage {
+            user: Time::from_ns_in_us(ns),
+            max_rss_kib: used.resident_bytes / 1024,
+            minor_faults: used.faults,
+            voluntary_switches: used.waits,
+            involuntary_switches: used.preemptions,
+            ..Usage::zeroed()
+        }
     }
 }
 
 pub(super) fn getrusage(k: &mut Kernel<'_>, a: &Args) -> Result {
-    let mut usage = Usage::zeroed();
-    match a[0] as i32 {
-        // RUSAGE_SELF, RUSAGE_THREAD
-        0 | 1 => {
-            usage.user = Time::from_ns_in_us(k.cpu_ns());
-            usage.max_rss_kib = k.mem.backed_bytes() / 1024;
+    k.note_touched();
+    let used = k.used_by(k.process);
+    let usage = match a[0] as i32 {
+        // RUSAGE_SELF
+        0 => Usage::new(k.cpu_ns(), &used),
+        // RUSAGE_THREAD
+        1 => {
+            let mut of_thread = Used { resident_bytes: used.resident_bytes, ..Used::default() };
+            of_thread.add_thread(&k.thread.uses);
+            Usage::new(k.thread.cpu_ns + k.system.running_ns(), &of_thread)
         }
         // RUSAGE_CHILDREN
-        -1 => usage = Usage::of_time(k.process.children_cpu_ns),
+        -1 => Usage::new(k.process.children_cpu_ns, &k.process.children_used),
         _ => return Err(Errno::INVAL),
-    }
+    };
     user::write(k.mem, a[1], usage)?;
     Ok(0)
 }

@@ -17,6 +17,20 @@ fn threads_wait_for_files_while_others_run() {
 }
 
 #[test]
+fn processes_learn_of_their_page_faults_waits_and_memory_and_those_of_their_children() {
+    // Small pages that are allocated when they are touched, as on other machines.
+    let run = Run { args: &["usage"], env: &["XOS_MMM_L_HPAGE_TYPE=none"], ..Run::default() };
+    let outcome = run_here(&build("processes.c", HOSTED), &run);
+    let expected = "thread: faults 1 waits 1\n\
+                    process: faults 1 waits 1 memory 1\n\
+                    stat: 1\n\
+                    the most: 1\n\
+                    child: faults 1 waits 1 memory 1\n\
+                    children: faults 1 memory 1 stat 1\n";
+    assert_eq!((outcome.output.as_str(), outcome.error.as_str(), outcome.status), (expected, "", 0));
+}
+
+#[test]
 fn programs_execute_programs_and_scripts() {
     let program = build("processes.c", HOSTED);
     let folder = tempfile::tempdir().expect("temporary directory");

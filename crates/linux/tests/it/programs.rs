@@ -193,10 +193,8 @@ fn the_driver_sees_each_block_and_keeps_the_time() {
                 slept += 1;
                 process.set_now_ns(until_ns);
             }
-            other @ (Step::Switched | Step::Waiting | Step::CodeChanged | Step::Synchronises | Step::Idle) => {
-                panic!("one thread, whose code does not change: {other:?}")
-            }
             Step::Ended => break,
+            other => panic!("one thread, whose code does not change: {other:?}"),
         }
     }
     assert_eq!((slept, process.step(&mut code)), (3, Step::Ended));

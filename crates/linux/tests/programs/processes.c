@@ -188,6 +188,70 @@ static void execs(char *self, char *path)
     printf("no script: %s\n", strerror(errno));
 }
 
+static long faults_in(const char *file, int field)
+{
+    char line[1000], *at;
+    FILE *f = fopen(file, "r");
+    fgets(line, sizeof line, f);
+    fclose(f);
+    at = strrchr(line, ')') + 2;
+    for (int i = 3; i < field; i++)
+        at = strchr(at, ' ') + 1;
+    return atol(at);
+}
+
+/* Touches `pages` pages of 64 KiB, each an area of its own. */
+static void touch(int pages)
+{
+    for (int i = 0; i < pages; i++)
+        *(volatile char *)mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) = 1;
+}
+
+static void *touches(void *arg)
+{
+    struct rusage before, after;
+    getrusage(RUSAGE_THREAD, &before);
+    touch(20);
+    usleep(1000);
+    getrusage(RUSAGE_THREAD, &after);
+    printf("thread: faults %d waits %d\n", after.ru_minflt - before.ru_minflt >= 20, after.ru_nvcsw > before.ru_nvcsw);
+    return arg;
+}
+
+/* What getrusage, wait4 and /proc say of page faults, waits and memory. */
+static void usage(void)
+{
+    struct rusage before, after, child;
+    getrusage(RUSAGE_SELF, &before);
+    pthread_t thread;
+    pthread_create(&thread, NULL, touches, NULL);
+    pthread_join(thread, NULL);
+    touch(30);
+    getrusage(RUSAGE_SELF, &after);
+    /* Those of the thread that has ended, too. */
+    printf("process: faults %d waits %d memory %d\n", after.ru_minflt - before.ru_minflt >= 50,
+           after.ru_nvcsw >= before.ru_nvcsw + 2, after.ru_maxrss >= before.ru_maxrss && after.ru_maxrss >= 50 * 4);
+    printf("stat: %d\n", faults_in("/proc/self/stat", 10) >= after.ru_minflt);
+    void *large = mmap(NULL, 8 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memset(large, 1, 8 << 20);
+    munmap(large, 8 << 20);
+    getrusage(RUSAGE_SELF, &after);
+    printf("the most: %d\n", after.ru_maxrss >= 8 << 10);
+    getrusage(RUSAGE_CHILDREN, &before);
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        touch(200);
+        usleep(1000);
+        _exit(0);
+    }
+    wait4(pid, NULL, 0, &child);
+    getrusage(RUSAGE_CHILDREN, &after);
+    printf("child: faults %d waits %d memory %d\n", child.ru_minflt >= 200, child.ru_nvcsw >= 1, child.ru_maxrss >= 200 * 4);
+    printf("children: faults %d memory %d stat %d\n", after.ru_minflt == before.ru_minflt + child.ru_minflt,
+           after.ru_maxrss >= child.ru_maxrss, faults_in("/proc/self/stat", 11) == after.ru_minflt);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 3 && !strcmp(argv[1], "-c")) {
@@ -210,6 +274,8 @@ int main(int argc, char **argv)
         execs(argv[0], argv[2]);
     else if (argc > 1 && !strcmp(argv[1], "poll"))
         polls();
+    else if (argc > 1 && !strcmp(argv[1], "usage"))
+        usage();
     else
         forks();
     return 0;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fxscope_record::{ALL, MpiFunction, Run, Thread};
+use fxscope_record::{ALL, Mode, MpiFunction, Run, Thread};
 
 use super::plain;
 use crate::document::{Body, Matrix, Row, Section, Value};
@@ -13,21 +13,49 @@ const FUNCTIONS: usize = 12;
 /// Kinds of calls that have columns of their own; the others are together.
 const KINDS: [&str; 4] = ["send", "receive", "wait", "collective"];
 
+/// How the times of a run are shown.
+struct Times {
+    /// What they are.
+    name: &'static str,
+    /// The unit of a shown value, and the number of ns in it.
+    unit: &'static str,
+    ns: f64,
+}
+
+impl Times {
+    /// Functional mode takes a nanosecond for each instruction, so that its times are numbers of instructions.
+    fn of(run: &Run) -> Times {
+        match run.mode {
+            Mode::Timing => Times { name: "time", unit: "s", ns: 1e9 },
+            Mode::Functional => Times { name: "instructions", unit: "count", ns: 1.0 },
+        }
+    }
+
+    fn value(&self, ns: f64) -> Value {
+        Value::number(ns / self.ns, self.unit)
+    }
+}
+
 /// Returns the sections about ranks, without empty ones.
 pub(crate) fn sections(run: &Run) -> Vec<Section> {
     let times = parallel::rank_times(run);
-    [efficiency(&times), ranks(run, &times), functions(run), between_ranks(run)].into_iter().flatten().collect()
+    [efficiency(run, &times), ranks(run, &times), functions(run), between_ranks(run)].into_iter().flatten().collect()
 }
 
-fn efficiency(times: &[RankTime]) -> Option<Section> {
+fn efficiency(run: &Run, times: &[RankTime]) -> Option<Section> {
     let efficiency = parallel::efficiency(times)?;
     let row =
         |label: &str, share: f64| Row { label: label.to_owned(), values: vec![Some(Value::number(share, "ratio"))] };
-    let rows = vec![
-        row("parallel efficiency", efficiency.parallel()),
-        row("load balance", efficiency.load_balance),
-        row("communication efficiency", efficiency.communication),
-    ];
+    let balance = row("load balance", efficiency.load_balance);
+    let rows = match run.mode {
+        Mode::Timing => vec![
+            row("parallel efficiency", efficiency.parallel()),
+            balance,
+            row("communication efficiency", efficiency.communication),
+        ],
+        // How many instructions ranks wait for depends on the order in which they run.
+        Mode::Functional => vec![balance],
+    };
     Some(Section { title: "Ranks".to_owned(), body: Body::Facts(rows) })
 }
 
@@ -36,16 +64,14 @@ fn ranks(run: &Run, times: &[RankTime]) -> Option<Section> {
     if times.is_empty() {
         return None;
     }
-    let headings = ["rank", "CPUs", "time", "compute", "send", "receive", "wait", "collective", "other MPI"];
+    let shown_times = Times::of(run);
+    let headings = ["rank", "CPUs", shown_times.name, "compute", "send", "receive", "wait", "collective", "other MPI"];
     let row = |time: &RankTime| {
         let share = |ns: u64| Value::number(ns as f64 / time.ns.max(1) as f64, "ratio");
         let of = |kind: &str| time.mpi_ns.get(kind).copied().unwrap_or(0);
         let shown: u64 = KINDS.iter().map(|kind| of(kind)).sum();
-        let mut values = vec![
-            Value::Text(cpus(run, time.process)),
-            Value::number(time.ns as f64 / 1e9, "s"),
-            share(time.compute_ns()),
-        ];
+        let mut values =
+            vec![Value::Text(cpus(run, time.process)), shown_times.value(time.ns as f64), share(time.compute_ns())];
         values.extend(KINDS.iter().map(|kind| share(of(kind))));
         values.push(share(time.all_mpi_ns() - shown));
         Row { label: format!("rank {}", time.rank), values: values.into_iter().map(Some).collect() }
@@ -53,7 +79,7 @@ fn ranks(run: &Run, times: &[RankTime]) -> Option<Section> {
     let rows = times.iter().map(row).collect();
     let headings = headings.map(str::to_owned).to_vec();
     Some(Section {
-        title: "Ranks: time between MPI_Init and MPI_Finalize".to_owned(),
+        title: format!("Ranks: {} between MPI_Init and MPI_Finalize", shown_times.name),
         body: Body::Table { headings, rows },
     })
 }
@@ -90,23 +116,26 @@ fn functions(run: &Run) -> Option<Section> {
         })
         .collect();
     list.sort_by_key(|&(name, _, ns)| (std::cmp::Reverse(ns), name));
+    let shown_times = Times::of(run);
     let row = |(name, of_ranks, ns): &(&str, Vec<&MpiFunction>, u64)| {
         let sum = |of: fn(&MpiFunction) -> u64| of_ranks.iter().map(|function| of(function) as f64).sum::<f64>();
         let longest = of_ranks.iter().map(|function| function.ns).max().unwrap_or(0);
         let values = [
             Value::Text(plain(&of_ranks[0].kind)),
             Value::number(sum(|function| function.calls), "count"),
-            Value::number(*ns as f64 / 1e9 / processes as f64, "s"),
-            Value::number(longest as f64 / 1e9, "s"),
+            shown_times.value(*ns as f64 / processes as f64),
+            shown_times.value(longest as f64),
             Value::number(sum(|function| function.bytes), "B"),
         ];
         Row { label: plain(name), values: values.into_iter().map(Some).collect() }
     };
-    let headings = ["function", "kind", "calls", "mean time", "longest", "bytes"].map(str::to_owned).to_vec();
+    let what = shown_times.name;
+    let longest = if run.mode == Mode::Timing { "longest" } else { "most" };
+    let headings = ["function", "kind", "calls", &format!("mean {what}"), longest, "bytes"].map(str::to_owned).to_vec();
     let rows: Vec<Row> = list.iter().take(FUNCTIONS).map(row).collect();
     let title = match list.len() {
-        ..=FUNCTIONS => "MPI: calls, time per rank".to_owned(),
-        all => format!("MPI: calls, time per rank ({FUNCTIONS} of {all} functions)"),
+        ..=FUNCTIONS => format!("MPI: calls, {what} per rank"),
+        all => format!("MPI: calls, {what} per rank ({FUNCTIONS} of {all} functions)"),
     };
     Some(Section { title, body: Body::Table { headings, rows } })
 }

@@ -5,6 +5,7 @@
 //! the call.
 
 mod communicators;
+mod functional;
 mod functions;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use communicators::{Communicators, MakingCall};
 
+pub(crate) use functional::Follower;
 pub(crate) use functions::Entry;
 pub use functions::Kind;
 
@@ -32,7 +34,7 @@ pub struct Call {
     pub bytes: Option<u64>,
     /// The rank in `MPI_COMM_WORLD` that it sends to or receives from; `None`: none, any, or it is not known.
     pub partner: Option<u32>,
-    /// When it began, ns of simulated time.
+    /// When it began, ns of simulated time; in functional mode, of the instructions of its process.
     pub begin_ns: u64,
     /// When it ended.
     pub end_ns: u64,
@@ -134,6 +136,17 @@ impl Recorder {
         self.open.get(thread as usize).is_some_and(|open| open.is_some_and(|open| open.return_address == pc))
     }
 
+    /// Returns the function in which a thread is, and the address to which it returns.
+    fn call_of(&self, thread: u32) -> Option<(Kind, u64)> {
+        let open = self.open.get(thread as usize)?.as_ref()?;
+        Some((open.call.kind(), open.return_address))
+    }
+
+    /// Iterates over the calls that have not ended: the number of the thread, and the address to which it returns.
+    fn returns_of_all(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
+        (0..).zip(&self.open).filter_map(|(thread, open)| Some((thread, open.as_ref()?.return_address)))
+    }
+
     /// Thread number `thread` of the record, the running one, has arrived at its program counter at `now_ns`: `entry` is the
     /// function of MPI that begins there, if one does.
     pub(crate) fn arrives(&mut self, thread: u32, entry: Option<Entry>, guest: &mut Guest, now_ns: u64) {
@@ -220,9 +233,10 @@ impl Recorder {
         (0..).zip(&self.open).filter_map(|(thread, open)| Some((thread, known(open.as_ref()?)))).collect()
     }
 
-    /// Returns all calls; those that have not ended end now.
-    pub(crate) fn finish(mut self, now_ns: u64) -> Calls {
-        let open: Vec<Call> = self.open.iter().flatten().map(|open| Call { end_ns: now_ns, ..open.call }).collect();
+    /// Returns all calls; those that have not ended end now, which is a time for each thread.
+    pub(crate) fn finish(mut self, now_ns: impl Fn(u32) -> u64) -> Calls {
+        let ends = |open: &Open| Call { end_ns: now_ns(open.call.thread), ..open.call };
+        let open: Vec<Call> = self.open.iter().flatten().map(ends).collect();
         open.into_iter().for_each(|call| self.ended(call));
         let sum = |(&(thread, function), tally): (&(u32, u16), &Tally)| {
             let functions::Function { name, kind, .. } = *functions::at(function);

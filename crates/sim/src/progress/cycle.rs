@@ -1,8 +1,7 @@
 //! Loops that change nothing: a thread is in one when two consecutive iterations leave all registers, and everything that they store,
 //! exactly the same. It stays there until somebody else writes what it reads.
 
-use fxscope_aarch64::{Cpu, StaticBlock};
-use fxscope_isa::{Access, MemOp, Shape, StaticInst};
+use fxscope_aarch64::{Cpu, DataAccess, StaticBlock};
 use fxscope_linux::Guest;
 use serde::{Deserialize, Serialize};
 
@@ -47,7 +46,7 @@ impl Cycle {
         self.blocks += 1;
         self.mix(cpu.pc);
         self.mix_registers(cpu);
-        self.mix_stores(guest, infos);
+        self.mix_stores(guest, block, executed);
         if cpu.pc == self.head {
             let digest = std::mem::take(&mut self.digest);
             self.alike = if self.last == Some(digest) { self.alike + 1 } else { 0 };
@@ -68,38 +67,13 @@ impl Cycle {
         cpu.z.iter().flat_map(|z| z.0).chain(cpu.p).for_each(|word| self.mix(word));
     }
 
-    fn mix_stores(&mut self, guest: &Guest, infos: &[StaticInst]) {
+    fn mix_stores(&mut self, guest: &Guest, block: &StaticBlock, executed: usize) {
         let (memory, space) = (guest.memory(), guest.memory().active());
-        for (start, bytes, _) in accesses(guest.cpu(), infos).filter(|(.., access)| *access != Access::Load) {
-            self.mix(start);
-            for word in (start & ADDRESS & !7..(start & ADDRESS) + bytes).step_by(8) {
+        for DataAccess { address, bytes, .. } in block.accesses(guest.cpu(), executed).filter(|access| access.writes) {
+            self.mix(address);
+            for word in (address & ADDRESS & !7..(address & ADDRESS) + bytes).step_by(8) {
                 self.mix(memory.peek(space, word).unwrap_or(0));
             }
         }
-    }
-}
-
-/// Iterates over what the instructions of the last block have accessed: address, bytes, and how.
-pub(super) fn accesses<'a>(cpu: &'a Cpu, infos: &'a [StaticInst]) -> impl Iterator<Item = (u64, u64, Access)> + 'a {
-    let mut stream = cpu.stream();
-    infos.iter().filter_map(|info| info.mem).flat_map(move |op| {
-        let words = words(&op, cpu.vl).min(stream.len());
-        let (own, rest) = stream.split_at(words);
-        stream = rest;
-        let addresses = match op.shape {
-            Shape::Single => own,
-            Shape::Masked => &own[..own.len().min(1)],
-            Shape::Indexed => &own[own.len().min(1)..],
-        };
-        addresses.iter().map(move |&address| (address, u64::from(op.bytes), op.access))
-    })
-}
-
-/// Returns the number of words that an access leaves in the dynamic stream, with vectors of `vl` bytes (`fxscope_isa::mem`).
-fn words(op: &MemOp, vl: usize) -> usize {
-    match op.shape {
-        Shape::Single => 1,
-        Shape::Masked => 2,
-        Shape::Indexed => 1 + vl / usize::from(op.reg_esize.max(1)),
     }
 }

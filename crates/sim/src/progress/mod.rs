@@ -15,13 +15,13 @@ mod cycle;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fxscope_aarch64::{Cpu, StaticBlock};
+use fxscope_aarch64::{Cpu, DataAccess, StaticBlock};
 use fxscope_linux::{Doing, Guest, ThreadState, Waiting};
 use serde::{Deserialize, Serialize};
 
 use crate::mpi;
 use crate::run::Mode;
-use cycle::{Cycle, accesses};
+use cycle::Cycle;
 
 /// Windows in the time of the limit.
 const WINDOWS: u32 = 8;
@@ -138,8 +138,7 @@ impl ProgressWatch {
         }
         followed.cycle.ran(guest, block, executed);
         if followed.in_mpi.is_some() {
-            let infos = &block.infos[..executed.min(block.infos.len())];
-            for (address, bytes, _) in accesses(cpu, infos) {
+            for DataAccess { address, bytes, .. } in block.accesses(cpu, executed) {
                 let last = address.saturating_add(bytes.saturating_sub(1));
                 for line in [address >> LINE, last >> LINE] {
                     window.new_lines += usize::from(self.lines.insert((thread.pid, line)));

@@ -6,7 +6,7 @@ use std::ops::Range;
 use fxscope_guestmem::Segment;
 use serde::{Deserialize, Serialize};
 
-use super::{Placement, pages};
+use super::{Pages, Placement, pages};
 
 /// Pages of a segment and size on a node: the maximum in use at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +36,8 @@ struct Count {
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct Usage {
     peaks: BTreeMap<Key, Count>,
+    /// The most bytes of pages at a time.
+    peak_bytes: u64,
     /// Whether pages were allocated since the last look.
     grown: bool,
 }
@@ -61,6 +63,8 @@ impl Usage {
                 count.bytes += (u128::from(range.end - range.start) * u128::from(pages) / u128::from(all)) as u64;
             }
         }
+        let bytes = now.iter().map(|((_, shift, _), count)| count.pages << shift).sum();
+        self.peak_bytes = self.peak_bytes.max(bytes);
         for (key, count) in now {
             let peak = self.peaks.entry(key).or_default();
             if (count.pages, count.bytes) > (peak.pages, peak.bytes) {
@@ -78,6 +82,13 @@ impl Usage {
             bytes: count.bytes,
         };
         self.peaks.iter().map(entry).collect()
+    }
+}
+
+impl Pages {
+    /// Returns the most bytes of pages in use at a time so far.
+    pub(crate) fn peak_bytes(&self) -> u64 {
+        self.usage.peak_bytes.max(self.resident_bytes())
     }
 }
 

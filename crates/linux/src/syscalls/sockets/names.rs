@@ -21,7 +21,7 @@ use crate::kernel::Kernel;
 use crate::net::address::{Address, Family, destination, is_own, source_for};
 use crate::net::connection;
 use crate::net::options::{IPPROTO_IPV6, IPV6_V6ONLY, SO_RCVTIMEO};
-use crate::net::socket::{Identity, PENDING, Role, Socket};
+use crate::net::socket::{Identity, PENDING, Role, Socket, host_pair};
 use crate::syscalls::streams::wait_within;
 use crate::syscalls::{Result, files, streams};
 
@@ -148,6 +148,11 @@ pub(super) fn connect(k: &mut Kernel<'_>, fd: i32, socket: &Socket, name: &[u8])
         let to = Address::parse(socket.family, name)?;
         return connect_datagram(k, socket, to);
     }
+    if std::mem::take(&mut socket.state.borrow_mut().refused) {
+        renew(k, fd, socket)?;
+        // Linux `inet_stream_connect`: the call that follows a refused one connects nothing.
+        return socket.take_error().and(Err(Errno::CONNABORTED));
+    }
     if !may_connect(socket)? {
         return Ok(0);
     }
@@ -182,6 +187,16 @@ fn connect_datagram(k: &mut Kernel<'_>, socket: &Socket, to: Option<Address>) ->
     Ok(0)
 }
 
+/// Gives a socket whose connection was refused a new host socket, with which it can connect again.
+fn renew(k: &mut Kernel<'_>, fd: i32, socket: &Socket) -> Outcome<()> {
+    let (host, wire) = host_pair(socket.kind, is_nonblocking(k, fd)?)?;
+    check_host(&wire)?;
+    let channel = k.process.files.kept_channel(fd).ok_or(Errno::BADF)?;
+    k.replace_host(&channel, host.as_fd())?;
+    socket.state.borrow_mut().wire = Some(wire);
+    Ok(())
+}
+
 /// Checks that a stream can be connected. `false`: the result of an earlier, non-blocking call was not known yet, and is success.
 fn may_connect(socket: &Socket) -> Outcome<bool> {
     socket.take_error()?;
@@ -212,7 +227,7 @@ fn connect_tcp(k: &mut Kernel<'_>, fd: i32, socket: &Socket, to: SocketAddr) -> 
     let Some(listener) = listener.as_ref().and_then(|channel| channel.socket.as_ref()) else {
         // As on Linux, a non-blocking socket learns later that nobody listens.
         if nonblocking {
-            socket.state.borrow_mut().error = Some(Errno::CONNREFUSED);
+            connection::refuse(socket, k.process.files.host(fd)?);
             return Err(Errno::INPROGRESS);
         }
         return Err(Errno::CONNREFUSED);

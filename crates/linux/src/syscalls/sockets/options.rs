@@ -149,7 +149,9 @@ pub(in crate::syscalls) fn getsockopt(k: &mut Kernel<'_>, a: &Args) -> Result {
 
 /// Takes the error that the next call would report: the simulator's, or the host's, such as a reset connection.
 fn error_of(k: &Kernel<'_>, fd: i32, socket: &Socket) -> Outcome<u32> {
-    let error = socket.take_error().err().or(sockopt::socket_error(k.process.files.host(fd)?)?.err());
+    // Both are taken: the host's socket has an error of its own after a refused connection.
+    let host = sockopt::socket_error(k.process.files.host(fd)?)?.err();
+    let error = socket.take_error().err().or(host);
     Ok(error.map_or(0, |error| error.raw_os_error() as u32))
 }
 

@@ -105,9 +105,15 @@ fn text(mut file: File) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Runs `program` under `qemu-aarch64 -cpu a64fx`.
+/// Runs `program` under `qemu-aarch64 -cpu a64fx`. It starts as the program of a run here does: with the default action for every
+/// signal, also for those that the tests were started to ignore (`nohup`, a script's `&`). QEMU would pass those on.
 pub fn run_qemu(program: &Path, run: &Run) -> Outcome {
-    let mut command = Command::new("qemu-aarch64");
+    const QEMU: &str = "qemu-aarch64";
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let qemu = std::env::split_paths(&path).map(|folder| folder.join(QEMU)).find(|file| file.is_file());
+    let qemu = qemu.unwrap_or_else(|| missing(QEMU, "qemu-user", &std::io::ErrorKind::NotFound.into()));
+    let mut command = Command::new("env");
+    command.arg("--default-signal").arg(qemu);
     command.args(["-cpu", &format!("a64fx,sve-default-vector-length={}", run.vector_bytes)]);
     // Dynamic programs find their libraries there, as they do under fxscope.
     command.args(["-L", "/usr/aarch64-linux-gnu"]);
@@ -119,7 +125,7 @@ pub fn run_qemu(program: &Path, run: &Run) -> Outcome {
     command.stdin(std::process::Stdio::piped());
     command.stdout(std::process::Stdio::piped());
     command.stderr(std::process::Stdio::piped());
-    let mut child = command.spawn().unwrap_or_else(|e| missing("qemu-aarch64", "qemu-user", &e));
+    let mut child = command.spawn().unwrap_or_else(|e| missing("env", "coreutils", &e));
     child.stdin.take().expect("piped").write_all(run.input).expect("write input");
     let Output { status, stdout, stderr } = child.wait_with_output().expect("wait for QEMU");
     use std::os::unix::process::ExitStatusExt as _;

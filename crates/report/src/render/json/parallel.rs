@@ -1,6 +1,6 @@
 //! Processes, ranks and calls of MPI as JSON.
 
-use fxscope_record::Run;
+use fxscope_record::{Mode, Run};
 use serde_json::{Map, Value, json};
 
 use crate::parallel::{efficiency, messages, rank_times};
@@ -41,15 +41,17 @@ fn mpi(run: &Run) -> Value {
             "bytes": f.bytes,
         })
     };
+    // How long ranks wait is known in timing mode only.
+    let timed = |factor: f64| (run.mode == Mode::Timing).then_some(factor);
     let messages = messages(run);
     let message = messages
         .iter()
         .map(|(&(from, to), sum)| json!({ "from": from, "to": to, "messages": sum.count, "bytes": sum.bytes }));
     json!({
         "efficiency": efficiency(&times).map(|efficiency| json!({
-            "parallel": efficiency.parallel(),
+            "parallel": timed(efficiency.parallel()),
             "load_balance": efficiency.load_balance,
-            "communication": efficiency.communication,
+            "communication": timed(efficiency.communication),
         })),
         "ranks": times.iter().map(rank).collect::<Vec<_>>(),
         "functions": run.parallel.functions.iter().map(function).collect::<Vec<_>>(),

@@ -1,6 +1,6 @@
 //! The reference engine: it executes one instruction at a time and decodes each from its word every time.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use fxscope_aarch64::table::{Ctx, decode, undecodable};
 use fxscope_aarch64::{BlockId, Cpu, Engine, Inst, Outcome, StaticBlock, Trap};
@@ -13,11 +13,12 @@ pub struct SingleStep<const LONGEST: usize> {
     /// The blocks and the words of their instructions.
     blocks: Vec<(StaticBlock, Vec<u32>)>,
     by_start: HashMap<u64, u32>,
+    hidden: HashSet<u64>,
 }
 
 impl<const LONGEST: usize> Engine for SingleStep<LONGEST> {
     fn new(vl: usize) -> Self {
-        SingleStep { vl, blocks: Vec::new(), by_start: HashMap::new() }
+        SingleStep { vl, blocks: Vec::new(), by_start: HashMap::new(), hidden: HashSet::new() }
     }
 
     fn vl(&self) -> usize {
@@ -25,10 +26,18 @@ impl<const LONGEST: usize> Engine for SingleStep<LONGEST> {
     }
 
     fn lookup(&self, pc: u64) -> Option<BlockId> {
+        if self.hidden.contains(&pc) {
+            return None;
+        }
         self.by_start.get(&pc).copied().map(BlockId)
     }
 
+    fn hide(&mut self, pc: u64) {
+        self.hidden.insert(pc);
+    }
+
     fn find(&mut self, pc: u64, mem: &mut Memory) -> Result<BlockId, Trap> {
+        self.hidden.remove(&pc);
         if let Some(id) = self.lookup(pc) {
             return Ok(id);
         }

@@ -169,7 +169,8 @@ fn stat(k: &Kernel<'_>, t: &Thread) -> Vec<u8> {
         (4, process.ppid.into()),
         (5, process.group.into()),
         (6, process.session.into()),
-        (10, if t.tid == process.pid { of.threads().map(|thread| thread.uses.faults).sum() } else { t.uses.faults }),
+        (10, if t.tid == process.pid { k.used_by(process).faults } else { t.uses.faults }),
+        (11, process.children_used.faults),
         (14, ticks(busy_ns)),
         (16, ticks(process.children_cpu_ns)),
         (18, (20 + nice) as u64),
@@ -252,8 +253,9 @@ fn memory_lines(of: &Subject<'_>) -> String {
     let (size, resident) = (kib(bytes_of(of, |_| true)), kib(of.space().pages.resident_bytes()));
     let (data, stack) = (kib(bytes_of(of, |s| s != Segment::Text)), kib(bytes_of(of, |s| s == Segment::Stack)));
     let text = kib(bytes_of(of, |s| s == Segment::Text));
+    let peak = kib(of.space().pages.peak_bytes());
     format!(
-        "VmPeak:\t{size:>8} kB\nVmSize:\t{size:>8} kB\nVmLck:\t       0 kB\nVmHWM:\t{resident:>8} kB\n\
+        "VmPeak:\t{size:>8} kB\nVmSize:\t{size:>8} kB\nVmLck:\t       0 kB\nVmHWM:\t{peak:>8} kB\n\
          VmRSS:\t{resident:>8} kB\nRssAnon:\t{resident:>8} kB\nRssFile:\t       0 kB\nRssShmem:\t       0 kB\n\
          VmData:\t{data:>8} kB\nVmStk:\t{stack:>8} kB\nVmExe:\t{text:>8} kB\nVmSwap:\t       0 kB\nHugetlbPages:\t       0 kB\n\
          Threads:\t{}\n",
@@ -297,12 +299,14 @@ fn placement_lines(k: &Kernel<'_>, t: &Thread) -> String {
     let node_mask = nodes.iter().fold(0u64, |mask, &node| mask | 1 << (node % 64));
     format!(
         "Cpus_allowed:\t{}\nCpus_allowed_list:\t{}\nMems_allowed:\t{:08x},{:08x}\nMems_allowed_list:\t{}\n\
-         voluntary_ctxt_switches:\t0\nnonvoluntary_ctxt_switches:\t0\n",
+         voluntary_ctxt_switches:\t{}\nnonvoluntary_ctxt_switches:\t{}\n",
         mask(&k.system.platform, &cpus),
         list(cpus.iter().copied()),
         node_mask >> 32,
         node_mask as u32,
         list(nodes.into_iter()),
+        t.uses.waits,
+        t.uses.preemptions,
     )
 }
 
