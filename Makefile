@@ -11,6 +11,7 @@
 # make kernels   rebuilds the benchmark programs in kernels/prebuilt
 # make browser-test  opens the page of fxscope report in Chromium
 # make office-test   opens the workbook of fxscope report in LibreOffice
+# make calibrate-test  measures a simulated machine with other numbers, and has fits find every one; takes minutes
 # make jitter-test  injects noise into a measurement of this machine and finds it; as root
 # make osnoise-test  boots Debian kernels with tracers in QEMU, measures their noise and has it named; takes minutes
 # make mutants   changes the sources between the pipeline and memory, one change at a time; at least 85 % must make a test fail.
@@ -35,7 +36,7 @@ TEST_THREADS := $(shell echo $$((2 * $$(nproc))))
 # Tests that are skipped are listed here, with the reason.
 export FXSCOPE_SKIPPED := $(CURDIR)/target/skipped.txt
 
-.PHONY: demo release test slow-test validate programs mpi npb fuzz-isa fuzz-import jitter-test osnoise-test browser-test office-test mutants kernels fmt lint prose cargo
+.PHONY: demo release test slow-test validate programs mpi npb fuzz-isa fuzz-import calibrate-test jitter-test osnoise-test browser-test office-test mutants kernels fmt lint prose cargo
 
 cargo:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust as https://rustup.rs says" >&2; exit 1; }
@@ -106,6 +107,10 @@ browser-test: cargo
 office-test: cargo
 	.ci/need $(HOST_TOOLS) soffice:libreoffice-calc
 	FXSCOPE_OFFICE=soffice cargo test -p fxscope-report --test it spreadsheet:: -- --nocapture
+
+calibrate-test: cargo
+	.ci/need $(HOST_TOOLS)
+	cargo test --profile fast -p fxscope --test it calibrate::every_key:: -- --ignored --nocapture
 
 jitter-test: cargo
 	.ci/need $(HOST_TOOLS)

@@ -39,7 +39,7 @@ int program(int argc, char **argv)
     uint64_t before = 0;
     if (ways) {
         before = read_ways();
-        give_sector_1(ways);
+        give_sector_1(ways, USABLE_WAYS);
     }
     sector_kernel(a, of_b, c, n / per_iteration, 3);
 

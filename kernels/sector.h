@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* Ways available to programs on a CMG with an assistant core. */
-enum { USABLE_WAYS = 14 };
+/* Ways of L2, and those of them that programs can use on a CMG with an assistant core. */
+enum { WAYS = 16, USABLE_WAYS = 14 };
 
 /* `data` as a pointer whose accesses belong to sector 1: bits 57:56 name the sector. */
 static inline const double *in_sector_1(const double *data)
@@ -26,10 +26,10 @@ static inline void write_ways(uint64_t ways)
     __asm__ volatile("msr S3_3_C15_C8_2, %0" : : "r"(ways) : "memory");
 }
 
-/* Sector 1 gets `ways` ways of L2, sector 0 the rest. */
-static inline void give_sector_1(uint64_t ways)
+/* Sector 1 gets `ways` of the `all` ways of L2, sector 0 the rest. */
+static inline void give_sector_1(uint64_t ways, uint64_t all)
 {
-    write_ways(ways << 8 | (USABLE_WAYS - ways));
+    write_ways(ways << 8 | (all - ways));
 }
 
 #endif

@@ -65,7 +65,7 @@ static void add(unsigned thread)
     }
     meet(thread);
     if (ways)
-        give_sector_1(ways);
+        give_sector_1(ways, WAYS);
     if (iterations)
         sector_kernel(a + from, of_b, c + from, iterations, 3);
 

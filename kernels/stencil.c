@@ -114,7 +114,7 @@ int program(int argc, char **argv)
     uint64_t ways = options[L2_WAYS].value, before = 0;
     if (ways) {
         before = read_ways();
-        give_sector_1(ways);
+        give_sector_1(ways, WAYS);
     }
     run_threads((unsigned)options[THREADS].value, stencil);
     if (ways)

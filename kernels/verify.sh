@@ -25,6 +25,8 @@ for bytes in 64 32 16; do
         # channels of dtrn3.
         if [ $bytes -lt 64 ] && case $name in rowadd | axhelm | dtrn3) true ;; *) false ;; esac; then
             run $bytes 2 $name
+        elif [ $name = collect ]; then
+            run $bytes 0 $name repeat=1
         else
             run $bytes 0 "$name"
         fi

@@ -11,7 +11,7 @@ mod rows;
 use std::path::{Path, PathBuf};
 
 use fxscope_pmu::formula::{Formula, Reduction, Scope};
-use fxscope_validate::{Row, Run, Suite};
+use fxscope_validate::{Row, Run, Search, Suite};
 
 use crate::{kernel, power, root};
 
@@ -34,6 +34,8 @@ enum Target {
     Power,
     /// `l2_timing.request_period`, to one-thread Triad from memory.
     RequestPeriod,
+    /// `l2_timing.zero`, to stores into lines of L1 that DC ZVA clears before.
+    Zero,
     /// `memory.read_efficiency`, to loads of twelve cores.
     ReadEfficiency,
     /// `memory.write_cost`, to copies and Triads of twelve cores.
@@ -51,8 +53,8 @@ const WALK_KEY: &str = "tlb.walk_extra";
 /// Rows of `validation` with pages of 64 KiB and of 2 MiB.
 const SMALL_PAGES: &str = "largepage-0031";
 const LARGE_PAGES: &str = "largepage-0032";
-/// Most simulations; the cost of a page is nearly linear in the fitted number.
-const TRIES: u32 = 8;
+/// Most simulations, apart from those at both ends; the cost of a page is nearly linear in the fitted number.
+const TRIES: u32 = 6;
 
 /// Fits, and prints all attempts.
 ///
@@ -64,6 +66,7 @@ pub fn run(args: &Args) -> Result<(), String> {
         Target::Walk => return walk(&fxscope),
         Target::Power => return power::run(),
         Target::RequestPeriod => rows::REQUEST_PERIOD,
+        Target::Zero => rows::ZERO,
         Target::ReadEfficiency => rows::READ_EFFICIENCY,
         Target::WriteCost => rows::WRITE_COST,
         Target::Hop => rows::HOP,
@@ -144,22 +147,10 @@ struct Fit<'a> {
 }
 
 impl Fit<'_> {
-    /// Uses false position between a value that is too small and one that is too large.
-    fn search(&mut self) -> Result<u64, String> {
-        let (mut low, mut high) = (0.0, 1000.0);
-        let (mut below, mut above) = (self.excess(low)?, self.excess(high)?);
-        if below > 0.0 || above < 0.0 {
-            return Err(format!("no value from {low} to {high} gives the measured difference"));
-        }
-        for _ in 2..TRIES {
-            let next = (low - below * (high - low) / (above - below)).round();
-            if next == low || next == high {
-                break;
-            }
-            let excess = self.excess(next)?;
-            if excess > 0.0 { (high, above) = (next, excess) } else { (low, below) = (next, excess) }
-        }
-        Ok(if -below < above { low } else { high } as u64)
+    fn search(&mut self) -> Result<f64, String> {
+        let search = Search { range: (0.0, 1000.0), step: 1.0, tries: TRIES, enough: 0.0 };
+        let found = search.zero(|extra| self.excess(extra))?;
+        found.value.ok_or_else(|| "no value from 0 to 1000 gives the measured difference".to_owned())
     }
 
     /// Returns the simulated minus the measured cost of small pages, seconds.

@@ -3,6 +3,7 @@
 //! * [`pages`]: page sizes: the best for a program, published experiments, and accesses that no page size helps.
 //! * [`latency`]: the effect of slower memory on a program.
 //! * [`collect`]: counts of a real machine, through perf.
+//! * [`calibrate`]: numbers of the model from measurements of a real machine.
 //! * [`validate`]: the model compared with measured rows.
 //! * [`compare()`]: runs side by side.
 //! * [`jitter`]: operating-system noise.
@@ -11,6 +12,7 @@
 //! a [`Runner`], caches their counts in a [`Cache`], reports to a [`Progress`], and never writes to the standard streams.
 
 mod cache;
+pub mod calibrate;
 pub mod collect;
 mod compare;
 mod error;

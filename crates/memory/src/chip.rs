@@ -459,7 +459,8 @@ impl Chip {
         }
     }
 
-    /// Makes `line` a line of zeros without reading memory. Returns as [`Chip::read`] does.
+    /// Makes `line` a line of zeros without reading memory. Others can read it when they pass the pipeline behind that
+    /// (unlike a line that arrives from memory, which is passed on at once; manual 9.5). Returns as [`Chip::read`] does.
     pub fn zero(
         &mut self,
         id: CoreId,
@@ -486,7 +487,7 @@ impl Chip {
         let mut cmg = &mut self.cmgs[id.cmg];
         let start = cmg.bank_slot(line, t, signals);
         let Some(slot) = cmg.find(line) else { return self.zero_miss(id, line, joins, start) };
-        let ready = start + cmg.hit(id.core);
+        let ready = (start + cmg.hit(id.core)).max(cmg.line(slot).ready());
         let mut answer = Answer { ready, taken: start, missed: None, shared: false, own_copy_lost: false, slot };
         cmg.touch(slot);
         let request = Request { line, at: start, cause: Cause::Demand, holder: Holder::Data, write: true, joins };
@@ -498,21 +499,24 @@ impl Chip {
         cmg.hold(slot, me, &request, self.shape.fill, &mut answer);
         let (state, holders) = cmg.parts_mut(slot);
         state.join(joins);
-        answer.ready = answer.ready.max(state.ready());
-        state.set_ready(answer.ready);
         release(state, holders, *holders);
+        answer.ready += cmg.zero;
+        let readable = answer.ready + cmg.hit(id.core);
+        cmg.line_mut(slot).set_ready(readable);
         (answer, None)
     }
 
     /// The same for a line that is not in the core's L2.
     fn zero_miss(&mut self, id: CoreId, line: u64, joins: Joins, start: Cycle) -> (Answer, Option<Evicted>) {
         let cmg = &self.cmgs[id.cmg];
-        let (set, mut ready) = (cmg.set_of(line), start + cmg.hit(id.core));
+        let (set, hit, zero) = (cmg.set_of(line), cmg.hit(id.core), cmg.zero);
+        let mut ready = start + hit;
         let home = self.home(line);
         if home != id.cmg || self.cmgs[home].snoop_filter.may_hold(line) {
             ready = ready.max(self.invalidate_remote(id.cmg, line, start) + self.shape.request);
         }
-        let state = Line::arriving(ready).in_sector(joins.sector).with(Line::DIRTY, true);
+        ready += zero;
+        let state = Line::arriving(ready + hit).in_sector(joins.sector).with(Line::DIRTY, true);
         let (slot, gone) = self.cmgs[id.cmg].insert(set, line, state, Holders::NONE, start);
         self.note_remote_copy(id.cmg, line, home);
         let answer = Answer { ready, taken: start, missed: None, shared: false, own_copy_lost: false, slot };

@@ -83,6 +83,8 @@ pub struct Cmg {
     hash_fields: [u32; HASH_FIELDS],
     /// For each core, cycles from the start in the L2 pipeline to the line being ready to send, on a hit.
     hit: Box<[Cycle]>,
+    /// Cycles that zeroing a line takes beyond a hit.
+    pub(crate) zero: Cycle,
     /// For each core, cycles from main memory's grant of a request to the line being ready to send.
     memory: Box<[Cycle]>,
     /// Cycles from the start in the L2 pipeline to the memory request.
@@ -154,6 +156,7 @@ impl Cmg {
             hash_mask: (1 << spec.l2_hash.bits) - 1,
             hash_fields: hash_fields(spec),
             hit: by_position(spec, t.hit_nearest, t.hit_farthest, path),
+            zero: t.zero,
             memory: by_position(spec, memory.latency_nearest + slower, memory.latency_farthest + slower, to_memory),
             miss_detect: t.miss_detect,
             request: t.request,

@@ -3,6 +3,7 @@
 //! A folder has the measured results: `runs.csv` names programs with their arguments and options, and every other CSV file
 //! is a family of rows, each with a measured value and a formula that computes the same from a run's counts ([`Suite`]).
 //! [`Simulator`] makes the runs that rows need. [`judge`] compares, and [`Accuracy`] summarises the errors of figures.
+//! [`Search`] searches the value of a number for which an error is zero.
 //! Programs are divided into those that fits may use and those that check the model ([`Part`]).
 
 mod accept;
@@ -12,6 +13,7 @@ mod figure;
 mod judge;
 mod libraries;
 mod programs;
+mod search;
 mod simulator;
 mod suite;
 
@@ -22,5 +24,6 @@ pub use figure::Kind;
 pub use judge::{Judgement, NEAR, Outcome, SLACK, Verdict, accepted, judge};
 pub use libraries::Libraries;
 pub use programs::{Part, Program};
+pub use search::{Found, Search};
 pub use simulator::{Results, Simulator};
 pub use suite::{Family, Row, Run, Size, Suite};

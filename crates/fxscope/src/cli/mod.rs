@@ -1,6 +1,7 @@
 //! The command line: one file for each command.
 
 mod annotate;
+mod calibrate;
 mod collect;
 mod compare;
 mod console;
@@ -60,6 +61,8 @@ enum Command {
     Import(import::Args),
     Collect(collect::Args),
     Validate(validate::Args),
+    #[command(subcommand)]
+    Calibrate(calibrate::Command),
     #[command(subcommand)]
     Machine(machine::Command),
     Events(events::Args),
@@ -122,6 +125,7 @@ pub fn main() -> ExitCode {
         Command::Collect(args) => collect::collect(&args),
         Command::Annotate(args) => annotate::annotate(&args),
         Command::Validate(args) => validate::validate(&args),
+        Command::Calibrate(command) => calibrate::calibrate(&command),
         Command::Machine(command) => machine::machine(&command),
         Command::Events(args) => events::events(&args),
         Command::Pages(command) => pages::pages(&command),

@@ -4,6 +4,7 @@ mod access;
 mod annotate;
 mod arithmetic;
 mod bad_input;
+mod calibrate;
 mod collect;
 mod common;
 mod diagnosis;

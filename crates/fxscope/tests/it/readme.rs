@@ -36,7 +36,7 @@ fn every_command_that_the_readme_names_exists() {
         .map(|rest| rest.split([' ', '`', '\n']).take_while(|word| word.starts_with(|c: char| c.is_ascii_lowercase())))
         .map(|words| words.take(2).collect())
         .collect();
-    let groups = ["pages", "latency", "jitter", "machine"];
+    let groups = ["pages", "latency", "jitter", "machine", "calibrate"];
     for words in &named {
         let many = if groups.contains(&words[0]) { 2 } else { 1 };
         let status = fxscope(root, &[]).args(&words[..many]).arg("--help").output().expect("it runs").status;

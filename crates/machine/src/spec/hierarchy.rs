@@ -58,6 +58,8 @@ table! {
         release: u64 => Range(0, 1000); unit "cycles",
         /// Cycles from a written-back line being in L2 to its move-out buffer in L1D being free.
         acknowledge: u64 => Range(0, 10_000); unit "cycles",
+        /// Cycles that L2 takes for `DC ZVA` beyond those of a hit.
+        zero: u64 => Range(0, 10_000); unit "cycles",
         /// Banks; each serves one line per cycle.
         banks: u32 => Power(1, 64); unit "banks",
     }

@@ -126,7 +126,6 @@ impl Hierarchy<'_> {
             signals.add(Signal::L1dCacheRefillPrf, 1);
         }
         self.absorb_invalidations(line);
-        let t = if t < self.core.zeroed.until { self.core.zeroed.requestable(line, t) } else { t };
         let buffer = self.core.mshrs.first_free(t);
         let asked = self.core.requests.book(buffer.at);
         let joins = self.core.sectors.in_l2(sector);
@@ -214,39 +213,35 @@ impl Hierarchy<'_> {
         }
     }
 
-    /// `DC ZVA` on the line of `pointer`, executed at `t`: L2 makes a line of zeros without reading memory. A copy in
-    /// L1D leaves first. Returns when the core learns that it is done.
+    /// `DC ZVA` on the line of `pointer`, sent at `t`: L2 makes a line of zeros without reading memory. Returns when the
+    /// core learns that it is done.
     pub fn zero_line(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Cycle {
         let place = self.translate(pointer, t, signals);
         let line = place.physical >> self.core.line_shift;
         let joins = self.core.sectors.in_l2(self.core.sector_of(pointer));
-        let mut sent = place.ready;
-        if let Some(state) = self.core.l1d.remove(line as usize & self.core.l1d_set_mask, line) {
-            let cycles = if state.has(Line::DIRTY) { self.core.move_out_dirty } else { self.core.move_out_clean };
-            sent = self.core.pipes.both(sent.max(state.ready()), cycles);
-            if state.has(Line::DIRTY) {
-                signals.add(Signal::L1dCacheWb, 1);
-                sent = self.core.bus.write_back(sent).1;
-                let l2_slot_hint = self.chip.remembered(self.core.id.cmg, line);
-                self.chip.write_back(
-                    self.core.id,
-                    Held { line, l2_slot_hint },
-                    joins,
-                    sent + self.core.request,
-                    signals,
-                );
-            }
-        }
+        // It passes to L2 as the notice of a clean line's eviction does, which has no data either.
+        self.core.bus.release(place.ready);
+        let at_l2 = self.core.requests.book(place.ready) + self.core.request;
+        let start = self.recall(line, joins, at_l2, signals);
         self.absorb_invalidations(line);
-        let start = self.core.requests.book(sent) + self.core.request;
         let (answer, evicted) = self.chip.zero(self.core.id, line, joins, start, signals);
         self.back_invalidate(evicted, signals);
         if answer.own_copy_lost {
             self.core.invalidate_code(line);
         }
-        let done = answer.ready + self.core.request;
-        self.core.zeroed.add(line, done);
-        done
+        answer.ready + self.core.request
+    }
+
+    /// L2, which zeroes a line for this core at `t`, first asks for the core's copy (manual 9.6). Returns when L2 has it.
+    fn recall(&mut self, line: u64, joins: Joins, t: Cycle, signals: &mut Signals) -> Cycle {
+        let Some(slot) = self.core.l1d.find(line as usize & self.core.l1d_set_mask, line) else { return t };
+        let asked = (t + self.core.request).max(self.core.l1d.line(slot).ready());
+        let l2_slot_hint = self.core.l2_slot_hints[slot.number()];
+        let Some(at_l2) = self.core.invalidate_data(line, asked, signals) else {
+            return asked + self.core.move_out_clean + self.core.request;
+        };
+        self.chip.write_back(self.core.id, Held { line, l2_slot_hint }, joins, at_l2, signals);
+        at_l2
     }
 }
 
@@ -316,36 +311,5 @@ impl CoreMemory {
         if state.take(Line::DIRTY) {
             self.write_back(t, signals);
         }
-    }
-}
-
-/// The lines that L2 was told to zero last. An L1D miss on one of them is sent to L2 when the core knows that L2 has
-/// zeroed it.
-#[derive(Clone, serde::Deserialize, serde::Serialize)]
-pub(super) struct ZeroedLines {
-    lines: Box<[(u64, Cycle)]>,
-    next: usize,
-    /// When the last of them is done.
-    pub(super) until: Cycle,
-}
-
-impl ZeroedLines {
-    /// For a core with `write_buffer` write buffer entries, each of which waits for one line. As many lines that have
-    /// left the buffer are remembered, since loads may execute earlier than that.
-    pub(super) fn new(write_buffer: u32) -> ZeroedLines {
-        ZeroedLines { lines: vec![(0, 0); 2 * write_buffer as usize].into(), next: 0, until: 0 }
-    }
-
-    fn add(&mut self, line: u64, done: Cycle) {
-        self.lines[self.next] = (line, done);
-        self.next = (self.next + 1) % self.lines.len();
-        self.until = self.until.max(done);
-    }
-
-    /// When a request for `line` that is ready at `t` can be sent.
-    #[cold]
-    #[inline(never)]
-    fn requestable(&self, line: u64, t: Cycle) -> Cycle {
-        self.lines.iter().filter(|zeroed| zeroed.0 == line).fold(t, |t, zeroed| t.max(zeroed.1))
     }
 }

@@ -16,7 +16,6 @@ use fxscope_calendar::{BufferPool, Cycle, LineBus};
 use fxscope_counts::Signal;
 use fxscope_machine::Spec;
 
-use self::data::ZeroedLines;
 use crate::bus::CacheBus;
 use crate::chip::{Chip, CoreId};
 use crate::cmg::fill_cycles;
@@ -178,8 +177,6 @@ pub struct CoreMemory {
     mshrs: BufferPool,
     /// Miss buffers of L1I.
     code_mshrs: BufferPool,
-    /// Lines that L2 was told to zero, and when this core learns that it has.
-    zeroed: ZeroedLines,
     /// Dirty lines on their way from L1D to L2 (move-out buffers).
     writeback_buffers: BufferPool,
     /// Between L1D and L2, for both directions.
@@ -240,7 +237,6 @@ impl CoreMemory {
             no_pages,
             mshrs: BufferPool::new(spec.l1d.miss_buffers as usize),
             code_mshrs: BufferPool::new(spec.l1i.miss_buffers as usize),
-            zeroed: ZeroedLines::new(spec.load_store.write_buffer),
             writeback_buffers: BufferPool::new(spec.load_store.move_out_buffers as usize),
             bus: CacheBus::new(spec),
             requests: LineBus::new((spec.l2_timing.request_period * 256.0) as u64),

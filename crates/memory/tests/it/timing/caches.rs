@@ -281,58 +281,6 @@ fn a_dirty_line_of_l2_is_written_to_memory_when_it_leaves() {
 }
 
 #[test]
-fn zeroing_a_line_reads_no_memory_and_leaves_it_in_l2() {
-    let mut core = Core::new(&machine());
-    core.memory.run().translate(0.into(), 0, &mut Signals::default());
-    core.memory.run().zero_line(0.into(), 5_000, &mut core.signals);
-    assert_eq!(core.get(Signal::BusReadTotalMem), 0);
-    assert_eq!(core.get(Signal::L2dCacheRefill), 0);
-    assert_eq!(core.load(0, 9_000).1, Level::L2);
-    assert_eq!(core.get(Signal::BusReadTotalMem), 0);
-}
-
-#[test]
-fn zeroing_a_dirty_line_of_l1_sends_it_back_first() {
-    let mut core = Core::new(&machine());
-    core.store(0, 100);
-    core.memory.run().zero_line(0.into(), 1_000, &mut core.signals);
-    assert_eq!(core.get(Signal::L1dCacheWb), 1);
-    assert_eq!(core.load(0, 2_000).1, Level::L2);
-    assert_eq!(core.get(Signal::BusReadTotalMem), 1, "the store's own");
-}
-
-#[test]
-fn a_line_that_l2_is_zeroing_is_asked_for_when_the_core_has_heard_that_it_is_done() {
-    let mut core = Core::new(&machine());
-    core.store(0, 100);
-    core.store(LINE, 1_000);
-    let l2_hit = {
-        let mut other = Core::new(&machine());
-        other.store(0, 100);
-        other.memory.run().zero_line(0.into(), 1_000, &mut other.signals);
-        other.load(0, 3_000).0
-    };
-    let heard = core.memory.run().zero_line(0.into(), 3_000, &mut core.signals);
-    assert_eq!(3_001 + core.load(0, 3_001).0, heard + l2_hit);
-    assert!(3_002 + core.load(LINE, 3_002).0 < heard, "of another line nothing is waited for");
-}
-
-#[test]
-fn as_many_zeroed_lines_are_waited_for_as_the_write_buffer_has_entries() {
-    for entries in [1, 8, 64] {
-        let mut spec = machine();
-        spec.tables.load_store.write_buffer = entries;
-        let mut core = Core::new(&spec);
-        core.store(0, 100);
-        let heard = core.memory.run().zero_line(0.into(), 3_000, &mut core.signals);
-        for i in 1..u64::from(entries) {
-            core.memory.run().zero_line((i * LINE).into(), 3_000, &mut core.signals);
-        }
-        assert!(3_001 + core.load(0, 3_001).0 > heard, "{entries} entries");
-    }
-}
-
-#[test]
 fn code_is_fetched_through_l2_and_stays_in_the_instruction_cache() {
     let mut core = Core::new(&machine());
     let cold = core.memory.run().fetch(0, 1_000, &mut core.signals);

@@ -20,6 +20,7 @@ mod sectors;
 mod side_cache;
 mod translation;
 mod walks;
+mod zeroing;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};

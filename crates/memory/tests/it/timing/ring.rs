@@ -137,7 +137,8 @@ fn a_line_that_only_another_cmg_holds_is_zeroed_when_that_one_has_given_it_up() 
     let (request, _) = cores.way();
     let hop = cores.spec.ring.hop;
     // It may have changed the line.
-    assert_eq!(zero(&mut cores, 0, 0, 5_000), request + hop + cores.snoop(true) + hop + 2 * request);
+    let zero_in_l2 = cores.spec.l2_timing.zero;
+    assert_eq!(zero(&mut cores, 0, 0, 5_000), request + hop + cores.snoop(true) + hop + zero_in_l2 + 2 * request);
     assert_eq!(cores.load(1, 0, 10_000).1, Level::Memory, "it has lost its copy");
 }
 
@@ -145,10 +146,15 @@ fn a_line_that_only_another_cmg_holds_is_zeroed_when_that_one_has_given_it_up() 
 fn a_line_of_another_cmg_s_memory_is_zeroed_when_that_one_has_been_asked() {
     let mut cores = of_all_cmgs();
     let (request, _) = cores.way();
-    let asked = request + 2 * cores.spec.ring.row_hop + 2 * request;
+    let zero_in_l2 = cores.spec.l2_timing.zero;
+    let asked = request + 2 * cores.spec.ring.row_hop + zero_in_l2 + 2 * request;
     let addr = line_of_cmg_2(&cores);
     assert_eq!(zero(&mut cores, 0, addr, 5_000), asked);
     let hit = cores.spec.l2_timing.hit_nearest - cores.way().1 - cores.use_after();
-    assert_eq!(zero(&mut cores, 0, LINE, 6_000), request + hit + request, "of its own memory nobody is asked");
-    assert!(request + hit + request < asked);
+    assert_eq!(
+        zero(&mut cores, 0, LINE, 6_000),
+        request + hit + zero_in_l2 + request,
+        "of its own memory nobody is asked"
+    );
+    assert!(request + hit + zero_in_l2 + request < asked);
 }

@@ -191,15 +191,7 @@ pub fn steps(block: &Block, taken: Option<Cycle>) -> Vec<Step> {
             let bytes = Bytes { from, to: from + each, plain: m.op.shape == Shape::Single };
             (m.eligible, MergeBlock::of(bytes, m.writing), bytes)
         });
-        Step {
-            uop: *uop,
-            addr: block.start() + 4 * inst,
-            insts,
-            block: merges,
-            bytes,
-            eligible,
-            taken: None,
-        }
+        Step { uop: *uop, addr: block.start() + 4 * inst, insts, block: merges, bytes, eligible, taken: None }
     };
     let mut steps: Vec<Step> = block.uops().iter().map(step).collect();
     steps.last_mut().expect("an instruction").taken = taken;

@@ -164,3 +164,21 @@ fn zeroing_waits_until_the_stores_before_it_are_written() {
     assert!(alone > 4 * 2 * l2, "{alone} cycles, twice to L2 and back for each line");
     assert!(together < alone / 2, "{together} cycles, {alone} line by line");
 }
+
+#[test]
+fn each_zeroing_keeps_an_entry_of_the_write_buffer_until_l2_has_answered() {
+    const LINES: u64 = 400;
+    for entries in [2, 8] {
+        let mut spec = machine();
+        spec.tables.load_store.write_buffer = entries;
+        let (l2, ls) = (&spec.l2_timing, &spec.load_store);
+        // What a load that hits L2 takes, without the line's way into L1 and to the load.
+        let fill = u64::from(spec.l1d.line_bytes / l2.fill_bytes_per_cycle) + ls.move_in + ls.load_integer;
+        let each = l2.hit_nearest - fill + l2.request + l2.zero;
+        let run = |lines: u64| -> u64 {
+            let program: Vec<Inst> = (0..lines).map(|i| zero(1, DATA + i % 64 * LINE)).collect();
+            Rig::cached(spec.clone()).time(&program)
+        };
+        about(run(2 * LINES) - run(LINES), LINES * each / u64::from(entries));
+    }
+}
