@@ -32,6 +32,12 @@ impl Follower {
         &self.recorder
     }
 
+    /// A functional run begins, or continues after a snapshot.
+    pub(crate) fn begins<E: Engine>(&mut self, guest: &Guest, code: &mut Code<E>) {
+        code.use_stops();
+        self.learn(guest, code);
+    }
+
     /// Chooses the stops in the code of the running process, which has functions that were not known.
     pub(crate) fn learn<E: Engine>(&mut self, guest: &Guest, code: &mut Code<E>) {
         self.entries.retain(|&pid, _| guest.has_process(pid));
