@@ -136,12 +136,14 @@ static void stream(int argc, char **argv)
     measure(&(struct work){fill, NULL, stream_body, bytes / svcntb() * stream_options[STREAM_PASSES].value});
 }
 
-/* streams: loads of several arrays in turns, a line of each. */
+/* streams: loads of several arrays in turns, a line of each; then of the next group of arrays. */
 
-enum { COUNT, EACH };
+enum { COUNT, EACH, GROUPS, GAP };
 static struct option streams_options[] = {
     [COUNT] = {"count", 1, 1, MOST_STREAMS, NULL},
     [EACH] = {"bytes", 262144, 256, 1 << 28, NULL}, /* of an array */
+    [GROUPS] = {"groups", 1, 1, 1 << 20, NULL},
+    [GAP] = {"gap", 0, 0, 1 << 20, NULL}, /* lines between arrays; 0: to the next page, and one */
 };
 
 /* Loads a line. */
@@ -162,16 +164,19 @@ static void __attribute__((noinline)) load_streams(const unsigned char *from, ui
 
 static void streams_body(unsigned thread)
 {
-    load_streams(part(thread), array_bytes, streams_options[COUNT].value, streams_options[EACH].value);
+    uint64_t count = streams_options[COUNT].value;
+    for (uint64_t group = 0; group < streams_options[GROUPS].value; group++)
+        load_streams(part(thread) + group * count * array_bytes, array_bytes, count, streams_options[EACH].value);
 }
 
 static void streams(int argc, char **argv)
 {
     parse_options(argc, argv, streams_options, COUNT_OF(streams_options));
-    uint64_t lines = streams_options[EACH].value / LINE, count = streams_options[COUNT].value;
-    array_bytes = (lines * LINE + setting.page - 1) / setting.page * setting.page + LINE;
-    map_parts(array_bytes * count);
-    measure(&(struct work){fill, NULL, streams_body, lines * count});
+    uint64_t lines = streams_options[EACH].value / LINE, gap = streams_options[GAP].value;
+    uint64_t arrays = streams_options[COUNT].value * streams_options[GROUPS].value;
+    array_bytes = gap ? (lines + gap) * LINE : (lines * LINE + setting.page - 1) / setting.page * setting.page + LINE;
+    map_parts(array_bytes * arrays);
+    measure(&(struct work){fill, NULL, streams_body, lines * arrays});
 }
 
 /* lines: one of the loops over the lines of a block. */

@@ -34,6 +34,8 @@ enum Target {
     Power,
     /// `l2_timing.request_period`, to one-thread Triad from memory.
     RequestPeriod,
+    /// `l2_timing.acknowledge`, to updates in place from L2.
+    Acknowledge,
     /// `l2_timing.zero`, to stores into lines of L1 that DC ZVA clears before.
     Zero,
     /// `memory.read_efficiency`, to loads of twelve cores.
@@ -42,8 +44,12 @@ enum Target {
     WriteCost,
     /// `ring.hop`, to the latency of a neighbour's memory.
     Hop,
+    /// `ring.row_hop`, to the latency of memory of another row.
+    RowHop,
     /// `ring.port_efficiency`, to Triad in a neighbour's memory.
     PortEfficiency,
+    /// `ring.turnaround`, to 48 threads on pages of one CMG and on pages in turns.
+    Turnaround,
     /// `hardware_barrier.latency`, to barriers of two to six threads.
     Barrier,
 }
@@ -66,11 +72,14 @@ pub fn run(args: &Args) -> Result<(), String> {
         Target::Walk => return walk(&fxscope),
         Target::Power => return power::run(),
         Target::RequestPeriod => rows::REQUEST_PERIOD,
+        Target::Acknowledge => rows::ACKNOWLEDGE,
         Target::Zero => rows::ZERO,
+        Target::RowHop => rows::ROW_HOP,
         Target::ReadEfficiency => rows::READ_EFFICIENCY,
         Target::WriteCost => rows::WRITE_COST,
         Target::Hop => rows::HOP,
         Target::PortEfficiency => rows::PORT_EFFICIENCY,
+        Target::Turnaround => rows::TURNAROUND,
         Target::Barrier => rows::BARRIER,
     };
     fit.run(&fxscope, &root())

@@ -35,6 +35,14 @@ pub const REQUEST_PERIOD: Fit = Fit {
     digits: 1,
 };
 
+/// Time until a core knows that L2 has a line that it wrote back: two cores update lines in place from L2.
+pub const ACKNOWLEDGE: Fit = Fit {
+    key: "l2_timing.acknowledge",
+    today: |tables| tables.l2_timing.acknowledge as f64,
+    range: (0.0, 300.0),
+    digits: 0,
+};
+
 /// Time that L2 takes for DC ZVA beyond a hit: lines of L1 are cleared and stored to, one after the other.
 pub const ZERO: Fit =
     Fit { key: "l2_timing.zero", today: |tables| tables.l2_timing.zero as f64, range: (0.0, 500.0), digits: 0 };
@@ -55,9 +63,17 @@ pub const WRITE_COST: Fit =
 /// Latency from a CMG to its neighbour: the twelve cores of CMG1 chase through memory of CMG0.
 pub const HOP: Fit = Fit { key: "ring.hop", today: |tables| tables.ring.hop as f64, range: (0.0, 200.0), digits: 0 };
 
+/// Latency from a CMG to those of another row: the cores of CMG2 and CMG3 chase through memory of CMG0.
+pub const ROW_HOP: Fit =
+    Fit { key: "ring.row_hop", today: |tables| tables.ring.row_hop as f64, range: (0.0, 300.0), digits: 0 };
+
 /// Bandwidth of a CMG's port of the ring: twelve cores run the same Triad, all in a neighbour's memory.
 pub const PORT_EFFICIENCY: Fit =
     Fit { key: "ring.port_efficiency", today: |tables| tables.ring.port_efficiency, range: (60.0, 100.0), digits: 1 };
+
+/// Time that a CMG loses between lines of different CMGs: 48 threads with all pages on one CMG, and in turns.
+pub const TURNAROUND: Fit =
+    Fit { key: "ring.turnaround", today: |tables| tables.ring.turnaround as f64, range: (0.0, 20.0), digits: 0 };
 
 /// Time from the last write of a round at the hardware barrier until others see it: barriers of two to six threads.
 pub const BARRIER: Fit = Fit {

@@ -125,6 +125,8 @@ fn the_measuring_program_can_be_written_to_a_file_for_another_computer() {
 #[cfg(not(target_arch = "aarch64"))]
 fn other_computers_than_aarch64_ones_are_told_what_to_do() {
     let folder = tempfile::tempdir().expect("temporary directory");
+    let (_, message) = failure(folder.path(), &["calibrate", "collect", "--only", "clock,nonsense"]);
+    assert!(message.contains("no benchmark is called 'nonsense'"), "{message}");
     let (status, message) = failure(folder.path(), &["calibrate", "collect", "--out", "measured.json"]);
     assert_eq!(status, 125);
     assert!(message.contains("--program collect.elf") && message.contains("./collect.elf out=a64fx.json"), "{message}");

@@ -8,14 +8,19 @@ use std::process::{Command, Stdio};
 use fxscope_host::{Found, OutputFile};
 
 use super::PROGRAM;
+use super::tables::benchmarks;
 use crate::{Error, Progress};
 
 /// Measures this computer and writes the results to `output`, all of them or none. Each benchmark is measured `repeat` times; `only`
 /// selects some by name, all if it is empty.
 ///
 /// # Errors
-/// If this computer is not an AArch64 one, the program cannot run or cannot measure, or a stop was requested.
+/// If there is no such benchmark, this computer is not an AArch64 one, the program cannot run or cannot measure, or a stop was
+/// requested.
 pub fn collect(output: &Path, repeat: u32, only: &[String], progress: &dyn Progress) -> Result<(), Error> {
+    if let Some(unknown) = only.iter().find(|name| benchmarks().iter().all(|benchmark| benchmark.name != **name)) {
+        return Err(format!("no benchmark is called '{unknown}'; `fxscope calibrate list` shows all").into());
+    }
     if std::env::consts::ARCH != "aarch64" {
         return Err("this computer is not an A64FX: its processor is not an AArch64 one. `fxscope calibrate collect --program collect.elf` \
              writes the measuring program, a static executable; copy it to an A64FX, run `./collect.elf out=a64fx.json` there, and \

@@ -13,8 +13,9 @@ use crate::{Cache, Error, Progress, Runner};
 
 /// Most values that are tried between the ends of a range.
 const TRIES: u32 = 12;
-/// A number stays if the model with it is as near to the measured time, relatively.
-const AGREES: f64 = 0.005;
+/// Part by which simulated times of the same loop differ, by what ran before it. A number stays if the model with it is as near to the
+/// measured time.
+const REPEATABLE: f64 = 0.005;
 /// A search ends at such an error, relative to the measured time.
 const ENOUGH: f64 = 0.0005;
 /// Steps that are a larger part of a value are coarse: neighbours may have the same time.
@@ -92,7 +93,8 @@ pub struct Fitted {
     pub value: f64,
     /// The value as settings and machine files have it.
     pub text: String,
-    /// By how much it may be off: the spread of the measured times, a neighbouring value with the same time, and half a step.
+    /// By how much it may be off: by the spread of measured and simulated times, a neighbouring value with the same time, and half a
+    /// step.
     pub uncertainty: f64,
     /// The measured time, and the simulated one with the machine's value, ns.
     pub before: Agreement,
@@ -263,7 +265,7 @@ impl Fits<'_> {
 
     fn search(&self, key: &Key, today: f64, measured: f64, spread: f64) -> Result<Outcome, Error> {
         let before = Agreement { measured, simulated: self.simulated_time(key, today)? };
-        if (before.simulated - measured).abs() <= (AGREES * measured).max(spread) {
+        if (before.simulated - measured).abs() <= (REPEATABLE * measured).max(spread) {
             return Ok(Outcome::Agrees(before));
         }
         let range = (self.bound(&key.low), self.bound(&key.high));
@@ -284,7 +286,7 @@ impl Fits<'_> {
         }
         let slope = found.slope_at(value).unwrap_or(0.0).abs();
         let alike = self.alike(key, range, value, at(value), (ENOUGH * measured).max(spread))?;
-        let uncertainty = (spread / slope).max(alike) + key.step / 2.0;
+        let uncertainty = ((REPEATABLE * measured).max(spread) / slope).max(alike) + key.step / 2.0;
         Ok(Outcome::Fitted(Fitted { value, text: self.text(key, value), uncertainty, before, simulated: at(value) }))
     }
 
