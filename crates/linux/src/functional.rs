@@ -63,7 +63,7 @@ impl Guest {
         stop: u64,
         mut observer: Option<BlockObserver<'_>>,
     ) -> Tick {
-        let start = self.instructions;
+        let start = self.tick_start.take().unwrap_or(self.instructions);
         let tick = stop.min(start + FUNCTIONAL_TICK);
         let mut over = Tick::Over;
         while self.instructions < tick {
@@ -86,8 +86,13 @@ impl Guest {
                 Step::Switched | Step::CodeChanged | Step::Synchronises | Step::Idle => {}
                 Step::Sleep { until_ns } => self.set_now_ns(until_ns),
                 Step::Waiting => return Tick::Waiting,
-                Step::Symbols | Step::Stopped => {
-                    over = if step == Step::Stopped { Tick::Stopped } else { Tick::Symbols };
+                Step::Symbols => {
+                    // The clock does not show it: a restored run chooses its stops again.
+                    self.tick_start = Some(start);
+                    return Tick::Symbols;
+                }
+                Step::Stopped => {
+                    over = Tick::Stopped;
                     break;
                 }
                 Step::Ended => break,

@@ -87,6 +87,9 @@ pub struct Guest {
     /// The number of instructions at which the turn of the running thread began in a functional run, and at which its quantum ends.
     pub(crate) turn_start: u64,
     pub(crate) quantum_end: u64,
+    /// The number of instructions at which a step of the clock of a functional run began that has not ended, because the driver had
+    /// to choose its stops.
+    pub(crate) tick_start: Option<u64>,
     /// Whether a step stops before a block that synchronises with other threads.
     pub(crate) held: bool,
     /// The number of the running thread last reported to the driver.
@@ -120,6 +123,7 @@ impl Guest {
             skipped: 0,
             deadline: u64::MAX,
             turn_start: 0,
+            tick_start: None,
             quantum_end: QUANTUM,
             held: false,
             announced: PID,

@@ -230,20 +230,11 @@ impl<E: Engine> Simulation<E> {
         let mut guest = guest;
         let timing = (options.mode == Mode::Timing).then(|| Timing::new(&mut guest, &options));
         let progress = ProgressWatch::new(options.no_progress_ns);
-        let mut code = Code::of(&guest);
+        let (mut code, mut mpi) = (Code::of(&guest), Follower::default());
         if timing.is_none() {
-            code.use_stops();
+            mpi.begins(&guest, &mut code);
         }
-        Simulation {
-            code,
-            guest,
-            options,
-            timing,
-            regions: Regions::default(),
-            slice_end: 0,
-            progress,
-            mpi: Follower::default(),
-        }
+        Simulation { code, guest, options, timing, regions: Regions::default(), slice_end: 0, progress, mpi }
     }
 
     /// Assigns data to cache sectors by address. Without timing it has no effect.

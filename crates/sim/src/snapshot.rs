@@ -225,10 +225,11 @@ impl<E: Engine> Simulation<E> {
             slice_end = 0;
             timing.as_mut().into_iter().for_each(|timing| timing.blocks = 0);
         }
+        let mut mpi = Follower::restored(mpi);
         if timing.is_none() {
-            code.use_stops();
+            mpi.begins(&guest, &mut code);
         }
-        Ok(Simulation { guest, code, options, timing, regions, slice_end, progress, mpi: Follower::restored(mpi) })
+        Ok(Simulation { guest, code, options, timing, regions, slice_end, progress, mpi })
     }
 }
 

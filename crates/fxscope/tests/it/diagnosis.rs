@@ -122,7 +122,7 @@ fn threads_that_are_simulated_in_parallel_and_wait_for_one_another_end_the_run()
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = compile(folder.path(), "loops", &["-O1", "-static", "-pthread"], LONG_LOOPS);
     for threads in ["1", "2"] {
-        let options = ["run", "--quiet", "--cpus", "12,24", "--host-threads", threads, "--no-progress", "200us"];
+        let options = ["run", "--quiet", "--cpus", "12,36", "--host-threads", threads, "--no-progress", "200us"];
         let run = output(folder.path(), &[&options[..], &["--", &program]].concat());
         let messages = String::from_utf8(run.stderr).expect("text");
         assert_eq!(run.status.code(), Some(124), "{messages}");

@@ -99,7 +99,8 @@ fn calls_of_mpi_are_recorded_one_by_one_and_do_not_depend_on_the_form_of_the_run
 #[test]
 fn a_functional_run_follows_calls_in_every_process_and_program_whatever_code_runs_there() {
     let folder = tempfile::tempdir().expect("temporary folder");
-    let program = compile(folder.path(), "calls", &["-O2", "-static", "-pthread"], include_str!("../programs/calls.c"));
+    let source = include_str!("../../../linux/tests/programs/mpi_calls.c");
+    let program = compile(folder.path(), "calls", &["-O2", "-static", "-pthread"], source);
     let run = output(folder.path(), &["run", "--quiet", "--json", "-", "--mode", "functional", "--", &program]);
     let json = json(&run.stdout);
     let functions = json["mpi"]["functions"].as_array().expect("a list");

@@ -131,6 +131,33 @@ fn an_openmp_program_whose_threads_wait_for_one_takes_the_same_time_and_counts_t
     }
 }
 
+/// A serial part, for which seven threads wait.
+const SERIAL: &str = r"
+static void *other(void *arg)
+{
+    while (!go);
+    return arg;
+}
+static void first(void)
+{
+    pthread_t more[6];
+    for (int i = 0; i < 6; i++) pthread_create(&more[i], 0, other, 0);
+    work(200000);
+    go = 1;
+    for (int i = 0; i < 6; i++) pthread_join(more[i], 0);
+}
+";
+
+#[test]
+fn functional_runs_leave_most_instructions_to_threads_that_work() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let program = threads(folder.path(), SERIAL);
+    let (_, json) = run(folder.path(), "fast", "--mode functional", &program, "");
+    let instructions = json["simulated"]["instructions"].as_u64().expect("counted");
+    // Six instructions or so for each step of the work; seven threads that wait in turn with it would have seven times as many.
+    assert!((800_000..2_500_000).contains(&instructions), "{instructions}");
+}
+
 #[test]
 fn the_simulators_speed_has_executed_and_skipped_instructions_apart() {
     let folder = tempfile::tempdir().expect("temporary folder");

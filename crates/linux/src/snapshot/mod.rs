@@ -95,6 +95,7 @@ struct State {
     skipped: u64,
     deadline: u64,
     turn_start: u64,
+    tick_start: Option<u64>,
     quantum_end: u64,
     held: bool,
     announced: u32,
@@ -320,6 +321,7 @@ impl Guest {
             skipped: self.skipped,
             deadline: self.deadline,
             turn_start: self.turn_start,
+            tick_start: self.tick_start,
             quantum_end: self.quantum_end,
             held: self.held,
             announced: self.announced,
@@ -425,7 +427,7 @@ impl Guest {
         guest.instructions = state.instructions;
         guest.skipped = state.skipped;
         guest.deadline = state.deadline;
-        guest.turn_start = state.turn_start;
+        (guest.turn_start, guest.tick_start) = (state.turn_start, state.tick_start);
         guest.quantum_end = state.quantum_end;
         guest.held = state.held;
         guest.announced = state.announced;

@@ -5,7 +5,7 @@ use crate::common;
 
 use std::path::Path;
 
-use common::{HOSTED, Outcome, Run, build, oracle, run_qemu, run_with};
+use common::{HOSTED, Outcome, Run, build, oracle, run_qemu, run_with, same_as_qemu};
 use fxscope_linux::{Access, Denied, Refusal};
 
 /// Runs a part of `sockets.c` in a folder of its own, without access to the network.
@@ -143,4 +143,9 @@ fn random_operations(program: &Path, seed: u32, more: &[&str]) -> Outcome {
     let seed = seed.to_string();
     let args = [&[&*seed, folder.path().to_str().expect("UTF-8")], more].concat();
     run_with(program, &Run { args: &args, ..Run::default() }, &Access::standard()).0
+}
+
+#[test]
+fn refused_connections_and_errors_of_udp_are_seen_by_poll_select_and_epoll_as_on_linux() {
+    same_as_qemu("socket_errors.c", HOSTED, &Run::default());
 }

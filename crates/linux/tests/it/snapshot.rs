@@ -5,6 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, UNIX_EPOCH};
 
 use fxscope_aarch64::Interpreter;
 use fxscope_guestmem::PAGE;
@@ -151,6 +152,9 @@ fn a_guest_and_its_clone_end_in_the_same_way() {
         let mut guest = start(&at("text"), &at("first"));
         run(&mut guest, stop);
         std::fs::copy(at("first"), at("second")).expect("copy");
+        // Times of the host's files are theirs, not the run's: the program does not look at them.
+        let second = File::options().append(true).open(at("second")).expect("open");
+        second.set_modified(UNIX_EPOCH + Duration::from_secs(1)).expect("set");
         let clone = guest.0.try_clone(&guest.1, &streams(&at("second"))).unwrap_or_else(|e| panic!("{e}"));
         let (mut guest, mut clone) = (ended(guest), ended(clone));
         assert_eq!(first_difference(&mut guest, &mut clone), None, "after {stop} instructions");

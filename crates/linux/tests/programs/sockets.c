@@ -86,53 +86,6 @@ static int connected4(int listener) {
     return connect(fd, (void *)&name, sizeof name) ? -1 : fd;
 }
 
-// Returns a set for `select` with one descriptor.
-static fd_set set_of(int fd) {
-    fd_set set;
-    FD_ZERO(&set);
-    FD_SET(fd, &set);
-    return set;
-}
-
-// A non-blocking connection to a port at which nobody listens, as `poll`, `select` and `epoll` show it; with or without a call that
-// takes the error. Afterwards the socket, of which another process has a descriptor, too, connects to one that does listen.
-static void refused(struct sockaddr_in name, int takes) {
-    int client = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), set = epoll_create1(0);
-    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT, .data.u32 = 7};
-    report("non-blocking, refused", connect(client, (void *)&name, sizeof name));
-    struct pollfd w = {.fd = client, .events = POLLIN | POLLOUT};
-    poll(&w, 1, 1000);
-    report("events", w.revents);
-    epoll_ctl(set, EPOLL_CTL_ADD, client, &event);
-    report("epoll", epoll_wait(set, &event, 1, 1000));
-    report("events", event.events);
-    report("select", select(client + 1, (fd_set[]){set_of(client)}, (fd_set[]){set_of(client)}, NULL, &(struct timeval){1}));
-    if (takes) {
-        int error = -1;
-        socklen_t len = sizeof error;
-        getsockopt(client, SOL_SOCKET, SO_ERROR, &error, &len);
-        report("error", error);
-        getsockopt(client, SOL_SOCKET, SO_ERROR, &error, &len);
-        report("error", error);
-        poll(&w, 1, 1000);
-        report("events", w.revents);
-    }
-    report("connect, the error", connect(client, (void *)&name, sizeof name));
-    int listener = listener4(), copy = dup(client);
-    name = v4("127.0.0.1", port_of(listener));
-    pid_t child = fork();
-    if (child == 0) {
-        report("connect", connect(copy, (void *)&name, sizeof name));
-        _exit(0);
-    }
-    waitpid(child, NULL, 0);
-    int server = accept(listener, NULL, NULL);
-    report("write", write(client, "x", 1));
-    char byte;
-    report("read", read(server, &byte, 1));
-    close(listener), close(client), close(copy), close(server), close(set);
-}
-
 static void tcp(void) {
     int listener = listener4(), client = connected4(listener);
     struct sockaddr_storage peer;
@@ -189,41 +142,9 @@ static void tcp(void) {
     report("again", connect(other, (void *)&name, sizeof name));
     report("accepted", accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC) >= 0);
     close(listener);
-    refused(name, 1);
-    refused(name, 0);
     report("raw protocol mismatch", socket(AF_INET, SOCK_STREAM, IPPROTO_UDP));
     report("family", socket(AF_APPLETALK, SOCK_STREAM, 0));
     report("type", socket(AF_INET, 9, 0));
-}
-
-// What threads that wait see: `poll`, `select` and the next calls report the error once.
-static void *polls(void *fd) {
-    struct pollfd w = {.fd = *(int *)fd, .events = POLLIN};
-    report("poll", poll(&w, 1, 5000));
-    report("events", w.revents);
-    return NULL;
-}
-
-static void pending_error(int port) {
-    int a = socket(AF_INET, SOCK_DGRAM, 0);
-    struct sockaddr_in to = v4("127.0.0.1", port);
-    connect(a, (void *)&to, sizeof to);
-    pthread_t waits;
-    pthread_create(&waits, NULL, polls, &a);
-    usleep(20000);
-    report("to nobody", send(a, "x", 1, 0));
-    pthread_join(waits, NULL);
-    struct pollfd w = {.fd = a, .events = POLLIN | POLLOUT};
-    report("poll", poll(&w, 1, 0));
-    report("events", w.revents);
-    report("select", select(a + 1, (fd_set[]){set_of(a)}, (fd_set[]){set_of(a)}, NULL, &(struct timeval){0}));
-    int error = -1;
-    socklen_t len = sizeof error;
-    getsockopt(a, SOL_SOCKET, SO_ERROR, &error, &len);
-    report("error", error);
-    report("poll", poll(&w, 1, 0));
-    report("events", w.revents);
-    close(a);
 }
 
 static void udp(void) {
@@ -257,9 +178,7 @@ static void udp(void) {
     to = v4("127.0.0.1", port_of(a));
     report("stranger", sendto(c, "x", 1, 0, (void *)&to, sizeof to));
     report("not heard", recv(a, buffer, 2, MSG_DONTWAIT));
-    int closed = port_of(b);
     close(b);
-    pending_error(closed);
     report("to a closed port", send(a, "x", 1, 0));
     report("is reported", send(a, "x", 1, 0));
     report("and again", recv(a, buffer, 1, MSG_DONTWAIT));

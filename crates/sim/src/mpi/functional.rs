@@ -9,6 +9,10 @@ use fxscope_linux::{Code, Guest};
 
 use super::{Calls, Entry, Kind, OpenCall, Recorder};
 
+/// Most functions of a process. Libraries have up to 4,000 names in C and Fortran; the memory for this number is far less than what
+/// a process is charged with.
+const MOST_FUNCTIONS: usize = 1 << 14;
+
 /// Follows the calls of all threads.
 #[derive(Default)]
 pub(crate) struct Follower {
@@ -28,15 +32,24 @@ impl Follower {
         &self.recorder
     }
 
+    /// A functional run begins, or continues after a snapshot.
+    pub(crate) fn begins<E: Engine>(&mut self, guest: &Guest, code: &mut Code<E>) {
+        code.use_stops();
+        self.learn(guest, code);
+    }
+
     /// Chooses the stops in the code of the running process, which has functions that were not known.
     pub(crate) fn learn<E: Engine>(&mut self, guest: &Guest, code: &mut Code<E>) {
         self.entries.retain(|&pid, _| guest.has_process(pid));
         let (pid, symbols) = (guest.pid(), guest.running_symbols());
         let entries = self.entries.entry(pid).or_default();
         let known = |(name, address)| Some((address, Entry::of(name)?));
+        let room = MOST_FUNCTIONS.saturating_sub(entries.len());
         match code.stops_version() {
-            Some(version) => entries.extend(symbols.functions_since(version).filter_map(known)),
-            None => *entries = symbols.functions().filter_map(known).collect(),
+            Some(version) => {
+                entries.extend(symbols.functions_since(version).filter_map(known).take(room));
+            }
+            None => *entries = symbols.functions().filter_map(known).take(MOST_FUNCTIONS).collect(),
         }
         let is_here = |thread: u32| guest.process_of_thread(PID + thread).is_some_and(|process| process.pid == pid);
         let returns = self.recorder.returns_of_all().filter(|&(thread, _)| is_here(thread)).map(|(_, address)| address);

@@ -19,7 +19,7 @@ const FOLDER: &str = "FXSCOPE_TEST_SNAPSHOTS";
 const POINTS: u64 = 10;
 
 /// Runs of one thread, of threads that meet at barriers, of processes with a pipe, of threads that spin, with pages and
-/// sectors of other kinds than the default ones and zero fill, and a functional one.
+/// sectors of other kinds than the default ones and zero fill, and functional ones, of which one has functions of MPI.
 fn runs() -> Vec<Run> {
     let snapshot = build("snapshot.c", &["-pthread"]);
     let zfill = Run::new(kernel("triad-threads.elf"), "n=3072 passes=2 form=zfill-swpf threads=3");
@@ -32,6 +32,7 @@ fn runs() -> Vec<Run> {
         Run::new(kernel("sector.elf"), ""),
         Run { environment: pages, ..zfill },
         Run { mode: Mode::Functional, ..Run::new(snapshot, "/etc/hostname") },
+        Run { mode: Mode::Functional, ..Run::new(build("mpi_calls.c", &["-pthread"]), "") },
     ]
     .into_iter()
     .map(|run| Run { max_instructions: Some(600_000), ..run })
@@ -41,11 +42,12 @@ fn runs() -> Vec<Run> {
 /// Returns everything that a run gives, as text.
 fn given(run: &Simulation, outcome: &Outcome) -> String {
     format!(
-        "{:?} after {} instructions, {} ns\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n",
+        "{:?} after {} instructions, {} ns\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n",
         outcome.finish,
         run.guest().instructions(),
         outcome.now_ns,
         outcome.regions,
+        outcome.mpi,
         outcome.intervals,
         outcome.unpaired,
         outcome.hot,

@@ -50,5 +50,7 @@ int main(int c, char **v)
         return execl("/proc/self/exe", v[0], "again", NULL);
     int status;
     wait(&status);
+    for (int i = 0; i < 60000; i++)
+        looks++;
     return status != 0;
 }
