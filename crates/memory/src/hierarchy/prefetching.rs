@@ -29,35 +29,57 @@ impl Hierarchy<'_> {
     pub(super) fn follow_stream(&mut self, pointer: Pointer, missed: bool, t: Cycle, signals: &mut Signals) {
         let access = Access { addr: pointer.addr, missed, steering: pointer.steering };
         let Some(requests) = self.core.prefetcher.access(access) else { return };
-        self.hardware_prefetch(&requests, pointer, t, signals);
-        if self.core.port_granted > t {
-            self.core.pipes.replay(t, self.core.port_granted, self.core.port_replay);
+        if self.prefetch_stream_l2(&requests, pointer, t, signals).is_ok() {
+            self.prefetch_stream_l1(&requests, pointer, t, signals);
         }
     }
 
+    /// The prefetches into L2 that an access at `t` triggers. While one of them waits for a port, the access's flow is
+    /// replayed. An error: the TLB does not have a page, so that the stream stops.
     #[inline(always)]
-    fn hardware_prefetch(&mut self, r: &Requests, pointer: Pointer, t: Cycle, signals: &mut Signals) {
-        let (l1_counter, l2_counter) = r.mode.counters();
-        let lines = |run: Run| (0..i64::from(run.count)).map(move |i| run.first.wrapping_add_signed(r.step * i));
-        let cause = Cause::HardwarePrefetch;
-        for line in lines(r.l2) {
+    fn prefetch_stream_l2(
+        &mut self,
+        r: &Requests,
+        pointer: Pointer,
+        t: Cycle,
+        signals: &mut Signals,
+    ) -> Result<(), Untranslated> {
+        let counter = r.mode.counters().1;
+        let mut granted = t;
+        let mut result = Ok(());
+        for line in lines(r.l2, r.step) {
             let sector = self.core.sector_of(pointer.at(line << self.core.line_shift));
-            let Some(line) = self.core.translated(line, t) else { return self.core.stop(r.entry) };
-            signals.add(l2_counter, 1);
-            let p = Prefetch { cause, reliableness: r.l2.reliableness, sector };
+            let Some(line) = self.core.translated(line, t) else {
+                self.core.stop(r.entry);
+                result = Err(Untranslated);
+                break;
+            };
+            signals.add(counter, 1);
+            let p = Prefetch { cause: Cause::HardwarePrefetch, reliableness: r.l2.reliableness, sector };
             let taken = self.prefetch_l2(line, t, p, signals);
             self.chip.expect(self.core.id.cmg, line.wrapping_add_signed(r.step), r.step);
             let Some(Taken { at, hit }) = taken else { continue };
-            self.core.port_granted = if at > t { at } else { self.core.port_granted };
+            granted = granted.max(at);
             if let Some(entry) = r.entry {
                 self.core.prefetcher.l2_answered(entry, hit);
             }
         }
-        for line in lines(r.l1) {
+        if granted > t {
+            self.core.port_granted = granted;
+            self.core.pipes.replay(t, granted, self.core.port_replay);
+        }
+        result
+    }
+
+    /// The prefetches into L1D that an access at `t` triggers.
+    #[inline(always)]
+    fn prefetch_stream_l1(&mut self, r: &Requests, pointer: Pointer, t: Cycle, signals: &mut Signals) {
+        let counter = r.mode.counters().0;
+        for line in lines(r.l1, r.step) {
             let sector = self.core.sector_of(pointer.at(line << self.core.line_shift));
             let Some(line) = self.core.translated(line, t) else { return self.core.stop(r.entry) };
-            signals.add(l1_counter, 1);
-            let p = Prefetch { cause, reliableness: r.l1.reliableness, sector };
+            signals.add(counter, 1);
+            let p = Prefetch { cause: Cause::HardwarePrefetch, reliableness: r.l1.reliableness, sector };
             let taken = self.prefetch_l1(line, t, p, signals);
             let next = line.wrapping_add_signed(r.step);
             self.chip.expect_again(self.core.id.cmg, next);
@@ -178,6 +200,15 @@ impl CoreMemory {
         self.prefetcher.control().software(pointer.steering) == Reliableness::Strong && self.is_mapped(pointer.addr)
     }
 }
+
+/// The lines of a run of prefetches, `step` lines apart.
+#[inline(always)]
+fn lines(run: Run, step: i64) -> impl Iterator<Item = u64> {
+    (0..i64::from(run.count)).map(move |i| run.first.wrapping_add_signed(step * i))
+}
+
+/// The TLB does not have the page of a prefetch.
+struct Untranslated;
 
 /// A prefetch that was not dropped.
 #[derive(Clone, Copy)]

@@ -108,12 +108,10 @@ fn text(mut file: File) -> String {
 /// Runs `program` under `qemu-aarch64 -cpu a64fx`. It starts as the program of a run here does: with the default action for every
 /// signal, also for those that the tests were started to ignore (`nohup`, a script's `&`). QEMU would pass those on.
 pub fn run_qemu(program: &Path, run: &Run) -> Outcome {
-    const QEMU: &str = "qemu-aarch64";
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let qemu = std::env::split_paths(&path).map(|folder| folder.join(QEMU)).find(|file| file.is_file());
-    let qemu = qemu.unwrap_or_else(|| missing(QEMU, "qemu-user", &std::io::ErrorKind::NotFound.into()));
-    let mut command = Command::new("env");
-    command.arg("--default-signal").arg(qemu);
+    // By their paths: otherwise the process is started with `fork`, whose child has the pipes of programs that other tests run at
+    // the same time until it executes something.
+    let mut command = Command::new(installed("env", "coreutils"));
+    command.arg("--default-signal").arg(installed("qemu-aarch64", "qemu-user"));
     command.args(["-cpu", &format!("a64fx,sve-default-vector-length={}", run.vector_bytes)]);
     // Dynamic programs find their libraries there, as they do under fxscope.
     command.args(["-L", "/usr/aarch64-linux-gnu"]);
@@ -134,6 +132,13 @@ pub fn run_qemu(program: &Path, run: &Run) -> Outcome {
     let error = String::from_utf8_lossy(&stderr);
     let error = error.lines().filter(|l| !l.starts_with("qemu: ")).map(|l| format!("{l}\n")).collect();
     Outcome { status, output: String::from_utf8_lossy(&stdout).into_owned(), error }
+}
+
+/// The path of an installed program, which is in the Debian package `package`.
+fn installed(program: &str, package: &str) -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let file = std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file());
+    file.unwrap_or_else(|| missing(program, package, &std::io::ErrorKind::NotFound.into()))
 }
 
 /// What `outcome` is with a program run here, and with one run under QEMU.
