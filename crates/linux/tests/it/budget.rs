@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{FREESTANDING, HOSTED, Run, build, platform, run_here, run_to_end};
+use common::{FREESTANDING, HOSTED, Run, build, output, platform, run_here, run_to_end};
 use fxscope_linux::{End, Guest, Setup, StartError};
 
 const MIB: u64 = 1 << 20;
@@ -191,7 +191,7 @@ fn peak_memory_of_the_host_stays_near_the_limit() {
     let peak = |what: &str| -> u64 {
         let mut command = Command::new(&test);
         command.args(["budget::flood", "--exact", "--ignored", "--nocapture"]);
-        let output = command.env("FXSCOPE_FLOOD", what).env("TMPDIR", folder.path()).output().expect("start");
+        let output = output(command.env("FXSCOPE_FLOOD", what).env("TMPDIR", folder.path())).expect("start");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let line = text.lines().find_map(|line| line.split_once("VmHWM:")).unwrap_or_else(|| panic!("{what}: {text}"));
         line.1.trim().trim_end_matches(" kB").trim().parse::<u64>().expect("a number") << 10

@@ -11,7 +11,7 @@ use fxscope_aarch64::Interpreter;
 use fxscope_guestmem::PAGE;
 use fxscope_linux::{Access, Code, Guest, Setup, SnapshotError, Stdio};
 
-use crate::common::{HOSTED, build, platform};
+use crate::common::{HOSTED, build, output, platform, running};
 
 /// Instructions after which snapshots are taken: before, among and after threads, child and signals.
 const STOPS: [u64; 5] = [1_000, 120_000, 700_000, 1_500_000, 3_000_000];
@@ -128,7 +128,7 @@ fn a_restored_guest_continues_in_another_process_as_if_nothing_had_happened() {
         drop(first);
         let name = "snapshot::a_restored_guest_continues_in_another_process_as_if_nothing_had_happened";
         let mut other = Command::new(std::env::current_exe().expect("this program"));
-        let output = other.args([name, "--exact"]).env(SNAPSHOT, folder.path()).output().expect("start");
+        let output = output(other.args([name, "--exact"]).env(SNAPSHOT, folder.path())).expect("start");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
         assert_eq!(text(&at("outcome")), whole, "after {stop} instructions");
         assert_eq!(text(&at("output")), text(&at("whole")), "after {stop} instructions");
@@ -150,6 +150,7 @@ fn a_guest_and_its_clone_end_in_the_same_way() {
         let folder = folder();
         let at = |name: &str| folder.path().join(name);
         let mut guest = start(&at("text"), &at("first"));
+        let _running = running();
         run(&mut guest, stop);
         std::fs::copy(at("first"), at("second")).expect("copy");
         // Times of the host's files are theirs, not the run's: the program does not look at them.

@@ -75,7 +75,8 @@ impl WriteBuffer {
                 let has_room = writing.merges && bytes.end < (block + 1) << writing.shift;
                 let wait = if has_room { self.merge_wait } else { 0 };
                 let at = pipes.store_write((ready + wait).max(entry.at), writing.wide);
-                self.entries.hold(entry, entry.at, at + 1 - wait);
+                let could_leave = ready.max(entry.at);
+                self.entries.hold(entry, entry.at, (at + 1 - wait).max(could_leave + 1));
                 self.youngest = (block, writing.shift, at);
                 at
             };
@@ -180,6 +181,21 @@ mod tests {
         assert_eq!(write((64, 48), WIDE, 400, 0), [411, 411], "six lanes of eight");
         assert_eq!(write((128, 64), WIDE, 420, 0), [425, 425], "a whole vector");
         assert_eq!(write((192, 8), ALONE, 440, 0), [445, 445], "nothing merges with it");
+    }
+
+    #[test]
+    fn a_waiting_entry_gives_its_place_up_when_it_could_have_been_written_and_not_before_it_had_it() {
+        let (mut buffer, mut pipes) = (buffer(1), LoadStorePipes::default());
+        buffer.merge_wait = 6;
+        let mut write = |start, moved, line| {
+            let written = buffer.write(Span::of(start, 4), NARROW, moved, line, &mut pipes);
+            (written.entered, written.first)
+        };
+        assert_eq!(write(0, 100, 0), (100, 111));
+        assert_eq!(write(16, 101, 0), (106, 112), "in the cycle after that in which the first could be written");
+        assert_eq!(write(32, 102, 200), (107, 206));
+        assert_eq!(write(48, 103, 0), (201, 201), "when the line of the one before has come; its wait is over by then");
+        assert_eq!(write(64, 104, 0), (202, 202), "the one before had its place from 201 on");
     }
 
     #[test]

@@ -6,7 +6,8 @@
 use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio as Stream};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use fxscope_linux::{Access, Code, End, Guest, Platform, Refusal, Setup, Stdio};
 
@@ -87,6 +88,7 @@ fn run_process(program: &Path, run: &Run, access: &Access) -> (End, String, Stri
     setup.stdio = Stdio { input: handle(&input), output: handle(&output), error: handle(&error) };
     setup.access = access.clone();
     setup.sysroot = run.sysroot.clone().or(setup.sysroot);
+    let _running = running();
     let mut process = Guest::open(program, setup).unwrap_or_else(|e| panic!("{e}"));
     let mut code: Code = Code::of(&process);
     // While it waits for the host, step it again.
@@ -108,8 +110,6 @@ fn text(mut file: File) -> String {
 /// Runs `program` under `qemu-aarch64 -cpu a64fx`. It starts as the program of a run here does: with the default action for every
 /// signal, also for those that the tests were started to ignore (`nohup`, a script's `&`). QEMU would pass those on.
 pub fn run_qemu(program: &Path, run: &Run) -> Outcome {
-    // By their paths: otherwise the process is started with `fork`, whose child has the pipes of programs that other tests run at
-    // the same time until it executes something.
     let mut command = Command::new(installed("env", "coreutils"));
     command.arg("--default-signal").arg(installed("qemu-aarch64", "qemu-user"));
     command.args(["-cpu", &format!("a64fx,sve-default-vector-length={}", run.vector_bytes)]);
@@ -120,10 +120,8 @@ pub fn run_qemu(program: &Path, run: &Run) -> Outcome {
         let (name, value) = entry.split_once('=').expect("NAME=value");
         command.env(name, value);
     }
-    command.stdin(std::process::Stdio::piped());
-    command.stdout(std::process::Stdio::piped());
-    command.stderr(std::process::Stdio::piped());
-    let mut child = command.spawn().unwrap_or_else(|e| missing("env", "coreutils", &e));
+    command.stdin(Stream::piped()).stdout(Stream::piped()).stderr(Stream::piped());
+    let mut child = start(&mut command).unwrap_or_else(|e| missing("env", "coreutils", &e));
     child.stdin.take().expect("piped").write_all(run.input).expect("write input");
     let Output { status, stdout, stderr } = child.wait_with_output().expect("wait for QEMU");
     use std::os::unix::process::ExitStatusExt as _;
@@ -132,6 +130,26 @@ pub fn run_qemu(program: &Path, run: &Run) -> Outcome {
     let error = String::from_utf8_lossy(&stderr);
     let error = error.lines().filter(|l| !l.starts_with("qemu: ")).map(|l| format!("{l}\n")).collect();
     Outcome { status, output: String::from_utf8_lossy(&stdout).into_owned(), error }
+}
+
+/// Held by whoever starts a process, while programs run here hold it together: a process has the pipes and sockets of programs that
+/// run here at the same time until it executes its own program, and keeps them open.
+static STARTS: RwLock<()> = RwLock::new(());
+
+/// No process is started while the result lives. The caller must start none either.
+pub fn running() -> RwLockReadGuard<'static, ()> {
+    STARTS.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts a process while no program runs here.
+fn start(command: &mut Command) -> std::io::Result<Child> {
+    let _alone = STARTS.write().unwrap_or_else(PoisonError::into_inner);
+    command.spawn()
+}
+
+/// Runs a process to its end, without input.
+pub fn output(command: &mut Command) -> std::io::Result<Output> {
+    start(command.stdin(Stream::null()).stdout(Stream::piped()).stderr(Stream::piped()))?.wait_with_output()
 }
 
 /// The path of an installed program, which is in the Debian package `package`.
@@ -198,15 +216,15 @@ fn compile(source: &str, flags: &[&str]) -> PathBuf {
     // Test threads may build the same program: each builds to a separate file, then renames it.
     let own = target.with_extension(format!("{:?}", std::thread::current().id()).replace(['(', ')'], "-"));
     // gfortran writes module files to the current folder.
-    let output = Command::new(compiler)
+    let mut command = Command::new(compiler);
+    command
         .current_dir(env!("CARGO_TARGET_TMPDIR"))
         .arg("-mcpu=a64fx")
         .args(flags)
         .arg("-o")
         .args([&own, &path])
-        .args(if path.extension().is_some_and(|e| e == "c") { &["-lm"][..] } else { &[] })
-        .output()
-        .unwrap_or_else(|e| missing(compiler, package, &e));
+        .args(if path.extension().is_some_and(|e| e == "c") { &["-lm"][..] } else { &[] });
+    let output = output(&mut command).unwrap_or_else(|e| missing(compiler, package, &e));
     assert!(output.status.success(), "{compiler} {source}: {}", String::from_utf8_lossy(&output.stderr));
     std::fs::rename(&own, &target).expect("rename program");
     target

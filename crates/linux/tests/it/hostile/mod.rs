@@ -11,6 +11,8 @@ use std::process::Command;
 use calls::{Call, Host};
 use fxscope_testkit::skip;
 
+use crate::common::output;
+
 /// Set inside the namespace.
 const INSIDE: &str = "FXSCOPE_HOSTILE_INSIDE";
 
@@ -64,8 +66,8 @@ fn random_system_calls_neither_panic_nor_change_the_host_nor_run_forever() {
     command.args(["--mount", "--propagation", "private", "sh", "-c", NAMESPACE, "sh"]);
     let test = env::current_exe().expect("this test");
     let dev = tempfile::tempdir().expect("folder");
-    let output = command.arg(dev.path()).arg(test).args(["--exact", NAME, "--nocapture"]).env(INSIDE, "1").output();
-    match output {
+    command.arg(dev.path()).arg(test).args(["--exact", NAME, "--nocapture"]).env(INSIDE, "1");
+    match output(&mut command) {
         Ok(output) if output.status.success() => {
             let text = String::from_utf8_lossy(&output.stdout);
             assert!(text.contains("1 passed"), "the test inside did not run: {text}");
