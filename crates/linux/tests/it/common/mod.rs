@@ -132,8 +132,8 @@ pub fn run_qemu(program: &Path, run: &Run) -> Outcome {
     Outcome { status, output: String::from_utf8_lossy(&stdout).into_owned(), error }
 }
 
-/// Held by whoever starts a process, while programs run here hold it together: a process has the pipes and sockets of programs that
-/// run here at the same time until it executes its own program, and keeps them open.
+/// Tests that start a process lock this alone, those that run programs here share it: until a process executes its own program, it
+/// keeps the pipes and sockets of programs that run here open.
 static STARTS: RwLock<()> = RwLock::new(());
 
 /// No process is started while the result lives. The caller must start none either.
