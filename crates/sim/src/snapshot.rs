@@ -165,6 +165,25 @@ struct Read<'a> {
     mpi: Recorder,
 }
 
+// Not generic, so that the code for all types is compiled once.
+impl Written<'_> {
+    /// The whole snapshot.
+    fn bytes(&self) -> Result<Vec<u8>, SnapshotError> {
+        let mut bytes = [&MAGIC[..], &VERSION.to_le_bytes(), &[0; DIGEST]].concat();
+        let begin = bytes.len();
+        bytes = postcard::to_extend(self, bytes).map_err(|_| SnapshotError::Damaged("it cannot be written"))?;
+        let digest = Sha256::digest(&bytes[begin..]);
+        bytes[begin - DIGEST..begin].copy_from_slice(&digest);
+        Ok(bytes)
+    }
+}
+
+impl Read<'_> {
+    fn of(bytes: &[u8]) -> Result<Read<'_>, SnapshotError> {
+        postcard::from_bytes(bytes).map_err(|_| SnapshotError::Damaged("it cannot be read"))
+    }
+}
+
 impl<E: Engine> Simulation<E> {
     /// The run as it is now.
     ///
@@ -180,12 +199,7 @@ impl<E: Engine> Simulation<E> {
             progress: &self.progress,
             mpi: self.mpi.recorder(),
         };
-        let mut bytes = [&MAGIC[..], &VERSION.to_le_bytes(), &[0; DIGEST]].concat();
-        let begin = bytes.len();
-        bytes = postcard::to_extend(&written, bytes).map_err(|_| SnapshotError::Damaged("it cannot be written"))?;
-        let digest = Sha256::digest(&bytes[begin..]);
-        bytes[begin - DIGEST..begin].copy_from_slice(&digest);
-        Ok(bytes)
+        written.bytes()
     }
 
     /// A run from what [`Simulation::save`] gave, with these standard streams. `options` are those of that run; the limit of
@@ -209,9 +223,7 @@ impl<E: Engine> Simulation<E> {
     }
 
     fn from_parts(bytes: &[u8], stdio: &Stdio, options: Options) -> Result<Simulation<E>, SnapshotError> {
-        let unreadable = |_| SnapshotError::Damaged("it cannot be read");
-        let Read { basis, guest, mut timing, regions, mut slice_end, progress, mpi } =
-            postcard::from_bytes(bytes).map_err(unreadable)?;
+        let Read { basis, guest, mut timing, regions, mut slice_end, progress, mpi } = Read::of(bytes)?;
         let (guest, mut code): (Guest, Code<E>) = Guest::restore(guest, stdio)?;
         basis.check(&Basis::of(&options, &guest), &guest)?;
         if timing.is_some() != (options.mode == Mode::Timing) {
