@@ -1,0 +1,323 @@
+//! Sums of measures by block and group of windows.
+
+use serde::{Deserialize, Serialize};
+
+use crate::schedule::{Window, WindowKind};
+
+/// Groups of windows that [`crate::estimate`] works well with.
+pub const DEFAULT_GROUPS: usize = 32;
+/// Most groups that a sample can have: a block knows by a word of bits in which it was seen.
+pub const MAX_GROUPS: usize = 64;
+/// Most values that a sample holds: 128 MB.
+const MAX_VALUES: usize = 16 << 20;
+
+/// What windows saw: for each block its executions and sums of measures, divided into groups of windows.
+///
+/// The windows of a group are spread over the whole run: window *k* goes to group (*k* + ⌊*k* / *G*⌋) mod *G*. Each group is thus itself a
+/// systematic sample of the run with *G* times the period, and no group gets always the first or the last of *G* consecutive windows,
+/// which a cost that drifts would turn into a difference between groups. Each kind of window is dealt out separately, so that
+/// groups have as many of each.
+///
+/// A window counts with its [`Window::weight`], since later ones stand for more of the run than earlier ones.
+///
+/// # Memory
+/// A block takes 8 bytes for each of its measures that are not always zero, and for its executions, once in total and once for each group
+/// in which it was seen, and some 100 bytes in addition. 20,000 blocks of 20 such measures in all of 32 groups take 111 MB; usually
+/// most blocks are seen in few groups and have fewer measures: in five groups, with 12 measures, 12 MB. Beyond 128 MB no block, group
+/// of a block or measure of a block is added any more: such executions are left out ([`Sample::left_out`]).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Sample {
+    measures: usize,
+    groups: usize,
+    /// Place in `blocks` of each block, plus 1; 0 for those never seen.
+    places: Vec<u32>,
+    blocks: Vec<BlockSums>,
+    /// Values in all blocks.
+    values: usize,
+    max_values: usize,
+    left_out: u64,
+    /// Windows by group.
+    windows: Vec<u64>,
+    /// Regular and rare windows so far.
+    by_kind: [u64; 2],
+    current: Current,
+}
+
+/// The window that executions are added to.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Current {
+    /// Windows begun so far; 0 before the first.
+    number: u64,
+    group: usize,
+    weight: u64,
+    /// Blocks seen less often than this before the window count in it.
+    rarer_than: u64,
+}
+
+/// Sums of a block.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct BlockSums {
+    pub block: u32,
+    /// Executions in windows, not weighted.
+    seen: u64,
+    /// The last window that executed the block, and whether it counts there.
+    window: u64,
+    counts: bool,
+    /// Groups that saw the block, as bits.
+    groups: u64,
+    /// Measures that were ever not zero, as bits.
+    mask: Box<[u64]>,
+    /// Rows of weighted executions and the weighted sums of measures in `mask`: first of all groups, then of each in `groups`.
+    rows: Vec<u64>,
+    columns: usize,
+}
+
+impl Sample {
+    /// Returns an empty sample of `measures` measures.
+    ///
+    /// # Panics
+    /// If `groups` is less than 2 or more than [`MAX_GROUPS`].
+    #[must_use]
+    pub fn new(measures: usize, groups: usize) -> Self {
+        assert!((2..=MAX_GROUPS).contains(&groups), "{groups} groups, not 2 to {MAX_GROUPS}");
+        Self {
+            measures,
+            groups,
+            places: Vec::new(),
+            blocks: Vec::new(),
+            values: 0,
+            max_values: MAX_VALUES,
+            left_out: 0,
+            windows: vec![0; groups],
+            by_kind: [0; 2],
+            current: Current::default(),
+        }
+    }
+
+    /// Begins a window: what is added from now on belongs to it.
+    pub fn begin_window(&mut self, window: &Window) {
+        let (kind, rarer_than) = match window.kind {
+            WindowKind::Regular => (0, u64::MAX),
+            WindowKind::Rare { seen_less_than } => (1, seen_less_than),
+        };
+        let groups = self.groups as u64;
+        let number = self.by_kind[kind];
+        let group = ((number + number / groups) % groups) as usize;
+        self.by_kind[kind] += 1;
+        self.windows[group] += 1;
+        self.current = Current { number: self.current.number + 1, group, weight: window.weight, rarer_than };
+    }
+
+    /// Adds executions of a block in the current window with the sums of their measures; measures left out are zero.
+    ///
+    /// A window for rare blocks ([`WindowKind::Rare`]) adds only to blocks that were rare when it began: it was placed by what ran,
+    /// so for others it is not a random sample.
+    ///
+    /// # Panics
+    /// If no window has begun, or a measure is out of range.
+    pub fn add(&mut self, block: u32, executions: u64, sums: &[(usize, u64)]) {
+        assert!(self.current.number > 0, "executions before the first window");
+        if self.values >= self.max_values && self.would_grow(block, sums) {
+            self.left_out = self.left_out.saturating_add(executions);
+            return;
+        }
+        let place = self.place(block);
+        let (entry, current) = (&mut self.blocks[place], &self.current);
+        let values_before = entry.rows.len();
+        if entry.enter(current) {
+            let row = entry.row(current.group);
+            entry.increase(row, 0, executions.saturating_mul(current.weight));
+            for &(measure, sum) in sums.iter().filter(|(_, sum)| *sum > 0) {
+                assert!(measure < self.measures, "measure {measure} of {}", self.measures);
+                let column = entry.column(measure).unwrap_or_else(|| entry.add_column(measure));
+                entry.increase(row, column, sum.saturating_mul(current.weight));
+            }
+        }
+        entry.seen = entry.seen.saturating_add(executions);
+        self.values += entry.rows.len() - values_before;
+    }
+
+    /// Returns whether adding to a block would take more memory.
+    fn would_grow(&self, block: u32, sums: &[(usize, u64)]) -> bool {
+        let Some(entry) = self.get(block) else {
+            return true;
+        };
+        let new_measure = |(measure, sum): &(usize, u64)| *sum > 0 && entry.column(*measure).is_none();
+        !entry.has_row(self.current.group) || sums.iter().any(new_measure)
+    }
+
+    /// Returns the place of a block's sums and creates them if the block is new.
+    fn place(&mut self, block: u32) -> usize {
+        let index = block as usize;
+        if index >= self.places.len() {
+            self.places.resize(index + 1, 0);
+        }
+        if self.places[index] == 0 {
+            let sums = BlockSums::new(block, self.measures);
+            self.values += sums.rows.len();
+            self.blocks.push(sums);
+            self.places[index] = self.blocks.len() as u32;
+        }
+        self.places[index] as usize - 1
+    }
+
+    fn get(&self, block: u32) -> Option<&BlockSums> {
+        let place = *self.places.get(block as usize)?;
+        (place > 0).then(|| &self.blocks[place as usize - 1])
+    }
+
+    /// Returns how many executions of a block windows have seen.
+    #[must_use]
+    pub fn executions_seen(&self, block: u32) -> u64 {
+        self.get(block).map_or(0, |sums| sums.seen)
+    }
+
+    /// Returns the cost of one execution of a block in a measure, over all windows so far; `None` if no window has seen the block.
+    /// Takes constant time.
+    #[must_use]
+    pub fn rate(&self, block: u32, measure: usize) -> Option<f64> {
+        let sums = self.get(block)?;
+        let executions = sums.rows[0];
+        let total = sums.column(measure).map_or(0, |column| sums.rows[column]);
+        (executions > 0).then(|| total as f64 / executions as f64)
+    }
+
+    /// Returns the number of measures.
+    #[must_use]
+    pub fn measures(&self) -> usize {
+        self.measures
+    }
+
+    /// Returns how many windows have begun.
+    #[must_use]
+    pub fn windows(&self) -> u64 {
+        self.current.number
+    }
+
+    /// Returns how many executions were left out for lack of room.
+    #[must_use]
+    pub fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// Returns windows by group.
+    pub(crate) fn windows_by_group(&self) -> &[u64] {
+        &self.windows
+    }
+
+    /// Returns the sums of a block if it counted in any window.
+    pub(crate) fn block(&self, block: u32) -> Option<&BlockSums> {
+        self.get(block).filter(|sums| sums.rows[0] > 0)
+    }
+
+    /// Returns the sums of all blocks that counted in any window, in the order in which they were first seen.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = &BlockSums> {
+        self.blocks.iter().filter(|sums| sums.rows[0] > 0)
+    }
+}
+
+impl BlockSums {
+    fn new(block: u32, measures: usize) -> Self {
+        Self {
+            block,
+            seen: 0,
+            window: 0,
+            counts: false,
+            groups: 0,
+            mask: vec![0; measures.div_ceil(64)].into_boxed_slice(),
+            rows: vec![0],
+            columns: 1,
+        }
+    }
+
+    /// Returns executions in windows, not weighted.
+    pub(crate) fn seen(&self) -> u64 {
+        self.seen
+    }
+
+    /// Returns the measures that were ever not zero, in the order of the values of a row behind the first.
+    pub(crate) fn measures(&self) -> impl Iterator<Item = usize> + '_ {
+        self.mask
+            .iter()
+            .enumerate()
+            .flat_map(|(word, bits)| (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word * 64 + bit))
+    }
+
+    /// Returns the weighted executions in all groups and the weighted sums of [`Self::measures`].
+    pub(crate) fn total(&self) -> &[u64] {
+        &self.rows[..self.columns]
+    }
+
+    /// Returns the groups that saw the block with their rows, which are like [`Self::total`].
+    pub(crate) fn by_group(&self) -> impl Iterator<Item = (usize, &[u64])> {
+        let groups = (0..MAX_GROUPS).filter(|group| self.has_row(*group));
+        groups.zip(self.rows[self.columns..].chunks_exact(self.columns))
+    }
+
+    /// Returns whether the block was seen in a group.
+    fn has_row(&self, group: usize) -> bool {
+        self.groups >> group & 1 == 1
+    }
+
+    /// Returns the row of a group, which need not exist yet.
+    fn row_of(&self, group: usize) -> usize {
+        1 + (self.groups & ((1 << group) - 1)).count_ones() as usize
+    }
+
+    /// Notes that a window executes the block, and returns whether the block counts in it.
+    fn enter(&mut self, current: &Current) -> bool {
+        if self.window != current.number {
+            self.window = current.number;
+            self.counts = self.seen < current.rarer_than;
+        }
+        self.counts
+    }
+
+    /// Returns the row of a group and adds it if there is none.
+    fn row(&mut self, group: usize) -> usize {
+        let row = self.row_of(group);
+        if !self.has_row(group) {
+            let at = row * self.columns;
+            self.rows.splice(at..at, std::iter::repeat_n(0, self.columns));
+            self.groups |= 1 << group;
+        }
+        row
+    }
+
+    /// Returns the column of a measure if it was ever not zero.
+    fn column(&self, measure: usize) -> Option<usize> {
+        let (word, bit) = (measure / 64, measure % 64);
+        if self.mask.get(word)? >> bit & 1 == 0 {
+            return None;
+        }
+        Some(self.column_of(word, bit))
+    }
+
+    fn column_of(&self, word: usize, bit: usize) -> usize {
+        let before: u32 = self.mask[..word].iter().map(|bits| bits.count_ones()).sum();
+        1 + (before + (self.mask[word] & ((1 << bit) - 1)).count_ones()) as usize
+    }
+
+    /// Adds a column of zeros for a measure and returns it.
+    fn add_column(&mut self, measure: usize) -> usize {
+        let (word, bit) = (measure / 64, measure % 64);
+        let column = self.column_of(word, bit);
+        let mut rows = Vec::with_capacity(self.rows.len() / self.columns * (self.columns + 1));
+        for row in self.rows.chunks_exact(self.columns) {
+            rows.extend_from_slice(&row[..column]);
+            rows.push(0);
+            rows.extend_from_slice(&row[column..]);
+        }
+        self.rows = rows;
+        self.columns += 1;
+        self.mask[word] |= 1 << bit;
+        column
+    }
+
+    /// Adds to a value of a row and of the row of all groups.
+    fn increase(&mut self, row: usize, column: usize, by: u64) {
+        for at in [column, row * self.columns + column] {
+            self.rows[at] = self.rows[at].saturating_add(by);
+        }
+    }
+}

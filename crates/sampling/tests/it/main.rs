@@ -1,0 +1,3 @@
+//! The integration tests of `fxscope-sampling`, as one program: it links once.
+
+mod estimates;
