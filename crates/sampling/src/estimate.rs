@@ -4,11 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::exposure::Exposure;
 use crate::interval::{Interval, Precision, t_factor};
-use crate::random::Random;
-use crate::sample::{BlockSums, Sample};
+use crate::sample::{BlockSums, Sample, mate};
 
 /// Totals of all measures of an exposure, and how they vary.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimates {
     totals: Vec<f64>,
     replicates: Vec<Vec<f64>>,
@@ -16,219 +15,139 @@ pub struct Estimates {
     windows: u64,
 }
 
-/// How estimates are made. [`Estimator::default`] is what synthetic populations have shown to be best.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Estimator {
-    /// Blocks of which windows have seen fewer executions than this are collapsed into a common stratum, which has one rate per
-    /// instruction. 0 for none.
-    pub collapse_below: u64,
-    /// Whether replicates draw the rates of unseen blocks from seen ones.
-    pub donors: bool,
-}
-
-impl Default for Estimator {
-    fn default() -> Self {
-        Self { collapse_below: 0, donors: true }
-    }
-}
+/// Blocks that unseen ones resemble are those that this number of windows or fewer have seen.
+const FEW_WINDOWS: u64 = 2;
 
 /// Estimates the totals of `exposure` from `sample`. `instructions` has the instructions of one execution of each block.
 ///
+/// A block that windows have seen contributes its executions times its cost per execution in windows (separate ratio estimator). Unseen
+/// blocks together contribute their instructions times a rate per instruction. It is the rate of the exposure's blocks
+/// that at most two windows have seen: what has not been seen resembles what has hardly been seen, code that runs once, rather than
+/// the loops that fill most of a run. If there is no such block, it is the mean rate of all seen blocks in the exposure's own mix.
+///
+/// A replicate repeats this without the windows of one group, and with those of the group's mate counted twice. A block that only that
+/// group has seen is unseen there. An interval thus shows what depends on few windows.
+///
+/// An exposure of which windows have seen no block gets the mean rates of all that they have seen, without interval.
+///
 /// # Panics
-/// If a block that ran has no entry in `instructions`.
+/// If a block that ran, or that windows have seen, has no entry in `instructions`.
 #[must_use]
 pub fn estimate(sample: &Sample, instructions: &[u32], exposure: &Exposure) -> Estimates {
-    Estimator::default().estimate(sample, instructions, exposure)
-}
-
-impl Estimator {
-    /// Estimates as [`estimate`] does.
-    ///
-    /// # Panics
-    /// If a block that ran has no entry in `instructions`.
-    #[must_use]
-    pub fn estimate(&self, sample: &Sample, instructions: &[u32], exposure: &Exposure) -> Estimates {
-        let mut sums = Sums::new(sample);
-        let mut unseen = Vec::new();
-        let mut seen = Vec::new();
-        let mut collapsed = Vec::new();
-        for (block, executions) in exposure.iter() {
-            let size = f64::from(instructions[block as usize]);
-            match sample.block(block) {
-                Some(counts) if counts.seen() < self.collapse_below => {
-                    collapsed.push((counts, executions as f64, size))
-                }
-                Some(counts) => {
-                    sums.add(counts, executions as f64, size);
-                    seen.push((counts, size));
-                }
-                None => unseen.push((block, executions as f64 * size)),
+    let groups = sample.windows_by_group().len();
+    let mut seen = Replicated::new(sample.measures(), groups);
+    let mut few = Replicated::new(sample.measures(), groups);
+    let mut ran = 0.0;
+    for (block, executions) in exposure.iter() {
+        let (size, executions) = (f64::from(instructions[block as usize]), executions as f64);
+        ran += executions * size;
+        if let Some(sums) = sample.block(block) {
+            seen.add(sums, |row| if row[0] == 0 { 0.0 } else { executions / row[0] as f64 }, size);
+            if sums.windows() <= FEW_WINDOWS {
+                few.add(sums, |_| 1.0, size);
             }
         }
-        sums.add_collapsed(&collapsed);
-        let unseen_instructions: f64 = unseen.iter().map(|(_, n)| n).sum();
-        let all = sums.instructions + unseen_instructions;
-        if sums.instructions == 0.0 {
-            return Estimates::of_unseen(sample, instructions, all);
-        }
-        let rates: Vec<f64> = sums.totals.iter().map(|total| total / sums.instructions).collect();
-        let totals = rates.iter().map(|rate| rate * all).collect();
-        let mut replicates = sums.replicates(all);
-        if self.donors {
-            vary(&mut replicates, &unseen, &seen, &rates);
-        }
-        let unseen_share = if all > 0.0 { unseen_instructions / all } else { 0.0 };
-        Estimates { totals, replicates, unseen_share, windows: sample.windows() }
+    }
+    if seen.full.instructions == 0.0 {
+        return Estimates::of_unseen(sample, instructions, ran);
+    }
+    let windows = sample.windows_by_group();
+    let replicates = (0..groups).filter(|group| windows[*group] > 0);
+    Estimates {
+        totals: extended(&seen.full, &few.full, ran),
+        replicates: replicates.map(|group| extended(&seen.without(group), &few.without(group), ran)).collect(),
+        unseen_share: (1.0 - seen.full.instructions / ran).max(0.0),
+        windows: sample.windows(),
     }
 }
 
-/// Sums over the blocks of an exposure that windows have seen.
+/// Returns the totals of seen blocks, and of those that make up the rest of the instructions that `ran` with the rates of `few`.
+fn extended(seen: &Sums, few: &Sums, ran: f64) -> Vec<f64> {
+    let like = if few.instructions > 0.0 { few } else { seen };
+    let unseen = (ran - seen.instructions).max(0.0);
+    let scale = if like.instructions > 0.0 { unseen / like.instructions } else { 0.0 };
+    seen.totals.iter().zip(&like.totals).map(|(total, rate)| total + scale * rate).collect()
+}
+
+/// Totals by measure of some blocks, and their instructions.
+#[derive(Clone)]
 struct Sums {
-    /// Estimated totals by measure.
     totals: Vec<f64>,
     instructions: f64,
-    /// What the totals change by in each replicate.
-    changes: Vec<Vec<f64>>,
-    /// Instructions of blocks that a replicate has not seen.
-    lost: Vec<f64>,
-    /// Replicate of each group; `None` for groups without windows.
-    replicate_of: Vec<Option<usize>>,
+}
+
+/// Sums of some blocks with all windows, and without those of each group.
+struct Replicated {
+    full: Sums,
+    /// What is added to `full` without each group.
+    changes: Vec<Sums>,
+    /// Sums of a block without a group, and the measures that they belong to; kept for their memory only.
+    row: Vec<u64>,
+    measures: Vec<usize>,
 }
 
 impl Sums {
-    fn new(sample: &Sample) -> Self {
-        let mut count = 0;
-        let replicate_of = sample.windows_by_group().iter().map(|windows| {
-            (*windows > 0).then(|| {
-                count += 1;
-                count - 1
-            })
-        });
-        let replicate_of = replicate_of.collect();
-        Self {
-            totals: vec![0.0; sample.measures()],
-            instructions: 0.0,
-            changes: vec![vec![0.0; sample.measures()]; count],
-            lost: vec![0.0; count],
-            replicate_of,
-        }
+    fn new(measures: usize) -> Self {
+        Self { totals: vec![0.0; measures], instructions: 0.0 }
     }
 
-    /// Adds a block that ran `executions` times.
-    fn add(&mut self, counts: &BlockSums, executions: f64, size: f64) {
-        let total = counts.total();
-        let scale = executions / total[0] as f64;
-        let measures: Vec<usize> = counts.measures().collect();
-        for (&measure, &sum) in measures.iter().zip(&total[1..]) {
-            self.totals[measure] += scale * sum as f64;
+    /// Adds the sums of a block of `size` instructions (`row`, as [`BlockSums::total`]) times `scale`.
+    fn add(&mut self, measures: &[usize], row: &[u64], scale: f64, size: f64) {
+        self.instructions += scale * row[0] as f64 * size;
+        for (measure, sum) in measures.iter().zip(&row[1..]) {
+            self.totals[*measure] += scale * *sum as f64;
         }
-        self.instructions += executions * size;
-        for (group, row) in counts.by_group() {
-            let Some(replicate) = self.replicate_of[group] else {
-                continue;
-            };
-            let rest = total[0] - row[0];
-            if rest == 0 {
-                self.lost[replicate] += executions * size;
-            }
-            let scale_of_rest = if rest == 0 { 0.0 } else { executions / rest as f64 };
-            for ((&measure, &sum), &of_group) in measures.iter().zip(&total[1..]).zip(&row[1..]) {
-                self.changes[replicate][measure] += scale_of_rest * (sum - of_group) as f64 - scale * sum as f64;
-            }
-        }
-    }
-
-    /// Adds blocks that have one rate per instruction.
-    fn add_collapsed(&mut self, blocks: &[(&BlockSums, f64, f64)]) {
-        let mut of_sample = vec![0.0; self.totals.len()];
-        let mut by_group = vec![vec![0.0; self.totals.len()]; self.changes.len()];
-        let (mut sampled, mut sampled_by_group) = (0.0, vec![0.0; self.changes.len()]);
-        let mut ran = 0.0;
-        for (counts, executions, size) in blocks {
-            ran += executions * size;
-            sampled += counts.total()[0] as f64 * size;
-            for (measure, sum) in counts.measures().zip(&counts.total()[1..]) {
-                of_sample[measure] += *sum as f64;
-            }
-            for (group, row) in counts.by_group() {
-                let Some(replicate) = self.replicate_of[group] else { continue };
-                sampled_by_group[replicate] += row[0] as f64 * size;
-                for (measure, sum) in counts.measures().zip(&row[1..]) {
-                    by_group[replicate][measure] += *sum as f64;
-                }
-            }
-        }
-        if sampled == 0.0 {
-            return;
-        }
-        self.instructions += ran;
-        for measure in 0..self.totals.len() {
-            self.totals[measure] += ran * of_sample[measure] / sampled;
-        }
-        for replicate in 0..self.changes.len() {
-            let rest = sampled - sampled_by_group[replicate];
-            if rest <= 0.0 {
-                self.lost[replicate] += ran;
-            }
-            for measure in 0..self.totals.len() {
-                let full = ran * of_sample[measure] / sampled;
-                let without =
-                    if rest <= 0.0 { 0.0 } else { ran * (of_sample[measure] - by_group[replicate][measure]) / rest };
-                self.changes[replicate][measure] += without - full;
-            }
-        }
-    }
-
-    /// Returns the totals of each replicate, extended to all `instructions` of the exposure.
-    fn replicates(&self, instructions: f64) -> Vec<Vec<f64>> {
-        self.changes
-            .iter()
-            .zip(&self.lost)
-            .map(|(changes, lost)| {
-                let known = self.instructions - lost;
-                let scale = if known > 0.0 { instructions / known } else { 0.0 };
-                self.totals.iter().zip(changes).map(|(total, change)| (total + change) * scale).collect()
-            })
-            .collect()
     }
 }
 
-/// Gives each unseen block the rates of a seen one in one replicate.
-fn vary(replicates: &mut [Vec<f64>], unseen: &[(u32, f64)], seen: &[(&BlockSums, f64)], rates: &[f64]) {
-    if replicates.is_empty() {
-        return;
+impl Replicated {
+    fn new(measures: usize, groups: usize) -> Self {
+        let sums = Sums::new(measures);
+        Self { changes: vec![sums.clone(); groups], full: sums, row: Vec::new(), measures: Vec::new() }
     }
-    for &(block, instructions) in unseen {
-        let mut random = Random::new(block.into());
-        let replicate = &mut replicates[random.below(replicates.len() as u64) as usize];
-        let (counts, size) = seen[random.below(seen.len() as u64) as usize];
-        let total = counts.total();
-        for (value, rate) in replicate.iter_mut().zip(rates) {
-            *value -= rate * instructions;
+
+    /// Adds a block of `size` instructions: its sums times `scale` of them.
+    fn add(&mut self, sums: &BlockSums, scale: impl Fn(&[u64]) -> f64, size: f64) {
+        let total = sums.total();
+        self.measures.clear();
+        self.measures.extend(sums.measures());
+        self.full.add(&self.measures, total, scale(total), size);
+        for (group, changes) in self.changes.iter_mut().enumerate() {
+            let (without, twice) = (sums.group(group), sums.group(mate(group)));
+            if without.is_none() && twice.is_none() {
+                continue;
+            }
+            self.row.clear();
+            self.row.extend_from_slice(total);
+            self.row.iter_mut().zip(without.unwrap_or_default()).for_each(|(sum, part)| *sum -= part);
+            self.row.iter_mut().zip(twice.unwrap_or_default()).for_each(|(sum, part)| *sum += part);
+            changes.add(&self.measures, &self.row, scale(&self.row), size);
+            changes.add(&self.measures, total, -scale(total), size);
         }
-        for (measure, sum) in counts.measures().zip(&total[1..]) {
-            replicate[measure] += *sum as f64 / total[0] as f64 / size * instructions;
-        }
+    }
+
+    /// Returns the sums without a group.
+    fn without(&self, group: usize) -> Sums {
+        let changes = &self.changes[group];
+        let totals = self.full.totals.iter().zip(&changes.totals).map(|(total, change)| total + change);
+        Sums { totals: totals.collect(), instructions: self.full.instructions + changes.instructions }
     }
 }
 
 impl Estimates {
-    /// Returns the estimates of an exposure of which windows have seen no block: the mean rates of all that they have seen, without
-    /// replicates.
+    /// Returns the estimates of an exposure that `ran` so many instructions, of which windows have seen none.
     fn of_unseen(sample: &Sample, instructions: &[u32], ran: f64) -> Self {
-        let mut totals = vec![0.0; sample.measures()];
-        let mut sampled = 0.0;
-        for counts in sample.blocks() {
-            sampled += counts.total()[0] as f64 * f64::from(instructions[counts.block as usize]);
-            for (measure, sum) in counts.measures().zip(&counts.total()[1..]) {
-                totals[measure] += *sum as f64;
-            }
+        let mut sampled = Sums::new(sample.measures());
+        for sums in sample.blocks() {
+            let measures: Vec<usize> = sums.measures().collect();
+            sampled.add(&measures, sums.total(), 1.0, f64::from(instructions[sums.block() as usize]));
         }
-        if sampled > 0.0 {
-            totals.iter_mut().for_each(|total| *total *= ran / sampled);
+        Self {
+            totals: extended(&Sums::new(sample.measures()), &sampled, ran),
+            replicates: Vec::new(),
+            unseen_share: if ran > 0.0 { 1.0 } else { 0.0 },
+            windows: sample.windows(),
         }
-        let unseen_share = if ran > 0.0 { 1.0 } else { 0.0 };
-        Self { totals, replicates: Vec::new(), unseen_share, windows: sample.windows() }
     }
 
     /// Returns the estimated totals by measure.
@@ -237,7 +156,7 @@ impl Estimates {
         &self.totals
     }
 
-    /// Returns the totals of each replicate: without the windows of one group.
+    /// Returns the totals of each replicate. None exist if windows have seen nothing of the exposure.
     #[must_use]
     pub fn replicates(&self) -> &[Vec<f64>] {
         &self.replicates
@@ -266,22 +185,22 @@ impl Estimates {
 
     /// Returns the interval of a quantity that follows from the totals of all measures, such as a ratio.
     ///
-    /// The standard error is that of the delete-a-group jackknife: with *G* replicates, the square root of (*G* − 1) / *G* times
-    /// the sum of their squared differences from the estimate. The interval is that of Student's t with *G* − 1 degrees of freedom.
+    /// The standard error is that of the paired jackknife: the square root of half of the sum over replicates of the squared
+    /// difference from the estimate. The interval is that of Student's t with as many degrees of freedom as there are pairs.
     ///
     /// # Panics
     /// If `confidence` does not lie between 0 and 1.
     #[must_use]
     pub fn interval_of(&self, confidence: f64, quantity: impl Fn(&[f64]) -> f64) -> Interval {
         let estimate = quantity(&self.totals);
-        let groups = self.replicates.len();
-        if groups < 2 {
+        let pairs = self.replicates.len() / 2;
+        if pairs == 0 {
             return Interval { estimate, standard_error: f64::INFINITY, half_width: f64::INFINITY };
         }
         let squares: f64 = self.replicates.iter().map(|totals| (quantity(totals) - estimate).powi(2)).sum();
-        let variance = squares * (groups - 1) as f64 / groups as f64;
+        let variance = squares / 2.0;
         let standard_error = if variance.is_finite() { variance.sqrt() } else { f64::INFINITY };
-        Interval { estimate, standard_error, half_width: t_factor(confidence, groups - 1) * standard_error }
+        Interval { estimate, standard_error, half_width: t_factor(confidence, pairs) * standard_error }
     }
 
     /// Returns about how many windows a sample needs in all so that a quantity is known to `precision`, if more of them are like those

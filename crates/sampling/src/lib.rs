@@ -4,7 +4,7 @@
 //! warming; in *windows* of some thousand instructions they are timed. A window yields *measures* of the blocks that it executes:
 //! cycles by cause, misses and other counts. How often each block ran is known exactly, so a total is estimated as the sum over blocks
 //! of exact executions times the cost of one execution seen in windows (separate ratio estimator, post-stratified by block).
-//! Intervals follow from the delete-a-group jackknife.
+//! Intervals follow from a jackknife over groups of windows.
 //!
 //! * [`Plan`]: the parameters of a sample and their textual form; [`Schedule`]: when the next window begins.
 //! * [`Sample`]: sums of measures by block and group of windows.
@@ -21,7 +21,7 @@ mod random;
 mod sample;
 mod schedule;
 
-pub use estimate::{Estimates, Estimator, estimate};
+pub use estimate::{Estimates, estimate};
 pub use exposure::Exposure;
 pub use interval::{Interval, Precision};
 pub use plan::{Plan, PlanError};

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::schedule::{Window, WindowKind};
 
-/// Groups of windows that [`crate::estimate`] works well with.
+/// Groups of windows that give useful intervals: 16 pairs, so that an interval of 95 % is 2.12 standard errors to each side (1.96 with
+/// any number of groups).
 pub const DEFAULT_GROUPS: usize = 32;
 /// Most groups that a sample can have: a block knows by a word of bits in which it was seen.
 pub const MAX_GROUPS: usize = 64;
@@ -13,10 +14,11 @@ const MAX_VALUES: usize = 16 << 20;
 
 /// What windows saw: for each block its executions and sums of measures, divided into groups of windows.
 ///
-/// The windows of a group are spread over the whole run: window *k* goes to group (*k* + ⌊*k* / *G*⌋) mod *G*. Each group is thus itself a
-/// systematic sample of the run with *G* times the period, and no group gets always the first or the last of *G* consecutive windows,
-/// which a cost that drifts would turn into a difference between groups. Each kind of window is dealt out separately, so that
-/// groups have as many of each.
+/// Groups form pairs, 0 with 1, 2 with 3 and so on. Two consecutive windows go to the two groups of a pair, the next two to those of the
+/// next pair, and after the last pair to those of the first again. The groups of a pair thus differ by what the sample left to
+/// chance and not by what changes slowly during the run, which all groups see alike. That is what the intervals of [`crate::estimate`]
+/// are made from. In every second round the two groups of a pair change their order: otherwise a cost that only rises would
+/// make one of them dearer. Each kind of window is divided separately, so that all groups have as many of each.
 ///
 /// A window counts with its [`Window::weight`], since later ones stand for more of the run than earlier ones.
 ///
@@ -57,12 +59,14 @@ struct Current {
 /// Sums of a block.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct BlockSums {
-    pub block: u32,
+    block: u32,
     /// Executions in windows, not weighted.
     seen: u64,
     /// The last window that executed the block, and whether it counts there.
     window: u64,
     counts: bool,
+    /// Windows in which it counts.
+    windows: u64,
     /// Groups that saw the block, as bits.
     groups: u64,
     /// Measures that were ever not zero, as bits.
@@ -76,9 +80,10 @@ impl Sample {
     /// Returns an empty sample of `measures` measures.
     ///
     /// # Panics
-    /// If `groups` is less than 2 or more than [`MAX_GROUPS`].
+    /// If `groups` is odd, less than 2 or more than [`MAX_GROUPS`].
     #[must_use]
     pub fn new(measures: usize, groups: usize) -> Self {
+        assert!(groups.is_multiple_of(2), "{groups} groups do not form pairs");
         assert!((2..=MAX_GROUPS).contains(&groups), "{groups} groups, not 2 to {MAX_GROUPS}");
         Self {
             measures,
@@ -100,9 +105,7 @@ impl Sample {
             WindowKind::Regular => (0, u64::MAX),
             WindowKind::Rare { seen_less_than } => (1, seen_less_than),
         };
-        let groups = self.groups as u64;
-        let number = self.by_kind[kind];
-        let group = ((number + number / groups) % groups) as usize;
+        let group = group_of(self.by_kind[kind], self.groups as u64);
         self.by_kind[kind] += 1;
         self.windows[group] += 1;
         self.current = Current { number: self.current.number + 1, group, weight: window.weight, rarer_than };
@@ -216,6 +219,17 @@ impl Sample {
     }
 }
 
+/// Returns the other group of a pair.
+pub(crate) fn mate(group: usize) -> usize {
+    group ^ 1
+}
+
+/// Returns the group of the window with a number.
+fn group_of(number: u64, groups: u64) -> usize {
+    let round = number / groups;
+    ((number % groups) ^ (round & 1)) as usize
+}
+
 impl BlockSums {
     fn new(block: u32, measures: usize) -> Self {
         Self {
@@ -223,6 +237,7 @@ impl BlockSums {
             seen: 0,
             window: 0,
             counts: false,
+            windows: 0,
             groups: 0,
             mask: vec![0; measures.div_ceil(64)].into_boxed_slice(),
             rows: vec![0],
@@ -230,9 +245,14 @@ impl BlockSums {
         }
     }
 
-    /// Returns executions in windows, not weighted.
-    pub(crate) fn seen(&self) -> u64 {
-        self.seen
+    /// Returns the block's number.
+    pub(crate) fn block(&self) -> u32 {
+        self.block
+    }
+
+    /// Returns in how many windows the block counts.
+    pub(crate) fn windows(&self) -> u64 {
+        self.windows
     }
 
     /// Returns the measures that were ever not zero, in the order of the values of a row behind the first.
@@ -248,10 +268,10 @@ impl BlockSums {
         &self.rows[..self.columns]
     }
 
-    /// Returns the groups that saw the block with their rows, which are like [`Self::total`].
-    pub(crate) fn by_group(&self) -> impl Iterator<Item = (usize, &[u64])> {
-        let groups = (0..MAX_GROUPS).filter(|group| self.has_row(*group));
-        groups.zip(self.rows[self.columns..].chunks_exact(self.columns))
+    /// Returns the row of a group, which is like [`Self::total`]; `None` if the group has not seen the block.
+    pub(crate) fn group(&self, group: usize) -> Option<&[u64]> {
+        let begin = self.row_of(group) * self.columns;
+        self.has_row(group).then(|| &self.rows[begin..begin + self.columns])
     }
 
     /// Returns whether the block was seen in a group.
@@ -269,6 +289,7 @@ impl BlockSums {
         if self.window != current.number {
             self.window = current.number;
             self.counts = self.seen < current.rarer_than;
+            self.windows += u64::from(self.counts);
         }
         self.counts
     }

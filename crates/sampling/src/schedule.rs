@@ -12,7 +12,7 @@ use crate::random::Random;
 pub struct Window {
     /// Why it begins.
     pub kind: WindowKind,
-    /// How much of the run it stands for, as a multiple of the plan's first period: the factor by which what it sees is multiplied.
+    /// How much of the run it stands for, relative to other windows: the factor by which what it sees is multiplied.
     pub weight: u64,
     /// Instructions of each core that are timed first and not counted.
     pub warm: u64,
@@ -44,8 +44,9 @@ pub enum WindowKind {
 /// of the run counts by its length and not by how densely it was sampled.
 ///
 /// Windows for rare blocks have a series of their own: one begins when a *rare period* of instructions has run in rare blocks since any
-/// window began. That is the first period, and it doubles in the same way. Rare instructions never exceed all instructions, so such a
-/// window never weighs more than a regular one.
+/// window began. That is the first period, and it doubles in the same way. Such a window has a sixteenth of the weight that a regular
+/// one with its period would have: it shows what else would remain unknown, but it is placed by what ran, early in the life of a block,
+/// so that regular windows decide the cost of all blocks that they see.
 ///
 /// With `auto`, [`Schedule::wants_more`] doubles periods again each time it finds that time is known well enough, up to
 /// 2⁶ times, and halves them when it is no longer. Windows never stop: a later phase of the run may differ, and its first sign is a
@@ -71,6 +72,8 @@ pub struct Schedule {
     sparser: u32,
 }
 
+/// Weight of a regular window of the first period; one for rare blocks has 1.
+const REGULAR_WEIGHT: u64 = 16;
 /// Most doublings for precision that has been reached.
 const MOST_SPARSER: u32 = 6;
 /// Most doublings of the period.
@@ -111,7 +114,7 @@ impl Schedule {
     /// Returns how many instructions may run until a regular window begins. Ask again after each call of [`Schedule::ran`].
     #[must_use]
     pub fn until_next(&self) -> u64 {
-        self.next.saturating_sub(self.progress)
+        self.next.max(self.busy_until).saturating_sub(self.progress)
     }
 
     /// Notes that the run has continued by `instructions`, of which `rare` in rare blocks ([`Schedule::is_rare`]), and returns the window
@@ -127,7 +130,7 @@ impl Schedule {
         if self.progress >= self.next {
             let weight = self.weight;
             self.begin_period();
-            Some(self.window(WindowKind::Regular, weight))
+            Some(self.window(WindowKind::Regular, weight * REGULAR_WEIGHT))
         } else if self.plan.rare > 0 && self.rare_since >= self.plan.period.saturating_mul(rare_weight) {
             Some(self.window(WindowKind::Rare { seen_less_than: self.plan.rare }, rare_weight))
         } else {

@@ -1,3 +1,4 @@
 //! The integration tests of `fxscope-sampling`, as one program: it links once.
 
 mod estimates;
+mod populations;
