@@ -135,7 +135,7 @@ impl Replicated {
 }
 
 impl Estimates {
-    /// Returns the estimates of an exposure that `ran` so many instructions, of which windows have seen none.
+    /// Returns the estimates of an exposure of which windows have seen no block; it `ran` this number of instructions.
     fn of_unseen(sample: &Sample, instructions: &[u32], ran: f64) -> Self {
         let mut sampled = Sums::new(sample.measures());
         for sums in sample.blocks() {

@@ -46,6 +46,9 @@ pub enum PlanError {
     /// A parameter without `=`.
     #[error("sampling plan: '{0}' has no value; write {0}=NUMBER")]
     NoValue(String),
+    /// A value of `auto`.
+    #[error("sampling plan: 'auto' takes no value, not '{0}'; write auto")]
+    ValueOfAuto(String),
     /// A value that is not a number of 64 bits.
     #[error("sampling plan: {0}={1} is not a whole number; write digits only, as in {0}={2}")]
     NotANumber(&'static str, String, u64),
@@ -118,8 +121,9 @@ impl FromStr for Plan {
                 return Err(PlanError::Twice(name.to_owned()));
             }
             given.push(name);
-            match value {
-                None if name == "auto" => plan.auto = true,
+            match (name, value) {
+                ("auto", None) => plan.auto = true,
+                ("auto", Some(value)) => return Err(PlanError::ValueOfAuto(value.to_owned())),
                 _ => set(&mut plan, name, value)?,
             }
         }

@@ -132,7 +132,7 @@ impl Sample {
             entry.increase(row, 0, executions.saturating_mul(current.weight));
             for &(measure, sum) in sums.iter().filter(|(_, sum)| *sum > 0) {
                 assert!(measure < self.measures, "measure {measure} of {}", self.measures);
-                let column = entry.column(measure).unwrap_or_else(|| entry.add_column(measure));
+                let column = entry.column(measure).unwrap_or_else(|| entry.add_columns(sums, measure));
                 entry.increase(row, column, sum.saturating_mul(current.weight));
             }
         }
@@ -307,32 +307,32 @@ impl BlockSums {
 
     /// Returns the column of a measure if it was ever not zero.
     fn column(&self, measure: usize) -> Option<usize> {
-        let (word, bit) = (measure / 64, measure % 64);
-        if self.mask.get(word)? >> bit & 1 == 0 {
-            return None;
-        }
-        Some(self.column_of(word, bit))
+        let bits = self.mask.get(measure / 64)?;
+        (bits >> (measure % 64) & 1 == 1).then(|| self.column_of(measure))
     }
 
-    fn column_of(&self, word: usize, bit: usize) -> usize {
-        let before: u32 = self.mask[..word].iter().map(|bits| bits.count_ones()).sum();
-        1 + (before + (self.mask[word] & ((1 << bit) - 1)).count_ones()) as usize
+    /// Returns the column of a measure in `mask`.
+    fn column_of(&self, measure: usize) -> usize {
+        let (word, bit) = (measure / 64, measure % 64);
+        let words_before: u32 = self.mask[..word].iter().map(|bits| bits.count_ones()).sum();
+        1 + (words_before + (self.mask[word] & ((1 << bit) - 1)).count_ones()) as usize
     }
 
-    /// Adds a column of zeros for a measure and returns it.
-    fn add_column(&mut self, measure: usize) -> usize {
-        let (word, bit) = (measure / 64, measure % 64);
-        let column = self.column_of(word, bit);
-        let mut rows = Vec::with_capacity(self.rows.len() / self.columns * (self.columns + 1));
-        for row in self.rows.chunks_exact(self.columns) {
-            rows.extend_from_slice(&row[..column]);
-            rows.push(0);
-            rows.extend_from_slice(&row[column..]);
+    /// Adds columns of zeros for all measures of `sums` that are not zero and have none, and returns that of one of them.
+    fn add_columns(&mut self, sums: &[(usize, u64)], measure: usize) -> usize {
+        let before: Vec<usize> = self.measures().collect();
+        for (measure, _) in sums.iter().filter(|(_, sum)| *sum > 0) {
+            self.mask[measure / 64] |= 1 << (measure % 64);
         }
-        self.rows = rows;
-        self.columns += 1;
-        self.mask[word] |= 1 << bit;
-        column
+        let places: Vec<usize> = before.iter().map(|measure| self.column_of(*measure)).collect();
+        let columns = 1 + self.measures().count();
+        let mut rows = vec![0; self.rows.len() / self.columns * columns];
+        for (new, old) in rows.chunks_exact_mut(columns).zip(self.rows.chunks_exact(self.columns)) {
+            new[0] = old[0];
+            places.iter().zip(&old[1..]).for_each(|(place, sum)| new[*place] = *sum);
+        }
+        (self.rows, self.columns) = (rows, columns);
+        self.column_of(measure)
     }
 
     /// Adds to a value of a row and of the row of all groups.
@@ -340,5 +340,33 @@ impl BlockSums {
         for at in [column, row * self.columns + column] {
             self.rows[at] = self.rows[at].saturating_add(by);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window() -> Window {
+        Window { kind: WindowKind::Regular, weight: 1, warm: 0, instructions: 100 }
+    }
+
+    #[test]
+    fn a_full_sample_leaves_out_what_takes_more_memory_and_continues_with_known_blocks() {
+        // A block with one measure takes two rows of two values.
+        let mut sample = Sample { max_values: 400, ..Sample::new(3, 2) };
+        sample.begin_window(&window());
+        for block in 0..110 {
+            sample.add(block, 3, &[(1, 6)]);
+        }
+        assert_eq!((sample.left_out(), sample.values), (30, 400));
+        assert_eq!((sample.executions_seen(100), sample.rate(100, 1)), (0, None));
+        sample.add(0, 3, &[(1, 12)]);
+        assert_eq!((sample.left_out(), sample.rate(0, 1)), (30, Some(3.0)));
+        sample.add(0, 3, &[(1, 12), (2, 1)]);
+        assert_eq!((sample.left_out(), sample.rate(0, 1)), (33, Some(3.0)), "another measure takes another column");
+        sample.begin_window(&window());
+        sample.add(0, 3, &[(1, 12)]);
+        assert_eq!((sample.left_out(), sample.executions_seen(0)), (36, 6), "another group takes another row");
     }
 }
