@@ -95,12 +95,23 @@ const EXECUTIONS: usize = 40_000;
 
 /// Builds a population by a function of position (0 to 1) that returns the first of the loop's blocks, their number and a factor.
 fn build(seed: u64, blocks: usize, mut at: impl FnMut(f64, &mut Numbers) -> (usize, usize, f64)) -> Population {
+    build_by_instructions(seed, blocks, |position, _, numbers| at(position, numbers))
+}
+
+/// Like [`build`]; the function also gets the number of instructions that have run.
+fn build_by_instructions(
+    seed: u64,
+    blocks: usize,
+    mut at: impl FnMut(f64, u64, &mut Numbers) -> (usize, usize, f64),
+) -> Population {
     let mut numbers = Numbers::new(seed);
     let blocks = Blocks::new(blocks, &mut numbers);
+    let mut ran = 0;
     let executions = (0..EXECUTIONS)
         .map(|i| {
-            let (first, count, factor) = at(i as f64 / EXECUTIONS as f64, &mut numbers);
+            let (first, count, factor) = at(i as f64 / EXECUTIONS as f64, ran, &mut numbers);
             let block = blocks.neighbour(first, count, &mut numbers);
+            ran += u64::from(blocks.instructions[block]);
             blocks.run(block, factor, &mut numbers)
         })
         .collect();
@@ -149,9 +160,9 @@ pub fn drifting(seed: u64) -> Population {
     build(seed, 50, |at, _| (0, 50, 1.0 + 2.0 * at))
 }
 
-/// Costs that alternate with the period of the sample: 200 times in the run.
+/// Costs that alternate with the first period of the sample.
 pub fn periodic(seed: u64) -> Population {
-    build(seed, 50, |at, _| (0, 50, 1.0 + 0.9 * (at * 200.0 * TAU).sin()))
+    build_by_instructions(seed, 50, |_, ran, _| (0, 50, 1.0 + 0.9 * (ran as f64 / 2_000.0 * TAU).sin()))
 }
 
 /// One tenth of the executions in 1,500 blocks that are run a few times each, and whose costs have a long tail.
