@@ -42,9 +42,12 @@ pub fn estimate(sample: &Sample, instructions: &[u32], exposure: &Exposure) -> E
         let (size, executions) = (f64::from(instructions[block as usize]), executions as f64);
         ran += executions * size;
         if let Some(sums) = sample.block(block) {
-            seen.add(sums, |row| if row[0] == 0 { 0.0 } else { executions / row[0] as f64 }, size);
+            seen.add(sums, |row| match row[0] {
+                0 => Share::default(),
+                sampled => Share { scale: executions / sampled as f64, instructions: executions * size },
+            });
             if sums.windows() <= FEW_WINDOWS {
-                few.add(sums, |_| 1.0, size);
+                few.add(sums, |row| Share { scale: 1.0, instructions: row[0] as f64 * size });
             }
         }
     }
@@ -69,6 +72,15 @@ fn extended(seen: &Sums, few: &Sums, ran: f64) -> Vec<f64> {
     seen.totals.iter().zip(&like.totals).map(|(total, rate)| total + scale * rate).collect()
 }
 
+/// What the sums of a block add to those of several blocks.
+#[derive(Clone, Copy, Default)]
+struct Share {
+    /// The factor of its measures.
+    scale: f64,
+    /// Its instructions. They are whole numbers, so that those of all blocks less those of all blocks are exactly 0.
+    instructions: f64,
+}
+
 /// Totals by measure of some blocks, and their instructions.
 #[derive(Clone)]
 struct Sums {
@@ -91,12 +103,17 @@ impl Sums {
         Self { totals: vec![0.0; measures], instructions: 0.0 }
     }
 
-    /// Adds the sums of a block of `size` instructions (`row`, as [`BlockSums::total`]) times `scale`.
-    fn add(&mut self, measures: &[usize], row: &[u64], scale: f64, size: f64) {
-        self.instructions += scale * row[0] as f64 * size;
+    /// Adds a share of the sums of a block (`row`, as [`BlockSums::total`]).
+    fn add(&mut self, measures: &[usize], row: &[u64], share: Share) {
+        self.instructions += share.instructions;
         for (measure, sum) in measures.iter().zip(&row[1..]) {
-            self.totals[*measure] += scale * *sum as f64;
+            self.totals[*measure] += share.scale * *sum as f64;
         }
+    }
+
+    /// Subtracts what [`Self::add`] adds.
+    fn subtract(&mut self, measures: &[usize], row: &[u64], Share { scale, instructions }: Share) {
+        self.add(measures, row, Share { scale: -scale, instructions: -instructions });
     }
 }
 
@@ -106,12 +123,12 @@ impl Replicated {
         Self { changes: vec![sums.clone(); groups], full: sums, row: Vec::new(), measures: Vec::new() }
     }
 
-    /// Adds a block of `size` instructions: its sums times `scale` of them.
-    fn add(&mut self, sums: &BlockSums, scale: impl Fn(&[u64]) -> f64, size: f64) {
+    /// Adds the share of a block that follows from its sums.
+    fn add(&mut self, sums: &BlockSums, share: impl Fn(&[u64]) -> Share) {
         let total = sums.total();
         self.measures.clear();
         self.measures.extend(sums.measures());
-        self.full.add(&self.measures, total, scale(total), size);
+        self.full.add(&self.measures, total, share(total));
         for (group, changes) in self.changes.iter_mut().enumerate() {
             let (without, twice) = (sums.group(group), sums.group(mate(group)));
             if without.is_none() && twice.is_none() {
@@ -121,8 +138,8 @@ impl Replicated {
             self.row.extend_from_slice(total);
             self.row.iter_mut().zip(without.unwrap_or_default()).for_each(|(sum, part)| *sum -= part);
             self.row.iter_mut().zip(twice.unwrap_or_default()).for_each(|(sum, part)| *sum += part);
-            changes.add(&self.measures, &self.row, scale(&self.row), size);
-            changes.add(&self.measures, total, -scale(total), size);
+            changes.add(&self.measures, &self.row, share(&self.row));
+            changes.subtract(&self.measures, total, share(total));
         }
     }
 
@@ -140,7 +157,8 @@ impl Estimates {
         let mut sampled = Sums::new(sample.measures());
         for sums in sample.blocks() {
             let measures: Vec<usize> = sums.measures().collect();
-            sampled.add(&measures, sums.total(), 1.0, f64::from(instructions[sums.block() as usize]));
+            let size = f64::from(instructions[sums.block() as usize]);
+            sampled.add(&measures, sums.total(), Share { scale: 1.0, instructions: sums.total()[0] as f64 * size });
         }
         Self {
             totals: extended(&Sums::new(sample.measures()), &sampled, ran),

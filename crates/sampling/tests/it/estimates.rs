@@ -120,6 +120,21 @@ fn a_block_that_only_one_group_has_seen_widens_the_interval() {
 }
 
 #[test]
+fn an_exposure_that_only_one_group_has_seen_is_known_badly() {
+    let mut sample = Sample::new(1, 2);
+    for k in 0..6 {
+        sample.begin_window(&window(1));
+        let block = if [0, 3, 4].contains(&k) { 4 } else { 0 };
+        sample.add(block, 3, &[(0, 10)]);
+    }
+    let estimates = estimate(&sample, &SIZES, &exposure(&[(4, 7)]));
+    assert!((estimates.totals()[0] - 70.0 / 3.0).abs() < 1e-9);
+    let without = estimates.replicates()[0][0];
+    assert!(without.abs() < 1e-9, "nothing is known without the group: {without}");
+    assert!(estimates.interval(0, 0.95).relative() > 1.0);
+}
+
+#[test]
 fn an_exposure_that_windows_have_not_seen_gets_the_mean_rate_without_an_interval() {
     let sample = windows_of_block_0(&[30, 30, 60, 60]);
     let estimates = estimate(&sample, &SIZES, &exposure(&[(5, 6)]));
