@@ -2,6 +2,7 @@
 
 use fxscope_counts::{Signal, Signals, Stall};
 use fxscope_machine::Spec;
+use fxscope_pipeline::Measures;
 
 use crate::common::*;
 
@@ -146,6 +147,17 @@ fn over_random_programs_the_counters_of_parts_add_up_to_those_of_the_whole() {
     // What was compared was there.
     for signal in [L1dCacheRefillDm, L2dCacheRefillDm, BusReadTotalMem, L2dTlbRefill, BrMisPred] {
         assert!(all.get(signal) > 0, "{}", signal.name());
+    }
+}
+
+#[test]
+fn every_count_of_a_core_is_a_measure_of_its_blocks_or_independent_of_time() {
+    let every = Measures::rounded(&[1.0; Measures::COUNT]).signals();
+    for seed in 1..=100 {
+        let counters = random_run(seed).rig.core.counters();
+        for (signal, count) in counters.iter().filter(|&(signal, _)| !signal.is_untimed()) {
+            assert!(count == 0 || every.get(signal) > 0, "seed {seed}: {}", signal.name());
+        }
     }
 }
 
