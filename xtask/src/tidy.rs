@@ -32,7 +32,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "fxscope-sim",
         &[
             "calendar", "counts", "host", "isa", "guestmem", "aarch64", "machine", "linux", "memory", "pipeline",
-            "pmu", "record",
+            "pmu", "record", "sampling",
         ],
     ),
     ("fxscope-import", &["pmu", "record"]),
@@ -44,7 +44,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "fxscope-session",
         &[
             "calendar", "counts", "host", "isa", "guestmem", "aarch64", "machine", "linux", "memory", "pipeline",
-            "pmu", "record", "sim", "latency", "report",
+            "pmu", "record", "sampling", "sim", "latency", "report",
         ],
     ),
     (
@@ -59,7 +59,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "calendar", "counts", "host", "hostinfo", "isa", "guestmem", "aarch64", "machine", "linux", "memory",
             "pipeline", "pmu", "record", "sim", "session", "import", "validate", "lab", "report", "tlbsweep",
-            "latency", "jitter", "osnoise",
+            "latency", "jitter", "osnoise", "sampling",
         ],
     ),
     ("xtask", &["aarch64", "machine", "pmu", "validate"]),

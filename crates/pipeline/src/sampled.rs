@@ -202,7 +202,7 @@ impl Pipeline {
         self.sampled.get_or_insert_default().timed.merge(counted);
     }
 
-    /// The next block is timed. If the one before was not, nothing is in flight, and fetch starts anew.
+    /// The next block is timed. If the one before was not, nothing is in flight, and fetch restarts.
     #[inline(always)]
     pub fn begin_timing(&mut self) {
         let counts = self.sampled.get_or_insert_default();
