@@ -17,6 +17,7 @@ use crate::markers::Markers;
 use crate::pages::{KnownPages, cycles};
 use crate::run::{Follow, Options};
 use crate::run_ahead::RunAhead;
+use crate::sampling::Sampler;
 use crate::sectors::{self, SectorData, SectorWays};
 use crate::spin_skip::Spin;
 
@@ -54,6 +55,9 @@ pub(crate) struct Core {
     since: Signals,
     /// Blocks that the thread has executed ahead of the timing.
     pub(crate) ahead: RunAhead,
+    /// What its thread has counted, if that is sampled. Guests with events have no snapshots.
+    #[serde(skip)]
+    pub(crate) sampler: Option<Box<Sampler>>,
 }
 
 /// The code of a process that does not run on the core now.
@@ -92,6 +96,7 @@ impl Core {
             thread: None,
             since: Signals::default(),
             ahead: RunAhead::default(),
+            sampler: None,
         };
         core.assign_sectors(data);
         core
@@ -287,7 +292,7 @@ impl Core {
     pub(crate) fn count_for(&mut self, thread: Option<u32>) -> Option<(u32, Signals)> {
         let now = self.counters();
         let counted = now.since(&self.since);
-        self.since = now;
+        (self.since, self.sampler) = (now, None);
         std::mem::replace(&mut self.thread, thread).map(|before| (before, counted))
     }
 

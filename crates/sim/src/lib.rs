@@ -16,6 +16,7 @@ mod progress;
 pub mod region;
 pub mod run;
 mod run_ahead;
+mod sampling;
 mod sectors;
 pub mod snapshot;
 mod spin_skip;

@@ -154,6 +154,9 @@ pub(crate) struct Running {
     /// Whether its core was watched at that time, and whether other cores spun.
     watched: bool,
     others_spin: bool,
+    /// Whether events sample its thread.
+    #[serde(skip)]
+    sampled: bool,
 }
 
 /// Why the core has stopped running blocks.
@@ -351,6 +354,7 @@ impl<E: Engine> Driver<'_, E> {
             snoops: self.timing.machine.chip.snoops(),
             watched: matches!(self.timing.machine.core().spin, Spin::Watched(_)),
             others_spin: !self.timing.spinning.is_empty(),
+            sampled: self.is_sampled(),
         };
         self.continue_quantum(running, blocks, trace)
     }
@@ -397,7 +401,8 @@ impl<E: Engine> Driver<'_, E> {
         end: u64,
         trace: &mut T,
     ) -> Stopped {
-        let Running { quantum, snoops, watched, others_spin, .. } = *running;
+        let Running { quantum, snoops, watched, others_spin, sampled, .. } = *running;
+        let followed = watched || sampled;
         while *blocks > end {
             *blocks -= 1;
             let before = self.timing.now();
@@ -407,11 +412,16 @@ impl<E: Engine> Driver<'_, E> {
                         self.progress.ran(self.guest, self.code.block(block), executed);
                     }
                     self.ran(block, executed, trace);
-                    if watched && self.watch_block(block, executed) {
+                    if followed && self.follow_block(sampled, block, executed) {
                         return Stopped::Over;
                     }
                 }
-                Step::Switched => self.switched(),
+                Step::Switched => {
+                    self.switched();
+                    if sampled || self.is_sampled() {
+                        return Stopped::Over;
+                    }
+                }
                 Step::CodeChanged => self.forget_blocks(),
                 Step::Ended => return Stopped::Run(self.ended()),
                 Step::Synchronises | Step::Idle | Step::Sleep { .. } | Step::Waiting => return Stopped::Over,
@@ -444,6 +454,13 @@ impl<E: Engine> Driver<'_, E> {
             }
         }
         Stopped::Share
+    }
+
+    /// Samples a block that ran, and looks whether it is part of a spin loop. Returns whether the quantum is over.
+    #[cold]
+    fn follow_block(&mut self, sampled: bool, id: BlockId, executed: usize) -> bool {
+        let changed = sampled && self.sample(id, executed);
+        self.watch_block(id, executed) || changed
     }
 
     /// Times a block that ran.
@@ -525,7 +542,7 @@ impl<E: Engine> Driver<'_, E> {
 
     /// Sets the guest's clock to the core's, and updates the model after changes to the address space.
     #[inline(always)]
-    fn set_clock(&mut self) {
+    pub(crate) fn set_clock(&mut self) {
         let (core, chip) = self.timing.machine.running();
         if core.untimed_instructions > 0 {
             core.pass_untimed();

@@ -73,6 +73,7 @@ pub(super) fn ppoll(k: &mut Kernel<'_>, a: &Args) -> Result {
     let interests: Vec<Interest> =
         entries.iter_mut().filter(open).map(|e| (e.fd, PollFlags::from_bits_retain(e.events))).collect();
     k.show_own_signals();
+    k.show_records();
     let mut results = ready(&k.process.files, &interests)?.into_iter();
     let mut count = 0;
     for entry in &mut entries {
@@ -87,7 +88,15 @@ pub(super) fn ppoll(k: &mut Kernel<'_>, a: &Args) -> Result {
         return wait(k, interests, until_ns);
     }
     user::write_bytes(k.mem, a[0], bytemuck::cast_slice(&entries))?;
+    entries.iter().filter(|entry| entry.revents != 0).for_each(|entry| seen(k, entry.fd));
     Ok(count)
+}
+
+/// A call has reported that a descriptor is ready: a performance event is so only once for each time that it wakes its readers.
+fn seen(k: &Kernel<'_>, fd: i32) {
+    if let Some(event) = k.process.files.object(fd).and_then(Object::event) {
+        event.level.lower();
+    }
 }
 
 /// The events of `poll` for a set of `select`: to request, and to report.
@@ -120,6 +129,7 @@ pub(super) fn pselect6(k: &mut Kernel<'_>, a: &Args) -> Result {
         }
     }
     k.show_own_signals();
+    k.show_records();
     let results = ready(&k.process.files, &interests)?;
     let mut answer = [const { Vec::new() }; 3].map(|_: Vec<u8>| vec![0u8; bytes]);
     let mut found = 0;
@@ -134,6 +144,7 @@ pub(super) fn pselect6(k: &mut Kernel<'_>, a: &Args) -> Result {
     if found == 0 && until_ns > k.system.now_ns {
         return wait(k, interests, until_ns);
     }
+    interests.iter().for_each(|&(fd, _)| seen(k, fd));
     for (set, &pointer) in answer.iter().zip(&a[1..4]) {
         if pointer != 0 {
             user::write_bytes(k.mem, pointer, set)?;
@@ -236,6 +247,7 @@ fn epoll_wait(k: &mut Kernel<'_>, a: &Args, until_ns: u64) -> Result {
     let mut buffer = vec![MaybeUninit::<epoll::Event>::uninit(); most.min(MAX_EVENTS as usize)];
     let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
     k.show_own_signals();
+    k.show_records();
     let (events, _) = epoll::wait(k.process.files.host(fd)?, &mut buffer[..], Some(&now))?;
     let list: Vec<EpollEvent> =
         events.iter().map(|e| EpollEvent { events: { e.flags }.bits(), pad: 0, data: { e.data }.u64() }).collect();
