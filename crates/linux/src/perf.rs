@@ -51,8 +51,6 @@ pub(crate) struct ThreadUse {
     /// Time on a CPU, in ns.
     pub cpu_ns: u64,
     pub instructions: u64,
-    /// How often another thread has run after it on its CPU.
-    pub switches: u64,
     /// How often it has moved to another CPU.
     pub migrations: u64,
     /// Pages that it touched first.
@@ -309,7 +307,8 @@ impl Uses<'_> {
         match source {
             Source::Instructions => uses.instructions,
             Source::CpuTime => uses.cpu_ns,
-            Source::Switches => uses.switches,
+            // Also where no other thread follows: its CPU is idle then.
+            Source::Switches => uses.waits + uses.preemptions,
             Source::Migrations => uses.migrations,
             Source::Faults => uses.faults,
             Source::Pmu(_) | Source::Nothing => 0,

@@ -276,12 +276,17 @@ impl Kernel<'_> {
     }
 
     /// Returns where the running thread is, and its callers: `last` is the address of the last instruction of the block that has
-    /// just run.
-    fn chain(&self, last: u64) -> Vec<u64> {
+    /// just run. As under Linux, the caller of a function without a frame of its own is missing if the reader gets the link register:
+    /// it then adds that caller itself.
+    fn chain(&self, event: &Event, last: u64) -> Vec<u64> {
+        const LINK: u64 = 1 << 30;
         let space = self.space();
         let walker =
             Walker { memory: self.mem, space: space.id, symbols: &self.process.symbols, mapped: &space.mapped };
-        walker.addresses(Registers { pc: last, ..Registers::of(&self.thread.cpu) })
+        let registers = Registers { pc: last, ..Registers::of(&self.thread.cpu) };
+        let gets_link = event.attributes.sample_type & records::sample::REGISTERS != 0
+            && event.attributes.registers & LINK != 0;
+        walker.addresses(if gets_link { Registers { link: 0, ..registers } } else { registers })
     }
 
     /// Takes the samples of `event` that are due when the running thread has counted `count`.
@@ -292,7 +297,7 @@ impl Kernel<'_> {
             return;
         }
         let wants_callers = event.attributes.sample_type & records::sample::CALLCHAIN != 0;
-        let chain = if wants_callers { self.chain(last) } else { vec![last] };
+        let chain = if wants_callers { self.chain(event, last) } else { vec![last] };
         let at = Moment::of(self.thread, event, self.system);
         let record = records::sample(event, at, &chain, &self.thread.cpu, due.period);
         // More than the buffer can have, if the count has grown by very much at once.

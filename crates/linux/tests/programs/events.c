@@ -156,6 +156,13 @@ int main(int argc, char **argv) {
     SHOW(count >= least && count < 20);
     close(faults);
 
+    // Switches: also to a CPU that is idle until the thread continues.
+    int switches = open_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, 0, -1, 0, "");
+    for (int i = 0; i < 3; i++)
+        usleep(10);
+    SHOW(value(switches));
+    close(switches);
+
     // Children and threads, with and without inheritance.
     int with = instructions("i"), without = instructions("");
     pid_t child = fork();
