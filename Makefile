@@ -2,7 +2,9 @@
 # make release   the fastest fxscope, target/pgo/release/fxscope: for this host, with profile-guided optimisation
 # make test      the tests; installs what it needs through apt when it can. Before a change lands, make lint and make slow-test
 #                must pass, too: continuous integration runs all three
-# make slow-test   tests that make test leaves out because they take minutes
+# make slow-test   tests that make test leaves out because they take minutes, kernels-test and programs-test among them
+# make kernels-test   rebuilds all of kernels/prebuilt, byte for byte, and runs the programs under QEMU
+# make programs-test  those programs of make programs that take seconds, with the debug build
 # make fuzz-isa  compares more than ten million random instructions with QEMU; SEED=N for others
 # make fuzz-import   damaged files of every format, given to every importer, for five minutes; SECONDS=N for longer, SEED=N
 # make programs  Debian's arm64 programs and numpy under fxscope and under QEMU, one line each; takes minutes
@@ -33,10 +35,15 @@ TEST_TOOLS := $(CROSS_TOOLS) aarch64-linux-gnu-g++:g++-aarch64-linux-gnu \
 # Some tests wait for helpers that hang: more of them than there are processors run at a time.
 TEST_THREADS := $(shell echo $$((2 * $$(nproc))))
 
+# The part of kernels-test and of programs-test that make test runs: programs of one thread and of many, processes, Debian's
+# libraries.
+FEW_KERNELS := triad-l1 rowadd sharing
+FEW_PROGRAMS := @(processors|shell-pipes|sqlite3|libgomp)
+
 # Tests that are skipped are listed here, with the reason.
 export FXSCOPE_SKIPPED := $(CURDIR)/target/skipped.txt
 
-.PHONY: demo release test slow-test validate programs mpi npb fuzz-isa fuzz-import calibrate-test jitter-test osnoise-test browser-test office-test mutants kernels fmt lint prose cargo
+.PHONY: demo release test slow-test kernels-test programs-test validate programs mpi npb fuzz-isa fuzz-import calibrate-test jitter-test osnoise-test browser-test office-test mutants kernels fmt lint prose cargo
 
 cargo:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust as https://rustup.rs says" >&2; exit 1; }
@@ -56,16 +63,28 @@ test: cargo
 	programs/debian.sh --fetch
 	rm -f $(FXSCOPE_SKIPPED)
 	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --workspace
-	$(MAKE) -C kernels check verify
-	FXSCOPE=target/debug/fxscope programs/debian.sh --fast
+	$(MAKE) -C kernels check verify PROGRAMS="$(FEW_KERNELS)"
+	ONLY="$(FEW_PROGRAMS)" FXSCOPE=target/debug/fxscope programs/debian.sh --fast
 	target/debug/fxscope validate quick --cache target/validate
-	.ci/skipped $(FXSCOPE_SKIPPED)
+	.ci/skipped "make test" $(FXSCOPE_SKIPPED)
 
-# Tests in modules named slow, and the fuzz targets, which no test runs.
+# Tests in modules named slow, the fuzz targets, which no test runs, and all kernels and programs.
 slow-test: cargo
 	.ci/need $(HOST_TOOLS) $(TEST_TOOLS)
+	rm -f $(FXSCOPE_SKIPPED)
 	cargo test --workspace --tests -- --ignored slow::
 	cargo check --manifest-path fuzz/Cargo.toml --locked --target-dir target
+	$(MAKE) kernels-test programs-test
+	.ci/skipped "make slow-test" $(FXSCOPE_SKIPPED)
+
+kernels-test:
+	.ci/need $(CROSS_TOOLS) qemu-aarch64:qemu-user
+	$(MAKE) -C kernels check verify
+
+programs-test: cargo
+	.ci/need $(HOST_TOOLS) $(TEST_TOOLS)
+	cargo build -p fxscope
+	FXSCOPE=target/debug/fxscope programs/debian.sh --fast
 
 validate: cargo
 	.ci/need $(HOST_TOOLS)

@@ -14,6 +14,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("fxscope-counts", &[]),
     ("fxscope-hint", &[]),
     ("fxscope-host", &[]),
+    ("fxscope-sampling", &[]),
     ("fxscope-testkit", &[]),
     ("fxscope-isa", &[]),
     ("fxscope-guestmem", &["hint"]),

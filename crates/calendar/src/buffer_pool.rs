@@ -76,6 +76,15 @@ pub struct Grant {
     entry: u32,
 }
 
+impl Grant {
+    /// Returns a grant at `t` of no particular entry, for a request that takes none: it must not be held.
+    #[inline(always)]
+    #[must_use]
+    pub fn untimed(t: Cycle) -> Grant {
+        Grant { at: t, entry: 0 }
+    }
+}
+
 impl BufferPool {
     /// Returns a pool of `capacity` entries.
     ///

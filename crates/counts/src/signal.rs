@@ -366,6 +366,62 @@ signals! {
     FpDpFixedOps = "FP_DP_FIXED_OPS_SPEC",
 }
 
+impl Signal {
+    /// Returns whether its count follows from the order of accesses and branches alone, as far as that does not depend on time:
+    /// functional warming counts it, too.
+    #[must_use]
+    pub const fn is_untimed(self) -> bool {
+        use Signal as S;
+        matches!(
+            self,
+            S::BrMisPred
+                | S::L1iCacheRefill
+                | S::L1dCacheRefill
+                | S::L1dCacheRefillDm
+                | S::L1dCacheRefillPrf
+                | S::L1dCacheRefillHwprf
+                | S::L1dCacheWb
+                | S::L1HwpfStreamPf
+                | S::L2HwpfStreamPf
+                | S::L1HwpfInjAllocPf
+                | S::L1HwpfInjNoallocPf
+                | S::L2HwpfInjAllocPf
+                | S::L2HwpfInjNoallocPf
+                | S::L2dCache
+                | S::L2dCacheRefill
+                | S::L2dCacheRefillDm
+                | S::L2dCacheRefillPrf
+                | S::L2dCacheRefillHwprf
+                | S::L2dCacheWb
+                | S::BusReadTotalMem
+                | S::BusWriteTotalMem
+                | S::MainMemoryRead
+                | S::MainMemoryWrite
+                | S::MemoryCacheHit
+                | S::MemoryCacheMiss
+                | S::MemoryCacheWb
+                | S::BusWriteTotalCmg0
+                | S::BusWriteTotalCmg1
+                | S::BusWriteTotalCmg2
+                | S::BusWriteTotalCmg3
+                | S::ReadMemCmg0
+                | S::ReadMemCmg1
+                | S::ReadMemCmg2
+                | S::ReadMemCmg3
+                | S::ReadL2Cmg0
+                | S::ReadL2Cmg1
+                | S::ReadL2Cmg2
+                | S::ReadL2Cmg3
+                | S::L1iTlbRefill
+                | S::L1dTlbRefill
+                | S::L2dTlb
+                | S::L2dTlbRefill
+                | S::L2iTlb
+                | S::L2iTlbRefill
+        )
+    }
+}
+
 /// The signals of lines written to the memory of each CMG; there are no events for further CMGs.
 pub const WRITES_TO_CMG: [Signal; 4] =
     [Signal::BusWriteTotalCmg0, Signal::BusWriteTotalCmg1, Signal::BusWriteTotalCmg2, Signal::BusWriteTotalCmg3];

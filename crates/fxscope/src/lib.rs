@@ -27,6 +27,7 @@ pub use fxscope_osnoise as osnoise;
 pub use fxscope_pmu as pmu;
 pub use fxscope_record as record;
 pub use fxscope_report as report;
+pub use fxscope_sampling as sampling;
 pub use fxscope_sim as sim;
 pub use fxscope_tlbsweep as tlbsweep;
 pub use fxscope_validate as validate;

@@ -20,6 +20,7 @@ use crate::cmg::{self, Cmg, Holders, fill_cycles};
 use crate::frames::{Frames, Nodes, PageRange};
 use crate::hierarchy::Cause;
 use crate::partition::{Cmgs, PartitionCtx};
+use crate::reserve::{delay, first_free, hold};
 use crate::ring::Ring;
 use crate::sectors::{Joins, Sector};
 use crate::snoop_queue::{Snoop, SnoopKind};
@@ -273,26 +274,37 @@ impl Chip {
     /// Reads a line for a core. Returns the answer, and the line evicted from the core's L2 if it is dirty or the core
     /// itself may hold it; other cores are snooped.
     #[inline(always)]
-    pub fn read(&mut self, id: CoreId, request: Request, signals: &mut Signals) -> (Answer, Option<Evicted>) {
+    pub fn read<const TIMED: bool>(
+        &mut self,
+        id: CoreId,
+        request: Request,
+        signals: &mut Signals,
+    ) -> (Answer, Option<Evicted>) {
         if self.partition.is_some() && self.involves_other_cmgs(id, request.line, request.write) {
-            return self.with_whole_chip(|chip| chip.read_l2(id, &request, signals));
+            return self.with_whole_chip(|chip| chip.read_l2::<TIMED>(id, &request, signals));
         }
-        self.read_l2(id, &request, signals)
+        self.read_l2::<TIMED>(id, &request, signals)
     }
 
-    fn read_l2(&mut self, id: CoreId, request: &Request, signals: &mut Signals) -> (Answer, Option<Evicted>) {
+    fn read_l2<const TIMED: bool>(
+        &mut self,
+        id: CoreId,
+        request: &Request,
+        signals: &mut Signals,
+    ) -> (Answer, Option<Evicted>) {
         signals.add(Signal::L2dCache, 1);
         let mut cmg = &mut self.cmgs[id.cmg];
-        let start = cmg.bank_slot(request.line, request.at, signals);
+        let start = cmg.bank_slot::<TIMED>(request.line, request.at, signals);
         let set = cmg.set_of(request.line);
         let Some(slot) = cmg.find_again(set, request.line) else {
-            return self.read_miss(id, request, set, start, signals);
+            return self.read_miss::<TIMED>(id, request, set, start, signals);
         };
         cmg.touch(slot);
-        let (hit, detected) = (start + cmg.hit(id.core), start + cmg.miss_detect);
+        let hit = start + delay::<TIMED>(cmg.hit(id.core));
+        let detected = start + delay::<TIMED>(cmg.miss_detect);
         let state = cmg.line_mut(slot);
         state.join(request.joins);
-        let in_flight = state.ready() > hit;
+        let in_flight = TIMED && state.ready() > hit;
         if request.cause == Cause::Demand {
             let prefetched = state.take(Line::PREFETCHED);
             signals.add(Signal::L2dSwapDm, u64::from(in_flight && prefetched));
@@ -303,16 +315,16 @@ impl Chip {
         if request.holder != Holder::None {
             let me = Holders::one(id.core, request.holder);
             if cmg.must_snoop(slot, me, request.write) {
-                self.snoop_holders(id, slot, me, request, start, &mut answer);
+                self.snoop_holders::<TIMED>(id, slot, me, request, start, &mut answer);
                 cmg = &mut self.cmgs[id.cmg];
             }
-            cmg.hold(slot, me, request, self.shape.fill, &mut answer);
+            cmg.hold(slot, me, request, delay::<TIMED>(self.shape.fill), &mut answer);
         }
         (answer, None)
     }
 
     /// Reads a line that the core's L2 does not have. `set` is the line's set there.
-    fn read_miss(
+    fn read_miss<const TIMED: bool>(
         &mut self,
         id: CoreId,
         request: &Request,
@@ -326,21 +338,21 @@ impl Chip {
         signals.add(Signal::L2dCacheRefillPrf, u64::from(cause == Cause::HardwarePrefetch));
         let home = self.home(line);
         let mut cmg = &mut self.cmgs[id.cmg];
-        let missed = start + cmg.miss_detect;
-        let buffer = cmg.mshrs.first_free(missed);
+        let missed = start + delay::<TIMED>(cmg.miss_detect);
+        let buffer = first_free::<TIMED>(&mut cmg.mshrs, missed);
         if buffer.at > missed {
             signals.add(Signal::L2PipeVal, cmg.refuse(id.core, missed, buffer.at));
         }
         let (ready, shared) = if home == id.cmg && !cmg.snoop_filter.may_hold(line) {
             signals.add(Signal::BusReadTotalMem, 1);
             count_of(READS_FROM_MEMORY, home, signals);
-            (cmg.read_memory(id.core, line, cause == Cause::Demand, buffer.at, signals), false)
+            (cmg.read_memory::<TIMED>(id.core, line, cause == Cause::Demand, buffer.at, signals), false)
         } else {
-            let answer = self.read_remote(id, request, home, buffer.at, signals);
+            let answer = self.read_remote::<TIMED>(id, request, home, buffer.at, signals);
             cmg = &mut self.cmgs[id.cmg];
             answer
         };
-        cmg.mshrs.hold(buffer, buffer.at, ready);
+        hold::<TIMED>(&mut cmg.mshrs, buffer, buffer.at, ready);
         signals.add(Signal::L2MissWait, ready - buffer.at);
         let alone = holder == Holder::Data && (write || !shared);
         let state = Line::arriving(ready)
@@ -355,19 +367,26 @@ impl Chip {
         self.note_remote_copy(id.cmg, line, home);
         let answer =
             Answer { ready, taken: buffer.at, missed: Some(missed), shared: !alone, own_copy_lost: false, slot };
-        (answer, gone.and_then(|gone| self.evicted(id, gone, missed)))
+        (answer, gone.and_then(|gone| self.evicted::<TIMED>(id, gone, missed)))
     }
 
     /// A line was evicted from a core's L2 at `now`. Returns it if it is dirty or the core itself may hold it.
     #[inline(always)]
-    fn evicted(&mut self, id: CoreId, (victim, holders): cmg::Evicted, now: Cycle) -> Option<Evicted> {
+    fn evicted<const TIMED: bool>(
+        &mut self,
+        id: CoreId,
+        (victim, holders): cmg::Evicted,
+        now: Cycle,
+    ) -> Option<Evicted> {
         self.forget_remote_copy(id.cmg, victim.line);
         let others = holders.cores() & !(1 << id.core);
         let mut at = now;
         if others != 0 {
-            let snoop = Snoop { line: victim.line, at: now + self.shape.request, kind: SnoopKind::Invalidate };
+            let snoop =
+                Snoop { line: victim.line, at: now + delay::<TIMED>(self.shape.request), kind: SnoopKind::Invalidate };
             self.cmgs[id.cmg].snoop_queues.push(others, snoop);
-            at += self.shape.request + self.shape.snoop_answer[usize::from(victim.state.has(Line::OWNED))];
+            let answer = self.shape.snoop_answer[usize::from(victim.state.has(Line::OWNED))];
+            at += delay::<TIMED>(self.shape.request + answer);
         }
         let mine = holders.cores() >> id.core & 1 == 1;
         let (dirty, code) = (victim.dirty(), holders.code >> id.core & 1 == 1);
@@ -439,8 +458,15 @@ impl Chip {
     }
 
     /// A core's L1D writes back a dirty line.
-    pub fn write_back(&mut self, id: CoreId, held: Held, joins: Joins, t: Cycle, signals: &mut Signals) {
-        self.cmgs[id.cmg].bank_slot(held.line, t, signals);
+    pub fn write_back<const TIMED: bool>(
+        &mut self,
+        id: CoreId,
+        held: Held,
+        joins: Joins,
+        t: Cycle,
+        signals: &mut Signals,
+    ) {
+        self.cmgs[id.cmg].bank_slot::<TIMED>(held.line, t, signals);
         self.update(id, held, |state, holders| {
             state.join(joins);
             state.set(Line::DIRTY, true);
@@ -461,7 +487,7 @@ impl Chip {
 
     /// Makes `line` a line of zeros without reading memory. Others can read it when they pass the pipeline behind that
     /// (unlike a line that arrives from memory, which is passed on at once; manual 9.5). Returns as [`Chip::read`] does.
-    pub fn zero(
+    pub fn zero<const TIMED: bool>(
         &mut self,
         id: CoreId,
         line: u64,
@@ -470,12 +496,12 @@ impl Chip {
         signals: &mut Signals,
     ) -> (Answer, Option<Evicted>) {
         if self.partition.is_some() && self.involves_other_cmgs(id, line, true) {
-            return self.with_whole_chip(|chip| chip.zero_l2(id, line, joins, t, signals));
+            return self.with_whole_chip(|chip| chip.zero_l2::<TIMED>(id, line, joins, t, signals));
         }
-        self.zero_l2(id, line, joins, t, signals)
+        self.zero_l2::<TIMED>(id, line, joins, t, signals)
     }
 
-    fn zero_l2(
+    fn zero_l2<const TIMED: bool>(
         &mut self,
         id: CoreId,
         line: u64,
@@ -485,46 +511,53 @@ impl Chip {
     ) -> (Answer, Option<Evicted>) {
         signals.add(Signal::L2dCache, 1);
         let mut cmg = &mut self.cmgs[id.cmg];
-        let start = cmg.bank_slot(line, t, signals);
-        let Some(slot) = cmg.find(line) else { return self.zero_miss(id, line, joins, start) };
-        let ready = (start + cmg.hit(id.core)).max(cmg.line(slot).ready());
+        let start = cmg.bank_slot::<TIMED>(line, t, signals);
+        let Some(slot) = cmg.find(line) else { return self.zero_miss::<TIMED>(id, line, joins, start) };
+        let ready = (start + delay::<TIMED>(cmg.hit(id.core))).max(cmg.line(slot).ready());
         let mut answer = Answer { ready, taken: start, missed: None, shared: false, own_copy_lost: false, slot };
         cmg.touch(slot);
         let request = Request { line, at: start, cause: Cause::Demand, holder: Holder::Data, write: true, joins };
         let me = Holders::one(id.core, Holder::Data);
         if cmg.must_snoop(slot, me, true) {
-            self.snoop_holders(id, slot, me, &request, start, &mut answer);
+            self.snoop_holders::<TIMED>(id, slot, me, &request, start, &mut answer);
             cmg = &mut self.cmgs[id.cmg];
         }
-        cmg.hold(slot, me, &request, self.shape.fill, &mut answer);
+        cmg.hold(slot, me, &request, delay::<TIMED>(self.shape.fill), &mut answer);
         let (state, holders) = cmg.parts_mut(slot);
         state.join(joins);
         release(state, holders, *holders);
-        answer.ready += cmg.zero;
-        let readable = answer.ready + cmg.hit(id.core);
+        answer.ready += delay::<TIMED>(cmg.zero);
+        let readable = answer.ready + delay::<TIMED>(cmg.hit(id.core));
         cmg.line_mut(slot).set_ready(readable);
         (answer, None)
     }
 
     /// The same for a line that is not in the core's L2.
-    fn zero_miss(&mut self, id: CoreId, line: u64, joins: Joins, start: Cycle) -> (Answer, Option<Evicted>) {
+    fn zero_miss<const TIMED: bool>(
+        &mut self,
+        id: CoreId,
+        line: u64,
+        joins: Joins,
+        start: Cycle,
+    ) -> (Answer, Option<Evicted>) {
         let cmg = &self.cmgs[id.cmg];
-        let (set, hit, zero) = (cmg.set_of(line), cmg.hit(id.core), cmg.zero);
+        let (set, hit, zero) = (cmg.set_of(line), delay::<TIMED>(cmg.hit(id.core)), delay::<TIMED>(cmg.zero));
         let mut ready = start + hit;
         let home = self.home(line);
         if home != id.cmg || self.cmgs[home].snoop_filter.may_hold(line) {
-            ready = ready.max(self.invalidate_remote(id.cmg, line, start) + self.shape.request);
+            let invalidated = self.invalidate_remote::<TIMED>(id.cmg, line, start);
+            ready = ready.max(invalidated + delay::<TIMED>(self.shape.request));
         }
         ready += zero;
         let state = Line::arriving(ready + hit).in_sector(joins.sector).with(Line::DIRTY, true);
         let (slot, gone) = self.cmgs[id.cmg].insert(set, line, state, Holders::NONE, start);
         self.note_remote_copy(id.cmg, line, home);
         let answer = Answer { ready, taken: start, missed: None, shared: false, own_copy_lost: false, slot };
-        (answer, gone.and_then(|gone| self.evicted(id, gone, start)))
+        (answer, gone.and_then(|gone| self.evicted::<TIMED>(id, gone, start)))
     }
 
     /// An L2 cache of `cmg` writes a line back to the memory that the line belongs to.
-    pub fn write_memory(&mut self, cmg: usize, line: u64, t: Cycle, signals: &mut Signals) {
+    pub fn write_memory<const TIMED: bool>(&mut self, cmg: usize, line: u64, t: Cycle, signals: &mut Signals) {
         let home = self.home(line);
         if home != cmg
             && let Some(ctx) = &mut self.partition
@@ -535,14 +568,14 @@ impl Chip {
         signals.add(Signal::L2dCacheWb, 1);
         signals.add(Signal::BusWriteTotalMem, u64::from(home == cmg));
         count_of(WRITES_TO_CMG, home, signals);
-        let at = if home == cmg { t } else { self.ring.write_back(cmg, home, t) };
-        self.cmgs[home].write_memory(line, at, signals);
+        let at = if TIMED && home != cmg { self.ring.write_back(cmg, home, t) } else { t };
+        self.cmgs[home].write_memory::<TIMED>(line, at, signals);
     }
 
     /// The same when no core of `cmg` runs to count it: the next one that runs does.
-    pub(crate) fn write_memory_remotely(&mut self, cmg: usize, line: u64, t: Cycle) {
+    pub(crate) fn write_memory_remotely<const TIMED: bool>(&mut self, cmg: usize, line: u64, t: Cycle) {
         let mut counts = std::mem::take(&mut self.cmgs[cmg].remote_counts);
-        self.write_memory(cmg, line, t, &mut counts);
+        self.write_memory::<TIMED>(cmg, line, t, &mut counts);
         (self.cmgs[cmg].remote_counts, self.cmgs[cmg].has_remote_counts) = (counts, true);
     }
 

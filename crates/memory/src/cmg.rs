@@ -189,16 +189,16 @@ impl Cmg {
 
     /// The cycle in which the line's bank serves a request that arrives at `t`.
     #[inline(always)]
-    pub fn bank_slot(&mut self, line: u64, t: Cycle, signals: &mut Signals) -> Cycle {
+    pub fn bank_slot<const TIMED: bool>(&mut self, line: u64, t: Cycle, signals: &mut Signals) -> Cycle {
         signals.add(Signal::L2PipeVal, 1);
-        self.book_bank(line, t)
+        self.book_bank::<TIMED>(line, t)
     }
 
     /// The same for a request from another CMG.
-    pub fn remote_bank_slot(&mut self, line: u64, t: Cycle) -> Cycle {
+    pub fn remote_bank_slot<const TIMED: bool>(&mut self, line: u64, t: Cycle) -> Cycle {
         self.remote_counts.add(Signal::L2PipeVal, 1);
         self.has_remote_counts = true;
-        self.book_bank(line, t)
+        self.book_bank::<TIMED>(line, t)
     }
 
     /// Adds what other CMGs have caused here to the counts of a core of this one.
@@ -209,7 +209,10 @@ impl Cmg {
     }
 
     #[inline(always)]
-    fn book_bank(&mut self, line: u64, t: Cycle) -> Cycle {
+    fn book_bank<const TIMED: bool>(&mut self, line: u64, t: Cycle) -> Cycle {
+        if !TIMED {
+            return t;
+        }
         let bank = line as usize & (self.banks.len() - 1);
         self.banks[bank].book(t)
     }
@@ -237,17 +240,31 @@ impl Cmg {
     /// Reads a line from memory, or from the memory-side cache, requested at `t`. Returns when it is ready to be sent
     /// to core number `core`.
     #[inline(always)]
-    pub fn read_memory(&mut self, core: usize, line: u64, demand: bool, t: Cycle, signals: &mut Signals) -> Cycle {
+    pub fn read_memory<const TIMED: bool>(
+        &mut self,
+        core: usize,
+        line: u64,
+        demand: bool,
+        t: Cycle,
+        signals: &mut Signals,
+    ) -> Cycle {
         match self.side_cache {
-            None => self.read_main(core, demand, t, t, signals),
-            Some(_) => self.read_through(core, line, demand, t, signals),
+            None => self.read_main::<TIMED>(core, demand, t, t, signals),
+            Some(_) => self.read_through::<TIMED>(core, line, demand, t, signals),
         }
     }
 
     /// Reads main memory at `t`; the L2 miss was known at `missed`.
     #[inline(always)]
-    fn read_main(&mut self, core: usize, demand: bool, missed: Cycle, t: Cycle, signals: &mut Signals) -> Cycle {
-        let ready = self.channel.read(t) + self.memory[core];
+    fn read_main<const TIMED: bool>(
+        &mut self,
+        core: usize,
+        demand: bool,
+        missed: Cycle,
+        t: Cycle,
+        signals: &mut Signals,
+    ) -> Cycle {
+        let ready = if TIMED { self.channel.read(t) + self.memory[core] } else { t };
         signals.add(Signal::MainMemoryRead, 1);
         signals.add(Signal::MainMemoryReadWait, ready - t);
         signals.add(Signal::L2MissWaitMainDm, if demand { ready - missed } else { 0 });
@@ -255,16 +272,23 @@ impl Cmg {
     }
 
     #[inline(never)]
-    fn read_through(&mut self, core: usize, line: u64, demand: bool, t: Cycle, signals: &mut Signals) -> Cycle {
+    fn read_through<const TIMED: bool>(
+        &mut self,
+        core: usize,
+        line: u64,
+        demand: bool,
+        t: Cycle,
+        signals: &mut Signals,
+    ) -> Cycle {
         let cache = self.side_cache.as_mut().expect("checked by read_memory");
-        match cache.read(core, line, t, signals) {
+        match cache.read::<TIMED>(core, line, t, signals) {
             Found::Line(ready) => ready,
             Found::Nothing { asked, writes_back } => {
-                let ready = self.read_main(core, demand, t, asked, signals);
+                let ready = self.read_main::<TIMED>(core, demand, t, asked, signals);
                 if writes_back {
-                    self.write_main(asked, signals);
+                    self.write_main::<TIMED>(asked, signals);
                 }
-                self.side_cache.as_mut().expect("checked before").fill(ready);
+                self.side_cache.as_mut().expect("checked before").fill::<TIMED>(ready);
                 ready
             }
         }
@@ -272,21 +296,23 @@ impl Cmg {
 
     /// Writes a line to memory, or to the memory-side cache.
     #[inline(always)]
-    pub fn write_memory(&mut self, line: u64, t: Cycle, signals: &mut Signals) {
+    pub fn write_memory<const TIMED: bool>(&mut self, line: u64, t: Cycle, signals: &mut Signals) {
         match &mut self.side_cache {
-            None => self.write_main(t, signals),
+            None => self.write_main::<TIMED>(t, signals),
             Some(cache) => {
-                if let Some(t) = cache.write(line, t, signals) {
-                    self.write_main(t, signals);
+                if let Some(t) = cache.write::<TIMED>(line, t, signals) {
+                    self.write_main::<TIMED>(t, signals);
                 }
             }
         }
     }
 
     #[inline(always)]
-    fn write_main(&mut self, t: Cycle, signals: &mut Signals) {
+    fn write_main<const TIMED: bool>(&mut self, t: Cycle, signals: &mut Signals) {
         signals.add(Signal::MainMemoryWrite, 1);
-        self.channel.write(t);
+        if TIMED {
+            self.channel.write(t);
+        }
     }
 
     /// Where `line` is.
@@ -366,7 +392,7 @@ impl Cmg {
             // Nobody else gets the line before the core has it. Write permission without data is used in the next
             // cycle.
             if answer.missed.is_none() {
-                let sooner = if holders.data & me.data == 0 { 0 } else { fill - 1 };
+                let sooner = if holders.data & me.data == 0 { 0 } else { fill.saturating_sub(1) };
                 state.take(Line::FROM_MEMORY);
                 state.set_ready(answer.ready - sooner);
             }

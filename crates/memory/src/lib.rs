@@ -9,6 +9,7 @@
 //! * [`cmg`]: L2 and memory of one CMG. [`ring`]: between CMGs. [`chip`]: what cores share, and coherence.
 //!   [`snoop_queue`]: snoops of cores that are not running. [`partition`]: a chip on several host threads.
 //! * [`hierarchy`]: the memory hierarchy as one core sees it.
+//! * `reserve`: accesses that only keep caches, translations and streams warm.
 
 pub mod bus;
 mod channel;
@@ -21,6 +22,7 @@ pub mod pipes;
 pub mod pointer;
 pub mod prefetch;
 mod replacement;
+mod reserve;
 pub mod ring;
 pub mod sectors;
 mod side_cache;

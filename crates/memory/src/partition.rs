@@ -169,7 +169,7 @@ impl Chip {
             self.cmgs[home].snoop_filter.remove(line);
         }
         for (cmg, line, t) in deferred.writes.drain(..) {
-            self.write_memory_remotely(cmg, line, t);
+            self.write_memory_remotely::<true>(cmg, line, t);
         }
     }
 

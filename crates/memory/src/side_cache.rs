@@ -8,6 +8,7 @@ use fxscope_counts::{Signal, Signals};
 use fxscope_machine::Spec;
 
 use crate::channel::{Channel, Rate};
+use crate::reserve::delay;
 
 /// The memory-side cache of one CMG.
 #[derive(Clone, serde::Deserialize, serde::Serialize)]
@@ -70,31 +71,38 @@ impl SideCache {
     }
 
     /// Core number `core` requests a line at `t`. On a miss, the line replaces the one at its place.
-    pub(crate) fn read(&mut self, core: usize, line: u64, t: Cycle, signals: &mut Signals) -> Found {
-        let granted = self.channel.read(t);
+    pub(crate) fn read<const TIMED: bool>(&mut self, core: usize, line: u64, t: Cycle, signals: &mut Signals) -> Found {
+        let granted = if TIMED { self.channel.read(t) } else { t };
         let (place, tag) = self.place_and_tag(line);
         let before = self.tags[place];
         if before & !DIRTY == tag {
             signals.add(Signal::MemoryCacheHit, 1);
-            return Found::Line(granted + self.hit[core]);
+            return Found::Line(granted + delay::<TIMED>(self.hit[core]));
         }
         signals.add(Signal::MemoryCacheMiss, 1);
         self.tags[place] = tag;
-        Found::Nothing { asked: granted + self.miss_detect, writes_back: self.is_dirty(before, signals) }
+        Found::Nothing {
+            asked: granted + delay::<TIMED>(self.miss_detect),
+            writes_back: self.is_dirty(before, signals),
+        }
     }
 
     /// A line that was missing arrives from main memory at `t`.
-    pub(crate) fn fill(&mut self, t: Cycle) {
-        self.channel.write(t);
+    pub(crate) fn fill<const TIMED: bool>(&mut self, t: Cycle) {
+        if TIMED {
+            self.channel.write(t);
+        }
     }
 
     /// L2 writes back a line at `t`. Returns when a dirty victim is written to main memory, if there is one.
-    pub(crate) fn write(&mut self, line: u64, t: Cycle, signals: &mut Signals) -> Option<Cycle> {
+    pub(crate) fn write<const TIMED: bool>(&mut self, line: u64, t: Cycle, signals: &mut Signals) -> Option<Cycle> {
         let (place, tag) = self.place_and_tag(line);
         let before = std::mem::replace(&mut self.tags[place], tag | DIRTY);
         let leaves = before & !DIRTY != tag && self.is_dirty(before, signals);
-        self.channel.write(t);
-        leaves.then_some(t + self.miss_detect)
+        if TIMED {
+            self.channel.write(t);
+        }
+        leaves.then_some(t + delay::<TIMED>(self.miss_detect))
     }
 
     /// Whether a victim must be written to main memory.

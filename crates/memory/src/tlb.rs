@@ -6,6 +6,7 @@ mod large_page;
 use fxscope_calendar::Cycle;
 use fxscope_machine::spec::{Tlb as TlbSpec, TlbReplacement};
 
+use crate::reserve::delay;
 use large_page::LargePageTlb;
 
 #[derive(Clone, Copy, serde::Deserialize, serde::Serialize)]
@@ -136,12 +137,12 @@ impl Tlb {
     ///
     /// # Errors
     /// When it is known that the second level does not have it either.
-    pub fn second_level(&mut self, addr: u64, shift: u32, t: Cycle) -> Result<Hit, Cycle> {
+    pub fn second_level<const TIMED: bool>(&mut self, addr: u64, shift: u32, t: Cycle) -> Result<Hit, Cycle> {
         if self.large_page.is_some() {
             // Both TLBs were accessed at once.
             return Err(t);
         }
-        let known = t + self.hit_cycles;
+        let known = t + delay::<TIMED>(self.hit_cycles);
         let (set, tag) = self.l2_place(addr, shift);
         let ways = &mut self.l2[set..set + self.ways];
         let Some(way) = ways.iter().position(|page| page.tag == tag) else { return Err(known) };

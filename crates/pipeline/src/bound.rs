@@ -9,6 +9,7 @@ use fxscope_machine::recipe::{MAX_FLOWS, MAX_UOPS};
 
 pub use crate::bypass::{PIPE_NAMES, PIPES};
 use crate::lsu::rules::Writing;
+use crate::warming::Followed;
 
 /// The register that is always ready.
 pub const READY: u8 = Reg::COUNT as u8;
@@ -359,6 +360,21 @@ impl Profile {
         self.combine(other, |sum, n| *sum += n * many);
     }
 
+    /// The profile of `executions` executions, of which it has `timed`. Time in the kernel is charged for every execution.
+    #[must_use]
+    pub fn scaled(&self, executions: u64, timed: u64) -> Profile {
+        let scale = |n: u64| (u128::from(n) * u128::from(executions) / u128::from(timed.max(1))) as u64;
+        let kernel = self.stalls[Stall::Kernel as usize];
+        let mut stalls = self.stalls.map(scale);
+        stalls[Stall::Kernel as usize] = kernel;
+        Profile {
+            cycles: scale(self.cycles.saturating_sub(kernel)) + kernel,
+            in_flight: scale(self.in_flight),
+            pipes: self.pipes.map(scale),
+            stalls,
+        }
+    }
+
     /// Subtracts an earlier profile.
     pub fn subtract(&mut self, before: &Profile) {
         self.combine(before, |sum, n| *sum -= n);
@@ -377,6 +393,8 @@ impl Profile {
 pub struct BlockTables {
     /// For each instruction, its memory access.
     pub mem: Box<[Option<BoundAccess>]>,
+    /// Its memory accesses in order, as warming follows them.
+    pub(crate) followed: Box<[Followed]>,
     /// For each instruction, one past its last micro-operation.
     pub uop_end: Box<[u32]>,
     /// Timing classes without a row: their instructions were given a plain integer operation's cost.
@@ -405,6 +423,8 @@ pub struct BoundBlock {
     pub marked: bool,
     /// How often the whole block was executed.
     pub executions: u64,
+    /// In a sampled run, executions whose counts are known, and which the sample does not stand for.
+    pub known: u64,
     /// The block ends with a system call or another trap on purpose.
     pub enters_kernel: bool,
     /// It may write control registers of the processor, or call the kernel, which may.
@@ -476,6 +496,12 @@ impl BoundBlock {
             count += if latency == longest { u32::from(flow.busy.max(1)) } else { 0 };
         }
         count.max(1)
+    }
+
+    /// Times it was executed, as a whole or in part.
+    #[must_use]
+    pub fn all_executions(&self) -> u64 {
+        self.executions_of(0)
     }
 
     /// Times instruction `i` was executed.

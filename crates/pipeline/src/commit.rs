@@ -167,6 +167,12 @@ impl Commit {
         self.store_port_full_until += cycles;
     }
 
+    /// Moves the clock `cycles` later without accounting for them.
+    #[inline(always)]
+    pub fn skip(&mut self, cycles: Cycle) {
+        self.now += cycles;
+    }
+
     /// Nothing executes before `t`, for the cause `why`.
     pub fn idle_until(&mut self, t: Cycle, why: Stall, signals: &mut Signals) {
         if t > self.now + 1 {

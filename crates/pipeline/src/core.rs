@@ -8,12 +8,13 @@ use fxscope_memory::{Chip, CoreId, CoreMemory, Misses, NEVER};
 
 use crate::bind::{Action, BoundBlock, BoundUop, Profile};
 use crate::blocking::Blockers;
-use crate::bypass::{Bypasses, EXA, PIPES, Value};
+use crate::bypass::{Bypasses, PIPES, Value};
 use crate::commit::{Commit, Completion};
 use crate::dispatch::Dispatch;
 use crate::frontend::Frontend;
 use crate::lsu::Lsu;
 use crate::predict::{Branched, Predictor};
+use crate::sampled::SampledCounts;
 use crate::uop_probe::{StageTimes, UopProbe};
 use crate::writeback::Results;
 
@@ -21,7 +22,7 @@ use crate::writeback::Results;
 #[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Pipeline {
     pub(crate) front: Frontend,
-    predictor: Predictor,
+    pub(crate) predictor: Predictor,
     pub(crate) dispatch: Dispatch,
     pub(crate) commit: Commit,
     pub(crate) lsu: Lsu,
@@ -60,18 +61,9 @@ pub struct Pipeline {
     pub(crate) refetch: Cycle,
     /// When calendars advance next.
     next_advance: Cycle,
+    /// What is counted apart in a sampled run.
+    pub(crate) sampled: Option<Box<SampledCounts>>,
 }
-
-const PIPE_SIGNALS: [Option<Signal>; PIPES] = [
-    Some(Signal::ExaVal),
-    Some(Signal::ExbVal),
-    Some(Signal::EagaVal),
-    Some(Signal::EagbVal),
-    Some(Signal::FlaVal),
-    Some(Signal::FlbVal),
-    Some(Signal::PrxVal),
-    None,
-];
 
 /// Cycles between two advances of the calendars: a small part of their span.
 const ADVANCE: Cycle = fxscope_calendar::SPAN / 32;
@@ -110,6 +102,7 @@ impl Pipeline {
             denormal: s.denormal,
             refetch: spec.frontend.fetch_to_decode,
             next_advance: 0,
+            sampled: None,
         }
     }
 
@@ -311,26 +304,6 @@ impl Pipeline {
         self.commit.idle_until(until, why, &mut self.signals);
         self.dispatch.hold_until(until);
         self.front.redirect(until);
-    }
-
-    /// All counts so far. The cycle of the last commit is not over, and not counted yet.
-    #[must_use]
-    pub fn counters(&self) -> Signals {
-        let mut signals = self.signals.clone();
-        signals.add_stalls(&self.commit.stalls);
-        let commits = [Signal::Commit0, Signal::Commit1, Signal::Commit2, Signal::Commit3, Signal::Commit4];
-        let cycles = commits.iter().map(|&s| signals.get(s)).sum();
-        signals.set(Signal::CpuCycles, cycles);
-        for (signal, &started) in PIPE_SIGNALS.iter().zip(&self.started) {
-            if let Some(signal) = signal {
-                signals.set(*signal, started);
-            }
-        }
-        signals.set(Signal::ExaVal, self.started[EXA] - self.base_forwards);
-        let [pipe0, pipe1] = self.memory.pipes.busy();
-        signals.set(Signal::L1Pipe0Val, pipe0);
-        signals.set(Signal::L1Pipe1Val, pipe1);
-        signals
     }
 
     /// The program is over: the cycle of the last commit counts too.

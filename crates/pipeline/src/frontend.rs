@@ -96,6 +96,13 @@ impl Frontend {
         self.buffered = buffered;
     }
 
+    /// Whether it does.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_buffered(&self) -> bool {
+        self.buffered
+    }
+
     /// A correctly predicted taken branch: its target is fetched `after` cycles after its own block.
     #[inline(always)]
     pub fn taken(&mut self, after: Cycle) {

@@ -28,9 +28,12 @@ mod mix;
 mod partial;
 mod predecode;
 pub mod predict;
+pub mod sampled;
 pub mod uop_probe;
+mod warming;
 mod writeback;
 
 pub use crate::core::Pipeline;
 pub use bind::{BoundBlock, SharedTables, bind_block, lacks_access};
 pub use fast_forward::{BlockTally, Tally};
+pub use sampled::{COST_UNIT, Measures};

@@ -94,7 +94,7 @@ fn regions(request: &Request, outcome: &Outcome, numbering: &Numbering) -> Vec<R
         Mode::Timing => true,
         Mode::Functional => [Signal::InstRetired, Signal::CpuCycles].contains(&signal),
     };
-    let row = |thread: u32, c: &Counted| (numbering.thread(thread, c.cpu), events.counts(&c.signals, counted));
+    let row = |thread: u32, c: &Counted| (numbering.thread(thread, c.cpu), events.counts(c.signals(), counted));
     let constants = constants(&request.spec);
     let region = |r: &fxscope_sim::Region| {
         let rows = r.threads.iter().map(|(&thread, c)| row(thread, c)).collect();

@@ -3,14 +3,14 @@
 use fxscope_counts::Signal;
 use fxscope_linux::pages::{MemoryPolicy, list};
 use fxscope_linux::{Denied, End, Guest, Refusal, hwpfctl};
-use fxscope_sim::{MOST_INTERVALS, Mode, Outcome, ThreadStarts, Unpaired};
+use fxscope_sim::{MOST_INTERVALS, Mode, Outcome, SampleSummary, ThreadStarts, Unpaired};
 
 use crate::Request;
 
 /// Reports how much was simulated in parallel.
 fn host_threads(threads: usize, outcome: &Outcome) -> Option<String> {
     let all = outcome.regions.first()?.threads.values();
-    let instructions: u64 = all.map(|counted| counted.signals.get(Signal::InstRetired)).sum();
+    let instructions: u64 = all.map(|counted| counted.signals().get(Signal::InstRetired)).sum();
     let share = 100.0 * outcome.parallel_instructions as f64 / instructions.max(1) as f64;
     match (threads, outcome.parallel_instructions) {
         (0 | 1, _) => None,
@@ -35,6 +35,7 @@ pub(crate) fn notes(request: &Request, outcome: &Outcome, process: &Guest) -> Ve
                 .to_owned(),
         );
     }
+    notes.extend(outcome.sample.as_ref().map(sampled));
     for (class, count) in &outcome.unknown_classes {
         notes.push(format!(
             "The machine has no timing for '{class}' (instructions of the program: {count}); theirs is assumed."
@@ -55,6 +56,23 @@ pub(crate) fn notes(request: &Request, outcome: &Outcome, process: &Guest) -> Ve
     }));
     notes.extend(missing_library(outcome, process));
     notes
+}
+
+/// Reports how the run was sampled.
+fn sampled(sample: &SampleSummary) -> String {
+    if sample.followed + sample.timed == 0 {
+        let short = "Sampling has nothing to save: the program is so short that all of it was timed.";
+        return short.to_owned();
+    }
+    let all = (sample.beginning + sample.timed + sample.followed).max(1) as f64;
+    format!(
+        "Sampled: the first {:.1} million instructions and {} windows were timed, {:.2} % of all; counts are estimates. In blocks that no \
+         window has seen: {:.2} % of the instructions.",
+        sample.beginning as f64 / 1e6,
+        sample.windows,
+        100.0 * (sample.beginning + sample.timed) as f64 / all,
+        100.0 * sample.unseen
+    )
 }
 
 /// Reports that the last interval was extended because of the limit.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use fxscope_calendar::Cycle;
 use fxscope_linux::ClockSource;
+use fxscope_sampling::Plan;
 use fxscope_sim::{Follow, Mode, QUANTUM, SpinLoops};
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +62,9 @@ pub struct RunOptions {
     pub interval_ns: Option<u64>,
     /// Count by intervals only what happens in this region.
     pub interval_region: Option<String>,
+    /// Time windows of the program only, and estimate its counts from them, in timing mode.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample: Option<Plan>,
     /// Initial value of `IMP_PF_STREAM_DETECT_CTRL_EL0`: hardware prefetch as set by `hwpfctl`.
     pub stream_detect: u64,
     /// The folder in which the program's absolute paths are looked up first; `None`: [`fxscope_linux::default_sysroot`].
@@ -81,6 +85,7 @@ impl Default for RunOptions {
             no_progress: NoProgressLimit::Default,
             interval_ns: None,
             interval_region: None,
+            sample: None,
             stream_detect: 0,
             sysroot: None,
         }

@@ -91,6 +91,7 @@ impl Session {
             follow: options.follow,
             interval_ns: options.interval_ns,
             interval_region: options.interval_region,
+            sample: options.sample,
             // On the host's clock, time passes however little is done.
             no_progress_ns: options.no_progress.ns(options.mode).filter(|_| options.clock == ClockSource::Simulated),
         };

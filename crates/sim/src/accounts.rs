@@ -9,7 +9,7 @@ use fxscope_machine::events::Event;
 use fxscope_memory::NEVER;
 
 use crate::markers::Edge;
-use crate::region::{self, Counted, Snapshot, Totals};
+use crate::region::{self, Counted, Counts, Snapshot, Totals};
 use crate::spin_skip::Spin;
 use crate::timing::Driver;
 
@@ -33,7 +33,7 @@ impl<E: Engine> Driver<'_, E> {
     /// a CMG count what the thread itself causes: counts of several threads can then be added up.
     pub(crate) fn pass_counts(&mut self) {
         let counts = self.totals().into_iter().map(|(thread, counted)| {
-            let signals = while_running(counted.signals);
+            let signals = while_running(counted.counts.signals);
             (thread + PID, pmu_events(&self.options.spec).map(|(_, event)| event.count(&signals)).collect())
         });
         let counts = counts.collect();
@@ -71,10 +71,10 @@ impl<E: Engine> Driver<'_, E> {
         core.read_controls(self.guest, chip);
     }
 
-    fn credit(&mut self, index: usize, counted: Option<(u32, Signals)>) {
-        let Some((thread, signals)) = counted else { return };
+    fn credit(&mut self, index: usize, counted: Option<(u32, Counts)>) {
+        let Some((thread, counts)) = counted else { return };
         let cpu = self.cpu_of(index);
-        region::add(&mut self.timing.totals, thread, &Counted { cpu, signals });
+        region::add(&mut self.timing.totals, thread, &Counted { cpu, counts });
     }
 
     fn cpu_of(&self, index: usize) -> u32 {
@@ -120,9 +120,9 @@ impl<E: Engine> Driver<'_, E> {
                 core.sleep_until(now);
             }
             if let Some(thread) = core.thread {
-                let signals = core.counted_by(now);
+                let counts = core.counted_by(now);
                 let cpu = self.cpu_of(index);
-                region::add(&mut totals, thread, &Counted { cpu, signals });
+                region::add(&mut totals, thread, &Counted { cpu, counts });
             }
         }
         totals
@@ -165,9 +165,9 @@ impl<E: Engine> Driver<'_, E> {
                 core.sleep_until(now.min(clock));
             }
             if let Some(thread) = core.thread {
-                let signals = core.counted_by(now);
+                let counts = core.counted_by(now);
                 let cpu = self.cpu_of(index);
-                region::add(&mut totals, thread, &Counted { cpu, signals });
+                region::add(&mut totals, thread, &Counted { cpu, counts });
             }
         }
         totals

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use fxscope_aarch64::{BlockId, Engine, StaticBlock};
 use fxscope_calendar::Cycle;
-use fxscope_counts::Signals;
 use fxscope_linux::guest::{FUNCTIONAL_NS, PID};
 use fxscope_linux::pages::MemoryWork;
 use fxscope_linux::{Code, Guest};
@@ -15,6 +14,7 @@ use fxscope_pipeline::{BoundBlock, Pipeline, SharedTables, bind_block};
 use crate::code_map::CodeMap;
 use crate::markers::Markers;
 use crate::pages::{KnownPages, cycles};
+use crate::region::Counts;
 use crate::run::{Follow, Options};
 use crate::run_ahead::RunAhead;
 use crate::sampling::Sampler;
@@ -52,7 +52,7 @@ pub(crate) struct Core {
     /// The thread that is counted: it runs or sleeps on this core.
     pub(crate) thread: Option<u32>,
     /// The counters at the time when the thread arrived.
-    since: Signals,
+    since: Counts,
     /// Blocks that the thread has executed ahead of the timing.
     pub(crate) ahead: RunAhead,
     /// What its thread has counted, if that is sampled. Guests with events have no snapshots.
@@ -94,7 +94,7 @@ impl Core {
             markers: Markers::of(guest),
             spin: Spin::default(),
             thread: None,
-            since: Signals::default(),
+            since: Counts::default(),
             ahead: RunAhead::default(),
             sampler: None,
         };
@@ -270,26 +270,30 @@ impl Core {
     }
 
     /// Returns the counted events and those that follow from the executions of each block.
-    fn counters(&self) -> Signals {
-        let mut signals = self.pipeline.counters();
+    fn counters(&self) -> Counts {
+        let mut counts = Counts { signals: self.pipeline.counters(), ..Counts::default() };
+        let sampled = self.pipeline.is_sampled();
         for block in self.all_blocks() {
-            block.add_mix(&mut signals);
+            block.add_mix(&mut counts.signals);
+            if sampled {
+                counts.exposure.add(block.origin, block.all_executions() - block.known);
+            }
         }
-        signals
+        counts
     }
 
     /// Returns the counts since the thread arrived; for a spinning thread, up to `now`.
-    pub(crate) fn counted_by(&self, now: Cycle) -> Signals {
+    pub(crate) fn counted_by(&self, now: Cycle) -> Counts {
         let mut counters = self.counters();
         if let Spin::Spins(summary) = &self.spin {
             let periods = now.saturating_sub(self.pipeline.now()) / summary.cycles();
-            summary.add_counters(periods.min(summary.left), &mut counters);
+            summary.add_counters(periods.min(summary.left), &mut counters.signals);
         }
         counters.since(&self.since)
     }
 
     /// Starts counting for another thread, or for none. Returns the previous one with its counts.
-    pub(crate) fn count_for(&mut self, thread: Option<u32>) -> Option<(u32, Signals)> {
+    pub(crate) fn count_for(&mut self, thread: Option<u32>) -> Option<(u32, Counts)> {
         let now = self.counters();
         let counted = now.since(&self.since);
         (self.since, self.sampler) = (now, None);

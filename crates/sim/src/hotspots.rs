@@ -25,10 +25,20 @@ pub struct HotSpot {
 }
 
 /// The hot spots of all blocks, by file and place. Code that was decoded twice, or executed by several processes, is
-/// one hot spot.
-pub(crate) fn hot_spots<'a>(blocks: impl Iterator<Item = &'a BoundBlock>, code_map: &CodeMap) -> Vec<HotSpot> {
+/// one hot spot. In a sampled run, profiles are those of the timed executions, of which `timed` knows the number by origin, times the
+/// executions that each of them stands for.
+pub(crate) fn hot_spots<'a>(
+    blocks: impl Iterator<Item = &'a BoundBlock> + Clone,
+    code_map: &CodeMap,
+    timed: Option<&dyn Fn(u32) -> u64>,
+) -> Vec<HotSpot> {
     let mut by_place: BTreeMap<(Option<u32>, u64), HotSpot> = BTreeMap::new();
+    let mut executions_of: BTreeMap<u32, u64> = BTreeMap::new();
+    if timed.is_some() {
+        blocks.clone().for_each(|block| *executions_of.entry(block.origin).or_default() += block.all_executions());
+    }
     for block in blocks {
+        let stands_for = timed.map(|timed| (executions_of[&block.origin], timed(block.origin)));
         let origin = code_map.get(block.origin);
         for (i, profile) in block.profile.iter().enumerate() {
             let executions = block.executions_of(i);
@@ -46,7 +56,10 @@ pub(crate) fn hot_spots<'a>(blocks: impl Iterator<Item = &'a BoundBlock>, code_m
                 profile: Profile::default(),
             });
             spot.executions += executions;
-            spot.profile.add(profile);
+            match stands_for {
+                None => spot.profile.add(profile),
+                Some((executions, timed)) => spot.profile.add(&profile.scaled(executions, timed)),
+            }
         }
     }
     by_place.into_values().collect()

@@ -31,4 +31,5 @@ pub use parallel::HostThreads;
 pub use progress::{NoProgress, default_limit_ns};
 pub use region::{Counted, Region, ThreadStarts, Totals, Unpaired};
 pub use run::{Control, Finish, Follow, Mode, Options, Outcome, Progress, QUANTUM, Simulation, SpinLoops, platform};
+pub use sampling::{SampleSummary, SampledRegion};
 pub use trace::{Traced, Tracer, Window};

@@ -7,9 +7,33 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fxscope_counts::Signals;
+use fxscope_sampling::Exposure;
 
 /// The region every run has.
 pub const ALL: &str = "all";
+
+/// What was counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+pub struct Counts {
+    /// The counts. In a sampled run, those that are known without the sample.
+    pub signals: Signals,
+    /// How often each block was executed, in a sampled run; otherwise empty. The rest of the counts is estimated from it.
+    pub exposure: Exposure,
+}
+
+impl Counts {
+    /// Returns the counts since `earlier`, an earlier state of the same counters.
+    #[must_use]
+    pub fn since(&self, earlier: &Counts) -> Counts {
+        Counts { signals: self.signals.since(&earlier.signals), exposure: self.exposure.since(&earlier.exposure) }
+    }
+
+    /// Adds other counts.
+    pub fn merge(&mut self, other: &Counts) {
+        self.signals.merge(&other.signals);
+        self.exposure.merge(&other.exposure);
+    }
+}
 
 /// The counts of a thread.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
@@ -17,7 +41,15 @@ pub struct Counted {
     /// The CPU on which it ran last, as the machine numbers it.
     pub cpu: u32,
     /// The counts.
-    pub signals: Signals,
+    pub counts: Counts,
+}
+
+impl Counted {
+    /// Returns the counts of signals.
+    #[must_use]
+    pub fn signals(&self) -> &Signals {
+        &self.counts.signals
+    }
 }
 
 /// The counts of all threads by number: 0 is the program's first thread, others follow in the order of their start.
@@ -125,7 +157,7 @@ pub fn add(totals: &mut Totals, thread: u32, counted: &Counted) {
     match totals.get_mut(&thread) {
         Some(total) => {
             total.cpu = counted.cpu;
-            total.signals.merge(&counted.signals);
+            total.counts.merge(&counted.counts);
         }
         None => {
             totals.insert(thread, counted.clone());
@@ -136,7 +168,7 @@ pub fn add(totals: &mut Totals, thread: u32, counted: &Counted) {
 /// Returns the counts of all threads together.
 pub(crate) fn sum(totals: &Totals) -> Signals {
     let mut sum = Signals::default();
-    totals.values().for_each(|counted| sum.merge(&counted.signals));
+    totals.values().for_each(|counted| sum.merge(counted.signals()));
     sum
 }
 
@@ -216,12 +248,12 @@ impl Regions {
             done.starts.add_call(start_ns, now.ns, starting.as_ref());
         }
         for (&number, counted) in &now.totals {
-            let since = start.get(&number).map_or(counted.signals.clone(), |s| counted.signals.since(&s.signals));
-            let counted = Counted { cpu: counted.cpu, signals: since };
+            let since = start.get(&number).map_or(counted.counts.clone(), |s| counted.counts.since(&s.counts));
+            let counted = Counted { cpu: counted.cpu, counts: since };
             if number == thread {
                 add(&mut done.own, number, &counted);
             }
-            if first && counted.signals != Signals::default() {
+            if first && counted.counts != Counts::default() {
                 add(&mut done.all, number, &counted);
             }
         }
@@ -236,8 +268,8 @@ impl Regions {
         let mut counted = done.map_or_else(Signals::default, |done| sum(if shared { &done.own } else { &done.all }));
         for Open { thread, start, .. } in open() {
             for (number, threads) in now.iter().filter(|(number, _)| !shared || *number == thread) {
-                let mut before = start.get(number).map_or_else(Signals::default, |start| start.signals.clone());
-                counted.merge(&before.advance(&threads.signals));
+                let mut before = start.get(number).map_or_else(Signals::default, |start| start.signals().clone());
+                counted.merge(&before.advance(threads.signals()));
             }
         }
         counted
@@ -279,7 +311,7 @@ mod tests {
         let counted = |n| {
             let mut signals = Signals::default();
             signals.set(Signal::CpuCycles, n);
-            Counted { cpu: 12, signals }
+            Counted { cpu: 12, counts: Counts { signals, ..Counts::default() } }
         };
         (0..).zip(n.map(counted)).collect()
     }
@@ -290,7 +322,7 @@ mod tests {
     }
 
     fn seen(regions: Regions, now: &Snapshot) -> Vec<(String, u64, Vec<u64>)> {
-        let threads = |r: &Region| r.threads.values().map(|c| c.signals.get(Signal::CpuCycles)).collect();
+        let threads = |r: &Region| r.threads.values().map(|c| c.signals().get(Signal::CpuCycles)).collect();
         regions.finish(now).into_iter().map(|r| (r.name.clone(), r.calls, threads(&r))).collect()
     }
 

@@ -12,6 +12,7 @@ use fxscope_linux::pages::PageUse;
 use fxscope_linux::perf::PmuEvent;
 use fxscope_linux::{BarrierPlatform, Cache, CacheKind, Code, CpuPlace, End, Guest, Platform, TerminalWatch, Tick};
 use fxscope_machine::Spec;
+use fxscope_sampling::Plan;
 
 use crate::accounts;
 use crate::hotspots::HotSpot;
@@ -21,7 +22,8 @@ use crate::observer::{BlockObserver, Observed};
 use crate::pages::page_sizes;
 use crate::parallel::HostThreads;
 use crate::progress::{NoProgress, ProgressWatch};
-use crate::region::{self, Counted, Region, Regions, Snapshot, Totals, Unpaired};
+use crate::region::{self, Counted, Counts, Region, Regions, Snapshot, Totals, Unpaired};
+use crate::sampling::{SampleSummary, Sampling};
 use crate::sectors;
 use crate::timing::{Driver, Timing};
 use crate::trace::{Trace, Window};
@@ -80,6 +82,8 @@ pub struct Options {
     pub interval_ns: Option<u64>,
     /// Count by intervals in the region of this name only.
     pub interval_region: Option<String>,
+    /// In timing mode, time windows of the run only, and estimate its counts from them.
+    pub sample: Option<Plan>,
     /// End the run when nothing has changed for this many ns of simulated time ([`NoProgress`]); `None`: never.
     pub no_progress_ns: Option<u64>,
 }
@@ -145,6 +149,8 @@ pub struct Outcome {
     pub parallel_instructions: u64,
     /// Timing classes without a row in the machine's description, with their number of static instructions.
     pub unknown_classes: Vec<(String, usize)>,
+    /// How the run was sampled, if it was.
+    pub sample: Option<SampleSummary>,
 }
 
 /// A program on a modelled machine. Its code is executed by an engine of type `E`.
@@ -153,6 +159,7 @@ pub struct Simulation<E: Engine = Interpreter> {
     pub(crate) code: Code<E>,
     pub(crate) options: Options,
     pub(crate) timing: Option<Timing>,
+    pub(crate) sampling: Option<Sampling>,
     pub(crate) regions: Regions,
     /// In functional runs, the number of instructions at which the limit is checked and the watcher is called; 0: to be set.
     pub(crate) slice_end: u64,
@@ -234,7 +241,8 @@ impl<E: Engine> Simulation<E> {
         if timing.is_none() {
             mpi.begins(&guest, &mut code);
         }
-        Simulation { code, guest, options, timing, regions: Regions::default(), slice_end: 0, progress, mpi }
+        let sampling = options.sample.as_ref().filter(|_| timing.is_some()).map(Sampling::new);
+        Simulation { code, guest, options, timing, sampling, regions: Regions::default(), slice_end: 0, progress, mpi }
     }
 
     /// Assigns data to cache sectors by address. Without timing it has no effect.
@@ -306,10 +314,14 @@ impl<E: Engine> Simulation<E> {
         watch: &mut dyn FnMut(Progress) -> Control,
         trace: &mut T,
     ) -> Option<Finish> {
-        match self.driver(instructions) {
-            None => self.run_functional(instructions, watch),
-            Some(mut driver) => driver.run(watch, trace),
-        }
+        let mut sampling = self.sampling.take();
+        let finish = match (self.driver(instructions), &mut sampling) {
+            (None, _) => self.run_functional(instructions, watch),
+            (Some(mut driver), None) => driver.run(watch, trace),
+            (Some(mut driver), Some(sampling)) => driver.run::<dyn Trace>(watch, sampling),
+        };
+        self.sampling = sampling;
+        finish
     }
 
     /// Returns the driver of the run in timing mode, up to `pause_at` instructions.
@@ -341,15 +353,22 @@ impl<E: Engine> Simulation<E> {
             None => (self.mpi.open_calls(), std::mem::take(&mut self.mpi).finish(&self.guest)),
         };
         let timing = self.timing.as_ref();
+        let unpaired = self.regions.unpaired();
+        let mut regions = std::mem::take(&mut self.regions).finish(&Snapshot { totals, ns: now_ns });
+        let sample = self.sampling.as_mut().map(|sampling| {
+            sampling.finish();
+            sampling.complete(&mut regions)
+        });
         Outcome {
             finish,
             mpi,
             open_calls,
             now_ns,
-            unpaired: self.regions.unpaired(),
-            regions: std::mem::take(&mut self.regions).finish(&Snapshot { totals, ns: now_ns }),
+            unpaired,
+            regions,
+            sample,
             intervals,
-            hot: timing.map_or_else(Vec::new, Timing::hot_spots),
+            hot: timing.map_or_else(Vec::new, |timing| timing.hot_spots(self.sampling.as_ref())),
             files: timing.map_or_else(Vec::new, Timing::files),
             pages: self.guest.page_use(),
             parallel_instructions: timing.map_or(0, |timing| timing.parallel_instructions),
@@ -421,7 +440,7 @@ impl<E: Engine> Simulation<E> {
             let mut signals = Signals::default();
             signals.set(Signal::InstRetired, instructions);
             signals.set(Signal::CpuCycles, cycles);
-            (pid - PID, Counted { cpu: self.guest.cpu_number(), signals })
+            (pid - PID, Counted { cpu: self.guest.cpu_number(), counts: Counts { signals, ..Counts::default() } })
         };
         self.guest.instructions_by_process().into_iter().filter(|&(pid, n)| n > 0 || pid == PID).map(counted).collect()
     }

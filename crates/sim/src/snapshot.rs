@@ -22,13 +22,14 @@ use crate::mpi::{Follower, Recorder};
 use crate::progress::ProgressWatch;
 use crate::region::Regions;
 use crate::run::{Follow, Mode, Options, Simulation, SpinLoops};
+use crate::sampling::Sampling;
 use crate::timing::Timing;
 
 /// What a snapshot begins with.
 pub const MAGIC: [u8; 8] = *b"fxscope\0";
 
 /// The version of the format. It changes whenever the state of the model or of the guest does.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// Bytes of a digest.
 const DIGEST: usize = 32;
@@ -88,6 +89,8 @@ struct Basis {
     spin: SpinLoops,
     interval_ns: Option<u64>,
     interval_region: Option<String>,
+    /// The plan of a sampled run.
+    sample: Option<String>,
     /// The limit of instructions. A restored run may have another one.
     max_instructions: Option<u64>,
     /// The program's file as programs see it, and its digest; `None`: it cannot be read.
@@ -108,6 +111,7 @@ impl Basis {
             spin: options.spin,
             interval_ns: options.interval_ns,
             interval_region: options.interval_region.clone(),
+            sample: options.sample.as_ref().map(ToString::to_string),
             max_instructions: options.max_instructions,
             program_digest: fxscope_host::open(&guest.host_path(&program), u64::MAX)
                 .ok()
@@ -133,6 +137,7 @@ impl Basis {
         compare("spin loops", &self.spin, &given.spin)?;
         compare("intervals in ns of", &self.interval_ns, &given.interval_ns)?;
         compare("intervals in region", &self.interval_region, &given.interval_region)?;
+        compare("a sample", &self.sample, &given.sample)?;
         if self.program_digest != given.program_digest {
             return Err(SnapshotError::Program { path: guest.host_path(&self.program) });
         }
@@ -146,6 +151,7 @@ struct Written<'a> {
     basis: Basis,
     guest: Vec<u8>,
     timing: &'a Option<Timing>,
+    sampling: &'a Option<Sampling>,
     regions: &'a Regions,
     slice_end: u64,
     progress: &'a ProgressWatch,
@@ -159,10 +165,30 @@ struct Read<'a> {
     #[serde(borrow)]
     guest: &'a [u8],
     timing: Option<Timing>,
+    sampling: Option<Sampling>,
     regions: Regions,
     slice_end: u64,
     progress: ProgressWatch,
     mpi: Recorder,
+}
+
+// Not generic, so that the code for all types is compiled once.
+impl Written<'_> {
+    /// The whole snapshot.
+    fn bytes(&self) -> Result<Vec<u8>, SnapshotError> {
+        let mut bytes = [&MAGIC[..], &VERSION.to_le_bytes(), &[0; DIGEST]].concat();
+        let begin = bytes.len();
+        bytes = postcard::to_extend(self, bytes).map_err(|_| SnapshotError::Damaged("it cannot be written"))?;
+        let digest = Sha256::digest(&bytes[begin..]);
+        bytes[begin - DIGEST..begin].copy_from_slice(&digest);
+        Ok(bytes)
+    }
+}
+
+impl Read<'_> {
+    fn of(bytes: &[u8]) -> Result<Read<'_>, SnapshotError> {
+        postcard::from_bytes(bytes).map_err(|_| SnapshotError::Damaged("it cannot be read"))
+    }
 }
 
 impl<E: Engine> Simulation<E> {
@@ -175,17 +201,13 @@ impl<E: Engine> Simulation<E> {
             basis: Basis::of(&self.options, &self.guest),
             guest: self.guest.save(&self.code)?,
             timing: &self.timing,
+            sampling: &self.sampling,
             regions: &self.regions,
             slice_end: self.slice_end,
             progress: &self.progress,
             mpi: self.mpi.recorder(),
         };
-        let mut bytes = [&MAGIC[..], &VERSION.to_le_bytes(), &[0; DIGEST]].concat();
-        let begin = bytes.len();
-        bytes = postcard::to_extend(&written, bytes).map_err(|_| SnapshotError::Damaged("it cannot be written"))?;
-        let digest = Sha256::digest(&bytes[begin..]);
-        bytes[begin - DIGEST..begin].copy_from_slice(&digest);
-        Ok(bytes)
+        written.bytes()
     }
 
     /// A run from what [`Simulation::save`] gave, with these standard streams. `options` are those of that run; the limit of
@@ -209,9 +231,7 @@ impl<E: Engine> Simulation<E> {
     }
 
     fn from_parts(bytes: &[u8], stdio: &Stdio, options: Options) -> Result<Simulation<E>, SnapshotError> {
-        let unreadable = |_| SnapshotError::Damaged("it cannot be read");
-        let Read { basis, guest, mut timing, regions, mut slice_end, progress, mpi } =
-            postcard::from_bytes(bytes).map_err(unreadable)?;
+        let Read { basis, guest, mut timing, sampling, regions, mut slice_end, progress, mpi } = Read::of(bytes)?;
         let (guest, mut code): (Guest, Code<E>) = Guest::restore(guest, stdio)?;
         basis.check(&Basis::of(&options, &guest), &guest)?;
         if timing.is_some() != (options.mode == Mode::Timing) {
@@ -229,7 +249,7 @@ impl<E: Engine> Simulation<E> {
         if timing.is_none() {
             mpi.begins(&guest, &mut code);
         }
-        Ok(Simulation { guest, code, options, timing, regions, slice_end, progress, mpi })
+        Ok(Simulation { guest, code, options, timing, sampling, regions, slice_end, progress, mpi })
     }
 }
 

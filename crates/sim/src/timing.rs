@@ -25,6 +25,7 @@ use crate::parallel;
 use crate::progress::ProgressWatch;
 use crate::region::{Regions, Totals};
 use crate::run::{Control, Finish, Options, Progress, SpinLoops};
+use crate::sampling::Sampling;
 use crate::sectors::SectorData;
 use crate::spin_skip::Spin;
 use crate::spin_skip::Spinning;
@@ -112,8 +113,11 @@ impl Timing {
     }
 
     /// Returns the instructions of all cores by file and place.
-    pub(crate) fn hot_spots(&self) -> Vec<HotSpot> {
-        hot_spots(self.machine.iter().flat_map(Core::all_blocks), &self.known.code_map)
+    pub(crate) fn hot_spots(&self, sampling: Option<&Sampling>) -> Vec<HotSpot> {
+        let timed = sampling.map(|sampling| |origin| sampling.timed_executions(origin));
+        let timed = timed.as_ref().map(|timed| timed as &dyn Fn(u32) -> u64);
+        let blocks: Vec<_> = self.machine.iter().flat_map(Core::all_blocks).collect();
+        hot_spots(blocks.into_iter(), &self.known.code_map, timed)
     }
 
     /// Returns the intervals of a run that ended at `now_ns`; `counted` is the sum of their counts.
@@ -214,6 +218,9 @@ impl<E: Engine> Driver<'_, E> {
     /// Runs the core with the lowest clock for a quantum, or all cores for an epoch. `Some`: the run is over.
     fn next_turn<T: Trace + ?Sized>(&mut self, blocks: &mut u64, trace: &mut T) -> Option<Finish> {
         self.follow_cpus();
+        if !self.timing.spinning.is_empty() && trace.wants_spinning_cores() {
+            self.stop_all_spinning();
+        }
         let Some(quantum) = self.next_quantum() else { return self.nobody_ready(blocks) };
         let now = self.timing.clocks[quantum.index];
         self.reach(now);
@@ -343,6 +350,9 @@ impl<E: Engine> Driver<'_, E> {
     fn run_quantum<T: Trace + ?Sized>(&mut self, quantum: Quantum, blocks: &mut u64, trace: &mut T) -> Option<Finish> {
         let (core, chip) = self.timing.machine.running();
         core.ahead.stuck = false;
+        if !trace.may_skip_iterations() {
+            core.spin = Spin::default();
+        }
         if !core.ahead.is_empty() && !core.catch_up_to(quantum.end, chip) {
             *blocks -= 1;
             self.timing.clocks.set(self.timing.machine.active, self.timing.now());

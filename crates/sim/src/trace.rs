@@ -92,6 +92,11 @@ pub(crate) trait Trace {
         false
     }
 
+    /// Returns whether cores whose iterations are skipped have to run.
+    fn wants_spinning_cores(&self) -> bool {
+        false
+    }
+
     /// Runs the first `executed` instructions of `block`, which `guest` has executed.
     fn run(
         &mut self,

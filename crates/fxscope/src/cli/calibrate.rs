@@ -9,9 +9,10 @@ use fxscope::lab::{self, Cache};
 use fxscope::report::render::terminal;
 use fxscope::report::sheet::Sheet;
 
+use super::batch::BatchArgs;
 use super::console::Console;
 use super::interrupt;
-use super::output::{Target, default_cache};
+use super::output::Target;
 use super::{Failure, Outcome, print, style};
 
 /// Measure an A64FX, and fit numbers of the model to what was measured.
@@ -70,15 +71,8 @@ pub struct FitArgs {
     /// Fit even if the measured processor is of another kind than the machine's.
     #[arg(long)]
     any_processor: bool,
-    /// Simulations at a time; default: all of the host's cores.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    jobs: Option<u16>,
-    /// Folder for cached results of the simulator; default: a folder in the user's cache.
-    #[arg(long, value_name = "FOLDER", conflicts_with = "no_cache")]
-    cache: Option<PathBuf>,
-    /// Simulate everything again and cache nothing.
-    #[arg(long)]
-    no_cache: bool,
+    #[command(flatten)]
+    batch: BatchArgs,
     /// Write all figures as JSON to this file, or to standard output (-) instead of the tables.
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
@@ -114,13 +108,13 @@ fn fit(args: &FitArgs) -> Outcome {
     let [out, json] = [&args.out, &args.json].map(|path| path.as_deref().map(Target::check).transpose());
     let (out, json) = (out?, json?);
     let measured = Measurements::read(&args.file)?;
-    let folder = args.cache.clone().or_else(|| default_cache("calibrate")).filter(|_| !args.no_cache);
+    let folder = args.batch.cache("calibrate");
     let options = FitOptions {
         machine: args.machine.clone(),
         only: args.only.clone(),
         any_processor: args.any_processor,
         keys_only: args.keys_only,
-        jobs: args.jobs.map(usize::from),
+        jobs: args.batch.jobs(),
         cache: Cache::of_this_program(folder.as_deref())?,
     };
     let fitting = ended(calibrate::fit(&measured, &options, &Console::catching_signals(false)?))?;

@@ -1,6 +1,7 @@
 //! The command line: one file for each command.
 
 mod annotate;
+mod batch;
 mod calibrate;
 mod collect;
 mod compare;

@@ -7,6 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use fxscope::linux::ClockSource;
 use fxscope::linux::hwpfctl::Settings;
 use fxscope::record::Run;
+use fxscope::sampling::Plan;
 use fxscope::{Follow, Mode, NoProgressLimit, PageOption, QUANTUM, RunOptions, Scenario, SectorOption, SpinLoops};
 
 use super::{Failure, hwpf};
@@ -99,6 +100,10 @@ pub(super) struct ScenarioArgs {
     /// timing mode.
     #[arg(long, value_name = "TIME", value_parser = no_progress)]
     no_progress: Option<NoProgressLimit>,
+    /// Time windows of the program only, and estimate its counts and time from them, with intervals: minutes instead of hours
+    /// for programs that run long. PLAN is auto, or parameters such as window=5000,period=50000 (docs/sampling.md).
+    #[arg(long, value_name = "PLAN", num_args = 0..=1, default_missing_value = "auto")]
+    sample: Option<Plan>,
     /// Stop after this many instructions; the last basic block is completed.
     #[arg(long, value_name = "N")]
     max_instructions: Option<u64>,
@@ -153,6 +158,7 @@ impl ScenarioArgs {
             host_threads: self.host_threads.into(),
             spin: self.spin,
             max_instructions: self.max_instructions,
+            sample: self.sample.clone(),
             no_progress: self.no_progress.unwrap_or_default(),
             stream_detect: prefetch.map_or(0, |settings| settings.stream_detect.into()),
             sysroot: self.sysroot.clone(),

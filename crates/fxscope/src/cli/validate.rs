@@ -9,9 +9,10 @@ use fxscope::report::render::{html, terminal};
 use fxscope::report::validation;
 use fxscope::validate::{self, Libraries, Outcome as RowOutcome, Simulator, Suite};
 
+use super::batch::BatchArgs;
 use super::console::Console;
 use super::interrupt;
-use super::output::{Target, default_cache};
+use super::output::Target;
 use super::{Failure, Outcome, style};
 
 /// Compare the model with measured results: run the program of every row and compare its counts with the measured ones.
@@ -31,15 +32,8 @@ pub struct Args {
     /// exist; default: target/libraries beside the rows' folder.
     #[arg(long, value_name = "FOLDER")]
     libraries: Option<PathBuf>,
-    /// Runs at a time; default: all of the host's cores.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    jobs: Option<u16>,
-    /// Folder for the cached counts of runs; default: a folder in the user's cache.
-    #[arg(long, value_name = "FOLDER", conflicts_with = "no_cache")]
-    cache: Option<PathBuf>,
-    /// Simulate all runs again and cache nothing.
-    #[arg(long)]
-    no_cache: bool,
+    #[command(flatten)]
+    batch: BatchArgs,
     /// Write the current errors into the rows' files as the expected ones.
     #[arg(long)]
     accept: bool,
@@ -118,11 +112,11 @@ fn hint(folder: &Path) -> &'static str {
 /// Runs a suite, with a bar that shows how many runs are done.
 fn run(args: &Args, suite: &Suite, libraries: Option<Libraries>) -> Result<validate::Results, Failure> {
     let program = std::env::current_exe().map_err(|e| format!("cannot find the executable of fxscope: {e}"))?;
-    let folder = if args.no_cache { None } else { args.cache.clone().or_else(|| default_cache("validate")) };
+    let folder = args.batch.cache("validate");
     let cache = Cache::new(folder.as_deref(), &program)?;
     let simulator = Simulator { program, kernels: beside(args).join("kernels/prebuilt"), libraries };
     let console = Console::catching_signals(false)?;
-    let runner = Runner::new(args.jobs.map(usize::from), &console);
+    let runner = Runner::new(args.batch.jobs(), &console);
     match lab::validate::execute(suite, &simulator, &cache, runner) {
         Err(lab::Error::Stopped) => {
             let message = format!("{} ended the validation; finished runs are kept", interrupt::name());

@@ -166,6 +166,22 @@ struct SavedChannel {
     known: bool,
 }
 
+/// What a snapshot has behind the memory.
+type Rest = (Table<AddressSpace>, Table<Thread>, System, State);
+
+/// Returns the memory, and the bytes behind it.
+fn read_memory(bytes: &[u8]) -> Result<(Memory, &[u8]), SnapshotError> {
+    postcard::take_from_bytes(bytes).map_err(|_| SnapshotError::Damaged)
+}
+
+fn read_rest(bytes: &[u8]) -> Result<Rest, SnapshotError> {
+    postcard::from_bytes(bytes).map_err(|_| SnapshotError::Damaged)
+}
+
+fn not_written(_: postcard::Error) -> SnapshotError {
+    SnapshotError::NotKept { what: "a thread that waits for another program".into() }
+}
+
 /// Returns the index of a shared value among those seen so far.
 fn place_of<T>(known: &mut Vec<Rc<T>>, value: &Rc<T>) -> u32 {
     let found = known.iter().position(|other| Rc::ptr_eq(other, value));
@@ -271,10 +287,7 @@ impl Guest {
     /// # Errors
     /// When the guest has something that a snapshot cannot hold, such as a socket.
     pub fn save<E: Engine>(&self, code: &Code<E>) -> Result<Vec<u8>, SnapshotError> {
-        let state = self.state(code)?;
-        let all = (VERSION, &self.memory, &self.spaces, &self.threads, &self.system, state);
-        postcard::to_stdvec(&all)
-            .map_err(|_| SnapshotError::NotKept { what: "a thread that waits for another program".into() })
+        self.written(&self.state(code)?)
     }
 
     /// Returns a guest from the result of [`Guest::save`], with these standard streams.
@@ -286,7 +299,7 @@ impl Guest {
         if found != VERSION {
             return Err(SnapshotError::Version { found });
         }
-        let (memory, rest) = postcard::take_from_bytes(rest).map_err(|_| SnapshotError::Damaged)?;
+        let (memory, rest) = read_memory(rest)?;
         Guest::with_memory(memory, rest, stdio)
     }
 
@@ -296,10 +309,19 @@ impl Guest {
     /// # Errors
     /// As those have them.
     pub fn try_clone<E: Engine>(&self, code: &Code<E>, stdio: &Stdio) -> Result<(Guest, Code<E>), SnapshotError> {
-        let rest = postcard::to_stdvec(&(&self.spaces, &self.threads, &self.system, self.state(code)?));
-        let rest =
-            rest.map_err(|_| SnapshotError::NotKept { what: "a thread that waits for another program".into() })?;
+        let rest = self.written_rest(&self.state(code)?)?;
         Guest::with_memory(self.memory.try_clone()?, &rest, stdio)
+    }
+
+    /// A snapshot with this state. Like [`read_rest`], it is not generic, so that the code for all types is compiled once.
+    fn written(&self, state: &State) -> Result<Vec<u8>, SnapshotError> {
+        let all = (VERSION, &self.memory, &self.spaces, &self.threads, &self.system, state);
+        postcard::to_stdvec(&all).map_err(not_written)
+    }
+
+    /// What a snapshot with this state has behind the memory.
+    fn written_rest(&self, state: &State) -> Result<Vec<u8>, SnapshotError> {
+        postcard::to_stdvec(&(&self.spaces, &self.threads, &self.system, state)).map_err(not_written)
     }
 
     fn state<E: Engine>(&self, code: &Code<E>) -> Result<State, SnapshotError> {
@@ -368,9 +390,7 @@ impl Guest {
         rest: &[u8],
         stdio: &Stdio,
     ) -> Result<(Guest, Code<E>), SnapshotError> {
-        type Rest = (Table<AddressSpace>, Table<Thread>, System, State);
-        let rest: Rest = postcard::from_bytes(rest).map_err(|_| SnapshotError::Damaged)?;
-        let (spaces, mut threads, mut system, mut state) = rest;
+        let (spaces, mut threads, mut system, mut state) = read_rest(rest)?;
         if !memory.is_consistent() || !system.segments.are_consistent(&memory) {
             return Err(SnapshotError::Damaged);
         }

@@ -105,7 +105,13 @@ static void signals(void)
 
 static void regions(void)
 {
+    /* Every other page of one mapping first: finding places for as many mappings would take long. */
+    const long first = 64000;
     long count = 0;
+    char *all = mmap(0, first * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (all == MAP_FAILED) got("reserve", 0), exit(1);
+    while (count < first && mprotect(all + count * PAGE, PAGE, PROT_READ) == 0)
+        count += 2;
     for (;; count += 2) {
         char *at = mmap(0, 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (at == MAP_FAILED || mprotect(at, PAGE, PROT_READ)) break;

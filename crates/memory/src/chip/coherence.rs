@@ -6,6 +6,7 @@ use fxscope_counts::{READS_FROM_L2, READS_FROM_MEMORY, Signal, Signals};
 use super::{Answer, Chip, CoreId, Request, count_of};
 use crate::cmg::Holders;
 use crate::hierarchy::Cause;
+use crate::reserve::delay;
 use crate::snoop_queue::{Snoop, SnoopKind};
 use crate::tags::{Line, Slot};
 
@@ -26,11 +27,21 @@ fn snoop_of(write: bool) -> SnoopKind {
 }
 
 impl Chip {
+    /// Cycles for a message from one CMG to another.
+    fn message<const TIMED: bool>(&self, from: usize, to: usize) -> Cycle {
+        if TIMED { self.ring.message(from, to) } else { 0 }
+    }
+
+    /// Transfers a line that is ready in CMG `from` at `t` to CMG `to`. Returns when it has arrived.
+    fn transfer<const TIMED: bool>(&mut self, to: usize, from: usize, t: Cycle) -> Cycle {
+        if TIMED { self.ring.read(to, from, t) } else { t }
+    }
+
     /// Snoops the other holders of a line for a request of this core, whose cache is `me`. The answer waits until they
     /// have given up what they must.
     #[cold]
     #[inline(never)]
-    pub(super) fn snoop_holders(
+    pub(super) fn snoop_holders<const TIMED: bool>(
         &mut self,
         id: CoreId,
         slot: Slot,
@@ -43,22 +54,29 @@ impl Chip {
         let others = self.cmgs[id.cmg].holders_mut(slot).without(me);
         answer.own_copy_lost = others.cores() >> id.core & 1 == 1;
         let snoop = Snoop { line, at: start, kind: snoop_of(write) };
-        let mut settled = self.snoop_cores(id.cmg, slot, others, snoop, Some(id.core));
+        let mut settled = self.snoop_cores::<TIMED>(id.cmg, slot, others, snoop, Some(id.core));
         let state = self.cmgs[id.cmg].line_mut(slot);
         // An access that finds it in flight from now on waits for a core, not for memory.
         state.take(Line::FROM_MEMORY);
         if write && state.take(Line::SHARED) {
-            settled = settled.max(self.invalidate_remote(id.cmg, line, start));
+            settled = settled.max(self.invalidate_remote::<TIMED>(id.cmg, line, start));
         }
         let state = self.cmgs[id.cmg].line_mut(slot);
-        let ready = settled + self.shape.request;
+        let ready = settled + delay::<TIMED>(self.shape.request);
         state.set_ready(state.ready().max(ready));
         answer.ready = answer.ready.max(ready);
     }
 
     /// Snoops cores of a CMG. Returns when L2 has their answers, with the line if one of them might write it: until it
     /// answers, L2 cannot tell whether it has.
-    fn snoop_cores(&mut self, cmg: usize, slot: Slot, holders: Holders, snoop: Snoop, except: Option<usize>) -> Cycle {
+    fn snoop_cores<const TIMED: bool>(
+        &mut self,
+        cmg: usize,
+        slot: Slot,
+        holders: Holders,
+        snoop: Snoop,
+        except: Option<usize>,
+    ) -> Cycle {
         let state = self.cmgs[cmg].line_mut(slot);
         let owned = state.take(Line::OWNED);
         let snooped = match snoop.kind {
@@ -69,47 +87,49 @@ impl Chip {
             return snoop.at;
         }
         // A line in flight to a core is taken away after it has arrived.
-        let at = (snoop.at + self.shape.request).max(state.ready() + self.shape.fill);
+        let (request, fill) = (delay::<TIMED>(self.shape.request), delay::<TIMED>(self.shape.fill));
+        let at = (snoop.at + request).max(state.ready() + fill);
         let others = snooped & !except.map_or(0, |core| 1 << core);
         self.snoops += u64::from(others.count_ones());
         self.cmgs[cmg].snoop_queues.push(others, Snoop { at, ..snoop });
-        at + self.shape.snoop_answer[usize::from(owned)]
+        at + delay::<TIMED>(self.shape.snoop_answer[usize::from(owned)])
     }
 
     /// Invalidates the copies of a line in other CMGs. The line's home CMG knows which have one. Returns when all have
     /// answered.
-    pub(super) fn invalidate_remote(&mut self, cmg: usize, line: u64, start: Cycle) -> Cycle {
+    pub(super) fn invalidate_remote<const TIMED: bool>(&mut self, cmg: usize, line: u64, start: Cycle) -> Cycle {
         let home = self.home(line);
-        let at_home = start + self.ring.message(cmg, home);
-        let mut answered = at_home + self.ring.message(home, cmg);
+        let at_home = start + self.message::<TIMED>(cmg, home);
+        let mut answered = at_home + self.message::<TIMED>(home, cmg);
         for other in (0..self.cmgs.len()).filter(|&other| other != cmg) {
-            let snoop = Snoop { line, at: at_home + self.ring.message(home, other), kind: SnoopKind::Invalidate };
-            if let Some(answer) = self.snoop_cmg(other, snoop, 0) {
-                answered = answered.max(answer.settled + self.ring.message(other, cmg));
+            let snoop = Snoop { line, at: at_home + self.message::<TIMED>(home, other), kind: SnoopKind::Invalidate };
+            if let Some(answer) = self.snoop_cmg::<TIMED>(other, snoop, 0) {
+                answered = answered.max(answer.settled + self.message::<TIMED>(other, cmg));
             }
         }
         answered
     }
 
     /// Snoops a CMG for core number `core` of another one; `None` when it does not hold the line.
-    fn snoop_cmg(&mut self, cmg: usize, snoop: Snoop, core: usize) -> Option<SnoopAnswer> {
+    fn snoop_cmg<const TIMED: bool>(&mut self, cmg: usize, snoop: Snoop, core: usize) -> Option<SnoopAnswer> {
         let Snoop { line, at, kind } = snoop;
         let slot = self.cmgs[cmg].find(line)?;
-        let start = self.cmgs[cmg].remote_bank_slot(line, at);
+        let start = self.cmgs[cmg].remote_bank_slot::<TIMED>(line, at);
         let found = self.cmgs[cmg].line_mut(slot).ready();
         let owned = self.cmgs[cmg].line_mut(slot).has(Line::OWNED);
         let mut settled = start;
         if kind == SnoopKind::Invalidate || owned {
             let holders = *self.cmgs[cmg].holders_mut(slot);
-            settled = self.snoop_cores(cmg, slot, holders, Snoop { at: start, ..snoop }, None);
+            settled = self.snoop_cores::<TIMED>(cmg, slot, holders, Snoop { at: start, ..snoop }, None);
         }
-        let ready = (settled + self.shape.request).max(found).max(start + self.cmgs[cmg].hit(core));
+        let request = delay::<TIMED>(self.shape.request);
+        let ready = (settled + request).max(found).max(start + delay::<TIMED>(self.cmgs[cmg].hit(core)));
         let state = self.cmgs[cmg].line_mut(slot);
         let dirty = state.take(Line::DIRTY);
         match kind {
             SnoopKind::Downgrade => {
                 state.set(Line::SHARED, true);
-                state.set_ready(found.max(settled + self.shape.request));
+                state.set_ready(found.max(settled + request));
             }
             SnoopKind::Invalidate => {
                 self.cmgs[cmg].remove(line);
@@ -123,7 +143,7 @@ impl Chip {
     /// ready to be sent to the core, and whether others keep a copy.
     #[cold]
     #[inline(never)]
-    pub(super) fn read_remote(
+    pub(super) fn read_remote<const TIMED: bool>(
         &mut self,
         id: CoreId,
         request: &Request,
@@ -132,16 +152,17 @@ impl Chip {
         signals: &mut Signals,
     ) -> (Cycle, bool) {
         let Request { line, write, .. } = *request;
-        let at_home = t + self.ring.message(id.cmg, home);
+        let at_home = t + self.message::<TIMED>(id.cmg, home);
         let mut source: Option<(usize, SnoopAnswer)> = None;
         let (mut answered, mut write_back) = (t, None);
         for other in (0..self.cmgs.len()).filter(|&other| other != id.cmg) {
-            let snoop = Snoop { line, at: at_home + self.ring.message(home, other), kind: snoop_of(write) };
-            let Some(answer) = self.snoop_cmg(other, snoop, id.core) else { continue };
+            let snoop = Snoop { line, at: at_home + self.message::<TIMED>(home, other), kind: snoop_of(write) };
+            let Some(answer) = self.snoop_cmg::<TIMED>(other, snoop, id.core) else { continue };
             if write {
-                answered = answered.max(answer.settled + self.ring.message(other, id.cmg) + self.shape.request);
+                let way = self.message::<TIMED>(other, id.cmg) + delay::<TIMED>(self.shape.request);
+                answered = answered.max(answer.settled + way);
             } else if answer.dirty {
-                write_back = Some((other, answer.settled + self.shape.request));
+                write_back = Some((other, answer.settled + delay::<TIMED>(self.shape.request)));
             }
             if answer.dirty || other == home || source.is_none() {
                 source = Some((other, answer));
@@ -149,17 +170,17 @@ impl Chip {
         }
         if let Some((other, answer)) = source {
             count_of(READS_FROM_L2, other, signals);
-            let ready = self.ring.read(id.cmg, other, answer.ready).max(answered);
+            let ready = self.transfer::<TIMED>(id.cmg, other, answer.ready).max(answered);
             // Memory gets the line after the requesting core.
             if let Some((other, t)) = write_back {
-                self.write_memory_remotely(other, line, t);
+                self.write_memory_remotely::<TIMED>(other, line, t);
             }
             return (ready, !write);
         }
         signals.add(Signal::BusReadTotalMem, u64::from(home == id.cmg));
         count_of(READS_FROM_MEMORY, home, signals);
         let demand = request.cause == Cause::Demand;
-        let ready = self.cmgs[home].read_memory(id.core, line, demand, at_home, signals);
-        (self.ring.read(id.cmg, home, ready), false)
+        let ready = self.cmgs[home].read_memory::<TIMED>(id.core, line, demand, at_home, signals);
+        (self.transfer::<TIMED>(id.cmg, home, ready), false)
     }
 }

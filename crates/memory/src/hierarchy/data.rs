@@ -6,6 +6,7 @@ use fxscope_counts::{Signal, Signals};
 use super::{Cause, CoreMemory, Hierarchy, Located, Misses, NEVER, Response};
 use crate::chip::{Evicted, Held, Holder, Request};
 use crate::pointer::Pointer;
+use crate::reserve::{delay, first_free, hold};
 use crate::sectors::{Joins, Sector};
 use crate::snoop_queue::{Snoop, SnoopKind};
 use crate::tags::{Line, Slot, Victim};
@@ -19,7 +20,7 @@ pub struct Wants {
     pub replay_period: Cycle,
 }
 
-impl Hierarchy<'_> {
+impl<const TIMED: bool> Hierarchy<'_, TIMED> {
     /// A demand access whose flow ran at `t`. Returns when the line's data can be used, and which level served the
     /// access.
     #[inline(always)]
@@ -40,7 +41,8 @@ impl Hierarchy<'_> {
         let state = self.core.l1d.line_mut(slot);
         let first_use = state.take(Line::PREFETCHED);
         let state = *state;
-        let response = if state.ready() <= t { Response::hit(t) } else { self.core.hit_in_flight(state, t, wants) };
+        let response =
+            if !TIMED || state.ready() <= t { Response::hit(t) } else { self.core.hit_in_flight(state, t, wants) };
         // The prefetcher sees misses and the first hit of each prefetched line, not every hit.
         if first_use || self.core.prefetcher.watches(place.pointer.steering) {
             self.follow_stream(place.pointer, false, response.at, signals);
@@ -84,17 +86,17 @@ impl Hierarchy<'_> {
         let lost = self.absorb_invalidations(line);
         signals.add(Signal::L1dCacheRefill, u64::from(lost));
         signals.add(Cause::Demand.l1_refill(), u64::from(lost));
-        let buffer = self.core.mshrs.first_free(t);
-        let at = self.core.requests.book(buffer.at) + self.core.request;
+        let buffer = first_free::<TIMED>(&mut self.core.mshrs, t);
+        let at = self.core.at_l2::<TIMED>(buffer.at);
         let joins = self.core.sectors.in_l2(self.core.l1d.line(slot).sector());
         let request = Request { line, at, cause: Cause::Demand, holder: Holder::Data, write: true, joins };
-        let (answer, evicted) = self.chip.read(self.core.id, request, signals);
+        let (answer, evicted) = self.chip.read::<TIMED>(self.core.id, request, signals);
         self.back_invalidate(evicted, signals);
         if answer.own_copy_lost {
             self.core.invalidate_code(line);
         }
-        let ready = if lost { self.core.bus.fill(answer.ready) } else { answer.ready };
-        self.core.mshrs.hold(buffer, buffer.at, ready);
+        let ready = if lost { self.core.fill::<TIMED>(answer.ready) } else { answer.ready };
+        hold::<TIMED>(&mut self.core.mshrs, buffer, buffer.at, ready);
         (ready, lost)
     }
 
@@ -126,16 +128,16 @@ impl Hierarchy<'_> {
             signals.add(Signal::L1dCacheRefillPrf, 1);
         }
         self.absorb_invalidations(line);
-        let buffer = self.core.mshrs.first_free(t);
-        let asked = self.core.requests.book(buffer.at);
+        let buffer = first_free::<TIMED>(&mut self.core.mshrs, t);
         let joins = self.core.sectors.in_l2(sector);
-        let request = Request { line, at: asked + self.core.request, cause, holder: Holder::Data, write, joins };
-        let (answer, evicted) = self.chip.read(self.core.id, request, signals);
+        let request =
+            Request { line, at: self.core.at_l2::<TIMED>(buffer.at), cause, holder: Holder::Data, write, joins };
+        let (answer, evicted) = self.chip.read::<TIMED>(self.core.id, request, signals);
         self.back_invalidate(evicted, signals);
         if answer.own_copy_lost {
             self.core.invalidate_code(line);
         }
-        let ready = self.core.bus.fill(answer.ready);
+        let ready = self.core.fill::<TIMED>(answer.ready);
         let arriving = match answer.missed {
             Some(missed) => Line::arriving_from_memory(ready, missed),
             None => Line::arriving(ready),
@@ -155,9 +157,11 @@ impl Hierarchy<'_> {
                 self.core.l1d.line_mut(slot).set_ready(room);
             }
         }
-        self.core.mshrs.hold(buffer, buffer.at, state.ready());
-        signals.add(Signal::L1MissWait, state.ready() - buffer.at);
-        self.core.pipes.both(state.ready(), self.core.move_in);
+        hold::<TIMED>(&mut self.core.mshrs, buffer, buffer.at, state.ready());
+        if TIMED {
+            signals.add(Signal::L1MissWait, state.ready() - buffer.at);
+            self.core.pipes.both(state.ready(), self.core.move_in);
+        }
         state
     }
 
@@ -165,14 +169,17 @@ impl Hierarchy<'_> {
     fn evict(&mut self, victim: Victim, l2_slot_hint: Slot, t: Cycle, signals: &mut Signals) -> Cycle {
         let held = Held { line: victim.line, l2_slot_hint };
         if victim.dirty() {
-            let (out, at_l2) = self.core.write_back(t, signals);
+            let (out, at_l2) = self.core.write_back::<TIMED>(t, signals);
             let joins = self.core.sectors.in_l2(victim.state.sector());
-            self.chip.write_back(self.core.id, held, joins, at_l2, signals);
+            self.chip.write_back::<TIMED>(self.core.id, held, joins, at_l2, signals);
             return out;
+        }
+        self.chip.clean_eviction(self.core.id, held, Holder::Data);
+        if !TIMED {
+            return t;
         }
         let out = self.core.pipes.both(t, self.core.move_out_clean);
         self.core.bus.release(out);
-        self.chip.clean_eviction(self.core.id, held, Holder::Data);
         out
     }
 
@@ -182,9 +189,9 @@ impl Hierarchy<'_> {
         if code {
             self.core.invalidate_code(line);
         }
-        let newer = self.core.invalidate_data(line, at, signals);
+        let newer = self.core.invalidate_data::<TIMED>(line, at, signals);
         if dirty || newer.is_some() {
-            self.chip.write_memory(self.core.id.cmg, line, newer.unwrap_or(at), signals);
+            self.chip.write_memory::<TIMED>(self.core.id.cmg, line, newer.unwrap_or(at), signals);
         }
     }
 
@@ -204,10 +211,10 @@ impl Hierarchy<'_> {
     pub fn handle_snoops(&mut self, now: Cycle, signals: &mut Signals) {
         while let Some(Snoop { line, at, kind }) = self.chip.pop_snoop(self.core.id, now) {
             match kind {
-                SnoopKind::Downgrade => self.core.downgrade(line, at, signals),
+                SnoopKind::Downgrade => self.core.downgrade::<TIMED>(line, at, signals),
                 SnoopKind::Invalidate => {
                     self.core.invalidate_code(line);
-                    self.core.invalidate_data(line, at, signals);
+                    self.core.invalidate_data::<TIMED>(line, at, signals);
                 }
             }
         }
@@ -220,27 +227,29 @@ impl Hierarchy<'_> {
         let line = place.physical >> self.core.line_shift;
         let joins = self.core.sectors.in_l2(self.core.sector_of(pointer));
         // It passes to L2 as the notice of a clean line's eviction does, which has no data either.
-        self.core.bus.release(place.ready);
-        let at_l2 = self.core.requests.book(place.ready) + self.core.request;
+        if TIMED {
+            self.core.bus.release(place.ready);
+        }
+        let at_l2 = self.core.at_l2::<TIMED>(place.ready);
         let start = self.recall(line, joins, at_l2, signals);
         self.absorb_invalidations(line);
-        let (answer, evicted) = self.chip.zero(self.core.id, line, joins, start, signals);
+        let (answer, evicted) = self.chip.zero::<TIMED>(self.core.id, line, joins, start, signals);
         self.back_invalidate(evicted, signals);
         if answer.own_copy_lost {
             self.core.invalidate_code(line);
         }
-        answer.ready + self.core.request
+        answer.ready + delay::<TIMED>(self.core.request)
     }
 
     /// L2, which zeroes a line for this core at `t`, first asks for the core's copy (manual 9.6). Returns when L2 has it.
     fn recall(&mut self, line: u64, joins: Joins, t: Cycle, signals: &mut Signals) -> Cycle {
         let Some(slot) = self.core.l1d.find(line as usize & self.core.l1d_set_mask, line) else { return t };
-        let asked = (t + self.core.request).max(self.core.l1d.line(slot).ready());
+        let asked = (t + delay::<TIMED>(self.core.request)).max(self.core.l1d.line(slot).ready());
         let l2_slot_hint = self.core.l2_slot_hints[slot.number()];
-        let Some(at_l2) = self.core.invalidate_data(line, asked, signals) else {
-            return asked + self.core.move_out_clean + self.core.request;
+        let Some(at_l2) = self.core.invalidate_data::<TIMED>(line, asked, signals) else {
+            return asked + delay::<TIMED>(self.core.move_out_clean + self.core.request);
         };
-        self.chip.write_back(self.core.id, Held { line, l2_slot_hint }, joins, at_l2, signals);
+        self.chip.write_back::<TIMED>(self.core.id, Held { line, l2_slot_hint }, joins, at_l2, signals);
         at_l2
     }
 }
@@ -276,6 +285,18 @@ impl CoreMemory {
         Response { at, misses: Misses { l1, l2, ..Misses::NONE } }
     }
 
+    /// When a request that the core sends from `t` on reaches L2.
+    #[inline(always)]
+    pub(super) fn at_l2<const TIMED: bool>(&mut self, t: Cycle) -> Cycle {
+        if TIMED { self.requests.book(t) + self.request } else { t }
+    }
+
+    /// When a line that L2 sends from `t` on has arrived in L1.
+    #[inline(always)]
+    pub(super) fn fill<const TIMED: bool>(&mut self, t: Cycle) -> Cycle {
+        if TIMED { self.bus.fill(t) } else { t }
+    }
+
     /// The sector of a data access. Where addresses decide, the first byte of the line does.
     #[inline(always)]
     pub(super) fn sector_of(&self, pointer: Pointer) -> Sector {
@@ -284,8 +305,11 @@ impl CoreMemory {
 
     /// A dirty line leaves L1D at `t` for a write-back buffer, and from there for L2. Returns when it is in the buffer,
     /// and when it reaches L2.
-    fn write_back(&mut self, t: Cycle, signals: &mut Signals) -> (Cycle, Cycle) {
+    fn write_back<const TIMED: bool>(&mut self, t: Cycle, signals: &mut Signals) -> (Cycle, Cycle) {
         signals.add(Signal::L1dCacheWb, 1);
+        if !TIMED {
+            return (t, t);
+        }
         let buffer = self.writeback_buffers.first_free(t);
         let out = self.pipes.both(buffer.at, self.move_out_dirty);
         let (sent, all) = self.bus.write_back(out);
@@ -294,22 +318,24 @@ impl CoreMemory {
     }
 
     /// Removes a line from L1D. Returns when it reaches L2, if it was dirty.
-    fn invalidate_data(&mut self, line: u64, t: Cycle, signals: &mut Signals) -> Option<Cycle> {
+    fn invalidate_data<const TIMED: bool>(&mut self, line: u64, t: Cycle, signals: &mut Signals) -> Option<Cycle> {
         let state = self.l1d.remove(line as usize & self.l1d_set_mask, line)?;
         if state.has(Line::DIRTY) {
-            return Some(self.write_back(t, signals).1);
+            return Some(self.write_back::<TIMED>(t, signals).1);
         }
-        self.pipes.both(t, self.move_out_clean);
+        if TIMED {
+            self.pipes.both(t, self.move_out_clean);
+        }
         None
     }
 
     /// L1D keeps a shared copy of a line that others read.
-    pub(super) fn downgrade(&mut self, line: u64, t: Cycle, signals: &mut Signals) {
+    pub(super) fn downgrade<const TIMED: bool>(&mut self, line: u64, t: Cycle, signals: &mut Signals) {
         let Some(slot) = self.l1d.find(line as usize & self.l1d_set_mask, line) else { return };
         let state = self.l1d.line_mut(slot);
         state.set(Line::SHARED, true);
         if state.take(Line::DIRTY) {
-            self.write_back(t, signals);
+            self.write_back::<TIMED>(t, signals);
         }
     }
 }

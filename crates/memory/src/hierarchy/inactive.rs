@@ -5,8 +5,9 @@ use fxscope_counts::{Signal, Signals};
 
 use super::Hierarchy;
 use crate::pointer::Pointer;
+use crate::reserve::{delay, first_free, hold};
 
-impl Hierarchy<'_> {
+impl<const TIMED: bool> Hierarchy<'_, TIMED> {
     /// An access without active elements at `pointer` is ready for its pipe at `t`. Returns when it may enter it.
     #[inline(always)]
     pub fn inactive(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Cycle {
@@ -26,12 +27,15 @@ impl Hierarchy<'_> {
         signals.add(Signal::L1dTlbRefill, 1);
         signals.add(Signal::L2dTlb, 1);
         signals.add(Signal::L2dTlbRefill, 1);
-        let missed =
-            self.core.data_tlb.second_level(addr, range.shift, t).map_or_else(|missed| missed, |hit| hit.ready);
+        let missed = self
+            .core
+            .data_tlb
+            .second_level::<TIMED>(addr, range.shift, t)
+            .map_or_else(|missed| missed, |hit| hit.ready);
         let absent = self.read_tables(pointer.addr, range, missed, signals);
-        let system = self.core.walkers.first_free(absent);
-        let end = system.at + self.core.absent_trap;
-        self.core.walkers.hold(system, system.at, end);
+        let system = first_free::<TIMED>(&mut self.core.walkers, absent);
+        let end = system.at + delay::<TIMED>(self.core.absent_trap);
+        hold::<TIMED>(&mut self.core.walkers, system, system.at, end);
         end
     }
 }

@@ -5,9 +5,10 @@ use fxscope_counts::{Signal, Signals};
 
 use super::{Cause, CoreMemory, Hierarchy};
 use crate::chip::{Held, Holder, Request};
+use crate::reserve::{delay, first_free, hold};
 use crate::tags::Line;
 
-impl Hierarchy<'_> {
+impl<const TIMED: bool> Hierarchy<'_, TIMED> {
     /// Fetches the block at `addr` at `t`. Returns when its bytes can be read.
     #[inline(always)]
     pub fn fetch(&mut self, addr: u64, t: Cycle, signals: &mut Signals) -> Cycle {
@@ -31,17 +32,17 @@ impl Hierarchy<'_> {
             return t.max(self.core.l1i.line(slot).ready());
         }
         signals.add(Signal::L1iCacheRefill, 1);
-        let buffer = self.core.code_mshrs.first_free(t);
-        let at = buffer.at + self.core.request;
+        let buffer = first_free::<TIMED>(&mut self.core.code_mshrs, t);
+        let at = buffer.at + delay::<TIMED>(self.core.request);
         let joins = self.core.sectors.in_l2(self.core.sectors.code());
         let request = Request { line, at, cause: Cause::Demand, holder: Holder::Code, write: false, joins };
-        let (answer, evicted) = self.chip.read(self.core.id, request, signals);
+        let (answer, evicted) = self.chip.read::<TIMED>(self.core.id, request, signals);
         self.back_invalidate(evicted, signals);
         if answer.own_copy_lost {
-            self.core.downgrade(line, at, signals);
+            self.core.downgrade::<TIMED>(line, at, signals);
         }
-        let ready = self.core.bus.fill(answer.ready);
-        self.core.code_mshrs.hold(buffer, buffer.at, ready);
+        let ready = self.core.fill::<TIMED>(answer.ready);
+        hold::<TIMED>(&mut self.core.code_mshrs, buffer, buffer.at, ready);
         let (_, victim) = self.core.l1i.insert(set, line, Line::arriving(ready), t);
         if let Some(victim) = victim {
             let l2_slot_hint = self.chip.remembered(self.core.id.cmg, victim.line);

@@ -9,6 +9,7 @@ mod instructions;
 mod prefetching;
 mod translation;
 mod walk;
+mod warming;
 
 use std::sync::Arc;
 
@@ -133,8 +134,9 @@ impl Response {
 }
 
 /// The memory hierarchy as a running core sees it: its private structures, and the chip that it shares with the other
-/// cores. Borrowed for as long as the core runs.
-pub struct Hierarchy<'a> {
+/// cores. Borrowed for as long as the core runs. `TIMED`: its accesses are timed; otherwise they only keep its state warm, each as a
+/// whole at its time.
+pub struct Hierarchy<'a, const TIMED: bool = true> {
     /// The private structures of the core.
     pub core: &'a mut CoreMemory,
     /// The chip, or the core's partition of it.
@@ -261,6 +263,12 @@ impl CoreMemory {
     /// The hierarchy of this core with `chip`.
     #[inline(always)]
     pub fn with<'a>(&'a mut self, chip: &'a mut Chip) -> Hierarchy<'a> {
+        Hierarchy { core: self, chip }
+    }
+
+    /// The same for accesses that are not timed: they take no resources, and whatever they find or request is there at once.
+    #[inline(always)]
+    pub fn untimed<'a>(&'a mut self, chip: &'a mut Chip) -> Hierarchy<'a, false> {
         Hierarchy { core: self, chip }
     }
 

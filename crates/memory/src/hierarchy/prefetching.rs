@@ -11,6 +11,7 @@ use crate::chip::{Holder, Request};
 use crate::pointer::Pointer;
 use crate::prefetch::control::{Registers, Reliableness};
 use crate::prefetch::{Access, Requests, Run};
+use crate::reserve::{first_free, hold};
 use crate::sectors::Sector;
 use crate::tags::Line;
 
@@ -22,7 +23,7 @@ struct Prefetch {
     sector: Sector,
 }
 
-impl Hierarchy<'_> {
+impl<const TIMED: bool> Hierarchy<'_, TIMED> {
     /// The hardware prefetches that an access triggers, which `missed` or hit.
     #[cold]
     #[inline(never)]
@@ -64,7 +65,7 @@ impl Hierarchy<'_> {
                 self.core.prefetcher.l2_answered(entry, hit);
             }
         }
-        if granted > t {
+        if TIMED && granted > t {
             self.core.port_granted = granted;
             self.core.pipes.replay(t, granted, self.core.port_replay);
         }
@@ -94,16 +95,15 @@ impl Hierarchy<'_> {
     /// Prefetches a line into L2. `None`: the prefetch was weak and no port was free.
     #[inline(always)]
     fn prefetch_l2(&mut self, line: u64, t: Cycle, p: Prefetch, signals: &mut Signals) -> Option<Taken> {
-        let port = self.core.prefetch_ports.first_free(t);
+        let port = first_free::<TIMED>(&mut self.core.prefetch_ports, t);
         if port.at > t && p.reliableness == Reliableness::Weak {
             return None;
         }
-        let asked = self.core.requests.book(port.at);
-        let (at, joins) = (asked + self.core.request, self.core.sectors.in_l2(p.sector));
+        let (at, joins) = (self.core.at_l2::<TIMED>(port.at), self.core.sectors.in_l2(p.sector));
         let request = Request { line, at, cause: p.cause, holder: Holder::None, write: false, joins };
-        let (answer, evicted) = self.chip.read(self.core.id, request, signals);
+        let (answer, evicted) = self.chip.read::<TIMED>(self.core.id, request, signals);
         self.back_invalidate(evicted, signals);
-        self.core.prefetch_ports.hold(port, port.at, answer.taken);
+        hold::<TIMED>(&mut self.core.prefetch_ports, port, port.at, answer.taken);
         Some(Taken { at: port.at, hit: answer.missed.is_none() })
     }
 
@@ -115,7 +115,7 @@ impl Hierarchy<'_> {
         }
         // Nothing waits for a strong hardware prefetch, so its MSHR's time is not needed.
         let needs_mshr = p.reliableness == Reliableness::Weak || p.cause == Cause::SoftwarePrefetch;
-        let at = if needs_mshr { self.core.mshrs.first_free(t).at } else { t };
+        let at = if needs_mshr { first_free::<TIMED>(&mut self.core.mshrs, t).at } else { t };
         if at > t && p.reliableness == Reliableness::Weak {
             return None;
         }
@@ -137,8 +137,8 @@ impl Hierarchy<'_> {
         t: Cycle,
         signals: &mut Signals,
     ) -> Response {
-        let Some(place) = self.locate(pointer, t, signals) else { return Response::hit(self.core.pipes.load(t)) };
-        let at = self.core.pipes.load(place.ready);
+        let Some(place) = self.locate(pointer, t, signals) else { return Response::hit(self.flow(t)) };
+        let at = self.flow(place.ready);
         let first = self.prefetch_line(&place, level, at, signals);
         let last = pointer.at(pointer.addr + bytes.max(1) - 1);
         if self.core.line_of(last.addr) == self.core.line_of(pointer.addr) {
@@ -146,6 +146,11 @@ impl Hierarchy<'_> {
         }
         let Some(place) = self.locate(last, at, signals) else { return first };
         first.and(self.prefetch_line(&place, level, at.max(place.ready), signals))
+    }
+
+    /// When the flow of a prefetch instruction that is ready at `t` passes its pipe.
+    fn flow(&mut self, t: Cycle) -> Cycle {
+        if TIMED { self.core.pipes.load(t) } else { t }
     }
 
     /// Translates the address of a prefetch instruction; `None` when the prefetch is dropped.
@@ -166,7 +171,7 @@ impl Hierarchy<'_> {
             _ => (self.prefetch_l2(line, t, p, signals), Misses { port: known, ..Misses::NONE }),
         };
         match taken {
-            Some(Taken { at, .. }) if at > t => {
+            Some(Taken { at, .. }) if TIMED && at > t => {
                 self.core.pipes.replay(t, at, self.core.port_replay);
                 Response { at, misses }
             }

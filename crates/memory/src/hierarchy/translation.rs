@@ -28,7 +28,7 @@ pub struct Located {
     pub physical: u64,
 }
 
-impl Hierarchy<'_> {
+impl<const TIMED: bool> Hierarchy<'_, TIMED> {
     /// Translates a data address for an access at `t`.
     #[inline(always)]
     pub fn translate(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Located {
@@ -46,7 +46,7 @@ impl Hierarchy<'_> {
         let addr = self.core.in_space(pointer.addr);
         signals.add(Signal::L1dTlbRefill, 1);
         signals.add(Signal::L2dTlb, 1);
-        let hit = match self.core.data_tlb.second_level(addr, range.shift, t) {
+        let hit = match self.core.data_tlb.second_level::<TIMED>(addr, range.shift, t) {
             Ok(hit) => hit,
             Err(missed) => {
                 signals.add(Signal::L2dTlbRefill, 1);
@@ -67,7 +67,7 @@ impl Hierarchy<'_> {
         let range = self.core.page_of(virtual_addr);
         signals.add(Signal::L1iTlbRefill, 1);
         signals.add(Signal::L2iTlb, 1);
-        let hit = match self.core.code_tlb.second_level(addr, range.shift, t) {
+        let hit = match self.core.code_tlb.second_level::<TIMED>(addr, range.shift, t) {
             Ok(hit) => hit,
             Err(missed) => {
                 signals.add(Signal::L2iTlbRefill, 1);

@@ -59,11 +59,18 @@ pub fn spectrum<const N: usize>(cores: &BTreeMap<u32, Series<N>>, duration: u64)
     if length < 16 {
         return Vec::new();
     }
+    let joined = |series: &Series<N>| -> Vec<f64> {
+        let join = (slice / series.slice) as usize;
+        series.sums.chunks(join).map(|part| part.iter().sum()).collect()
+    };
+    normalised(&mut cores.values().map(joined), length, slice)
+}
+
+/// As [`spectrum`], from each core's noise in at most `length` slices of `slice` ns. Not generic: transforms are compiled once.
+fn normalised(cores: &mut dyn Iterator<Item = Vec<f64>>, length: usize, slice: u64) -> Vec<(f64, f64)> {
     let forward = RealFftPlanner::<f64>::new().plan_fft_forward(length);
     let mut power = vec![0.0; length / 2 + 1];
-    for series in cores.values() {
-        let join = (slice / series.slice) as usize;
-        let mut input: Vec<f64> = series.sums.chunks(join).map(|part| part.iter().sum()).collect();
+    for mut input in cores {
         input.resize(length, 0.0);
         let mean = input.iter().sum::<f64>() / length as f64;
         input.iter_mut().for_each(|value| *value -= mean);

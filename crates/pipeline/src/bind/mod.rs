@@ -27,6 +27,7 @@ use crate::lsu::rules::bind_access;
 use crate::mix::count_mix;
 use crate::partial::count_store_data;
 use crate::predecode::share;
+use crate::warming::Followed;
 
 /// Binds a block of decoded instructions to the machine `spec`.
 #[must_use]
@@ -79,6 +80,7 @@ pub fn bind_block(start: u64, infos: &[StaticInst], spec: &Spec) -> BoundBlock {
         start,
         uops: uops.into(),
         tables: Arc::new(BlockTables {
+            followed: Followed::all(&mem),
             mem,
             uop_end: uop_end.into(),
             unknown: unknown.into(),
@@ -90,6 +92,7 @@ pub fn bind_block(start: u64, infos: &[StaticInst], spec: &Spec) -> BoundBlock {
         origin: 0,
         marked: false,
         executions: 0,
+        known: 0,
         controls: infos.iter().any(|i| i.kind == InstKind::System && (i.serialising || !i.srcs.is_empty())),
         reads_time: infos.iter().any(|i| i.reads_time),
         enters_kernel: infos.last().is_some_and(|i| i.enters_kernel),

@@ -53,7 +53,7 @@ fn programs_read_what_the_record_has_of_a_region_also_of_children_that_inherit_a
     let recorded = |name: &str| {
         let region = outcome.regions.iter().find(|region| region.name == name).expect("the program marks it");
         let mut all = Signals::default();
-        region.threads.values().for_each(|counted| all.merge(&counted.signals));
+        region.threads.values().for_each(|counted| all.merge(counted.signals()));
         spec.pmu.events.counts(&all, |_| true)
     };
     let (parent, child) = (recorded("parent"), recorded("child"));

@@ -47,6 +47,7 @@ fn run_with(arguments: &str, host_threads: usize, variables: &[&str]) -> (Simula
         spin: SpinLoops::Fast,
         interval_ns: None,
         interval_region: None,
+        sample: None,
         no_progress_ns: None,
     };
     (Simulation::new(guest, options()), options())
@@ -62,7 +63,7 @@ fn machine(spec: &Spec) -> fxscope_linux::Platform {
 fn counted(outcome: &Outcome) -> Signals {
     let region = outcome.regions.iter().find(|region| region.name == "triad").expect("the program marks its loop");
     let mut all = Signals::default();
-    region.threads.values().for_each(|counted| all.merge(&counted.signals));
+    region.threads.values().for_each(|counted| all.merge(counted.signals()));
     all
 }
 

@@ -7,7 +7,7 @@ mod harness;
 
 use std::env;
 
-use fxscope_aarch64::table::{Ctx, decode};
+use fxscope_aarch64::table::{Ctx, decode, encodings};
 use harness::{Start, run, word};
 
 /// Maximum number of instructions in a stream.
@@ -76,9 +76,13 @@ fn arbitrary_words_neither_panic_nor_escape() {
 #[test]
 fn memory_accesses_at_the_edges_neither_panic_nor_escape() {
     let accesses = |word: u32| decode(word, &Ctx { pc: 0x1_0000, vl: 64 }).is_some_and(|d| d.info.mem.is_some());
+    // Encodings of which none of these words accesses memory are not tried again and again.
+    let mut samples = Rng(5);
+    let mut some = |row: &u16| (0..256).any(|_| accesses(word(*row, samples.next() as u32)));
+    let rows: Vec<u16> = (0..encodings().count() as u16).filter(&mut some).collect();
     let executed = run_streams(3, |rng| {
         loop {
-            let word = word(rng.next() as u16, rng.next() as u32);
+            let word = word(rows[rng.next() as usize % rows.len()], rng.next() as u32);
             if accesses(word) {
                 break word;
             }

@@ -10,8 +10,9 @@ use fxscope::lab::Cache;
 use fxscope::lab::latency::{CheckOptions, Subject, check_one, check_set, plan};
 use fxscope::report::render::{html, terminal};
 
+use super::super::batch::BatchArgs;
 use super::super::console::Console;
-use super::super::output::{Target, default_cache};
+use super::super::output::Target;
 use super::super::scenario::{ScenarioArgs, interval_ns};
 use super::super::{Failure, Outcome, print, style};
 use super::PredictArgs;
@@ -39,15 +40,8 @@ pub struct Args {
     /// Length of intervals.
     #[arg(long, value_name = "TIME", default_value = "100us", value_parser = interval_ns)]
     interval: u64,
-    /// Runs at a time; default: all of the host's cores.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    jobs: Option<u16>,
-    /// Folder for the cached counts of runs; default: a folder in the user's cache.
-    #[arg(long, value_name = "FOLDER", conflicts_with = "no_cache")]
-    cache: Option<PathBuf>,
-    /// Simulate all runs again and cache nothing.
-    #[arg(long)]
-    no_cache: bool,
+    #[command(flatten)]
+    batch: BatchArgs,
     /// Write all figures as JSON to this file, or to standard output (-) instead of the tables.
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
@@ -89,9 +83,9 @@ pub(super) fn check(args: &Args) -> Outcome {
     let [json, page] = [&args.json, &args.html].map(|path| path.as_deref().map(Target::check).transpose());
     let (json, page) = (json?, page?);
     let instead = [&args.json, &args.html].into_iter().flatten().any(|path| path.as_os_str() == "-");
-    let folder = args.cache.clone().or_else(|| default_cache("latency")).filter(|_| !args.no_cache);
+    let folder = args.batch.cache("latency");
     let cache = Cache::of_this_program(folder.as_deref())?;
-    let options = CheckOptions { jobs: args.jobs.map(usize::from), cache, fit: args.fit };
+    let options = CheckOptions { jobs: args.batch.jobs(), cache, fit: args.fit };
     let console = Console::new(false);
     let checked = match &args.plan[..] {
         [] => check_one(&subject(args)?, &options, &console)?,

@@ -16,7 +16,7 @@ impl L2 {
     fn read(&mut self, line: u64, at: Cycle, cause: Cause, signals: &mut Signals) -> (Answer, Option<u64>) {
         let joins = Joins::default();
         let request = Request { line, at, cause, holder: Holder::Data, write: false, joins };
-        let (answer, left) = self.0.read(SEAT, request, signals);
+        let (answer, left) = self.0.read::<true>(SEAT, request, signals);
         (answer, left.map(|victim| victim.line))
     }
     fn holds(&self, line: u64) -> bool {
@@ -120,7 +120,7 @@ fn the_l2_of_a_cmg_without_an_assistant_core_has_all_its_ways() {
         for &line in &set {
             let joins = Joins::default();
             let request = Request { line, at: 0, cause: Cause::Demand, holder: Holder::Data, write: false, joins };
-            chip.read(id, request, &mut Signals::default());
+            chip.read::<true>(id, request, &mut Signals::default());
         }
         assert_eq!(set.iter().filter(|&&line| chip.holds(id.cmg, line)).count(), ways, "CMG{cmg}");
         assert_eq!(u64::from(spec.l2_ways(cmg as u32)), ways as u64);
@@ -166,7 +166,7 @@ fn a_write_to_memory_takes_the_channel_longer_than_a_read() {
     let mut signals = Signals::default();
     let mut l2 = L2::new(&spec);
     let first = l2.read(0, 0, Cause::Demand, &mut signals).0.ready;
-    (0..100).for_each(|_| l2.0.write_memory(0, 0, spec.l2_timing.miss_detect, &mut signals));
+    (0..100).for_each(|_| l2.0.write_memory::<true>(0, 0, spec.l2_timing.miss_detect, &mut signals));
     let last = l2.read(1, 0, Cause::Demand, &mut signals).0.ready;
     let bytes_per_cycle = spec.memory.peak_bytes_per_second as f64 / spec.clock.core_hz as f64;
     let read = LINE as f64 / bytes_per_cycle / (spec.memory.read_efficiency / 100.0);
@@ -232,7 +232,7 @@ fn evicted_first(spec: &Spec, lines: &[u64], first: usize, write: bool, readers:
     let mut chip = Chip::new(spec);
     let mut read = |core, line, at, write| {
         let request = Request { line, at, cause: Cause::Demand, holder: Holder::Data, write, joins: Joins::default() };
-        chip.read(CoreId { cmg: 0, core }, request, &mut Signals::default()).1
+        chip.read::<true>(CoreId { cmg: 0, core }, request, &mut Signals::default()).1
     };
     assert_eq!(read(first, lines[0], 0, write), None);
     for &core in readers {
@@ -292,7 +292,7 @@ fn a_line_that_the_core_s_own_instruction_cache_holds_leaves_it_too() {
     for (&line, at) in lines.iter().zip((0..).map(|n| 1_000 * n)) {
         let holder = if line == lines[0] { Holder::Code } else { Holder::Data };
         let request = Request { line, at, cause: Cause::Demand, holder, write: false, joins: Joins::default() };
-        left = chip.read(id, request, &mut Signals::default()).1.map(|left| (left.line, left.dirty, left.code));
+        left = chip.read::<true>(id, request, &mut Signals::default()).1.map(|left| (left.line, left.dirty, left.code));
     }
     assert_eq!(left, Some((lines[0], false, true)));
 }

@@ -20,7 +20,7 @@ fn touch(tlb: &mut Tlb, bytes: u64, n: u64) -> bool {
     if tlb.hit(addr).is_some() {
         return true;
     }
-    assert_eq!(tlb.second_level(addr, shift, 1_000), Err(1_000), "both are asked at once");
+    assert_eq!(tlb.second_level::<true>(addr, shift, 1_000), Err(1_000), "both are asked at once");
     tlb.insert(addr, shift, n * bytes, 1_000);
     false
 }

@@ -20,6 +20,7 @@ mod sectors;
 mod side_cache;
 mod translation;
 mod walks;
+mod warming;
 mod zeroing;
 
 use std::collections::BTreeMap;

@@ -407,7 +407,7 @@ fn cores_of_a_cmg_limit_the_same_sectors_of_l2_and_the_last_one_is_obeyed() {
         let joins = Joins { sector, moves: true };
         let (at, cause) = (1_000 * n, Cause::Demand);
         let request = Request { line: of_one_l2_set(n) / LINE, at, cause, holder: Holder::Data, write: false, joins };
-        chip.read(CoreId { cmg: 0, core }, request, &mut signals);
+        chip.read::<true>(CoreId { cmg: 0, core }, request, &mut signals);
     };
     chip.limit_sectors(0, 0, Some([12, 2]));
     chip.limit_sectors(0, 0, Some([4, 10]));

@@ -38,13 +38,13 @@ impl Asks {
     }
     fn read_as(&mut self, line: u64, at: Cycle, cause: Cause) -> Cycle {
         let request = Request { line, at, cause, holder: Holder::None, write: false, joins: Joins::default() };
-        self.chip.read(CoreId { cmg: 0, core: 0 }, request, &mut self.signals).0.ready
+        self.chip.read::<true>(CoreId { cmg: 0, core: 0 }, request, &mut self.signals).0.ready
     }
     fn read(&mut self, line: u64, at: Cycle) -> Cycle {
         self.read_as(line, at, Cause::Demand)
     }
     fn write_back(&mut self, line: u64, at: Cycle) {
-        self.chip.write_memory(0, line, at, &mut self.signals);
+        self.chip.write_memory::<true>(0, line, at, &mut self.signals);
     }
     /// Lines read from main memory and written to it, found in the cache and not, written back by it.
     fn counts(&self) -> [u64; 5] {

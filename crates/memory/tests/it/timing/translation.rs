@@ -26,7 +26,7 @@ fn touch(tlb: &mut Tlb, n: u64, t: Cycle) -> (Cycle, Translation) {
     if tlb.hit(addr).is_some() {
         return (0, Translation::L1);
     }
-    match tlb.second_level(addr, 16, t) {
+    match tlb.second_level::<true>(addr, 16, t) {
         Ok(hit) => (hit.ready - t, Translation::L2),
         Err(known) => (tlb.insert(addr, 16, n * PAGE, known).ready - t, Translation::Missed),
     }
@@ -91,7 +91,7 @@ fn the_second_level_holds_1024_neighbouring_pages_of_any_size() {
         for n in 0..pages {
             tlb.insert(n * size, size.trailing_zeros(), n * size, 0);
         }
-        let held = |tlb: &mut Tlb, n| tlb.second_level(n * size + size / 2, size.trailing_zeros(), 0).is_ok();
+        let held = |tlb: &mut Tlb, n| tlb.second_level::<true>(n * size + size / 2, size.trailing_zeros(), 0).is_ok();
         assert!((0..pages).all(|n| held(&mut tlb, n)), "pages of {size} bytes");
         assert!(!held(&mut tlb, pages));
     }

@@ -69,6 +69,7 @@ impl Run {
             spin: self.spin,
             interval_ns: Some(20_000),
             interval_region: None,
+            sample: None,
             no_progress_ns: None,
         }
     }

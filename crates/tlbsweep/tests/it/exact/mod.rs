@@ -183,7 +183,7 @@ proptest! {
                 continue;
             }
             counts.first[usize::from(segment)] += 1;
-            if tlb.second_level(addr, shift, 0).is_err() {
+            if tlb.second_level::<true>(addr, shift, 0).is_err() {
                 counts.second[usize::from(segment)] += 1;
                 tlb.insert(addr, shift, 0, 0);
             }

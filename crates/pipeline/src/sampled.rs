@@ -1,0 +1,231 @@
+//! Counts of a sampled run, in which some blocks are timed in windows and most are only followed.
+//!
+//! What does not depend on time ([`Signal::is_untimed`]) is counted in windows and between them. The rest are *measures*: sums over
+//! the blocks of windows, from which the counts of the whole run are estimated.
+
+use fxscope_counts::{Signal, Signals, Stall, Stalls};
+
+use crate::bypass::{EXA, PIPES};
+use crate::core::Pipeline;
+
+/// Signals that depend on time and are counted one by one; others that do follow from them, from stalls and from pipes.
+const COUNTED: [Signal; 24] = [
+    Signal::Commit1,
+    Signal::Commit2,
+    Signal::Commit3,
+    Signal::Commit4,
+    Signal::L1Pipe0Comp,
+    Signal::L1Pipe1Comp,
+    Signal::L1Pipe0Inactive,
+    Signal::L1Pipe1Inactive,
+    Signal::FlaInactive,
+    Signal::FlbInactive,
+    Signal::L1PipeAbortStldIntlk,
+    Signal::Gather2Flow,
+    Signal::Gather1Flow,
+    Signal::Gather0Flow,
+    Signal::Scatter1Flow,
+    Signal::L1iCache,
+    Signal::L1dCache,
+    Signal::L1MissWait,
+    Signal::L2dSwapDm,
+    Signal::L2dCacheMibmchPrf,
+    Signal::L2MissWait,
+    Signal::L2MissWaitMainDm,
+    Signal::L2PipeVal,
+    Signal::MainMemoryReadWait,
+];
+
+/// The signals of the pipes in which operations start.
+const PIPE_SIGNALS: [Option<Signal>; PIPES] = [
+    Some(Signal::ExaVal),
+    Some(Signal::ExbVal),
+    Some(Signal::EagaVal),
+    Some(Signal::EagbVal),
+    Some(Signal::FlaVal),
+    Some(Signal::FlbVal),
+    Some(Signal::PrxVal),
+    None,
+];
+
+/// The signals of the load/store pipes.
+const LOAD_STORE_SIGNALS: [Signal; 2] = [Signal::L1Pipe0Val, Signal::L1Pipe1Val];
+
+/// Where the parts of [`Measures`] begin.
+const STALLS: usize = COUNTED.len();
+const STARTED: usize = STALLS + Stall::COUNT;
+const BUSY: usize = STARTED + PIPES;
+
+/// Counts that depend on time: of a core so far, or of executions of a block.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+pub struct Measures(#[serde(with = "fxscope_calendar::array")] [u64; Measures::COUNT]);
+
+impl Default for Measures {
+    fn default() -> Measures {
+        Measures([0; Measures::COUNT])
+    }
+}
+
+impl Measures {
+    /// The number of measures.
+    pub const COUNT: usize = BUSY + LOAD_STORE_SIGNALS.len();
+
+    /// Returns the counts since `earlier`, an earlier state of the same core.
+    #[inline(always)]
+    #[must_use]
+    pub fn since(&self, earlier: &Measures) -> Measures {
+        // A count is at most wrong, never a reason to stop: operations that forward base addresses are taken away afterwards.
+        Measures(std::array::from_fn(|i| self.0[i].wrapping_sub(earlier.0[i])))
+    }
+
+    /// Adds those of `other`.
+    #[inline(always)]
+    pub fn merge(&mut self, other: &Measures) {
+        self.0.iter_mut().zip(&other.0).for_each(|(sum, n)| *sum = sum.wrapping_add(*n));
+    }
+
+    /// Returns all of them in order.
+    #[must_use]
+    pub fn values(&self) -> &[u64] {
+        &self.0
+    }
+
+    /// Returns the measures whose values are `values`, rounded.
+    #[must_use]
+    pub fn rounded(values: &[f64]) -> Measures {
+        Measures(std::array::from_fn(|i| values.get(i).map_or(0, |value| value.max(0.0).round() as u64)))
+    }
+
+    /// Returns the cycles that these counts account for.
+    #[inline(always)]
+    #[must_use]
+    pub fn cycles(&self) -> u64 {
+        self.0[..4].iter().chain(&self.0[STALLS..STARTED]).fold(0, |sum, n| sum.wrapping_add(*n))
+    }
+
+    /// Adds busy cycles of the load/store pipes.
+    pub fn add_busy(&mut self, cycles: [u64; 2]) {
+        self.0[BUSY..].iter_mut().zip(cycles).for_each(|(sum, n)| *sum += n);
+    }
+
+    /// Returns the requests that the load/store pipes completed, each pipe's.
+    #[must_use]
+    pub fn requests(&self) -> [u64; 2] {
+        [Signal::L1Pipe0Comp, Signal::L1Pipe1Comp].map(|signal| {
+            let place = COUNTED.iter().position(|&counted| counted == signal);
+            place.map_or(0, |place| self.0[place])
+        })
+    }
+
+    /// Sets the signals that follow from them.
+    pub(crate) fn set_in(&self, signals: &mut Signals) {
+        COUNTED.iter().zip(&self.0).for_each(|(&signal, &n)| signals.set(signal, n));
+        let stalls: Stalls = std::array::from_fn(|i| self.0[STALLS + i]);
+        signals.add_stalls(&stalls);
+        signals.set(Signal::CpuCycles, self.cycles());
+        for (signal, &started) in PIPE_SIGNALS.iter().zip(&self.0[STARTED..BUSY]) {
+            if let Some(signal) = signal {
+                signals.set(*signal, started);
+            }
+        }
+        LOAD_STORE_SIGNALS.iter().zip(&self.0[BUSY..]).for_each(|(&signal, &busy)| signals.set(signal, busy));
+    }
+
+    /// Returns the signals that follow from them; all others are 0.
+    #[must_use]
+    pub fn signals(&self) -> Signals {
+        let mut signals = Signals::default();
+        self.set_in(&mut signals);
+        signals
+    }
+}
+
+/// The unit of what blocks cost that are followed: this fraction of a cycle. It is coarse, so that the cycles of a loop's
+/// iterations repeat after a few of them.
+pub const COST_UNIT: u64 = 4;
+
+/// What a core in a sampled run counts apart.
+#[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
+pub(crate) struct SampledCounts {
+    /// Measures of blocks that were timed.
+    timed: Measures,
+    /// Counts of blocks that were only followed.
+    pub(crate) warmed: Signals,
+    /// Cost by which the clock has still to advance, less than a cycle.
+    pub(crate) fraction: u64,
+    /// The number of the last window in which the core was timed, and whether it still is.
+    window: u64,
+    is_timed: bool,
+    /// Busy cycles of the load/store pipes when that began.
+    busy: [u64; 2],
+}
+
+impl Pipeline {
+    /// Returns the measures so far, but for busy cycles of the load/store pipes: to count these takes longer, and windows need them
+    /// only once.
+    #[inline(always)]
+    #[must_use]
+    pub fn measures(&self) -> Measures {
+        let mut all = [0; Measures::COUNT];
+        all.iter_mut().zip(COUNTED).for_each(|(n, signal)| *n = self.signals.get(signal));
+        all[STALLS..STARTED].copy_from_slice(&self.commit.stalls);
+        all[STARTED..BUSY].copy_from_slice(&self.started);
+        all[STARTED + EXA] -= self.base_forwards;
+        Measures(all)
+    }
+
+    /// Returns all counts so far. The cycle of the last commit is not over, and not counted yet. In a sampled run, only what is
+    /// known without the sample: see [`Pipeline::exclude`].
+    #[must_use]
+    pub fn counters(&self) -> Signals {
+        let mut signals = self.signals.clone();
+        let mut measures = self.measures();
+        measures.0[BUSY..].copy_from_slice(&self.memory.pipes.busy());
+        match &self.sampled {
+            None => measures.set_in(&mut signals),
+            Some(counts) => {
+                measures.since(&counts.timed).set_in(&mut signals);
+                for &signal in Signal::ALL.iter().filter(|signal| signal.is_untimed()) {
+                    signals.add(signal, counts.warmed.get(signal));
+                }
+            }
+        }
+        signals
+    }
+
+    /// Makes `counted`, the measures of a block that was timed, part of the sample: [`Pipeline::counters`] leaves them out, since
+    /// they are estimated with those of all blocks.
+    #[inline(always)]
+    pub fn exclude(&mut self, counted: &Measures) {
+        self.sampled.get_or_insert_default().timed.merge(counted);
+    }
+
+    /// The core is timed in window number `window`. Returns whether that begins now: then nothing is in flight, and fetch starts
+    /// anew.
+    #[inline(always)]
+    pub fn time_in(&mut self, window: u64) -> bool {
+        let counts = self.sampled.get_or_insert_default();
+        let begins = counts.window != window;
+        if begins {
+            (counts.window, counts.is_timed, counts.busy) = (window, true, self.memory.pipes.busy());
+            self.front.redirect(self.commit.now() + 1);
+        }
+        begins
+    }
+
+    /// The core is not timed any more. Returns the busy cycles of its load/store pipes in the window, if it was timed until now.
+    pub fn end_timing(&mut self) -> Option<[u64; 2]> {
+        let counts = self.sampled.as_mut().filter(|counts| counts.is_timed)?;
+        counts.is_timed = false;
+        let now = self.memory.pipes.busy();
+        let busy = [0, 1].map(|pipe| now[pipe] - counts.busy[pipe]);
+        counts.timed.add_busy(busy);
+        Some(busy)
+    }
+
+    /// Returns whether the run is sampled: blocks of this core were followed, or timed in a window.
+    #[must_use]
+    pub fn is_sampled(&self) -> bool {
+        self.sampled.is_some()
+    }
+}

@@ -1,0 +1,130 @@
+//! Functional warming: the long-lived state of a core follows instructions that are not timed.
+//!
+//! Caches, translations, prefetch streams and branch predictors are as they would be had the instructions been timed, as far as
+//! their state does not depend on time. What is short-lived (queues, pipes, the write buffer) is empty when timing begins again,
+//! and fills within some hundred instructions.
+
+use fxscope_calendar::Cycle;
+use fxscope_counts::{Signal, Signals};
+use fxscope_isa::{Access, Branch, MemOp, Shape};
+use fxscope_memory::{Chip, Hierarchy};
+
+use crate::bind::{BoundAccess, BoundBlock};
+use crate::core::Pipeline;
+use crate::predict::Branched;
+use crate::sampled::COST_UNIT;
+
+/// A memory access of a block, as warming follows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+pub(crate) struct Followed {
+    /// Index of its instruction in the block.
+    inst: u8,
+    /// How many words it leaves in the dynamic stream, and where they begin in that of its block.
+    words: u8,
+    word: u16,
+    op: MemOp,
+}
+
+impl Followed {
+    /// Returns the accesses of a block whose instructions have the accesses `mem`.
+    pub(crate) fn all(mem: &[Option<BoundAccess>]) -> Box<[Followed]> {
+        let mut word = 0;
+        let accesses = mem.iter().enumerate().filter_map(|(inst, access)| {
+            let access = access.as_ref()?;
+            let followed = Followed { inst: inst as u8, words: access.words, word, op: access.op };
+            word += u16::from(access.words);
+            Some(followed)
+        });
+        accesses.collect()
+    }
+}
+
+impl Pipeline {
+    /// Follows the first `executed` instructions of `block`, which left `stream` and continued at `next_pc`, without timing them:
+    /// the clock advances by `cost` ([`COST_UNIT`]). Events whose number does not depend on time are counted.
+    pub fn warm(
+        &mut self,
+        block: &BoundBlock,
+        executed: usize,
+        stream: &[u64],
+        next_pc: u64,
+        cost: u64,
+        chip: &mut Chip,
+    ) {
+        let Some(last) = executed.checked_sub(1) else { return };
+        let now = self.now();
+        let counts = self.sampled.get_or_insert_default();
+        counts.fraction += cost;
+        let cycles = counts.fraction / COST_UNIT;
+        counts.fraction %= COST_UNIT;
+        let signals = &mut counts.warmed;
+        let memory = &mut self.memory.untimed(chip);
+        if !self.front.is_buffered() {
+            memory.touch_code(block.start, block.start + 4 * executed as u64, now, signals);
+        }
+        for access in block.tables.followed.iter().take_while(|access| usize::from(access.inst) <= last) {
+            let first = usize::from(access.word);
+            let Some(words) = stream.get(first..first + usize::from(access.words)) else { break };
+            follow(&access.op, words, now, memory, signals);
+        }
+        if block.branch != Branch::None && executed == block.profile.len() {
+            let pc = block.start + 4 * last as u64;
+            let taken = next_pc != pc + 4;
+            let prediction = self.predictor.branch(Branched { kind: block.branch, pc, taken, next: next_pc });
+            self.front.supply_from_buffer(prediction.buffered);
+            signals.add(Signal::BrMisPred, u64::from(!prediction.right));
+        }
+        self.commit.skip(cycles);
+        self.dispatch.hold_until(self.commit.now() + 1);
+    }
+}
+
+/// Follows a memory access that left `words`.
+#[inline(always)]
+fn follow(op: &MemOp, words: &[u64], t: Cycle, memory: &mut Hierarchy<'_, false>, signals: &mut Signals) {
+    match (op.access, op.shape) {
+        (Access::Load | Access::Store | Access::Atomic, Shape::Single | Shape::Masked) => {
+            if op.shape == Shape::Masked && words[1] == 0 {
+                memory.inactive(words[0].into(), t, signals);
+            } else {
+                memory.touch(words[0].into(), op.bytes.into(), op.access != Access::Load, t, signals);
+            }
+        }
+        _ => follow_other(op, words, t, memory, signals),
+    }
+}
+
+/// Follows accesses of single elements, prefetches and `DC ZVA`.
+#[cold]
+#[inline(never)]
+fn follow_other(op: &MemOp, words: &[u64], t: Cycle, memory: &mut Hierarchy<'_, false>, signals: &mut Signals) {
+    let Some((&first, addresses)) = words.split_first() else { return };
+    let step = usize::from(op.reg_esize);
+    let is_active = |i: usize| first >> (i * step) & 1 == 1;
+    let elements = addresses.iter().enumerate().map(|(i, &address)| (address.into(), is_active(i)));
+    match (op.access, op.shape) {
+        (Access::ZeroLine, _) => {
+            memory.zero_line(first.into(), t, signals);
+        }
+        (Access::PrefetchLoad(level) | Access::PrefetchStore(level), Shape::Indexed) => {
+            for (pointer, _) in elements.filter(|&(_, active)| active) {
+                memory.prefetch_instruction(pointer, 1, level, t, signals);
+            }
+        }
+        (Access::PrefetchLoad(level) | Access::PrefetchStore(level), shape) => {
+            if shape != Shape::Masked || addresses.first() != Some(&0) {
+                memory.prefetch_instruction(first.into(), op.bytes.into(), level, t, signals);
+            }
+        }
+        (access, _) => {
+            let write = access != Access::Load;
+            for (pointer, active) in elements {
+                if active {
+                    memory.touch(pointer, op.mem_esize.into(), write, t, signals);
+                } else if write {
+                    memory.inactive(pointer, t, signals);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Totals of a part of a run, with jackknife replicates.
+
+use serde::{Deserialize, Serialize};
+
+use crate::exposure::Exposure;
+use crate::interval::{Interval, Precision, t_factor};
+use crate::sample::{BlockSums, Sample, mate};
+
+/// Totals of all measures of an exposure, and how they vary.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Estimates {
+    totals: Vec<f64>,
+    replicates: Vec<Vec<f64>>,
+    unseen_share: f64,
+    windows: u64,
+}
+
+/// Blocks that unseen ones resemble are those that this number of windows or fewer have seen.
+const FEW_WINDOWS: u64 = 2;
+
+/// Estimates the totals of `exposure` from `sample`. `instructions` has the instructions of one execution of each block.
+///
+/// A block that windows have seen contributes its executions times its cost per execution in windows (separate ratio estimator). Unseen
+/// blocks together contribute their instructions times a rate per instruction. It is the rate of the exposure's blocks
+/// that at most two windows have seen: what has not been seen resembles what has hardly been seen, code that runs once, rather than
+/// the loops that fill most of a run. If there is no such block, it is the mean rate of all seen blocks in the exposure's own mix.
+///
+/// A replicate repeats this without the windows of one group, and with those of the group's mate counted twice. A block that only that
+/// group has seen is unseen there. An interval thus shows what depends on few windows.
+///
+/// An exposure of which windows have seen no block gets the mean rates of all that they have seen, without interval.
+///
+/// # Panics
+/// If a block that ran, or that windows have seen, has no entry in `instructions`.
+#[must_use]
+pub fn estimate(sample: &Sample, instructions: &[u32], exposure: &Exposure) -> Estimates {
+    let groups = sample.windows_by_group().len();
+    let mut seen = Replicated::new(sample.measures(), groups);
+    let mut few = Replicated::new(sample.measures(), groups);
+    let mut ran = 0.0;
+    for (block, executions) in exposure.iter() {
+        let (size, executions) = (f64::from(instructions[block as usize]), executions as f64);
+        ran += executions * size;
+        if let Some(sums) = sample.block(block) {
+            seen.add(sums, |row| match row[0] {
+                0 => Share::default(),
+                sampled => Share { scale: executions / sampled as f64, instructions: executions * size },
+            });
+            if sums.windows() <= FEW_WINDOWS {
+                few.add(sums, |row| Share { scale: 1.0, instructions: row[0] as f64 * size });
+            }
+        }
+    }
+    if seen.full.instructions == 0.0 {
+        return Estimates::of_unseen(sample, instructions, ran);
+    }
+    let windows = sample.windows_by_group();
+    let replicates = (0..groups).filter(|group| windows[*group] > 0);
+    Estimates {
+        totals: extended(&seen.full, &few.full, ran),
+        replicates: replicates.map(|group| extended(&seen.without(group), &few.without(group), ran)).collect(),
+        unseen_share: (1.0 - seen.full.instructions / ran).max(0.0),
+        windows: sample.windows(),
+    }
+}
+
+/// Returns the totals of seen blocks, and of those that make up the rest of the instructions that `ran` with the rates of `few`.
+fn extended(seen: &Sums, few: &Sums, ran: f64) -> Vec<f64> {
+    let like = if few.instructions > 0.0 { few } else { seen };
+    let unseen = (ran - seen.instructions).max(0.0);
+    let scale = if like.instructions > 0.0 { unseen / like.instructions } else { 0.0 };
+    seen.totals.iter().zip(&like.totals).map(|(total, rate)| total + scale * rate).collect()
+}
+
+/// What the sums of a block add to those of several blocks.
+#[derive(Clone, Copy, Default)]
+struct Share {
+    /// The factor of its measures.
+    scale: f64,
+    /// Its instructions. They are whole numbers, so that those of all blocks less those of all blocks are exactly 0.
+    instructions: f64,
+}
+
+/// Totals by measure of some blocks, and their instructions.
+#[derive(Clone)]
+struct Sums {
+    totals: Vec<f64>,
+    instructions: f64,
+}
+
+/// Sums of some blocks with all windows, and without those of each group.
+struct Replicated {
+    full: Sums,
+    /// What is added to `full` without each group.
+    changes: Vec<Sums>,
+    /// Sums of a block without a group, and the measures that they belong to; kept for their memory only.
+    row: Vec<u64>,
+    measures: Vec<usize>,
+}
+
+impl Sums {
+    fn new(measures: usize) -> Self {
+        Self { totals: vec![0.0; measures], instructions: 0.0 }
+    }
+
+    /// Adds a share of the sums of a block (`row`, as [`BlockSums::total`]).
+    fn add(&mut self, measures: &[usize], row: &[u64], share: Share) {
+        self.instructions += share.instructions;
+        for (measure, sum) in measures.iter().zip(&row[1..]) {
+            self.totals[*measure] += share.scale * *sum as f64;
+        }
+    }
+
+    /// Subtracts what [`Self::add`] adds.
+    fn subtract(&mut self, measures: &[usize], row: &[u64], Share { scale, instructions }: Share) {
+        self.add(measures, row, Share { scale: -scale, instructions: -instructions });
+    }
+}
+
+impl Replicated {
+    fn new(measures: usize, groups: usize) -> Self {
+        let sums = Sums::new(measures);
+        Self { changes: vec![sums.clone(); groups], full: sums, row: Vec::new(), measures: Vec::new() }
+    }
+
+    /// Adds the share of a block that follows from its sums.
+    fn add(&mut self, sums: &BlockSums, share: impl Fn(&[u64]) -> Share) {
+        let total = sums.total();
+        self.measures.clear();
+        self.measures.extend(sums.measures());
+        self.full.add(&self.measures, total, share(total));
+        for (group, changes) in self.changes.iter_mut().enumerate() {
+            let (without, twice) = (sums.group(group), sums.group(mate(group)));
+            if without.is_none() && twice.is_none() {
+                continue;
+            }
+            self.row.clear();
+            self.row.extend_from_slice(total);
+            self.row.iter_mut().zip(without.unwrap_or_default()).for_each(|(sum, part)| *sum -= part);
+            self.row.iter_mut().zip(twice.unwrap_or_default()).for_each(|(sum, part)| *sum += part);
+            changes.add(&self.measures, &self.row, share(&self.row));
+            changes.subtract(&self.measures, total, share(total));
+        }
+    }
+
+    /// Returns the sums without a group.
+    fn without(&self, group: usize) -> Sums {
+        let changes = &self.changes[group];
+        let totals = self.full.totals.iter().zip(&changes.totals).map(|(total, change)| total + change);
+        Sums { totals: totals.collect(), instructions: self.full.instructions + changes.instructions }
+    }
+}
+
+impl Estimates {
+    /// Returns the estimates of an exposure of which windows have seen no block; it `ran` this number of instructions.
+    fn of_unseen(sample: &Sample, instructions: &[u32], ran: f64) -> Self {
+        let mut sampled = Sums::new(sample.measures());
+        for sums in sample.blocks() {
+            let measures: Vec<usize> = sums.measures().collect();
+            let size = f64::from(instructions[sums.block() as usize]);
+            sampled.add(&measures, sums.total(), Share { scale: 1.0, instructions: sums.total()[0] as f64 * size });
+        }
+        Self {
+            totals: extended(&Sums::new(sample.measures()), &sampled, ran),
+            replicates: Vec::new(),
+            unseen_share: if ran > 0.0 { 1.0 } else { 0.0 },
+            windows: sample.windows(),
+        }
+    }
+
+    /// Returns the estimated totals by measure.
+    #[must_use]
+    pub fn totals(&self) -> &[f64] {
+        &self.totals
+    }
+
+    /// Returns the totals of each replicate. None exist if windows have seen nothing of the exposure.
+    #[must_use]
+    pub fn replicates(&self) -> &[Vec<f64>] {
+        &self.replicates
+    }
+
+    /// Returns the share of instructions in blocks that no window has seen, 0 to 1.
+    #[must_use]
+    pub fn unseen_share(&self) -> f64 {
+        self.unseen_share
+    }
+
+    /// Returns the windows that the estimates are made from.
+    #[must_use]
+    pub fn windows(&self) -> u64 {
+        self.windows
+    }
+
+    /// Returns a measure's total with its interval.
+    ///
+    /// # Panics
+    /// If there is no such measure, or `confidence` does not lie between 0 and 1.
+    #[must_use]
+    pub fn interval(&self, measure: usize, confidence: f64) -> Interval {
+        self.interval_of(confidence, |totals| totals[measure])
+    }
+
+    /// Returns the interval of a quantity that follows from the totals of all measures, such as a ratio.
+    ///
+    /// The standard error is that of the paired jackknife: the square root of half of the sum over replicates of the squared
+    /// difference from the estimate. The interval is that of Student's t with as many degrees of freedom as there are pairs.
+    ///
+    /// # Panics
+    /// If `confidence` does not lie between 0 and 1.
+    #[must_use]
+    pub fn interval_of(&self, confidence: f64, quantity: impl Fn(&[f64]) -> f64) -> Interval {
+        let estimate = quantity(&self.totals);
+        let pairs = self.replicates.len() / 2;
+        if pairs == 0 {
+            return Interval { estimate, standard_error: f64::INFINITY, half_width: f64::INFINITY };
+        }
+        let squares: f64 = self.replicates.iter().map(|totals| (quantity(totals) - estimate).powi(2)).sum();
+        let variance = squares / 2.0;
+        let standard_error = if variance.is_finite() { variance.sqrt() } else { f64::INFINITY };
+        Interval { estimate, standard_error, half_width: t_factor(confidence, pairs) * standard_error }
+    }
+
+    /// Returns about how many windows a sample needs in all so that a quantity is known to `precision`, if more of them are like those
+    /// taken: the error falls with the square root of their number. `None` if there are too few to say.
+    #[must_use]
+    pub fn windows_needed(&self, precision: &Precision, quantity: impl Fn(&[f64]) -> f64) -> Option<u64> {
+        let relative = self.interval_of(precision.confidence, quantity).relative();
+        let needed = (relative / precision.error).powi(2) * self.windows as f64;
+        needed.is_finite().then(|| needed.ceil() as u64)
+    }
+}

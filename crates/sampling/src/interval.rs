@@ -1,0 +1,89 @@
+//! Confidence intervals.
+
+use serde::{Deserialize, Serialize};
+use special::Beta;
+
+/// An estimate with its confidence interval, which is symmetric.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// The estimated value.
+    pub estimate: f64,
+    /// Its standard error; infinite if there are too few windows to know it.
+    pub standard_error: f64,
+    /// Half of the interval's width; infinite if there are too few windows to know it.
+    pub half_width: f64,
+}
+
+impl Interval {
+    /// Returns the lower end.
+    #[must_use]
+    pub fn low(&self) -> f64 {
+        self.estimate - self.half_width
+    }
+
+    /// Returns the upper end.
+    #[must_use]
+    pub fn high(&self) -> f64 {
+        self.estimate + self.half_width
+    }
+
+    /// Returns whether a value lies in the interval.
+    #[must_use]
+    pub fn contains(&self, value: f64) -> bool {
+        (value - self.estimate).abs() <= self.half_width
+    }
+
+    /// Returns half of the width as a fraction of the estimate: 0 for an interval without width, infinite for one around 0.
+    #[must_use]
+    pub fn relative(&self) -> f64 {
+        if self.half_width == 0.0 { 0.0 } else { self.half_width / self.estimate.abs() }
+    }
+}
+
+/// How accurately something must be known.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Precision {
+    /// Half of the interval's width as a fraction of the estimate.
+    pub error: f64,
+    /// Probability that the interval has the true value; greater than 0 and less than 1.
+    pub confidence: f64,
+}
+
+impl Default for Precision {
+    /// Returns ±2 % at 95 %.
+    fn default() -> Self {
+        Self { error: 0.02, confidence: 0.95 }
+    }
+}
+
+/// Returns how many standard errors each side of an interval has: the quantile of Student's t distribution, which follows from that of
+/// the beta distribution. Of a variable T with ν degrees of freedom, ν / (ν + T²) has a beta distribution with ν/2 and 1/2.
+///
+/// # Panics
+/// If `confidence` does not lie between 0 and 1, or `degrees` is 0.
+pub(crate) fn t_factor(confidence: f64, degrees: usize) -> f64 {
+    assert!(confidence > 0.0 && confidence < 1.0, "a confidence lies between 0 and 1, not {confidence}");
+    assert!(degrees > 0, "Student's t has at least one degree of freedom");
+    let (p, q) = (degrees as f64 / 2.0, 0.5);
+    let x = (1.0 - confidence).inv_inc_beta(p, q, p.ln_beta(q));
+    (degrees as f64 * (1.0 - x) / x).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn factors_are_those_of_printed_tables() {
+        for (confidence, degrees, printed) in [
+            (0.95, 1, 12.706),
+            (0.95, 9, 2.262),
+            (0.95, 19, 2.093),
+            (0.99, 19, 2.861),
+            (0.90, 31, 1.696),
+            (0.95, 63, 1.998),
+        ] {
+            assert!((t_factor(confidence, degrees) - printed).abs() < 6e-4, "{confidence} {degrees}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! When windows begin.
+
+use serde::{Deserialize, Serialize};
+
+use crate::estimate::Estimates;
+use crate::interval::Precision;
+use crate::plan::Plan;
+use crate::random::Random;
+
+/// A window that begins now with its detailed warm-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Window {
+    /// Why it begins.
+    pub kind: WindowKind,
+    /// How much of the run it stands for, relative to other windows: the factor by which what it sees is multiplied.
+    pub weight: u64,
+    /// Instructions of each core that are timed first and not counted.
+    pub warm: u64,
+    /// Instructions of each core that are timed and counted after that.
+    pub instructions: u64,
+}
+
+/// Why a window begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WindowKind {
+    /// At a random place of its period.
+    Regular,
+    /// Because many instructions ran in blocks that windows have hardly seen.
+    Rare {
+        /// What makes a block rare: fewer executions in windows than this.
+        seen_less_than: u64,
+    },
+}
+
+/// The windows of a run, as it continues.
+///
+/// Progress is the number of instructions of all running cores divided by the number of these cores, in windows and between them.
+/// It is divided into periods, and each has one regular window, which begins at a random place of it, all places alike. A
+/// program that repeats itself with the period of the sample is therefore not always seen in the same phase. A window that would
+/// overlap the one before begins when that has ended.
+///
+/// Periods are short at first. The period doubles when progress comes to 2 · `keep` periods, so that a run of any length has `keep` to 2 ·
+/// `keep` periods of its last length. Earlier windows are not forgotten; a window has the *weight* of its period, so that a part
+/// of the run counts by its length and not by how densely it was sampled.
+///
+/// Windows for rare blocks have a series of their own: one begins when a *rare period* of instructions has run in rare blocks since any
+/// window began. That is the first period, and it doubles in the same way. Such a window has a sixteenth of the weight that a regular
+/// one with its period would have: it shows what else would remain unknown, but it is placed by what ran, early in the life of a block,
+/// so that regular windows decide the cost of all blocks that they see.
+///
+/// With `auto`, [`Schedule::wants_more`] doubles periods again each time it finds that time is known well enough, up to
+/// 2⁶ times, and halves them when it is no longer. Windows never stop: a later phase of the run may differ, and its first sign is a
+/// wider interval.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Schedule {
+    plan: Plan,
+    random: Random,
+    /// Instructions so far.
+    progress: u64,
+    /// Where the current period ends.
+    period_end: u64,
+    /// Weight of the current period.
+    weight: u64,
+    /// Where the next window's warm-up begins.
+    next: u64,
+    /// Where the last window ends.
+    busy_until: u64,
+    /// Instructions in rare blocks so far, and those since a window began.
+    rare_progress: u64,
+    rare_since: u64,
+    /// Doublings of the period beyond what progress demands.
+    sparser: u32,
+}
+
+/// Weight of a regular window of the first period; one for rare blocks has 1.
+const REGULAR_WEIGHT: u64 = 16;
+/// Most doublings for precision that has been reached.
+const MOST_SPARSER: u32 = 6;
+/// Most doublings of the period.
+const MOST_DOUBLINGS: u32 = 32;
+
+impl Schedule {
+    /// Returns the schedule of a run that begins.
+    #[must_use]
+    pub fn new(plan: &Plan) -> Self {
+        let mut schedule = Self {
+            random: Random::new(plan.seed),
+            plan: plan.clone(),
+            progress: 0,
+            period_end: 0,
+            weight: 1,
+            next: 0,
+            busy_until: 0,
+            rare_progress: 0,
+            rare_since: 0,
+            sparser: 0,
+        };
+        schedule.begin_period();
+        schedule
+    }
+
+    /// Returns the plan.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Returns whether a block of which windows have seen `executions` is rare.
+    #[must_use]
+    pub fn is_rare(&self, executions: u64) -> bool {
+        executions < self.plan.rare
+    }
+
+    /// Returns how many instructions may run until a regular window begins. Ask again after each call of [`Schedule::ran`].
+    #[must_use]
+    pub fn until_next(&self) -> u64 {
+        self.next.max(self.busy_until).saturating_sub(self.progress)
+    }
+
+    /// Notes that the run has continued by `instructions`, of which `rare` in rare blocks ([`Schedule::is_rare`]), and returns the window
+    /// that begins now, if one does. What a window itself runs, with its warm-up, must be noted, too; no window begins in it.
+    pub fn ran(&mut self, instructions: u64, rare: u64) -> Option<Window> {
+        self.progress = self.progress.saturating_add(instructions);
+        self.rare_progress = self.rare_progress.saturating_add(rare);
+        self.rare_since = self.rare_since.saturating_add(rare);
+        if self.progress < self.busy_until {
+            return None;
+        }
+        let rare_weight = 1 << doublings(self.rare_progress, &self.plan);
+        if self.progress >= self.next {
+            let weight = self.weight;
+            self.begin_period();
+            Some(self.window(WindowKind::Regular, weight * REGULAR_WEIGHT))
+        } else if self.plan.rare > 0 && self.rare_since >= self.plan.period.saturating_mul(rare_weight) {
+            Some(self.window(WindowKind::Rare { seen_less_than: self.plan.rare }, rare_weight))
+        } else {
+            None
+        }
+    }
+
+    /// Returns a window that begins now.
+    fn window(&mut self, kind: WindowKind, weight: u64) -> Window {
+        let Plan { warm, window: instructions, .. } = self.plan;
+        self.busy_until = self.progress.saturating_add(warm + instructions);
+        self.rare_since = 0;
+        Window { kind, weight, warm, instructions }
+    }
+
+    /// Begins the period behind the current one, or the one that progress has come to, and places its window.
+    fn begin_period(&mut self) {
+        loop {
+            let begin = self.period_end;
+            self.weight = 1 << (doublings(begin, &self.plan) + self.sparser);
+            let period = self.plan.period.saturating_mul(self.weight);
+            self.period_end = begin.saturating_add(period);
+            self.next = begin.saturating_add(self.random.below(period));
+            if self.period_end > self.progress || self.period_end == u64::MAX {
+                return;
+            }
+        }
+    }
+
+    /// Returns whether time is not yet known to `precision`, and spaces later windows accordingly if the plan is `auto`: periods double
+    /// when it is known and halve to those of other plans when it is not. `time` is the value of interest as a function of the measures'
+    /// totals. Ask after every hundred windows or so: each answer changes later periods.
+    pub fn wants_more(&mut self, estimates: &Estimates, precision: &Precision, time: impl Fn(&[f64]) -> f64) -> bool {
+        let known = estimates.interval_of(precision.confidence, time).relative() <= precision.error;
+        if self.plan.auto {
+            self.sparser = if known { (self.sparser + 1).min(MOST_SPARSER) } else { self.sparser.saturating_sub(1) };
+        }
+        !known
+    }
+}
+
+/// Returns how often a period has doubled at a point of a run: as often as keeps the run shorter than 2 · `keep` periods.
+fn doublings(progress: u64, plan: &Plan) -> u32 {
+    let periods = progress / plan.period / (2 * plan.keep);
+    (u64::BITS - periods.leading_zeros()).min(MOST_DOUBLINGS)
+}

@@ -1,0 +1,88 @@
+//! When windows begin.
+
+use fxscope_sampling::{Plan, Schedule, Window, WindowKind};
+use proptest::prelude::*;
+
+/// Runs `instructions` in steps of at most `step`, of which `rare` of 100 run in rare blocks, and returns where windows began.
+fn run(plan: &Plan, instructions: u64, step: u64, rare: u64) -> Vec<(u64, Window)> {
+    let mut schedule = Schedule::new(plan);
+    let (mut at, mut windows) = (0, Vec::new());
+    while at < instructions {
+        let next = schedule.until_next().clamp(1, step).min(instructions - at);
+        at += next;
+        windows.extend(schedule.ran(next, next * rare / 100).map(|window| (at, window)));
+    }
+    windows
+}
+
+fn small() -> Plan {
+    Plan { window: 50, warm: 10, period: 500, keep: 100, rare: 0, ..Plan::default() }
+}
+
+proptest! {
+    #[test]
+    fn windows_do_not_overlap_and_stand_for_all_of_the_run(seed: u64, length in 1_000..2_000_000_u64, keep in 10..200_u64) {
+        let plan = Plan { seed, keep, ..small() };
+        let windows = run(&plan, length, 1_000_000, 0);
+        for pair in windows.windows(2) {
+            prop_assert!(pair[1].0 - pair[0].0 >= 60);
+        }
+        // A window's weight is 16 for each first period that it stands for. The last period may still be open.
+        let last = windows.last().map_or(0, |(_, window)| window.weight);
+        let stood_for: u64 = windows.iter().map(|(_, window)| window.weight * plan.period / 16).sum();
+        prop_assert!(stood_for.abs_diff(length) <= 2 * last.max(16) * plan.period / 16, "{stood_for} of {length}");
+        // Periods are as long as keeps their number between `keep` and 2 · `keep` of the last length; the window of the first that is
+        // twice as long may still be missing.
+        let last_period = last * plan.period / 16;
+        prop_assert!(length / plan.period < 2 * keep || (keep..=2 * keep + 2).contains(&(length / last_period)));
+    }
+
+    #[test]
+    fn a_schedule_that_was_stored_continues_in_the_same_way(seed: u64, steps in prop::collection::vec(1..400_u64, 1..200), at in 0..200_usize) {
+        let plan = Plan { seed, rare: 20, ..small() };
+        let (mut whole, mut stored) = (Schedule::new(&plan), Schedule::new(&plan));
+        for (k, step) in steps.iter().enumerate() {
+            if k == at {
+                let bytes = postcard::to_stdvec(&stored).expect("writing to memory");
+                stored = postcard::from_bytes(&bytes).expect("what was written");
+            }
+            prop_assert_eq!(whole.ran(*step, *step / 3), stored.ran(*step, *step / 3));
+        }
+    }
+}
+
+#[test]
+fn places_in_periods_are_all_alike_and_differ_by_seed() {
+    let mut by_tenth = [0; 10];
+    for seed in 0..200 {
+        for (at, _) in run(&Plan { seed, keep: 1_000, ..small() }, 50_000, 1_000_000, 0) {
+            by_tenth[(at % 500 / 50) as usize] += 1;
+        }
+    }
+    assert!(by_tenth.iter().all(|count| (1_800..2_200).contains(count)), "{by_tenth:?}");
+    assert_ne!(run(&Plan { seed: 1, ..small() }, 9_000, 1, 0), run(&Plan { seed: 2, ..small() }, 9_000, 1, 0));
+}
+
+#[test]
+fn windows_for_rare_blocks_begin_at_once_and_become_fewer_like_others() {
+    let plan = Plan { period: 100_000, rare: 20, ..small() };
+    let windows = run(&plan, 1_000_000, 10, 100);
+    let rare = windows.iter().filter(|(_, window)| window.kind == WindowKind::Rare { seen_less_than: 20 }).count();
+    let regular = windows.iter().filter(|(_, window)| window.kind == WindowKind::Regular).count();
+    assert_eq!(regular, 10);
+    assert!((3..=10).contains(&rare), "{rare} windows, since a regular one shows rare blocks, too");
+    assert!(windows.iter().all(|(_, window)| window.weight == if window.kind == WindowKind::Regular { 16 } else { 1 }));
+    let long = run(&Plan { keep: 10, ..plan.clone() }, 1_000_000_000, 1_000, 10);
+    let rare = long.iter().filter(|(_, window)| window.kind != WindowKind::Regular).count();
+    assert!((1..100).contains(&rare), "{rare}");
+    assert!(run(&Plan { rare: 0, ..plan }, 1_000_000, 10, 100).iter().all(|(_, w)| w.kind == WindowKind::Regular));
+}
+
+#[test]
+fn a_step_over_several_periods_begins_one_window() {
+    let mut schedule = Schedule::new(&small());
+    assert!(schedule.ran(10_000, 0).is_some());
+    assert_eq!(schedule.ran(50, 0), None, "the window runs");
+    assert!(schedule.until_next() <= 1_000);
+    assert!(schedule.ran(u64::MAX / 2, 0).is_some());
+}

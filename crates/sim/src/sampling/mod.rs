@@ -1,0 +1,239 @@
+//! Sampled runs: most blocks are only followed (functional warming), and some are timed in windows.
+//!
+//! Between windows, a core's clock advances by what each block cost on average in windows, so that threads wait for one another as they
+//! would have. A window is an interval of simulated time in which every core is timed; the first part of it fills what is
+//! short-lived in a core and is not measured. It ends when the cores have executed the planned instructions: if it ended after a time,
+//! phases in which instructions take longer would have a smaller share of the sample.
+//!
+//! The counts of the run are those that do not depend on time, which are counted throughout, and estimates of the others: how
+//! often each block ran, which is known exactly, times what an execution of it counted in windows ([`fxscope_sampling`]).
+
+mod blocks;
+mod estimates;
+mod window;
+
+use fxscope_linux::Guest;
+use fxscope_memory::Chip;
+use fxscope_pipeline::{BoundBlock, COST_UNIT, Measures, Pipeline};
+use fxscope_sampling::{DEFAULT_GROUPS, Plan, Precision, Sample, Schedule, estimate};
+
+use crate::trace::Trace;
+use blocks::Blocks;
+pub use estimates::{SampleSummary, SampledRegion};
+use window::{Sums, Window};
+
+/// What the sample holds in addition to [`Measures`]: the cycles of a block.
+const CYCLES: usize = Measures::COUNT;
+
+/// Instructions at the beginning of a run that are all timed: a shorter program is timed as without sampling. What they count is
+/// known, and no part of the sample.
+const BEGINNING: u64 = 5_000_000;
+
+/// Windows until it is judged for the first time how well time is known, and the share of windows by which their number then grows
+/// until it is judged again.
+const FIRST_JUDGED: u64 = 64;
+const JUDGED: u64 = 8;
+
+/// Instructions of each core between two looks at the schedule.
+const LOOK: u64 = 1_000;
+
+/// The sample of a run.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
+pub(crate) struct Sampling {
+    schedule: Schedule,
+    sample: Sample,
+    blocks: Blocks,
+    window: Window,
+    sums: Sums,
+    /// Instructions of all cores since the last look at the schedule, and those in blocks that windows have hardly seen.
+    pending: u64,
+    pending_rare: u64,
+    /// Cores that were timed in the last window.
+    cores: u64,
+    /// The cost of an instruction in the last windows.
+    mean_cost: u64,
+    /// Instructions of the beginning, and those that were timed in windows.
+    begun: u64,
+    timed: u64,
+    /// How well time must be known for windows to become sparser, and the number of windows at which that is judged next.
+    precision: Precision,
+    judged_at: u64,
+}
+
+impl Sampling {
+    /// Returns the state before a run.
+    pub(crate) fn new(plan: &Plan) -> Sampling {
+        Sampling {
+            schedule: Schedule::new(plan),
+            sample: Sample::new(CYCLES + 1, DEFAULT_GROUPS),
+            blocks: Blocks::default(),
+            window: Window::default(),
+            sums: Sums::default(),
+            pending: 0,
+            pending_rare: 0,
+            cores: 1,
+            mean_cost: COST_UNIT,
+            begun: 0,
+            timed: 0,
+            precision: Precision::default(),
+            judged_at: FIRST_JUDGED,
+        }
+    }
+
+    /// Returns whether blocks are timed now: what windows stand for includes spinning cores, of which each iteration is timed.
+    fn times_blocks(&self) -> bool {
+        self.window.is_open || self.begun < BEGINNING
+    }
+
+    /// Times a block of the beginning, whose counts are those of the run.
+    fn begin(
+        &mut self,
+        pipeline: &mut Pipeline,
+        chip: &mut Chip,
+        block: &mut BoundBlock,
+        executed: usize,
+        guest: &mut Guest,
+    ) {
+        let before = pipeline.measures();
+        ().run(pipeline, chip, block, executed, guest);
+        let cycles = pipeline.measures().since(&before).cycles();
+        block.known += 1;
+        self.blocks.of(block).begins(cycles);
+        self.begun += executed as u64;
+    }
+
+    /// Times a block in the window.
+    fn time(
+        &mut self,
+        pipeline: &mut Pipeline,
+        chip: &mut Chip,
+        block: &mut BoundBlock,
+        executed: usize,
+        guest: &mut Guest,
+    ) {
+        if pipeline.time_in(self.window.number) {
+            self.sums.begin_core();
+        }
+        let before = pipeline.measures();
+        ().run(pipeline, chip, block, executed, guest);
+        let counted = pipeline.measures().since(&before);
+        pipeline.exclude(&counted);
+        self.timed += executed as u64;
+        let known = self.blocks.of(block);
+        known.executions += 1;
+        known.timed += 1;
+        let cores = self.sums.cores();
+        if self.sums.warmed_up() < self.window.warm * cores {
+            self.sums.warm_up(executed as u64);
+        } else {
+            self.sums.add(block.origin, executed as u64, &counted);
+            if self.sums.measured() >= self.window.instructions * cores {
+                self.window.until = self.window.until.min(pipeline.now());
+            }
+        }
+    }
+
+    /// Follows a block without timing it.
+    fn follow(
+        &mut self,
+        pipeline: &mut Pipeline,
+        chip: &mut Chip,
+        block: &BoundBlock,
+        executed: usize,
+        guest: &mut Guest,
+    ) {
+        let known = self.blocks.of(block);
+        known.executions += 1;
+        let cost = if known.cost == 0 { self.mean_cost * executed as u64 } else { known.cost.into() };
+        let is_rare = self.schedule.is_rare(known.seen);
+        self.pending += executed as u64;
+        self.pending_rare += if is_rare { executed as u64 } else { 0 };
+        let cpu = guest.cpu();
+        pipeline.warm(block, executed, cpu.stream(), cpu.pc, cost, chip);
+    }
+
+    /// Ends the window: what it counted becomes part of the sample.
+    #[cold]
+    fn close(&mut self) {
+        self.window.is_open = false;
+        if self.sums.cores() > 0 {
+            self.cores = self.sums.cores();
+        }
+        if let Some(cost) = self.sums.cost() {
+            self.mean_cost = (3 * self.mean_cost + cost) / 4;
+        }
+        // The schedule is asked at the next look: a window that is due now must not be lost.
+        self.pending += self.sums.warmed_up() + self.sums.measured();
+        let mut sums = std::mem::take(&mut self.sums);
+        sums.share_busy();
+        self.blocks.learn(&sums, &mut self.sample);
+        self.sums = sums.emptied();
+        if self.sample.windows() >= self.judged_at {
+            self.judge();
+        }
+    }
+
+    /// Makes windows sparser if time is known well enough, and denser again if it is not.
+    fn judge(&mut self) {
+        let windows = self.sample.windows();
+        self.judged_at = windows + (windows / JUDGED).max(FIRST_JUDGED);
+        let estimates = estimate(&self.sample, &self.blocks.instructions(), &self.blocks.exposure());
+        self.schedule.wants_more(&estimates, &self.precision, |totals| totals[CYCLES]);
+    }
+
+    /// Ends the run.
+    pub(crate) fn finish(&mut self) {
+        if self.window.is_open {
+            self.close();
+        }
+    }
+
+    /// Lets `instructions` of all cores pass in the schedule. Begins a window if one is due.
+    #[cold]
+    fn advance(&mut self) -> bool {
+        let (instructions, rare) = (std::mem::take(&mut self.pending), std::mem::take(&mut self.pending_rare));
+        let Some(planned) = self.schedule.ran(instructions / self.cores, rare / self.cores) else { return false };
+        self.sample.begin_window(&planned);
+        self.window.begin(&planned);
+        true
+    }
+}
+
+impl Trace for Sampling {
+    fn may_skip_iterations(&self) -> bool {
+        !self.times_blocks()
+    }
+
+    fn wants_spinning_cores(&self) -> bool {
+        self.times_blocks()
+    }
+
+    fn run(
+        &mut self,
+        pipeline: &mut Pipeline,
+        chip: &mut Chip,
+        block: &mut BoundBlock,
+        executed: usize,
+        guest: &mut Guest,
+    ) {
+        if self.begun < BEGINNING {
+            return self.begin(pipeline, chip, block, executed, guest);
+        }
+        let now = pipeline.now();
+        if self.window.is_open {
+            if now < self.window.until {
+                return self.time(pipeline, chip, block, executed, guest);
+            }
+            if let Some(busy) = pipeline.end_timing() {
+                self.sums.add_busy(busy);
+            }
+            // Cores that are behind come to the end of the window first.
+            if now >= self.window.until.saturating_add(window::SLACK) {
+                self.close();
+            }
+        } else if self.pending >= LOOK * self.cores && self.advance() {
+            return self.time(pipeline, chip, block, executed, guest);
+        }
+        self.follow(pipeline, chip, block, executed, guest);
+    }
+}
