@@ -158,9 +158,9 @@ pub(crate) struct Running {
     /// Whether its core was watched at that time, and whether other cores spun.
     watched: bool,
     others_spin: bool,
-    /// Whether events sample its thread.
+    /// Whether performance events sample its thread.
     #[serde(skip)]
-    sampled: bool,
+    samples_events: bool,
 }
 
 /// Why the core has stopped running blocks.
@@ -364,7 +364,7 @@ impl<E: Engine> Driver<'_, E> {
             snoops: self.timing.machine.chip.snoops(),
             watched: matches!(self.timing.machine.core().spin, Spin::Watched(_)),
             others_spin: !self.timing.spinning.is_empty(),
-            sampled: self.is_sampled(),
+            samples_events: self.samples_events(),
         };
         self.continue_quantum(running, blocks, trace)
     }
@@ -411,8 +411,8 @@ impl<E: Engine> Driver<'_, E> {
         end: u64,
         trace: &mut T,
     ) -> Stopped {
-        let Running { quantum, snoops, watched, others_spin, sampled, .. } = *running;
-        let followed = watched || sampled;
+        let Running { quantum, snoops, watched, others_spin, samples_events, .. } = *running;
+        let followed = watched || samples_events;
         while *blocks > end {
             *blocks -= 1;
             let before = self.timing.now();
@@ -422,13 +422,13 @@ impl<E: Engine> Driver<'_, E> {
                         self.progress.ran(self.guest, self.code.block(block), executed);
                     }
                     self.ran(block, executed, trace);
-                    if followed && self.follow_block(sampled, block, executed) {
+                    if followed && self.follow_block(samples_events, block, executed) {
                         return Stopped::Over;
                     }
                 }
                 Step::Switched => {
                     self.switched();
-                    if sampled || self.is_sampled() {
+                    if samples_events || self.samples_events() {
                         return Stopped::Over;
                     }
                 }
@@ -468,8 +468,8 @@ impl<E: Engine> Driver<'_, E> {
 
     /// Samples a block that ran, and looks whether it is part of a spin loop. Returns whether the quantum is over.
     #[cold]
-    fn follow_block(&mut self, sampled: bool, id: BlockId, executed: usize) -> bool {
-        let changed = sampled && self.sample(id, executed);
+    fn follow_block(&mut self, samples_events: bool, id: BlockId, executed: usize) -> bool {
+        let changed = samples_events && self.sample_events(id, executed);
         self.watch_block(id, executed) || changed
     }
 

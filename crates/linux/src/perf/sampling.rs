@@ -4,7 +4,7 @@
 //! each of its blocks ([`Guest::sample`]); otherwise sampling costs nothing. A sample therefore belongs to the block with which the
 //! count reached the period, and shows its last instruction.
 
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use fxscope_guestmem::Region;
 
@@ -115,7 +115,8 @@ pub(crate) struct Sampled {
     version: u64,
     /// For which version, thread and CPU the following holds.
     valid: Option<(u64, u32, u32)>,
-    events: Vec<Rc<Event>>,
+    /// Those that have been closed meanwhile are gone.
+    events: Vec<Weak<Event>>,
     /// The events of the machine's PMU that they count, by their index.
     pmu: Vec<usize>,
 }
@@ -284,8 +285,8 @@ impl Kernel<'_> {
         let walker =
             Walker { memory: self.mem, space: space.id, symbols: &self.process.symbols, mapped: &space.mapped };
         let registers = Registers { pc: last, ..Registers::of(&self.thread.cpu) };
-        let gets_link = event.attributes.sample_type & records::sample::REGISTERS != 0
-            && event.attributes.registers & LINK != 0;
+        let gets_link =
+            event.attributes.sample_type & records::sample::REGISTERS != 0 && event.attributes.registers & LINK != 0;
         walker.addresses(if gets_link { Registers { link: 0, ..registers } } else { registers })
     }
 
@@ -360,6 +361,7 @@ impl Guest {
             let mut pmu: Vec<usize> = events.iter().filter_map(|event| event.source.pmu()).collect();
             pmu.sort_unstable();
             pmu.dedup();
+            let events = events.iter().map(Rc::downgrade).collect();
             let Sampled { any, version, .. } = self.system.sampled;
             self.system.sampled = Sampled { any, version, valid: Some(now), events, pmu };
         }
@@ -381,16 +383,18 @@ impl Guest {
     /// Takes the samples that are due after a block of the running thread, whose last instruction was at `last`. `counts` are what
     /// it has counted of [`Guest::sampled_events`] so far.
     pub fn sample(&mut self, counts: &[u64], last: u64) {
-        let tid = self.threads[self.running].tid;
-        let events = std::mem::take(&mut self.system.sampled.events);
         let mut k = self.kernel();
-        if let Some(known) = k.system.counts.get_mut(&tid) {
+        if let Some(known) = k.system.counts.get_mut(&k.thread.tid) {
             for (&index, &count) in k.system.sampled.pmu.iter().zip(counts) {
                 known[index] = count;
             }
         }
         let uses = k.thread.used(k.system.running_ns());
-        for event in &events {
+        for place in 0..k.system.sampled.events.len() {
+            let Some(event) = k.system.sampled.events[place].upgrade() else {
+                k.sampling_changed();
+                continue;
+            };
             let count = match event.source {
                 Source::Pmu(index) => {
                     let place = k.system.sampled.pmu.binary_search(&index);
@@ -398,12 +402,11 @@ impl Guest {
                 }
                 other => Uses::own(other, &uses),
             };
-            k.take_samples(event, count, last);
+            k.take_samples(&event, count, last);
         }
         if self.system.next_event_ns <= self.system.now_ns {
             self.deadline = 0;
         }
-        self.system.sampled.events = events;
     }
 }
 

@@ -1,6 +1,7 @@
 //! System calls that wait for descriptors: `ppoll`, `pselect6`, `epoll`, and event counters.
 
 use std::mem::MaybeUninit;
+use std::rc::Rc;
 
 use bytemuck::{Pod, Zeroable};
 use rustix::event::{EventfdFlags, PollFlags, epoll};
@@ -14,6 +15,7 @@ use crate::fs::files::OpenFile;
 use crate::fs::objects::Object;
 use crate::fs::poll::{Interest, of_object, ready};
 use crate::fs::vfs::Origin;
+use crate::ipc::channels::Channel;
 use crate::kernel::Kernel;
 use crate::mm::user;
 use crate::sched::wait::{Blocked, FOR_EVER, Wait};
@@ -196,6 +198,9 @@ pub(super) fn epoll_ctl(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (set, file) = (k.process.files.host(a[0] as i32)?, k.process.files.host(a[2] as i32)?);
     if a[1] == DELETE {
         epoll::delete(set, file)?;
+        if let Some((set, member)) = channels(k, a) {
+            set.members.remove(a[2] as i32, &member);
+        }
         return Ok(0);
     }
     let event: EpollEvent = user::read(k.mem, a[3])?;
@@ -212,7 +217,15 @@ pub(super) fn epoll_ctl(k: &mut Kernel<'_>, a: &Args) -> Result {
         MODIFY => epoll::modify(set, file, data, flags)?,
         _ => return Err(Errno::INVAL),
     }
+    if let Some((set, member)) = channels(k, a) {
+        set.members.set(a[2] as i32, &member, event.data, event.events);
+    }
     Ok(0)
+}
+
+/// Returns an `epoll` instance and its member, as far as the simulator follows them.
+fn channels<'k>(k: &'k Kernel<'_>, a: &Args) -> Option<(&'k Channel, Rc<Channel>)> {
+    Some((k.process.files.channel(a[0] as i32)?, k.process.files.kept_channel(a[2] as i32)?))
 }
 
 /// Notes that an `epoll` instance has a further descriptor. If something outside can make that ready, the same holds for the instance.
@@ -240,6 +253,19 @@ pub(super) fn epoll_pwait2(k: &mut Kernel<'_>, a: &Args) -> Result {
     epoll_wait(k, a, until_ns)
 }
 
+/// Adds the errors that the host does not know of.
+fn add_errors(k: &Kernel<'_>, set: i32, list: &mut Vec<EpollEvent>, most: usize) {
+    let Some(channel) = k.process.files.channel(set) else { return };
+    let errors = epoll::EventFlags::ERR.bits();
+    let listed = |data| list.iter().any(|event: &EpollEvent| event.data == data);
+    for data in channel.members.take_errors(most - list.len(), listed) {
+        match list.iter_mut().find(|event| event.data == data) {
+            Some(event) => event.events |= errors,
+            None => list.push(EpollEvent { events: errors, pad: 0, data }),
+        }
+    }
+}
+
 fn epoll_wait(k: &mut Kernel<'_>, a: &Args, until_ns: u64) -> Result {
     let fd = a[0] as i32;
     let most = usize::try_from(a[2] as i32).ok().filter(|&n| n > 0).ok_or(Errno::INVAL)?;
@@ -249,8 +275,9 @@ fn epoll_wait(k: &mut Kernel<'_>, a: &Args, until_ns: u64) -> Result {
     k.show_own_signals();
     k.show_records();
     let (events, _) = epoll::wait(k.process.files.host(fd)?, &mut buffer[..], Some(&now))?;
-    let list: Vec<EpollEvent> =
+    let mut list: Vec<EpollEvent> =
         events.iter().map(|e| EpollEvent { events: { e.flags }.bits(), pad: 0, data: { e.data }.u64() }).collect();
+    add_errors(k, fd, &mut list, most.min(MAX_EVENTS as usize));
     if list.is_empty() {
         return wait(k, vec![(fd, PollFlags::IN)], until_ns);
     }

@@ -197,7 +197,13 @@ int main(void) {
     Content all = content(event, 1000, 1);
     SHOW(all.samples);
     SHOW(all.chained >= all.samples - 1);
-    close_mapped(event, 1);
+
+    // A closed event has no samples.
+    ioctl(event.fd, PERF_EVENT_IOC_ENABLE, 0);
+    close(event.fd);
+    hot(5000);
+    SHOW(content(event, 1000, 1).samples < 3);
+    munmap(event.page, 2 * PAGE);
 
     // A full buffer: records are lost, and the next one that has room says how many.
     event = open_mapped(attr_of(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 2), 0, -1, 1);

@@ -143,7 +143,7 @@ impl<E: Engine> Driver<'_, E> {
         let Spinning { index, .. } = self.timing.spinning.remove(entry);
         let Some(core) = self.timing.machine.get_mut(index) else { return };
         // What the iterations have counted is in the core's counts only.
-        (core.spin, core.sampler) = (Spin::default(), None);
+        (core.spin, core.event_sampler) = (Spin::default(), None);
         let now = core.pipeline.now();
         self.timing.clocks.set(index, now);
         self.watch_memory();
