@@ -81,7 +81,8 @@ int main(int argc, char **argv) {
     SHOW(open_event(PERF_TYPE_SOFTWARE, 99, 0, -1, 0, ""));
     // Only timed runs have samples.
     int sampling = open_event(PERF_TYPE_HARDWARE, 1, 0, -1, 0, "s");
-    SHOW(timed ? sampling >= 0 : errno == EOPNOTSUPP);
+    int is_refused = sampling < 0 && errno == EOPNOTSUPP;
+    SHOW(timed ? sampling >= 0 : is_refused);
     SHOW(open_event(PERF_TYPE_HARDWARE, 1, 0, -1, 1 << 10, ""));
     SHOW(open_event(PERF_TYPE_HARDWARE, 1, 999999, -1, 0, ""));
     SHOW(open_event(PERF_TYPE_HARDWARE, 1, -1, -1, 0, ""));
