@@ -26,7 +26,7 @@ struct Member {
 }
 
 impl Member {
-    /// Returns whether an error of it is to be reported.
+    /// Returns whether an error of it must be reported.
     fn shows_error(&self) -> bool {
         let channel = self.channel.upgrade();
         let has_error = channel.and_then(|channel| channel.socket.as_ref().map(Socket::has_error)).unwrap_or(false);
@@ -59,12 +59,12 @@ impl Members {
         self.0.borrow_mut().retain(|member| member.channel.strong_count() > 0 && !is_it(member));
     }
 
-    /// Returns whether there are errors to be reported.
+    /// Returns whether there are errors that must be reported.
     pub(crate) fn have_errors(&self) -> bool {
         self.0.borrow().iter().any(Member::shows_error)
     }
 
-    /// Takes the words of sockets with errors to be reported: of those that `is_listed` says are reported anyway, and of at most `room`
+    /// Takes the words of sockets with errors that must be reported: of those that `is_listed` says are reported anyway, and of at most `room`
     /// others.
     pub(crate) fn take_errors(&self, mut room: usize, is_listed: impl Fn(u64) -> bool) -> Vec<u64> {
         let mut taken = Vec::new();

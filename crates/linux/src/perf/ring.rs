@@ -16,9 +16,9 @@ const DATA_OFFSET: u64 = 1040;
 /// When a buffer wakes the threads that wait for its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wakeup {
-    /// With every so many samples; 0: as at half of the buffer.
+    /// Each time there are as many samples more; 0: as at half of the buffer.
     Samples(u32),
-    /// With every so many bytes; 0: half of the buffer.
+    /// Each time there are as many bytes more; 0: half of the buffer.
     Bytes(u32),
 }
 

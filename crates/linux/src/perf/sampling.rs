@@ -16,7 +16,7 @@ use crate::kernel::Kernel;
 use crate::stack::{Registers, Walker};
 use crate::thread::Thread;
 
-/// What an event writes besides samples.
+/// What an event writes apart from samples.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Notes {
     /// Mappings with code; those without; with the longer record.
@@ -431,6 +431,7 @@ mod tests {
         for ns in 1..=1_000_000u64 {
             samples += progress.advance(2 * ns, ns, 100_000, 1_000_000).samples;
         }
-        assert!((950..=1000).contains(&samples), "{samples}");
+        // Until it has adapted, there are fewer.
+        assert!((900..=1000).contains(&samples), "{samples}");
     }
 }
