@@ -1,5 +1,7 @@
 //! The processes that a run has had, for reports: who started them, what they ran, and their MPI ranks.
 
+use std::collections::VecDeque;
+
 use serde::{Deserialize, Serialize};
 
 /// The variables in which launchers give a process its rank: those of Open MPI, of PMIx, and of PMI (MPICH, Slurm).
@@ -20,13 +22,26 @@ pub struct Member {
     pub rank: Option<u32>,
 }
 
+/// Most ranges of threads that are known; the oldest are forgotten.
+const MOST_RANGES: usize = 1 << 16;
+
+/// Threads that a process has started one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Threads {
+    /// The numbers of the first and the last one.
+    first: u32,
+    last: u32,
+    /// The number of their process.
+    pid: u32,
+}
+
 /// All processes of a run, and the threads that they have started.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Family {
     /// By ascending numbers: new processes have the highest.
     processes: Vec<Member>,
-    /// Numbers of threads other than the first of each process, ascending, with those of their processes.
-    threads: Vec<(u32, u32)>,
+    /// Threads other than the first of each process, ascending.
+    threads: VecDeque<Threads>,
     /// Bytes of the paths in `processes`.
     path_bytes: u64,
 }
@@ -48,7 +63,7 @@ impl Family {
 
     /// Returns the host memory that it takes, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
-        let tables = size_of::<Member>() * self.processes.len() + size_of::<(u32, u32)>() * self.threads.len();
+        let tables = size_of::<Member>() * self.processes.len() + size_of::<Threads>() * self.threads.len();
         tables as u64 + self.path_bytes
     }
 
@@ -64,7 +79,15 @@ impl Family {
 
     /// Notes a thread.
     pub(crate) fn adds_thread(&mut self, tid: u32, pid: u32) {
-        self.threads.push((tid, pid));
+        match self.threads.back_mut() {
+            Some(range) if range.pid == pid && range.last + 1 == tid => range.last = tid,
+            _ => {
+                if self.threads.len() >= MOST_RANGES {
+                    self.threads.pop_front();
+                }
+                self.threads.push_back(Threads { first: tid, last: tid, pid });
+            }
+        }
     }
 
     pub(crate) fn all(&self) -> &[Member] {
@@ -84,8 +107,9 @@ impl Family {
 
     /// Returns the process of a thread.
     pub(crate) fn process_of(&self, tid: u32) -> Option<&Member> {
-        let started = self.threads.binary_search_by_key(&tid, |thread| thread.0);
-        self.process(started.map_or(tid, |place| self.threads[place].1))
+        let after = self.threads.partition_point(|range| range.first <= tid);
+        let range = after.checked_sub(1).and_then(|place| self.threads.get(place)).filter(|range| tid <= range.last);
+        self.process(range.map_or(tid, |range| range.pid))
     }
 }
 
@@ -98,7 +122,7 @@ fn rank(env: &[Vec<u8>]) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Family, Member};
+    use super::{Family, MOST_RANGES, Member, Threads};
 
     fn env(entries: &[&str]) -> Vec<Vec<u8>> {
         entries.iter().map(|entry| entry.as_bytes().to_vec()).collect()
@@ -121,8 +145,24 @@ mod tests {
         assert_eq!(of(1004), None);
         let first = [1000, 1001, 1003, 1004].map(|pid| family.is_first_of_rank(pid));
         assert_eq!(first, [false, true, false, false]);
-        let tables = 3 * size_of::<Member>() + size_of::<(u32, u32)>();
+        let tables = 3 * size_of::<Member>() + size_of::<Threads>();
         assert_eq!(family.bytes(), (tables + "/usr/bin/mpirun".len() + 2 * "/app".len()) as u64);
+    }
+
+    #[test]
+    fn threads_of_one_process_in_a_row_take_the_room_of_one_and_the_oldest_of_too_many_are_forgotten() {
+        let mut family = Family::default();
+        family.starts(10, 0);
+        family.starts(11, 10);
+        let before = family.bytes();
+        (100..100_100).for_each(|tid| family.adds_thread(tid, 10));
+        assert_eq!(family.bytes(), before + size_of::<Threads>() as u64);
+        let of = |family: &Family, tid| family.process_of(tid).map(|process| process.pid);
+        assert_eq!([99, 100, 100_099, 100_100].map(|tid| of(&family, tid)), [None, Some(10), Some(10), None]);
+        let most = MOST_RANGES as u32;
+        (0..most).for_each(|n| family.adds_thread(200_000 + n, 10 + n % 2));
+        assert_eq!(family.bytes(), before + (MOST_RANGES * size_of::<Threads>()) as u64);
+        assert_eq!([100, 200_000, 200_000 + most - 1].map(|tid| of(&family, tid)), [None, Some(10), Some(11)]);
     }
 
     #[test]

@@ -3,8 +3,14 @@
 //! The counters of a thread only grow, and only while it runs. An event therefore remembers what they were when it was enabled. What
 //! the machine's PMU counts comes from the driver of a timed run ([`Guest::set_counts`]), before each system call of a run with
 //! events; instructions, times and switches the guest counts itself.
+//!
+//! Events that sample, and those that note mappings and names, write records to buffers that programs map.
 
-use std::cell::RefCell;
+pub(crate) mod records;
+pub(crate) mod ring;
+pub(crate) mod sampling;
+
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 
@@ -15,6 +21,8 @@ use crate::fs::objects::{Level, Object};
 use crate::guest::Guest;
 use crate::kernel::Kernel;
 use crate::thread::Thread;
+use ring::Ring;
+use sampling::{Attributes, Progress};
 
 /// The number of the system call that opens an event.
 const PERF_EVENT_OPEN: u64 = 241;
@@ -43,8 +51,6 @@ pub(crate) struct ThreadUse {
     /// Time on a CPU, in ns.
     pub cpu_ns: u64,
     pub instructions: u64,
-    /// How often another thread has run after it on its CPU.
-    pub switches: u64,
     /// How often it has moved to another CPU.
     pub migrations: u64,
     /// Pages that it touched first.
@@ -69,6 +75,16 @@ pub(crate) enum Source {
     Nothing,
 }
 
+impl Source {
+    /// Returns the index of an event of the machine's PMU.
+    fn pmu(self) -> Option<usize> {
+        match self {
+            Source::Pmu(index) => Some(index),
+            _ => None,
+        }
+    }
+}
+
 /// Values of a counter and of time at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reading {
@@ -88,6 +104,7 @@ struct Member {
     before: Reading,
     /// What it had used when it ended.
     ended: Option<ThreadUse>,
+    progress: Progress,
 }
 
 /// The state of an event.
@@ -104,7 +121,7 @@ struct State {
 /// An event.
 #[derive(Debug)]
 pub(crate) struct Event {
-    /// It never becomes readable: there are no samples.
+    /// It is readable when its buffer has records to be read.
     pub level: Level,
     pub id: u64,
     pub source: Source,
@@ -116,6 +133,14 @@ pub(crate) struct Event {
     pub cpu: Option<u32>,
     /// The thread that opened it.
     pub owner: u32,
+    /// What it writes to its buffer.
+    pub attributes: Attributes,
+    /// The count from one sample to the next; 0: no samples.
+    pub period: Cell<u64>,
+    /// Samples after which it is disabled.
+    pub limit: Cell<Option<u64>>,
+    /// Its buffer: its own or that of another event.
+    pub ring: RefCell<Option<Rc<Ring>>>,
     leader: Option<Weak<Event>>,
     followers: RefCell<Vec<Weak<Event>>>,
     state: RefCell<State>,
@@ -136,6 +161,7 @@ pub(crate) struct Kind {
     pub format: u64,
     pub inherit: bool,
     pub cpu: Option<u32>,
+    pub attributes: Attributes,
 }
 
 impl Event {
@@ -144,7 +170,7 @@ impl Event {
         level: Level,
         id: u64,
         owner: u32,
-        Kind { source, format, inherit, cpu }: Kind,
+        Kind { source, format, inherit, cpu, attributes }: Kind,
         leader: Option<&Rc<Event>>,
         start: Start,
     ) -> Rc<Event> {
@@ -158,6 +184,10 @@ impl Event {
             inherit,
             cpu,
             owner,
+            attributes,
+            period: Cell::new(attributes.period),
+            limit: Cell::new(None),
+            ring: RefCell::default(),
             leader: leader.map(Rc::downgrade),
             followers: RefCell::default(),
             state: RefCell::new(state),
@@ -197,8 +227,21 @@ impl Event {
     pub(crate) fn follow(&self, uses: &Uses<'_>) {
         let leads = self.leader().is_none_or(|leader| leader.state.borrow().enabled);
         self.update(uses);
-        let mut state = self.state.borrow_mut();
-        state.counts = state.enabled && leads;
+        let State { enabled, counts, members, .. } = &mut *self.state.borrow_mut();
+        let counted = std::mem::replace(counts, *enabled && leads);
+        if *counts && !counted {
+            members.values_mut().for_each(|member| member.progress.restart(member.before.count));
+        }
+    }
+
+    /// Returns whether it is enabled itself; the leader of its group may not be.
+    fn is_enabled(&self) -> bool {
+        self.state.borrow().enabled
+    }
+
+    /// Returns whether all threads for which it has counted have ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.state.borrow().members.values().all(|member| member.ended.is_some())
     }
 
     /// Adds what its threads have counted since the last update, and forgets those that have ended.
@@ -254,14 +297,22 @@ impl Uses<'_> {
         let Some(uses) = ended.or(live.map(|(uses, _)| *uses)) else { return Reading::default() };
         let count = match event.source {
             Source::Pmu(index) => self.counts.get(&thread).and_then(|counts| counts.get(index)).copied().unwrap_or(0),
-            Source::Instructions => uses.instructions,
-            Source::CpuTime => uses.cpu_ns,
-            Source::Switches => uses.switches,
-            Source::Migrations => uses.migrations,
-            Source::Faults => uses.faults,
-            Source::Nothing => 0,
+            other => Uses::own(other, &uses),
         };
         Reading { count, ns: uses.cpu_ns }
+    }
+
+    /// Returns the value of a counter that the guest has itself.
+    fn own(source: Source, uses: &ThreadUse) -> u64 {
+        match source {
+            Source::Instructions => uses.instructions,
+            Source::CpuTime => uses.cpu_ns,
+            // Also where no other thread follows: its CPU is idle then.
+            Source::Switches => uses.waits + uses.preemptions,
+            Source::Migrations => uses.migrations,
+            Source::Faults => uses.faults,
+            Source::Pmu(_) | Source::Nothing => 0,
+        }
     }
 }
 
@@ -288,11 +339,13 @@ impl Kernel<'_> {
         self.system.objects.events()
     }
 
-    /// Lets events of the running thread count for a thread or process that it starts.
-    pub(crate) fn inherit_events(&mut self, child: u32) {
+    /// Lets events of the running thread count for a thread that it starts, in process `pid`.
+    pub(crate) fn inherit_events(&mut self, pid: u32, child: u32) {
         for event in self.events().iter().filter(|event| event.inherit && event.has(self.thread.tid)) {
             event.state.borrow_mut().members.insert(child, Member::default());
         }
+        self.sampling_changed();
+        self.note_start(pid, child);
     }
 
     /// Enables the events that wait for the program that the running thread has just executed.
@@ -307,13 +360,13 @@ impl Kernel<'_> {
                 event.enable(&uses, true);
             }
         }
+        self.sampling_changed();
     }
-}
 
-impl crate::system::System {
     /// Notes the end of a thread for the events that count for it.
-    pub(crate) fn end_events_of(&self, thread: &Thread) {
-        for event in self.objects.events().iter().filter(|event| event.has(thread.tid)) {
+    pub(crate) fn end_events_of(&mut self, thread: &Thread) {
+        self.note_end(thread);
+        for event in self.events().iter().filter(|event| event.has(thread.tid)) {
             let state = &mut *event.state.borrow_mut();
             if let Some(member) = state.members.get_mut(&thread.tid) {
                 member.ended = Some(thread.used(0));

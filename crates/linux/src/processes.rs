@@ -187,7 +187,7 @@ impl Kernel<'_> {
         let work = self.thread.take_exit_work();
         futex::thread_ends(self, work);
         while let Some(mut thread) = self.other_threads.take(|thread| thread.pid == pid) {
-            self.system.end_events_of(&thread);
+            self.end_events_of(&thread);
             futex::thread_ends(self, thread.take_exit_work());
         }
         self.thread.blocked = None;
@@ -260,7 +260,7 @@ impl Guest {
             return;
         }
         let thread = self.threads.remove(previous);
-        self.system.end_events_of(&thread);
+        self.kernel().end_events_of(&thread);
         let process = thread.process;
         if !self.processes[process].ended {
             return;

@@ -67,11 +67,24 @@ pub(crate) struct Walker<'a> {
 impl Walker<'_> {
     /// Returns the frames of a thread with these registers, the innermost first.
     pub(crate) fn frames(&self, from: Registers) -> Vec<Frame> {
+        let calls = self.walk(from).into_iter().enumerate();
+        calls
+            .map(|(depth, (next, record))| self.frame(if depth == 0 { next } else { next.wrapping_sub(4) }, record))
+            .collect()
+    }
+
+    /// Returns where a thread with these registers is, and the addresses to which its functions return, the innermost first.
+    pub(crate) fn addresses(&self, from: Registers) -> Vec<u64> {
+        self.walk(from).into_iter().map(|(address, _)| address).collect()
+    }
+
+    /// Returns the address at which each function continues, the innermost first, and where it has its caller's frame pointer.
+    fn walk(&self, from: Registers) -> Vec<(u64, u64)> {
         let Registers { pc, mut frame_pointer, link } = from;
         let own_frame = !self.is_in_caller(pc, link, frame_pointer);
-        let mut frames = vec![self.frame(pc, if own_frame { frame_pointer } else { 0 })];
+        let mut frames = vec![(pc, if own_frame { frame_pointer } else { 0 })];
         if !own_frame {
-            frames.push(self.frame(link.wrapping_sub(4), frame_pointer));
+            frames.push((link, frame_pointer));
         }
         while frames.len() < MOST_FRAMES {
             let Some((caller_frame, back)) = self.record(frame_pointer) else { break };
@@ -79,7 +92,7 @@ impl Walker<'_> {
                 break;
             }
             frame_pointer = caller_frame;
-            frames.push(self.frame(back.wrapping_sub(4), frame_pointer));
+            frames.push((back, frame_pointer));
         }
         frames
     }

@@ -20,6 +20,7 @@ use crate::ipc::sysv::SysV;
 use crate::mm::pages::PageUse;
 use crate::mm::shared_files::SharedFiles;
 use crate::net::network::Network;
+use crate::perf::sampling::Sampled;
 use crate::platform::Platform;
 use crate::process::Process;
 use crate::processes::Zombie;
@@ -59,6 +60,9 @@ pub(crate) struct System {
     /// What the machine's PMU has counted, by thread and event.
     #[serde(skip)]
     pub counts: BTreeMap<u32, Vec<u64>>,
+    /// The events that sample.
+    #[serde(skip)]
+    pub sampled: Sampled,
     /// How long threads have run on each CPU, by its number, in ns.
     pub busy_ns: Vec<u64>,
     /// Which thread runs on which CPU, in timed runs.
@@ -148,6 +152,7 @@ impl System {
             accounted_instructions: 0,
             last_event: 0,
             counts: BTreeMap::new(),
+            sampled: Sampled::default(),
             busy_ns: Vec::new(),
             cpus: Cpus::default(),
             cpus_stale: false,

@@ -525,4 +525,13 @@ impl BoundBlock {
             self.tables.inst_mix[..completed].iter().for_each(|mix| mix.add_to(signals, times));
         }
     }
+
+    /// Adds the events that follow from one execution of its first `executed` instructions.
+    pub fn add_mix_once(&self, executed: usize, signals: &mut Signals) {
+        if executed == self.profile.len() {
+            self.tables.mix.add_to(signals, 1);
+        } else {
+            self.tables.inst_mix[..executed].iter().for_each(|mix| mix.add_to(signals, 1));
+        }
+    }
 }

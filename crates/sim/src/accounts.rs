@@ -20,7 +20,7 @@ pub(crate) fn pmu_events(spec: &Spec) -> impl Iterator<Item = (u16, &Event)> {
 }
 
 /// Returns the counts of a thread without the cycles for which it slept: Linux counts for a thread only while it runs.
-fn while_running(mut signals: Signals) -> Signals {
+pub(crate) fn while_running(mut signals: Signals) -> Signals {
     let asleep = signals.get(Signal::WfeWfiCycle);
     for signal in [Signal::CpuCycles, Signal::Commit0, Signal::RobEmpty] {
         signals.set(signal, signals.get(signal).saturating_sub(asleep));

@@ -12,6 +12,7 @@ use fxscope_memory::{Chip, PrefetchRegisters};
 use fxscope_pipeline::{BoundBlock, Pipeline, SharedTables, bind_block};
 
 use crate::code_map::CodeMap;
+use crate::event_samples::EventSampler;
 use crate::markers::Markers;
 use crate::pages::{KnownPages, cycles};
 use crate::region::Counts;
@@ -54,6 +55,9 @@ pub(crate) struct Core {
     since: Counts,
     /// Blocks that the thread has executed ahead of the timing.
     pub(crate) ahead: RunAhead,
+    /// What its thread has counted, if performance events sample it. Guests with events have no snapshots.
+    #[serde(skip)]
+    pub(crate) event_sampler: Option<Box<EventSampler>>,
 }
 
 /// The code of a process that does not run on the core now.
@@ -92,6 +96,7 @@ impl Core {
             thread: None,
             since: Counts::default(),
             ahead: RunAhead::default(),
+            event_sampler: None,
         };
         core.assign_sectors(data);
         core
@@ -291,7 +296,7 @@ impl Core {
     pub(crate) fn count_for(&mut self, thread: Option<u32>) -> Option<(u32, Counts)> {
         let now = self.counters();
         let counted = now.since(&self.since);
-        self.since = now;
+        (self.since, self.event_sampler) = (now, None);
         std::mem::replace(&mut self.thread, thread).map(|before| (before, counted))
     }
 

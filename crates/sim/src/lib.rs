@@ -4,6 +4,7 @@ mod accounts;
 mod clocks;
 mod code_map;
 mod core;
+mod event_samples;
 pub mod hotspots;
 pub mod intervals;
 mod machine;

@@ -116,7 +116,8 @@ struct Runner<'a> {
 
 impl<E: Engine> Driver<'_, E> {
     /// Runs an epoch from `quantum` on, if cores of several partitions can take part. `None`: they cannot, and the
-    /// quantum must be run; `Some(Some)`: the run is over. Threads that are followed for progress do not run ahead.
+    /// quantum must be run; `Some(Some)`: the run is over. Threads that are followed for progress, or may be
+    /// sampled, do not run ahead.
     #[inline(always)]
     pub(crate) fn run_parallel<T: Trace + ?Sized>(
         &mut self,
@@ -124,7 +125,8 @@ impl<E: Engine> Driver<'_, E> {
         blocks: &mut u64,
         trace: &T,
     ) -> Option<Option<Finish>> {
-        if !trace.may_run_ahead() || self.options.host_threads.is_none() || self.progress.is_open() {
+        let alone = self.progress.is_open() || self.guest.has_samples();
+        if !trace.may_run_ahead() || self.options.host_threads.is_none() || alone {
             None
         } else {
             self.run_epoch(quantum, blocks)

@@ -158,6 +158,9 @@ pub(crate) struct Running {
     /// Whether its core was watched at that time, and whether other cores spun.
     watched: bool,
     others_spin: bool,
+    /// Whether performance events sample its thread.
+    #[serde(skip)]
+    samples_events: bool,
 }
 
 /// Why the core has stopped running blocks.
@@ -355,6 +358,7 @@ impl<E: Engine> Driver<'_, E> {
             snoops: self.timing.machine.chip.snoops(),
             watched: matches!(self.timing.machine.core().spin, Spin::Watched(_)),
             others_spin: !self.timing.spinning.is_empty(),
+            samples_events: self.samples_events(),
         };
         self.continue_quantum(running, blocks, trace)
     }
@@ -401,7 +405,8 @@ impl<E: Engine> Driver<'_, E> {
         end: u64,
         trace: &mut T,
     ) -> Stopped {
-        let Running { quantum, snoops, watched, others_spin, .. } = *running;
+        let Running { quantum, snoops, watched, others_spin, samples_events, .. } = *running;
+        let followed = watched || samples_events;
         while *blocks > end {
             *blocks -= 1;
             let before = self.timing.now();
@@ -411,11 +416,16 @@ impl<E: Engine> Driver<'_, E> {
                         self.progress.ran(self.guest, self.code.block(block), executed);
                     }
                     self.ran(block, executed, watched, trace);
-                    if watched && self.watch_block(block, executed) {
+                    if followed && self.follow_block(samples_events, block, executed) {
                         return Stopped::Over;
                     }
                 }
-                Step::Switched => self.switched(),
+                Step::Switched => {
+                    self.switched();
+                    if samples_events || self.samples_events() {
+                        return Stopped::Over;
+                    }
+                }
                 Step::CodeChanged => self.forget_blocks(),
                 Step::Ended => return Stopped::Run(self.ended()),
                 Step::Synchronises | Step::Idle | Step::Sleep { .. } | Step::Waiting => return Stopped::Over,
@@ -448,6 +458,13 @@ impl<E: Engine> Driver<'_, E> {
             }
         }
         Stopped::Share
+    }
+
+    /// Samples a block that ran, and looks whether it is part of a spin loop. Returns whether the quantum is over.
+    #[cold]
+    fn follow_block(&mut self, samples_events: bool, id: BlockId, executed: usize) -> bool {
+        let changed = samples_events && self.sample_events(id, executed);
+        self.watch_block(id, executed) || changed
     }
 
     /// Times a block that ran.
@@ -533,7 +550,7 @@ impl<E: Engine> Driver<'_, E> {
 
     /// Sets the guest's clock to the core's, and updates the model after changes to the address space.
     #[inline(always)]
-    fn set_clock(&mut self) {
+    pub(crate) fn set_clock(&mut self) {
         let (core, chip) = self.timing.machine.running();
         if core.untimed_instructions > 0 {
             core.pass_untimed();

@@ -46,12 +46,18 @@ pub(crate) fn ready(files: &Files, interests: &[Interest]) -> Result<Vec<PollFla
     }
     poll(&mut list, 0)?;
     let events = list.iter().map(PollFd::revents).zip(interests);
-    Ok(events.map(|(events, &(fd, _))| if has_error(files, fd) { events | PollFlags::ERR } else { events }).collect())
+    Ok(events.map(|(events, &interest)| events | own_events(files, interest)).collect())
 }
 
-/// Returns whether a descriptor is a socket of the run's own network whose next call reports an error.
-fn has_error(files: &Files, fd: i32) -> bool {
-    files.channel(fd).and_then(|channel| channel.socket.as_ref()).is_some_and(Socket::has_error)
+/// Returns the events of a descriptor that the host does not know of: an error that the next call on a socket of the run's own network
+/// reports, also of one in an `epoll` instance, and the end of all threads for which a performance event counts.
+fn own_events(files: &Files, (fd, wanted): Interest) -> PollFlags {
+    let Some(channel) = files.channel(fd) else { return PollFlags::empty() };
+    let mut events = PollFlags::empty();
+    events.set(PollFlags::ERR, channel.socket.as_ref().is_some_and(Socket::has_error));
+    events.set(PollFlags::IN, wanted.contains(PollFlags::IN) && channel.members.have_errors());
+    events.set(PollFlags::HUP, channel.object.event().is_some_and(|event| event.is_over()));
+    events
 }
 
 /// Returns the events of an object that the simulator implements: it can never be written.
@@ -125,7 +131,7 @@ fn polled(k: &Kernel<'_>, only: Option<u32>, patience_ns: u64) -> Vec<u32> {
         for &(fd, events) in interests {
             match poll_entry(files, fd, events) {
                 // By another thread's call.
-                _ if has_error(files, fd) => found.push(thread.tid),
+                _ if !own_events(files, (fd, events)).is_empty() => found.push(thread.tid),
                 Ok(entry) => {
                     owners.push(thread.tid);
                     list.push(entry);

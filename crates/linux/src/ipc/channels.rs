@@ -14,6 +14,7 @@ use crate::fs::files::{Files, OpenFile};
 use crate::fs::objects::Object;
 use crate::fs::vfs::Origin;
 use crate::kernel::Kernel;
+use crate::net::epoll::Members;
 use crate::net::socket::Socket;
 
 /// Host device and inode.
@@ -29,12 +30,14 @@ pub(crate) struct Channel {
     pub object: Object,
     /// Its state, if it is a socket of the run's own network.
     pub socket: Option<Socket>,
+    /// The sockets of that network in it, if it is an `epoll` instance.
+    pub members: Members,
 }
 
 impl Channel {
     /// Returns an object of the host.
     pub(crate) fn new(charge: Charge, own: bool) -> Channel {
-        Channel { charge, own: Cell::new(own), object: Object::Host, socket: None }
+        Channel { charge, own: Cell::new(own), object: Object::Host, socket: None, members: Members::default() }
     }
 }
 

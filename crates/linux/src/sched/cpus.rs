@@ -79,6 +79,11 @@ impl Cpus {
         self.unchanged = 0..0;
     }
 
+    /// Lets the driver look at the running thread again before its next block.
+    pub(crate) fn changed(&mut self) {
+        self.changes += 1;
+    }
+
     /// Returns whether it is certain that no thread waits for descriptors.
     #[inline(always)]
     pub(crate) fn no_files(&self) -> bool {

@@ -215,9 +215,7 @@ impl Guest {
         self.system.leave_core(&self.threads[previous]);
         let counter = self.threads[previous].cpu.counter;
         let can_run = self.threads[previous].can_run();
-        let uses = &mut self.threads[previous].uses;
-        uses.switches += 1;
-        uses.preemptions += u64::from(can_run);
+        self.threads[previous].uses.preemptions += u64::from(can_run);
         self.running = next;
         self.activate_space();
         self.forget_ended(previous);

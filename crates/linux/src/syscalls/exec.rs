@@ -301,7 +301,7 @@ fn end_other_threads(k: &mut Kernel<'_>) {
     thread_ends(k, work);
     let pid = k.process.pid;
     while let Some(other) = k.other_threads.take(|other| other.pid == pid) {
-        k.system.end_events_of(&other);
+        k.end_events_of(&other);
         k.process.used.add_thread(&other.uses);
     }
     k.thread.tid = pid;
@@ -346,4 +346,6 @@ fn become_program(k: &mut Kernel<'_>, ready: Ready, arguments: Arguments, found:
     k.process.symbols = Rc::new(ready.program.image.symbols);
     k.process.symbols_charge = Rc::new(k.system.budget.charge(k.process.symbols.bytes()));
     k.process.code_changed = true;
+    k.note_name(true);
+    k.note_mappings(0, u64::MAX);
 }

@@ -253,6 +253,7 @@ pub(super) fn mmap(k: &mut Kernel<'_>, a: &Args) -> Result {
             note_library(k, fd, start, offset)?;
         }
     }
+    k.note_mappings(start, start + len);
     Ok(start)
 }
 
@@ -402,6 +403,9 @@ pub(super) fn mprotect(k: &mut Kernel<'_>, a: &Args) -> Result {
         touch_code(k, start, allowed_end);
         k.mem.protect(start, allowed_end - start, prot).map_err(|_| Errno::NOMEM)?;
         prepage_reserved(k, start, allowed_end);
+        if prot.exec {
+            k.note_mappings(start, allowed_end);
+        }
     }
     if refused.is_some() { Err(Errno::ACCESS) } else { Ok(0) }
 }

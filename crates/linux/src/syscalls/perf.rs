@@ -1,4 +1,4 @@
-//! `perf_event_open(2)`: counting events of threads. There are no samples.
+//! `perf_event_open(2)`: counting and sampling events of threads.
 
 use std::rc::Rc;
 
@@ -14,11 +14,14 @@ use crate::budget;
 use crate::fs::objects::{Level, Object};
 use crate::kernel::Kernel;
 use crate::mm::user;
+use crate::perf::records::{Clock, REGISTERS, sample};
+use crate::perf::ring::{Ring, Wakeup};
+use crate::perf::sampling;
 use crate::perf::{Event, INSTRUCTIONS, Kind, PMU_TYPE, Source, Start};
 
 type Outcome<T> = std::result::Result<T, Errno>;
 
-/// `struct perf_event_attr`, as far as counting needs it.
+/// `struct perf_event_attr`, as far as it is known here.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Attributes {
@@ -31,7 +34,15 @@ struct Attributes {
     flags: u64,
     wakeup: u32,
     breakpoint: u32,
-    config1: u64,
+    configs: [u64; 2],
+    branches: u64,
+    user_registers: u64,
+    user_stack: u32,
+    clock: i32,
+    interrupted_registers: u64,
+    aux_watermark: u32,
+    most_callers: u16,
+    reserved: u16,
 }
 
 /// Bits of `Attributes::flags`.
@@ -39,9 +50,26 @@ mod flag {
     pub const DISABLED: u64 = 1;
     pub const INHERIT: u64 = 1 << 1;
     pub const EXCLUDE_USER: u64 = 1 << 4;
+    pub const MMAP: u64 = 1 << 8;
+    pub const COMM: u64 = 1 << 9;
     pub const FREQUENCY: u64 = 1 << 10;
     pub const ENABLE_ON_EXEC: u64 = 1 << 12;
+    pub const TASK: u64 = 1 << 13;
+    pub const WATERMARK: u64 = 1 << 14;
+    pub const MMAP_DATA: u64 = 1 << 17;
+    pub const SAMPLE_ID_ALL: u64 = 1 << 18;
+    pub const NO_USER_CALLERS: u64 = 1 << 22;
+    pub const MMAP2: u64 = 1 << 23;
+    pub const COMM_EXEC: u64 = 1 << 24;
+    pub const USE_CLOCK: u64 = 1 << 25;
+    /// Records of switches, a buffer written backwards, output to another kind of buffer, identities of files, and those that
+    /// Linux added later.
+    pub const UNSUPPORTED: u64 = 0b11 << 26 | 1 << 31 | !0 << 34;
 }
+
+/// Highest sampling rate in Hz, and most addresses of a call chain, as `/proc/sys/kernel` says.
+const MOST_SAMPLES: u64 = 100_000;
+const MOST_CALLERS: u16 = 127;
 
 /// Bits of `read_format`.
 mod format {
@@ -151,6 +179,61 @@ fn software(config: u64) -> Outcome<Source> {
     }
 }
 
+/// Returns what an event writes to its buffer.
+///
+/// # Errors
+/// `EOPNOTSUPP` for samples in functional runs, which have no counters that overflow, and for parts of samples that there are not;
+/// `EINVAL` for what makes no sense, `EOVERFLOW` for call chains that are too long.
+fn output(k: &Kernel<'_>, attributes: &Attributes, source: Source) -> Outcome<sampling::Attributes> {
+    let has = |flag| attributes.flags & flag != 0;
+    let (value, by_frequency) = (attributes.sample_period, has(flag::FREQUENCY));
+    if has(flag::UNSUPPORTED) || value >> 63 != 0 || (by_frequency && value > MOST_SAMPLES) {
+        return Err(Errno::INVAL);
+    }
+    if attributes.sample_type & sample::REGISTERS != 0 && attributes.user_registers & !REGISTERS != 0 {
+        return Err(Errno::INVAL);
+    }
+    let timed = k.system.cpus.are_separate();
+    if attributes.sample_type & !sample::ALL != 0 || (value != 0 && !timed && source != Source::Nothing) {
+        return Err(Errno::OPNOTSUPP);
+    }
+    let callers = if attributes.most_callers == 0 { MOST_CALLERS } else { attributes.most_callers };
+    if callers > MOST_CALLERS {
+        return Err(Errno::OVERFLOW);
+    }
+    let wakeup = if has(flag::WATERMARK) { Wakeup::Bytes } else { Wakeup::Samples };
+    Ok(sampling::Attributes {
+        // To begin with, one event in each ns.
+        period: if by_frequency && value > 0 { 1_000_000_000 / value } else { value },
+        frequency: if by_frequency { value } else { 0 },
+        sample_type: attributes.sample_type,
+        identifies_all: has(flag::SAMPLE_ID_ALL),
+        most_callers: (!has(flag::NO_USER_CALLERS)).then_some(callers),
+        registers: attributes.user_registers,
+        wakeup: wakeup(attributes.wakeup),
+        clock: if has(flag::USE_CLOCK) { clock(attributes.clock)? } else { Clock::Monotonic },
+        notes: sampling::Notes {
+            mappings: has(flag::MMAP),
+            data_mappings: has(flag::MMAP_DATA),
+            long_mappings: has(flag::MMAP2),
+            names: has(flag::COMM),
+            exec_names: has(flag::COMM_EXEC),
+            tasks: has(flag::TASK) || has(flag::MMAP) || has(flag::COMM),
+        },
+    })
+}
+
+/// Returns the clock with a number of `clock_gettime`.
+fn clock(number: i32) -> Outcome<Clock> {
+    match number {
+        // The time of day, and that of atomic clocks, which is not known to differ.
+        0 | 11 => Ok(Clock::Realtime),
+        // Monotonic, raw, and with the time of a suspended machine.
+        1 | 4 | 7 => Ok(Clock::Monotonic),
+        _ => Err(Errno::INVAL),
+    }
+}
+
 pub(super) fn perf_event_open(k: &mut Kernel<'_>, a: &Args) -> Result {
     const NO_GROUP: u64 = 1;
     const OUTPUT: u64 = 2;
@@ -158,10 +241,6 @@ pub(super) fn perf_event_open(k: &mut Kernel<'_>, a: &Args) -> Result {
     let attributes = attributes(k, a[0])?;
     if a[4] & !(NO_GROUP | OUTPUT | CLOSE_ON_EXEC) != 0 || attributes.read_format & !format::ALL != 0 {
         return Err(Errno::INVAL);
-    }
-    if attributes.sample_period != 0 || attributes.flags & flag::FREQUENCY != 0 {
-        // Samples would need interrupts when counters overflow.
-        return Err(Errno::OPNOTSUPP);
     }
     let thread = target(k, a[1] as i32)?;
     let cpu = match a[2] as i32 {
@@ -176,10 +255,9 @@ pub(super) fn perf_event_open(k: &mut Kernel<'_>, a: &Args) -> Result {
         // Only the kernel is left, which is not simulated.
         source = Source::Nothing;
     }
-    let leader = match a[3] as i32 {
-        -1 => None,
-        fd => Some(event(k, fd)?).filter(|_| a[4] & NO_GROUP == 0),
-    };
+    let output = output(k, &attributes, source)?;
+    let other = if a[3] as i32 == -1 { None } else { Some(event(k, a[3] as i32)?) };
+    let leader = other.clone().filter(|_| a[4] & NO_GROUP == 0);
     if leader.as_ref().is_some_and(|leader| leader.follows()) {
         return Err(Errno::INVAL);
     }
@@ -187,11 +265,30 @@ pub(super) fn perf_event_open(k: &mut Kernel<'_>, a: &Args) -> Result {
     let start = Start { enabled, enable_on_exec: attributes.flags & flag::ENABLE_ON_EXEC != 0, thread };
     k.system.last_event += 1;
     let inherit = attributes.flags & flag::INHERIT != 0;
-    let kind = Kind { source, format: attributes.read_format, inherit, cpu };
+    let kind = Kind { source, format: attributes.read_format, inherit, cpu, attributes: output };
     let event = Event::new(Level::new(false)?, k.system.last_event, k.thread.tid, kind, leader.as_ref(), start);
+    if let Some(other) = other.filter(|_| a[4] & OUTPUT != 0) {
+        redirect(&event, &other)?;
+    }
     event.follow(&k.uses());
+    if event.period.get() > 0 {
+        k.system.sampled.any = true;
+        k.sampling_changed();
+    }
     let flags = if a[4] & CLOSE_ON_EXEC != 0 { CLOEXEC } else { 0 };
     insert_as(k, Object::Event(event), flags, budget::PERF)
+}
+
+/// Lets an event write to the buffer of another one.
+///
+/// # Errors
+/// `EINVAL` when they are for different CPUs or have different clocks.
+fn redirect(event: &Event, other: &Event) -> Outcome<()> {
+    if event.cpu != other.cpu || event.attributes.clock != other.attributes.clock {
+        return Err(Errno::INVAL);
+    }
+    event.ring.replace(other.ring());
+    Ok(())
 }
 
 /// Returns the thread for which an event counts.
@@ -252,13 +349,20 @@ pub(super) fn read(k: &mut Kernel<'_>, event: &Rc<Event>, pieces: &[Piece]) -> R
     Ok(bytes.len() as u64)
 }
 
+/// Requests to an event.
+mod request {
+    pub const ENABLE: u32 = 0x2400;
+    pub const DISABLE: u32 = 0x2401;
+    pub const REFRESH: u32 = 0x2402;
+    pub const RESET: u32 = 0x2403;
+    pub const SET_OUTPUT: u32 = 0x2405;
+    pub const PERIOD: u32 = 0x4008_2404;
+    pub const PAUSE_OUTPUT: u32 = 0x4004_2409;
+    pub const ID: u32 = 0x8008_2407;
+}
+
 /// Returns the result of a request to an event. `None`: the descriptor is for something else, or the request is for all files.
 pub(super) fn ioctl(k: &mut Kernel<'_>, a: &Args) -> Option<Result> {
-    const ENABLE: u32 = 0x2400;
-    const DISABLE: u32 = 0x2401;
-    const RESET: u32 = 0x2403;
-    const SET_OUTPUT: u32 = 0x2405;
-    const ID: u32 = 0x8008_2407;
     /// The request is for the whole group.
     const GROUP: u64 = 1;
     let event = k.process.files.object(a[0] as i32)?.event()?.clone();
@@ -267,47 +371,110 @@ pub(super) fn ioctl(k: &mut Kernel<'_>, a: &Args) -> Option<Result> {
         events.extend(event.followers());
     }
     let request = a[1] as u32;
-    Some(match request {
-        ENABLE | DISABLE | RESET => {
+    let result = match request {
+        request::ENABLE | request::DISABLE | request::RESET => {
             let uses = k.uses();
             for event in &events {
                 match request {
-                    RESET => event.reset(&uses),
-                    _ => event.enable(&uses, request == ENABLE),
+                    request::RESET => event.reset(&uses),
+                    _ => event.enable(&uses, request == request::ENABLE),
                 }
             }
             Ok(0)
         }
-        SET_OUTPUT => Ok(0),
-        ID => user::write(k.mem, a[2], event.id).map(|()| 0),
-        // The others are about samples.
-        0x2402 | 0x2408..=0x240b => Err(Errno::INVAL),
+        request::REFRESH => refresh(k, &event, a[2]),
+        request::PERIOD => set_period(k, &event, a[2]),
+        request::SET_OUTPUT => set_output(k, &event, a[2] as i32),
+        request::PAUSE_OUTPUT => pause(&event, a[2] as u32 != 0),
+        request::ID => user::write(k.mem, a[2], event.id).map(|()| 0),
+        // Filters and programs of other kinds of events.
+        0x2408 | 0x240a | 0x240b => Err(Errno::INVAL),
         _ => return None,
-    })
+    };
+    k.sampling_changed();
+    Some(result)
+}
+
+/// `PERF_EVENT_IOC_REFRESH`: enables an event for this number of samples more.
+///
+/// # Errors
+/// `EINVAL` for an event that does not sample, or that other threads inherit.
+fn refresh(k: &Kernel<'_>, event: &Event, samples: u64) -> Result {
+    if event.period.get() == 0 || event.inherit {
+        return Err(Errno::INVAL);
+    }
+    let more = u64::from(samples as u32);
+    event.limit.set(Some(event.limit.get().unwrap_or(0).saturating_add(more)));
+    event.enable(&k.uses(), true);
+    Ok(0)
+}
+
+/// `PERF_EVENT_IOC_PERIOD`: sets the period, from now on.
+///
+/// # Errors
+/// `EINVAL` for an event that does not sample, or whose period adapts.
+fn set_period(k: &mut Kernel<'_>, event: &Event, pointer: u64) -> Result {
+    let period: u64 = user::read(k.mem, pointer)?;
+    let samples = event.period.get() > 0 && event.attributes.frequency == 0;
+    if !samples || period == 0 || period >> 63 != 0 {
+        return Err(Errno::INVAL);
+    }
+    event.period.set(period);
+    Ok(0)
+}
+
+/// `PERF_EVENT_IOC_SET_OUTPUT`: the event's records go to the buffer of another one; -1: nowhere.
+fn set_output(k: &Kernel<'_>, to: &Event, fd: i32) -> Result {
+    match fd {
+        -1 => drop(to.ring.take()),
+        fd => redirect(to, &*event(k, fd)?)?,
+    }
+    Ok(0)
+}
+
+/// `PERF_EVENT_IOC_PAUSE_OUTPUT`.
+///
+/// # Errors
+/// `EINVAL` without a buffer.
+fn pause(event: &Event, paused: bool) -> Result {
+    event.ring().ok_or(Errno::INVAL)?.paused.set(paused);
+    Ok(0)
 }
 
 /// `PR_TASK_PERF_EVENTS_ENABLE` and `…_DISABLE`: all events that the thread has opened.
-pub(super) fn enable_own(k: &Kernel<'_>, enabled: bool) {
+pub(super) fn enable_own(k: &mut Kernel<'_>, enabled: bool) {
     let uses = k.uses();
     for event in k.events().iter().filter(|event| event.owner == k.thread.tid) {
         event.enable(&uses, enabled);
     }
+    k.sampling_changed();
 }
 
-/// `mmap` of an event: a page that says that the counters cannot be read with instructions, and an empty buffer of samples.
+/// `mmap` of an event: a page that says that the counters cannot be read with instructions, and its buffer.
+///
+/// # Errors
+/// `EINVAL` when the event is mapped already or the length is wrong, `ENOMEM` when there is no room for the buffer.
 pub(super) fn mmap(k: &mut Kernel<'_>, a: &Args) -> Result {
     const SHARED: u64 = 1;
     const ANONYMOUS: u64 = 0x20;
-    /// Places of `data_offset` and `data_size` in `struct perf_event_mmap_page`.
-    const DATA: u64 = 1040;
+    const WRITE: u64 = 2;
     let (page, event) = (k.system.platform.page_bytes, event(k, a[4] as i32)?);
     let buffer = (a[1] / page).saturating_sub(1);
     let fits = a[1] > 0 && a[1].is_multiple_of(page) && (buffer == 0 || buffer.is_power_of_two());
-    if !fits || a[5] != 0 || a[3] & SHARED == 0 || (event.inherit && event.cpu.is_none()) {
+    let is_mapped = event.ring().is_some_and(|ring| ring.is_mapped(k.mem));
+    if !fits || is_mapped || a[5] != 0 || a[3] & SHARED == 0 || (event.inherit && event.cpu.is_none()) {
         return Err(Errno::INVAL);
     }
     let start = memory::mmap(k, &[a[0], a[1], a[2], a[3] | ANONYMOUS, u64::MAX, 0])?;
-    let place: [u64; 2] = [page, buffer * page];
-    k.mem.write_privileged(start + DATA, bytemuck::cast_slice(&place)).map_err(|_| Errno::NOMEM)?;
+    // The kernel writes to all of it, also while other processes run.
+    let loaded = k.mem.region_at(start).copied().filter(|region| k.mem.load_pages(region).is_ok());
+    let object = loaded.and_then(|region| Some((region.backing?.object, k.mem.shared_by(&region)?.serial)));
+    let Some((object, serial)) = object else {
+        memory::unmap(k, start, start + a[1])?;
+        return Err(Errno::NOMEM);
+    };
+    let ring = Ring::new(k.mem, object, serial, [page, buffer * page], a[2] & WRITE == 0);
+    event.ring.replace((buffer > 0).then(|| Rc::new(ring)));
+    k.sampling_changed();
     Ok(start)
 }

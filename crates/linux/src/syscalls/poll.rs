@@ -1,6 +1,7 @@
 //! System calls that wait for descriptors: `ppoll`, `pselect6`, `epoll`, and event counters.
 
 use std::mem::MaybeUninit;
+use std::rc::Rc;
 
 use bytemuck::{Pod, Zeroable};
 use rustix::event::{EventfdFlags, PollFlags, epoll};
@@ -14,6 +15,7 @@ use crate::fs::files::OpenFile;
 use crate::fs::objects::Object;
 use crate::fs::poll::{Interest, of_object, ready};
 use crate::fs::vfs::Origin;
+use crate::ipc::channels::Channel;
 use crate::kernel::Kernel;
 use crate::mm::user;
 use crate::sched::wait::{Blocked, FOR_EVER, Wait};
@@ -73,6 +75,7 @@ pub(super) fn ppoll(k: &mut Kernel<'_>, a: &Args) -> Result {
     let interests: Vec<Interest> =
         entries.iter_mut().filter(open).map(|e| (e.fd, PollFlags::from_bits_retain(e.events))).collect();
     k.show_own_signals();
+    k.show_records();
     let mut results = ready(&k.process.files, &interests)?.into_iter();
     let mut count = 0;
     for entry in &mut entries {
@@ -87,7 +90,15 @@ pub(super) fn ppoll(k: &mut Kernel<'_>, a: &Args) -> Result {
         return wait(k, interests, until_ns);
     }
     user::write_bytes(k.mem, a[0], bytemuck::cast_slice(&entries))?;
+    entries.iter().filter(|entry| entry.revents != 0).for_each(|entry| seen(k, entry.fd));
     Ok(count)
+}
+
+/// A call has reported that a descriptor is ready: a performance event is so only once for each time that it wakes its readers.
+fn seen(k: &Kernel<'_>, fd: i32) {
+    if let Some(event) = k.process.files.object(fd).and_then(Object::event) {
+        event.level.lower();
+    }
 }
 
 /// The events of `poll` for a set of `select`: to request, and to report.
@@ -120,6 +131,7 @@ pub(super) fn pselect6(k: &mut Kernel<'_>, a: &Args) -> Result {
         }
     }
     k.show_own_signals();
+    k.show_records();
     let results = ready(&k.process.files, &interests)?;
     let mut answer = [const { Vec::new() }; 3].map(|_: Vec<u8>| vec![0u8; bytes]);
     let mut found = 0;
@@ -134,6 +146,7 @@ pub(super) fn pselect6(k: &mut Kernel<'_>, a: &Args) -> Result {
     if found == 0 && until_ns > k.system.now_ns {
         return wait(k, interests, until_ns);
     }
+    interests.iter().for_each(|&(fd, _)| seen(k, fd));
     for (set, &pointer) in answer.iter().zip(&a[1..4]) {
         if pointer != 0 {
             user::write_bytes(k.mem, pointer, set)?;
@@ -185,6 +198,9 @@ pub(super) fn epoll_ctl(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (set, file) = (k.process.files.host(a[0] as i32)?, k.process.files.host(a[2] as i32)?);
     if a[1] == DELETE {
         epoll::delete(set, file)?;
+        if let Some((set, member)) = channels(k, a) {
+            set.members.remove(a[2] as i32, &member);
+        }
         return Ok(0);
     }
     let event: EpollEvent = user::read(k.mem, a[3])?;
@@ -201,7 +217,15 @@ pub(super) fn epoll_ctl(k: &mut Kernel<'_>, a: &Args) -> Result {
         MODIFY => epoll::modify(set, file, data, flags)?,
         _ => return Err(Errno::INVAL),
     }
+    if let Some((set, member)) = channels(k, a) {
+        set.members.set(a[2] as i32, &member, event.data, event.events);
+    }
     Ok(0)
+}
+
+/// Returns an `epoll` instance and its member, as far as the simulator follows them.
+fn channels<'k>(k: &'k Kernel<'_>, a: &Args) -> Option<(&'k Channel, Rc<Channel>)> {
+    Some((k.process.files.channel(a[0] as i32)?, k.process.files.kept_channel(a[2] as i32)?))
 }
 
 /// Notes that an `epoll` instance has a further descriptor. If something outside can make that ready, the same holds for the instance.
@@ -229,6 +253,19 @@ pub(super) fn epoll_pwait2(k: &mut Kernel<'_>, a: &Args) -> Result {
     epoll_wait(k, a, until_ns)
 }
 
+/// Adds the errors that the host does not know of.
+fn add_errors(k: &Kernel<'_>, set: i32, list: &mut Vec<EpollEvent>, most: usize) {
+    let Some(channel) = k.process.files.channel(set) else { return };
+    let errors = epoll::EventFlags::ERR.bits();
+    let listed = |data| list.iter().any(|event: &EpollEvent| event.data == data);
+    for data in channel.members.take_errors(most - list.len(), listed) {
+        match list.iter_mut().find(|event| event.data == data) {
+            Some(event) => event.events |= errors,
+            None => list.push(EpollEvent { events: errors, pad: 0, data }),
+        }
+    }
+}
+
 fn epoll_wait(k: &mut Kernel<'_>, a: &Args, until_ns: u64) -> Result {
     let fd = a[0] as i32;
     let most = usize::try_from(a[2] as i32).ok().filter(|&n| n > 0).ok_or(Errno::INVAL)?;
@@ -236,9 +273,11 @@ fn epoll_wait(k: &mut Kernel<'_>, a: &Args, until_ns: u64) -> Result {
     let mut buffer = vec![MaybeUninit::<epoll::Event>::uninit(); most.min(MAX_EVENTS as usize)];
     let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
     k.show_own_signals();
+    k.show_records();
     let (events, _) = epoll::wait(k.process.files.host(fd)?, &mut buffer[..], Some(&now))?;
-    let list: Vec<EpollEvent> =
+    let mut list: Vec<EpollEvent> =
         events.iter().map(|e| EpollEvent { events: { e.flags }.bits(), pad: 0, data: { e.data }.u64() }).collect();
+    add_errors(k, fd, &mut list, most.min(MAX_EVENTS as usize));
     if list.is_empty() {
         return wait(k, vec![(fd, PollFlags::IN)], until_ns);
     }

@@ -68,6 +68,7 @@ pub(super) fn prctl(k: &mut Kernel<'_>, a: &Args) -> Result {
             let len = name.len().min(15);
             k.thread.name = [0; 16];
             k.thread.name[..len].copy_from_slice(&name[..len]);
+            k.note_name(false);
         }
         option::GET_NAME => user::write(k.mem, a[1], k.thread.name)?,
         // No filter is active, and no securebits are set.

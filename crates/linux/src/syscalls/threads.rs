@@ -112,7 +112,7 @@ fn start(k: &mut Kernel<'_>, request: Request) -> Result {
     child.cpu_number = k.cpu_of_new(&child.affinity);
     child.charge = k.system.budget.charge(budget::THREAD);
     child.created_ns = k.system.now_ns;
-    k.inherit_events(tid);
+    k.inherit_events(k.process.pid, tid);
     k.system.family.adds_thread(tid, k.process.pid);
     k.system.started.push(Started { thread: child, process: None });
     Ok(tid.into())
@@ -143,7 +143,7 @@ fn start_process(k: &mut Kernel<'_>, request: Request) -> Result {
         }
         (space, _) => space?,
     };
-    k.inherit_events(pid);
+    k.inherit_events(pid, pid);
     let process = k.fork(pid, files, space);
     k.system.family.starts(pid, k.process.pid);
     k.system.started.push(Started { thread: child, process: Some(process) });

@@ -4,7 +4,7 @@ use crate::common;
 
 use common::{HOSTED, Run, build, run_here};
 
-/// The results: those of Linux (perf_event_open(2)), except that there are no samples.
+/// The results: those of Linux (perf_event_open(2)), except that only timed runs have samples.
 const EXPECTED: &str = include_str!("events.txt");
 
 #[test]

@@ -79,7 +79,10 @@ int main(int argc, char **argv) {
     SHOW(open_event(PERF_TYPE_HARDWARE, 99, 0, -1, 0, ""));
     SHOW(open_event(PERF_TYPE_RAW, 0x4444, 0, -1, 0, ""));
     SHOW(open_event(PERF_TYPE_SOFTWARE, 99, 0, -1, 0, ""));
-    SHOW(open_event(PERF_TYPE_HARDWARE, 1, 0, -1, 0, "s"));
+    // Only timed runs have samples.
+    int sampling = open_event(PERF_TYPE_HARDWARE, 1, 0, -1, 0, "s");
+    int is_refused = sampling < 0 && errno == EOPNOTSUPP;
+    SHOW(timed ? sampling >= 0 : is_refused);
     SHOW(open_event(PERF_TYPE_HARDWARE, 1, 0, -1, 1 << 10, ""));
     SHOW(open_event(PERF_TYPE_HARDWARE, 1, 999999, -1, 0, ""));
     SHOW(open_event(PERF_TYPE_HARDWARE, 1, -1, -1, 0, ""));
@@ -110,7 +113,9 @@ int main(int argc, char **argv) {
     SHOW(write(fd, &id, 8));
     char small[4];
     SHOW(read(fd, small, 4));
-    SHOW(mmap(0, 3 * 65536, PROT_READ, MAP_SHARED, fd, 0) != MAP_FAILED);
+    char *buffer = mmap(0, 3 * 65536, PROT_READ, MAP_SHARED, fd, 0);
+    SHOW(mmap(0, 3 * 65536, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED);
+    SHOW(munmap(buffer, 3 * 65536));
     SHOW(mmap(0, 4 * 65536, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED);
     SHOW(mmap(0, 65536, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED);
     struct perf_event_mmap_page *page = mmap(0, 2 * 65536, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -151,6 +156,13 @@ int main(int argc, char **argv) {
     uint64_t least = timed ? 0 : 10;
     SHOW(count >= least && count < 20);
     close(faults);
+
+    // Switches: also to a CPU that is idle until the thread continues.
+    int switches = open_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, 0, -1, 0, "");
+    for (int i = 0; i < 3; i++)
+        usleep(10);
+    SHOW(value(switches));
+    close(switches);
 
     // Children and threads, with and without inheritance.
     int with = instructions("i"), without = instructions("");

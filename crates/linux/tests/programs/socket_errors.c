@@ -97,6 +97,45 @@ static void *polls(void *fd) {
     return NULL;
 }
 
+// What `epoll` shows of an error, to a thread that waits and afterwards.
+static void *waits_in_epoll(void *set) {
+    struct epoll_event event = {0};
+    report("epoll", epoll_wait(*(int *)set, &event, 1, 5000));
+    report("events", event.events);
+    report("data", event.data.u32);
+    return NULL;
+}
+
+static void pending_error_in_epoll(int port, unsigned flags) {
+    int a = socket(AF_INET, SOCK_DGRAM, 0), set = epoll_create1(0);
+    struct sockaddr_in to = v4("127.0.0.1", port);
+    connect(a, (void *)&to, sizeof to);
+    struct epoll_event event = {.events = EPOLLIN | flags, .data.u32 = 5};
+    epoll_ctl(set, EPOLL_CTL_ADD, a, &event);
+    pthread_t waits;
+    pthread_create(&waits, NULL, waits_in_epoll, &set);
+    usleep(20000);
+    long sent = send(a, "x", 1, 0);
+    pthread_join(waits, NULL);
+    report("to nobody", sent);
+    report("again", epoll_wait(set, &event, 1, 0));
+    report("poll", poll(&(struct pollfd){.fd = set, .events = POLLIN}, 1, 0));
+    event.events = EPOLLIN | EPOLLOUT | flags;
+    epoll_ctl(set, EPOLL_CTL_MOD, a, &event);
+    report("with others", epoll_wait(set, &event, 1, 0));
+    report("events", event.events);
+    int error = -1;
+    socklen_t len = sizeof error;
+    getsockopt(a, SOL_SOCKET, SO_ERROR, &error, &len);
+    event.events = EPOLLIN;
+    epoll_ctl(set, EPOLL_CTL_MOD, a, &event);
+    report("without", epoll_wait(set, &event, 1, 0));
+    send(a, "x", 1, 0);
+    epoll_ctl(set, EPOLL_CTL_DEL, a, &event);
+    report("removed", epoll_wait(set, &event, 1, 0));
+    close(a), close(set);
+}
+
 static void pending_error(int port) {
     int a = socket(AF_INET, SOCK_DGRAM, 0);
     struct sockaddr_in to = v4("127.0.0.1", port);
@@ -126,5 +165,8 @@ int main(void) {
     refused(name, 1);
     refused(name, 0);
     pending_error(ntohs(name.sin_port));
+    pending_error_in_epoll(ntohs(name.sin_port), 0);
+    pending_error_in_epoll(ntohs(name.sin_port), EPOLLET);
+    pending_error_in_epoll(ntohs(name.sin_port), EPOLLONESHOT);
     return 0;
 }

@@ -142,7 +142,8 @@ impl<E: Engine> Driver<'_, E> {
     fn stop_spinning(&mut self, entry: usize) {
         let Spinning { index, .. } = self.timing.spinning.remove(entry);
         let Some(core) = self.timing.machine.get_mut(index) else { return };
-        core.spin = Spin::default();
+        // What the iterations have counted is in the core's counts only.
+        (core.spin, core.event_sampler) = (Spin::default(), None);
         let now = core.pipeline.now();
         self.timing.clocks.set(index, now);
         self.watch_memory();

@@ -29,6 +29,20 @@ fn programs_read_cycles_instructions_and_cache_accesses_of_their_threads() {
     assert!(matches!(finish, Finish::Ended(end) if end.status() == Some(0)));
 }
 
+/// What the program prints about samples: the errors are those of Linux.
+const SAMPLES: &str = include_str!("samples.txt");
+
+#[test]
+fn samples_are_where_threads_count_and_as_many_as_the_period_says() {
+    let output = tempfile::tempfile().expect("temporary file");
+    let run = Run::new(build("samples.c", &["-pthread"]), "");
+    let mut simulation: Simulation<Interpreter> = run.simulation(&output);
+    let finish = simulation.run(&mut |_| Control::Continue).finish;
+    let printed: Vec<String> = text(output).lines().map(|line| line.trim_end().to_owned()).collect();
+    assert_eq!(printed, SAMPLES.lines().collect::<Vec<_>>());
+    assert!(matches!(finish, Finish::Ended(end) if end.status() == Some(0)));
+}
+
 #[test]
 fn programs_read_what_the_record_has_of_a_region_also_of_children_that_inherit_an_event() {
     let output = tempfile::tempfile().expect("temporary file");

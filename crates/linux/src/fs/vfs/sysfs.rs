@@ -62,11 +62,12 @@ fn processor(platform: &Platform, place: CpuPlace, put: &mut impl FnMut(String, 
     let folder = format!("/sys/devices/system/cpu/cpu{}", place.cpu);
     let topology = format!("{folder}/topology");
     let nodes = platform.nodes();
-    // No memory node lists the assistant cores, so each is a separate package, numbered after those of the CMGs: hwloc refuses
-    // sets of processors that overlap unless one contains the other.
+    // As on FX1000, the package of a CMG has the number of its memory node, and assistant cores are in packages before those
+    // (LIKWID issues 447 and 565, pull request 374). No memory node lists the assistant cores, so each is a separate package: hwloc
+    // refuses sets of processors that overlap unless one contains the other.
     let (package, members) = match platform.assistant(place.cpu) {
-        Some(number) => (nodes.len() + number, vec![place.cpu]),
-        None => (nodes.iter().position(|&node| node == place.node).unwrap_or(0), platform.cpus_of(place.node)),
+        Some(number) => (number as u32 + if nodes.contains(&0) { nodes.len() as u32 } else { 0 }, vec![place.cpu]),
+        None => (place.node, platform.cpus_of(place.node)),
     };
     let core = members.iter().position(|&cpu| cpu == place.cpu).unwrap_or(0);
     let sets = [
