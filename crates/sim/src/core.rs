@@ -14,7 +14,7 @@ use fxscope_pipeline::{BoundBlock, Pipeline, SharedTables, bind_block};
 use crate::code_map::CodeMap;
 use crate::event_samples::EventSampler;
 use crate::markers::Markers;
-use crate::pages::{KnownPages, cycles};
+use crate::pages::{AddressSpaceLocks, KnownPages};
 use crate::region::Counts;
 use crate::run::{Follow, Options};
 use crate::run_ahead::RunAhead;
@@ -204,11 +204,11 @@ impl Core {
         }
     }
 
-    /// Charges the time of mapping or unmapping pages for the program.
+    /// Charges the time of mapping or unmapping pages for the program, and of waiting for its other threads meanwhile.
     #[cold]
-    pub(crate) fn pages_worked(&mut self, work: MemoryWork, spec: &Spec) {
+    pub(crate) fn pages_worked(&mut self, work: MemoryWork, locks: &mut AddressSpaceLocks, spec: &Spec) {
         if !self.untimed {
-            self.pipeline.pause(cycles(work, spec));
+            self.pipeline.pause(locks.cycles(self.pid, work, self.pipeline.now(), spec));
         }
     }
 

@@ -97,6 +97,33 @@ impl KnownPages {
     }
 }
 
+/// Until when the address space of each process is locked, by process number.
+#[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
+pub(crate) struct AddressSpaceLocks(BTreeMap<u32, AddressSpaceLock>);
+
+/// The lock of one address space (`mmap_lock` in Linux, before 5.8 `mmap_sem`). Threads that allocate pages share it. One
+/// that unmaps memory has it alone until the pages are released, as before Linux 4.20.
+#[derive(Clone, Copy, Default, serde::Deserialize, serde::Serialize)]
+struct AddressSpaceLock {
+    /// The cycle in which the last thread that shares it is done.
+    shared_until: Cycle,
+    /// The cycle in which the last thread that had it alone is done.
+    alone_until: Cycle,
+}
+
+impl AddressSpaceLocks {
+    /// Takes the lock of process `pid` for `work`, which a thread begins at `now`. Returns the cycles until the work is
+    /// done, those that the thread waits for others included.
+    pub(crate) fn cycles(&mut self, pid: u32, work: MemoryWork, now: Cycle, spec: &Spec) -> Cycle {
+        let lock = self.0.entry(pid).or_default();
+        let begin = if work.unmapped { lock.shared_until.max(lock.alone_until) } else { lock.alone_until }.max(now);
+        let end = begin + cycles(work, spec);
+        let until = if work.unmapped { &mut lock.alone_until } else { &mut lock.shared_until };
+        *until = end.max(*until);
+        end - now
+    }
+}
+
 /// Returns the core cycles of the kernel's work on memory.
 pub(crate) fn cycles(work: MemoryWork, spec: &Spec) -> Cycle {
     const NS_PER_SECOND: u128 = 1_000_000_000;
@@ -131,6 +158,26 @@ mod tests {
         // largepage-0058 to 0061.
         assert!((malloc / 0.5018 - 1.0).abs() < 0.01, "{malloc}");
         assert!((free / 0.2602 - 1.0).abs() < 0.01, "{free}");
+    }
+
+    #[test]
+    fn threads_of_a_process_allocate_pages_at_the_same_time_but_unmap_them_one_after_another() {
+        let spec = fxscope_machine::load("a64fx", &[]).expect("built in");
+        let clear = MemoryWork { cleared_bytes: 8 << 20, ..MemoryWork::default() };
+        let discard = MemoryWork { freed_bytes: 8 << 20, ..MemoryWork::default() };
+        let unmap = MemoryWork { unmapped: true, ..discard };
+        let (clearing, freeing) = (cycles(clear, &spec), cycles(discard, &spec));
+        let mut locks = AddressSpaceLocks::default();
+        let mut end_of = |pid, work, now| now + locks.cycles(pid, work, now, &spec);
+        assert_eq!(
+            [end_of(1, clear, 0), end_of(1, clear, 5), end_of(1, discard, 5)],
+            [clearing, clearing + 5, freeing + 5]
+        );
+        // The first waits for those that allocate, the second for the first; allocating waits for both.
+        let first = clearing + 5 + freeing;
+        assert_eq!([end_of(1, unmap, 10), end_of(1, unmap, 20)], [first, first + freeing]);
+        assert_eq!(end_of(1, clear, 30), first + freeing + clearing);
+        assert_eq!(end_of(2, unmap, 30), 30 + freeing, "another process");
     }
 
     #[test]

@@ -239,7 +239,8 @@ impl<E: Engine> Driver<'_, E> {
         true
     }
 
-    /// Adds the time of the kernel's work on pages after the last block.
+    /// Adds the time of the kernel's work on pages after the last block: pages that it touched first. It was executed early,
+    /// so whether another thread unmaps memory at its time is not known.
     fn look_at_pages(&mut self, now_ns: u64) {
         self.guest.set_now_ns(now_ns);
         if let Some(work) = self.guest.take_memory_work() {

@@ -20,7 +20,7 @@ use crate::hotspots::{HotSpot, hot_spots};
 use crate::intervals::{Interval, Intervals};
 use crate::machine::Machine;
 use crate::mpi::Recorder;
-use crate::pages::KnownPages;
+use crate::pages::{AddressSpaceLocks, KnownPages};
 use crate::parallel;
 use crate::progress::ProgressWatch;
 use crate::region::{Regions, Totals};
@@ -59,6 +59,7 @@ pub(crate) struct Timing {
     /// Calls of MPI.
     pub(crate) mpi: Recorder,
     pages: KnownPages,
+    address_spaces: AddressSpaceLocks,
     sectors: SectorData,
     pub(crate) intervals: Intervals,
     /// Up to this time no epoch runs on several host threads.
@@ -89,6 +90,7 @@ impl Timing {
             changes: u64::MAX,
             totals: Totals::new(),
             pages: KnownPages::default(),
+            address_spaces: AddressSpaceLocks::default(),
             known: Known { code_map: CodeMap::new(guest), unknown: Vec::new(), tables: SharedTables::default() },
             mpi: Recorder::default(),
             sectors,
@@ -558,7 +560,7 @@ impl<E: Engine> Driver<'_, E> {
         self.guest.set_now_ns(core.now_ns().max(self.guest.now_ns()));
         core.learn_pages(self.guest, &mut self.timing.pages, &self.options.spec, chip);
         if let Some(work) = self.guest.take_memory_work() {
-            core.pages_worked(work, &self.options.spec);
+            core.pages_worked(work, &mut self.timing.address_spaces, &self.options.spec);
         }
     }
 

@@ -148,13 +148,15 @@ fn churn(environment: &[&str]) -> MemoryWork {
         faults: all.faults - others.faults,
         cleared_bytes: all.cleared_bytes - others.cleared_bytes,
         freed_bytes: all.freed_bytes - others.freed_bytes,
+        unmapped: all.unmapped,
         ..MemoryWork::default()
     }
 }
 
 #[test]
 fn memory_is_cleared_whenever_it_is_allocated_and_released_as_often() {
-    let work = MemoryWork { faults: 0, cleared_bytes: 48 * MIB, freed_bytes: 48 * MIB, ..MemoryWork::default() };
+    let (cleared_bytes, freed_bytes) = (48 * MIB, 48 * MIB);
+    let work = MemoryWork { cleared_bytes, freed_bytes, unmapped: true, ..MemoryWork::default() };
     assert_eq!(churn(&[]), work);
     // 16 MiB are 8 large pages or 256 normal ones.
     assert_eq!(churn(&[DEMAND]), MemoryWork { faults: 3 * 8, ..work });

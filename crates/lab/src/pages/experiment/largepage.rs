@@ -86,7 +86,7 @@ fn run(bench: &Bench<'_>) -> Result<Findings, Error> {
                 speed(large)? / speed(normal)?,
                 of_48(demand, 2)? / of_48(prepaged, 1)?
             ),
-            "Keeping freed memory saves only system calls. Figures of ARENA_LOCK_TYPE are not published.".to_owned(),
+            "Keeping freed memory saves only system calls.".to_owned(),
         ],
         published,
         tables: vec![

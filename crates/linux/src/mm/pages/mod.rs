@@ -112,6 +112,8 @@ pub struct MemoryWork {
     pub cleared_bytes: u64,
     /// Bytes of released pages.
     pub freed_bytes: u64,
+    /// Whether pages were unmapped, not just released as by `madvise`: Linux locks the address space meanwhile.
+    pub unmapped: bool,
     /// Pages moved to other nodes.
     pub moved: u64,
     /// Their bytes.
@@ -352,7 +354,9 @@ impl Pages {
 
     /// Records that `[start, end)` has been unmapped.
     pub(crate) fn unmapped(&mut self, range: Range<u64>) {
+        let freed = self.work.freed_bytes;
         self.discarded(range.clone());
+        self.work.unmapped |= self.work.freed_bytes > freed;
         self.own.remove(range.clone());
         self.sites.of.remove(range.clone());
         self.policies.remove(range);
@@ -363,11 +367,8 @@ impl Pages {
         self.note_use();
         self.version += 1;
         let keeps = self.plan.library.keeps_memory;
-        for (range, resident) in self.resident.within(range.clone()) {
+        for (range, resident) in self.resident.within(range.clone()).filter(|(_, of)| of.segment.is_anonymous()) {
             let bytes = pages(&range, resident.shift) << resident.shift;
-            if !resident.segment.is_anonymous() {
-                continue;
-            }
             if keeps {
                 self.kept_bytes += bytes;
             } else {
