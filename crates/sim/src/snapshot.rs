@@ -29,7 +29,7 @@ use crate::timing::Timing;
 pub const MAGIC: [u8; 8] = *b"fxscope\0";
 
 /// The version of the format. It changes whenever the state of the model or of the guest does.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 
 /// Bytes of a digest.
 const DIGEST: usize = 32;
