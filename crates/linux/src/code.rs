@@ -98,7 +98,7 @@ impl<E: Engine> Code<E> {
         if pid == self.pid {
             return;
         }
-        let (engine, stops) = self.others.remove(&pid).unwrap_or_else(|| (E::new(vl), Stops::default()));
+        let (engine, stops) = self.others.remove(&pid).unwrap_or_else(|| (self.running.another(vl), Stops::default()));
         let before = (std::mem::replace(&mut self.running, engine), std::mem::replace(&mut self.stops, stops));
         self.others.insert(self.pid, before);
         self.pid = pid;
@@ -175,8 +175,9 @@ impl<E: Engine> Code<E> {
         }
     }
 
+    /// The block that `thread`, the running one, executes next, which the engine does not find quickly.
     #[cold]
-    fn find(&mut self, thread: &Thread, mem: &mut Memory, processes: &mut Table<Process>) -> Result<BlockId, NoBlock> {
+    pub(crate) fn find(&mut self, thread: &Thread, mem: &mut Memory, processes: &mut Table<Process>) -> Result<BlockId, NoBlock> {
         let pc = thread.cpu.pc;
         let id = self.running.find(pc, mem).map_err(NoBlock::Trap)?;
         processes[thread.process].code_full = self.running.instructions() > self.most_decoded;

@@ -1,0 +1,292 @@
+//! Cranelift's intermediate code of a unit.
+//!
+//! Each block of the unit is one block here, with further ones for what seldom happens. At the beginning and the end of a block,
+//! all registers are in `Cpu`; in between, [`registers`] knows which values the host has in its registers, and [`flags`] from
+//! what the flags follow.
+
+mod branch;
+mod flags;
+mod integer;
+mod memory;
+mod registers;
+
+use std::collections::BTreeMap;
+use std::mem::offset_of;
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{
+    AbiParam, Block, Function, InstBuilder as _, MemFlagsData, SigRef, Signature, Type, Value, types,
+};
+use cranelift_codegen::isa::TargetIsa;
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
+use fxscope_aarch64::{Cpu, Inst};
+use fxscope_isa::{InstKind, Reg, StaticInst};
+
+use crate::context::{self, Context};
+use crate::unit::UnitBlock;
+use flags::Flags;
+use registers::Registers;
+
+/// Most bytes of an access that translated code does itself.
+const MOST_BYTES: i64 = 64;
+
+/// What a unit returns when the next block is at `cpu.pc`.
+pub(crate) const CONTINUES: u64 = 0;
+/// What a unit returns when an instruction has stopped its block ([`Context::start`], [`Context::at`]).
+pub(crate) const STOPPED: u64 = 1;
+
+/// What a unit returns before an instruction that the interpreter must execute, with the rest of the block.
+pub(crate) const INTERPRET: u64 = 2;
+
+/// An instruction of a unit.
+#[derive(Clone, Copy)]
+struct At<'u> {
+    inst: &'u Inst,
+    info: &'u StaticInst,
+    name: &'static str,
+    word: u32,
+    /// Its block's start, and its index there.
+    start: u64,
+    index: usize,
+}
+
+/// Values that the whole unit uses.
+#[derive(Clone, Copy)]
+struct Fixed {
+    cpu: Value,
+    context: Value,
+    memory: Value,
+    translations: Value,
+    arena: Value,
+    /// The last offset in the arena at which an access may begin.
+    last_place: Value,
+    /// Signatures of [`context::execute`] and [`context::settle_flags`].
+    execute: SigRef,
+    settle: SigRef,
+}
+
+struct Emitter<'f> {
+    b: FunctionBuilder<'f>,
+    fixed: Fixed,
+    /// Instructions left, as in [`Context::remaining`].
+    remaining: Variable,
+    /// The blocks of the unit by their start.
+    blocks: BTreeMap<u64, Block>,
+    /// Return addresses of calls in the unit.
+    returns: Vec<u64>,
+    regs: Registers,
+    flags: Flags,
+    vl: usize,
+}
+
+/// Builds the function of a unit whose first block is `blocks[0]`: `fn(*mut Cpu, *mut Context) -> u64`.
+pub(crate) fn unit(
+    function: &mut Function,
+    builder: &mut FunctionBuilderContext,
+    isa: &dyn TargetIsa,
+    blocks: &[UnitBlock],
+    vl: usize,
+) {
+    let convention = isa.default_call_conv();
+    let pointer = AbiParam::new(types::I64);
+    function.signature = Signature::new(convention);
+    function.signature.params = vec![pointer; 2];
+    function.signature.returns = vec![pointer];
+    let mut emitter = Emitter::begin(FunctionBuilder::new(function, builder), isa, blocks, vl);
+    for block in blocks {
+        emitter.block(block);
+    }
+    emitter.b.seal_all_blocks();
+    emitter.b.finalize(isa.frontend_config());
+}
+
+impl<'f> Emitter<'f> {
+    /// Emits what comes before the first block.
+    fn begin(mut b: FunctionBuilder<'f>, isa: &dyn TargetIsa, blocks: &[UnitBlock], vl: usize) -> Emitter<'f> {
+        let entry = b.create_block();
+        b.append_block_params_for_function_params(entry);
+        b.switch_to_block(entry);
+        let (cpu, context) = (b.block_params(entry)[0], b.block_params(entry)[1]);
+        let mut signature = |params: usize, returns: &[Type]| {
+            let mut signature = Signature::new(isa.default_call_conv());
+            signature.params = vec![AbiParam::new(types::I64); params];
+            signature.returns = returns.iter().map(|&ty| AbiParam::new(ty)).collect();
+            b.import_signature(signature)
+        };
+        let (execute, settle) = (signature(3, &[types::I8]), signature(2, &[]));
+        let mut field = |offset: usize| b.ins().load(types::I64, MemFlagsData::trusted(), context, offset as i32);
+        let arena_bytes = field(offset_of!(Context, arena_bytes));
+        let fixed = Fixed {
+            cpu,
+            context,
+            memory: field(offset_of!(Context, memory)),
+            translations: field(offset_of!(Context, translations)),
+            arena: field(offset_of!(Context, arena)),
+            last_place: arena_bytes,
+            execute,
+            settle,
+        };
+        let left = field(offset_of!(Context, remaining));
+        let fixed = Fixed { last_place: b.ins().iadd_imm_s(arena_bytes, -MOST_BYTES), ..fixed };
+        let remaining = b.declare_var(types::I64);
+        b.def_var(remaining, left);
+        let starts: BTreeMap<u64, Block> = blocks.iter().map(|block| (block.start, b.create_block())).collect();
+        b.ins().jump(starts[&blocks[0].start], &[]);
+        Emitter {
+            b,
+            fixed,
+            remaining,
+            returns: branch::returns(blocks, &starts),
+            blocks: starts,
+            regs: Registers::default(),
+            flags: Flags::Context,
+            vl,
+        }
+    }
+
+    /// Emits a block.
+    fn block(&mut self, block: &UnitBlock) {
+        self.b.switch_to_block(self.blocks[&block.start]);
+        self.regs = Registers::default();
+        self.flags = Flags::Context;
+        let count = block.insts.len();
+        for index in 0..count {
+            let at = At {
+                inst: &block.insts[index],
+                info: &block.infos[index],
+                name: block.names[index],
+                word: block.words[index],
+                start: block.start,
+                index,
+            };
+            if index + 1 == count && self.branch(at, block) {
+                return;
+            }
+            self.inst(at);
+        }
+        self.end_block(count, branch::Next::Always(block.end));
+    }
+
+    /// Emits an instruction that is not a branch.
+    fn inst(&mut self, at: At<'_>) {
+        if !(self.integer(at) || self.access(at)) {
+            self.execute(at);
+        }
+    }
+
+    /// Emits a call of the interpreter's function for an instruction.
+    fn execute(&mut self, at: At<'_>) {
+        // What the system's instructions read and write, no list has.
+        let anything = at.info.kind == InstKind::System || at.name.is_empty();
+        let touched = |reg: Reg| {
+            let info = at.info;
+            let writeback = info.writeback.iter().copied();
+            anything || info.srcs.iter().chain(info.addr_srcs.iter()).chain(info.dsts.iter()).chain(writeback).any(|r| r == reg)
+        };
+        self.store_registers(touched);
+        let reads_flags = anything || at.info.srcs.iter().any(|reg| reg == Reg::NZCV);
+        if reads_flags {
+            self.settle_flags();
+        }
+        let stopped = self.call(at.inst);
+        if can_stop(at) {
+            self.unless_stopped(stopped, at);
+        }
+        let written = |reg: Reg| {
+            anything || at.info.writeback == Some(reg) || at.info.dsts.iter().any(|r| r == reg)
+        };
+        self.regs.forget(written);
+        if written(Reg::NZCV) {
+            self.flags_are_in_cpu();
+        }
+    }
+
+    /// Emits the call; returns whether the instruction has stopped, as a number.
+    fn call(&mut self, inst: &Inst) -> Value {
+        let function = self.constant(context::execute as *const () as u64);
+        let inst = self.constant(std::ptr::from_ref(inst) as u64);
+        let Fixed { cpu, memory, execute, .. } = self.fixed;
+        let call = self.b.ins().call_indirect(execute, function, &[cpu, memory, inst]);
+        self.b.inst_results(call)[0]
+    }
+
+    /// Leaves the unit if `stopped` is not zero: the instruction has stopped.
+    fn unless_stopped(&mut self, stopped: Value, at: At<'_>) {
+        let (out, on) = (self.cold_block(), self.b.create_block());
+        self.b.ins().brif(stopped, out, &[], on, &[]);
+        self.b.switch_to_block(out);
+        self.store_all();
+        self.leave_at(at, STOPPED);
+        self.b.switch_to_block(on);
+    }
+
+    /// Leaves the unit before an instruction that the interpreter must execute.
+    fn leave_before(&mut self, at: At<'_>) {
+        self.store_all();
+        self.leave_at(at, INTERPRET);
+    }
+
+    /// Leaves the unit at an instruction. Registers are in `Cpu`.
+    fn leave_at(&mut self, at: At<'_>, how: u64) {
+        let (start, index) = (self.constant(at.start), self.constant(at.index as u64));
+        self.set_field(offset_of!(Context, start), start);
+        self.set_field(offset_of!(Context, at), index);
+        self.leave(how);
+    }
+
+    /// Leaves the unit.
+    fn leave(&mut self, how: u64) {
+        let left = self.b.use_var(self.remaining);
+        self.set_field(offset_of!(Context, remaining), left);
+        let how = self.constant(how);
+        self.b.ins().return_(&[how]);
+    }
+
+    fn cold_block(&mut self) -> Block {
+        let block = self.b.create_block();
+        self.b.set_cold_block(block);
+        block
+    }
+
+    fn constant(&mut self, value: u64) -> Value {
+        self.b.ins().iconst(types::I64, value as i64)
+    }
+
+    /// Writes a field of the context.
+    fn set_field(&mut self, offset: usize, value: Value) {
+        self.b.ins().store(MemFlagsData::trusted(), value, self.fixed.context, offset as i32);
+    }
+
+    /// Reads from `Cpu`.
+    fn load_cpu(&mut self, ty: Type, offset: usize) -> Value {
+        self.b.ins().load(ty, MemFlagsData::trusted(), self.fixed.cpu, offset as i32)
+    }
+
+    /// Writes to `Cpu`.
+    fn store_cpu(&mut self, value: Value, offset: usize) {
+        self.b.ins().store(MemFlagsData::trusted(), value, self.fixed.cpu, offset as i32);
+    }
+
+    /// Returns a value as if of 64 bits: zero-extended.
+    fn widen(&mut self, value: Value) -> Value {
+        if self.b.func.dfg.value_type(value) == types::I64 { value } else { self.b.ins().uextend(types::I64, value) }
+    }
+
+    fn compare(&mut self, cond: IntCC, a: Value, b: Value) -> Value {
+        self.b.ins().icmp(cond, a, b)
+    }
+}
+
+/// Returns whether an instruction can stop its block.
+fn can_stop(at: At<'_>) -> bool {
+    let computes = matches!(
+        at.info.kind,
+        InstKind::FpScalar | InstKind::AdvSimd | InstKind::Sve | InstKind::SvePredicate | InstKind::MovPrfx
+    );
+    !computes || at.info.mem.is_some() || at.name.is_empty()
+}
+
+/// Offset of a general-purpose register in `Cpu`, by decoder index.
+fn x_offset(index: u8) -> usize {
+    offset_of!(Cpu, x) + 8 * usize::from(index)
+}
