@@ -26,11 +26,12 @@ impl Compiler {
         Some(Compiler { isa, compilation: Compilation::new(), builder: FunctionBuilderContext::new() })
     }
 
-    /// Translates a unit for vectors of `vl` bytes.
+    /// Translates a unit for vectors of `vl` bytes. `plain`: while it runs, floating-point results are rounded to nearest, denormal
+    /// numbers are not flushed, and the inexact flag is set.
     /// Returns its code; `None`: it cannot be translated.
-    pub(crate) fn compile(&mut self, blocks: &[UnitBlock], vl: usize) -> Option<Vec<u8>> {
+    pub(crate) fn compile(&mut self, blocks: &[UnitBlock], vl: usize, plain: bool) -> Option<Vec<u8>> {
         self.compilation.clear();
-        emit::unit(&mut self.compilation.func, &mut self.builder, &*self.isa, blocks, vl);
+        emit::unit(&mut self.compilation.func, &mut self.builder, &*self.isa, blocks, vl, plain);
         let compiled = self.compilation.compile(&*self.isa, &mut ControlPlane::default());
         let compiled = match compiled {
             Ok(compiled) => compiled,

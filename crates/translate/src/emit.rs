@@ -6,6 +6,7 @@
 
 mod branch;
 mod flags;
+mod float;
 mod integer;
 mod memory;
 mod registers;
@@ -77,15 +78,20 @@ struct Emitter<'f> {
     regs: Registers,
     flags: Flags,
     vl: usize,
+    /// Whether floating-point control and status allow the host's arithmetic while the unit runs.
+    plain: bool,
+    /// Whether the host has fused multiply-add.
+    fused: bool,
 }
 
-/// Builds the function of a unit whose first block is `blocks[0]`: `fn(*mut Cpu, *mut Context) -> u64`.
+/// Builds the function of a unit whose first block is `blocks[0]`: `fn(*mut Cpu, *mut Context) -> u64`. `plain`: see [`float`].
 pub(crate) fn unit(
     function: &mut Function,
     builder: &mut FunctionBuilderContext,
     isa: &dyn TargetIsa,
     blocks: &[UnitBlock],
     vl: usize,
+    plain: bool,
 ) {
     let convention = isa.default_call_conv();
     let pointer = AbiParam::new(types::I64);
@@ -93,6 +99,7 @@ pub(crate) fn unit(
     function.signature.params = vec![pointer; 2];
     function.signature.returns = vec![pointer];
     let mut emitter = Emitter::begin(FunctionBuilder::new(function, builder), isa, blocks, vl);
+    emitter.plain = plain;
     for block in blocks {
         emitter.block(block);
     }
@@ -141,6 +148,8 @@ impl<'f> Emitter<'f> {
             regs: Registers::default(),
             flags: Flags::Context,
             vl,
+            plain: false,
+            fused: has_fused(isa),
         }
     }
 
@@ -169,7 +178,7 @@ impl<'f> Emitter<'f> {
 
     /// Emits an instruction that is not a branch.
     fn inst(&mut self, at: At<'_>) {
-        if !(self.integer(at) || self.access(at)) {
+        if !(self.integer(at) || self.access(at) || self.float(at)) {
             self.execute(at);
         }
     }
@@ -284,6 +293,12 @@ fn can_stop(at: At<'_>) -> bool {
         InstKind::FpScalar | InstKind::AdvSimd | InstKind::Sve | InstKind::SvePredicate | InstKind::MovPrfx
     );
     !computes || at.info.mem.is_some() || at.name.is_empty()
+}
+
+/// Returns whether the host multiplies and adds in one instruction: always, except on older ones of x86-64.
+fn has_fused(isa: &dyn TargetIsa) -> bool {
+    let flag = isa.isa_flags().into_iter().find(|flag| flag.name == "has_fma");
+    flag.is_none_or(|flag| flag.as_bool() == Some(true))
 }
 
 /// Offset of a general-purpose register in `Cpu`, by decoder index.

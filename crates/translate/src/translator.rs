@@ -46,16 +46,28 @@ pub struct Translator<const HOT: u32 = OFTEN> {
     counts: Vec<u32>,
     /// Starts of blocks that [`Engine::lookup`] must not return.
     hidden: HashSet<u64>,
-    units: HashMap<u64, Unit>,
-    /// Direct-mapped: the heads of units that were used recently, with their code.
-    front: Box<[(u64, Option<Code>); FRONT]>,
+    /// By their head, and whether they assume plain floating point ([`is_plain`]); `None`: it cannot be translated.
+    units: HashMap<(u64, bool), Option<Unit>>,
+    /// Direct-mapped: the heads of units that were used recently, with their code; those that assume plain floating point second.
+    fronts: [Front; 2],
     memory: CodeMemory,
     /// `None`: nothing is translated.
     compiler: Option<Compiler>,
 }
 
-/// An entry of the front table without a unit.
+type Front = Box<[(u64, Option<Code>); FRONT]>;
+
+/// An entry of a front table without a unit.
 const NOTHING: (u64, Option<Code>) = (u64::MAX, None);
+
+fn front() -> Front {
+    vec![NOTHING; FRONT].try_into().unwrap_or_else(|_| unreachable!("the length is fixed"))
+}
+
+/// Returns whether floating-point results are rounded to nearest, denormal numbers are not flushed, and the inexact flag is set.
+fn is_plain(cpu: &Cpu) -> bool {
+    !cpu.fp.control(FpEnv::RMODE | FpEnv::FZ) && cpu.fp.fpsr & FpEnv::IXC != 0
+}
 
 fn front_slot(pc: u64) -> usize {
     (pc >> 2) as usize & (FRONT - 1)
@@ -71,7 +83,7 @@ impl<const HOT: u32> Translator<HOT> {
     /// Returns the number of units.
     #[must_use]
     pub fn units(&self) -> usize {
-        self.units.len()
+        self.units.values().flatten().count()
     }
 
     /// Executes the unit at `cpu.pc`, whose function is `code`, and those that follow it.
@@ -108,89 +120,90 @@ impl<const HOT: u32> Translator<HOT> {
                     return ((budget - context.remaining) as u64, Some(Exit::Trap(trap)));
                 }
             }
-            code = if context.remaining > 0 { self.unit_at(cpu.pc) } else { None };
+            code = if context.remaining > 0 { self.unit_at(cpu) } else { None };
         }
         context.settle_flags(cpu);
         ((budget - context.remaining) as u64, (context.remaining <= 0).then_some(Exit::Done))
     }
 
-    /// Returns the unit at `pc`, if it is found quickly.
-    fn unit_at(&self, pc: u64) -> Option<Code> {
-        let (head, code) = self.front[front_slot(pc)];
-        if head == pc { code } else { None }
+    /// Returns the unit at `cpu.pc` for the state of floating point, if it is found quickly.
+    fn unit_at(&self, cpu: &Cpu) -> Option<Code> {
+        let (head, code) = self.fronts[usize::from(is_plain(cpu))][front_slot(cpu.pc)];
+        if head == cpu.pc { code } else { None }
     }
 
     /// Counts an execution of a block that is not the head of a unit in the front table. Returns its unit, if there is one now.
-    fn count(&mut self, id: BlockId) -> Option<Code> {
-        let count = &mut self.counts[id.0 as usize];
-        *count = count.saturating_add(1);
-        if *count < HOT { None } else { self.unit_of(id, *count == HOT) }
+    fn count(&mut self, id: BlockId, cpu: &Cpu) -> Option<Code> {
+        let count = self.counts[id.0 as usize].saturating_add(1);
+        self.counts[id.0 as usize] = count;
+        if count < HOT { None } else { self.unit_of(id, is_plain(cpu)) }
     }
 
-    /// Returns the unit that begins with a block, which is made if it `is_due` and possible.
+    /// Returns the unit that begins with a block, which is made if it is new and possible.
     #[cold]
-    fn unit_of(&mut self, id: BlockId, is_due: bool) -> Option<Code> {
+    fn unit_of(&mut self, id: BlockId, plain: bool) -> Option<Code> {
         let head = self.interpreter.block(id).start;
-        if is_due && self.compiler.is_some() {
-            self.translate(head);
+        if !self.units.contains_key(&(head, plain)) {
+            if self.memory.bytes() > MOST_CODE {
+                self.drop_units();
+            }
+            let unit = self.translate(head, plain);
+            self.units.insert((head, plain), unit);
         }
-        let code = self.units.get(&head)?.code;
-        self.front[front_slot(head)] = (head, Some(code));
+        let code = self.units[&(head, plain)].as_ref()?.code;
+        self.fronts[usize::from(plain)][front_slot(head)] = (head, Some(code));
         Some(code)
     }
 
     /// Makes the unit that begins at `head`, if that is possible.
-    fn translate(&mut self, head: u64) {
-        if self.memory.bytes() > MOST_CODE {
-            self.drop_units();
-        }
-        let Some(compiler) = &mut self.compiler else { return };
-        let (interpreter, words, hidden, by_start) = (&self.interpreter, &self.words, &self.hidden, &self.by_start);
-        let (counts, units) = (&self.counts, &self.units);
-        let usable = |start: u64| {
-            let &id = by_start.get(&start)?;
-            let at = id.0 as usize;
-            let is_often = start == head || counts[at] >= HOT.div_ceil(RARELY) && !units.contains_key(&start);
-            let is_whole = words[at].len() == interpreter.block(id).infos.len();
-            (is_often && is_whole && !hidden.contains(&start) && UnitBlock::is_translatable(&words[at])).then_some(id)
-        };
-        let starts = unit::choose(head, |start| {
-            let id = usable(start)?;
-            let block = interpreter.block(id);
-            Some((block.infos.len(), unit::successors(block, &interpreter.insts(id))))
-        });
-        let block = |&start: &u64| {
-            let id = by_start[&start];
-            UnitBlock::new(interpreter.block(id), interpreter.insts(id), &words[id.0 as usize])
-        };
-        let blocks: Vec<UnitBlock> = starts.iter().map(block).collect();
-        if blocks.is_empty() {
-            return;
-        }
-        let Some(bytes) = compiler.compile(&blocks, interpreter.vl()) else { return };
+    fn translate(&mut self, head: u64, plain: bool) -> Option<Unit> {
+        let blocks = self.choose(head, plain);
+        let compiler = self.compiler.as_mut().filter(|_| !blocks.is_empty())?;
+        let bytes = compiler.compile(&blocks, self.interpreter.vl(), plain)?;
         match self.memory.add(&bytes) {
             Ok(address) => {
                 // SAFETY: the bytes are a function of this type for this host, and stay where they are as long as the unit exists.
                 #[allow(unsafe_code)]
                 let code = unsafe { std::mem::transmute::<*const u8, Code>(address) };
-                self.units.insert(head, Unit { code, blocks });
+                Some(Unit { code, blocks })
             }
             // The host does not let this process execute what it has written.
-            Err(_) => self.compiler = None,
+            Err(_) => {
+                self.compiler = None;
+                None
+            }
         }
+    }
+
+    /// Returns the blocks of the unit that begins at `head`: those that have been executed nearly as often as it, and are not the
+    /// heads of others.
+    fn choose(&self, head: u64, plain: bool) -> Vec<UnitBlock> {
+        let usable = |start: u64| {
+            let &id = self.by_start.get(&start)?;
+            let (count, words) = (self.counts[id.0 as usize], &self.words[id.0 as usize]);
+            let is_head = || matches!(self.units.get(&(start, plain)), Some(Some(_)));
+            let is_often = start == head || count >= HOT.div_ceil(RARELY) && !is_head();
+            let is_whole = words.len() == self.interpreter.block(id).infos.len();
+            (is_often && is_whole && !self.hidden.contains(&start) && UnitBlock::is_translatable(words)).then_some(id)
+        };
+        let starts = unit::choose(head, |start| {
+            let id = usable(start)?;
+            let block = self.interpreter.block(id);
+            Some((block.infos.len(), unit::successors(block, &self.interpreter.insts(id))))
+        });
+        let block = |&start: &u64| {
+            let id = self.by_start[&start];
+            UnitBlock::new(self.interpreter.block(id), self.interpreter.insts(id), &self.words[id.0 as usize])
+        };
+        starts.iter().map(block).collect()
     }
 
     /// Drops all units.
     fn drop_units(&mut self) {
-        self.front.fill(NOTHING);
+        self.fronts.iter_mut().for_each(|front| front.fill(NOTHING));
         self.units.clear();
         self.memory = CodeMemory::default();
         self.counts.fill(0);
-    }
-
-    /// Returns whether units may be executed: they assume that floating-point control is zero.
-    fn suits(cpu: &Cpu) -> bool {
-        cpu.fp.fpcr & (FpEnv::RMODE | FpEnv::FZ) == 0
     }
 }
 
@@ -203,7 +216,7 @@ impl<const HOT: u32> Engine for Translator<HOT> {
             counts: Vec::new(),
             hidden: HashSet::new(),
             units: HashMap::new(),
-            front: vec![NOTHING; FRONT].try_into().unwrap_or_else(|_| unreachable!("the length is fixed")),
+            fronts: [front(), front()],
             memory: CodeMemory::default(),
             compiler: Compiler::for_host(),
         }
@@ -240,7 +253,7 @@ impl<const HOT: u32> Engine for Translator<HOT> {
     fn hide(&mut self, pc: u64) {
         self.interpreter.hide(pc);
         self.hidden.insert(pc);
-        if self.units.values().any(|unit| unit.blocks.iter().any(|block| block.start == pc)) {
+        if self.units.values().flatten().any(|unit| unit.blocks.iter().any(|block| block.start == pc)) {
             self.drop_units();
         }
     }
@@ -251,14 +264,14 @@ impl<const HOT: u32> Engine for Translator<HOT> {
     }
 
     fn run_until(&mut self, cpu: &mut Cpu, mem: &mut Memory, instructions: u64) -> (u64, Exit) {
-        let suits = self.compiler.is_some() && Self::suits(cpu);
+        let translates = self.compiler.is_some();
         let mut done = 0;
         while done < instructions {
-            let mut unit = if suits { self.unit_at(cpu.pc) } else { None };
+            let mut unit = if translates { self.unit_at(cpu) } else { None };
             if unit.is_none() {
                 let Some(id) = self.lookup(cpu.pc) else { return (done, Exit::Unknown) };
-                if suits {
-                    unit = self.count(id);
+                if translates {
+                    unit = self.count(id, cpu);
                 }
                 if unit.is_none() {
                     let outcome = self.interpreter.run(id, cpu, mem);

@@ -37,10 +37,10 @@ impl UnitBlock {
         }
     }
 
-    /// Returns whether a unit may contain it: floating-point control, on which translated code relies, is not changed.
+    /// Returns whether a unit may contain it: it does not write floating-point control and status, on which translated code relies.
     pub(crate) fn is_translatable(words: &[u32]) -> bool {
-        // MSR FPCR, Xt.
-        !words.iter().any(|word| word & !0x1f == 0xd51b_4400)
+        // MSR FPCR, Xt and MSR FPSR, Xt.
+        !words.iter().any(|word| word & !0x3f == 0xd51b_4400)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::mem::offset_of;
 
-use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{InstBuilder as _, Value, types};
 use fxscope_aarch64::Cpu;
 
@@ -18,6 +18,8 @@ pub(super) enum Flags {
     InCpu,
     /// An operation on these operands, which the context does not have; of a logical one, the first is its result.
     Of { setter: Setter, wide: bool, a: Value, b: Value },
+    /// A comparison of two floating-point numbers, neither of them a NaN.
+    Compared { a: Value, b: Value },
     /// This number of 8 bits, which `Cpu` does not have.
     Number(Value),
 }
@@ -46,7 +48,11 @@ impl Emitter<'_> {
                 self.set_field(offset_of!(Context, operands), a);
                 self.set_field(offset_of!(Context, operands) + 8, b);
             }
-            Flags::Number(number) => {
+            Flags::Number(_) | Flags::Compared { .. } => {
+                let number = match self.flags {
+                    Flags::Compared { a, b } => self.number_of_comparison(a, b),
+                    _ => self.flags_number(),
+                };
                 let kind = self.constant(IN_CPU);
                 self.set_field(offset_of!(Context, flags), kind);
                 self.store_cpu(number, offset_of!(Cpu, nzcv));
@@ -63,7 +69,7 @@ impl Emitter<'_> {
                 let arguments = [self.fixed.cpu, self.fixed.context];
                 self.b.ins().call_indirect(self.fixed.settle, function, &arguments);
             }
-            Flags::Of { .. } | Flags::Number(_) => {
+            Flags::Of { .. } | Flags::Number(_) | Flags::Compared { .. } => {
                 let number = self.flags_number();
                 self.store_cpu(number, offset_of!(Cpu, nzcv));
                 self.flags_are_in_cpu();
@@ -78,6 +84,11 @@ impl Emitter<'_> {
             Flags::Number(number) => number,
             Flags::Of { setter, wide, a, b } => {
                 let number = self.number_of(setter, wide, a, b);
+                self.flags = Flags::Number(number);
+                number
+            }
+            Flags::Compared { a, b } => {
+                let number = self.number_of_comparison(a, b);
                 self.flags = Flags::Number(number);
                 number
             }
@@ -118,6 +129,29 @@ impl Emitter<'_> {
         number
     }
 
+    /// Returns the flags of a comparison of two floating-point numbers.
+    fn number_of_comparison(&mut self, a: Value, b: Value) -> Value {
+        let [less, equal, greater] = [0b1000, 0b0110, 0b0010].map(|flags| self.b.ins().iconst(types::I8, flags));
+        let is_less = self.b.ins().fcmp(FloatCC::LessThan, a, b);
+        let is_equal = self.b.ins().fcmp(FloatCC::Equal, a, b);
+        let other = self.b.ins().select(is_equal, equal, greater);
+        self.b.ins().select(is_less, less, other)
+    }
+
+    /// Returns whether a condition holds after the comparison of two floating-point numbers: V is clear, and C follows from N.
+    fn holds_after_comparison(&mut self, cond: u8, a: Value, b: Value) -> Option<Value> {
+        let cc = match cond {
+            0 => FloatCC::Equal,
+            1 => FloatCC::NotEqual,
+            2 | 5 | 10 => FloatCC::GreaterThanOrEqual,
+            3 | 4 | 11 => FloatCC::LessThan,
+            8 | 12 => FloatCC::GreaterThan,
+            9 | 13 => FloatCC::LessThanOrEqual,
+            _ => return None,
+        };
+        Some(self.b.ins().fcmp(cc, a, b))
+    }
+
     /// Returns whether a sum or difference overflows.
     fn overflow(&mut self, setter: Setter, [a, b, result]: [Value; 3], zero: Value) -> Value {
         let left = self.b.ins().bxor(a, result);
@@ -138,6 +172,7 @@ impl Emitter<'_> {
                 let sum = self.b.ins().iadd(a, b);
                 self.holds_for(cond, wide, sum, false)
             }
+            Flags::Compared { a, b } => self.holds_after_comparison(cond, a, b),
             _ => None,
         };
         match direct {

@@ -1,4 +1,4 @@
-//! Loads and stores of general-purpose registers, single and in pairs: host instructions if the translation is cached and the
+//! Loads and stores of general-purpose and SIMD&FP registers, single and in pairs: host instructions if the translation is cached and the
 //! access lies in one page. Otherwise the unit is left, and the interpreter executes the rest of the block.
 
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -47,8 +47,12 @@ enum Mode {
 fn decode(at: At<'_>) -> Option<(Transfer, Mode)> {
     let mnemonic = at.name.split(' ').next()?;
     let word = at.word;
-    if at.name.contains("SIMD") {
+    // Those of SVE have the same mnemonics, but belong to another part of the instruction set.
+    if bits(word, 25, 1) == 1 || bits(word, 27, 1) == 0 {
         return None;
+    }
+    if at.name.contains("SIMD") {
+        return decode_vector(at, mnemonic).map(|transfer| (transfer, mode(at)));
     }
     let by_bit = |bit: u32, zero, one| if bits(word, bit, 1) == 0 { zero } else { one };
     let plain = |ty, loads| Transfer { ty, signed: false, wide: false, pair: false, loads };
@@ -72,18 +76,40 @@ fn decode(at: At<'_>) -> Option<(Transfer, Mode)> {
     };
     let access = if transfer.loads { Access::Load } else { Access::Store };
     at.info.mem.filter(|op| op.access == access && i64::from(op.bytes) == transfer.bytes())?;
-    let mode = if at.name.ends_with("[Post-index]") {
+    Some((transfer, mode(at)))
+}
+
+/// Returns what a load or store of vector registers transfers; `None`: parts of less than 32 bits, or another instruction.
+fn decode_vector(at: At<'_>, mnemonic: &str) -> Option<Transfer> {
+    let op = at.info.mem?;
+    let (loads, pair) = match mnemonic {
+        "LDR" | "LDUR" => (true, false),
+        "STR" | "STUR" => (false, false),
+        "LDP" | "LDNP" => (true, true),
+        "STP" | "STNP" => (false, true),
+        _ => return None,
+    };
+    let ty = match op.bytes >> u32::from(pair) {
+        4 => types::F32,
+        8 => types::F64,
+        16 => types::F64X2,
+        _ => return None,
+    };
+    Some(Transfer { ty, signed: false, wide: false, pair, loads })
+}
+
+fn mode(at: At<'_>) -> Mode {
+    if at.name.ends_with("[Post-index]") {
         Mode::PostIndex
     } else if at.name.ends_with("[Pre-index]") {
         Mode::PreIndex
-    } else if at.name.ends_with("(register)") {
-        Mode::Index { option: bits(word, 13, 3) }
-    } else if at.name.ends_with("(literal)") {
+    } else if at.name.contains("(register") {
+        Mode::Index { option: bits(at.word, 13, 3) }
+    } else if at.name.contains("(literal") {
         Mode::Literal
     } else {
         Mode::Offset
-    };
-    Some((transfer, mode))
+    }
 }
 
 impl Emitter<'_> {
@@ -165,16 +191,25 @@ impl Emitter<'_> {
         if let Some(base) = base {
             self.set_x(at.inst.rn, base);
         }
-        self.set_x(at.inst.rd, first);
+        self.set_part(at.inst.rd, first);
         if let Some(second) = second {
-            self.set_x(at.inst.ra, second);
+            self.set_part(at.inst.ra, second);
+        }
+    }
+
+    /// Writes a loaded value to a general-purpose register (I64) or vector register.
+    fn set_part(&mut self, register: u8, value: Value) {
+        if self.b.func.dfg.value_type(value) == types::I64 {
+            self.set_x(register, value);
+        } else {
+            self.set_z(register, value);
         }
     }
 
     /// Reads a register's part at a place on the host; returns the register's new value.
     fn read(&mut self, transfer: Transfer, place: Value, offset: i32) -> Value {
         let value = self.b.ins().load(transfer.ty, MemFlagsData::new().with_notrap(), place, offset);
-        if transfer.ty == types::I64 {
+        if transfer.ty == types::I64 || !transfer.ty.is_int() {
             return value;
         }
         match (transfer.signed, transfer.wide) {
@@ -189,10 +224,15 @@ impl Emitter<'_> {
 
     fn store(&mut self, at: At<'_>, transfer: Transfer, address: Value, base: Option<Value>) {
         let data = [Some(at.inst.rd), transfer.pair.then_some(at.inst.ra)];
-        let data: Vec<Value> = data.into_iter().flatten().map(|register| self.x(register)).collect();
+        let part = |emitter: &mut Self, register| match transfer.ty.is_int() {
+            true => emitter.x(register),
+            false => emitter.z(register, transfer.ty),
+        };
+        let data: Vec<Value> = data.into_iter().flatten().map(|register| part(self, register)).collect();
         let place = self.hit(at, address, transfer.bytes(), View::WRITE);
         for (value, n) in data.into_iter().zip(0..) {
-            let value = if transfer.ty == types::I64 { value } else { self.b.ins().ireduce(transfer.ty, value) };
+            let whole = transfer.ty == types::I64 || !transfer.ty.is_int();
+            let value = if whole { value } else { self.b.ins().ireduce(transfer.ty, value) };
             let offset = n * transfer.ty.bytes() as i32;
             self.b.ins().store(MemFlagsData::new().with_notrap(), value, place, offset);
         }
