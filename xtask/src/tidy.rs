@@ -19,6 +19,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("fxscope-guestmem", &["hint"]),
     ("fxscope-record", &["host"]),
     ("fxscope-aarch64", &["guestmem", "isa"]),
+    ("fxscope-translate", &["guestmem", "isa", "aarch64"]),
     ("fxscope-machine", &["counts", "isa", "host"]),
     ("fxscope-linux", &["host", "guestmem", "aarch64"]),
     ("fxscope-memory", &["calendar", "counts", "hint", "machine"]),
@@ -43,7 +44,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "fxscope-session",
         &[
             "calendar", "counts", "host", "isa", "guestmem", "aarch64", "machine", "linux", "memory", "pipeline",
-            "pmu", "record", "sim", "latency", "report",
+            "pmu", "record", "sim", "latency", "report", "translate",
         ],
     ),
     (

@@ -63,6 +63,11 @@ impl<E: Engine> Code<E> {
         }
     }
 
+    /// Has this engine execute the code of the running process, and engines like it that of others. Nothing may have run.
+    pub fn use_engine(&mut self, engine: E) {
+        self.running = engine;
+    }
+
     /// The code of a guest with these engines, by number of their process.
     pub(crate) fn with(mut engines: BTreeMap<u32, E>, guest: &Guest) -> Code<E> {
         let code = Code::of(guest);

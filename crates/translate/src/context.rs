@@ -19,9 +19,8 @@ pub(crate) struct Context {
     pub(crate) flags: u64,
     /// Operands of the instruction that set the flags; of a logical instruction, the first is its result.
     pub(crate) operands: [u64; 2],
-    /// Of a block that is left at an instruction: its start, and the instruction's index.
-    pub(crate) start: u64,
-    pub(crate) at: u64,
+    /// The number of the block in the unit at which the unit begins.
+    pub(crate) entry: u32,
 }
 
 /// [`Context::flags`]: the flags are in `cpu.nzcv`.
@@ -106,8 +105,7 @@ mod tests {
                 remaining: 0,
                 flags: pending(setter, wide),
                 operands,
-                start: 0,
-                at: 0,
+                entry: 0,
             };
             let mut cpu = Cpu::new(16);
             context.settle_flags(&mut cpu);

@@ -1,8 +1,7 @@
 //! Cranelift's intermediate code of a unit.
 //!
-//! Each block of the unit is one block here, with further ones for what seldom happens. At the beginning and the end of a block,
-//! all registers are in `Cpu`; in between, [`registers`] knows which values the host has in its registers, and [`flags`] from
-//! what the flags follow.
+//! Each block of the unit is one block here, with further ones for what seldom happens. All registers are always in `Cpu`;
+//! [`registers`] knows which values the host has in its registers, too, and [`flags`] from what the flags follow.
 
 mod branch;
 mod flags;
@@ -16,7 +15,7 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    AbiParam, Block, Function, InstBuilder as _, MemFlagsData, SigRef, Signature, Type, Value, types,
+    AbiParam, Block, BlockCall, Function, InstBuilder as _, JumpTableData, MemFlagsData, SigRef, Signature, Type, Value, types,
 };
 use cranelift_codegen::isa::TargetIsa;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
@@ -33,11 +32,16 @@ const MOST_BYTES: i64 = 64;
 
 /// What a unit returns when the next block is at `cpu.pc`.
 pub(crate) const CONTINUES: u64 = 0;
-/// What a unit returns when an instruction has stopped its block ([`Context::start`], [`Context::at`]).
+/// What a unit returns in the lowest bits when an instruction has stopped its block.
 pub(crate) const STOPPED: u64 = 1;
-
-/// What a unit returns before an instruction that the interpreter must execute, with the rest of the block.
+/// What a unit returns in the lowest bits before an instruction that the interpreter must execute, with the rest of the block.
 pub(crate) const INTERPRET: u64 = 2;
+/// The lowest bits of what a unit returns.
+pub(crate) const HOW: u64 = 3;
+/// Where the index of that instruction is in what a unit returns, below the number of its block in the unit.
+pub(crate) const INDEX_SHIFT: u32 = 2;
+/// Where the number of the block begins.
+pub(crate) const BLOCK_SHIFT: u32 = 16;
 
 /// An instruction of a unit.
 #[derive(Clone, Copy)]
@@ -46,8 +50,8 @@ struct At<'u> {
     info: &'u StaticInst,
     name: &'static str,
     word: u32,
-    /// Its block's start, and its index there.
-    start: u64,
+    /// The number of its block in the unit, and its index there.
+    block: usize,
     index: usize,
 }
 
@@ -84,7 +88,7 @@ struct Emitter<'f> {
     fused: bool,
 }
 
-/// Builds the function of a unit whose first block is `blocks[0]`: `fn(*mut Cpu, *mut Context) -> u64`. `plain`: see [`float`].
+/// Builds the function of a unit, which begins at the block that [`Context::entry`] says: `fn(*mut Cpu, *mut Context) -> u64`. `plain`: see [`float`].
 pub(crate) fn unit(
     function: &mut Function,
     builder: &mut FunctionBuilderContext,
@@ -100,8 +104,8 @@ pub(crate) fn unit(
     function.signature.returns = vec![pointer];
     let mut emitter = Emitter::begin(FunctionBuilder::new(function, builder), isa, blocks, vl);
     emitter.plain = plain;
-    for block in blocks {
-        emitter.block(block);
+    for (number, block) in blocks.iter().enumerate() {
+        emitter.block(number, block);
     }
     emitter.b.seal_all_blocks();
     emitter.b.finalize(isa.frontend_config());
@@ -138,7 +142,8 @@ impl<'f> Emitter<'f> {
         let remaining = b.declare_var(types::I64);
         b.def_var(remaining, left);
         let starts: BTreeMap<u64, Block> = blocks.iter().map(|block| (block.start, b.create_block())).collect();
-        b.ins().jump(starts[&blocks[0].start], &[]);
+        let entries: Vec<Block> = blocks.iter().map(|block| starts[&block.start]).collect();
+        enter(&mut b, context, &entries);
         Emitter {
             b,
             fixed,
@@ -153,8 +158,8 @@ impl<'f> Emitter<'f> {
         }
     }
 
-    /// Emits a block.
-    fn block(&mut self, block: &UnitBlock) {
+    /// Emits a block, by its number in the unit.
+    fn block(&mut self, number: usize, block: &UnitBlock) {
         self.b.switch_to_block(self.blocks[&block.start]);
         self.regs = Registers::default();
         self.flags = Flags::Context;
@@ -165,7 +170,7 @@ impl<'f> Emitter<'f> {
                 info: &block.infos[index],
                 name: block.names[index],
                 word: block.words[index],
-                start: block.start,
+                block: number,
                 index,
             };
             if index + 1 == count && self.branch(at, block) {
@@ -187,12 +192,6 @@ impl<'f> Emitter<'f> {
     fn execute(&mut self, at: At<'_>) {
         // What the system's instructions read and write, no list has.
         let anything = at.info.kind == InstKind::System || at.name.is_empty();
-        let touched = |reg: Reg| {
-            let info = at.info;
-            let writeback = info.writeback.iter().copied();
-            anything || info.srcs.iter().chain(info.addr_srcs.iter()).chain(info.dsts.iter()).chain(writeback).any(|r| r == reg)
-        };
-        self.store_registers(touched);
         let reads_flags = anything || at.info.srcs.iter().any(|reg| reg == Reg::NZCV);
         if reads_flags {
             self.settle_flags();
@@ -224,23 +223,19 @@ impl<'f> Emitter<'f> {
         let (out, on) = (self.cold_block(), self.b.create_block());
         self.b.ins().brif(stopped, out, &[], on, &[]);
         self.b.switch_to_block(out);
-        self.store_all();
         self.leave_at(at, STOPPED);
         self.b.switch_to_block(on);
     }
 
     /// Leaves the unit before an instruction that the interpreter must execute.
     fn leave_before(&mut self, at: At<'_>) {
-        self.store_all();
         self.leave_at(at, INTERPRET);
     }
 
-    /// Leaves the unit at an instruction. Registers are in `Cpu`.
+    /// Leaves the unit at an instruction.
     fn leave_at(&mut self, at: At<'_>, how: u64) {
-        let (start, index) = (self.constant(at.start), self.constant(at.index as u64));
-        self.set_field(offset_of!(Context, start), start);
-        self.set_field(offset_of!(Context, at), index);
-        self.leave(how);
+        self.store_flags();
+        self.leave(how | (at.index as u64) << INDEX_SHIFT | (at.block as u64) << BLOCK_SHIFT);
     }
 
     /// Leaves the unit.
@@ -284,6 +279,20 @@ impl<'f> Emitter<'f> {
     fn compare(&mut self, cond: IntCC, a: Value, b: Value) -> Value {
         self.b.ins().icmp(cond, a, b)
     }
+}
+
+/// Continues at the block that [`Context::entry`] says.
+fn enter(b: &mut FunctionBuilder<'_>, context: Value, blocks: &[Block]) {
+    let entry = b.ins().load(types::I32, MemFlagsData::trusted(), context, offset_of!(Context, entry) as i32);
+    let calls: Vec<BlockCall> = blocks.iter().map(|&block| b.func.dfg.block_call(block, &[])).collect();
+    // There are no other entries; the first one stands for them.
+    let other = b.create_block();
+    b.set_cold_block(other);
+    let default = b.func.dfg.block_call(other, &[]);
+    let table = b.create_jump_table(JumpTableData::new(default, &calls));
+    b.ins().br_table(entry, table);
+    b.switch_to_block(other);
+    b.ins().jump(blocks[0], &[]);
 }
 
 /// Returns whether an instruction can stop its block.

@@ -9,30 +9,34 @@ use fxscope_guestmem::Memory;
 use crate::code::CodeMemory;
 use crate::compiler::Compiler;
 use crate::context::{Context, IN_CPU};
-use crate::emit::{INTERPRET, STOPPED};
+use crate::emit::{BLOCK_SHIFT, HOW, INDEX_SHIFT, INTERPRET, STOPPED};
 use crate::unit::{self, UnitBlock};
 
 /// Executions after which a block becomes the head of a unit, unless a driver chooses otherwise. To translate an instruction takes
 /// as long as to interpret it some thousand times.
 pub const OFTEN: u32 = 2000;
 
-/// A block that has been executed less often than the head of a unit by this factor is not part of it.
+/// A block that has been executed less often than the head of a unit by this factor is not part of it. So much more often must a block be
+/// executed, too, before it is translated for floating point that is not plain: that gains little.
 const RARELY: u32 = 32;
 
 /// Entries of the table by which units are found quickly.
 const FRONT: usize = 1 << 12;
 
 /// Most bytes of host code. With more, all is dropped, and begins again.
-const MOST_CODE: usize = 64 << 20;
+const MOST_CODE: usize = 32 << 20;
 
 /// The function of a unit.
 type Code = unsafe extern "C" fn(*mut Cpu, *mut Context) -> u64;
 
-/// A unit.
-struct Unit {
+/// A place at which translated code begins: a block of a unit.
+#[derive(Clone, Copy)]
+struct Entry {
     code: Code,
-    /// Its blocks. Its code refers to their instructions.
-    blocks: Vec<UnitBlock>,
+    /// The number of the unit.
+    unit: u32,
+    /// The number of the block in the unit.
+    block: u32,
 }
 
 /// Interprets, and translates blocks that have been executed `HOT` times.
@@ -46,19 +50,22 @@ pub struct Translator<const HOT: u32 = OFTEN> {
     counts: Vec<u32>,
     /// Starts of blocks that [`Engine::lookup`] must not return.
     hidden: HashSet<u64>,
-    /// By their head, and whether they assume plain floating point ([`is_plain`]); `None`: it cannot be translated.
-    units: HashMap<(u64, bool), Option<Unit>>,
-    /// Direct-mapped: the heads of units that were used recently, with their code; those that assume plain floating point second.
+    /// The blocks of each unit: their starts, and the instructions that its code refers to.
+    units: Vec<Vec<(u64, Box<[Inst]>)>>,
+    /// Where the translation of a block begins, by its start, and by whether it assumes plain floating point ([`is_plain`]). `None`: it
+    /// cannot be translated.
+    entries: HashMap<(u64, bool), Option<Entry>>,
+    /// Direct-mapped: entries that were used recently, by start; those that assume plain floating point second.
     fronts: [Front; 2],
     memory: CodeMemory,
     /// `None`: nothing is translated.
     compiler: Option<Compiler>,
 }
 
-type Front = Box<[(u64, Option<Code>); FRONT]>;
+type Front = Box<[(u64, Option<Entry>); FRONT]>;
 
 /// An entry of a front table without a unit.
-const NOTHING: (u64, Option<Code>) = (u64::MAX, None);
+const NOTHING: (u64, Option<Entry>) = (u64::MAX, None);
 
 fn front() -> Front {
     vec![NOTHING; FRONT].try_into().unwrap_or_else(|_| unreachable!("the length is fixed"))
@@ -83,11 +90,17 @@ impl<const HOT: u32> Translator<HOT> {
     /// Returns the number of units.
     #[must_use]
     pub fn units(&self) -> usize {
-        self.units.values().flatten().count()
+        self.units.len()
     }
 
-    /// Executes the unit at `cpu.pc`, whose function is `code`, and those that follow it.
-    fn run_units(&mut self, code: Code, cpu: &mut Cpu, mem: &mut Memory, instructions: u64) -> (u64, Option<Exit>) {
+    /// Executes translated code from `entry`, at `cpu.pc`, on.
+    fn run_units(
+        &mut self,
+        entry: Entry,
+        cpu: &mut Cpu,
+        mem: &mut Memory,
+        instructions: u64,
+    ) -> (u64, Option<Exit>) {
         let view = mem.view();
         let budget = i64::try_from(instructions).unwrap_or(i64::MAX);
         let mut context = Context {
@@ -98,19 +111,20 @@ impl<const HOT: u32> Translator<HOT> {
             remaining: budget,
             flags: IN_CPU,
             operands: [0; 2],
-            start: 0,
-            at: 0,
+            entry: 0,
         };
-        let mut code = Some(code);
-        while let Some(unit) = code {
-            context.memory = mem;
+        let mut next = Some(entry);
+        while let Some(Entry { code, unit, block }) = next {
+            (context.memory, context.entry) = (&raw mut *mem, block);
             // SAFETY: the code was made for this purpose from a unit that exists. It accesses `cpu`, `context`, and memory as the view
             // allows, all of which this function borrows exclusively.
             #[allow(unsafe_code)]
-            let how = unsafe { unit(cpu, &raw mut context) };
+            let left = unsafe { code(cpu, &raw mut context) };
+            let how = left & HOW;
             if how == STOPPED || how == INTERPRET {
                 context.settle_flags(cpu);
-                let (start, at) = (context.start, context.at as usize);
+                let at = (left >> INDEX_SHIFT & ((1 << (BLOCK_SHIFT - INDEX_SHIFT)) - 1)) as usize;
+                let start = self.units[unit as usize][(left >> BLOCK_SHIFT) as usize].0;
                 let outcome = match how {
                     STOPPED => Outcome::stopped(start, at, cpu),
                     _ => self.interpreter.run_from(self.by_start[&start], at, cpu, mem),
@@ -120,69 +134,72 @@ impl<const HOT: u32> Translator<HOT> {
                     return ((budget - context.remaining) as u64, Some(Exit::Trap(trap)));
                 }
             }
-            code = if context.remaining > 0 { self.unit_at(cpu) } else { None };
+            next = if context.remaining > 0 { self.entry_at(cpu) } else { None };
         }
         context.settle_flags(cpu);
         ((budget - context.remaining) as u64, (context.remaining <= 0).then_some(Exit::Done))
     }
 
-    /// Returns the unit at `cpu.pc` for the state of floating point, if it is found quickly.
-    fn unit_at(&self, cpu: &Cpu) -> Option<Code> {
-        let (head, code) = self.fronts[usize::from(is_plain(cpu))][front_slot(cpu.pc)];
-        if head == cpu.pc { code } else { None }
+    /// Returns the translation of the block at `cpu.pc` for the state of floating point, if it is found quickly.
+    fn entry_at(&self, cpu: &Cpu) -> Option<Entry> {
+        let (start, entry) = self.fronts[usize::from(is_plain(cpu))][front_slot(cpu.pc)];
+        if start == cpu.pc { entry } else { None }
     }
 
-    /// Counts an execution of a block that is not the head of a unit in the front table. Returns its unit, if there is one now.
-    fn count(&mut self, id: BlockId, cpu: &Cpu) -> Option<Code> {
+    /// Counts an execution of a block that is not in the front table. Returns its translation, if there is one now.
+    fn count(&mut self, id: BlockId, cpu: &Cpu) -> Option<Entry> {
         let count = self.counts[id.0 as usize].saturating_add(1);
         self.counts[id.0 as usize] = count;
-        if count < HOT { None } else { self.unit_of(id, is_plain(cpu)) }
+        let plain = is_plain(cpu);
+        let due = if plain { HOT } else { HOT.saturating_mul(RARELY) };
+        if count < due { None } else { self.entry_of(id, plain) }
     }
 
-    /// Returns the unit that begins with a block, which is made if it is new and possible.
+    /// Returns the translation of a block, which is made if it is new and possible.
     #[cold]
-    fn unit_of(&mut self, id: BlockId, plain: bool) -> Option<Code> {
-        let head = self.interpreter.block(id).start;
-        if !self.units.contains_key(&(head, plain)) {
+    fn entry_of(&mut self, id: BlockId, plain: bool) -> Option<Entry> {
+        let start = self.interpreter.block(id).start;
+        if !self.entries.contains_key(&(start, plain)) {
             if self.memory.bytes() > MOST_CODE {
                 self.drop_units();
             }
-            let unit = self.translate(head, plain);
-            self.units.insert((head, plain), unit);
+            if !self.translate(start, plain) {
+                self.entries.insert((start, plain), None);
+            }
         }
-        let code = self.units[&(head, plain)].as_ref()?.code;
-        self.fronts[usize::from(plain)][front_slot(head)] = (head, Some(code));
-        Some(code)
+        let entry = *self.entries.get(&(start, plain))?;
+        self.fronts[usize::from(plain)][front_slot(start)] = (start, entry);
+        entry
     }
 
-    /// Makes the unit that begins at `head`, if that is possible.
-    fn translate(&mut self, head: u64, plain: bool) -> Option<Unit> {
+    /// Makes a unit from the block at `head` and others; returns whether that was possible.
+    fn translate(&mut self, head: u64, plain: bool) -> bool {
         let blocks = self.choose(head, plain);
-        let compiler = self.compiler.as_mut().filter(|_| !blocks.is_empty())?;
-        let bytes = compiler.compile(&blocks, self.interpreter.vl(), plain)?;
-        match self.memory.add(&bytes) {
-            Ok(address) => {
-                // SAFETY: the bytes are a function of this type for this host, and stay where they are as long as the unit exists.
-                #[allow(unsafe_code)]
-                let code = unsafe { std::mem::transmute::<*const u8, Code>(address) };
-                Some(Unit { code, blocks })
-            }
+        let compiler = self.compiler.as_mut().filter(|_| !blocks.is_empty());
+        let bytes = compiler.and_then(|compiler| compiler.compile(&blocks, self.interpreter.vl(), plain));
+        let Some(address) = bytes.map(|bytes| self.memory.add(&bytes)) else { return false };
+        let Ok(address) = address else {
             // The host does not let this process execute what it has written.
-            Err(_) => {
-                self.compiler = None;
-                None
-            }
+            self.compiler = None;
+            return false;
+        };
+        // SAFETY: the bytes are a function of this type for this host, and stay where they are as long as its entries exist.
+        #[allow(unsafe_code)]
+        let code = unsafe { std::mem::transmute::<*const u8, Code>(address) };
+        let unit = self.units.len() as u32;
+        for (block, number) in blocks.iter().zip(0..) {
+            self.entries.insert((block.start, plain), Some(Entry { code, unit, block: number }));
         }
+        self.units.push(blocks.into_iter().map(|block| (block.start, block.insts)).collect());
+        true
     }
 
-    /// Returns the blocks of the unit that begins at `head`: those that have been executed nearly as often as it, and are not the
-    /// heads of others.
+    /// Returns the blocks of the unit that begins at `head`: those that have been executed nearly as often as it, and are in no other.
     fn choose(&self, head: u64, plain: bool) -> Vec<UnitBlock> {
         let usable = |start: u64| {
             let &id = self.by_start.get(&start)?;
             let (count, words) = (self.counts[id.0 as usize], &self.words[id.0 as usize]);
-            let is_head = || matches!(self.units.get(&(start, plain)), Some(Some(_)));
-            let is_often = start == head || count >= HOT.div_ceil(RARELY) && !is_head();
+            let is_often = start == head || count >= HOT.div_ceil(RARELY) && !self.entries.contains_key(&(start, plain));
             let is_whole = words.len() == self.interpreter.block(id).infos.len();
             (is_often && is_whole && !self.hidden.contains(&start) && UnitBlock::is_translatable(words)).then_some(id)
         };
@@ -202,6 +219,7 @@ impl<const HOT: u32> Translator<HOT> {
     fn drop_units(&mut self) {
         self.fronts.iter_mut().for_each(|front| front.fill(NOTHING));
         self.units.clear();
+        self.entries.clear();
         self.memory = CodeMemory::default();
         self.counts.fill(0);
     }
@@ -215,7 +233,8 @@ impl<const HOT: u32> Engine for Translator<HOT> {
             by_start: HashMap::new(),
             counts: Vec::new(),
             hidden: HashSet::new(),
-            units: HashMap::new(),
+            units: Vec::new(),
+            entries: HashMap::new(),
             fronts: [front(), front()],
             memory: CodeMemory::default(),
             compiler: Compiler::for_host(),
@@ -253,7 +272,7 @@ impl<const HOT: u32> Engine for Translator<HOT> {
     fn hide(&mut self, pc: u64) {
         self.interpreter.hide(pc);
         self.hidden.insert(pc);
-        if self.units.values().flatten().any(|unit| unit.blocks.iter().any(|block| block.start == pc)) {
+        if [false, true].iter().any(|&plain| self.entries.contains_key(&(pc, plain))) {
             self.drop_units();
         }
     }
@@ -267,26 +286,24 @@ impl<const HOT: u32> Engine for Translator<HOT> {
         let translates = self.compiler.is_some();
         let mut done = 0;
         while done < instructions {
-            let mut unit = if translates { self.unit_at(cpu) } else { None };
-            if unit.is_none() {
+            let mut entry = if translates { self.entry_at(cpu) } else { None };
+            if entry.is_none() {
                 let Some(id) = self.lookup(cpu.pc) else { return (done, Exit::Unknown) };
-                if translates {
-                    unit = self.count(id, cpu);
-                }
-                if unit.is_none() {
+                entry = if translates { self.count(id, cpu) } else { None };
+                if entry.is_none() {
                     let outcome = self.interpreter.run(id, cpu, mem);
                     done += outcome.executed as u64;
                     if let Some(trap) = outcome.trap {
                         return (done, Exit::Trap(trap));
                     }
-                    continue;
                 }
             }
-            let Some(code) = unit else { continue };
-            let (more, exit) = self.run_units(code, cpu, mem, instructions - done);
-            done += more;
-            if let Some(exit) = exit {
-                return (done, exit);
+            if let Some(entry) = entry {
+                let (more, exit) = self.run_units(entry, cpu, mem, instructions - done);
+                done += more;
+                if let Some(exit) = exit {
+                    return (done, exit);
+                }
             }
         }
         (done, Exit::Done)

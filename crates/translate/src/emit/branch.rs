@@ -82,9 +82,9 @@ impl Emitter<'_> {
         self.b.ins().band(address, extended)
     }
 
-    /// Ends a block of `count` instructions: registers go to `Cpu`, and the next block begins if there are instructions left.
+    /// Ends a block of `count` instructions: flags go to memory, and the next block begins if there are instructions left.
     pub(super) fn end_block(&mut self, count: usize, next: Next) {
-        self.store_all();
+        self.store_flags();
         let left = self.b.use_var(self.remaining);
         let left = self.b.ins().iadd_imm_s(left, -(count as i64));
         self.b.def_var(self.remaining, left);

@@ -175,7 +175,6 @@ impl Emitter<'_> {
     /// Emits the interpreter's function for an instruction on vector registers, on a path that joins the block again. Returns its
     /// result.
     fn execute_apart(&mut self, at: At<'_>, ty: Type) -> Value {
-        self.store_vectors(|reg| at.info.srcs.iter().any(|source| source == reg));
         self.call(at.inst);
         self.load_z(at.inst.rd, ty)
     }
