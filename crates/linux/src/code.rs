@@ -182,7 +182,12 @@ impl<E: Engine> Code<E> {
 
     /// The block that `thread`, the running one, executes next, which the engine does not find quickly.
     #[cold]
-    pub(crate) fn find(&mut self, thread: &Thread, mem: &mut Memory, processes: &mut Table<Process>) -> Result<BlockId, NoBlock> {
+    pub(crate) fn find(
+        &mut self,
+        thread: &Thread,
+        mem: &mut Memory,
+        processes: &mut Table<Process>,
+    ) -> Result<BlockId, NoBlock> {
         let pc = thread.cpu.pc;
         let id = self.running.find(pc, mem).map_err(NoBlock::Trap)?;
         processes[thread.process].code_full = self.running.instructions() > self.most_decoded;

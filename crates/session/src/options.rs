@@ -39,10 +39,10 @@ impl NoProgressLimit {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineChoice {
-    /// In functional mode the translator, if it is built in; otherwise the interpreter.
+    /// The interpreter: short programs would take longer with the translator.
     #[default]
     Auto,
-    /// Frequently executed code is translated into the host's instructions, in functional mode.
+    /// Frequently executed code is translated into the host's instructions, in functional mode, if the translator is built in.
     Translator,
     /// Instructions are interpreted one after the other.
     Interpreter,

@@ -98,14 +98,7 @@ impl Session {
         };
         let mut simulation = Simulation::new(process, options);
         simulation.use_engine(run_engine);
-        Ok(Session {
-            simulation,
-            request,
-            sectors: Vec::new(),
-            call_pages: Vec::new(),
-            protection,
-            host,
-        })
+        Ok(Session { simulation, request, sectors: Vec::new(), call_pages: Vec::new(), protection, host })
     }
 
     /// Returns the kernel's protection of the host.

@@ -15,7 +15,8 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    AbiParam, Block, BlockCall, Function, InstBuilder as _, JumpTableData, MemFlagsData, SigRef, Signature, Type, Value, types,
+    AbiParam, Block, BlockCall, Function, InstBuilder as _, JumpTableData, MemFlagsData, SigRef, Signature, Type,
+    Value, types,
 };
 use cranelift_codegen::isa::TargetIsa;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
@@ -200,9 +201,7 @@ impl<'f> Emitter<'f> {
         if can_stop(at) {
             self.unless_stopped(stopped, at);
         }
-        let written = |reg: Reg| {
-            anything || at.info.writeback == Some(reg) || at.info.dsts.iter().any(|r| r == reg)
-        };
+        let written = |reg: Reg| anything || at.info.writeback == Some(reg) || at.info.dsts.iter().any(|r| r == reg);
         self.regs.forget(written);
         if written(Reg::NZCV) {
             self.flags_are_in_cpu();

@@ -13,12 +13,12 @@ use crate::emit::{BLOCK_SHIFT, HOW, INDEX_SHIFT, INTERPRET, STOPPED};
 use crate::unit::{self, UnitBlock};
 
 /// Executions after which a block becomes the head of a unit, unless a driver chooses otherwise. To translate an instruction takes
-/// as long as to interpret it some thousand times.
-pub const OFTEN: u32 = 2000;
+/// as long as to interpret it ten thousand times.
+pub const OFTEN: u32 = 8192;
 
 /// A block that has been executed less often than the head of a unit by this factor is not part of it. So much more often must a block be
 /// executed, too, before it is translated for floating point that is not plain: that gains little.
-const RARELY: u32 = 32;
+const RARELY: u32 = 8;
 
 /// Entries of the table by which units are found quickly.
 const FRONT: usize = 1 << 12;
@@ -94,13 +94,7 @@ impl<const HOT: u32> Translator<HOT> {
     }
 
     /// Executes translated code from `entry`, at `cpu.pc`, on.
-    fn run_units(
-        &mut self,
-        entry: Entry,
-        cpu: &mut Cpu,
-        mem: &mut Memory,
-        instructions: u64,
-    ) -> (u64, Option<Exit>) {
+    fn run_units(&mut self, entry: Entry, cpu: &mut Cpu, mem: &mut Memory, instructions: u64) -> (u64, Option<Exit>) {
         let view = mem.view();
         let budget = i64::try_from(instructions).unwrap_or(i64::MAX);
         let mut context = Context {
@@ -199,7 +193,8 @@ impl<const HOT: u32> Translator<HOT> {
         let usable = |start: u64| {
             let &id = self.by_start.get(&start)?;
             let (count, words) = (self.counts[id.0 as usize], &self.words[id.0 as usize]);
-            let is_often = start == head || count >= HOT.div_ceil(RARELY) && !self.entries.contains_key(&(start, plain));
+            let is_often =
+                start == head || count >= HOT.div_ceil(RARELY) && !self.entries.contains_key(&(start, plain));
             let is_whole = words.len() == self.interpreter.block(id).infos.len();
             (is_often && is_whole && !self.hidden.contains(&start) && UnitBlock::is_translatable(words)).then_some(id)
         };

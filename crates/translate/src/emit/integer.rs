@@ -33,14 +33,24 @@ impl Emitter<'_> {
                 let b = self.word_constant(inst.imm as u64, wide);
                 self.operation(at, wide, a, b);
             }
-            "AND (shifted register)" | "BIC (shifted register)" | "ORR (shifted register)"
-            | "ORN (shifted register)" | "EOR (shifted register)" | "EON (shifted register)"
-            | "ANDS (shifted register)" | "BICS (shifted register)" | "ADD (shifted register)"
-            | "ADDS (shifted register)" | "SUB (shifted register)" | "SUBS (shifted register)" => {
+            "AND (shifted register)"
+            | "BIC (shifted register)"
+            | "ORR (shifted register)"
+            | "ORN (shifted register)"
+            | "EOR (shifted register)"
+            | "EON (shifted register)"
+            | "ANDS (shifted register)"
+            | "BICS (shifted register)"
+            | "ADD (shifted register)"
+            | "ADDS (shifted register)"
+            | "SUB (shifted register)"
+            | "SUBS (shifted register)" => {
                 let (a, b) = (self.word(inst.rn, wide), self.shifted(at, wide));
                 self.operation(at, wide, a, b);
             }
-            "ADD (extended register)" | "ADDS (extended register)" | "SUB (extended register)"
+            "ADD (extended register)"
+            | "ADDS (extended register)"
+            | "SUB (extended register)"
             | "SUBS (extended register)" => {
                 let (a, b) = (self.word(inst.rn, wide), self.extended(at, wide));
                 self.operation(at, wide, a, b);
@@ -62,7 +72,8 @@ impl Emitter<'_> {
             "MADD" | "MSUB" => {
                 let (n, m, a) = (self.word(inst.rn, wide), self.word(inst.rm, wide), self.word(inst.ra, wide));
                 let product = self.b.ins().imul(n, m);
-                let result = if at.name == "MADD" { self.b.ins().iadd(a, product) } else { self.b.ins().isub(a, product) };
+                let result =
+                    if at.name == "MADD" { self.b.ins().iadd(a, product) } else { self.b.ins().isub(a, product) };
                 self.set_x(inst.rd, result);
             }
             "SMADDL" | "SMSUBL" | "UMADDL" | "UMSUBL" => self.multiply_long(at),

@@ -106,12 +106,18 @@ fn word(row: &Encoding, at: usize, rng: &mut Rng) -> Option<u32> {
 /// Rows that compiled programs use most: they are chosen more often.
 fn is_common(row: &Encoding) -> bool {
     let name = row.name;
-    ["ADD", "SUB", "AND", "ORR", "EOR", "BIC", "UBFM", "SBFM", "CS", "CC", "MOV", "MADD", "LDR", "STR", "LDP", "STP", "LDU", "STU"]
+    [
+        "ADD", "SUB", "AND", "ORR", "EOR", "BIC", "UBFM", "SBFM", "CS", "CC", "MOV", "MADD", "LDR", "STR", "LDP",
+        "STP", "LDU", "STU",
+    ]
+    .iter()
+    .any(|start| name.starts_with(start))
+        || [
+            "FADD", "FSUB", "FMUL", "FMADD", "FMSUB", "FNM", "FDIV", "FCMP", "FCSEL", "FMLA", "FMLS", "SCVTF", "FCVT",
+            "FMOV", "FNEG", "FABS", "FSQRT",
+        ]
         .iter()
         .any(|start| name.starts_with(start))
-        || ["FADD", "FSUB", "FMUL", "FMADD", "FMSUB", "FNM", "FDIV", "FCMP", "FCSEL", "FMLA", "FMLS", "SCVTF", "FCVT", "FMOV", "FNEG", "FABS", "FSQRT"]
-            .iter()
-            .any(|start| name.starts_with(start))
 }
 
 fn code(rows: &[&'static Encoding], common: &[&'static Encoding], rng: &mut Rng) -> Vec<u32> {
