@@ -11,6 +11,11 @@ use fxscope_aarch64::table::bits;
 use super::flags::Flags;
 use super::{At, Emitter};
 
+/// An addend of at least this magnitude has no bits below the smallest number of its format, nor has its sum with a product that
+/// cancels it: `fp::host`'s limits, 2^-900 and 2^-60.
+const SAFE_DOUBLE: f64 = f64::from_bits(0x07b0_0000_0000_0000);
+const SAFE_SINGLE: f64 = 1.0 / (1u64 << 60) as f64;
+
 /// Operands of an operation, and what it computes.
 #[derive(Clone, Copy)]
 enum Operation {
@@ -122,7 +127,7 @@ impl Emitter<'_> {
             }
             "FCMP" | "FCMPE" | "FCMP (zero)" | "FCMPE (zero)" => {
                 let a = self.z(inst.rn, ty);
-                let b = if at.name.contains("zero") { self.zero(ty) } else { self.z(inst.rm, ty) };
+                let b = if at.name.contains("zero") { self.number_constant(ty, 0.0) } else { self.z(inst.rm, ty) };
                 let (nan, ordered) = (self.cold_block(), self.b.create_block());
                 let unordered = self.b.ins().fcmp(FloatCC::Unordered, a, b);
                 self.b.ins().brif(unordered, nan, &[], ordered, &[]);
@@ -134,10 +139,6 @@ impl Emitter<'_> {
             _ => return false,
         }
         true
-    }
-
-    fn zero(&mut self, ty: Type) -> Value {
-        if ty == types::F64 { self.b.ins().f64const(0.0) } else { self.b.ins().f32const(0.0) }
     }
 
     /// Emits an operation of the host.
@@ -160,11 +161,13 @@ impl Emitter<'_> {
         let (doubt, joined) = (self.cold_block(), self.b.create_block());
         self.b.ins().brif(normal, joined, &[final_result.into()], doubt, &[]);
         self.b.switch_to_block(doubt);
-        if let Some(exact) = self.is_exact_zero(ty, operation, magnitude) {
-            let slow = self.cold_block();
-            self.b.ins().brif(exact, joined, &[final_result.into()], slow, &[]);
-            self.b.switch_to_block(slow);
+        let mut exact = self.b.ins().icmp_imm_u(IntCC::Equal, magnitude, 0);
+        if let Some(condition) = self.zero_is_exact(ty, operation) {
+            exact = self.b.ins().band(exact, condition);
         }
+        let slow = self.cold_block();
+        self.b.ins().brif(exact, joined, &[final_result.into()], slow, &[]);
+        self.b.switch_to_block(slow);
         let loaded = self.execute_apart(at, ty);
         self.b.ins().jump(joined, &[loaded.into()]);
         self.b.switch_to_block(joined);
@@ -191,20 +194,37 @@ impl Emitter<'_> {
         (magnitude, self.compare(IntCC::UnsignedLessThan, distance, range))
     }
 
-    /// Returns whether a result, given as twice its magnitude, is certainly an exact zero; `None`: that is not decided here.
-    fn is_exact_zero(&mut self, ty: Type, operation: Operation, magnitude: Value) -> Option<Value> {
-        let is_zero = self.b.ins().icmp_imm_u(IntCC::Equal, magnitude, 0);
-        match operation {
-            Operation::Sum(..) | Operation::Difference(..) => Some(is_zero),
-            Operation::Product(a, b) => {
-                let zero = self.zero(ty);
-                let a = self.b.ins().fcmp(FloatCC::Equal, a, zero);
-                let b = self.b.ins().fcmp(FloatCC::Equal, b, zero);
-                let either = self.b.ins().bor(a, b);
-                Some(self.b.ins().band(is_zero, either))
-            }
-            _ => None,
+    /// Returns for each number of a result whether it is certainly an exact zero, if it is a zero. `None`: it is.
+    fn zero_is_exact(&mut self, ty: Type, operation: Operation) -> Option<Value> {
+        let (a, b, addend) = match operation {
+            Operation::Sum(..) | Operation::Difference(..) | Operation::Root(_) => return None,
+            Operation::Product(a, b) => (a, Some(b), None),
+            Operation::Quotient(a, _) => (a, None, None),
+            Operation::FusedSum { addend, a, b } => (a, Some(b), Some(addend)),
+        };
+        let zero = self.number_constant(ty, 0.0);
+        let mut exact = self.b.ins().fcmp(FloatCC::Equal, a, zero);
+        if let Some(b) = b {
+            let also = self.b.ins().fcmp(FloatCC::Equal, b, zero);
+            exact = self.b.ins().bor(exact, also);
         }
+        if let Some(addend) = addend {
+            // The product then has no bits below the smallest number of the format: nothing was rounded.
+            let least = self.number_constant(ty, if ty.lane_type() == types::F64 { SAFE_DOUBLE } else { SAFE_SINGLE });
+            let magnitude = self.b.ins().fabs(addend);
+            let large = self.b.ins().fcmp(FloatCC::GreaterThanOrEqual, magnitude, least);
+            exact = self.b.ins().bor(exact, large);
+        }
+        Some(exact)
+    }
+
+    /// Returns a number in each element of a type.
+    fn number_constant(&mut self, ty: Type, number: f64) -> Value {
+        let constant = match ty.lane_type() {
+            types::F64 => self.b.ins().f64const(number),
+            _ => self.b.ins().f32const(number as f32),
+        };
+        if ty.is_vector() { self.b.ins().splat(ty, constant) } else { constant }
     }
 
     /// Emits an operation on vectors of 128 bits.
@@ -251,19 +271,23 @@ impl Emitter<'_> {
     fn checked_lanes(&mut self, at: At<'_>, ty: Type, operation: Operation) {
         let result = self.compute(operation);
         let magnitudes = self.b.ins().fabs(result);
-        let (least, infinity) = if ty == types::F64X2 {
-            (self.b.ins().f64const(f64::MIN_POSITIVE), self.b.ins().f64const(f64::INFINITY))
-        } else {
-            (self.b.ins().f32const(f32::MIN_POSITIVE), self.b.ins().f32const(f32::INFINITY))
-        };
-        let (least, infinity) = (self.b.ins().splat(ty, least), self.b.ins().splat(ty, infinity));
+        let least = if ty == types::F64X2 { f64::MIN_POSITIVE } else { f32::MIN_POSITIVE.into() };
+        let (least, infinity) = (self.number_constant(ty, least), self.number_constant(ty, f64::INFINITY));
         let above = self.b.ins().fcmp(FloatCC::GreaterThan, magnitudes, least);
         let below = self.b.ins().fcmp(FloatCC::LessThan, magnitudes, infinity);
         let normal = self.b.ins().band(above, below);
-        let lanes = self.b.ins().vhigh_bits(types::I32, normal);
-        let all = self.b.ins().icmp_imm_u(IntCC::Equal, lanes, (1 << ty.lane_count()) - 1);
+        let all = self.all_lanes(ty, normal);
         let result = self.as_type(types::F64X2, result);
-        let (slow, joined) = (self.cold_block(), self.b.create_block());
+        let (doubt, slow, joined) = (self.cold_block(), self.cold_block(), self.b.create_block());
+        self.b.ins().brif(all, joined, &[result.into()], doubt, &[]);
+        self.b.switch_to_block(doubt);
+        let zero = self.number_constant(ty, 0.0);
+        let mut exact = self.b.ins().fcmp(FloatCC::Equal, magnitudes, zero);
+        if let Some(condition) = self.zero_is_exact(ty, operation) {
+            exact = self.b.ins().band(exact, condition);
+        }
+        let right = self.b.ins().bor(normal, exact);
+        let all = self.all_lanes(ty, right);
         self.b.ins().brif(all, joined, &[result.into()], slow, &[]);
         self.b.switch_to_block(slow);
         let loaded = self.execute_apart(at, types::F64X2);
@@ -271,6 +295,12 @@ impl Emitter<'_> {
         self.b.switch_to_block(joined);
         let value = self.b.append_block_param(joined, types::F64X2);
         self.set_z(at.inst.rd, value);
+    }
+
+    /// Returns whether all elements of a vector of truth values are true.
+    fn all_lanes(&mut self, ty: Type, truths: Value) -> Value {
+        let lanes = self.b.ins().vhigh_bits(types::I32, truths);
+        self.b.ins().icmp_imm_u(IntCC::Equal, lanes, (1 << ty.lane_count()) - 1)
     }
 
     /// Returns the lowest 128 bits of a vector register as numbers.
