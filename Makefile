@@ -50,7 +50,7 @@ cargo:
 
 demo: cargo
 	.ci/need $(HOST_TOOLS)
-	cargo build --profile demo -p fxscope
+	cargo build --profile demo -p fxscope --no-default-features
 	kernels/demo.sh target/demo/fxscope
 
 release: cargo

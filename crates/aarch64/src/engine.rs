@@ -45,6 +45,17 @@ impl Outcome {
     }
 }
 
+/// Why [`Engine::run_until`] returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// The instructions are done.
+    Done,
+    /// [`Engine::lookup`] does not return the block at `cpu.pc`.
+    Unknown,
+    /// The last block stopped early, or at a system call.
+    Trap(Trap),
+}
+
 /// The static description of a block: a sequence of instructions that is entered at its start and left at its end.
 pub struct StaticBlock {
     /// Address of the first instruction.
@@ -123,6 +134,23 @@ pub trait Engine: Sized {
     /// The dynamic stream holds the words of the executed instructions.
     fn run(&mut self, id: BlockId, cpu: &mut Cpu, mem: &mut Memory) -> Outcome;
 
+    /// Executes blocks one after the other, the first one at `cpu.pc`, until at least `instructions` instructions are done (a block
+    /// is not cut short), [`Engine::lookup`] does not return the next block, or a block stops. Returns the number of instructions
+    /// that completed. The dynamic stream is unspecified afterwards; all else is as after [`Engine::run`] for each block.
+    #[inline(always)]
+    fn run_until(&mut self, cpu: &mut Cpu, mem: &mut Memory, instructions: u64) -> (u64, Exit) {
+        let mut done = 0;
+        while done < instructions {
+            let Some(id) = self.lookup(cpu.pc) else { return (done, Exit::Unknown) };
+            let outcome = self.run(id, cpu, mem);
+            done += outcome.executed as u64;
+            if let Some(trap) = outcome.trap {
+                return (done, Exit::Trap(trap));
+            }
+        }
+        (done, Exit::Done)
+    }
+
     /// Returns the description of a block.
     fn block(&self, id: BlockId) -> &StaticBlock;
 
@@ -140,9 +168,14 @@ pub trait Engine: Sized {
         self.len() == 0
     }
 
+    /// Returns an engine without blocks that executes code in the same way as this one, at vector length `vl` bytes.
+    fn another(&self, vl: usize) -> Self {
+        Self::new(vl)
+    }
+
     /// Drops every block: the code or the vector length has changed.
     fn flush(&mut self, vl: usize) {
-        *self = Self::new(vl);
+        *self = self.another(vl);
     }
 
     /// Returns the block that starts at `pc`, from [`Engine::lookup`] or else [`Engine::find`].

@@ -56,6 +56,16 @@ impl Block {
         }
     }
 
+    /// Executes the instructions from number `from` on. The dynamic stream is unspecified afterwards.
+    fn run_from(&self, from: usize, cpu: &mut Cpu, mem: &mut Memory) -> Outcome {
+        cpu.pc = self.end;
+        cpu.clear_stream();
+        match self.execute_range::<true>(from, self.insts.len(), cpu, mem) {
+            Ok(()) => Outcome { executed: self.insts.len(), trap: None },
+            Err(at) => Outcome::stopped(self.start, at, cpu),
+        }
+    }
+
     /// Executes all instructions; `Err` holds the one that stopped. `SUBNORMALS`: they may encounter subnormal numbers.
     #[inline(always)]
     fn execute<const SUBNORMALS: bool>(&self, cpu: &mut Cpu, mem: &mut Memory) -> Result<(), usize> {
@@ -105,6 +115,14 @@ pub struct Interpreter {
     front: Box<[(u64, u32); FRONT]>,
     vl: usize,
     instructions: usize,
+}
+
+impl Interpreter {
+    /// Executes the rest of a block, of which the instructions before number `from` have been executed. The outcome is that of the
+    /// whole block. The dynamic stream is unspecified afterwards.
+    pub fn run_from(&mut self, id: BlockId, from: usize, cpu: &mut Cpu, mem: &mut Memory) -> Outcome {
+        self.blocks[id.0 as usize].run_from(from, cpu, mem)
+    }
 }
 
 /// An entry of the front table without a block: no block starts at an odd address.

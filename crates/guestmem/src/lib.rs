@@ -23,6 +23,7 @@ mod segment;
 mod sharing;
 mod space;
 mod tlb;
+mod view;
 mod watch;
 
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,7 @@ pub use sharing::PagesByUsers;
 pub use space::SpaceId;
 use space::Spaces;
 use tlb::Tlb;
+pub use view::View;
 
 /// Unit of mapping and protection: the base page of A64FX's usual kernels, 64 KiB.
 pub const PAGE: u64 = 1 << PAGE_SHIFT;

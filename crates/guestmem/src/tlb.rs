@@ -2,9 +2,11 @@
 
 use super::{PAGE_SHIFT, space::Translation};
 
-const ENTRIES: usize = 1 << 12;
+pub(super) const ENTRIES: usize = 1 << 12;
 
+/// An entry. Translated code reads it ([`super::View`]). No entry lies in two cache lines of the host.
 #[derive(Clone, Copy)]
+#[repr(C, align(32))]
 pub(super) struct Entry {
     /// Page number for which loads may use `base`, or `u64::MAX`.
     pub read: u64,
@@ -30,6 +32,11 @@ impl Tlb {
     #[inline(always)]
     pub(super) fn entry(&self, addr: u64) -> &Entry {
         &self.0[(addr >> PAGE_SHIFT) as usize & (ENTRIES - 1)]
+    }
+
+    /// Returns the address of the first entry on the host.
+    pub(super) fn address(&self) -> *const Entry {
+        self.0.as_ptr()
     }
 
     /// Caches a translation.

@@ -63,6 +63,11 @@ impl<E: Engine> Code<E> {
         }
     }
 
+    /// Has this engine execute the code of the running process, and engines like it that of others. Nothing may have run.
+    pub fn use_engine(&mut self, engine: E) {
+        self.running = engine;
+    }
+
     /// The code of a guest with these engines, by number of their process.
     pub(crate) fn with(mut engines: BTreeMap<u32, E>, guest: &Guest) -> Code<E> {
         let code = Code::of(guest);
@@ -98,7 +103,7 @@ impl<E: Engine> Code<E> {
         if pid == self.pid {
             return;
         }
-        let (engine, stops) = self.others.remove(&pid).unwrap_or_else(|| (E::new(vl), Stops::default()));
+        let (engine, stops) = self.others.remove(&pid).unwrap_or_else(|| (self.running.another(vl), Stops::default()));
         let before = (std::mem::replace(&mut self.running, engine), std::mem::replace(&mut self.stops, stops));
         self.others.insert(self.pid, before);
         self.pid = pid;
@@ -175,8 +180,14 @@ impl<E: Engine> Code<E> {
         }
     }
 
+    /// The block that `thread`, the running one, executes next, which the engine does not find quickly.
     #[cold]
-    fn find(&mut self, thread: &Thread, mem: &mut Memory, processes: &mut Table<Process>) -> Result<BlockId, NoBlock> {
+    pub(crate) fn find(
+        &mut self,
+        thread: &Thread,
+        mem: &mut Memory,
+        processes: &mut Table<Process>,
+    ) -> Result<BlockId, NoBlock> {
         let pc = thread.cpu.pc;
         let id = self.running.find(pc, mem).map_err(NoBlock::Trap)?;
         processes[thread.process].code_full = self.running.instructions() > self.most_decoded;

@@ -1,6 +1,6 @@
 //! Functional runs: blocks one after the other, without a model of time.
 
-use fxscope_aarch64::{Engine, StaticBlock};
+use fxscope_aarch64::{Engine, Exit, StaticBlock};
 
 use crate::code::{Code, NoBlock};
 use crate::end::End;
@@ -110,17 +110,25 @@ impl Guest {
         let (mut instructions, stop) = (self.instructions, stop.min(self.deadline));
         let mut result = Ok(());
         while instructions < stop {
-            let id = match code.next_of(thread, &mut self.memory, &mut self.processes) {
-                Ok(id) => id,
-                Err(why) => {
-                    result = Err(why);
-                    break;
-                }
+            let (done, exit) = code.running.run_until(&mut thread.cpu, &mut self.memory, stop - instructions);
+            instructions += done;
+            let trap = match exit {
+                Exit::Done => break,
+                Exit::Trap(trap) => Some(trap),
+                Exit::Unknown => match code.find(thread, &mut self.memory, &mut self.processes) {
+                    Ok(id) => {
+                        let outcome = code.running.run(id, &mut thread.cpu, &mut self.memory);
+                        instructions += outcome.executed as u64;
+                        outcome.trap
+                    }
+                    Err(why) => {
+                        result = Err(why);
+                        break;
+                    }
+                },
             };
-            let outcome = code.running.run(id, &mut thread.cpu, &mut self.memory);
-            instructions += outcome.executed as u64;
-            if outcome.trap.is_some() {
-                (thread.trap, self.deadline) = (outcome.trap, 0);
+            if trap.is_some() {
+                (thread.trap, self.deadline) = (trap, 0);
                 break;
             }
         }

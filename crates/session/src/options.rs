@@ -36,12 +36,34 @@ impl NoProgressLimit {
     }
 }
 
+/// What executes the program's code. Results and counts are the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EngineChoice {
+    /// The interpreter: short programs would take longer with the translator.
+    #[default]
+    Auto,
+    /// Frequently executed code is translated into the host's instructions, in functional mode, if the translator is built in.
+    Translator,
+    /// Instructions are interpreted one after the other.
+    Interpreter,
+}
+
+impl EngineChoice {
+    fn is_default(&self) -> bool {
+        *self == EngineChoice::Auto
+    }
+}
+
 /// Options of a simulation that are independent of program and machine.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunOptions {
     /// The full model, or results and instruction counts only.
     pub mode: Mode,
+    /// What executes the program's code.
+    #[serde(skip_serializing_if = "EngineChoice::is_default")]
+    pub engine: EngineChoice,
     /// Which of the program's processes are timed and counted.
     pub follow: Follow,
     /// The source of the time that the program reads.
@@ -76,6 +98,7 @@ impl Default for RunOptions {
     fn default() -> RunOptions {
         RunOptions {
             mode: Mode::Timing,
+            engine: EngineChoice::Auto,
             follow: Follow::All,
             clock: ClockSource::Simulated,
             quantum: QUANTUM,

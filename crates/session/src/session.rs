@@ -15,6 +15,7 @@ use fxscope_sim::{
 };
 
 use crate::contain::{HostProtection, Needs, on_its_own_thread, restrict};
+use crate::engine::{RunEngine, engine};
 use crate::host_view::HostView;
 use crate::sector_data::find_all;
 use crate::{CallPages, Request, SectorData, counted, machine_memory};
@@ -22,7 +23,7 @@ use crate::{CallPages, Request, SectorData, counted, machine_memory};
 /// A program loaded and ready to run, on a thread whose access to the host is limited to what the program may use.
 pub struct Session {
     request: Request,
-    simulation: Simulation,
+    simulation: Simulation<RunEngine>,
     /// Data assigned to sectors by options.
     sectors: Vec<(Range<u64>, u8)>,
     /// Calls whose mappings have their own page size, and the indices of their rules in the process.
@@ -78,6 +79,7 @@ impl Session {
             shared_folder: shared_folder.as_deref().map(SharedFolder::path),
             files: &process.mapped_files(),
         });
+        let run_engine = engine(&options, process.cpu().vl);
         let exact = options.clock == ClockSource::Host || options.max_instructions.is_some();
         let options = Options {
             spec: Arc::clone(&request.spec),
@@ -95,14 +97,9 @@ impl Session {
             // On the host's clock, time passes however little is done.
             no_progress_ns: options.no_progress.ns(options.mode).filter(|_| options.clock == ClockSource::Simulated),
         };
-        Ok(Session {
-            simulation: Simulation::new(process, options),
-            request,
-            sectors: Vec::new(),
-            call_pages: Vec::new(),
-            protection,
-            host,
-        })
+        let mut simulation = Simulation::new(process, options);
+        simulation.use_engine(run_engine);
+        Ok(Session { simulation, request, sectors: Vec::new(), call_pages: Vec::new(), protection, host })
     }
 
     /// Returns the kernel's protection of the host.

@@ -245,6 +245,11 @@ impl<E: Engine> Simulation<E> {
         Simulation { code, guest, options, timing, sampling, regions: Regions::default(), slice_end: 0, progress, mpi }
     }
 
+    /// Has this engine execute the code of the first process, and engines like it that of others. Nothing may have run.
+    pub fn use_engine(&mut self, engine: E) {
+        self.code.use_engine(engine);
+    }
+
     /// Assigns data to cache sectors by address. Without timing it has no effect.
     pub fn assign_sectors(&mut self, data: Vec<(Range<u64>, u8)>) {
         if let Some(timing) = &mut self.timing {

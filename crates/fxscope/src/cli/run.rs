@@ -5,10 +5,10 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use fxscope::Mode;
 use fxscope::lab::simulate;
 use fxscope::record::{self, Finish, Run};
 use fxscope::report::render::{json, terminal};
+use fxscope::{EngineChoice, Mode};
 
 use super::console::Console;
 use super::interrupt;
@@ -16,6 +16,13 @@ use super::konata::{TraceArgs, TraceTarget};
 use super::output::{self, Target};
 use super::scenario::{self, MODES, ScenarioArgs};
 use super::{FAILED, Failure, NO_PROGRESS, Outcome, say, style};
+
+/// The engines by name.
+const ENGINES: &[(&str, EngineChoice)] = &[
+    ("auto", EngineChoice::Auto),
+    ("translator", EngineChoice::Translator),
+    ("interpreter", EngineChoice::Interpreter),
+];
 
 /// Processes that ended abnormally and are shown.
 const SHOWN_FAILURES: usize = 8;
@@ -50,6 +57,10 @@ pub struct Args {
     /// What is simulated: the whole machine, or results and instruction counts only.
     #[arg(long, default_value = "timing", value_parser = scenario::choice(MODES))]
     mode: Mode,
+    /// What executes the program's code in functional mode: the interpreter, or the translator, which turns code that is executed
+    /// often into the host's: faster from some 10^9 instructions on. Results and counts are the same.
+    #[arg(long, default_value = "auto", value_parser = scenario::choice(ENGINES))]
+    engine: EngineChoice,
     /// Also count by intervals of simulated time, such as 100us or 1ms, for the record and for --json. At most 100,000
     /// intervals; the last one then extends to the end.
     #[arg(long, value_name = "TIME", value_parser = scenario::interval_ns)]
@@ -72,6 +83,7 @@ pub struct Args {
 pub(super) fn run(args: &Args) -> Outcome {
     let mut scenario = args.scenario.scenario(&args.command)?;
     scenario.options.mode = args.mode;
+    scenario.options.engine = args.engine;
     let scenario = scenario.with_intervals(args.interval, args.interval_region.as_deref());
     let prepared = scenario.prepare()?;
     // Errors of the outputs are reported now, not after an hour.

@@ -1,10 +1,12 @@
-//! Engines are interchangeable: an engine that executes instructions one at a time gives what the interpreter gives.
+//! Engines are interchangeable: one that executes instructions one at a time, and one that translates them, give what the interpreter
+//! gives.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use fxscope_aarch64::{Engine, Interpreter};
 use fxscope_linux::{Code, Step};
 use fxscope_sim::{Control, Mode, SpinLoops};
+use fxscope_translate::Translator;
 
 use crate::common::single_step::SingleStep;
 use crate::common::{Run, build, kernel, streams, text};
@@ -72,6 +74,14 @@ fn an_engine_that_steps_through_blocks_gives_the_output_and_all_counts_of_the_in
             let run = Run { mode, ..run.clone() };
             same(&run, [given::<Interpreter>(&run), given::<SingleStep<64>>(&run)]);
         }
+    }
+}
+
+#[test]
+fn translated_code_gives_the_output_and_the_instructions_of_the_interpreter() {
+    for run in one_thread().into_iter().chain(several_threads()) {
+        let run = Run { mode: Mode::Functional, ..run };
+        same(&run, [given::<Interpreter>(&run), given::<Translator<500>>(&run)]);
     }
 }
 

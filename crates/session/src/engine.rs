@@ -1,0 +1,33 @@
+//! The engine that executes a program's code.
+
+use fxscope_aarch64::Engine as _;
+use fxscope_sim::Mode;
+
+use crate::{EngineChoice, RunOptions};
+
+/// The engine of all runs: one type, so that the simulator is compiled once.
+#[cfg(feature = "translate")]
+pub(crate) type RunEngine = fxscope_translate::Translator;
+/// The engine of all runs.
+#[cfg(not(feature = "translate"))]
+pub(crate) type RunEngine = fxscope_aarch64::Interpreter;
+
+/// Returns the engine for a run with these options, at vector length `vl` bytes.
+pub(crate) fn engine(options: &RunOptions, vl: usize) -> RunEngine {
+    // Timing needs the dynamic stream, which only interpretation gives.
+    if options.mode == Mode::Functional && options.engine == EngineChoice::Translator {
+        RunEngine::new(vl)
+    } else {
+        interpreting(vl)
+    }
+}
+
+#[cfg(feature = "translate")]
+fn interpreting(vl: usize) -> RunEngine {
+    RunEngine::interpreting(vl)
+}
+
+#[cfg(not(feature = "translate"))]
+fn interpreting(vl: usize) -> RunEngine {
+    RunEngine::new(vl)
+}

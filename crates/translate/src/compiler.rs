@@ -1,0 +1,46 @@
+//! Cranelift, set up for the host.
+
+use cranelift_codegen::Context as Compilation;
+use cranelift_codegen::control::ControlPlane;
+use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_codegen::settings::{self, Configurable as _};
+use cranelift_frontend::FunctionBuilderContext;
+
+use crate::emit;
+use crate::unit::UnitBlock;
+
+/// Turns units into host code. It keeps the compiler's allocations.
+pub(crate) struct Compiler {
+    isa: OwnedTargetIsa,
+    compilation: Compilation,
+    builder: FunctionBuilderContext,
+}
+
+impl Compiler {
+    /// Returns a compiler for this host; `None`: the host is not one for which units can be translated.
+    pub(crate) fn for_host() -> Option<Compiler> {
+        let mut flags = settings::builder();
+        flags.set("opt_level", "speed").ok()?;
+        flags.set("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" }).ok()?;
+        let isa = cranelift_native::builder().ok()?.finish(settings::Flags::new(flags)).ok()?;
+        Some(Compiler { isa, compilation: Compilation::new(), builder: FunctionBuilderContext::new() })
+    }
+
+    /// Translates a unit for vectors of `vl` bytes. `plain`: while it runs, floating-point results are rounded to nearest, denormal
+    /// numbers are not flushed, and the inexact flag is set.
+    /// Returns its code; `None`: it cannot be translated.
+    pub(crate) fn compile(&mut self, blocks: &[UnitBlock], vl: usize, plain: bool) -> Option<Vec<u8>> {
+        self.compilation.clear();
+        emit::unit(&mut self.compilation.func, &mut self.builder, &*self.isa, blocks, vl, plain);
+        let compiled = self.compilation.compile(&*self.isa, &mut ControlPlane::default());
+        let compiled = match compiled {
+            Ok(compiled) => compiled,
+            Err(error) => {
+                debug_assert!(false, "a unit must compile: {error:?}");
+                return None;
+            }
+        };
+        // Functions outside the unit are called by their addresses; the compiler's own library is not there.
+        compiled.buffer.relocs().is_empty().then(|| compiled.code_buffer().to_vec())
+    }
+}

@@ -1,0 +1,122 @@
+//! What translated code shares with the translator while it runs, and the functions that it calls.
+
+use fxscope_aarch64::insn::alu::Word;
+use fxscope_aarch64::{Cpu, Inst};
+use fxscope_guestmem::Memory;
+
+/// The state of a run of translated code besides the registers. Translated code accesses the fields by their offsets.
+#[repr(C)]
+pub(crate) struct Context {
+    /// The guest's memory.
+    pub(crate) memory: *mut Memory,
+    /// See [`fxscope_guestmem::View`].
+    pub(crate) translations: *const u8,
+    pub(crate) arena: *mut u8,
+    pub(crate) arena_bytes: u64,
+    /// Instructions to be executed; a block begins only while it is positive. Valid when translated code is not running.
+    pub(crate) remaining: i64,
+    /// How the flags follow from `operands`: [`IN_CPU`] or [`pending`]. `cpu.nzcv` is valid in the first case only.
+    pub(crate) flags: u64,
+    /// Operands of the instruction that set the flags; of a logical instruction, the first is its result.
+    pub(crate) operands: [u64; 2],
+    /// The number of the block in the unit at which the unit begins.
+    pub(crate) entry: u32,
+}
+
+/// [`Context::flags`]: the flags are in `cpu.nzcv`.
+pub(crate) const IN_CPU: u64 = 0;
+
+/// An operation that sets the flags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Setter {
+    /// The sum of two operands.
+    Add,
+    /// The difference of two operands.
+    Sub,
+    /// A logical operation: only its result matters.
+    Logic,
+}
+
+/// Returns the value of [`Context::flags`] for flags that `setter` sets, of 64 bits (`wide`) or 32.
+pub(crate) const fn pending(setter: Setter, wide: bool) -> u64 {
+    1 + 2 * setter as u64 + wide as u64
+}
+
+/// Returns the flags of an operation on words.
+fn flags_of<W: Word>(setter: u64, [a, b]: [u64; 2]) -> u8 {
+    let (a, b) = (W::low(a), W::low(b));
+    match setter {
+        0 => a.plus_flags(b).1,
+        1 => a.minus_flags(b).1,
+        _ => a.sign_and_zero(),
+    }
+}
+
+impl Context {
+    /// Computes the flags in `cpu.nzcv`, if they are pending.
+    pub(crate) fn settle_flags(&mut self, cpu: &mut Cpu) {
+        if self.flags != IN_CPU {
+            let kind = self.flags - 1;
+            cpu.nzcv = if kind & 1 != 0 {
+                flags_of::<u64>(kind >> 1, self.operands)
+            } else {
+                flags_of::<u32>(kind >> 1, self.operands)
+            };
+            self.flags = IN_CPU;
+        }
+    }
+}
+
+/// Executes an instruction as the interpreter does; returns whether it has stopped.
+///
+/// # Safety
+/// The pointers are those that the running unit was given, and to one of its instructions.
+#[allow(unsafe_code)]
+pub(crate) unsafe extern "C" fn execute(cpu: *mut Cpu, memory: *mut Memory, inst: *const Inst) -> u8 {
+    // SAFETY: translated code passes what it was given; whoever called it waits, and does not use them meanwhile.
+    let (cpu, memory, inst) = unsafe { (&mut *cpu, &mut *memory, &*inst) };
+    u8::from((inst.exec)(cpu, memory, inst).is_err())
+}
+
+/// Computes the flags in `cpu.nzcv`, if they are pending.
+///
+/// # Safety
+/// The pointers are those that the running unit was given.
+#[allow(unsafe_code)]
+pub(crate) unsafe extern "C" fn settle_flags(cpu: *mut Cpu, context: *mut Context) {
+    // SAFETY: as in `execute`.
+    let (cpu, context) = unsafe { (&mut *cpu, &mut *context) };
+    context.settle_flags(cpu);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pending_flags_are_those_of_the_operation() {
+        let flags = |setter, wide, operands| {
+            let view = Memory::new(1 << 16).expect("memory").view();
+            let mut context = Context {
+                memory: std::ptr::null_mut(),
+                translations: view.translations,
+                arena: view.arena,
+                arena_bytes: 0,
+                remaining: 0,
+                flags: pending(setter, wide),
+                operands,
+                entry: 0,
+            };
+            let mut cpu = Cpu::new(16);
+            context.settle_flags(&mut cpu);
+            assert_eq!(context.flags, IN_CPU);
+            cpu.nzcv
+        };
+        assert_eq!(flags(Setter::Sub, true, [5, 5]), 0b0110);
+        assert_eq!(flags(Setter::Sub, false, [1 << 32, 1]), 0b1000);
+        assert_eq!(flags(Setter::Add, false, [0x7fff_ffff, 1]), 0b1001);
+        assert_eq!(flags(Setter::Add, true, [u64::MAX, 1]), 0b0110);
+        assert_eq!(flags(Setter::Logic, false, [0x8000_0000, 0]), 0b1000);
+        assert_eq!(flags(Setter::Logic, true, [0, 7]), 0b0100);
+    }
+}

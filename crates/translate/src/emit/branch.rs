@@ -1,0 +1,153 @@
+//! The end of a block: where execution continues, and whether it may.
+
+use std::collections::BTreeMap;
+use std::mem::offset_of;
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{Block, InstBuilder as _, Value, types};
+use fxscope_aarch64::Cpu;
+use fxscope_isa::Branch;
+
+use super::{At, CONTINUES, Emitter};
+use crate::unit::UnitBlock;
+
+/// Most return addresses with which the target of a return is compared.
+const MOST_RETURNS: usize = 8;
+
+/// The next block.
+#[derive(Clone, Copy)]
+pub(super) enum Next {
+    /// The one at this address.
+    Always(u64),
+    /// The one at `taken` if `cond` is not zero, else the one at `other`.
+    Either { cond: Value, taken: u64, other: u64 },
+    /// The one at an address that the program has computed.
+    Computed(Value),
+}
+
+/// Returns the return addresses of calls in a unit at which blocks of it start.
+pub(super) fn returns(blocks: &[UnitBlock], starts: &BTreeMap<u64, Block>) -> Vec<u64> {
+    let calls = |block: &&UnitBlock| {
+        let last = block.infos.last().map(|info| info.branch);
+        matches!(last, Some(Branch::Call | Branch::IndirectCall)) && starts.contains_key(&block.end)
+    };
+    blocks.iter().filter(calls).map(|block| block.end).take(MOST_RETURNS).collect()
+}
+
+impl Emitter<'_> {
+    /// Emits a branch, the last instruction of `block`, with what ends the block. Returns `false`, and emits nothing, for other
+    /// instructions.
+    pub(super) fn branch(&mut self, at: At<'_>, block: &UnitBlock) -> bool {
+        let (inst, target, other) = (at.inst, at.inst.imm as u64, block.end);
+        let either = |cond| Next::Either { cond, taken: target, other };
+        let next = match at.name {
+            "B" => Next::Always(target),
+            "BL" => {
+                let link = self.constant(inst.imm2);
+                self.set_x(30, link);
+                Next::Always(target)
+            }
+            "B.cond" => either(self.holds(inst.pg)),
+            "CBZ" | "CBNZ" => {
+                let value = self.word(inst.rn, at.word >> 31 == 1);
+                let cc = if at.name == "CBZ" { IntCC::Equal } else { IntCC::NotEqual };
+                either(self.b.ins().icmp_imm_u(cc, value, 0))
+            }
+            "TBZ" | "TBNZ" => {
+                let value = self.x(inst.rn);
+                let bit = self.b.ins().band_imm_s(value, (1u64 << inst.aux) as i64);
+                let cc = if at.name == "TBZ" { IntCC::Equal } else { IntCC::NotEqual };
+                either(self.b.ins().icmp_imm_u(cc, bit, 0))
+            }
+            "BR" | "RET" | "BLR" => {
+                let target = self.jump_target(inst.rn);
+                if at.name == "BLR" {
+                    let link = self.constant(inst.imm2);
+                    self.set_x(30, link);
+                }
+                Next::Computed(target)
+            }
+            _ => return false,
+        };
+        self.end_block(block.insts.len(), next);
+        true
+    }
+
+    /// Returns the address that a register holds: the top byte of one in the lower half of the address space (bit 55 clear) is
+    /// ignored.
+    fn jump_target(&mut self, index: u8) -> Value {
+        let address = self.x(index);
+        let shifted = self.b.ins().ishl_imm_u(address, 8);
+        let extended = self.b.ins().sshr_imm_u(shifted, 8);
+        self.b.ins().band(address, extended)
+    }
+
+    /// Ends a block of `count` instructions: flags go to memory, and the next block begins if there are instructions left.
+    pub(super) fn end_block(&mut self, count: usize, next: Next) {
+        self.store_flags();
+        let left = self.b.use_var(self.remaining);
+        let left = self.b.ins().iadd_imm_s(left, -(count as i64));
+        self.b.def_var(self.remaining, left);
+        let (out, on) = (self.cold_block(), self.b.create_block());
+        let zero = self.constant(0);
+        let done = self.compare(IntCC::SignedLessThanOrEqual, left, zero);
+        self.b.ins().brif(done, out, &[], on, &[]);
+        self.b.switch_to_block(out);
+        let pc = match next {
+            Next::Always(target) => self.constant(target),
+            Next::Either { cond, taken, other } => {
+                let (taken, other) = (self.constant(taken), self.constant(other));
+                self.b.ins().select(cond, taken, other)
+            }
+            Next::Computed(target) => target,
+        };
+        self.leave_to(pc);
+        self.b.switch_to_block(on);
+        self.go_on(next);
+    }
+
+    /// Continues with the next block, in the unit or outside.
+    fn go_on(&mut self, next: Next) {
+        match next {
+            Next::Always(target) => match self.blocks.get(&target).copied() {
+                Some(block) => {
+                    self.b.ins().jump(block, &[]);
+                }
+                None => self.leave_to_constant(target),
+            },
+            Next::Either { cond, taken, other } => {
+                let place = |emitter: &mut Self, target| {
+                    emitter.blocks.get(&target).copied().ok_or_else(|| (emitter.b.create_block(), target))
+                };
+                let (taken, other) = (place(self, taken), place(self, other));
+                let block = |place: &Result<Block, (Block, u64)>| place.map_or_else(|(block, _)| block, |block| block);
+                self.b.ins().brif(cond, block(&taken), &[], block(&other), &[]);
+                for (block, target) in [taken, other].into_iter().filter_map(Result::err) {
+                    self.b.switch_to_block(block);
+                    self.leave_to_constant(target);
+                }
+            }
+            Next::Computed(target) => {
+                for address in self.returns.clone() {
+                    let (here, elsewhere) = (self.blocks[&address], self.b.create_block());
+                    let wanted = self.constant(address);
+                    let same = self.compare(IntCC::Equal, target, wanted);
+                    self.b.ins().brif(same, here, &[], elsewhere, &[]);
+                    self.b.switch_to_block(elsewhere);
+                }
+                self.leave_to(target);
+            }
+        }
+    }
+
+    fn leave_to_constant(&mut self, target: u64) {
+        let pc = self.b.ins().iconst(types::I64, target as i64);
+        self.leave_to(pc);
+    }
+
+    /// Leaves the unit; the next block is at `pc`.
+    fn leave_to(&mut self, pc: Value) {
+        self.store_cpu(pc, offset_of!(Cpu, pc));
+        self.leave(CONTINUES);
+    }
+}

@@ -1,0 +1,27 @@
+//! An engine that translates frequently executed code into the host's instructions.
+//!
+//! [`Translator`] interprets and counts the executions of each block. From a block that has been executed often, it makes a
+//! *unit*: the blocks that are reached from it by direct branches and have been executed, too, in one function of host code
+//! ([`unit`], [`emit`]). A unit executes the same blocks in the same order as the interpreter, and counts their instructions, so
+//! that [`Engine::run_until`] returns after the same instruction as with the interpreter.
+//!
+//! * Registers are in [`Cpu`] when a unit begins, between its blocks, and when it ends. Within a block, values stay in registers
+//!   of the host. Flags are computed where they are read: in between, the operands of the instruction that sets them are kept.
+//! * Integer instructions, branches, and loads and stores whose translation is cached are host instructions. For everything else the unit calls
+//!   the interpreter's function for the instruction.
+//! * Timing needs [`Engine::run`], which interprets: translated code leaves no dynamic stream.
+//!
+//! Host code is in memory that is never writable and executable at the same time ([`code`]).
+//!
+//! [`Engine::run`]: fxscope_aarch64::Engine::run
+//! [`Engine::run_until`]: fxscope_aarch64::Engine::run_until
+//! [`Cpu`]: fxscope_aarch64::Cpu
+
+mod code;
+mod compiler;
+mod context;
+mod emit;
+mod translator;
+mod unit;
+
+pub use translator::Translator;

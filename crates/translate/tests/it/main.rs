@@ -1,0 +1,3 @@
+//! Tests of the translator: it does what the interpreter does.
+
+mod random;
