@@ -360,18 +360,15 @@ impl Profile {
         self.combine(other, |sum, n| *sum += n * many);
     }
 
-    /// The profile of `executions` executions, of which it has `timed`. Time in the kernel is charged for every execution.
+    /// The profile of `executions` executions, of which it has `timed`.
     #[must_use]
     pub fn scaled(&self, executions: u64, timed: u64) -> Profile {
         let scale = |n: u64| (u128::from(n) * u128::from(executions) / u128::from(timed.max(1))) as u64;
-        let kernel = self.stalls[Stall::Kernel as usize];
-        let mut stalls = self.stalls.map(scale);
-        stalls[Stall::Kernel as usize] = kernel;
         Profile {
-            cycles: scale(self.cycles.saturating_sub(kernel)) + kernel,
+            cycles: scale(self.cycles),
             in_flight: scale(self.in_flight),
             pipes: self.pipes.map(scale),
-            stalls,
+            stalls: self.stalls.map(scale),
         }
     }
 
@@ -425,6 +422,8 @@ pub struct BoundBlock {
     pub executions: u64,
     /// In a sampled run, executions whose counts are known, and which the sample does not stand for.
     pub known: u64,
+    /// In a sampled run, the profile of its executions in windows; `profile` is that of the others.
+    pub in_windows: Option<Box<[Profile]>>,
     /// The block ends with a system call or another trap on purpose.
     pub enters_kernel: bool,
     /// It may write control registers of the processor, or call the kernel, which may.
@@ -448,6 +447,8 @@ impl BoundBlock {
             && ends.next_back() == Some(self.uops.len())
             && self.uops.iter().all(|uop| usize::from(uop.inst) < insts && uop.is_sound())
             && self.cut.iter().all(|&(completed, _)| completed <= insts)
+            && self.in_windows.as_ref().is_none_or(|profile| profile.len() == insts)
+            && self.known <= self.executions_of(0)
             && unknown.iter().all(|&inst| inst < insts)
     }
 
@@ -455,6 +456,13 @@ impl BoundBlock {
     #[must_use]
     pub fn shares_code_of(&self, other: &BoundBlock) -> bool {
         self.start == other.start && Arc::ptr_eq(&self.uops, &other.uops) && Arc::ptr_eq(&self.tables, &other.tables)
+    }
+
+    /// Exchanges the profile with that of executions in windows.
+    pub fn swap_profiles(&mut self) {
+        let none = || vec![Profile::default(); self.profile.len()].into();
+        let in_windows = self.in_windows.get_or_insert_with(none);
+        std::mem::swap(&mut self.profile, in_windows);
     }
 
     /// Counts an execution of the first `executed` instructions.
@@ -498,10 +506,10 @@ impl BoundBlock {
         count.max(1)
     }
 
-    /// Times it was executed, as a whole or in part.
+    /// In a sampled run, times it was executed, as a whole or in part, without being counted apart.
     #[must_use]
-    pub fn all_executions(&self) -> u64 {
-        self.executions_of(0)
+    pub fn sampled_executions(&self) -> u64 {
+        self.executions_of(0) - self.known
     }
 
     /// Times instruction `i` was executed.

@@ -55,6 +55,7 @@ impl Tally {
 #[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct BlockTally {
     executions: u64,
+    known: u64,
     profile: Box<[Profile]>,
 }
 
@@ -64,7 +65,7 @@ impl BlockTally {
     pub fn since(&self, earlier: &BlockTally) -> BlockTally {
         let mut profile = self.profile.clone();
         profile.iter_mut().zip(&earlier.profile).for_each(|(now, before)| now.subtract(before));
-        BlockTally { executions: self.executions - earlier.executions, profile }
+        BlockTally { executions: self.executions - earlier.executions, known: self.known - earlier.known, profile }
     }
 }
 
@@ -72,7 +73,7 @@ impl BoundBlock {
     /// The counts of its instructions so far.
     #[must_use]
     pub fn tally(&self) -> BlockTally {
-        BlockTally { executions: self.executions, profile: self.profile.clone() }
+        BlockTally { executions: self.executions, known: self.known, profile: self.profile.clone() }
     }
 
     /// Adds the instruction mix of the executions in `tally`.
@@ -83,6 +84,7 @@ impl BoundBlock {
     /// Adds the counts `each`, `times` times.
     pub fn fast_forward(&mut self, each: &BlockTally, times: u64) {
         self.executions += each.executions * times;
+        self.known += each.known * times;
         self.profile.iter_mut().zip(&each.profile).for_each(|(sum, each)| sum.add_times(each, times));
     }
 }

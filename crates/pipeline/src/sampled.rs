@@ -142,7 +142,7 @@ impl Measures {
 
 /// The unit of what blocks cost that are followed: this fraction of a cycle. It is coarse, so that the cycles of a loop's
 /// iterations repeat after a few of them.
-pub const COST_UNIT: u64 = 4;
+pub const COST_UNIT: u64 = 16;
 
 /// What a core in a sampled run counts apart.
 #[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
@@ -153,9 +153,11 @@ pub(crate) struct SampledCounts {
     pub(crate) warmed: Signals,
     /// Cost by which the clock has still to advance, less than a cycle.
     pub(crate) fraction: u64,
-    /// The number of the last window in which the core was timed, and whether it still is.
+    /// Whether the last block was timed.
+    pub(crate) is_timed: bool,
+    /// The number of the last window in which the core was timed, and whether it still is in it.
     window: u64,
-    is_timed: bool,
+    is_in_window: bool,
     /// Busy cycles of the load/store pipes when that began.
     busy: [u64; 2],
 }
@@ -200,23 +202,30 @@ impl Pipeline {
         self.sampled.get_or_insert_default().timed.merge(counted);
     }
 
-    /// The core is timed in window number `window`. Returns whether that begins now: then nothing is in flight, and fetch starts
-    /// anew.
+    /// The next block is timed. If the one before was not, nothing is in flight, and fetch starts anew.
     #[inline(always)]
-    pub fn time_in(&mut self, window: u64) -> bool {
+    pub fn begin_timing(&mut self) {
         let counts = self.sampled.get_or_insert_default();
-        let begins = counts.window != window;
-        if begins {
-            (counts.window, counts.is_timed, counts.busy) = (window, true, self.memory.pipes.busy());
+        if !std::mem::replace(&mut counts.is_timed, true) {
             self.front.redirect(self.commit.now() + 1);
         }
-        begins
     }
 
-    /// The core is not timed any more. Returns the busy cycles of its load/store pipes in the window, if it was timed until now.
-    pub fn end_timing(&mut self) -> Option<[u64; 2]> {
-        let counts = self.sampled.as_mut().filter(|counts| counts.is_timed)?;
-        counts.is_timed = false;
+    /// The core is in window number `window`. Returns whether it was not before.
+    #[inline(always)]
+    pub fn enter_window(&mut self, window: u64) -> bool {
+        let counts = self.sampled.get_or_insert_default();
+        let enters = counts.window != window;
+        if enters {
+            (counts.window, counts.is_in_window, counts.busy) = (window, true, self.memory.pipes.busy());
+        }
+        enters
+    }
+
+    /// The core is in no window any more. Returns the busy cycles of its load/store pipes in the window, if it was in one.
+    pub fn leave_window(&mut self) -> Option<[u64; 2]> {
+        let counts = self.sampled.as_mut().filter(|counts| counts.is_in_window)?;
+        counts.is_in_window = false;
         let now = self.memory.pipes.busy();
         let busy = [0, 1].map(|pipe| now[pipe] - counts.busy[pipe]);
         counts.timed.add_busy(busy);

@@ -54,6 +54,7 @@ impl Pipeline {
         let Some(last) = executed.checked_sub(1) else { return };
         let now = self.now();
         let counts = self.sampled.get_or_insert_default();
+        counts.is_timed = false;
         counts.fraction += cost;
         let cycles = counts.fraction / COST_UNIT;
         counts.fraction %= COST_UNIT;

@@ -14,6 +14,8 @@ use thiserror::Error;
 pub struct Plan {
     /// `auto`: windows become fewer once time is known well enough ([`crate::Schedule::wants_more`]).
     pub auto: bool,
+    /// `begin`: instructions at the beginning of the run that are all timed; a shorter run is not sampled.
+    pub begin: u64,
     /// `window`: instructions of a window.
     pub window: u64,
     /// `warm`: instructions of detailed warm-up before each window, which are timed but not counted.
@@ -31,7 +33,7 @@ pub struct Plan {
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { auto: false, window: 5_000, warm: 500, period: 50_000, keep: 1_000, rare: 20, seed: 1 }
+        Self { auto: false, begin: 5_000_000, window: 5_000, warm: 500, period: 50_000, keep: 1_000, rare: 20, seed: 1 }
     }
 }
 
@@ -40,7 +42,7 @@ impl Default for Plan {
 pub enum PlanError {
     /// A parameter that does not exist.
     #[error(
-        "sampling plan: there is no parameter '{0}'; write auto, or window=, warm=, period=, keep=, rare= and seed= with numbers"
+        "sampling plan: there is no parameter '{0}'; write auto, or begin=, window=, warm=, period=, keep=, rare= and seed= with numbers"
     )]
     Unknown(String),
     /// A parameter without `=`.
@@ -77,7 +79,8 @@ struct Parameter {
 /// Longest window, warm-up and period, and most windows: no sum of them comes near 2⁶⁴.
 const MOST: u64 = 1_000_000_000_000;
 
-const PARAMETERS: [Parameter; 6] = [
+const PARAMETERS: [Parameter; 7] = [
+    Parameter { name: "begin", least: 0, most: MOST, value: |plan| &mut plan.begin },
     Parameter { name: "window", least: 1, most: MOST, value: |plan| &mut plan.window },
     Parameter { name: "warm", least: 0, most: MOST, value: |plan| &mut plan.warm },
     Parameter { name: "period", least: 1, most: MOST, value: |plan| &mut plan.period },

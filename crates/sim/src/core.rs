@@ -271,7 +271,7 @@ impl Core {
         for block in self.all_blocks() {
             block.add_mix(&mut counts.signals);
             if sampled {
-                counts.exposure.add(block.origin, block.all_executions() - block.known);
+                counts.exposure.add(block.origin, block.sampled_executions());
             }
         }
         counts

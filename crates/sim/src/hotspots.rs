@@ -25,8 +25,8 @@ pub struct HotSpot {
 }
 
 /// The hot spots of all blocks, by file and place. Code that was decoded twice, or executed by several processes, is
-/// one hot spot. In a sampled run, profiles are those of the timed executions, of which `timed` knows the number by origin, times the
-/// executions that each of them stands for.
+/// one hot spot. In a sampled run, `timed` knows the number of executions in windows by origin; their profile counts as often as the
+/// executions that they stand for.
 pub(crate) fn hot_spots<'a>(
     blocks: impl Iterator<Item = &'a BoundBlock> + Clone,
     code_map: &CodeMap,
@@ -35,10 +35,13 @@ pub(crate) fn hot_spots<'a>(
     let mut by_place: BTreeMap<(Option<u32>, u64), HotSpot> = BTreeMap::new();
     let mut executions_of: BTreeMap<u32, u64> = BTreeMap::new();
     if timed.is_some() {
-        blocks.clone().for_each(|block| *executions_of.entry(block.origin).or_default() += block.all_executions());
+        blocks.clone().for_each(|block| *executions_of.entry(block.origin).or_default() += block.sampled_executions());
     }
     for block in blocks {
-        let stands_for = timed.map(|timed| (executions_of[&block.origin], timed(block.origin)));
+        let in_windows = timed.zip(block.in_windows.as_deref()).map(|(timed, profile)| {
+            let executions = executions_of[&block.origin];
+            (profile, executions, timed(block.origin))
+        });
         let origin = code_map.get(block.origin);
         for (i, profile) in block.profile.iter().enumerate() {
             let executions = block.executions_of(i);
@@ -56,9 +59,9 @@ pub(crate) fn hot_spots<'a>(
                 profile: Profile::default(),
             });
             spot.executions += executions;
-            match stands_for {
-                None => spot.profile.add(profile),
-                Some((executions, timed)) => spot.profile.add(&profile.scaled(executions, timed)),
+            spot.profile.add(profile);
+            if let Some((profile, executions, timed)) = in_windows {
+                spot.profile.add(&profile[i].scaled(executions, timed));
             }
         }
     }

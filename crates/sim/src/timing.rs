@@ -215,9 +215,6 @@ impl<E: Engine> Driver<'_, E> {
     /// Runs the core with the lowest clock for a quantum, or all cores for an epoch. `Some`: the run is over.
     fn next_turn<T: Trace + ?Sized>(&mut self, blocks: &mut u64, trace: &mut T) -> Option<Finish> {
         self.follow_cpus();
-        if !self.timing.spinning.is_empty() && trace.wants_spinning_cores() {
-            self.stop_all_spinning();
-        }
         let Some(quantum) = self.next_quantum() else { return self.nobody_ready(blocks) };
         let now = self.timing.clocks[quantum.index];
         self.reach(now);
@@ -347,9 +344,6 @@ impl<E: Engine> Driver<'_, E> {
     fn run_quantum<T: Trace + ?Sized>(&mut self, quantum: Quantum, blocks: &mut u64, trace: &mut T) -> Option<Finish> {
         let (core, chip) = self.timing.machine.running();
         core.ahead.stuck = false;
-        if !trace.may_skip_iterations() {
-            core.spin = Spin::default();
-        }
         if !core.ahead.is_empty() && !core.catch_up_to(quantum.end, chip) {
             *blocks -= 1;
             self.timing.clocks.set(self.timing.machine.active, self.timing.now());
@@ -416,7 +410,7 @@ impl<E: Engine> Driver<'_, E> {
                     if self.progress.is_open() {
                         self.progress.ran(self.guest, self.code.block(block), executed);
                     }
-                    self.ran(block, executed, trace);
+                    self.ran(block, executed, watched, trace);
                     if watched && self.watch_block(block, executed) {
                         return Stopped::Over;
                     }
@@ -458,7 +452,7 @@ impl<E: Engine> Driver<'_, E> {
 
     /// Times a block that ran.
     #[inline(always)]
-    fn ran<T: Trace + ?Sized>(&mut self, id: BlockId, executed: usize, trace: &mut T) {
+    fn ran<T: Trace + ?Sized>(&mut self, id: BlockId, executed: usize, watched: bool, trace: &mut T) {
         let index = id.0 as usize;
         let core = self.timing.machine.core_mut();
         if core.untimed {
@@ -473,7 +467,11 @@ impl<E: Engine> Driver<'_, E> {
             core.bind(self.guest, id, self.code.block(id), &self.options.spec, &mut self.timing.known);
         }
         let block = core.blocks[index].as_mut().expect("just bound");
-        trace.run(&mut core.pipeline, chip, block, executed, self.guest);
+        if watched {
+            trace.run_watched(&mut core.pipeline, chip, block, executed, self.guest);
+        } else {
+            trace.run(&mut core.pipeline, chip, block, executed, self.guest);
+        }
         let subnormals = self.guest.cpu().subnormals();
         if !subnormals.is_empty() {
             core.pipeline.subnormals(block, subnormals);

@@ -92,9 +92,16 @@ pub(crate) trait Trace {
         false
     }
 
-    /// Returns whether cores whose iterations are skipped have to run.
-    fn wants_spinning_cores(&self) -> bool {
-        false
+    /// The same for a core whose iterations are being compared: they are timed in any case.
+    fn run_watched(
+        &mut self,
+        pipeline: &mut Pipeline,
+        chip: &mut Chip,
+        block: &mut BoundBlock,
+        executed: usize,
+        guest: &mut Guest,
+    ) {
+        self.run(pipeline, chip, block, executed, guest);
     }
 
     /// Runs the first `executed` instructions of `block`, which `guest` has executed.

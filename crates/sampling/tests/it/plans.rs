@@ -17,7 +17,7 @@ fn auto_and_partial_texts_have_defaults() {
 
 #[test]
 fn a_text_that_is_not_a_plan_is_named_with_what_to_write() {
-    assert!(error("windows=5").contains("no parameter 'windows'; write auto, or window="));
+    assert!(error("windows=5").contains("no parameter 'windows'; write auto, or begin=, window="));
     assert!(error("").contains("no parameter ''"));
     assert!(error("window").contains("'window' has no value; write window=NUMBER"));
     assert!(error("auto=1").contains("'auto' takes no value, not '1'; write auto"));
@@ -33,15 +33,15 @@ proptest! {
     #[test]
     fn plans_survive_their_textual_form(
         auto: bool,
-        (window, warm, gap) in (1..1_000_000_u64, 0..1_000_000_u64, 1..1_000_000_000_u64),
+        (begin, window, warm, gap) in (0..1_000_000_u64, 1..1_000_000_u64, 0..1_000_000_u64, 1..1_000_000_000_u64),
         (keep, rare, seed) in (1..=1_000_000_u64, 0..1_000_000_u64, any::<u64>()),
     ) {
-        let plan = Plan { auto, window, warm, period: window + warm + gap, keep, rare, seed };
+        let plan = Plan { auto, begin, window, warm, period: window + warm + gap, keep, rare, seed };
         prop_assert_eq!(plan.to_string().parse(), Ok(plan));
     }
 
     #[test]
-    fn any_text_is_a_plan_or_an_error(text in "(auto|window|warm|period|keep|rare|seed|=|,|[0-9 ]|.){0,12}") {
+    fn any_text_is_a_plan_or_an_error(text in "(auto|begin|window|warm|period|keep|rare|seed|=|,|[0-9 ]|.){0,12}") {
         if let Ok(plan) = text.parse::<Plan>() {
             prop_assert!(plan.window + plan.warm < plan.period);
         }

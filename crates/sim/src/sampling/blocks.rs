@@ -13,9 +13,9 @@ pub(super) struct Block {
     pub(super) instructions: u32,
     /// By how much an execution that is not timed advances the clock ([`COST_UNIT`]); 0: nothing is known of it.
     pub(super) cost: u32,
-    /// Executions of all cores after the beginning, and those of the beginning with their cycles.
+    /// Executions of all cores that windows stand for, and those whose counts are known, with their cycles.
     pub(super) executions: u64,
-    beginning: u64,
+    apart: u64,
     cycles: u64,
     /// Executions that windows have measured.
     pub(super) seen: u64,
@@ -24,12 +24,14 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Notes an execution in the beginning of the run. It costs what it did there until a window has measured it.
+    /// Notes an execution whose counts are known. Until a window has measured the block, it costs what it did there.
     #[inline(always)]
-    pub(super) fn begins(&mut self, cycles: u64) {
-        self.beginning += 1;
+    pub(super) fn timed_apart(&mut self, cycles: u64) {
+        self.apart += 1;
         self.cycles += cycles;
-        self.cost = (COST_UNIT * self.cycles).div_ceil(self.beginning).clamp(1, u32::MAX.into()) as u32;
+        if self.seen == 0 {
+            self.cost = (COST_UNIT * self.cycles).div_ceil(self.apart).clamp(1, u32::MAX.into()) as u32;
+        }
     }
 }
 
@@ -86,6 +88,6 @@ impl Blocks {
 
     /// Returns how often a block was timed.
     pub(super) fn timed(&self, origin: u32) -> u64 {
-        self.0.get(origin as usize).map_or(0, |block| block.beginning + block.timed)
+        self.0.get(origin as usize).map_or(0, |block| block.timed)
     }
 }

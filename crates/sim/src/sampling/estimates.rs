@@ -47,7 +47,7 @@ impl Sampling {
         SampleSummary {
             plan: self.schedule.plan().to_string(),
             windows: self.sample.windows(),
-            beginning: self.begun,
+            beginning: self.apart,
             timed: self.timed,
             followed: self.blocks.exposure().instructions(&instructions).saturating_sub(self.timed),
             unseen: regions.first().map_or(0.0, |all| all.unseen),

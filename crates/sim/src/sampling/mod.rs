@@ -25,10 +25,6 @@ use window::{Sums, Window};
 /// What the sample holds in addition to [`Measures`]: the cycles of a block.
 const CYCLES: usize = Measures::COUNT;
 
-/// Instructions at the beginning of a run that are all timed: a shorter program is timed as without sampling. What they count is
-/// known, and no part of the sample.
-const BEGINNING: u64 = 5_000_000;
-
 /// Windows until it is judged for the first time how well time is known, and the share of windows by which their number then grows
 /// until it is judged again.
 const FIRST_JUDGED: u64 = 64;
@@ -52,8 +48,10 @@ pub(crate) struct Sampling {
     cores: u64,
     /// The cost of an instruction in the last windows.
     mean_cost: u64,
-    /// Instructions of the beginning, and those that were timed in windows.
-    begun: u64,
+    /// Instructions at the beginning of the run that are all timed: a shorter program is timed as without sampling.
+    beginning: u64,
+    /// Instructions whose counts are known, and those that were timed in windows.
+    apart: u64,
     timed: u64,
     /// How well time must be known for windows to become sparser, and the number of windows at which that is judged next.
     precision: Precision,
@@ -73,20 +71,17 @@ impl Sampling {
             pending_rare: 0,
             cores: 1,
             mean_cost: COST_UNIT,
-            begun: 0,
+            beginning: plan.begin,
+            apart: 0,
             timed: 0,
             precision: Precision::default(),
             judged_at: FIRST_JUDGED,
         }
     }
 
-    /// Returns whether blocks are timed now: what windows stand for includes spinning cores, of which each iteration is timed.
-    fn times_blocks(&self) -> bool {
-        self.window.is_open || self.begun < BEGINNING
-    }
-
-    /// Times a block of the beginning, whose counts are those of the run.
-    fn begin(
+    /// Times a block whose counts are those of the run: one of the beginning, or of a loop that may be found to spin. Iterations that
+    /// are skipped then are counted, too; windows would rather see the last one of each wait, which takes long.
+    fn time_apart(
         &mut self,
         pipeline: &mut Pipeline,
         chip: &mut Chip,
@@ -94,12 +89,12 @@ impl Sampling {
         executed: usize,
         guest: &mut Guest,
     ) {
-        let before = pipeline.measures();
+        pipeline.begin_timing();
+        let before = pipeline.now();
         ().run(pipeline, chip, block, executed, guest);
-        let cycles = pipeline.measures().since(&before).cycles();
         block.known += 1;
-        self.blocks.of(block).begins(cycles);
-        self.begun += executed as u64;
+        self.blocks.of(block).timed_apart(pipeline.now() - before);
+        self.apart += executed as u64;
     }
 
     /// Times a block in the window.
@@ -111,26 +106,44 @@ impl Sampling {
         executed: usize,
         guest: &mut Guest,
     ) {
-        if pipeline.time_in(self.window.number) {
+        pipeline.begin_timing();
+        if pipeline.enter_window(self.window.number) {
             self.sums.begin_core();
         }
+        self.timed += executed as u64;
+        self.blocks.of(block).executions += 1;
+        let cores = self.sums.cores();
+        if self.sums.warmed_up() < self.window.warm * cores {
+            // Its profile is that of no execution that counts.
+            let profile = block.profile.clone();
+            Sampling::counted(pipeline, chip, block, executed, guest);
+            block.profile = profile;
+            self.sums.warm_up(executed as u64);
+            return;
+        }
+        block.swap_profiles();
+        let counted = Sampling::counted(pipeline, chip, block, executed, guest);
+        block.swap_profiles();
+        self.blocks.of(block).timed += 1;
+        self.sums.add(block.origin, executed as u64, &counted);
+        if self.sums.measured() >= self.window.instructions * cores {
+            self.window.until = self.window.until.min(pipeline.now());
+        }
+    }
+
+    /// Times a block and returns its measures, for which the sample stands.
+    fn counted(
+        pipeline: &mut Pipeline,
+        chip: &mut Chip,
+        block: &mut BoundBlock,
+        executed: usize,
+        guest: &mut Guest,
+    ) -> Measures {
         let before = pipeline.measures();
         ().run(pipeline, chip, block, executed, guest);
         let counted = pipeline.measures().since(&before);
         pipeline.exclude(&counted);
-        self.timed += executed as u64;
-        let known = self.blocks.of(block);
-        known.executions += 1;
-        known.timed += 1;
-        let cores = self.sums.cores();
-        if self.sums.warmed_up() < self.window.warm * cores {
-            self.sums.warm_up(executed as u64);
-        } else {
-            self.sums.add(block.origin, executed as u64, &counted);
-            if self.sums.measured() >= self.window.instructions * cores {
-                self.window.until = self.window.until.min(pipeline.now());
-            }
-        }
+        counted
     }
 
     /// Follows a block without timing it.
@@ -201,11 +214,20 @@ impl Sampling {
 
 impl Trace for Sampling {
     fn may_skip_iterations(&self) -> bool {
-        !self.times_blocks()
+        true
     }
 
-    fn wants_spinning_cores(&self) -> bool {
-        self.times_blocks()
+    fn run_watched(
+        &mut self,
+        pipeline: &mut Pipeline,
+        chip: &mut Chip,
+        block: &mut BoundBlock,
+        executed: usize,
+        guest: &mut Guest,
+    ) {
+        if executed > 0 {
+            self.time_apart(pipeline, chip, block, executed, guest);
+        }
     }
 
     fn run(
@@ -216,15 +238,18 @@ impl Trace for Sampling {
         executed: usize,
         guest: &mut Guest,
     ) {
-        if self.begun < BEGINNING {
-            return self.begin(pipeline, chip, block, executed, guest);
+        if executed == 0 {
+            return;
+        }
+        if self.apart < self.beginning {
+            return self.time_apart(pipeline, chip, block, executed, guest);
         }
         let now = pipeline.now();
         if self.window.is_open {
             if now < self.window.until {
                 return self.time(pipeline, chip, block, executed, guest);
             }
-            if let Some(busy) = pipeline.end_timing() {
+            if let Some(busy) = pipeline.leave_window() {
                 self.sums.add_busy(busy);
             }
             // Cores that are behind come to the end of the window first.

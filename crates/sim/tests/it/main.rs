@@ -8,5 +8,6 @@ mod events;
 mod instruction_mix;
 mod parallel;
 mod platform;
+mod sampling;
 mod shared_memory;
 mod snapshot;

@@ -15,11 +15,14 @@ use crate::parallel::run_of_triad;
 /// The folder in which a test that runs as another process finds the snapshots and stores its results.
 const FOLDER: &str = "FXSCOPE_TEST_SNAPSHOTS";
 
+/// The plan of sampled runs, which are short.
+const PLAN: &str = "begin=20000,window=500,warm=100,period=5000";
+
 /// Points in a run at which it is saved and restored.
 const POINTS: u64 = 10;
 
 /// Runs of one thread, of threads that meet at barriers, of processes with a pipe, of threads that spin, with pages and
-/// sectors of other kinds than the default ones and zero fill, and functional ones, of which one has functions of MPI.
+/// sectors of other kinds than the default ones and zero fill, sampled ones, and functional ones, of which one has functions of MPI.
 fn runs() -> Vec<Run> {
     let snapshot = build("snapshot.c", &["-pthread"]);
     let zfill = Run::new(kernel("triad-threads.elf"), "n=3072 passes=2 form=zfill-swpf threads=3");
@@ -31,6 +34,8 @@ fn runs() -> Vec<Run> {
         Run::new(kernel("lock.elf"), "threads=3"),
         Run::new(kernel("sector.elf"), ""),
         Run { environment: pages, ..zfill },
+        Run { sample: Some(PLAN), ..Run::new(kernel("sort.elf"), "n=2000 passes=1") },
+        Run { sample: Some(PLAN), ..Run::new(kernel("triad-threads.elf"), "n=3072 passes=20 threads=4") },
         Run { mode: Mode::Functional, ..Run::new(snapshot, "/etc/hostname") },
         Run { mode: Mode::Functional, ..Run::new(build("mpi_calls.c", &["-pthread"]), "") },
     ]
@@ -42,7 +47,7 @@ fn runs() -> Vec<Run> {
 /// Returns everything that a run gives, as text.
 fn given(run: &Simulation, outcome: &Outcome) -> String {
     format!(
-        "{:?} after {} instructions, {} ns\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n",
+        "{:?} after {} instructions, {} ns\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n",
         outcome.finish,
         run.guest().instructions(),
         outcome.now_ns,
@@ -53,6 +58,7 @@ fn given(run: &Simulation, outcome: &Outcome) -> String {
         outcome.hot,
         outcome.files,
         outcome.pages,
+        outcome.sample,
     )
 }
 

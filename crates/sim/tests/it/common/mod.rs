@@ -46,6 +46,8 @@ pub struct Run {
     pub mode: Mode,
     pub spin: SpinLoops,
     pub max_instructions: Option<u64>,
+    /// The plan of a sampled run.
+    pub sample: Option<&'static str>,
     /// Keys of the machine with values of their own.
     pub settings: &'static [(&'static str, &'static str)],
 }
@@ -54,7 +56,7 @@ impl Run {
     /// A timed run.
     pub fn new(program: PathBuf, arguments: &'static str) -> Run {
         let (mode, spin) = (Mode::Timing, SpinLoops::Fast);
-        Run { program, arguments, environment: "", mode, spin, max_instructions: None, settings: &[] }
+        Run { program, arguments, environment: "", mode, spin, max_instructions: None, sample: None, settings: &[] }
     }
 
     pub fn options(&self) -> Options {
@@ -69,7 +71,7 @@ impl Run {
             spin: self.spin,
             interval_ns: Some(20_000),
             interval_region: None,
-            sample: None,
+            sample: self.sample.map(|plan| plan.parse().expect("a plan")),
             no_progress_ns: None,
         }
     }
