@@ -106,10 +106,10 @@ pub fn half_widths_of_events(run: &Run, region: &Region) -> BTreeMap<String, f64
     let Some((sample, replicates)) = replicates(run, region) else { return BTreeMap::new() };
     let pmu = recorded::of_run(run);
     let totals = scope::totals(&pmu.events, region, &run.constants);
-    let rows: Vec<Vec<(&str, u64)>> = (0..replicates.replicates()).map(|row| replicates.row(row).collect()).collect();
     let half = |(column, name): (usize, &str)| {
-        let values = rows.iter().map(|row| row[column].1 as f64);
-        let interval = jackknife(*totals.get(name)? as f64, values, sample.confidence);
+        let values = (0..replicates.replicates()).map(|row| Some(replicates.at(row, column)? as f64));
+        let values: Vec<f64> = values.collect::<Option<_>>()?;
+        let interval = jackknife(*totals.get(name)? as f64, values.into_iter(), sample.confidence);
         (interval.half_width > 0.0 && interval.half_width.is_finite()).then(|| (name.to_owned(), interval.half_width))
     };
     replicates.names().iter().enumerate().filter_map(half).collect()

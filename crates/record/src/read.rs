@@ -302,6 +302,9 @@ fn read_sample(db: &Connection, id: u32, regions: usize) -> rusqlite::Result<Opt
         })
     };
     let Some(mut sample) = db.query_row(query, [id], sample).optional()? else { return Ok(None) };
+    if !(sample.confidence > 0.0 && sample.confidence < 1.0) {
+        return Err(rusqlite::Error::InvalidColumnName("confidence".to_owned()));
+    }
     let sets = read_names(db, id)?;
     let query = "SELECT unseen, name_set, replicates, totals FROM replicate WHERE run = ?1 ORDER BY region";
     for_each(db, id, query, |r| {

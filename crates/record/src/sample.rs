@@ -40,6 +40,9 @@ impl Sample {
     }
 }
 
+/// Most replicates of a region in a record. Samples have fewer.
+const MOST_REPLICATES: usize = 1 << 12;
+
 /// How much the counts of a region depend on which windows were timed.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Replicates {
@@ -83,6 +86,12 @@ impl Totals {
         self.0.row(replicate)
     }
 
+    /// Returns the total of an event in a replicate, both by index.
+    #[must_use]
+    pub fn at(&self, replicate: usize, event: usize) -> Option<u64> {
+        self.0.at(replicate, event)
+    }
+
     /// Returns the totals event by event: the first, then the differences of one to the next, which are small numbers.
     pub(crate) fn differences(&self) -> Vec<u64> {
         let (columns, rows) = (self.names().len(), self.1);
@@ -98,11 +107,12 @@ impl Totals {
         all
     }
 
-    /// Returns the totals of which these are the [`Totals::differences`]; `None` if their number does not match.
+    /// Returns the totals of which these are the [`Totals::differences`]; `None` if their number does not match, or
+    /// if there are more than [`MOST_REPLICATES`].
     pub(crate) fn from_differences(names: Arc<Names>, rows: usize, differences: &[u64]) -> Option<Totals> {
         let columns = names.len();
         let mut values = vec![0; differences.len()];
-        if columns.checked_mul(rows)? != values.len() {
+        if rows > MOST_REPLICATES || columns * rows != values.len() {
             return None;
         }
         for column in 0..columns {

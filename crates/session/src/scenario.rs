@@ -371,6 +371,13 @@ impl Scenario {
                 "a sampled run is simulated by one host thread; leave --host-threads or --sample out",
             ),
         ];
+        let is_share = |share: f64| share > 0.0 && share < 1.0;
+        if !is_share(options.precision.confidence) || !is_share(options.precision.error) {
+            return Err(Error::option(
+                "sample",
+                "error and confidence are shares between 0 and 1, such as 0.02 and 0.95",
+            ));
+        }
         match reasons.iter().find(|(applies, _)| *applies) {
             Some((_, why)) => Err(Error::option("sample", *why)),
             None => Ok(()),

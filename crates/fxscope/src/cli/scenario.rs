@@ -243,9 +243,9 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "write it as a number of bytes, or as 512MiB or 8GiB".to_owned())
 }
 
-/// Parses a relative error in percent: from a hundredth of a percent to a hundred percent.
+/// Parses a relative error in percent.
 fn error(text: &str) -> Result<f64, String> {
-    percent(text, 0.01, 100.0)
+    percent(text, 0.01, 99.0)
 }
 
 /// Parses a confidence in percent.

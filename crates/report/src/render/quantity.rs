@@ -51,6 +51,8 @@ pub fn estimate(number: f64, unit: &str, half_width: f64) -> String {
         _ => None,
     };
     match points {
+        // Too small to be shown, and its interval, too.
+        Some(_) if text.starts_with('<') => text,
         Some(points) => format!("{} ±{} %", text.trim_end_matches(" %"), two_digits(points)),
         None if number == 0.0 => text,
         None => format!("{text} ±{} %", two_digits(100.0 * half_width / number.abs())),

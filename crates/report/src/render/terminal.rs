@@ -103,7 +103,8 @@ impl Terminal {
 
     fn notes(&mut self, title: &str, notes: &[String]) {
         for (i, note) in notes.iter().enumerate() {
-            self.flow(if i == 0 { title } else { "" }, note.split(' ').map(str::to_owned), " ");
+            let words = note.split(' ').map(|word| self.interval(word)).collect::<Vec<_>>();
+            self.flow(if i == 0 { title } else { "" }, words.into_iter(), " ");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Reports of sampled runs: what is an estimate has an interval, and readers are told how far to trust it.
+//! Reports of sampled runs: what is an estimate has an interval, and notes say how far to trust it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -69,13 +69,12 @@ fn the_summary_shows_intervals_of_estimates_only() {
 }
 
 #[test]
-fn a_sampled_run_in_the_terminal() {
+fn a_sampled_run_fits_the_terminal_with_and_without_unicode() {
     for style in [UNICODE, Style { unicode: false, ..UNICODE }] {
         let text = render(&summary(&sampled()), style);
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
         assert!(style.unicode || text.is_ascii(), "{text}");
     }
-    insta::assert_snapshot!(render(&summary(&sampled()), UNICODE));
 }
 
 #[test]
@@ -95,8 +94,8 @@ fn json_has_half_widths_by_event_metric_and_column() {
 #[test]
 fn the_interval_of_a_ratio_follows_from_its_values_in_replicates() {
     let json = json::run(&sampled());
-    // Values of IPC are 1.25 / 2.02, 1.25 / 1.98, 1.25 / 2.01 and 1.25 / 1.99 around 1.25 / 2.
-    let squares: f64 = [2.02, 1.98, 2.01, 1.99].map(|cycles| (1.25_f64 / cycles - 1.25 / 2.0).powi(2)).iter().sum();
+    // Values of IPC are 1.2 / 2.02, 1.2 / 1.98, 1.2 / 2.01 and 1.2 / 1.99 around 1.2 / 2.
+    let squares: f64 = [2.02, 1.98, 2.01, 1.99].map(|cycles| (1.2_f64 / cycles - 1.2 / 2.0).powi(2)).iter().sum();
     let half = json["regions"][0]["half_widths"]["metrics"]["ipc"].as_f64();
     assert!(half.is_some_and(|half| is_about(half, (squares / 2.0).sqrt() * 4.302_65)), "{half:?}");
 }
