@@ -58,8 +58,10 @@ fn replicates(
     let rows: Vec<BTreeMap<String, u64>> = sampled.replicates.iter().map(row).collect();
     let varies = |name: &&&str| rows.iter().any(|row| row.get(**name) != totals.get(**name));
     let names: Names = totals.keys().filter(varies).map(|name| (*name).to_owned()).collect();
-    let values = |row: &BTreeMap<String, u64>| names.iter().map(|name| row.get(name).copied().unwrap_or(totals[name]));
-    let rows: Vec<Vec<u64>> = rows.iter().map(|row| values(row).collect()).collect();
+    let values = |row: &BTreeMap<String, u64>| -> Vec<u64> {
+        names.iter().map(|name| row.get(name).copied().unwrap_or(totals[name])).collect()
+    };
+    let rows: Vec<Vec<u64>> = rows.iter().map(values).collect();
     Replicates { unseen: sampled.unseen, totals: Totals::new(Arc::new(names), &rows) }
 }
 
