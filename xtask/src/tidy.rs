@@ -28,7 +28,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("fxscope-tlbsweep", &["machine"]),
     ("fxscope-osnoise", &["host", "hostinfo"]),
     ("fxscope-pipeline", &["calendar", "counts", "isa", "machine", "memory"]),
-    ("fxscope-pmu", &["counts", "machine", "record"]),
+    ("fxscope-pmu", &["counts", "machine", "record", "sampling"]),
     (
         "fxscope-sim",
         &[
@@ -40,7 +40,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("fxscope-latency", &["machine", "pmu", "record"]),
     ("fxscope-validate", &["host", "pmu"]),
     ("fxscope-jitter", &["host", "osnoise"]),
-    ("fxscope-report", &["counts", "host", "machine", "pmu", "record", "validate"]),
+    ("fxscope-report", &["counts", "host", "machine", "pmu", "record", "sampling", "validate"]),
     (
         "fxscope-session",
         &[

@@ -99,6 +99,7 @@ impl Machine {
             files: Vec::new(),
             stalls: Vec::new(),
             pipes: Vec::new(),
+            sample: None,
             hot_spots: Vec::new(),
             parallel: Default::default(),
         }

@@ -182,7 +182,10 @@ impl Pipeline {
     pub fn counters(&self) -> Signals {
         let mut signals = self.signals.clone();
         let mut measures = self.measures();
-        measures.0[BUSY..].copy_from_slice(&self.memory.pipes.busy());
+        // In a window, the load/store pipes are busy for what the sample stands for.
+        let window = self.sampled.as_ref().filter(|counts| counts.is_in_window);
+        let busy = window.map_or_else(|| self.memory.pipes.busy(), |counts| counts.busy);
+        measures.0[BUSY..].copy_from_slice(&busy);
         match &self.sampled {
             None => measures.set_in(&mut signals),
             Some(counts) => {

@@ -8,6 +8,9 @@
 use fxscope_machine::spec::Energy;
 use fxscope_record::{Counts, Region};
 
+/// The energy events: of cores, of L2 caches and of memories.
+pub const NAMES: [&str; 3] = ["EA_CORE", "EA_L2", "EA_MEMORY"];
+
 /// Count of a vector operation with all elements active.
 const ALL_ACTIVE: u128 = 16;
 const PJ_PER_NJ: u128 = 1_000;
@@ -21,12 +24,8 @@ pub fn count(region: &mut Region, energy: &Energy, core_hz: u64) {
     for counts in &mut region.passes {
         for thread in 0..threads {
             let counted = Of { counts, thread };
-            let values = [
-                ("EA_CORE", counted.core(energy)),
-                ("EA_L2", counted.l2(energy)),
-                ("EA_MEMORY", counted.memory(energy, core_hz)),
-            ];
-            for (name, value) in values {
+            let values = [counted.core(energy), counted.l2(energy), counted.memory(energy, core_hz)];
+            for (name, value) in NAMES.into_iter().zip(values) {
                 if let (Some(column), Some(value)) = (counts.names().index(name), value) {
                     counts.set(thread, column, u64::try_from(value).unwrap_or(u64::MAX));
                 }
@@ -87,12 +86,11 @@ mod tests {
 
     /// The energy events of a thread with these counts.
     fn counted(caused: &[(&str, u64)]) -> [u64; 3] {
-        let names = ["EA_CORE", "EA_L2", "EA_MEMORY"];
         let row: BTreeMap<String, u64> =
-            caused.iter().copied().chain(names.map(|name| (name, 0))).map(|(name, n)| (name.to_owned(), n)).collect();
+            caused.iter().copied().chain(NAMES.map(|name| (name, 0))).map(|(name, n)| (name.to_owned(), n)).collect();
         let mut region = Region::of_one_pass("all", 1, vec![(Thread::default(), row)]);
         count(&mut region, &energy(), 2_000_000_000);
-        names.map(|name| region.count(0, name).expect("counted"))
+        NAMES.map(|name| region.count(0, name).expect("counted"))
     }
 
     /// Events of a thread that idles for `cycles`.

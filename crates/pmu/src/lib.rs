@@ -5,6 +5,7 @@
 //! * [`metrics`]: named quantities from `data/metrics/*.toml`, each a formula over event names.
 //! * [`evaluate`]: their values for a region, its threads and its CMGs.
 //! * [`mod@recorded`]: the PMU that counted a run: its events and event groups.
+//! * [`sampled`]: intervals of the metrics of sampled runs.
 //! * [`scope`]: CMG-wide events in the rows of threads and in sums.
 //! * [`tables`]: the tables of the CPU performance analysis report.
 //! * [`formula`]: the formula language.
@@ -17,6 +18,7 @@ pub mod formula;
 pub mod metrics;
 mod passes;
 pub mod recorded;
+pub mod sampled;
 pub mod scope;
 pub mod tables;
 
@@ -24,6 +26,7 @@ pub use evaluate::{Cell, Cells, Evaluation, Team, Values};
 pub use fxscope_machine::{Event, Events, Groups, Pmu, Scope, groups};
 pub use metrics::{CALLS, CLOCKS, CYCLES, Group, KERNEL, Metric, Metrics, TICKS, constants};
 pub use recorded::{of_run, unknown_events};
+pub use sampled::Sampled;
 pub use tables::{Column, Mark, Table, Tone};
 
 /// Why a table of metrics cannot be used.

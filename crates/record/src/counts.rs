@@ -17,7 +17,7 @@ pub struct Thread {
 }
 
 /// Names of counts, ascending and unique, shared by many [`Counts`].
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Hash)]
 pub struct Names(Vec<String>);
 
 impl Names {

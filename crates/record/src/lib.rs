@@ -12,6 +12,7 @@ mod file;
 mod pack;
 mod read;
 mod run;
+mod sample;
 mod schema;
 mod write;
 
@@ -21,6 +22,7 @@ pub use run::{
     CodeFile, Description, Finish, Host, HotSpot, Interval, Intervals, Mode, MpiCall, MpiFunction, Origin, Pages,
     Parallel, Process, Run,
 };
+pub use sample::{Replicates, Sample, Totals};
 
 /// The region that every run has: the whole run.
 pub const ALL: &str = "all";

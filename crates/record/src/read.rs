@@ -12,8 +12,9 @@ use crate::run::{
     CodeFile, Description, Finish, Host, HotSpot, Interval, Intervals, Mode, MpiCall, MpiFunction, Origin, Pages,
     Parallel, Process, Run,
 };
+use crate::sample::{Replicates, Sample, Totals};
 use crate::schema::{
-    DESCRIBED, FAILURES, INTERVALS, NUMBERED_SPOTS, PACKED, PAGES, PARALLEL, REGION_INTERVALS, version,
+    DESCRIBED, FAILURES, INTERVALS, NUMBERED_SPOTS, PACKED, PAGES, PARALLEL, REGION_INTERVALS, SAMPLES, version,
 };
 
 /// Reads all `count` runs.
@@ -53,6 +54,9 @@ fn read(db: &Connection, id: u32) -> rusqlite::Result<Run> {
     }
     if version >= INTERVALS {
         run.intervals = read_intervals(db, id)?;
+    }
+    if version >= SAMPLES {
+        run.sample = read_sample(db, id, run.regions.len())?;
     }
     if version >= PARALLEL {
         run.parallel = read_parallel(db, id)?;
@@ -213,6 +217,7 @@ fn read_origin(row: &Row) -> rusqlite::Result<Run> {
         origin: Origin::Simulated,
         passes: Vec::new(),
         regions: Vec::new(),
+        sample: None,
         intervals: Vec::new(),
         parallel: Parallel::default(),
         pages: Vec::new(),
@@ -279,6 +284,41 @@ fn read_intervals(db: &Connection, id: u32) -> rusqlite::Result<Vec<Intervals>> 
         Ok(())
     })?;
     Ok(series)
+}
+
+/// Reads how a run with this number of regions was sampled; `None` if it was not.
+fn read_sample(db: &Connection, id: u32, regions: usize) -> rusqlite::Result<Option<Sample>> {
+    let query = "SELECT plan, windows, exact, timed, followed, error, confidence FROM sample WHERE run = ?1";
+    let sample = |r: &Row| {
+        Ok(Sample {
+            plan: r.get(0)?,
+            windows: r.get(1)?,
+            exact: r.get(2)?,
+            timed: r.get(3)?,
+            followed: r.get(4)?,
+            error: r.get(5)?,
+            confidence: r.get(6)?,
+            regions: Vec::new(),
+        })
+    };
+    let Some(mut sample) = db.query_row(query, [id], sample).optional()? else { return Ok(None) };
+    if !(sample.confidence > 0.0 && sample.confidence < 1.0) {
+        return Err(rusqlite::Error::InvalidColumnName("confidence".to_owned()));
+    }
+    let sets = read_names(db, id)?;
+    let query = "SELECT unseen, name_set, replicates, totals FROM replicate WHERE run = ?1 ORDER BY region";
+    for_each(db, id, query, |r| {
+        let names = sets.get(&r.get(1)?).cloned().unwrap_or_default();
+        let differences = unpack(r.get_ref(3)?.as_blob()?);
+        let totals = differences.and_then(|d| Totals::from_differences(names, r.get(2).ok()?, &d));
+        let totals = totals.ok_or_else(|| rusqlite::Error::InvalidColumnName("totals".to_owned()))?;
+        sample.regions.push(Replicates { unseen: r.get(0)?, totals });
+        Ok(())
+    })?;
+    match sample.regions.len() == regions {
+        true => Ok(Some(sample)),
+        false => Err(rusqlite::Error::InvalidColumnName("region".to_owned())),
+    }
 }
 
 /// Versions without passes: one row per thread of a region, and one per count.

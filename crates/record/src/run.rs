@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::counts::{Names, Region};
+use crate::sample::Sample;
 
 /// How much of the machine was modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -269,6 +270,8 @@ pub struct Run {
     pub passes: Vec<String>,
     /// Regions, starting with the whole run.
     pub regions: Vec<Region>,
+    /// How the run was sampled, if its counts are estimates.
+    pub sample: Option<Sample>,
     /// Counts by time interval, for each pass that has them.
     pub intervals: Vec<Intervals>,
     /// Processes, and their calls of MPI.

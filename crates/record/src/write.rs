@@ -10,6 +10,7 @@ use rusqlite::{Connection, params};
 use crate::counts::{Names, Region, Thread};
 use crate::pack::pack;
 use crate::run::{Description, Finish, Intervals, Mode, Origin, Pages, Parallel, Run};
+use crate::sample::Sample;
 use crate::schema::{digest, runs};
 
 /// Inserts `run` as the next one.
@@ -18,6 +19,9 @@ pub(crate) fn insert(db: &Connection, run: &Run) -> rusqlite::Result<()> {
     insert_origin(db, id, run)?;
     let sets = insert_counts(db, id, &run.regions)?;
     insert_intervals(db, id, sets, &run.intervals)?;
+    if let Some(sample) = &run.sample {
+        insert_sample(db, id, sets + run.intervals.len() as i64, sample)?;
+    }
     insert_parallel(db, id, &run.parallel)?;
     insert_pages(db, id, &run.pages)?;
     insert_hot_spots(db, id, run)?;
@@ -194,6 +198,29 @@ fn insert_intervals(db: &Connection, id: u32, first_set: i64, intervals: &[Inter
         for (position, interval) in (0i64..).zip(&series.rows) {
             insert.execute(params![id, s, position, interval.end_ns, pack(&interval.counts)])?;
         }
+    }
+    Ok(())
+}
+
+/// Writes how a run was sampled. Sets of names are numbered from `first_set`.
+fn insert_sample(db: &Connection, id: u32, first_set: i64, sample: &Sample) -> rusqlite::Result<()> {
+    let s = sample;
+    db.execute(
+        "INSERT INTO sample VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        params![id, s.plan, s.windows, s.exact, s.timed, s.followed, s.error, s.confidence],
+    )?;
+    // Few regions have sets of their own: events that no window has seen in a region are exact there.
+    let mut sets: Numbered<&Names> = Numbered(HashMap::new());
+    let mut insert = db.prepare("INSERT INTO replicate VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
+    for (region, of_region) in (0i64..).zip(&sample.regions) {
+        let totals = &of_region.totals;
+        let (set, new) = sets.number(totals.names());
+        let set = first_set + set;
+        if new {
+            insert_names(db, id, set, totals.names())?;
+        }
+        let packed = pack(&totals.differences());
+        insert.execute(params![id, region, of_region.unseen, set, totals.replicates(), packed])?;
     }
     Ok(())
 }

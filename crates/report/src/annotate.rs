@@ -16,6 +16,10 @@ const LEAST: f64 = 0.01;
 /// Functions listed on the terminal; the others are summed in one line.
 const FUNCTIONS: usize = 20;
 
+/// Note of sampled runs.
+const SAMPLED: &str =
+    "Sampled: numbers of executions are exact; cycles are estimated from the executions that were timed.";
+
 /// A run's functions with their instructions.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Annotation {
@@ -129,11 +133,17 @@ pub fn document(run: &Run, annotation: &Annotation) -> Document {
         sections.push(instructions(run, annotation, function, list));
         sections.extend(waits(run, function));
     }
-    let notes = annotation.notes.iter().map(|note| plain(note)).collect::<Vec<_>>();
+    let sampled = run.sample.is_some().then(|| SAMPLED.to_owned());
+    let notes = annotation.notes.iter().map(|note| plain(note)).chain(sampled).collect::<Vec<_>>();
     if !notes.is_empty() {
         sections.push(Section { title: "Notes".to_owned(), body: Body::Notes(notes) });
     }
     Document { title: title(run), columns: vec![plain(run.program())], sections }
+}
+
+/// What is added to titles of sampled runs.
+fn mark(run: &Run) -> &'static str {
+    if run.sample.is_some() { " (sampled)" } else { "" }
 }
 
 /// Display name of a function, with its file unless that is the program.
@@ -168,7 +178,7 @@ fn functions(run: &Run, annotation: &Annotation) -> Section {
         lines.push(line("(system calls and waiting)".to_owned(), annotation.outside, None));
     }
     let headings = ["Function", "cycles", "share", "instructions", ""].map(str::to_owned).to_vec();
-    Section { title: "Functions".to_owned(), body: Body::Listing { headings, lines } }
+    Section { title: format!("Functions{}", mark(run)), body: Body::Listing { headings, lines } }
 }
 
 /// The instructions of a function. Dynamic columns come before static ones.
@@ -184,7 +194,7 @@ fn instructions(run: &Run, annotation: &Annotation, function: &Function, list: &
     }
     let percent = 100.0 * share(function.cycles, annotation.cycles);
     let place = if function.name.is_empty() { String::new() } else { format!(" at {:#x}", function.address) };
-    let title = format!("{}{place}, {percent:.1} % of all cycles", name(run, function));
+    let title = format!("{}{place}, {percent:.1} % of all cycles{}", name(run, function), mark(run));
     let headings = ["Offset", "executed", "each", "share", "flight", "waits for", "µops", "instruction", "pipes"];
     let headings = headings.map(str::to_owned).to_vec();
     Section { title, body: Body::Listing { headings, lines } }
@@ -310,6 +320,7 @@ pub fn json(run: &Run, annotation: &Annotation) -> Json {
         "program": run.program(),
         "arguments": run.command.get(1..).unwrap_or_default(),
         "code": annotation.code,
+        "sampled": run.sample.is_some(),
         "cycles": annotation.cycles,
         "cycles_outside": annotation.outside,
         "notes": annotation.notes,

@@ -35,7 +35,12 @@ fn notes(comparison: &Comparison) -> Vec<String> {
         "There is one run of each, so the noise is unknown; files with several runs of a program show it."
     };
     let all = [format!("Runs: {}.", runs.join(", ")), noise.to_owned()];
-    comparison.notes.iter().map(|note| plain(note)).chain(all).collect()
+    let quantities = comparison.metrics.iter().chain(&comparison.events);
+    let is_estimate = quantities.flat_map(|q| q.values.iter().flatten()).any(|spread| spread.half_width.is_some());
+    let sampled = is_estimate.then(|| {
+        "± marks estimates of sampled runs; a difference smaller than both intervals together is marked as within the error.".to_owned()
+    });
+    comparison.notes.iter().map(|note| plain(note)).chain(all).chain(sampled).collect()
 }
 
 /// A bar of cycle accounting for each subject.
@@ -62,7 +67,7 @@ fn accounting(comparison: &Comparison) -> Section {
     let headings = std::iter::once("part".to_owned()).chain(labels).collect();
     let there = |q: &&Quantity| q.values.iter().flatten().any(|s| s.mean > 0.0);
     let line = |q: &Quantity| {
-        let values = q.values.iter().map(|s| s.map(|s| Value::number(s.mean, &q.unit)));
+        let values = q.values.iter().map(|s| s.map(|s| Value::estimate(s.mean, &q.unit, s.half_width)));
         Line::Row(Row { label: q.title.clone(), values: values.collect() })
     };
     let lines = comparison.accounting.iter().filter(there).map(line).collect();
@@ -97,9 +102,13 @@ fn effect(quantity: &Quantity, subject: usize) -> f64 {
 }
 
 fn row(quantity: &Quantity, subject: usize) -> Row {
-    let value = |spread: Option<Spread>| spread.map(|s| Value::number(s.mean, &quantity.unit));
+    let value = |spread: Option<Spread>| spread.map(|s| Value::estimate(s.mean, &quantity.unit, s.half_width));
     let ratio = quantity.ratio(subject).map(|ratio| Value::number(ratio, "×"));
-    let noise = if quantity.is_noise(subject) == Some(true) { "within noise" } else { "" };
+    let noise = match (quantity.is_within_intervals(subject), quantity.is_noise(subject)) {
+        (Some(true), _) => "within the error",
+        (_, Some(true)) => "within noise",
+        _ => "",
+    };
     let values =
         vec![value(quantity.values[0]), value(quantity.values[subject]), ratio, Some(Value::Text(noise.to_owned()))];
     Row { label: quantity.title.clone(), values }

@@ -92,6 +92,8 @@ pub struct Part {
     pub tone: Tone,
     /// Its fraction of each column's whole, from 0 to 1.
     pub fractions: Vec<Option<f64>>,
+    /// Half of the width of the interval of each column's fraction; `None` if it is no estimate.
+    pub half_widths: Vec<Option<f64>>,
 }
 
 /// Meaning of a part.
@@ -108,6 +110,8 @@ pub enum Tone {
 pub enum Value {
     /// A number and its unit, as in metrics.
     Number(f64, String),
+    /// As `Number`, with half of the width of its confidence interval.
+    Estimate(f64, String, f64),
     /// A word.
     Text(String),
     /// A fraction of a whole from 0 to 1, shown as a bar.
@@ -119,6 +123,15 @@ impl Value {
     #[must_use]
     pub fn number(number: f64, unit: &str) -> Value {
         Value::Number(number, unit.to_owned())
+    }
+
+    /// Returns a number with half of the width of its interval, if it has one.
+    #[must_use]
+    pub fn estimate(number: f64, unit: &str, half_width: Option<f64>) -> Value {
+        match half_width {
+            Some(half_width) => Value::Estimate(number, unit.to_owned(), half_width),
+            None => Value::number(number, unit),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use fxscope_pmu::{CLOCKS, Cell, Cells, Column, Evaluation, KERNEL, Metrics, Table, Team};
+use fxscope_pmu::{CLOCKS, Cell, Cells, Column, Evaluation, KERNEL, Metrics, Sampled, Table, Team};
 use fxscope_record::{Counts, Names, Region, Run};
 
 use crate::document::{Place, ProcessName};
@@ -14,6 +14,8 @@ pub(crate) struct Evaluated<'a> {
     pub evaluation: Evaluation<'a>,
     /// Its parts in the order of rows: parts before their totals.
     pub places: Vec<Place>,
+    /// How well its totals are known, in a sampled run.
+    pub sampled: Option<Sampled>,
     by: By,
 }
 
@@ -36,7 +38,7 @@ impl<'a> Evaluated<'a> {
             places.extend(evaluation.processes().map(|number| Place::Process(name(number))));
         }
         places.push(Place::Total);
-        Evaluated { evaluation, places, by }
+        Evaluated { evaluation, places, sampled: Sampled::of(run, region), by }
     }
 
     /// Returns the cells of a report column, one for each place, and its title.

@@ -18,7 +18,7 @@ pub use options::{By, Level, Options};
 
 use std::borrow::Cow;
 
-use fxscope_pmu::{Evaluation, Values};
+use fxscope_pmu::{Evaluation, Sampled, Values};
 use fxscope_record::{ALL, Region, Run};
 use rayon::prelude::*;
 
@@ -34,13 +34,16 @@ pub(crate) struct Column<'a> {
     pub region: &'a Region,
     pub evaluation: Evaluation<'a>,
     pub values: Values,
+    /// How well they are known, in a sampled run.
+    pub sampled: Option<Sampled>,
 }
 
 impl<'a> Column<'a> {
     fn new(run: &'a Run, region: &'a Region) -> Column<'a> {
         let evaluation = Evaluation::new(run, region);
         let values = evaluation.total();
-        Column { run, region, evaluation, values }
+        let sampled = Sampled::of(run, region);
+        Column { run, region, evaluation, values, sampled }
     }
 }
 
@@ -120,7 +123,7 @@ pub(crate) fn regions<'a>(run: &'a Run, options: &Options) -> Result<Vec<&'a Reg
 fn of_region(run: &Run, region: &Region, options: &Options) -> RegionReport {
     let evaluated = Evaluated::of(run, region, options);
     let mut sections = if region.name == ALL { sections::ranks::sections(run) } else { Vec::new() };
-    sections.extend(sections::head(&evaluated.evaluation.total()));
+    sections.extend(sections::head(&evaluated));
     sections.extend(sections::stack::section(&evaluated));
     sections.extend(sections::gauges::section(&evaluated));
     sections.extend(sections::roofline::section(run, region, &evaluated));

@@ -224,6 +224,7 @@ impl Sheet {
                 label: label.clone(),
                 tone: Tone::Wait,
                 fractions: vec![Some(*share)],
+                half_widths: vec![None],
             };
             let body = Body::Parts(parts.iter().map(part).collect());
             sections.push(Section { title: (*title).to_owned(), body });

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::exposure::Exposure;
-use crate::interval::{Interval, Precision, t_factor};
+use crate::interval::{Interval, Precision, jackknife, windows_needed};
 use crate::sample::{BlockSums, Sample, mate};
 
 /// Totals of all measures of an exposure, and how they vary.
@@ -203,30 +203,19 @@ impl Estimates {
 
     /// Returns the interval of a quantity that follows from the totals of all measures, such as a ratio.
     ///
-    /// The standard error is that of the paired jackknife: the square root of half of the sum over replicates of the squared
-    /// difference from the estimate. The interval is that of Student's t with as many degrees of freedom as there are pairs.
+    /// It is that of [`jackknife`].
     ///
     /// # Panics
     /// If `confidence` does not lie between 0 and 1.
     #[must_use]
     pub fn interval_of(&self, confidence: f64, quantity: impl Fn(&[f64]) -> f64) -> Interval {
-        let estimate = quantity(&self.totals);
-        let pairs = self.replicates.len() / 2;
-        if pairs == 0 {
-            return Interval { estimate, standard_error: f64::INFINITY, half_width: f64::INFINITY };
-        }
-        let squares: f64 = self.replicates.iter().map(|totals| (quantity(totals) - estimate).powi(2)).sum();
-        let variance = squares / 2.0;
-        let standard_error = if variance.is_finite() { variance.sqrt() } else { f64::INFINITY };
-        Interval { estimate, standard_error, half_width: t_factor(confidence, pairs) * standard_error }
+        let replicates = self.replicates.iter().map(|totals| quantity(totals));
+        jackknife(quantity(&self.totals), replicates, confidence)
     }
 
-    /// Returns about how many windows a sample needs in all so that a quantity is known to `precision`, if more of them are like those
-    /// taken: the error falls with the square root of their number. `None` if there are too few to say.
+    /// Returns about how many windows a sample needs in all so that a quantity is known to `precision`, as [`windows_needed`].
     #[must_use]
     pub fn windows_needed(&self, precision: &Precision, quantity: impl Fn(&[f64]) -> f64) -> Option<u64> {
-        let relative = self.interval_of(precision.confidence, quantity).relative();
-        let needed = (relative / precision.error).powi(2) * self.windows as f64;
-        needed.is_finite().then(|| needed.ceil() as u64)
+        windows_needed(self.interval_of(precision.confidence, quantity).relative(), self.windows, precision)
     }
 }

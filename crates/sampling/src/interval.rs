@@ -40,6 +40,36 @@ impl Interval {
     }
 }
 
+/// Returns the interval of a quantity from its value with all windows and its values in jackknife replicates, in the order of
+/// [`crate::Estimates::replicates`].
+///
+/// The standard error is that of the paired jackknife: the square root of half of the sum over replicates of the squared
+/// difference from the estimate. The interval is that of Student's t with as many degrees of freedom as there are pairs. It is infinite
+/// if there is no pair.
+///
+/// # Panics
+/// If `confidence` does not lie between 0 and 1.
+#[must_use]
+pub fn jackknife(estimate: f64, replicates: impl ExactSizeIterator<Item = f64>, confidence: f64) -> Interval {
+    let pairs = replicates.len() / 2;
+    if pairs == 0 {
+        return Interval { estimate, standard_error: f64::INFINITY, half_width: f64::INFINITY };
+    }
+    let squares: f64 = replicates.map(|value| (value - estimate).powi(2)).sum();
+    let variance = squares / 2.0;
+    let standard_error = if variance.is_finite() { variance.sqrt() } else { f64::INFINITY };
+    Interval { estimate, standard_error, half_width: t_factor(confidence, pairs) * standard_error }
+}
+
+/// Returns about how many windows a sample needs in all so that a quantity is known to `precision`, if more of them are like the
+/// `windows` taken, with which it is known to `relative`: the error falls with the square root of their number. `None` if there are too
+/// few to say.
+#[must_use]
+pub fn windows_needed(relative: f64, windows: u64, precision: &Precision) -> Option<u64> {
+    let needed = (relative / precision.error).powi(2) * windows as f64;
+    needed.is_finite().then(|| needed.ceil() as u64)
+}
+
 /// How accurately something must be known.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Precision {
@@ -61,7 +91,7 @@ impl Default for Precision {
 ///
 /// # Panics
 /// If `confidence` does not lie between 0 and 1, or `degrees` is 0.
-pub(crate) fn t_factor(confidence: f64, degrees: usize) -> f64 {
+fn t_factor(confidence: f64, degrees: usize) -> f64 {
     assert!(confidence > 0.0 && confidence < 1.0, "a confidence lies between 0 and 1, not {confidence}");
     assert!(degrees > 0, "Student's t has at least one degree of freedom");
     let (p, q) = (degrees as f64 / 2.0, 0.5);
@@ -72,6 +102,23 @@ pub(crate) fn t_factor(confidence: f64, degrees: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interval_follows_from_the_squares_of_differences() {
+        // Squares 9, 9, 16, 16: half of their sum is 25. Two pairs: 4.303 standard errors.
+        let interval = jackknife(100.0, [97.0, 103.0, 96.0, 104.0].into_iter(), 0.95);
+        assert_eq!(interval.standard_error, 5.0);
+        assert!((interval.half_width - 5.0 * 4.303).abs() < 3e-3, "{interval:?}");
+        assert_eq!(jackknife(100.0, [100.0; 4].into_iter(), 0.95).half_width, 0.0);
+        assert_eq!(jackknife(100.0, [99.0; 1].into_iter(), 0.95).half_width, f64::INFINITY);
+    }
+
+    #[test]
+    fn half_the_error_needs_four_times_the_windows() {
+        let precision = Precision { error: 0.02, confidence: 0.95 };
+        assert_eq!(windows_needed(0.04, 100, &precision), Some(400));
+        assert_eq!(windows_needed(f64::INFINITY, 100, &precision), None);
+    }
 
     #[test]
     fn factors_are_those_of_printed_tables() {

@@ -9,7 +9,8 @@
 //! * [`Plan`]: the parameters of a sample and their textual form; [`Schedule`]: when the next window begins.
 //! * [`Sample`]: sums of measures by block and group of windows.
 //! * [`Exposure`]: exact executions by block of a part of the run.
-//! * [`estimate`]: totals of an exposure with their replicates; [`Estimates::interval_of`] gives intervals, also of ratios.
+//! * [`estimate`]: totals of an exposure with their replicates; [`Estimates::interval_of`] gives intervals, also of ratios;
+//!   [`jackknife`] does so from plain values.
 //!
 //! There is no I/O here and no clock; everything is determined by its inputs and a seed.
 
@@ -23,7 +24,7 @@ mod schedule;
 
 pub use estimate::{Estimates, estimate};
 pub use exposure::Exposure;
-pub use interval::{Interval, Precision};
+pub use interval::{Interval, Precision, jackknife, windows_needed};
 pub use plan::{Plan, PlanError};
 pub use sample::{DEFAULT_GROUPS, MAX_GROUPS, Sample};
 pub use schedule::{Schedule, Window, WindowKind};

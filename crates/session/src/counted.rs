@@ -19,7 +19,7 @@ use crate::environment::affects_speed;
 use crate::host_view::HostView;
 use crate::notes::notes;
 use crate::numbering::Numbering;
-use crate::{MAX_PROGRAM_BYTES, Request};
+use crate::{MAX_PROGRAM_BYTES, Request, sampled};
 
 /// Returns the record of a run; `first_notes` come before all other notes.
 pub(crate) fn run(
@@ -34,6 +34,7 @@ pub(crate) fn run(
     let kept = |name: &OsString| affects_speed(name) || request.recorded_variables.contains(name);
     let environment = request.environment.iter().filter(|(name, _)| kept(name));
     let numbering = Numbering::of(outcome, process);
+    let regions = regions(request, outcome, &numbering);
     let speed = |instructions: u64| instructions as f64 / 1e6 / wall_seconds.max(1e-9);
     Run {
         tool: concat!("fxscope ", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -63,7 +64,8 @@ pub(crate) fn run(
         failures: diagnosis::failures(process),
         origin: Origin::Simulated,
         passes: vec![ONE_PASS.to_owned()],
-        regions: regions(request, outcome, &numbering),
+        sample: sampled::sample(request, outcome, &regions),
+        regions,
         parallel: numbering.parallel(outcome),
         intervals: intervals(request, outcome).into_iter().collect(),
         pages: outcome.pages.iter().map(pages).collect(),

@@ -27,6 +27,7 @@ mod placement;
 mod prepared;
 mod request;
 mod rows;
+mod sampled;
 mod scenario;
 mod sector_data;
 mod sectors;

@@ -35,7 +35,7 @@ pub(crate) fn notes(request: &Request, outcome: &Outcome, process: &Guest) -> Ve
                 .to_owned(),
         );
     }
-    notes.extend(outcome.sample.as_ref().map(sampled));
+    notes.extend(outcome.sample.as_ref().and_then(too_short));
     for (class, count) in &outcome.unknown_classes {
         notes.push(format!(
             "The machine has no timing for '{class}' (instructions of the program: {count}); theirs is assumed."
@@ -58,21 +58,15 @@ pub(crate) fn notes(request: &Request, outcome: &Outcome, process: &Guest) -> Ve
     notes
 }
 
-/// Reports how the run was sampled.
-fn sampled(sample: &SampleSummary) -> String {
-    if sample.followed + sample.timed == 0 {
-        let short = "Sampling has nothing to save: the program is so short that all of it was timed.";
-        return short.to_owned();
-    }
-    let all = (sample.beginning + sample.timed + sample.followed).max(1) as f64;
-    format!(
-        "Sampled: the first {:.1} million instructions and {} windows were timed, {:.2} % of all; counts are estimates. In blocks that no \
-         window has seen: {:.2} % of the instructions.",
-        sample.beginning as f64 / 1e6,
-        sample.windows,
-        100.0 * (sample.beginning + sample.timed) as f64 / all,
-        100.0 * sample.unseen
-    )
+/// Reports that a program was too short to be sampled.
+fn too_short(sample: &SampleSummary) -> Option<String> {
+    (sample.followed + sample.timed == 0).then(|| {
+        format!(
+            "Sampling had nothing to save: all {:.1} million instructions were timed, since the beginning of a run always is, so that counts \
+             are no estimates. Leave --sample out, run a larger problem, or let less of it be timed, such as with --sample begin=1000000.",
+            sample.beginning as f64 / 1e6
+        )
+    })
 }
 
 /// Reports that the last interval was extended because of the limit.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use fxscope_calendar::Cycle;
 use fxscope_linux::ClockSource;
-use fxscope_sampling::Plan;
+use fxscope_sampling::{Plan, Precision};
 use fxscope_sim::{Follow, Mode, QUANTUM, SpinLoops};
 use serde::{Deserialize, Serialize};
 
@@ -55,8 +55,12 @@ impl EngineChoice {
     }
 }
 
+fn is_default(precision: &Precision) -> bool {
+    *precision == Precision::default()
+}
+
 /// Options of a simulation that are independent of program and machine.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunOptions {
     /// The full model, or results and instruction counts only.
@@ -87,6 +91,9 @@ pub struct RunOptions {
     /// Time windows of the program only, and estimate its counts from them, in timing mode.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample: Option<Plan>,
+    /// How accurately time must be known in a sampled run, and the confidence of the intervals in its report.
+    #[serde(skip_serializing_if = "is_default")]
+    pub precision: Precision,
     /// Initial value of `IMP_PF_STREAM_DETECT_CTRL_EL0`: hardware prefetch as set by `hwpfctl`.
     pub stream_detect: u64,
     /// The folder in which the program's absolute paths are looked up first; `None`: [`fxscope_linux::default_sysroot`].
@@ -109,6 +116,7 @@ impl Default for RunOptions {
             interval_ns: None,
             interval_region: None,
             sample: None,
+            precision: Precision::default(),
             stream_detect: 0,
             sysroot: None,
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use fxscope_linux::Access;
 use fxscope_machine::{LoadError, Spec, settings::size};
 use fxscope_record::{ALL, Run};
+use fxscope_sim::Mode;
 use serde::{Deserialize, Serialize};
 
 use crate::environment::guest_environment;
@@ -20,7 +21,7 @@ pub const DEFAULT_MACHINE: &str = "a64fx";
 /// What to run, on which machine, with which settings: everything that affects a run's counts, as plain data.
 ///
 /// [`Scenario::prepare`] checks it and loads its machine.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// The program's file.
@@ -294,6 +295,7 @@ impl Scenario {
         let (spec, settings) = self.load()?;
         let spec = Arc::new(spec);
         self.check_host_threads(&spec)?;
+        self.check_sampling()?;
         if let Some(sysroot) = self.options.sysroot.as_ref().filter(|folder| !folder.is_dir()) {
             let why = "not a folder; name one that holds lib or usr/lib";
             return Err(Error::option(format!("sysroot {}", sysroot.display()), why));
@@ -349,6 +351,36 @@ impl Scenario {
             guest_environment(std::env::vars_os(), &self.variables)
         } else {
             guest_environment(std::iter::empty(), &self.variables)
+        }
+    }
+
+    /// Refuses what sampling does not go with.
+    fn check_sampling(&self) -> Result<(), Error> {
+        let options = &self.options;
+        if options.sample.is_none() {
+            return Ok(());
+        }
+        let reasons = [
+            (options.mode == Mode::Functional, "functional mode times nothing that could be sampled; use timing mode"),
+            (
+                options.interval_ns.is_some_and(|ns| ns > 0),
+                "estimates are made for regions, not for intervals of time; leave --interval or --sample out",
+            ),
+            (
+                options.host_threads > 1,
+                "a sampled run is simulated by one host thread; leave --host-threads or --sample out",
+            ),
+        ];
+        let is_share = |share: f64| share > 0.0 && share < 1.0;
+        if !is_share(options.precision.confidence) || !is_share(options.precision.error) {
+            return Err(Error::option(
+                "sample",
+                "error and confidence are shares between 0 and 1, such as 0.02 and 0.95",
+            ));
+        }
+        match reasons.iter().find(|(applies, _)| *applies) {
+            Some((_, why)) => Err(Error::option("sample", *why)),
+            None => Ok(()),
         }
     }
 

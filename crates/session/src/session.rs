@@ -94,6 +94,7 @@ impl Session {
             interval_ns: options.interval_ns,
             interval_region: options.interval_region,
             sample: options.sample,
+            precision: options.precision,
             // On the host's clock, time passes however little is done.
             no_progress_ns: options.no_progress.ns(options.mode).filter(|_| options.clock == ClockSource::Simulated),
         };

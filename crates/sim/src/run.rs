@@ -12,7 +12,7 @@ use fxscope_linux::pages::PageUse;
 use fxscope_linux::perf::PmuEvent;
 use fxscope_linux::{BarrierPlatform, Cache, CacheKind, Code, CpuPlace, End, Guest, Platform, TerminalWatch, Tick};
 use fxscope_machine::Spec;
-use fxscope_sampling::Plan;
+use fxscope_sampling::{Plan, Precision};
 
 use crate::accounts;
 use crate::hotspots::HotSpot;
@@ -84,6 +84,8 @@ pub struct Options {
     pub interval_region: Option<String>,
     /// In timing mode, time windows of the run only, and estimate its counts from them.
     pub sample: Option<Plan>,
+    /// How accurately a plan with `auto` is to find the time.
+    pub precision: Precision,
     /// End the run when nothing has changed for this many ns of simulated time ([`NoProgress`]); `None`: never.
     pub no_progress_ns: Option<u64>,
 }
@@ -241,7 +243,8 @@ impl<E: Engine> Simulation<E> {
         if timing.is_none() {
             mpi.begins(&guest, &mut code);
         }
-        let sampling = options.sample.as_ref().filter(|_| timing.is_some()).map(Sampling::new);
+        let sampling = options.sample.as_ref().filter(|_| timing.is_some());
+        let sampling = sampling.map(|plan| Sampling::new(plan, options.precision));
         Simulation { code, guest, options, timing, sampling, regions: Regions::default(), slice_end: 0, progress, mpi }
     }
 

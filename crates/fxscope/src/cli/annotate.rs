@@ -18,7 +18,7 @@ use super::scenario::ScenarioArgs;
 use super::{Failure, Outcome, print, say, style};
 
 /// Options that only apply to a program that is run now.
-const FOR_PROGRAMS: [&str; 11] = [
+const FOR_PROGRAMS: [&str; 14] = [
     "command",
     "follow",
     "set",
@@ -30,6 +30,9 @@ const FOR_PROGRAMS: [&str; 11] = [
     "memory",
     "clock",
     "max_instructions",
+    "sample",
+    "error",
+    "confidence",
 ];
 
 /// Show where the cycles were spent: by function, then by instruction, with micro-operations and source lines.

@@ -28,6 +28,13 @@ pub(super) struct TraceArgs {
     konata_instructions: Option<u64>,
 }
 
+impl TraceArgs {
+    /// Returns whether a trace is asked for.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.konata.is_some()
+    }
+}
+
 /// A trace being taken, and the file it is written to.
 pub(super) struct TraceTarget {
     place: OutputFile,

@@ -85,6 +85,9 @@ pub(super) fn run(args: &Args) -> Outcome {
     scenario.options.mode = args.mode;
     scenario.options.engine = args.engine;
     let scenario = scenario.with_intervals(args.interval, args.interval_region.as_deref());
+    if args.trace.is_wanted() && scenario.options.sample.is_some() {
+        return Err("--sample: a trace needs each instruction timed; leave --sample or --konata out".to_owned().into());
+    }
     let prepared = scenario.prepare()?;
     // Errors of the outputs are reported now, not after an hour.
     let record_target = args.output.as_deref().map(record::Target::check).transpose()?;

@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use fxscope::linux::ClockSource;
 use fxscope::linux::hwpfctl::Settings;
 use fxscope::record::Run;
-use fxscope::sampling::Plan;
+use fxscope::sampling::{Plan, Precision};
 use fxscope::{Follow, Mode, NoProgressLimit, PageOption, QUANTUM, RunOptions, Scenario, SectorOption, SpinLoops};
 
 use super::{Failure, hwpf};
@@ -104,6 +104,13 @@ pub(super) struct ScenarioArgs {
     /// for programs that run long. PLAN is auto, or parameters such as window=5000,period=50000 (docs/sampling.md).
     #[arg(long, value_name = "PLAN", num_args = 0..=1, default_missing_value = "auto")]
     sample: Option<Plan>,
+    /// How accurately time must be known in a sampled run: with --sample auto, windows become fewer once half of the width of its
+    /// interval is smaller. Default: 2%.
+    #[arg(long, value_name = "PERCENT", requires = "sample", value_parser = error)]
+    error: Option<f64>,
+    /// The probability with which intervals of a sampled run have the true value. Default: 95%.
+    #[arg(long, value_name = "PERCENT", requires = "sample", value_parser = confidence)]
+    confidence: Option<f64>,
     /// Stop after this many instructions; the last basic block is completed.
     #[arg(long, value_name = "N")]
     max_instructions: Option<u64>,
@@ -119,6 +126,23 @@ impl ScenarioArgs {
         };
         let (program, arguments) = command.split_first().ok_or("no program given")?;
         Ok(self.applied_to(Scenario::new(program).with_arguments(arguments), prefetch))
+    }
+
+    /// Refuses sampling for a command that needs each of a program's accesses, or compares runs that hardly differ.
+    pub(super) fn refuse_sampling(&self, command: &str) -> Result<(), Failure> {
+        match self.sample {
+            Some(_) => Err(format!(
+                "--sample: fxscope {command} needs the whole program timed; leave it out, or choose a smaller problem"
+            )
+            .into()),
+            None => Ok(()),
+        }
+    }
+
+    fn precision(&self) -> Precision {
+        let usual = Precision::default();
+        let (error, confidence) = (self.error.unwrap_or(usual.error), self.confidence.unwrap_or(usual.confidence));
+        Precision { error, confidence }
     }
 
     /// Returns the scenario that repeats a recorded run; options that are given override the record.
@@ -159,6 +183,7 @@ impl ScenarioArgs {
             spin: self.spin,
             max_instructions: self.max_instructions,
             sample: self.sample.clone(),
+            precision: self.precision(),
             no_progress: self.no_progress.unwrap_or_default(),
             stream_detect: prefetch.map_or(0, |settings| settings.stream_detect.into()),
             sysroot: self.sysroot.clone(),
@@ -216,6 +241,23 @@ fn variable(text: &str) -> Result<(OsString, OsString), String> {
 pub(super) fn size(text: &str) -> Result<u64, String> {
     fxscope::machine::settings::integer(text)
         .ok_or_else(|| "write it as a number of bytes, or as 512MiB or 8GiB".to_owned())
+}
+
+/// Parses a relative error in percent.
+fn error(text: &str) -> Result<f64, String> {
+    percent(text, 0.01, 99.0)
+}
+
+/// Parses a confidence in percent.
+fn confidence(text: &str) -> Result<f64, String> {
+    percent(text, 50.0, 99.99)
+}
+
+/// Parses a number in percent between two bounds; returns the fraction.
+fn percent(text: &str, least: f64, most: f64) -> Result<f64, String> {
+    let wrong = || format!("write it in percent, from {least}% to {most}%");
+    let number: f64 = text.strip_suffix('%').and_then(|number| number.trim().parse().ok()).ok_or_else(wrong)?;
+    if (least..=most).contains(&number) { Ok(number / 100.0) } else { Err(wrong()) }
 }
 
 /// Parses the limit of a run without progress.

@@ -40,6 +40,7 @@ mod report;
 mod risks;
 mod run;
 mod run_options;
+mod sampled;
 mod sector;
 mod signals;
 mod streams;

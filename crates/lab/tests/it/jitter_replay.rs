@@ -76,6 +76,7 @@ fn run(ranks: u32, made: &[Made]) -> Run {
         files: Vec::new(),
         stalls: Vec::new(),
         pipes: Vec::new(),
+        sample: None,
         hot_spots: Vec::new(),
     }
 }

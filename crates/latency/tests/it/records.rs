@@ -38,6 +38,7 @@ fn run(machine: &str, threads: &[Counted<'_>]) -> Run {
         files: Vec::new(),
         stalls: Vec::new(),
         pipes: Vec::new(),
+        sample: None,
         hot_spots: Vec::new(),
         parallel: Default::default(),
         intervals: Vec::new(),

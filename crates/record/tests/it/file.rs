@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use fxscope_record::{
     ALL, CodeFile, Counts, Description, Finish, Host, HotSpot, Interval, Intervals, Mode, MpiCall, MpiFunction, Names,
-    Origin, Pages, Parallel, Process, RecordError, Region, Run, Target, Thread, append, append_all, load,
+    Origin, Pages, Parallel, Process, RecordError, Region, Replicates, Run, Sample, Target, Thread, Totals, append,
+    append_all, load,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -161,6 +162,38 @@ fn description() -> impl Strategy<Value = Arc<Description>> {
     parts.prop_map(|(path, pmu_csv, groups_csv)| Arc::new(Description { path, pmu_csv, groups_csv }))
 }
 
+/// How a run with this number of regions was sampled, if it was.
+fn sample(regions: usize) -> impl Strategy<Value = Option<Sample>> {
+    let totals = (vec(any::<String>(), 0..5), 0..6usize).prop_flat_map(|(names, rows)| {
+        let names: Arc<Names> = Arc::new(names.into_iter().collect());
+        vec(vec(prop_oneof![0..=1000u64, 0..u64::MAX], names.len()), rows)
+            .prop_map(move |rows| Totals::new(Arc::clone(&names), &rows))
+    });
+    let replicates = (0.0..=1.0, totals).prop_map(|(unseen, totals)| Replicates { unseen, totals });
+    let numbers = (count(), count(), count(), count());
+    let sample = (any::<String>(), numbers, vec(replicates, regions)).prop_map(
+        |(plan, (windows, exact, timed, followed), regions)| Sample {
+            plan,
+            windows,
+            exact,
+            timed,
+            followed,
+            error: 0.02,
+            confidence: 0.95,
+            regions,
+        },
+    );
+    proptest::option::of(sample)
+}
+
+/// Regions, and how they were sampled.
+fn regions() -> impl Strategy<Value = (Vec<Region>, Option<Sample>)> {
+    vec(region(), 0..4).prop_flat_map(|regions| {
+        let sample = sample(regions.len());
+        (Just(regions), sample)
+    })
+}
+
 prop_compose! {
     fn run()(
         texts in vec(any::<String>(), 3),
@@ -174,7 +207,7 @@ prop_compose! {
         host in host(),
         (notes, failures) in (vec(any::<String>(), 0..3), vec(any::<String>(), 0..3)),
         (origin, passes) in (origin(), vec(any::<String>(), 0..4)),
-        (regions, intervals, pages) in (vec(region(), 0..4), vec(intervals(), 0..3), vec(pages(), 0..4)),
+        ((regions, sample), intervals, pages) in (regions(), vec(intervals(), 0..3), vec(pages(), 0..4)),
         parallel in parallel(),
         files in vec((any::<String>(), any::<String>()), 0..3),
         (stalls, pipes, hot_spots) in hot_spots(),
@@ -196,6 +229,7 @@ prop_compose! {
             origin,
             passes,
             regions,
+            sample,
             intervals,
             parallel,
             pages,
@@ -293,6 +327,7 @@ pub(crate) fn small_run() -> Run {
         origin: Origin::Simulated,
         passes: vec!["run".to_owned()],
         regions: vec![Region::of_one_pass(fxscope_record::ALL, 1, vec![(Thread::default(), Default::default())])],
+        sample: None,
         intervals: Vec::new(),
         pages: Vec::new(),
         files: Vec::new(),
@@ -527,4 +562,54 @@ fn a_changed_interval_is_damage() {
         rusqlite::Connection::open(&path).and_then(|db| db.execute(change, [])).expect("changed");
         assert!(matches!(load(&path), Err(RecordError::Damaged { .. })), "{change}");
     }
+}
+
+/// A run of one region, sampled, with two replicates of its cycles.
+pub(crate) fn sampled() -> Run {
+    let names: Arc<Names> = Arc::new(std::iter::once("CPU_CYCLES".to_owned()).collect());
+    let totals = Totals::new(names, &[vec![1_010], vec![990]]);
+    let plan = "window=5000".to_owned();
+    let sample = Sample {
+        plan,
+        windows: 300,
+        confidence: 0.95,
+        regions: vec![Replicates { unseen: 0.01, totals }],
+        ..Sample::default()
+    };
+    Run { sample: Some(sample), ..small_run() }
+}
+
+#[test]
+fn a_changed_sample_is_damage() {
+    for change in [
+        "UPDATE sample SET windows = 301",
+        "DELETE FROM sample",
+        "UPDATE replicate SET unseen = 0",
+        "DELETE FROM replicate",
+    ] {
+        let (_folder, path) = place();
+        append(&path, &sampled()).expect("saved");
+        rusqlite::Connection::open(&path).and_then(|db| db.execute(change, [])).expect("changed");
+        assert!(matches!(load(&path), Err(RecordError::Damaged { .. })), "{change}");
+    }
+}
+
+#[test]
+fn the_totals_of_a_hundred_sampled_regions_take_less_than_two_megabytes() {
+    let names: Arc<Names> = Arc::new((0..200).map(|i| format!("EVENT_{i:03}")).collect());
+    // Totals from 100 to some 10^9 that differ by about 1 %.
+    let total = |event: u64, row: u64| 100 << (event % 24) | (event * 7_919 + row * 104_729) % (1 << (event % 24));
+    let rows: Vec<Vec<u64>> = (0..32).map(|row| (0..200).map(|event| total(event, row)).collect()).collect();
+    let replicates = Replicates { unseen: 0.01, totals: Totals::new(names, &rows) };
+    let region = |i| Region { name: format!("region {i}"), ..Region::default() };
+    let sample = Sample { regions: vec![replicates; 100], ..Sample::default() };
+    let (_folder, path) = place();
+    append(&path, &Run { regions: (0..100).map(region).collect(), sample: None, ..small_run() }).expect("saved");
+    let without = fs::metadata(&path).expect("there").len();
+    let (_folder, path) = place();
+    append(&path, &Run { regions: (0..100).map(region).collect(), sample: Some(sample), ..small_run() })
+        .expect("saved");
+    let added = fs::metadata(&path).expect("there").len() - without;
+    // 640,000 totals take less than two and a half bytes each.
+    assert!(added < 1_600_000, "{added}");
 }

@@ -6,7 +6,7 @@ use fxscope_record::{
     ALL, Finish, Interval, Intervals, Names, Origin, Pages, Parallel, RecordError, Run, append, load,
 };
 
-use crate::file::{described, names, place, small_run, with_calls};
+use crate::file::{described, names, place, sampled, small_run, with_calls};
 
 /// Written by an fxscope with record version 1.
 const VERSION_1: &[u8] = include_bytes!("../version1.fxr");
@@ -167,6 +167,22 @@ fn records_of_version_8_are_read_without_failures() {
     assert_eq!((runs[0].failures.len(), runs[0].host.skipped_mips), (0, 0.0));
     assert_eq!(fs::read(&path).expect("readable"), VERSION_8, "reading changes nothing");
     runs.push(Run { failures: vec!["rank 1 was ended by SIGSEGV".to_owned()], ..with_calls() });
+    append(&path, &runs[1]).expect("saved");
+    assert_eq!(load(&path).expect("loaded"), runs);
+}
+
+/// Written by an fxscope with record version 9.
+const VERSION_9: &[u8] = include_bytes!("../version9.fxr");
+
+#[test]
+fn records_of_version_9_are_read_as_not_sampled() {
+    let (_folder, path) = place();
+    fs::write(&path, VERSION_9).expect("written");
+    let mut runs = load(&path).expect("loaded");
+    assert_eq!((runs.len(), runs[0].program(), runs[0].finish.clone()), (1, "./steps.elf", Finish::Exited(3)));
+    assert_eq!(runs[0].sample, None);
+    assert_eq!(fs::read(&path).expect("readable"), VERSION_9, "reading changes nothing");
+    runs.push(sampled());
     append(&path, &runs[1]).expect("saved");
     assert_eq!(load(&path).expect("loaded"), runs);
 }

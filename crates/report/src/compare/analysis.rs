@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fxscope_pmu::{Column, Evaluation, Metrics, scope, unknown_events};
+use fxscope_pmu::sampled::half_widths_of_events;
+use fxscope_pmu::{Column, Evaluation, Metrics, Sampled, Values, scope, unknown_events};
 use fxscope_record::{ALL, Region, Run};
 
 /// The table of the report whose columns are the parts of cycle accounting, and the column with their sum.
@@ -105,6 +106,8 @@ pub struct Spread {
     pub least: f64,
     /// The largest.
     pub most: f64,
+    /// Half of the width of the mean's confidence interval, if the values are estimates.
+    pub half_width: Option<f64>,
 }
 
 impl Spread {
@@ -120,7 +123,16 @@ impl Spread {
             deviation: (n > 1).then(|| (squares / (n as f64 - 1.0)).sqrt()),
             least: values.iter().copied().reduce(f64::min)?,
             most: values.iter().copied().reduce(f64::max)?,
+            half_width: None,
         })
+    }
+
+    /// Returns the spread of values with half of the widths of their intervals, if they have any. Windows of several runs of one
+    /// program are much alike, so that the mean's interval is assumed to be no narrower than theirs.
+    fn of_estimates(estimates: &[(f64, Option<f64>)]) -> Option<Spread> {
+        let values: Vec<f64> = estimates.iter().map(|estimate| estimate.0).collect();
+        let half_width = estimates.iter().filter_map(|estimate| estimate.1).reduce(f64::max);
+        Some(Spread { half_width, ..Spread::of(&values)? })
     }
 
     /// Returns the square of the mean's standard error. A single value is assumed to have the relative spread of
@@ -141,10 +153,29 @@ impl Quantity {
         if first == other { Some(1.0) } else { (first != 0.0).then(|| other / first) }
     }
 
-    /// Returns whether the difference from the first subject is within the variation between runs of one subject;
-    /// `None` if no subject has several runs.
+    /// Returns whether the difference from the first subject is within the variation between runs of one subject, or within the
+    /// intervals of estimates; `None` if no subject has several runs, or estimates.
     #[must_use]
     pub fn is_noise(&self, subject: usize) -> Option<bool> {
+        match (self.is_within_spread(subject), self.is_within_intervals(subject)) {
+            (Some(spread), Some(intervals)) => Some(spread || intervals),
+            (spread, intervals) => spread.or(intervals),
+        }
+    }
+
+    /// Returns whether the difference from the first subject is smaller than half of the widths of both intervals together; `None` if
+    /// neither is an estimate.
+    #[must_use]
+    pub fn is_within_intervals(&self, subject: usize) -> Option<bool> {
+        let (first, other) = (self.values[0]?, self.values[subject]?);
+        if first.half_width.is_none() && other.half_width.is_none() {
+            return None;
+        }
+        let both = first.half_width.unwrap_or(0.0) + other.half_width.unwrap_or(0.0);
+        Some((other.mean - first.mean).abs() < both)
+    }
+
+    fn is_within_spread(&self, subject: usize) -> Option<bool> {
         let (first, other) = (self.values[0]?, self.values[subject]?);
         let error = (first.error_squared(&other)? + other.error_squared(&first)?).sqrt();
         Some((other.mean - first.mean).abs() <= STANDARD_ERRORS * error)
@@ -231,8 +262,11 @@ fn regions<'a>(subject: &Subject<'a>, name: Option<&str>) -> Result<Vec<Place<'a
     subject.runs.iter().map(find).collect()
 }
 
-fn evaluations<'a>(places: &[Place<'a>]) -> Vec<Evaluation<'a>> {
-    places.iter().map(|&(run, region)| Evaluation::new(run, region)).collect()
+/// The metrics of a region of a run and, in a sampled run, how well they are known.
+type Known<'a> = (Evaluation<'a>, Option<Sampled>);
+
+fn evaluations<'a>(places: &[Place<'a>]) -> Vec<Known<'a>> {
+    places.iter().map(|&(run, region)| (Evaluation::new(run, region), Sampled::of(run, region))).collect()
 }
 
 /// Returns the parts of cycle accounting. A subject of which less was measured has coarser parts.
@@ -241,11 +275,12 @@ fn accounting(subjects: &[Vec<Place>]) -> Vec<Quantity> {
     let tables = Metrics::built_in().tables().iter().filter(|table| table.id == ACCOUNTING.0);
     let columns = tables.flat_map(|table| &table.columns).filter(|column| column.id != ACCOUNTING.1);
     let quantity = |column: &Column, title: &str| {
-        let value = |e: &Evaluation| {
+        let value = |(e, sampled): &Known| {
             let (shown, cell) = e.total_of(column);
-            cell.filter(|_| shown == title).map(|cell| cell.value)
+            let half_width = sampled.as_ref().and_then(|sampled| sampled.of_column(&column.id));
+            cell.filter(|_| shown == title).map(|cell| (cell.value, half_width))
         };
-        let of = |runs: &Vec<Evaluation>| Spread::of(&runs.iter().map(value).collect::<Option<Vec<f64>>>()?);
+        let of = |runs: &Vec<Known>| Spread::of_estimates(&runs.iter().map(value).collect::<Option<Vec<_>>>()?);
         Quantity {
             kind: Kind::Metric,
             name: column.id.clone(),
@@ -256,7 +291,7 @@ fn accounting(subjects: &[Vec<Place>]) -> Vec<Quantity> {
         }
     };
     let titles = |column: &'static Column| {
-        let mut titles: Vec<&str> = evaluations.iter().flatten().map(|e| e.total_of(column).0).collect();
+        let mut titles: Vec<&str> = evaluations.iter().flatten().map(|(e, _)| e.total_of(column).0).collect();
         titles.sort_unstable();
         titles.dedup();
         titles.into_iter().map(move |title| (column, title))
@@ -267,13 +302,16 @@ fn accounting(subjects: &[Vec<Place>]) -> Vec<Quantity> {
 
 /// Returns all metrics of all subjects.
 fn metrics(subjects: &[Vec<Place>]) -> Vec<Quantity> {
-    let totals =
-        |places: &Vec<Place>| places.iter().map(|(run, region)| Evaluation::new(run, region).total()).collect();
-    let totals: Vec<Vec<_>> = subjects.iter().map(totals).collect();
+    let total = |(run, region): &Place| (Evaluation::new(run, region).total(), Sampled::of(run, region));
+    let totals: Vec<Vec<(Values, Option<Sampled>)>> =
+        subjects.iter().map(|places| places.iter().map(total).collect()).collect();
     let quantity = |metric: &fxscope_pmu::Metric| {
-        let of = |runs: &Vec<fxscope_pmu::Values>| {
-            let values: Option<Vec<f64>> = runs.iter().map(|values| values.get(&metric.name)).collect();
-            values.and_then(|values| Spread::of(&values))
+        let of = |runs: &Vec<(Values, Option<Sampled>)>| {
+            let estimate = |(values, sampled): &(Values, Option<Sampled>)| {
+                let half_width = sampled.as_ref().and_then(|sampled| sampled.of_metric(&metric.name));
+                values.get(&metric.name).map(|value| (value, half_width))
+            };
+            Spread::of_estimates(&runs.iter().map(estimate).collect::<Option<Vec<_>>>()?)
         };
         Quantity {
             kind: Kind::Metric,
@@ -292,14 +330,16 @@ fn events(subjects: &[Vec<Place>]) -> Vec<Quantity> {
     let totals = |(run, region): &Place| {
         let pmu = fxscope_pmu::of_run(run);
         let totals = scope::totals(&pmu.events, region, &run.constants);
-        totals.into_iter().map(|(name, count)| (name.to_owned(), count as f64)).collect::<BTreeMap<_, _>>()
+        let half_widths = half_widths_of_events(run, region);
+        let estimate = |(name, count): (&str, u64)| (name.to_owned(), (count as f64, half_widths.get(name).copied()));
+        totals.into_iter().map(estimate).collect::<BTreeMap<_, _>>()
     };
     let totals: Vec<Vec<_>> = subjects.iter().map(|places| places.iter().map(totals).collect()).collect();
     let names: BTreeSet<&String> = totals.iter().flatten().flat_map(BTreeMap::keys).collect();
     let quantity = |name: &String| {
-        let of = |runs: &Vec<BTreeMap<String, f64>>| {
-            let values: Option<Vec<f64>> = runs.iter().map(|counts| counts.get(name).copied()).collect();
-            values.and_then(|values| Spread::of(&values))
+        let of = |runs: &Vec<BTreeMap<String, (f64, Option<f64>)>>| {
+            let estimates: Option<Vec<_>> = runs.iter().map(|counts| counts.get(name).copied()).collect();
+            estimates.and_then(|estimates| Spread::of_estimates(&estimates))
         };
         Quantity {
             kind: Kind::Event,

@@ -88,6 +88,8 @@ pub enum Place {
     Process(ProcessName),
     /// All threads.
     Total,
+    /// Half of the width of the intervals of the totals, in a sampled run.
+    HalfWidth,
 }
 
 impl Place {
@@ -101,6 +103,7 @@ impl Place {
             Place::Cmg { process, cmg } => format!("{process} CMG {cmg}"),
             Place::Process(process) => process.to_string(),
             Place::Total => "total".to_owned(),
+            Place::HalfWidth => "±".to_owned(),
         }
     }
 }

@@ -6,7 +6,7 @@ use super::csv;
 use crate::compare::{Comparison, Kind, Quantity, Spread};
 
 /// The columns of the CSV, in order.
-pub const COLUMNS: [&str; 13] = [
+pub const COLUMNS: [&str; 14] = [
     "region",
     "kind",
     "name",
@@ -20,6 +20,7 @@ pub const COLUMNS: [&str; 13] = [
     "most",
     "ratio",
     "noise",
+    "half_width",
 ];
 
 /// Returns a header line ([`COLUMNS`]), then one line per quantity and subject, largest differences first. `ratio` is
@@ -39,7 +40,7 @@ pub fn csv(comparison: &Comparison) -> Vec<u8> {
     out.into_bytes()
 }
 
-fn fields(region: &str, quantity: &Quantity, subject: usize, label: &str, spread: &Spread) -> [String; 13] {
+fn fields(region: &str, quantity: &Quantity, subject: usize, label: &str, spread: &Spread) -> [String; 14] {
     let or_empty = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
     [
         region.to_owned(),
@@ -55,6 +56,7 @@ fn fields(region: &str, quantity: &Quantity, subject: usize, label: &str, spread
         spread.most.to_string(),
         or_empty(quantity.ratio(subject)),
         quantity.is_noise(subject).map_or_else(String::new, |n| n.to_string()),
+        or_empty(spread.half_width),
     ]
 }
 
@@ -90,6 +92,7 @@ fn quantity(quantity: &Quantity) -> Value {
                 "most": s.most,
                 "ratio": quantity.ratio(subject),
                 "noise": quantity.is_noise(subject),
+                "half_width": s.half_width,
             })
         })
     });

@@ -82,6 +82,7 @@ fn place(place: Place) -> [String; 5] {
         Place::Cmg { process, cmg } => ["cmg".to_owned(), process.number.to_string(), cmg.to_string(), none(), none()],
         Place::Process(process) => ["process".to_owned(), process.number.to_string(), none(), none(), none()],
         Place::Total => ["total".to_owned(), none(), none(), none(), none()],
+        Place::HalfWidth => ["half_width".to_owned(), none(), none(), none(), none()],
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use fxscope_pmu::{Evaluation, unknown_events};
-use fxscope_record::{ALL, Finish, Mode, Origin, Pages, Region, Run};
+use fxscope_record::{ALL, Finish, Mode, Origin, Pages, Region, Run, Sample};
 use rayon::prelude::*;
 use serde::ser::Serialize;
 use serde_json::{Map, Value, json};
@@ -132,8 +132,25 @@ fn head(run: &Run) -> Map<String, Value> {
         "pages": run.pages.iter().map(pages).collect::<Vec<_>>(),
     });
     let Value::Object(mut members) = json else { return Map::new() };
+    if let Some(sample) = &run.sample {
+        members.insert("sample".to_owned(), of_sample(sample));
+    }
     parallel::add(run, &mut members);
     members
+}
+
+/// How a run was sampled; absent in other runs.
+fn of_sample(sample: &Sample) -> Value {
+    json!({
+        "plan": sample.plan,
+        "windows": sample.windows,
+        "exact_instructions": sample.exact,
+        "timed_instructions": sample.timed,
+        "followed_instructions": sample.followed,
+        "unseen": sample.regions.first().map(|all| all.unseen),
+        "error": sample.error,
+        "confidence": sample.confidence,
+    })
 }
 
 fn pages(p: &Pages) -> Value {

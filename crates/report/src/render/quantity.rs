@@ -41,6 +41,34 @@ pub fn quantity(number: f64, unit: &str) -> String {
     text
 }
 
+/// Formats an estimate with its unit and half of the width of its interval: in percent of the number or, if that is in percent itself,
+/// in percentage points.
+pub fn estimate(number: f64, unit: &str, half_width: f64) -> String {
+    let text = quantity(number, unit);
+    let points = match unit {
+        "ratio" => Some(100.0 * half_width),
+        "%" => Some(half_width),
+        _ => None,
+    };
+    match points {
+        // Too small to be shown, and its interval, too.
+        Some(_) if text.starts_with('<') => text,
+        Some(points) => format!("{} ±{} %", text.trim_end_matches(" %"), two_digits(points)),
+        None if number == 0.0 => text,
+        None => format!("{text} ±{} %", two_digits(100.0 * half_width / number.abs())),
+    }
+}
+
+/// A number in percent with two digits, and two decimals at most.
+pub(super) fn two_digits(percent: f64) -> String {
+    match percent {
+        p if p < 0.005 => "0.01".to_owned(),
+        p if p < 0.995 => format!("{p:.2}"),
+        p if p < 9.95 => format!("{p:.1}"),
+        p => format!("{p:.0}"),
+    }
+}
+
 /// Formats a fraction in percent with one decimal, so that shares line up.
 pub(super) fn share(fraction: f64) -> String {
     let percent = 100.0 * fraction;
@@ -93,7 +121,16 @@ fn push(text: &mut String, number: f64, digits: usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::quantity;
+    use super::{estimate, quantity};
+
+    #[test]
+    fn estimates_have_half_widths_in_percent_of_the_number_or_in_points() {
+        assert_eq!(estimate(0.0123, "s", 0.000_1), "12.30 ms ±0.81 %");
+        assert_eq!(estimate(2e6, "cycles", 5e4), "2.000 M ±2.5 %");
+        assert_eq!(estimate(0.123, "ratio", 0.002), "12.3 ±0.20 %");
+        assert_eq!(estimate(45.0, "%", 12.3), "45.0 ±12 %");
+        assert_eq!(estimate(1.0, "s", 1e-9), "1.000 s ±0.01 %");
+    }
 
     #[test]
     fn numbers_have_four_digits_and_a_fitting_prefix() {

@@ -9,7 +9,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr};
 
-use super::quantity::{quantity, share};
+use super::quantity::{estimate, quantity, share, two_digits};
 use crate::document::{Body, Document, Part, Row, Section, Tone, Value};
 
 /// Capabilities of the terminal.
@@ -27,6 +27,8 @@ const WIDTH: usize = 100;
 const INDENT: usize = 12;
 /// Width of a share: "100.0 %".
 const SHARE: usize = 7;
+/// Width of half of an interval, in points: "±0.25" or, without characters beyond ASCII, "+-0.25".
+const INTERVAL: usize = 6;
 /// Width of a bar if there are several columns.
 const NARROW_BAR: usize = 10;
 /// Smallest and largest width of a column of values if there are several.
@@ -101,7 +103,8 @@ impl Terminal {
 
     fn notes(&mut self, title: &str, notes: &[String]) {
         for (i, note) in notes.iter().enumerate() {
-            self.flow(if i == 0 { title } else { "" }, note.split(' ').map(str::to_owned), " ");
+            let words = note.split(' ').map(|word| self.interval(word)).collect::<Vec<_>>();
+            self.flow(if i == 0 { title } else { "" }, words.into_iter(), " ");
         }
     }
 
@@ -121,12 +124,18 @@ impl Terminal {
     fn bars(&mut self, title: &str, parts: &[Part]) {
         self.line(&format!("  {title}"));
         let labels = parts.iter().map(|p| width(&p.label)).max().unwrap_or(0);
-        let room = WIDTH - 4 - labels - 2 - SHARE - 2;
+        let is_sampled = parts.iter().any(|part| part.half_widths.first().is_some_and(Option::is_some));
+        let intervals = if is_sampled { INTERVAL } else { 0 };
+        let room = WIDTH - 4 - labels - 2 - SHARE - 2 - if is_sampled { INTERVAL + 1 } else { 0 };
         for part in parts {
             let fraction = part.fractions.first().copied().flatten().unwrap_or(0.0);
             let share = share(fraction);
+            let half_width = part.half_widths.first().copied().flatten();
+            let interval = half_width.map(|half| self.interval(&format!("±{}", two_digits(100.0 * half))));
+            let interval =
+                if intervals > 0 { format!(" {:<intervals$}", interval.unwrap_or_default()) } else { String::new() };
             let bar = self.bar(fraction, room, part.tone);
-            self.line(&format!("    {:<labels$}  {share:>SHARE$}  {bar}", part.label));
+            self.line(&format!("    {:<labels$}  {share:>SHARE$}{interval}  {bar}", part.label));
         }
     }
 
@@ -199,7 +208,7 @@ impl Terminal {
                 Body::Facts(rows) | Body::Table { rows, .. } => rows
                     .iter()
                     .map(|row| {
-                        let values = row.values[columns.clone()].iter().map(|v| self.value(v.as_ref()));
+                        let values = row.values[columns.clone()].iter().map(|v| self.value_within(v.as_ref(), column));
                         (row.label.as_str(), values.map(|v| format!(" {:>column$}", cut(&v, column))).collect())
                     })
                     .collect(),
@@ -222,15 +231,38 @@ impl Terminal {
     fn value(&self, value: Option<&Value>) -> String {
         match value {
             Some(Value::Number(number, unit)) => self.number(*number, unit),
+            Some(Value::Estimate(number, unit, half_width)) => self.estimate(*number, unit, *half_width),
             Some(Value::Text(text)) => text.clone(),
             Some(Value::Share(fraction)) => share(*fraction),
             None => "-".to_owned(),
         }
     }
 
+    /// A value; an estimate without its interval if both do not fit into `room` columns.
+    fn value_within(&self, value: Option<&Value>, room: usize) -> String {
+        let text = self.value(value);
+        match value {
+            Some(Value::Estimate(number, unit, _)) if width(&text) > room => self.number(*number, unit),
+            _ => text,
+        }
+    }
+
     fn number(&self, number: f64, unit: &str) -> String {
-        let text = quantity(number, unit);
+        self.micro(quantity(number, unit))
+    }
+
+    fn estimate(&self, number: f64, unit: &str, half_width: f64) -> String {
+        self.interval(&self.micro(estimate(number, unit, half_width)))
+    }
+
+    /// A unit as the terminal can show it.
+    fn micro(&self, text: String) -> String {
         if self.style.unicode || !text.contains('µ') { text } else { text.replace('µ', "u") }
+    }
+
+    /// Half of an interval as the terminal can show it.
+    fn interval(&self, text: &str) -> String {
+        if self.style.unicode { text.to_owned() } else { text.replace('±', "+-") }
     }
 
     /// A part's bar, if there is room, and its share, right-aligned in a column.

@@ -1,6 +1,6 @@
 //! Cycle accounting: table B of the report as shares of its total.
 
-use fxscope_pmu::Evaluation;
+use fxscope_pmu::{Evaluation, Sampled};
 
 use super::stack::family;
 use crate::Column;
@@ -19,14 +19,21 @@ pub(super) fn section(columns: &[Column]) -> Section {
         for (i, column) in columns.iter().enumerate() {
             let Some((label, fraction)) = share(&column.evaluation, of_part) else { continue };
             let place = (first..parts.len()).find(|&p| parts[p].label == label).unwrap_or_else(|| {
-                parts.push(Part { label: label.to_owned(), tone, fractions: vec![None; columns.len()] });
+                let none = vec![None; columns.len()];
+                parts.push(Part { label: label.to_owned(), tone, fractions: none.clone(), half_widths: none });
                 parts.len() - 1
             });
             parts[place].fractions[i] = Some(fraction);
+            parts[place].half_widths[i] = column.sampled.as_ref().and_then(|sampled| half_width(sampled, of_part));
         }
     }
     parts.retain(|part| part.fractions.iter().flatten().any(|&fraction| fraction > 0.0));
     Section { title: "Where the cycles went".to_owned(), body: Body::Parts(parts) }
+}
+
+/// Half of the width of the interval of a component's share.
+fn half_width(sampled: &Sampled, part: &fxscope_pmu::Column) -> Option<f64> {
+    sampled.half_width(|sums| Some(sums.column(&part.id)? / sums.column(TOTAL).filter(|total| *total > 0.0)?))
 }
 
 /// Returns the title and fraction of the largest waiting component.

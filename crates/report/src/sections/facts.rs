@@ -1,7 +1,8 @@
 //! Sections that list metrics with labels.
 
-use fxscope_pmu::{Metrics, Values};
+use fxscope_pmu::{Metrics, Sampled, Values};
 
+use crate::Column;
 use crate::document::{Body, Row, Section, Value};
 
 pub(super) const RUN: &[(&str, &str)] =
@@ -49,20 +50,38 @@ const PEAKS: &[(&str, &str)] = &[
     ("cmgs_used", "memory_gbs"),
 ];
 
+/// The values of a region's metrics, and how well they are known in a sampled run.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'a> {
+    pub values: &'a Values,
+    pub sampled: Option<&'a Sampled>,
+}
+
+impl<'a> Known<'a> {
+    pub fn of(column: &'a Column) -> Known<'a> {
+        Known { values: &column.values, sampled: column.sampled.as_ref() }
+    }
+
+    /// Returns the value of a metric.
+    pub fn value(&self, name: &str, unit: &str) -> Option<Value> {
+        let half_width = self.sampled.and_then(|sampled| sampled.of_metric(name));
+        self.values.get(name).map(|value| Value::estimate(value, unit, half_width))
+    }
+}
+
 /// Returns the rates of regions, each with its peak.
-pub(super) fn rates(columns: &[&Values]) -> Section {
-    let has = |name: &str| columns.iter().any(|values| values.get(name).is_some());
+pub(super) fn rates(columns: &[Known]) -> Section {
+    let has = |name: &str| columns.iter().any(|known| known.values.get(name).is_some());
     let is_wanted = |name: &str| PEAKS.iter().find(|peak| peak.0 == name).is_none_or(|&(_, rate)| has(rate));
     let list: Vec<_> = RATES.iter().filter(|(_, name)| is_wanted(name)).copied().collect();
     section("Rates", &list, columns)
 }
 
 /// Returns the metrics in `list` that at least one of several regions has.
-pub(super) fn section(title: &str, list: &[(&str, &str)], columns: &[&Values]) -> Section {
+pub(super) fn section(title: &str, list: &[(&str, &str)], columns: &[Known]) -> Section {
     let rows = list.iter().filter_map(|(label, name)| {
         let unit = &Metrics::built_in().named(name)?.unit;
-        let values = columns.iter().map(|values| values.get(name).map(|v| Value::number(v, unit)));
-        let values: Vec<_> = values.collect();
+        let values: Vec<_> = columns.iter().map(|known| known.value(name, unit)).collect();
         values.iter().any(Option::is_some).then(|| Row { label: (*label).to_owned(), values })
     });
     Section { title: title.to_owned(), body: Body::Facts(rows.collect()) }

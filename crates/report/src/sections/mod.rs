@@ -9,6 +9,7 @@ pub(crate) mod pages;
 pub(crate) mod ranks;
 pub(crate) mod regions;
 pub(crate) mod roofline;
+mod sampled;
 mod simulator;
 pub(crate) mod stack;
 pub(crate) mod tables;
@@ -16,15 +17,16 @@ pub(crate) mod traffic;
 
 use std::path::Path;
 
-use fxscope_pmu::Values;
 use fxscope_record::{Finish, Mode, Origin, Run};
 
 use crate::Column;
 use crate::document::{Body, Section};
+use crate::evaluate::Evaluated;
+use facts::Known;
 
 /// Returns the sections about regions, without empty ones.
 pub(crate) fn of_region(columns: &[Column]) -> Vec<Section> {
-    let values: Vec<&Values> = columns.iter().map(|column| &column.values).collect();
+    let values: Vec<Known> = columns.iter().map(Known::of).collect();
     let all = [
         facts::section("Run", facts::RUN, &values),
         facts::rates(&values),
@@ -36,11 +38,12 @@ pub(crate) fn of_region(columns: &[Column]) -> Vec<Section> {
 }
 
 /// Returns the first sections of a region's report: what its tables and charts do not show at a glance.
-pub(crate) fn head(values: &Values) -> Vec<Section> {
+pub(crate) fn head(evaluated: &Evaluated) -> Vec<Section> {
+    let values = &[Known { values: &evaluated.evaluation.total(), sampled: evaluated.sampled.as_ref() }];
     let all = [
-        facts::section("Run", facts::RUN, &[values]),
-        facts::rates(&[values]),
-        facts::section("Misses", facts::MISSES, &[values]),
+        facts::section("Run", facts::RUN, values),
+        facts::rates(values),
+        facts::section("Misses", facts::MISSES, values),
     ];
     all.into_iter().filter(has_content).collect()
 }
@@ -53,7 +56,7 @@ pub(crate) fn not_modelled(column: &Column) -> Option<Section> {
 
 /// Returns the sections about whole runs.
 pub(crate) fn of_run(columns: &[Column]) -> Vec<Section> {
-    [simulator::section(columns), notes::section(columns), missing::section(columns)]
+    [sampled::section(columns), simulator::section(columns), notes::section(columns), missing::section(columns)]
         .into_iter()
         .filter(has_content)
         .collect()
@@ -98,6 +101,7 @@ fn subject(run: &Run) -> String {
 pub(crate) fn title(run: &Run) -> String {
     let settings: Vec<_> = run.settings.iter().map(|(key, value)| format!(", {key} = {value}")).collect();
     let mode = match run.mode {
+        Mode::Timing if run.sample.is_some() => ", sampled",
         Mode::Timing => "",
         Mode::Functional => ", functional mode",
     };

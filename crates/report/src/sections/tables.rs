@@ -2,7 +2,7 @@
 
 use fxscope_pmu::{Cell, Metrics, Table, Tone};
 
-use crate::document::{Body, Grid, Heading, Mark, Record, Section};
+use crate::document::{Body, Grid, Heading, Mark, Place, Record, Section};
 use crate::evaluate::Evaluated;
 
 /// Returns the tables that have a value.
@@ -13,12 +13,18 @@ pub(crate) fn sections(evaluated: &Evaluated) -> Vec<Section> {
 fn section(table: &Table, evaluated: &Evaluated) -> Option<Section> {
     let mut grid = Grid { id: table.id.clone(), headings: Vec::new(), records: Vec::new(), marks: Vec::new() };
     grid.records = evaluated.places.iter().map(|&place| Record { place, values: Vec::new() }).collect();
+    if evaluated.sampled.is_some() {
+        grid.records.push(Record { place: Place::HalfWidth, values: Vec::new() });
+    }
     for column in &table.columns {
         let (title, cells) = evaluated.column(column);
         if cells.iter().any(Option::is_some) {
             mark(&mut grid, column, &cells);
             for (record, cell) in grid.records.iter_mut().zip(&cells) {
                 record.values.push(cell.map(|c| c.value));
+            }
+            if let (Some(record), Some(sampled)) = (grid.records.get_mut(cells.len()), &evaluated.sampled) {
+                record.values.push(sampled.of_column(&column.id));
             }
             let (id, unit) = (column.id.clone(), column.unit.clone());
             grid.headings.push(Heading { id, title, unit });

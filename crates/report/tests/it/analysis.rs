@@ -29,6 +29,7 @@ fn run(program: &str, counts: &[(&str, u64)]) -> Run {
         files: Vec::new(),
         stalls: Vec::new(),
         pipes: Vec::new(),
+        sample: None,
         hot_spots: Vec::new(),
         parallel: Default::default(),
         origin: Origin::Simulated,

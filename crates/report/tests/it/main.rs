@@ -9,6 +9,7 @@ mod compare;
 mod html;
 mod json;
 mod peaks;
+mod sampled;
 mod spreadsheet;
 mod tables;
 mod terminal;

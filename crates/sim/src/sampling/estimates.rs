@@ -29,6 +29,9 @@ pub struct SampleSummary {
 /// How well the counts of a region are known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SampledRegion {
+    /// The counts of all threads together, estimated as the replicates are. The sum over threads, each estimated by itself, differs a
+    /// little from it.
+    pub estimate: Signals,
     /// The counts of all threads together, each time without one group of windows (jackknife replicates).
     pub replicates: Vec<Signals>,
     /// As [`SampleSummary::unseen`], in this region.
@@ -61,12 +64,16 @@ impl Sampling {
             counted.counts.signals.merge(&Measures::rounded(own.totals()).signals());
         }
         let all = estimate(&self.sample, instructions, &exposure);
-        let replicate = |values: &Vec<f64>| {
+        let signals = |values: &[f64]| {
             let mut signals = Measures::rounded(values).signals();
             signals.merge(&known);
             signals
         };
-        SampledRegion { replicates: all.replicates().iter().map(replicate).collect(), unseen: all.unseen_share() }
+        SampledRegion {
+            estimate: signals(all.totals()),
+            replicates: all.replicates().iter().map(|values| signals(values)).collect(),
+            unseen: all.unseen_share(),
+        }
     }
 
     /// Returns how often a block was timed.

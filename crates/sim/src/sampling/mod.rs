@@ -59,8 +59,8 @@ pub(crate) struct Sampling {
 }
 
 impl Sampling {
-    /// Returns the state before a run.
-    pub(crate) fn new(plan: &Plan) -> Sampling {
+    /// Returns the state before a run. With `auto`, windows become sparser when time is known to `precision`.
+    pub(crate) fn new(plan: &Plan, precision: Precision) -> Sampling {
         Sampling {
             schedule: Schedule::new(plan),
             sample: Sample::new(CYCLES + 1, DEFAULT_GROUPS),
@@ -74,7 +74,7 @@ impl Sampling {
             beginning: plan.begin,
             apart: 0,
             timed: 0,
-            precision: Precision::default(),
+            precision,
             judged_at: FIRST_JUDGED,
         }
     }

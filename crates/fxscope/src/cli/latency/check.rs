@@ -63,6 +63,9 @@ struct RunOptions {
     scenario: ScenarioArgs,
 }
 
+/// The command, as messages name it.
+const CHECK: &str = "latency check";
+
 /// Parses options in plan files as those of `fxscope run`.
 struct Syntax;
 
@@ -70,6 +73,7 @@ impl plan::Syntax for Syntax {
     fn scenario(&self, options: &[&str], command: &[OsString]) -> Result<Scenario, String> {
         let parsed = RunOptions::try_parse_from(options)
             .map_err(|e| e.to_string().lines().next().unwrap_or_default().to_owned())?;
+        parsed.scenario.refuse_sampling(CHECK).map_err(|failure| failure.message)?;
         parsed.scenario.scenario(command).map_err(|failure| failure.message)
     }
 
@@ -105,6 +109,7 @@ pub(super) fn check(args: &Args) -> Outcome {
 
 /// Returns the program that is named.
 fn subject(args: &Args) -> Result<Subject, Failure> {
+    args.scenario.refuse_sampling(CHECK)?;
     let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
     Ok(Subject {
         name: words.join(" "),

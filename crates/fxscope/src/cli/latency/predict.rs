@@ -105,6 +105,7 @@ pub(super) fn predict(args: &Args) -> Outcome {
 
 /// Runs the program that is named; `target` is where results for programs are written.
 fn simulated(args: &Args, target: Option<&Target>) -> Result<Run, Failure> {
+    args.scenario.refuse_sampling("latency predict")?;
     let scenario = args.scenario.scenario(&args.command)?;
     let scenario = scenario.with_intervals(Some(args.interval), args.predict.region.as_deref());
     let stdio = program_streams(target)?;

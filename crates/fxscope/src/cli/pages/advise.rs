@@ -65,6 +65,7 @@ fn percent(text: &str) -> Result<f64, String> {
 
 /// Finds the best page sizes and prints the advice.
 pub(super) fn advise(args: &Args) -> Outcome {
+    args.scenario.refuse_sampling("pages advise")?;
     let target = args.json.as_deref().map(Target::check).transpose()?;
     let scenario = match &args.file {
         Some(path) => recorded(args, path)?,

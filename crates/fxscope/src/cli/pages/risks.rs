@@ -36,6 +36,7 @@ pub struct Args {
 /// Looks for risks in a run.
 pub(super) fn risks(args: &Args) -> Outcome {
     let target = args.json.as_deref().map(Target::check).transpose()?;
+    args.scenario.refuse_sampling("pages risks")?;
     let scenario = args.scenario.scenario(&args.command)?;
     let stdio = program_streams(target.as_ref())?;
     let found = pages::risks(&scenario, stdio, &Console::catching_signals(false)?)?;

@@ -2,7 +2,7 @@
 
 use maud::{Markup, PreEscaped, html};
 
-use crate::document::{Body, Grid, Heading, RegionReport};
+use crate::document::{Body, Grid, Heading, Place, RegionReport};
 use crate::render::quantity::quantity;
 
 /// The columns of the table.
@@ -44,7 +44,7 @@ fn cells(region: &RegionReport, headings: &[&Heading]) -> String {
 /// Returns a region's total in a column of a table.
 pub fn value(region: &RegionReport, id: &str) -> Option<f64> {
     let (_, (grid, column)) = find(region, id)?;
-    grid.records.last()?.values[column]
+    grid.records.iter().find(|record| record.place == Place::Total)?.values[column]
 }
 
 /// A column's heading, with its table and index.

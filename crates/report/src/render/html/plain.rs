@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::document::{Body, Line, Row, Section, Value};
-use crate::render::quantity::{quantity, share};
+use crate::render::quantity::{estimate, quantity, share};
 
 /// Returns the section; empty for charts and tables by thread.
 pub fn draw(section: &Section) -> Markup {
@@ -43,6 +43,7 @@ fn rows_under<'a>(title: &str, headings: &[String], rows: impl Iterator<Item = &
 fn value(value: Option<&Option<Value>>) -> String {
     match value {
         Some(Some(Value::Number(number, unit))) => quantity(*number, unit),
+        Some(Some(Value::Estimate(number, unit, half_width))) => estimate(*number, unit, *half_width),
         Some(Some(Value::Text(text))) => text.clone(),
         Some(Some(Value::Share(fraction))) => share(*fraction),
         Some(None) | None => "–".to_owned(),

@@ -1,6 +1,9 @@
 //! One region as JSON, written as it is evaluated.
 
-use fxscope_pmu::{Cell, Cells, Column, Evaluation, Events, Metrics, Values, scope};
+use std::collections::BTreeMap;
+
+use fxscope_pmu::sampled::half_widths_of_events;
+use fxscope_pmu::{Cell, Cells, Column, Evaluation, Events, Metric, Metrics, Sampled, Values, scope};
 use fxscope_record::{Region, Run, Tallies};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
@@ -24,6 +27,11 @@ impl Serialize for RegionJson<'_> {
         map.serialize_entry("calls", &region.calls)?;
         map.serialize_entry("events", &scope::totals(self.events, region, &self.run.constants))?;
         map.serialize_entry("metrics", &OfMetrics(evaluation.total()))?;
+        if let Some(sampled) = Sampled::of(self.run, region) {
+            let events = half_widths_of_events(self.run, region);
+            let (metrics, columns) = (OfSampled(&sampled), OfSampledColumns(&sampled));
+            map.serialize_entry("half_widths", &HalfWidths { events, metrics, columns })?;
+        }
         let processes = evaluation.processes().zip(evaluation.of_processes());
         let processes = processes.map(|(process, values)| OfProcess { process, metrics: OfMetrics(values) });
         map.serialize_entry("processes", &processes.collect::<Vec<_>>())?;
@@ -106,6 +114,34 @@ impl Serialize for OfMetrics {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(metric, value)| (&metric.name, value)))
     }
+}
+
+/// Half widths of the intervals of metrics, by name.
+struct OfSampled<'a>(&'a Sampled);
+
+impl Serialize for OfSampled<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let half = |metric: &'static Metric| Some((&metric.name, self.0.of_metric(&metric.name)?));
+        serializer.collect_map(Metrics::built_in().all().filter_map(half))
+    }
+}
+
+/// Half widths of the intervals of the totals in tables, by the columns' identifiers.
+struct OfSampledColumns<'a>(&'a Sampled);
+
+impl Serialize for OfSampledColumns<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let columns = Metrics::built_in().tables().iter().flat_map(|table| &table.columns);
+        serializer.collect_map(columns.filter_map(|column| Some((&column.id, self.0.of_column(&column.id)?))))
+    }
+}
+
+/// Half widths of all intervals of a region's totals; what is exact is absent.
+#[derive(serde::Serialize)]
+struct HalfWidths<'a> {
+    events: BTreeMap<String, f64>,
+    metrics: OfSampled<'a>,
+    columns: OfSampledColumns<'a>,
 }
 
 /// The columns of the CPU performance analysis report by identifier, without empty ones.

@@ -23,8 +23,9 @@ impl Terminal {
         let count = grid.records.len();
         for first in (0..count).step_by(at_once) {
             let shown = first..count.min(first + at_once);
-            let places =
-                grid.records[shown.clone()].iter().map(|r| format!(" {:>CELL$}", cut(&r.place.label(), CELL - 1)));
+            let places = grid.records[shown.clone()]
+                .iter()
+                .map(|r| format!(" {:>CELL$}", cut(&self.interval(&r.place.label()), CELL - 1)));
             // A single column is the total and needs no heading.
             let places: String = if count > 1 { places.collect() } else { String::new() };
             let head = format!("{:<w$}{places}", cut(title, longest + 2), w = longest + 2);
@@ -110,6 +111,7 @@ impl Terminal {
             label: format!("{} {}", part.id, part.label),
             tone: part.family.tone(),
             fractions: vec![Some(value / whole)],
+            half_widths: vec![None],
         });
         self.bars(title, &parts.collect::<Vec<_>>());
     }

@@ -54,7 +54,9 @@ impl Terminal {
 
     fn layout(&self, headings: &[String], lines: &[Line]) -> Layout {
         let columns = headings.len();
-        let words = |i: usize| i > 0 && rows(lines).all(|row| !matches!(value(row, i), Some(Value::Number(..))));
+        let words = |i: usize| {
+            i > 0 && rows(lines).all(|row| !matches!(value(row, i), Some(Value::Number(..) | Value::Estimate(..))))
+        };
         let bars = |i: usize| rows(lines).any(|row| matches!(value(row, i), Some(Value::Share(_))));
         let mut layout = Layout {
             widths: (0..columns).map(|i| self.column_width(i, headings, lines)).collect(),

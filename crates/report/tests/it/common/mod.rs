@@ -111,6 +111,7 @@ pub fn run(program: &str, regions: Vec<Region>) -> Run {
         files: Vec::new(),
         stalls: vec!["FL_COMP_WAIT".to_owned(), "BR_COMP_WAIT".to_owned()],
         pipes: vec!["EAGA".to_owned(), "EAGB".to_owned(), "FLA".to_owned()],
+        sample: None,
         hot_spots: Vec::new(),
         parallel: Default::default(),
     }

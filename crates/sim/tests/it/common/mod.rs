@@ -72,6 +72,7 @@ impl Run {
             interval_ns: Some(20_000),
             interval_region: None,
             sample: self.sample.map(|plan| plan.parse().expect("a plan")),
+            precision: fxscope_sampling::Precision::default(),
             no_progress_ns: None,
         }
     }
