@@ -4,7 +4,7 @@ use fxscope_aarch64::insn::alu::Word;
 use fxscope_aarch64::{Cpu, Inst};
 use fxscope_guestmem::Memory;
 
-/// The state of a run of translated code besides the registers. Translated code accesses the fields by their offsets.
+/// The state of a run of translated code apart from the registers. Translated code accesses the fields by their offsets.
 #[repr(C)]
 pub(crate) struct Context {
     /// The guest's memory.
@@ -73,7 +73,7 @@ impl Context {
 /// The pointers are those that the running unit was given, and to one of its instructions.
 #[allow(unsafe_code)]
 pub(crate) unsafe extern "C" fn execute(cpu: *mut Cpu, memory: *mut Memory, inst: *const Inst) -> u8 {
-    // SAFETY: translated code passes what it was given; whoever called it waits, and does not use them meanwhile.
+    // SAFETY: translated code passes what it was given; its caller waits, and does not use them meanwhile.
     let (cpu, memory, inst) = unsafe { (&mut *cpu, &mut *memory, &*inst) };
     u8::from((inst.exec)(cpu, memory, inst).is_err())
 }

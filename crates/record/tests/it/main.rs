@@ -1,4 +1,5 @@
 //! The integration tests of `fxscope-record`, as one program: it links once.
 
 mod file;
+mod samples;
 mod versions;

@@ -6,7 +6,8 @@ use fxscope_record::{
     ALL, Finish, Interval, Intervals, Names, Origin, Pages, Parallel, RecordError, Run, append, load,
 };
 
-use crate::file::{described, names, place, sampled, small_run, with_calls};
+use crate::file::{described, names, place, small_run, with_calls};
+use crate::samples::sampled;
 
 /// Written by an fxscope with record version 1.
 const VERSION_1: &[u8] = include_bytes!("../version1.fxr");
