@@ -173,6 +173,19 @@ const CASES: &[Case] = &[
     case("--host-threads", "--host-threads 4", |ran, _| assert!(ran.has_note("4 host threads:"))),
     case("--spin", "--spin exact", |ran, plain| assert!(is_near(ran.cycles(), plain.cycles(), 0.02))),
     case("--spin", "--spin fast", |ran, plain| assert_eq!(ran.cycles(), plain.cycles())),
+    case("--sample", "--sample auto", |ran, plain| assert_eq!(ran.cycles(), plain.cycles(), "too short for it")),
+    case("--sample", "--sample begin=2000,window=300,warm=100,period=1500", |ran, plain| {
+        assert!(ran.json["sample"]["windows"].as_u64() > Some(5), "{}", ran.json["sample"]);
+        assert!(is_near(ran.cycles(), plain.cycles(), 0.3), "{} for {}", ran.cycles(), plain.cycles());
+    }),
+    case("--error", "--sample auto,begin=2000,window=300,warm=100,period=1500 --error 5%", |ran, _| {
+        assert_eq!(ran.json["sample"]["error"], 0.05)
+    }),
+    case("--confidence", "--sample begin=2000,window=300,warm=100,period=1500 --confidence 90%", |ran, _| {
+        assert_eq!(ran.json["sample"]["confidence"], 0.9)
+    }),
+    case("--engine", "--mode functional --engine translator", |ran, _| assert!(ran.has_note("Functional mode"))),
+    case("--engine", "--mode functional --engine interpreter", |ran, _| assert!(ran.has_note("Functional mode"))),
     case("--max-instructions", "--max-instructions 30000", |ran, _| {
         assert_eq!(ran.json["finish"], "limit");
         assert!((30_000..31_000).contains(&ran.instructions()), "{}", ran.instructions());

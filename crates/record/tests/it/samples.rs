@@ -41,7 +41,7 @@ fn a_changed_sample_is_damage() {
 fn the_totals_of_a_hundred_sampled_regions_take_less_than_two_megabytes() {
     let names: Arc<Names> = Arc::new((0..200).map(|i| format!("EVENT_{i:03}")).collect());
     // Totals from 100 to some 10^9 that differ by about 1 %.
-    let total = |event: u64, row: u64| 100 << (event % 24) | (event * 7_919 + row * 104_729) % (1 << (event % 24));
+    let total = |event: u64, row: u64| (100 << (event % 24)) | ((event * 7_919 + row * 104_729) % (1 << (event % 24)));
     let rows: Vec<Vec<u64>> = (0..32).map(|row| (0..200).map(|event| total(event, row)).collect()).collect();
     let replicates = Replicates { unseen: 0.01, totals: Totals::new(names, &rows) };
     let region = |i| Region { name: format!("region {i}"), ..Region::default() };
