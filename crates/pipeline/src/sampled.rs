@@ -51,6 +51,9 @@ const PIPE_SIGNALS: [Option<Signal>; PIPES] = [
 /// The signals of the load/store pipes.
 const LOAD_STORE_SIGNALS: [Signal; 2] = [Signal::L1Pipe0Val, Signal::L1Pipe1Val];
 
+/// How many of [`COUNTED`], the first, are cycles with commits.
+const COMMITS: usize = 4;
+
 /// Where the parts of [`Measures`] begin.
 const STALLS: usize = COUNTED.len();
 const STARTED: usize = STALLS + Stall::COUNT;
@@ -74,14 +77,13 @@ impl Measures {
     #[inline(always)]
     #[must_use]
     pub fn since(&self, earlier: &Measures) -> Measures {
-        // A count is at most wrong, never a reason to stop: operations that forward base addresses are taken away afterwards.
-        Measures(std::array::from_fn(|i| self.0[i].wrapping_sub(earlier.0[i])))
+        Measures(std::array::from_fn(|i| self.0[i] - earlier.0[i]))
     }
 
     /// Adds those of `other`.
     #[inline(always)]
     pub fn merge(&mut self, other: &Measures) {
-        self.0.iter_mut().zip(&other.0).for_each(|(sum, n)| *sum = sum.wrapping_add(*n));
+        self.0.iter_mut().zip(&other.0).for_each(|(sum, n)| *sum += n);
     }
 
     /// Returns all of them in order.
@@ -100,7 +102,7 @@ impl Measures {
     #[inline(always)]
     #[must_use]
     pub fn cycles(&self) -> u64 {
-        self.0[..4].iter().chain(&self.0[STALLS..STARTED]).fold(0, |sum, n| sum.wrapping_add(*n))
+        self.0[..COMMITS].iter().chain(&self.0[STALLS..STARTED]).sum()
     }
 
     /// Adds busy cycles of the load/store pipes.

@@ -64,7 +64,7 @@ fn too_short(sample: &SampleSummary) -> Option<String> {
         format!(
             "Sampling had nothing to save: all {:.1} million instructions were timed, since the beginning of a run always is, so that counts \
              are no estimates. Leave --sample out, run a larger problem, or let less of it be timed, such as with --sample begin=1000000.",
-            sample.beginning as f64 / 1e6
+            sample.exact as f64 / 1e6
         )
     })
 }

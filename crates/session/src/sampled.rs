@@ -19,7 +19,7 @@ pub(crate) fn sample(request: &Request, outcome: &Outcome, regions: &[Region]) -
     Some(Sample {
         plan: summary.plan.clone(),
         windows: summary.windows,
-        exact: summary.beginning,
+        exact: summary.exact,
         timed: summary.timed,
         followed: summary.followed,
         error: precision.error,

@@ -6,6 +6,7 @@ use fxscope_pipeline::BoundBlock;
 use fxscope_pipeline::bind::Profile;
 
 use crate::code_map::CodeMap;
+use crate::sampling::Sampling;
 
 /// One instruction's share of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,22 +26,20 @@ pub struct HotSpot {
 }
 
 /// The hot spots of all blocks, by file and place. Code that was decoded twice, or executed by several processes, is
-/// one hot spot. In a sampled run, `timed` knows the number of executions in windows by origin; their profile counts as often as the
-/// executions that they stand for.
+/// one hot spot. The profile of executions in windows of a sampled run counts as often as the executions that they stand for.
 pub(crate) fn hot_spots<'a>(
     blocks: impl Iterator<Item = &'a BoundBlock> + Clone,
     code_map: &CodeMap,
-    timed: Option<&dyn Fn(u32) -> u64>,
+    sampling: Option<&Sampling>,
 ) -> Vec<HotSpot> {
     let mut by_place: BTreeMap<(Option<u32>, u64), HotSpot> = BTreeMap::new();
     let mut executions_of: BTreeMap<u32, u64> = BTreeMap::new();
-    if timed.is_some() {
+    if sampling.is_some() {
         blocks.clone().for_each(|block| *executions_of.entry(block.origin).or_default() += block.sampled_executions());
     }
     for block in blocks {
-        let in_windows = timed.zip(block.in_windows.as_deref()).map(|(timed, profile)| {
-            let executions = executions_of[&block.origin];
-            (profile, executions, timed(block.origin))
+        let in_windows = sampling.zip(block.in_windows.as_deref()).map(|(sampling, profile)| {
+            (profile, executions_of[&block.origin], sampling.executions_in_windows(block.origin))
         });
         let origin = code_map.get(block.origin);
         for (i, profile) in block.profile.iter().enumerate() {
@@ -60,8 +59,8 @@ pub(crate) fn hot_spots<'a>(
             });
             spot.executions += executions;
             spot.profile.add(profile);
-            if let Some((profile, executions, timed)) = in_windows {
-                spot.profile.add(&profile[i].scaled(executions, timed));
+            if let Some((profile, executions, measured)) = in_windows {
+                spot.profile.add(&profile[i].scaled(executions, measured));
             }
         }
     }

@@ -97,12 +97,13 @@ impl KnownPages {
     }
 }
 
-/// Until when the address space of each process is locked, by process number.
+/// Until when the address space of each process is locked, by process number, on machines whose system locks it
+/// (`page_costs.unmap_alone`).
 #[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
 pub(crate) struct AddressSpaceLocks(BTreeMap<u32, AddressSpaceLock>);
 
 /// The lock of one address space (`mmap_lock` in Linux, before 5.8 `mmap_sem`). Threads that allocate pages share it. One
-/// that unmaps memory has it alone until the pages are released, as before Linux 4.20.
+/// that unmaps memory has it alone until the pages are freed.
 #[derive(Clone, Copy, Default, serde::Deserialize, serde::Serialize)]
 struct AddressSpaceLock {
     /// The cycle in which the last thread that shares it is done.
@@ -115,9 +116,13 @@ impl AddressSpaceLocks {
     /// Takes the lock of process `pid` for `work`, which a thread begins at `now`. Returns the cycles until the work is
     /// done, those that the thread waits for others included.
     pub(crate) fn cycles(&mut self, pid: u32, work: MemoryWork, now: Cycle, spec: &Spec) -> Cycle {
+        let worked = cycles(work, spec);
+        if !spec.page_costs.unmap_alone {
+            return worked;
+        }
         let lock = self.0.entry(pid).or_default();
         let begin = if work.unmapped { lock.shared_until.max(lock.alone_until) } else { lock.alone_until }.max(now);
-        let end = begin + cycles(work, spec);
+        let end = begin + worked;
         let until = if work.unmapped { &mut lock.alone_until } else { &mut lock.shared_until };
         *until = end.max(*until);
         end - now
@@ -178,6 +183,10 @@ mod tests {
         assert_eq!([end_of(1, unmap, 10), end_of(1, unmap, 20)], [first, first + freeing]);
         assert_eq!(end_of(1, clear, 30), first + freeing + clearing);
         assert_eq!(end_of(2, unmap, 30), 30 + freeing, "another process");
+        let mut spec = fxscope_machine::load("a64fx", &[]).expect("built in");
+        spec.tables.page_costs.unmap_alone = false;
+        let mut locks = AddressSpaceLocks::default();
+        assert_eq!([locks.cycles(1, unmap, 10, &spec), locks.cycles(1, unmap, 20, &spec)], [freeing; 2], "no lock");
     }
 
     #[test]

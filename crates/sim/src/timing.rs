@@ -116,10 +116,8 @@ impl Timing {
 
     /// Returns the instructions of all cores by file and place.
     pub(crate) fn hot_spots(&self, sampling: Option<&Sampling>) -> Vec<HotSpot> {
-        let timed = sampling.map(|sampling| |origin| sampling.timed_executions(origin));
-        let timed = timed.as_ref().map(|timed| timed as &dyn Fn(u32) -> u64);
         let blocks: Vec<_> = self.machine.iter().flat_map(Core::all_blocks).collect();
-        hot_spots(blocks.into_iter(), &self.known.code_map, timed)
+        hot_spots(blocks.into_iter(), &self.known.code_map, sampling)
     }
 
     /// Returns the intervals of a run that ended at `now_ns`; `counted` is the sum of their counts.

@@ -204,7 +204,15 @@ static void code(void) {
         __asm__ volatile(R16(A16 A16 A16 A16 A16) ::: "x9", "x10", "x11", "x12");
 }
 
-// A thread that sleeps until it is woken.
+// Maps memory, touches it and unmaps it.
+static void churn(void) {
+    enum { EACH = 65536, COUNT = 16 };
+    char *p = map((u64)EACH * COUNT, PRIVATE);
+    for (u64 i = 0; i < COUNT; i++) p[i * (u64)EACH] = 1;
+    sys(215, (long)p, (u64)EACH * COUNT, 0, 0, 0, 0);
+}
+
+// A thread that sleeps until it is woken; then both threads map and unmap memory.
 static int word;
 static char stack[1 << 14] __attribute__((aligned(4096)));
 static void threads(void) {
@@ -216,11 +224,13 @@ static void threads(void) {
     if (id == 0) {
         sys(98, (long)&word, 128, 0, 0, 0, 0);
         for (u64 i = 0; i < 100; i++) area[i * 64]++;
+        churn();
         sys(94, 0, 0, 0, 0, 0, 0);
     }
     for (u64 i = 0; i < 2000; i++) __asm__ volatile("");
     word = 1;
     sys(98, (long)&word, 129, 1, 0, 0, 0);
+    churn();
     for (u64 i = 0; i < 20000; i++) __asm__ volatile("");
 }
 

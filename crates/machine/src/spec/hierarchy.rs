@@ -198,6 +198,9 @@ table! {
         clear_bytes_per_second: u64 => Range(1_000_000, 10_000_000_000_000); unit "bytes/s",
         /// Freeing pages, bytes per second.
         free_bytes_per_second: u64 => Range(1_000_000, 10_000_000_000_000); unit "bytes/s",
+        /// A thread that unmaps memory has its process's address space alone until the pages are freed; others that allocate or
+        /// unmap wait.
+        unmap_alone: bool,
         /// Copying pages to another node, without the fault of each page, bytes per second.
         move_bytes_per_second: u64 => Range(1_000_000, 10_000_000_000_000); unit "bytes/s",
     }

@@ -41,10 +41,16 @@ pub fn quantity(number: f64, unit: &str) -> String {
     text
 }
 
+/// Half widths below this share of a number are what rounded counts make of an exact ratio.
+const ROUNDING: f64 = 1e-6;
+
 /// Formats an estimate with its unit and half of the width of its interval: in percent of the number or, if that is in percent itself,
 /// in percentage points.
 pub fn estimate(number: f64, unit: &str, half_width: f64) -> String {
     let text = quantity(number, unit);
+    if half_width < ROUNDING * number.abs() {
+        return text;
+    }
     let points = match unit {
         "ratio" => Some(100.0 * half_width),
         "%" => Some(half_width),
@@ -129,7 +135,8 @@ mod tests {
         assert_eq!(estimate(2e6, "cycles", 5e4), "2.000 M ±2.5 %");
         assert_eq!(estimate(0.123, "ratio", 0.002), "12.3 ±0.20 %");
         assert_eq!(estimate(45.0, "%", 12.3), "45.0 ±12 %");
-        assert_eq!(estimate(1.0, "s", 1e-9), "1.000 s ±0.01 %");
+        assert_eq!(estimate(1.0, "s", 1e-5), "1.000 s ±0.01 %");
+        assert_eq!(estimate(64.0, "GFLOPS", 1e-9), "64.00 GFLOPS", "rounded");
     }
 
     #[test]

@@ -19,8 +19,6 @@ pub(super) struct Block {
     cycles: u64,
     /// Executions that windows have measured.
     pub(super) seen: u64,
-    /// Executions that were timed.
-    pub(super) timed: u64,
 }
 
 impl Block {
@@ -86,8 +84,8 @@ impl Blocks {
         self.0.iter().map(|block| block.instructions).collect()
     }
 
-    /// Returns how often a block was timed.
-    pub(super) fn timed(&self, origin: u32) -> u64 {
-        self.0.get(origin as usize).map_or(0, |block| block.timed)
+    /// Returns how many executions of a block windows have measured.
+    pub(super) fn seen(&self, origin: u32) -> u64 {
+        self.0.get(origin as usize).map_or(0, |block| block.seen)
     }
 }

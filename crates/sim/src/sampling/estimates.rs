@@ -14,9 +14,9 @@ pub struct SampleSummary {
     pub plan: String,
     /// Windows that were timed.
     pub windows: u64,
-    /// Instructions at the beginning, which were all timed: their counts are known.
-    pub beginning: u64,
-    /// Instructions that were timed after that, in windows.
+    /// Instructions that were timed and whose counts are known: those of the beginning, and of loops that may spin.
+    pub exact: u64,
+    /// Instructions that were timed in windows.
     pub timed: u64,
     /// Instructions that were only followed.
     pub followed: u64,
@@ -47,7 +47,7 @@ impl Sampling {
         SampleSummary {
             plan: self.schedule.plan().to_string(),
             windows: self.sample.windows(),
-            beginning: self.apart,
+            exact: self.apart,
             timed: self.timed,
             followed: self.blocks.exposure().instructions(&instructions).saturating_sub(self.timed),
             unseen: regions.first().map_or(0.0, |all| all.unseen),
@@ -76,8 +76,8 @@ impl Sampling {
         }
     }
 
-    /// Returns how often a block was timed.
-    pub(crate) fn timed_executions(&self, origin: u32) -> u64 {
-        self.blocks.timed(origin)
+    /// Returns how many executions of a block windows have measured.
+    pub(crate) fn executions_in_windows(&self, origin: u32) -> u64 {
+        self.blocks.seen(origin)
     }
 }

@@ -124,7 +124,6 @@ impl Sampling {
         block.swap_profiles();
         let counted = Sampling::counted(pipeline, chip, block, executed, guest);
         block.swap_profiles();
-        self.blocks.of(block).timed += 1;
         self.sums.add(block.origin, executed as u64, &counted);
         if self.sums.measured() >= self.window.instructions * cores {
             self.window.until = self.window.until.min(pipeline.now());

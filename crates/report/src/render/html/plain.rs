@@ -43,7 +43,10 @@ fn rows_under<'a>(title: &str, headings: &[String], rows: impl Iterator<Item = &
 fn value(value: Option<&Option<Value>>) -> String {
     match value {
         Some(Some(Value::Number(number, unit))) => quantity(*number, unit),
-        Some(Some(Value::Estimate(number, unit, half_width))) => estimate(*number, unit, *half_width),
+        // A line may break before the half width, not in it.
+        Some(Some(Value::Estimate(number, unit, half_width))) => {
+            estimate(*number, unit, *half_width).replace(" %", "\u{a0}%")
+        }
         Some(Some(Value::Text(text))) => text.clone(),
         Some(Some(Value::Share(fraction))) => share(*fraction),
         Some(None) | None => "–".to_owned(),
