@@ -14,11 +14,11 @@ const LISTED: usize = 25;
 /// Factors closer to 1 than this are not listed.
 const LEAST_EFFECT: f64 = 0.001;
 
-/// Returns the report of a comparison: which run is faster and why, the parts of the time and the regions that make the difference, cycle
-/// accounting side by side, then metrics and events, the largest differences first.
+/// Returns the report of a comparison: which run is faster and why, cycle accounting side by side, the parts of the time and the regions
+/// that make the difference, then notes, metrics and events, the largest differences first.
 #[must_use]
 pub fn report(comparison: &Comparison) -> Report {
-    let mut sections = vec![chart(comparison)];
+    let mut sections = vec![result(comparison), chart(comparison)];
     // With two subjects, the differences have all that this table has.
     if comparison.labels.len() > 2 {
         sections.push(accounting(comparison));
@@ -26,19 +26,21 @@ pub fn report(comparison: &Comparison) -> Report {
     for subject in 1..comparison.labels.len() {
         sections.extend(differences(comparison, subject));
         sections.extend(regions(comparison, subject));
+    }
+    sections.push(Section { title: "Notes".to_owned(), body: Body::Notes(notes(comparison)) });
+    for subject in 1..comparison.labels.len() {
         sections.push(list("Metrics", comparison, &comparison.metrics, subject));
         sections.push(list("Events", comparison, &comparison.events, subject));
     }
     let labels: Vec<_> = comparison.labels.iter().map(|l| plain(l)).collect();
     let region = RegionReport { name: plain(&comparison.region), calls: 1, sections };
-    let answers = (1..comparison.labels.len()).flat_map(|subject| answer::sentences(comparison, subject)).collect();
-    let answer = Section { title: "Result".to_owned(), body: Body::Notes(answers) };
-    let notes = Section { title: "Notes".to_owned(), body: Body::Notes(notes(comparison)) };
-    Report {
-        title: format!("Comparison of {}", labels.join(", ")),
-        sections: vec![answer, notes],
-        regions: vec![region],
-    }
+    Report { title: format!("Comparison of {}", labels.join(", ")), sections: Vec::new(), regions: vec![region] }
+}
+
+/// What there is to say about each subject.
+fn result(comparison: &Comparison) -> Section {
+    let sentences = (1..comparison.labels.len()).flat_map(|subject| answer::sentences(comparison, subject)).collect();
+    Section { title: "Result".to_owned(), body: Body::Notes(sentences) }
 }
 
 /// Where the difference between the first subject and another comes from, the largest part first.

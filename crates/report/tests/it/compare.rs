@@ -31,8 +31,10 @@ fn the_terminal_shows_both_values_and_their_ratio_in_100_columns() {
 /// The sentences that a report begins with.
 fn result(comparison: &Comparison) -> String {
     let report = report(comparison);
-    assert_eq!(report.sections[0].title, "Result");
-    let Body::Notes(sentences) = &report.sections[0].body else { panic!("{:?}", report.sections[0]) };
+    assert!(report.sections.is_empty(), "nothing comes before the region");
+    let first = &report.regions[0].sections[0];
+    assert_eq!(first.title, "Result");
+    let Body::Notes(sentences) = &first.body else { panic!("{first:?}") };
     sentences.join(" ")
 }
 
