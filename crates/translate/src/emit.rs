@@ -9,6 +9,7 @@ mod float;
 mod integer;
 mod memory;
 mod registers;
+mod sve;
 
 use std::collections::BTreeMap;
 use std::mem::offset_of;
@@ -20,7 +21,7 @@ use cranelift_codegen::ir::{
 };
 use cranelift_codegen::isa::TargetIsa;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
-use fxscope_aarch64::{Cpu, Inst};
+use fxscope_aarch64::{Cpu, Inst, fast};
 use fxscope_isa::{InstKind, Reg, StaticInst};
 
 use crate::context::{self, Context};
@@ -184,7 +185,7 @@ impl<'f> Emitter<'f> {
 
     /// Emits an instruction that is not a branch.
     fn inst(&mut self, at: At<'_>) {
-        if !(self.integer(at) || self.access(at) || self.float(at)) {
+        if !(self.integer(at) || self.access(at) || self.float(at) || self.sve(at)) {
             self.execute(at);
         }
     }
@@ -197,7 +198,7 @@ impl<'f> Emitter<'f> {
         if reads_flags {
             self.settle_flags();
         }
-        let stopped = self.call(at.inst);
+        let stopped = self.call(at);
         if can_stop(at) {
             self.unless_stopped(stopped, at);
         }
@@ -208,10 +209,14 @@ impl<'f> Emitter<'f> {
         }
     }
 
-    /// Emits the call; returns whether the instruction has stopped, as a number.
-    fn call(&mut self, inst: &Inst) -> Value {
-        let function = self.constant(context::execute as *const () as u64);
-        let inst = self.constant(std::ptr::from_ref(inst) as u64);
+    /// Emits the call of the instruction's fast path, or else of its executing function; returns whether the instruction has
+    /// stopped, as a number.
+    fn call(&mut self, at: At<'_>) -> Value {
+        let path = fast::find(at.name, at.word, self.vl);
+        let path = path.or_else(|| if self.plain { fast::find_float(at.name, at.word) } else { None });
+        let function = path.map_or(context::execute as *const () as u64, |path| path as *const () as u64);
+        let function = self.constant(function);
+        let inst = self.constant(std::ptr::from_ref(at.inst) as u64);
         let Fixed { cpu, memory, execute, .. } = self.fixed;
         let call = self.b.ins().call_indirect(execute, function, &[cpu, memory, inst]);
         self.b.inst_results(call)[0]
