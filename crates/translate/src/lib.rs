@@ -10,6 +10,8 @@
 //! * Integer instructions, branches, floating-point arithmetic, operations on predicates, and loads and stores of scalars whose
 //!   translation is cached are host instructions. SVE instructions on vectors are calls of their fast paths
 //!   ([`fxscope_aarch64::fast`]), everything else is a call of the interpreter's function for the instruction.
+//! * A unit that ends continues in the next one directly, if the table of recent entries ([`front`]) has it. Calls, returns and indirect
+//!   branches to other units go the same way.
 //! * Timing needs [`Engine::run`], which interprets: translated code leaves no dynamic stream.
 //!
 //! Host code is in memory that is never writable and executable at the same time ([`code`]).
@@ -22,6 +24,7 @@ mod code;
 mod compiler;
 mod context;
 mod emit;
+mod front;
 mod translator;
 mod unit;
 

@@ -29,6 +29,11 @@ pub(super) struct Registers {
 }
 
 impl Registers {
+    /// Says that a general-purpose register, by decoder index, has this value.
+    pub(super) fn hold_x(&mut self, index: u8, value: Value) {
+        self.x[usize::from(index)] = Some(value);
+    }
+
     /// Drops the values of registers that `written` selects: `Cpu` has newer ones.
     pub(super) fn forget(&mut self, written: impl Fn(Reg) -> bool) {
         for n in 0..32u8 {
