@@ -1,12 +1,13 @@
 //! Fast paths of SVE instructions, for code that is generated at run time.
 //!
 //! A fast path does what [`Inst::exec`] does, except that it leaves no words in the dynamic stream and does not count subnormal
-//! numbers. It handles what is usual itself and leaves the rest to [`Inst::exec`]: whole vectors in pages whose translation is cached
-//! ([`memory`]), and 32- and 64-bit elements on hosts with AVX-512 ([`avx512`]).
+//! numbers. It handles what is usual itself and leaves the rest to [`Inst::exec`]: accesses to pages whose translation is cached
+//! ([`memory`]), sums of numbers ([`sum`]), and 32- and 64-bit elements on hosts with AVX-512 ([`avx512`]).
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod memory;
+mod sum;
 
 use fxscope_guestmem::Memory;
 
@@ -27,7 +28,7 @@ pub fn find(name: &str, word: u32, vl: usize) -> Option<FastPath> {
 /// subnormal numbers are not flushed and FPSR.IXC is set.
 #[must_use]
 pub fn find_float(name: &str, word: u32) -> Option<FastPath> {
-    wide_float(name, word)
+    sum::find(name, word).or_else(|| wide_float(name, word))
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -14,8 +14,8 @@ use crate::front::{FrontEntry, FrontTable};
 use crate::unit::{self, UnitBlock};
 
 /// Executions after which a block becomes the head of a unit, unless a driver chooses otherwise. To translate an instruction takes
-/// as long as to interpret it ten thousand times.
-pub const OFTEN: u32 = 8192;
+/// as long as to interpret it several thousand times.
+pub const OFTEN: u32 = 4096;
 
 /// A block that has been executed less often than the head of a unit by this factor is not part of it. So much more often must a block be
 /// executed, too, before it is translated for floating point that is not plain: that gains little.

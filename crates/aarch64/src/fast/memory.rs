@@ -1,4 +1,4 @@
-//! Loads and stores whose elements are all active, in pages whose translation is cached.
+//! Loads and stores in pages whose translation is cached.
 
 use fxscope_guestmem::Memory;
 
@@ -6,7 +6,7 @@ use super::{FastPath, interpret};
 use crate::cpu::Cpu;
 use crate::insn::sve_common::{Element, active, first_elements};
 use crate::insn::sve_gather::{Offset, extend};
-use crate::insn::sve_mem::{MemElement, address};
+use crate::insn::sve_mem::{MemElement, address, each_active, in_one_page};
 use crate::table::{Inst, bits};
 
 /// The function for the number of elements in a vector of `$vl` bytes: `by_length!(vl, load::<u32, u64>, 8)` if an element of the
@@ -79,21 +79,31 @@ fn write<R: Element, const N: usize>(cpu: &mut Cpu, i: &Inst, elements: [R; N]) 
     cpu.z_mut(i.rd).lanes_mut::<R>()[..N].copy_from_slice(&elements);
 }
 
+/// Returns elements that are active in `p`, which has one bit for each element; the others are zero.
+#[inline(always)]
+fn only_active<R: Element, const N: usize>(p: u64, elements: [R; N]) -> [R; N] {
+    std::array::from_fn(|e| if p >> (e << R::LOG2) & 1 == 1 { elements[e] } else { R::zeroed() })
+}
+
 extern "C" fn load<M: MemElement<R>, R: Element, const N: usize>(cpu: &mut Cpu, mem: &mut Memory, i: &Inst) -> bool {
-    if all_active::<R>(cpu, i, N)
-        && let Some(values) = mem.load_hit::<[M; N]>(address(cpu, i))
-    {
-        write(cpu, i, values.map(MemElement::widen));
-        return false;
-    }
-    interpret(cpu, mem, i)
+    let Some(values) = mem.load_hit::<[M; N]>(address(cpu, i)) else { return interpret(cpu, mem, i) };
+    let values = values.map(MemElement::widen);
+    let values = if all_active::<R>(cpu, i, N) { values } else { only_active(active::<R>(cpu.p(i.pg)), values) };
+    write(cpu, i, values);
+    false
 }
 
 extern "C" fn store<M: MemElement<R>, R: Element, const N: usize>(cpu: &mut Cpu, mem: &mut Memory, i: &Inst) -> bool {
+    let (place, elements) = (address(cpu, i), cpu.z(i.rd).lanes::<R>());
     if all_active::<R>(cpu, i, N) {
-        let elements = cpu.z(i.rd).lanes::<R>();
         let values: [M; N] = std::array::from_fn(|e| M::narrow(elements[e]));
-        if mem.store_hit(address(cpu, i), values) {
+        if mem.store_hit(place, values) {
+            return false;
+        }
+    } else if in_one_page(place, N * size_of::<M>()) {
+        // Either all elements can be stored or none.
+        let mut active = each_active::<R>(active::<R>(cpu.p(i.pg)));
+        if active.all(|e| mem.store_hit(place.wrapping_add((e * size_of::<M>()) as u64), M::narrow(elements[e]))) {
             return false;
         }
     }
@@ -121,13 +131,11 @@ extern "C" fn broadcast<M: MemElement<R>, R: Element, const N: usize>(
     mem: &mut Memory,
     i: &Inst,
 ) -> bool {
-    if all_active::<R>(cpu, i, N)
-        && let Some(value) = mem.load_hit::<M>(address(cpu, i))
-    {
-        write(cpu, i, [value.widen(); N]);
-        return false;
-    }
-    interpret(cpu, mem, i)
+    let Some(value) = mem.load_hit::<M>(address(cpu, i)) else { return interpret(cpu, mem, i) };
+    let values = [value.widen(); N];
+    let values = if all_active::<R>(cpu, i, N) { values } else { only_active(active::<R>(cpu.p(i.pg)), values) };
+    write(cpu, i, values);
+    false
 }
 
 extern "C" fn load_indexed<M: MemElement<R>, R: Offset, const HOW: u8, const N: usize>(
@@ -135,28 +143,22 @@ extern "C" fn load_indexed<M: MemElement<R>, R: Offset, const HOW: u8, const N: 
     mem: &mut Memory,
     i: &Inst,
 ) -> bool {
-    if all_active::<R>(cpu, i, N)
-        && let Some(values) = load_each::<M, R, HOW, N>(cpu, mem, i)
-    {
-        write(cpu, i, values);
-        return false;
-    }
-    interpret(cpu, mem, i)
-}
-
-/// Loads the elements of a gather, if no translation misses.
-#[inline(always)]
-fn load_each<M: MemElement<R>, R: Offset, const HOW: u8, const N: usize>(
-    cpu: &Cpu,
-    mem: &Memory,
-    i: &Inst,
-) -> Option<[R; N]> {
-    let base = cpu.x(i.rn).wrapping_add(i.imm as u64);
+    let (base, p) = (cpu.x(i.rn).wrapping_add(i.imm as u64), active::<R>(cpu.p(i.pg)));
     let offsets = cpu.z(i.rm).lanes::<R>();
+    let load = |e: usize| {
+        let offset: R = offsets[e];
+        mem.load_hit::<M>(base.wrapping_add(offset.extended::<HOW>() << (i.aux & 3))).map(MemElement::widen)
+    };
     let mut values = [R::zeroed(); N];
-    for (value, offset) in values.iter_mut().zip(offsets) {
-        let place = base.wrapping_add(offset.extended::<HOW>() << (i.aux & 3));
-        *value = mem.load_hit::<M>(place)?.widen();
+    let loads = |(e, value): (usize, &mut R)| load(e).map(|loaded| *value = loaded).is_some();
+    let done = if all_active::<R>(cpu, i, N) {
+        values.iter_mut().enumerate().all(loads)
+    } else {
+        each_active::<R>(p).all(|e| loads((e, &mut values[e])))
+    };
+    if !done {
+        return interpret(cpu, mem, i);
     }
-    Some(values)
+    write(cpu, i, values);
+    false
 }

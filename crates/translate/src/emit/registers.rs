@@ -180,19 +180,12 @@ impl Emitter<'_> {
     pub(super) fn set_z(&mut self, n: u8, value: Value) {
         let ty = self.b.func.dfg.value_type(value);
         let at = z_offset(n);
-        if ty == types::F64X2 {
-            self.store_cpu(value, at);
-        } else {
-            let zero = self.constant(0);
-            let bits = if ty == types::F64 {
-                value
-            } else {
-                let single = self.as_type(types::I32, value);
-                self.b.ins().uextend(types::I64, single)
-            };
-            self.store_cpu(bits, at);
-            self.store_cpu(zero, at + 8);
-        }
+        let low = match ty {
+            types::F64 => self.b.ins().scalar_to_vector(types::F64X2, value),
+            types::F32 => self.b.ins().scalar_to_vector(types::F32X4, value),
+            _ => value,
+        };
+        self.store_cpu(low, at);
         if self.regs.narrow >> n & 1 == 0 && self.vl > 16 {
             let zero = self.constant(0);
             let zero = self.b.ins().splat(types::I64X2, zero);
