@@ -15,11 +15,8 @@ pub(crate) type RunEngine = fxscope_aarch64::Interpreter;
 /// Returns the engine for a run with these options, at vector length `vl` bytes.
 pub(crate) fn engine(options: &RunOptions, vl: usize) -> RunEngine {
     // Timing needs the dynamic stream, which only interpretation gives.
-    if options.mode == Mode::Functional && options.engine == EngineChoice::Translator {
-        RunEngine::new(vl)
-    } else {
-        interpreting(vl)
-    }
+    let is_functional = options.mode == Mode::Functional || options.part.is_some();
+    if is_functional && options.engine == EngineChoice::Translator { RunEngine::new(vl) } else { interpreting(vl) }
 }
 
 #[cfg(feature = "translate")]
