@@ -64,7 +64,7 @@ pub(crate) fn notes(request: &Request, outcome: &Outcome, process: &Guest) -> Ve
 fn part((plan, summary): (&PartPlan, &PartSummary)) -> Vec<String> {
     let PartSummary { skipped, followed, timed, behind, executions, .. } = *summary;
     let all = skipped + followed + timed + behind;
-    let million = |n: u64| format!("{:.1} million", n as f64 / 1e6);
+    let million = |n: u64| if n < 1_000_000 { n.to_string() } else { format!("{:.1} million", n as f64 / 1e6) };
     if executions == 0 {
         return vec![format!(
             "{plan}: nothing was timed, since the part never began: the run ended after {} instructions. Check the name, or the number.",

@@ -138,17 +138,17 @@ impl ScenarioArgs {
     /// Returns the scenario that runs `command`. `hwpfctl` and its options at the front are settings, as on the
     /// machine.
     pub(super) fn scenario(&self, command: &[OsString]) -> Result<Scenario, Failure> {
+        self.scenario_of(command, None)
+    }
+
+    /// Returns the same scenario, of which only the executions of a region are timed if one is named.
+    pub(super) fn scenario_of(&self, command: &[OsString], region: Option<&str>) -> Result<Scenario, Failure> {
         let (command, prefetch) = match hwpf::taken_off(command)? {
             Some((command, settings)) => (command, Some(settings)),
             None => (command.to_vec(), self.hwpf.clone()),
         };
         let (program, arguments) = command.split_first().ok_or("no program given")?;
-        Ok(self.applied_to(Scenario::new(program).with_arguments(arguments), prefetch))
-    }
-
-    /// Returns the same scenario, of which only the executions of a region are timed if one is named.
-    pub(super) fn scenario_of(&self, command: &[OsString], region: Option<&str>) -> Result<Scenario, Failure> {
-        let mut scenario = self.scenario(command)?;
+        let mut scenario = self.applied_to(Scenario::new(program).with_arguments(arguments), prefetch);
         self.time_region(&mut scenario, region)?;
         Ok(scenario)
     }

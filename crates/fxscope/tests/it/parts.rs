@@ -18,7 +18,9 @@ fn steps(folder: &Path) -> String {
 fn run(folder: &Path, options: &str, program: &[&str]) -> Value {
     let mut words = vec!["run", "-q", "--json", "run.json"];
     words.extend(options.split_whitespace());
-    let output = output(folder, &[&words, &["--"], program].concat());
+    words.push("--");
+    words.extend(program);
+    let output = output(folder, &words);
     assert!(output.status.success(), "{options}: {}", String::from_utf8_lossy(&output.stderr));
     json(&std::fs::read(folder.join("run.json")).expect("written"))
 }
@@ -81,8 +83,14 @@ fn reports_in_every_form_name_the_part_and_two_parts_can_be_compared() {
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     let shown = text(&["report", "run.fxr"]).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(shown.contains("steps on a64fx, --from region=work#2 --until region=work#+2: exit status 0"), "{shown}");
-    assert!(shown.contains("All counts are those of the part."), "{shown}");
+    assert!(shown.contains("--region work: ") && shown.contains("in 4 executions were timed"), "{shown}");
+    assert!(
+        shown.contains("--from region=work#2 --until region=work#+2: ") && shown.contains("those of the part."),
+        "{shown}"
+    );
+    run(folder.path(), "-o one.fxr --region work", &[&program, "alone", "1", "4"]);
+    let shown = text(&["report", "one.fxr"]);
+    assert!(shown.contains("steps on a64fx, --region work: exit status 0"), "{shown}");
     for format in ["html", "csv", "json"] {
         let shown = text(&["report", "run.fxr", "--format", format]);
         assert!(shown.contains("--until region=work#+2"), "{format}: {shown}");

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use fxscope_record::{
     ALL, CodeFile, Counts, Description, Finish, Host, HotSpot, Interval, Intervals, Mode, MpiCall, MpiFunction, Names,
-    Origin, Pages, Parallel, Process, RecordError, Region, Replicates, Run, Sample, Target, Thread, Totals, append,
-    append_all, load,
+    Origin, Pages, Parallel, Part, Process, RecordError, Region, Replicates, Run, Sample, Target, Thread, Totals,
+    append, append_all, load,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
