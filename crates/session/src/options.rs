@@ -41,7 +41,8 @@ impl NoProgressLimit {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineChoice {
-    /// The interpreter: short programs would take longer with the translator.
+    /// The interpreter, since short programs would take longer with the translator, unless 10⁹ instructions or more are executed before
+    /// the part that is timed.
     #[default]
     Auto,
     /// Frequently executed code is translated into the host's instructions, in functional mode and outside of a part that is timed, if the

@@ -112,13 +112,6 @@ impl Timing {
     pub(crate) fn now(&self) -> Cycle {
         self.machine.now()
     }
-
-    /// Lets time pass until `now_ns`, at which the guest begins to run on the cores.
-    pub(crate) fn begin_at(&mut self, now_ns: u64) {
-        let core = self.machine.core_mut();
-        let now = core.cycle_at(now_ns);
-        core.sleep_until(now + 1);
-    }
 }
 
 /// A quantum of a core.

@@ -32,7 +32,7 @@ const SHOWN_FAILURES: usize = 8;
 /// The program's input, output and exit status pass through unchanged; messages of fxscope go to standard error. Exit
 /// status: the program's own; 128 + n if signal n ended it; 130 after Ctrl-C (SIGINT), 143 after SIGTERM, 129 after
 /// SIGHUP: the first signal ends the run, and what was simulated is reported and recorded (a second one ends fxscope at
-/// once); 0 at the instruction limit; 124 if the program made no progress (--no-progress); 127 if the program does not exist, 126 if it cannot be executed, 125 if anything
+/// once); 0 at the instruction limit, and at --until with --stop; 124 if the program made no progress (--no-progress); 127 if the program does not exist, 126 if it cannot be executed, 125 if anything
 /// else is wrong: the machine, the outputs, or a deadlock of all threads.
 ///
 /// The program's environment is HOME, PATH, LANG, USER, TERM and PWD, every variable whose name starts with OMP_,

@@ -186,7 +186,7 @@ impl Part {
 
     fn begins(&mut self, instructions: u64, now_ns: u64) {
         self.began.get_or_insert((instructions, now_ns));
-        self.executions += 1;
+        self.executions = self.executions.saturating_add(1);
         if self.plan.counts_from_part() {
             self.until.count_from_now();
         }
@@ -194,7 +194,8 @@ impl Part {
 
     /// Notes what was done with the instructions since the last switch.
     fn account(&mut self, instructions: u64) {
-        self.passed[self.phase as usize] += instructions.saturating_sub(self.switched_at);
+        let passed = &mut self.passed[self.phase as usize];
+        *passed = passed.saturating_add(instructions.saturating_sub(self.switched_at));
         self.switched_at = instructions;
     }
 
@@ -299,6 +300,15 @@ impl PartPlan {
             Warming::Instructions(n) => n,
             Warming::All => u64::MAX,
             Warming::Nothing => 0,
+        }
+    }
+
+    /// Returns the instructions that are certainly executed before the part without a model.
+    #[must_use]
+    pub fn skipped(&self) -> u64 {
+        match self.points()[0].and_then(Point::place) {
+            Some(Place::Instructions(n)) => n.saturating_sub(self.followed()),
+            _ => 0,
         }
     }
 

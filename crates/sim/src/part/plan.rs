@@ -190,9 +190,9 @@ impl Point {
 
     /// Returns where the point is if that is known in advance.
     pub(crate) fn place(&self) -> Option<Place> {
-        match self {
-            &Point::Instructions(Count::OfRun(n)) => Some(Place::Instructions(n)),
-            &Point::Time(Count::OfRun(ns)) => Some(Place::Ns(ns)),
+        match *self {
+            Point::Instructions(Count::OfRun(n)) => Some(Place::Instructions(n)),
+            Point::Time(Count::OfRun(ns)) => Some(Place::Ns(ns)),
             _ => None,
         }
     }

@@ -83,6 +83,15 @@ impl<E: Engine> Simulation<E> {
     }
 }
 
+impl Timing {
+    /// Lets time pass until `now_ns`, at which the guest begins to run on the cores.
+    fn begin_at(&mut self, now_ns: u64) {
+        let core = self.machine.core_mut();
+        let now = core.cycle_at(now_ns);
+        core.sleep_until(now + 1);
+    }
+}
+
 impl<E: Engine> Driver<'_, E> {
     /// Begins the next phase of a run that has cores.
     fn switch_phase(&mut self) {

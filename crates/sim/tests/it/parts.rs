@@ -130,7 +130,7 @@ fn a_call_of_a_function_is_timed_whether_what_comes_before_is_followed_or_skippe
             assert_eq!(summary.timed, instructions(&outcome, "all"));
             let of_calls = counts(&outcome, "work");
             // Marks and the calls themselves, and what is between calls.
-            let between = calls as u64 - 1;
+            let between = calls - 1;
             assert!(instructions(&outcome, "all") >= calls * each - 64 * calls, "{from} {until} {warming:?}");
             assert!(of_calls.get(Signal::InstRetired) <= calls * each, "{from} {until} {warming:?}");
             assert_eq!(region(&outcome, "work").calls, calls, "{from} {until} {warming:?}");
