@@ -34,7 +34,8 @@ pub use fxscope_validate as validate;
 
 pub use fxscope_session::{
     CacheLevel, CallPages, Control, DEFAULT_MACHINE, EngineChoice, Error, Follow, FunctionSelection, HostAccess,
-    HostProtection, Identity, MAX_PROGRAM_BYTES, Mode, NoProgressLimit, PageOption, Placement, Prepared, Progress,
-    QUANTUM, RemoteNode, Request, RunOptions, Scenario, SectorData, SectorOption, Session, SpinLoops, Window, annotate,
-    check_page_size, check_rows, guest_environment, konata, machine_constants, machine_memory, machine_of, spec_of,
+    HostProtection, Identity, MAX_PROGRAM_BYTES, Mode, NoProgressLimit, PageOption, PartPlan, Placement, Point,
+    Prepared, Progress, QUANTUM, RemoteNode, Request, RunOptions, Scenario, SectorData, SectorOption, Selection,
+    Session, SpinLoops, Warming, Window, annotate, check_page_size, check_rows, guest_environment, konata,
+    machine_constants, machine_memory, machine_of, spec_of,
 };

@@ -156,6 +156,12 @@ impl<E: Engine> Code<E> {
         self.passing = Some((guest.thread().tid, guest.cpu().pc));
     }
 
+    /// Has no places any more at which the driver stops.
+    pub fn drop_stops(&mut self) {
+        (self.has_stops, self.passing, self.stops) = (false, None, Stops::default());
+        self.others.values_mut().for_each(|(_, stops)| *stops = Stops::default());
+    }
+
     /// Returns whether the driver has to choose the stops in the code of the running process, whose symbols have this version.
     pub(crate) fn needs_stops(&self, version: u64) -> bool {
         self.has_stops && self.stops.version != Some(version)

@@ -39,6 +39,7 @@ pub use contain::HostProtection;
 pub use described::machine_constants;
 pub use environment::guest_environment;
 pub use error::Error;
+pub use fxscope_sim::part::{Count, PartError, PartPlan, Point, Selection, Warming};
 pub use fxscope_sim::{Control, Follow, Mode, Progress, QUANTUM, SpinLoops, Window};
 pub use identity::Identity;
 pub use mapping::CallPages;

@@ -95,6 +95,7 @@ impl Session {
             interval_region: options.interval_region,
             sample: options.sample,
             precision: options.precision,
+            part: options.part,
             // On the host's clock, time passes however little is done.
             no_progress_ns: options.no_progress.ns(options.mode).filter(|_| options.clock == ClockSource::Simulated),
         };

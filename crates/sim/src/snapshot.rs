@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::mpi::{Follower, Recorder};
+use crate::part::{Part, Phase};
 use crate::progress::ProgressWatch;
 use crate::region::Regions;
 use crate::run::{Follow, Mode, Options, Simulation, SpinLoops};
@@ -29,7 +30,7 @@ use crate::timing::Timing;
 pub const MAGIC: [u8; 8] = *b"fxscope\0";
 
 /// The version of the format. It changes whenever the state of the model or of the guest does.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 
 /// Bytes of a digest.
 const DIGEST: usize = 32;
@@ -91,6 +92,8 @@ struct Basis {
     interval_region: Option<String>,
     /// The plan of a sampled run.
     sample: Option<String>,
+    /// The part of the run that is timed.
+    part: Option<String>,
     /// The limit of instructions. A restored run may have another one.
     max_instructions: Option<u64>,
     /// The program's file as programs see it, and its digest; `None`: it cannot be read.
@@ -112,6 +115,7 @@ impl Basis {
             interval_ns: options.interval_ns,
             interval_region: options.interval_region.clone(),
             sample: options.sample.as_ref().map(ToString::to_string),
+            part: options.part.as_ref().map(ToString::to_string),
             max_instructions: options.max_instructions,
             program_digest: fxscope_host::open(&guest.host_path(&program), u64::MAX)
                 .ok()
@@ -138,6 +142,7 @@ impl Basis {
         compare("intervals in ns of", &self.interval_ns, &given.interval_ns)?;
         compare("intervals in region", &self.interval_region, &given.interval_region)?;
         compare("a sample", &self.sample, &given.sample)?;
+        compare("a part", &self.part, &given.part)?;
         if self.program_digest != given.program_digest {
             return Err(SnapshotError::Program { path: guest.host_path(&self.program) });
         }
@@ -152,6 +157,7 @@ struct Written<'a> {
     guest: Vec<u8>,
     timing: &'a Option<Timing>,
     sampling: &'a Option<Sampling>,
+    part: &'a Option<Part>,
     regions: &'a Regions,
     slice_end: u64,
     progress: &'a ProgressWatch,
@@ -166,6 +172,7 @@ struct Read<'a> {
     guest: &'a [u8],
     timing: Option<Timing>,
     sampling: Option<Sampling>,
+    part: Option<Part>,
     regions: Regions,
     slice_end: u64,
     progress: ProgressWatch,
@@ -202,6 +209,7 @@ impl<E: Engine> Simulation<E> {
             guest: self.guest.save(&self.code)?,
             timing: &self.timing,
             sampling: &self.sampling,
+            part: &self.part,
             regions: &self.regions,
             slice_end: self.slice_end,
             progress: &self.progress,
@@ -231,13 +239,16 @@ impl<E: Engine> Simulation<E> {
     }
 
     fn from_parts(bytes: &[u8], stdio: &Stdio, options: Options) -> Result<Simulation<E>, SnapshotError> {
-        let Read { basis, guest, mut timing, sampling, regions, mut slice_end, progress, mpi } = Read::of(bytes)?;
+        let Read { basis, guest, mut timing, sampling, mut part, regions, mut slice_end, progress, mpi } =
+            Read::of(bytes)?;
         let (guest, mut code): (Guest, Code<E>) = Guest::restore(guest, stdio)?;
         basis.check(&Basis::of(&options, &guest), &guest)?;
-        if timing.is_some() != (options.mode == Mode::Timing) {
+        let phase = part.as_ref().map(Part::phase);
+        if timing.is_some() != (options.mode == Mode::Timing && phase != Some(Phase::Skipped)) {
             return Err(SnapshotError::Damaged("its timing does not fit its mode"));
         }
-        if timing.as_mut().is_some_and(|timing| !timing.reload(&guest, &code)) {
+        let has_cpus = phase != Some(Phase::Behind);
+        if timing.as_mut().is_some_and(|timing| !timing.reload(&guest, &code, has_cpus)) {
             return Err(SnapshotError::Damaged("its timing does not fit its guest"));
         }
         if basis.max_instructions != options.max_instructions {
@@ -246,19 +257,21 @@ impl<E: Engine> Simulation<E> {
             timing.as_mut().into_iter().for_each(|timing| timing.blocks = 0);
         }
         let mut mpi = Follower::restored(mpi);
-        if timing.is_none() {
+        if timing.is_none() || phase == Some(Phase::Behind) {
             mpi.begins(&guest, &mut code);
+            part.iter_mut().for_each(|part| part.learn(&guest, &mut code));
         }
-        Ok(Simulation { guest, code, options, timing, sampling, regions, slice_end, progress, mpi })
+        Ok(Simulation { guest, code, options, timing, sampling, part, regions, slice_end, progress, mpi })
     }
 }
 
 impl Timing {
-    /// Completes what a snapshot has, for a guest and its code. Returns whether the parts fit together.
-    fn reload<E: Engine>(&mut self, guest: &Guest, code: &Code<E>) -> bool {
+    /// Completes what a snapshot has, for a guest and its code. Returns whether the parts fit together. `has_cpus`: the guest runs on
+    /// these cores.
+    fn reload<E: Engine>(&mut self, guest: &Guest, code: &Code<E>, has_cpus: bool) -> bool {
         let (active, cpus) = (self.machine.active, self.machine.cores.len());
         let exists = |index: usize| self.machine.cores.get(index).is_some_and(Option::is_some);
-        let shape = cpus == guest.cpus().count()
+        let shape = (!has_cpus || cpus == guest.cpus().count())
             && exists(active)
             && self.clocks.is_sound(cpus)
             && self.spinning.iter().all(|spinning| exists(spinning.index))

@@ -32,7 +32,7 @@ const SHOWN_FAILURES: usize = 8;
 /// The program's input, output and exit status pass through unchanged; messages of fxscope go to standard error. Exit
 /// status: the program's own; 128 + n if signal n ended it; 130 after Ctrl-C (SIGINT), 143 after SIGTERM, 129 after
 /// SIGHUP: the first signal ends the run, and what was simulated is reported and recorded (a second one ends fxscope at
-/// once); 0 at the instruction limit; 124 if the program made no progress (--no-progress); 127 if the program does not exist, 126 if it cannot be executed, 125 if anything
+/// once); 0 at the instruction limit, and at --until with --stop; 124 if the program made no progress (--no-progress); 127 if the program does not exist, 126 if it cannot be executed, 125 if anything
 /// else is wrong: the machine, the outputs, or a deadlock of all threads.
 ///
 /// The program's environment is HOME, PATH, LANG, USER, TERM and PWD, every variable whose name starts with OMP_,
@@ -57,7 +57,7 @@ pub struct Args {
     /// What is simulated: the whole machine, or results and instruction counts only.
     #[arg(long, default_value = "timing", value_parser = scenario::choice(MODES))]
     mode: Mode,
-    /// What executes the program's code in functional mode: the interpreter, or the translator, which turns code that is executed
+    /// What executes the program's code in functional mode, and what is not timed with --from or --until: the interpreter, or the translator, which turns code that is executed
     /// often into the host's: faster from some 10^9 instructions on. Results and counts are the same.
     #[arg(long, default_value = "auto", value_parser = scenario::choice(ENGINES))]
     engine: EngineChoice,
@@ -65,6 +65,9 @@ pub struct Args {
     /// intervals; the last one then extends to the end.
     #[arg(long, value_name = "TIME", value_parser = scenario::interval_ns)]
     interval: Option<u64>,
+    /// Time only the executions of this region. What is between them keeps caches and branch predictors up to date (docs/parts.md).
+    #[arg(long, value_name = "NAME")]
+    region: Option<String>,
     /// Count by intervals in this region only.
     #[arg(long, value_name = "NAME", requires = "interval")]
     interval_region: Option<String>,
@@ -81,7 +84,7 @@ pub struct Args {
 
 /// Runs the program; the exit status is the program's.
 pub(super) fn run(args: &Args) -> Outcome {
-    let mut scenario = args.scenario.scenario(&args.command)?;
+    let mut scenario = args.scenario.scenario_of(&args.command, args.region.as_deref())?;
     scenario.options.mode = args.mode;
     scenario.options.engine = args.engine;
     let scenario = scenario.with_intervals(args.interval, args.interval_region.as_deref());
@@ -108,6 +111,9 @@ pub(super) fn run(args: &Args) -> Outcome {
     })?;
     if let Some(name) = args.interval_region.as_deref().filter(|name| run.region(name).is_none()) {
         say(&format!("--interval-region: the program marked no region '{name}', so its intervals counted nothing"));
+    }
+    if let Some(part) = run.part.as_ref().filter(|part| part.executions == 0) {
+        say(&format!("{}: the part never began, and nothing was timed; check the name, or the number", part.options));
     }
     show(args, &run);
     if args.verbose {

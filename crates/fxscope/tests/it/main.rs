@@ -31,6 +31,7 @@ mod pages;
 mod pages_advise;
 mod pages_experiment;
 mod pages_host;
+mod parts;
 mod processes;
 mod progress;
 mod ranks;

@@ -5,12 +5,14 @@ use std::path::Path;
 use std::process::Command;
 
 use fxscope_aarch64::Interpreter;
+use fxscope_sim::part::{PartPlan, Selection, Warming};
 use fxscope_sim::snapshot::SnapshotError;
 use fxscope_sim::{Control, Finish, Mode, Outcome, Simulation, SpinLoops};
 use sha2::{Digest as _, Sha256};
 
 use crate::common::{Run, build, kernel, streams, text};
 use crate::parallel::run_of_triad;
+use crate::parts::{between, steps, with};
 
 /// The folder in which a test that runs as another process finds the snapshots and stores its results.
 const FOLDER: &str = "FXSCOPE_TEST_SNAPSHOTS";
@@ -22,7 +24,8 @@ const PLAN: &str = "begin=20000,window=500,warm=100,period=5000";
 const POINTS: u64 = 10;
 
 /// Runs of one thread, of threads that meet at barriers, of processes with a pipe, of threads that spin, with pages and
-/// sectors of other kinds than the default ones and zero fill, sampled ones, and functional ones, of which one has functions of MPI.
+/// sectors of other kinds than the default ones and zero fill, sampled ones, and functional ones, of which one has functions of
+/// MPI; and runs of which a part is timed.
 fn runs() -> Vec<Run> {
     let snapshot = build("snapshot.c", &["-pthread"]);
     let zfill = Run::new(kernel("triad-threads.elf"), "n=3072 passes=2 form=zfill-swpf threads=3");
@@ -38,6 +41,8 @@ fn runs() -> Vec<Run> {
         Run { sample: Some(PLAN), ..Run::new(kernel("triad-threads.elf"), "n=3072 passes=20 threads=4") },
         Run { mode: Mode::Functional, ..Run::new(snapshot, "/etc/hostname") },
         Run { mode: Mode::Functional, ..Run::new(build("mpi_calls.c", &["-pthread"]), "") },
+        Run { part: Some(with(between("function=step#2", "region=work#3"), Warming::Nothing)), ..steps("barrier 3 4") },
+        Run { part: Some(PartPlan::new(Selection::Region("work".to_owned()))), ..steps("spin 2 4") },
     ]
     .into_iter()
     .map(|run| Run { max_instructions: Some(600_000), ..run })
@@ -58,7 +63,7 @@ fn given(run: &Simulation, outcome: &Outcome) -> String {
         outcome.hot,
         outcome.files,
         outcome.pages,
-        outcome.sample,
+        (&outcome.sample, &outcome.part),
     )
 }
 
