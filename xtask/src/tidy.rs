@@ -11,6 +11,7 @@ use crate::root;
 /// The crates of ours that each crate may use in its library (`ARCHITECTURE.md`). Anything not listed is refused.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("fxscope-calendar", &[]),
+    ("fxscope-checkpoint", &[]),
     ("fxscope-counts", &[]),
     ("fxscope-hint", &[]),
     ("fxscope-host", &[]),
@@ -45,6 +46,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "fxscope-session",
         &[
             "calendar",
+            "checkpoint",
             "counts",
             "host",
             "isa",

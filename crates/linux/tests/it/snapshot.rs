@@ -35,7 +35,7 @@ fn start(text: &Path, output: &Path) -> (Guest, Code) {
     let mut setup = Setup::new(platform(64), program.to_str().expect("UTF-8 path")).expect("setup");
     setup.args.push(text.to_str().expect("UTF-8 path").into());
     setup.stdio = streams(output);
-    setup.access = Access { read: None, write: Vec::new(), network: false };
+    setup.access = Access { write: Vec::new(), ..Access::standard() };
     let guest = Guest::open(&program, setup).unwrap_or_else(|e| panic!("{e}"));
     let code = Code::of(&guest);
     (guest, code)

@@ -87,7 +87,7 @@ impl Run {
         let mut setup = Setup::new(machine, name).expect("descriptors");
         setup.args.extend(words(self.arguments));
         setup.env = words(self.environment);
-        setup.access = Access { read: None, write: Vec::new(), network: false };
+        setup.access = Access { write: Vec::new(), ..Access::standard() };
         setup.stdio = stdio;
         Guest::open(&self.program, setup).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
