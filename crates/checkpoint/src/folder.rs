@@ -85,7 +85,7 @@ impl Folder {
         self.store.has(ENDED)
     }
 
-    /// Notes that the run has ended, or that it goes on after all.
+    /// Notes that the run has ended, or that it continues after all.
     ///
     /// # Errors
     /// The host's.

@@ -53,7 +53,7 @@ pub enum Error {
     #[error("{0}: no folder of snapshots, as fxscope run --checkpoint makes them")]
     NoRun(String),
     /// Another process uses it.
-    #[error("{0}: a run that is still going on uses it")]
+    #[error("{0}: a run that has not ended uses it")]
     InUse(String),
     /// A file is of another version.
     #[error("{path}: has format {found}; this program reads format {VERSION}")]

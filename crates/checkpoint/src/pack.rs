@@ -141,7 +141,7 @@ pub(crate) fn unpacked(chunk: &Chunk, stored: Vec<u8>) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// A disk with room for so many bytes.
+    /// A disk with room for this number of bytes.
     struct Disk {
         room: usize,
         written: Vec<u8>,
@@ -188,7 +188,12 @@ mod tests {
         let (bytes, manifest, written) = packing.into_parts();
         assert!(written == bytes.len() as u64 && written < CHUNK as u64 + 200, "{written}");
         assert_eq!((manifest.pages(), manifest.state.len(), &manifest.packs), (4, 1, &vec![1]));
-        for (chunk, item) in manifest.state.iter().zip([&items[2]]).chain(manifest.pages.iter().map(|(_, chunk)| chunk).zip([0, 1, 3, 0].map(|n| &items[n]))) {
+        for (chunk, item) in manifest
+            .state
+            .iter()
+            .zip([&items[2]])
+            .chain(manifest.pages.iter().map(|(_, chunk)| chunk).zip([0, 1, 3, 0].map(|n| &items[n])))
+        {
             let stored = &bytes[chunk.offset as usize..][..chunk.stored as usize];
             assert_eq!(unpacked(chunk, stored.to_vec()).expect("unchanged"), item.bytes());
         }

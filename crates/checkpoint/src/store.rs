@@ -229,6 +229,9 @@ mod tests {
         let store = Store::open(folder.path()).expect("there");
         store.write("run", b"first").expect("written");
         store.draft("run").expect("begun").file.write_all(b"half").expect("written");
-        assert_eq!((store.read("run").expect("there"), store.names().expect("listed")), (b"first".to_vec(), vec!["run".to_owned()]));
+        assert_eq!(
+            (store.read("run").expect("there"), store.names().expect("listed")),
+            (b"first".to_vec(), vec!["run".to_owned()])
+        );
     }
 }

@@ -19,7 +19,7 @@ const BATCH: usize = 64;
 /// The most packs that later snapshots use chunks of.
 const PACKS: usize = 32;
 
-/// What the thread is told.
+/// Messages to the thread.
 enum Message {
     Begin,
     Items(Vec<Item>),
@@ -41,7 +41,7 @@ pub struct Saved {
 /// A thread that adds snapshots to a folder.
 #[derive(Debug)]
 pub struct Writer {
-    /// `None`: it has been told to end.
+    /// `None`: it must end.
     to: Option<SyncSender<Message>>,
     from: Receiver<io::Result<Saved>>,
     /// Whether what it has been given for the current snapshot could not be stored.
@@ -270,18 +270,14 @@ fn usable(folder: &Folder, manifest: &Manifest) -> Known {
         }
     }
     let number = |index: u32| manifest.packs[index as usize];
-    let half = |&(index, live): &(u32, u64)| {
-        folder.bytes_of(&pages_name(number(index))).is_ok_and(|bytes| 2 * live >= bytes)
-    };
+    let half =
+        |&(index, live): &(u32, u64)| folder.bytes_of(&pages_name(number(index))).is_ok_and(|bytes| 2 * live >= bytes);
     let mut packs: Vec<(u32, u64)> = live.into_iter().filter(half).collect();
     packs.sort_unstable_by_key(|&(index, live)| (std::cmp::Reverse(live), index));
     packs.truncate(PACKS);
     let kept: Vec<u32> = packs.into_iter().map(|(index, _)| index).collect();
     let usable = chunks.into_values().filter(|chunk| kept.contains(&chunk.pack));
-    let place = |chunk: crate::manifest::Chunk| Place {
-        pack: number(chunk.pack),
-        offset: chunk.offset,
-        stored: chunk.stored,
-    };
+    let place =
+        |chunk: crate::manifest::Chunk| Place { pack: number(chunk.pack), offset: chunk.offset, stored: chunk.stored };
     usable.map(|chunk| (chunk.digest, place(chunk))).collect()
 }

@@ -13,8 +13,8 @@
 use std::path::PathBuf;
 
 use fxscope_aarch64::Engine;
-pub use fxscope_linux::{PageId, SnapshotSink, SnapshotSource, Surroundings};
 use fxscope_linux::{Code, Guest, Restored, read_state, write_state};
+pub use fxscope_linux::{PageId, SnapshotSink, SnapshotSource, Surroundings};
 use serde::{Deserialize, Serialize};
 
 use crate::mpi::{Follower, Recorder};
@@ -195,8 +195,9 @@ impl<E: Engine> Simulation<E> {
         written.write(to)
     }
 
-    /// A run from what [`Simulation::save`] passed on, in these surroundings. `options` are those of that run; the limit of
-    /// instructions may be another one. Only if all is right are files cut that the guest was writing.
+    /// A run from what [`Simulation::save`] passed on, in these surroundings, whose code engines like `engine` execute. `options`
+    /// are those of that run; the limit of instructions may be another one. Only if all is right are files cut that the guest was
+    /// writing.
     ///
     /// # Errors
     /// When it is no intact snapshot of this version, the machine, the program or an option differs, or a file
@@ -205,6 +206,7 @@ impl<E: Engine> Simulation<E> {
         from: &mut dyn SnapshotSource,
         surroundings: Surroundings<'_>,
         options: Options,
+        engine: &E,
     ) -> Result<Simulation<E>, SnapshotError> {
         let state = from.state().map_err(fxscope_linux::SnapshotError::Host)?;
         let (version, state) = state.split_first_chunk().ok_or(SnapshotError::Damaged("it has no version"))?;
@@ -212,7 +214,7 @@ impl<E: Engine> Simulation<E> {
         if version != VERSION {
             return Err(SnapshotError::Version(version));
         }
-        let restored = Guest::restore(state, from, surroundings)?;
+        let restored = Guest::restore(state, from, surroundings, engine)?;
         let Restored { guest, code, rest, files } = restored;
         let simulation = Simulation::from_parts(guest, code, rest, options)?;
         files.cut().map_err(fxscope_linux::SnapshotError::Host)?;

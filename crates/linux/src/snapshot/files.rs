@@ -165,7 +165,8 @@ impl Collector {
         match (kind, named) {
             (FileType::RegularFile, Some((path, false))) => {
                 let written = flags & OFlags::RWMODE != OFlags::RDONLY && !flags.contains(OFlags::PATH);
-                let state = (!written).then_some((stat.st_size as u64, stat.st_mtime as i64, stat.st_mtime_nsec as u64));
+                let state =
+                    (!written).then_some((stat.st_size as u64, stat.st_mtime as i64, stat.st_mtime_nsec as u64));
                 let written = (written && self.with_written).then(|| Written::of(host)).transpose()?;
                 Ok(What::Named { path, mark: Mark { inode: stat.st_ino, state, written } })
             }

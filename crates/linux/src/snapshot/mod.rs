@@ -177,7 +177,8 @@ impl Guest {
         Ok(())
     }
 
-    /// Returns a guest from what [`Guest::save`] passed on; `state` is the source's from the guest's part on.
+    /// Returns a guest from what [`Guest::save`] passed on; `state` is the source's from the guest's part on. Engines like `engine`
+    /// execute its code.
     ///
     /// # Errors
     /// When it is no snapshot of this version, or a file that the guest had open cannot be opened again as it was.
@@ -185,6 +186,7 @@ impl Guest {
         state: &'a [u8],
         from: &mut dyn SnapshotSource,
         surroundings: Surroundings<'_>,
+        engine: &E,
     ) -> Result<Restored<'a, E>, SnapshotError> {
         let (mut memory, parts, rest) = read(state)?;
         let unnamed: Vec<OwnedFd> =
@@ -196,7 +198,9 @@ impl Guest {
             }
             Some(file) => set_page(unnamed.get(file as usize).ok_or(io::ErrorKind::InvalidData)?, index, page),
         })?;
-        Guest::with_memory(memory, parts, rest, &unnamed, surroundings)
+        let restored = Guest::with_memory(memory, parts, &unnamed, surroundings, engine)?;
+        let (guest, code, files) = restored;
+        Ok(Restored { guest, code, rest, files })
     }
 
     /// Returns a second guest in the same state: as [`Guest::save`] and [`Guest::restore`], but without serialising its memory.
@@ -210,11 +214,12 @@ impl Guest {
     ) -> Result<(Guest, Code<E>), SnapshotError> {
         let (state, unnamed) = self.state(code, Collector::default())?;
         let bytes = postcard::to_stdvec(&(&self.spaces, &self.threads, &self.system, &state));
-        let (parts, rest) = read_state(&bytes.map_err(|_| SnapshotError::Damaged)?).map(|(parts, _)| (parts, &[][..]))?;
+        let (parts, _) = read_state(&bytes.map_err(|_| SnapshotError::Damaged)?)?;
         let copies = unnamed.iter().zip(&state.files.unnamed).map(|(file, &bytes)| copy(file, bytes));
         let unnamed: Vec<OwnedFd> = copies.collect::<Result<_, _>>()?;
-        let restored = Guest::with_memory(self.memory.try_clone()?, parts, rest, &unnamed, surroundings)?;
-        Ok((restored.guest, restored.code))
+        let (guest, code, _) =
+            Guest::with_memory(self.memory.try_clone()?, parts, &unnamed, surroundings, code.engine())?;
+        Ok((guest, code))
     }
 
     /// Writes a state. Like [`read`], it is not generic, so that the code for all types is compiled once.
@@ -286,13 +291,13 @@ impl Guest {
     }
 
     /// A guest with this memory, what a snapshot has behind it, and the files without a name.
-    fn with_memory<'a, E: Engine>(
+    fn with_memory<E: Engine>(
         mut memory: Memory,
         (spaces, mut threads, mut system, state): Rest,
-        rest: &'a [u8],
         unnamed: &[OwnedFd],
         surroundings: Surroundings<'_>,
-    ) -> Result<Restored<'a, E>, SnapshotError> {
+        engine: &E,
+    ) -> Result<(Guest, Code<E>, WrittenFiles), SnapshotError> {
         let Surroundings { stdio, sysroot, access, shared_folder } = surroundings;
         if !memory.is_consistent() || !system.segments.are_consistent(&memory) {
             return Err(SnapshotError::Damaged);
@@ -337,6 +342,7 @@ impl Guest {
             memory,
             spaces: &spaces,
             system: &mut system,
+            engine,
             engines: BTreeMap::new(),
         };
         let processes = state.processes.try_map(|process| restorer.process(process))?;
@@ -357,7 +363,7 @@ impl Guest {
         guest.announced = state.announced;
         guest.first_end = state.first_end;
         guest.end = state.end;
-        let code = Code::with(engines, &guest);
-        Ok(Restored { guest, code, rest, files: written })
+        let code = Code::with(engines, engine, &guest);
+        Ok((guest, code, written))
     }
 }

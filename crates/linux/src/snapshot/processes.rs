@@ -201,6 +201,8 @@ pub(super) struct Restorer<'a, E> {
     pub memory: Memory,
     pub spaces: &'a Table<AddressSpace>,
     pub system: &'a mut System,
+    /// Executes code as all engines are to execute it.
+    pub engine: &'a E,
     pub engines: BTreeMap<u32, E>,
 }
 
@@ -209,7 +211,10 @@ impl<E: Engine> Restorer<'_, E> {
         let space = self.spaces.get(saved.space).ok_or(SnapshotError::Damaged)?;
         self.memory.activate(space.id);
         if let Some((vl, starts)) = &saved.blocks {
-            let engine = E::decode(*vl, starts, &mut self.memory).map_err(|_| SnapshotError::Damaged)?;
+            let mut engine = self.engine.another(*vl);
+            for &start in starts {
+                engine.find(start, &mut self.memory).map_err(|_| SnapshotError::Damaged)?;
+            }
             self.engines.insert(saved.pid, engine);
         }
         let (symbols, symbols_charge) = self.symbols.get(saved.symbols as usize).ok_or(SnapshotError::Damaged)?.clone();

@@ -139,7 +139,8 @@ impl Policy {
     /// lies below a writable folder. The folder itself may not be moved or deleted.
     pub(crate) fn may_change(&self, path: &[u8]) -> bool {
         let kept = self.protected.iter().any(|folder| is_within(path, folder) || is_within(folder, path));
-        (!kept && self.write.iter().any(|area| path != area && is_within(path, area))) || self.shared_memory.has_below(path)
+        (!kept && self.write.iter().any(|area| path != area && is_within(path, area)))
+            || self.shared_memory.has_below(path)
     }
 
     /// Returns whether the program may open a path for writing.

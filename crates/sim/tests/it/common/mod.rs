@@ -11,6 +11,8 @@ use fxscope_aarch64::Engine;
 use fxscope_linux::{Access, Guest, Setup, Stdio};
 use fxscope_sim::{Follow, Mode, Options, QUANTUM, Simulation, SpinLoops, page_sizes, platform};
 
+#[path = "../../../../linux/tests/it/common/kept.rs"]
+pub mod kept;
 pub mod single_step;
 
 /// A prebuilt program.
