@@ -43,8 +43,8 @@ impl CheckpointArgs {
             return Err("--checkpoint: the host's clock cannot be saved; use --clock simulated".to_owned().into());
         }
         let snapshots = Snapshots { every: self.every, keep: self.keep.into() };
-        let start = Start::new(scenario, prepared, snapshots)?;
-        let start = Start { output: output.cloned(), json: json.cloned(), ..start };
+        let mut start = Start::new(scenario, prepared, snapshots)?;
+        (start.output, start.json) = (output.cloned(), json.cloned());
         let folder = Folder::create(path, &start.to_bytes()?)?;
         Ok(Some(Keeping::new(path, folder, snapshots)?))
     }

@@ -129,10 +129,10 @@ fn a_run_that_is_continued_from_any_snapshot_has_the_same_record_output_and_file
     ];
     for (i, mode) in modes.into_iter().enumerate() {
         let whole = place.below(&format!("whole{i}"));
-        let arguments = "threads 2 8";
+        let arguments = "threads 2 5";
         assert!(place.run(&whole, &format!("run -q {mode} --json run.json"), arguments).status.success());
         let folder = place.below(&format!("saved{i}"));
-        let options = format!("run -q {mode} --json run.json -o run.fxr --checkpoint kept --every 300k --keep 100");
+        let options = format!("run -q {mode} --json run.json -o run.fxr --checkpoint kept --every 50k --keep 100");
         assert!(place.run(&folder, &options, arguments).status.success());
         assert_eq!(counted(&folder), counted(&whole), "{mode}: taking snapshots changes nothing");
         let (record, numbers) = (counted(&folder), snapshots(&folder));
@@ -151,14 +151,14 @@ fn a_run_that_is_continued_from_any_snapshot_has_the_same_record_output_and_file
 fn sigterm_saves_a_run_of_twelve_threads_or_of_processes_and_says_how_to_continue_it() {
     let place = Place::new();
     for (name, options, arguments) in [
-        ("threads", "", "threads 12 12"),
-        ("processes", "", "processes 3 100"),
-        ("functional", "--mode functional", "processes 3 3000"),
+        ("threads", "", "threads 12 20"),
+        ("processes", "", "processes 3 80"),
+        ("functional", "--mode functional", "processes 3 1500"),
     ] {
         let whole = place.below(&format!("whole-{name}"));
         assert!(place.run(&whole, &format!("run -q {options} --json run.json"), arguments).status.success());
         let folder = place.below(name);
-        let options = format!("run -q {options} --json run.json --checkpoint kept --every 500k");
+        let options = format!("run -q {options} --json run.json --checkpoint kept --every 200k");
         let mut child = place.start(&folder, &options, arguments);
         saves(&mut child, &folder, 1);
         kill("TERM", child.id());
@@ -185,10 +185,10 @@ fn sigterm_saves_a_run_of_twelve_threads_or_of_processes_and_says_how_to_continu
 fn a_run_that_is_killed_continues_from_its_last_snapshot() {
     let place = Place::new();
     let whole = place.below("whole");
-    let arguments = "processes 3 150";
+    let arguments = "processes 3 100";
     assert!(place.run(&whole, "run -q --json run.json", arguments).status.success());
     let folder = place.below("killed");
-    let options = "run -q --json run.json --checkpoint snapshots --every 150k";
+    let options = "run -q --json run.json --checkpoint snapshots --every 100k";
     let mut child = place.start(&folder, options, arguments);
     let mut random = 0x2545_f491_4f6c_dd1d_u64;
     for _ in 0..4 {
@@ -215,7 +215,7 @@ fn a_run_that_is_killed_continues_from_its_last_snapshot() {
 fn sigusr1_saves_a_snapshot_and_the_run_continues() {
     let place = Place::new();
     let folder = place.below("asked");
-    let mut child = place.start(&folder, "run -v --checkpoint kept --every 10h", "threads 2 40");
+    let mut child = place.start(&folder, "run -v --checkpoint kept --every 10h", "threads 2 80");
     let begin = Instant::now();
     while fs::metadata(folder.join("output")).map_or(0, |file| file.len()) == 0 {
         assert!(begin.elapsed() < Duration::from_secs(60), "it does not start");
@@ -227,7 +227,7 @@ fn sigusr1_saves_a_snapshot_and_the_run_continues() {
     assert!(output.status.success() && error(&output).contains("snapshot 1 at "), "{}", error(&output));
     let listed = common::output(&folder, &["resume", "kept", "--list"]);
     let listed = String::from_utf8(listed.stdout).expect("text");
-    assert!(listed.contains("threads 2 40 on a64fx, timing; the run has ended"), "{listed}");
+    assert!(listed.contains("threads 2 80 on a64fx, timing; the run has ended"), "{listed}");
     assert!(listed.lines().count() == 3 && listed.contains("Z "), "{listed}");
 }
 
@@ -235,7 +235,7 @@ fn sigusr1_saves_a_snapshot_and_the_run_continues() {
 fn what_cannot_be_saved_is_named_and_the_run_continues() {
     let place = Place::new();
     let folder = place.below("socket");
-    let output = place.run(&folder, "run -q --checkpoint kept --every 300k", "socket 2 8");
+    let output = place.run(&folder, "run -q --checkpoint kept --every 50k", "socket 2 5");
     let told = error(&output);
     assert!(output.status.success() && told.contains("the run continues: a snapshot cannot hold a socket"), "{told}");
     assert_eq!(told.lines().count(), 1, "the same reason is reported once: {told}");
@@ -269,7 +269,7 @@ fn the_program_cannot_change_its_snapshots() {
     let place = Place::new();
     let folder = place.below("protected");
     fs::create_dir(folder.join("deep")).expect("made");
-    let options = "run -q --mode functional --checkpoint deep/kept --every 1M";
+    let options = "run -q --mode functional --checkpoint deep/kept --every 50k";
     let output = place.run(&folder, options, "spoil 1 2 deep/kept/run deep deep/kept/more");
     assert!(output.status.success(), "{}", error(&output));
     assert!(text(&folder, "output").starts_with("spoil 1 1 1 1\n"), "{}", text(&folder, "output"));
@@ -279,8 +279,8 @@ fn the_program_cannot_change_its_snapshots() {
 fn a_damaged_snapshot_is_left_out_and_an_older_one_is_used() {
     let place = Place::new();
     let folder = place.below("damaged");
-    let options = "run -q --json run.json --checkpoint kept --every 300k --keep 100";
-    assert!(place.run(&folder, options, "threads 2 8").status.success());
+    let options = "run -q --json run.json --checkpoint kept --every 50k --keep 100";
+    assert!(place.run(&folder, options, "threads 2 5").status.success());
     let (record, numbers) = (counted(&folder), snapshots(&folder));
     let newest = numbers.last().expect("several");
     fs::remove_file(folder.join("kept/ended")).expect("it has ended");
@@ -308,7 +308,7 @@ fn what_differs_from_the_run_is_named_and_nothing_is_changed() {
     let place = Place::new();
     let folder = place.below("other");
     fs::copy(&place.program, folder.join("own")).expect("copied");
-    let words = "run -q --checkpoint kept --every 300k -- ./own threads 1 8".split_whitespace().collect::<Vec<_>>();
+    let words = "run -q --checkpoint kept --every 50k -- ./own threads 1 5".split_whitespace().collect::<Vec<_>>();
     assert!(ended(start(&folder, &words)).status.success());
     let before = text(&folder, "output");
     let refused = |folder: &Path| {

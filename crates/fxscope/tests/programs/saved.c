@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { WORDS = 1 << 13, MOST = 12 };
+enum { WORDS = 1 << 11, MOST = 12 };
 
 static unsigned table[MOST][WORDS];
 static int workers, rounds, grows;
