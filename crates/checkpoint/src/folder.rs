@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
 use crate::manifest::{About, Manifest};
@@ -28,14 +29,15 @@ pub struct Listed {
 }
 
 impl Folder {
-    /// Makes a folder for a new run, in the file system and not only in memory; `run` says how the run is started. Its parent must
-    /// exist. It is locked for this process.
+    /// Makes a folder for a new run, which only this user may read; `run` says how the run is started. Its parent must exist. It is
+    /// locked for this process.
     ///
     /// # Errors
     /// When it has a run or other files, another process uses it, or it cannot be written.
     pub fn create(path: &Path, run: &[u8]) -> Result<Folder, Error> {
         let host = |source| Error::Host { path: path.display().to_string(), source };
-        match std::fs::create_dir(path) {
+        // Like a core dump, it is nobody else's to read.
+        match std::fs::DirBuilder::new().mode(0o700).create(path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(host(error)),
             _ => {}
         }

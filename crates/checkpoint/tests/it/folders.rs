@@ -62,7 +62,7 @@ fn a_pack_of_which_little_is_needed_is_replaced() {
     // It uses the pack, and finds that most of it is not needed.
     few.save(&mut writer, 1).expect("saved");
     few.save(&mut writer, 2).expect("saved");
-    assert_eq!(names(&path), ["000003.pages", "000003.snapshot", "run"]);
+    assert!(!path.join("000001.pages").exists() && path.join("000003.pages").exists());
     assert_eq!(contents(&folder, 3), few);
 }
 

@@ -85,6 +85,7 @@ impl Taking {
     pub(super) fn run(self, session: Session, watch: &mut dyn FnMut(Progress) -> Control) -> Ending {
         let verbose = self.verbose;
         let notify = |notice: &Notice| match notice {
+            Notice::NotRemoved(why) => say(&format!("older snapshots stay: {why}")),
             Notice::Trouble(why) => say(&format!("no snapshot was taken, and the run continues: {why}")),
             Notice::Taken { number, instructions, bytes, took } if verbose => {
                 let (at, mib) = (quantity(*instructions as f64, "instructions"), *bytes as f64 / f64::from(1 << 20));
@@ -111,6 +112,10 @@ impl Kept {
 
     /// Says how to continue a suspended run. Returns the exit status.
     pub(super) fn suspended(&self, snapshot: u64, instructions: u64, output: Option<&Path>) -> ExitCode {
+        // It may have ended once, and been continued from an earlier snapshot.
+        if let Err(why) = self.folder.set_ended(false) {
+            say(&why.to_string());
+        }
         let at = quantity(instructions as f64, "instructions");
         let redirection = output.map(|path| format!(" >> {}", path.display())).unwrap_or_default();
         say(&format!(

@@ -67,7 +67,6 @@ pub(super) fn resume(args: &Args) -> Outcome {
         .map_err(|why| format!("{}: the run was started there: {why}", start.directory.display()))?;
     let record_target = output.as_deref().map(record::Target::check).transpose()?;
     let json_target = json.as_deref().map(Target::check).transpose()?;
-    folder.set_ended(false)?;
     let console = Console::catching_signals(args.quiet)?;
     let (mut taking, kept) = {
         let (taking, kept) = Keeping::new(&args.folder, Folder::open(&path)?, start.snapshots)?.split(args.verbose);

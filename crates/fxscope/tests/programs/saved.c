@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,8 +30,9 @@ static void *thread(void *argument) {
     for (int round = 0; round < rounds; round++) {
         unsigned sum = work(own, round);
         if (grows) {
-            unsigned *more = malloc(sizeof table[0]);
-            for (int i = 0; i < WORDS; i++)
+            int words = round < 48 ? WORDS : 32 * WORDS;
+            unsigned *more = malloc(words * sizeof *more);
+            for (int i = 0; i < words; i++)
                 sum += more[i] = (sum + i) * 2654435761u ^ (sum >> 7);
         }
         pthread_barrier_wait(&together);

@@ -65,8 +65,10 @@ pub enum Notice {
         /// How long that took.
         took: Duration,
     },
-    /// It was not taken, or older ones could not be removed: why.
+    /// It was not taken: why.
     Trouble(String),
+    /// Older ones could not be removed: why.
+    NotRemoved(String),
 }
 
 /// How a run with snapshots ended.
@@ -134,7 +136,7 @@ impl<'a> Checkpoints<'a> {
         (self.notify)(&Notice::Taken { number, instructions, bytes, took: begin.elapsed() });
         self.trouble = None;
         if let Some(why) = left {
-            self.warn(format!("older snapshots stay: {why}"));
+            (self.notify)(&Notice::NotRemoved(why.clone()));
         }
         Ok(saved)
     }
