@@ -352,14 +352,14 @@ mod slow {
 
     /// Programs with their options: of one thread and of many, timed, sampled and functional, with sectors, pages and locks.
     const PROGRAMS: [(&str, &str); 10] = [
-        ("", "sort.elf n=20000 passes=1"),
+        ("", "sort.elf n=5000 passes=1"),
         ("", "triad-threads.elf n=30720 passes=4 threads=12"),
         ("--host-threads 2", "triad-threads.elf n=49152 passes=4 threads=36"),
         ("", "lock.elf threads=4"),
-        ("--sector L2=10", "sector.elf"),
-        ("--sample begin=20000,window=500,warm=100,period=5000", "sort.elf n=30000 passes=1"),
+        ("--sector L2=10", "triad-threads.elf n=30720 passes=4 threads=4"),
+        ("--sample begin=20000,window=500,warm=100,period=5000", "sort.elf n=10000 passes=1"),
         ("--sample begin=20000,window=500,warm=100,period=5000", "triad-threads.elf n=30720 passes=8 threads=4"),
-        ("--interval 20us", "barrier.elf threads=4"),
+        ("--interval 20us", "barrier.elf threads=4 rounds=20"),
         ("--mode functional", "nbody.elf n=256 passes=2"),
         ("--pages all=64KiB", "gather.elf n=4096 passes=2"),
     ];
