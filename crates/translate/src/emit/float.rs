@@ -178,7 +178,7 @@ impl Emitter<'_> {
     /// Emits the interpreter's function for an instruction on vector registers, on a path that joins the block again. Returns its
     /// result.
     fn execute_apart(&mut self, at: At<'_>, ty: Type) -> Value {
-        self.call(at.inst);
+        self.call(at);
         self.load_z(at.inst.rd, ty)
     }
 
