@@ -13,7 +13,7 @@ use crate::manifest::{Chunk, Digest, Manifest, PageKey};
 /// The level of compression: the fastest that compresses well. Higher ones take several times as long for a tenth less.
 const LEVEL: i32 = 1;
 
-/// A chunk that is to be stored.
+/// A chunk for a pack.
 #[derive(Debug)]
 pub(crate) enum Item {
     /// The next part of the state.

@@ -86,7 +86,7 @@ impl Taking {
         let verbose = self.verbose;
         let notify = |notice: &Notice| match notice {
             Notice::NotRemoved(why) => say(&format!("older snapshots stay: {why}")),
-            Notice::Trouble(why) => say(&format!("no snapshot was taken, and the run continues: {why}")),
+            Notice::Trouble(why) => say(&format!("no snapshot was taken: {why}")),
             Notice::Taken { number, instructions, bytes, took } if verbose => {
                 let (at, mib) = (quantity(*instructions as f64, "instructions"), *bytes as f64 / f64::from(1 << 20));
                 say(&format!("snapshot {number} at {at} instructions: {mib:.1} MiB in {:.2} s", took.as_secs_f64()));

@@ -131,7 +131,7 @@ pub(super) fn run(args: &Args) -> Outcome {
 /// How a run that is over is shown.
 pub(super) struct Outputs<'a> {
     pub quiet: bool,
-    /// The kernel's protection of the host, if it is to be reported.
+    /// The kernel's protection of the host, if that is wanted.
     pub protection: Option<HostProtection>,
     /// The region whose intervals were wanted.
     pub interval_region: Option<&'a str>,
