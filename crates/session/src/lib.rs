@@ -4,9 +4,11 @@
 //!   compared.
 //! * [`Prepared`]: a scenario with its machine loaded and its options checked, ready to run.
 //! * [`Session`]: the loaded program, contained so that it can only access what it may on the host.
+//! * [`Checkpoints`]: snapshots of a run on disk, from which it continues ([`Start`], [`Prepared::resumed`]).
 //! * [`annotate()`], [`konata`]: a run instruction by instruction.
 
 mod annotate;
+mod checkpoint;
 mod contain;
 mod counted;
 mod described;
@@ -34,7 +36,10 @@ mod sectors;
 mod serial;
 mod session;
 
+pub use fxscope_checkpoint as snapshots;
+
 pub use annotate::{FunctionSelection, annotate, source_line};
+pub use checkpoint::{Checkpoints, Ending, Every, Notice, Snapshots, Start};
 pub use contain::HostProtection;
 pub use described::machine_constants;
 pub use environment::guest_environment;

@@ -8,8 +8,9 @@ use std::process::ExitCode;
 use fxscope::lab::simulate;
 use fxscope::record::{self, Finish, Run};
 use fxscope::report::render::{json, terminal};
-use fxscope::{EngineChoice, Mode};
+use fxscope::{Ending, EngineChoice, HostProtection, Mode};
 
+use super::checkpoint::{CheckpointArgs, Kept, over};
 use super::console::Console;
 use super::interrupt;
 use super::konata::{TraceArgs, TraceTarget};
@@ -53,6 +54,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
     #[command(flatten)]
+    checkpoints: CheckpointArgs,
+    #[command(flatten)]
     trace: TraceArgs,
     /// What is simulated: the whole machine, or results and instruction counts only.
     #[arg(long, default_value = "timing", value_parser = scenario::choice(MODES))]
@@ -91,6 +94,9 @@ pub(super) fn run(args: &Args) -> Outcome {
     if args.trace.is_wanted() && scenario.options.sample.is_some() {
         return Err("--sample: a trace needs each instruction timed; leave --sample or --konata out".to_owned().into());
     }
+    if args.trace.is_wanted() && args.checkpoints.folder().is_some() {
+        return Err("--checkpoint: a trace cannot be continued; leave --checkpoint or --konata out".to_owned().into());
+    }
     let prepared = scenario.prepare()?;
     // Errors of the outputs are reported now, not after an hour.
     let record_target = args.output.as_deref().map(record::Target::check).transpose()?;
@@ -101,26 +107,60 @@ pub(super) fn run(args: &Args) -> Outcome {
     let mut trace = TraceTarget::check(&args.trace, args.mode)?;
     let stdio = output::program_streams(json_target.as_ref())?;
     let console = Console::catching_signals(args.quiet)?;
-    let (run, protection) = prepared.contained(stdio, |session| {
+    let keeping = args.checkpoints.start(&scenario, &prepared, (args.output.as_ref(), args.json.as_ref()))?;
+    let (taking, kept) = keeping.map(|keeping| keeping.split(args.verbose)).unzip();
+    let prepared = match args.checkpoints.folder() {
+        Some(folder) => prepared.protecting(folder),
+        None => prepared,
+    };
+    let (ending, protection) = prepared.contained(stdio, |session| {
         let protection = session.protection().clone();
-        let run = simulate(&console, session, |session, watch| match &mut trace {
-            Some(trace) => session.run_traced(watch, &mut trace.window()),
-            None => session.run(watch),
+        let ending = simulate(&console, session, |session, watch| match (taking, &mut trace) {
+            (Some(taking), _) => taking.run(session, watch),
+            (None, Some(trace)) => Ending::Run(Box::new(session.run_traced(watch, &mut trace.window()))),
+            (None, None) => Ending::Run(Box::new(session.run(watch))),
         });
-        (run, protection)
+        (ending, protection)
     })?;
-    if let Some(name) = args.interval_region.as_deref().filter(|name| run.region(name).is_none()) {
+    let run = match over(ending, kept.as_ref()) {
+        Ok(run) => run,
+        Err(status) => return Ok(status),
+    };
+    let protection = args.verbose.then_some(protection);
+    let outputs = Outputs { quiet: args.quiet, protection, interval_region: args.interval_region.as_deref() };
+    Ok(finished(&run, &outputs, (record_target, json_target, trace), kept.as_ref()))
+}
+
+/// How a run that is over is shown.
+pub(super) struct Outputs<'a> {
+    pub quiet: bool,
+    /// The kernel's protection of the host, if that is wanted.
+    pub protection: Option<HostProtection>,
+    /// The region whose intervals were wanted.
+    pub interval_region: Option<&'a str>,
+}
+
+/// Shows a run that is over, and writes its results. Returns the exit status.
+pub(super) fn finished(
+    run: &Run,
+    outputs: &Outputs<'_>,
+    targets: (Option<record::Target>, Option<Target>, Option<TraceTarget>),
+    kept: Option<&Kept>,
+) -> ExitCode {
+    if let Some(name) = outputs.interval_region.filter(|name| run.region(name).is_none()) {
         say(&format!("--interval-region: the program marked no region '{name}', so its intervals counted nothing"));
     }
     if let Some(part) = run.part.as_ref().filter(|part| part.executions == 0) {
         say(&format!("{}: the part never began, and nothing was timed; check the name, or the number", part.options));
     }
-    show(args, &run);
-    if args.verbose {
+    show(outputs.quiet, run);
+    if let Some(protection) = &outputs.protection {
         say(&format!("protection by the host's kernel: {protection}"));
     }
-    let saved = save(record_target, json_target, trace, &run);
-    Ok(if saved { status(&run.finish) } else { ExitCode::from(FAILED) })
+    let saved = save(targets, run);
+    // A run that a signal ended without a snapshot can continue from the last one.
+    let over = kept.filter(|_| saved && !matches!(run.finish, Finish::Stopped));
+    if saved && over.is_none_or(Kept::ended) { status(&run.finish) } else { ExitCode::from(FAILED) }
 }
 
 /// Returns the exit status after a run.
@@ -137,8 +177,8 @@ fn status(finish: &Finish) -> ExitCode {
     }
 }
 
-/// Reports how the run ended, and prints the summary unless --quiet is given.
-fn show(args: &Args, run: &Run) {
+/// Reports how the run ended, and prints the summary unless it is unwanted.
+fn show(quiet: bool, run: &Run) {
     for failure in run.failures.iter().take(SHOWN_FAILURES) {
         say(failure);
     }
@@ -155,7 +195,7 @@ fn show(args: &Args, run: &Run) {
         }
         Finish::Exited(_) | Finish::Limit | Finish::Unknown => {}
     }
-    if !args.quiet {
+    if !quiet {
         let text = terminal::render(&fxscope::report::summary(run), style(&std::io::stderr()));
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
@@ -163,9 +203,7 @@ fn show(args: &Args, run: &Run) {
 
 /// Writes all outputs that were asked for, even if some fail. Returns whether all were written.
 fn save(
-    record_target: Option<record::Target>,
-    json_target: Option<Target>,
-    trace: Option<TraceTarget>,
+    (record_target, json_target, trace): (Option<record::Target>, Option<Target>, Option<TraceTarget>),
     run: &Run,
 ) -> bool {
     let json = json_target.map_or(Ok(()), |target| target.write(&json::run(run)));

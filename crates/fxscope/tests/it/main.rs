@@ -5,6 +5,7 @@ mod annotate;
 mod arithmetic;
 mod bad_input;
 mod calibrate;
+mod checkpoint;
 mod collect;
 mod common;
 mod diagnosis;

@@ -239,6 +239,16 @@ const CASES: &[Case] = &[
         assert!(String::from_utf8_lossy(&shown.stdout).contains("Region work"));
     }),
     case("--json", "--json again.json", |ran, _| assert_eq!(json(&ran.file("again.json"))["finish"], "exited")),
+    case("--checkpoint", "--checkpoint kept", |ran, plain| {
+        assert_eq!((ran.cycles(), ran.file("kept/ended").len()), (plain.cycles(), 0));
+    }),
+    case("--every", "--checkpoint kept --every 20k", |ran, plain| {
+        assert_eq!(ran.cycles(), plain.cycles(), "snapshots change nothing");
+        assert!(!ran.file("kept/000001.snapshot").is_empty() || !ran.file("kept/000002.snapshot").is_empty());
+    }),
+    case("--keep", "--checkpoint kept --every 10k --keep 100", |ran, _| {
+        assert!(!ran.file("kept/000001.snapshot").is_empty() && !ran.file("kept/000003.snapshot").is_empty());
+    }),
     case("--konata", "--konata trace.log", |ran, _| assert_eq!(traced(ran), 10_000)),
     case("--konata-from", "--konata trace.log --konata-from 20000 --konata-instructions 50", |ran, _| {
         assert_eq!(traced(ran), 50);

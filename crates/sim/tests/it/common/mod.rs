@@ -12,6 +12,8 @@ use fxscope_linux::{Access, Guest, Setup, Stdio};
 use fxscope_sim::part::PartPlan;
 use fxscope_sim::{Follow, Mode, Options, QUANTUM, Simulation, SpinLoops, page_sizes, platform};
 
+#[path = "../../../../linux/tests/it/common/kept.rs"]
+pub mod kept;
 pub mod single_step;
 
 /// A prebuilt program.
@@ -92,7 +94,7 @@ impl Run {
         let mut setup = Setup::new(machine, name).expect("descriptors");
         setup.args.extend(words(self.arguments));
         setup.env = words(self.environment);
-        setup.access = Access { read: None, write: Vec::new(), network: false };
+        setup.access = Access { write: Vec::new(), ..Access::standard() };
         setup.stdio = stdio;
         Guest::open(&self.program, setup).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
