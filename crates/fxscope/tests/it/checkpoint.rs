@@ -256,7 +256,7 @@ fn a_disk_that_is_full_leaves_the_last_whole_snapshot_and_the_run_continues() {
     let program = place.program.to_str().expect("UTF-8");
     // Its first snapshots fit below the limit of the size of files; later ones do not.
     let command = format!(
-        "ulimit -f 2200; exec {} run -q --mode functional --checkpoint kept --every 2M -- {program} grow 1 58 >> output",
+        "ulimit -f 1800; exec {} run -q --mode functional --checkpoint kept --every 2M -- {program} grow 1 58 >> output",
         env!("CARGO_BIN_EXE_fxscope")
     );
     let output = std::process::Command::new("sh").args(["-c", &command]).current_dir(&folder).output().expect("starts");
