@@ -40,10 +40,12 @@ impl NoProgressLimit {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineChoice {
-    /// The interpreter: short programs would take longer with the translator.
+    /// In functional mode the translator, if it is built in, after as many instructions as short programs have, which would take
+    /// longer with it. Otherwise the interpreter.
     #[default]
     Auto,
-    /// Frequently executed code is translated into the host's instructions, in functional mode, if the translator is built in.
+    /// Frequently executed code is translated into the host's instructions from the beginning, in functional mode, if the translator
+    /// is built in.
     Translator,
     /// Instructions are interpreted one after the other.
     Interpreter,
