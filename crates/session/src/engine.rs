@@ -1,5 +1,6 @@
 //! The engine that executes a program's code.
 
+#[cfg(not(feature = "translate"))]
 use fxscope_aarch64::Engine as _;
 use fxscope_sim::Mode;
 
@@ -14,22 +15,35 @@ pub(crate) type RunEngine = fxscope_aarch64::Interpreter;
 
 /// Instructions of a process that are interpreted before executions are counted, unless the translator was asked for. Shorter
 /// programs would spend more time in the compiler than they gain.
-#[cfg(feature = "translate")]
 const SHORT: u64 = 50_000_000;
 
 /// Returns the engine for a run with these options, at vector length `vl` bytes.
-#[cfg(feature = "translate")]
 pub(crate) fn engine(options: &RunOptions, vl: usize) -> RunEngine {
     match (options.mode, options.engine) {
-        (Mode::Functional, EngineChoice::Auto) => RunEngine::after(vl, SHORT),
-        (Mode::Functional, EngineChoice::Translator) => RunEngine::new(vl),
+        (Mode::Functional, EngineChoice::Auto) => translating(vl, SHORT),
+        (Mode::Functional, EngineChoice::Translator) => translating(vl, 0),
         // Timing needs the dynamic stream, which only interpretation gives.
-        _ => RunEngine::interpreting(vl),
+        _ => interpreting(vl),
     }
 }
 
-/// Returns the engine for a run, at vector length `vl` bytes.
+/// Returns an engine that interprets the first `instructions` instructions.
+#[cfg(feature = "translate")]
+fn translating(vl: usize, instructions: u64) -> RunEngine {
+    RunEngine::after(vl, instructions)
+}
+
+#[cfg(feature = "translate")]
+fn interpreting(vl: usize) -> RunEngine {
+    RunEngine::interpreting(vl)
+}
+
 #[cfg(not(feature = "translate"))]
-pub(crate) fn engine(_: &RunOptions, vl: usize) -> RunEngine {
+fn translating(vl: usize, _: u64) -> RunEngine {
+    RunEngine::new(vl)
+}
+
+#[cfg(not(feature = "translate"))]
+fn interpreting(vl: usize) -> RunEngine {
     RunEngine::new(vl)
 }
