@@ -12,6 +12,7 @@ use crate::root;
 /// The crates of ours that each crate may use in its library (`ARCHITECTURE.md`). Anything not listed is refused.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("fxscope-calendar", &[]),
+    ("fxscope-checkpoint", &[]),
     ("fxscope-counts", &[]),
     ("fxscope-hint", &[]),
     ("fxscope-host", &[]),
@@ -46,6 +47,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "fxscope-session",
         &[
             "calendar",
+            "checkpoint",
             "counts",
             "host",
             "isa",

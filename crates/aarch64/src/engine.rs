@@ -194,16 +194,4 @@ pub trait Engine: Sized {
     fn starts(&self) -> Vec<u64> {
         (0..self.len() as u32).map(|id| self.block(BlockId(id)).start).collect()
     }
-
-    /// Returns an engine with the blocks at these start addresses, numbered in this order.
-    ///
-    /// # Errors
-    /// When no code can be fetched at one of them.
-    fn decode(vl: usize, starts: &[u64], mem: &mut Memory) -> Result<Self, Trap> {
-        let mut engine = Self::new(vl);
-        for &start in starts {
-            engine.find(start, mem)?;
-        }
-        Ok(engine)
-    }
 }

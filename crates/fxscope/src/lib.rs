@@ -33,8 +33,10 @@ pub use fxscope_tlbsweep as tlbsweep;
 pub use fxscope_validate as validate;
 
 pub use fxscope_session::{
-    CacheLevel, CallPages, Control, DEFAULT_MACHINE, EngineChoice, Error, Follow, FunctionSelection, HostAccess,
-    HostProtection, Identity, MAX_PROGRAM_BYTES, Mode, NoProgressLimit, PageOption, Placement, Prepared, Progress,
-    QUANTUM, RemoteNode, Request, RunOptions, Scenario, SectorData, SectorOption, Session, SpinLoops, Window, annotate,
-    check_page_size, check_rows, guest_environment, konata, machine_constants, machine_memory, machine_of, spec_of,
+    CacheLevel, CallPages, Checkpoints, Control, DEFAULT_MACHINE, Ending, EngineChoice, Error, Every, Follow,
+    FunctionSelection, HostAccess, HostProtection, Identity, MAX_PROGRAM_BYTES, Mode, NoProgressLimit, Notice,
+    PageOption, PartPlan, Placement, Point, Prepared, Progress, QUANTUM, RemoteNode, Request, RunOptions, Scenario,
+    SectorData, SectorOption, Selection, Session, Snapshots, SpinLoops, Start, Warming, Window, annotate,
+    check_page_size, check_rows, guest_environment, konata, machine_constants, machine_memory, machine_of, snapshots,
+    spec_of,
 };

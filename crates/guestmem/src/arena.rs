@@ -49,20 +49,20 @@ impl Arena {
     /// Returns a copy with the same pages.
     pub(super) fn try_clone(&self) -> std::io::Result<Arena> {
         let mut bytes = reserve(self.limit)?;
-        for (at, page) in self.contents() {
+        for (number, page) in self.contents() {
+            let at = number as usize * PAGE as usize;
             bytes[at..at + page.len()].copy_from_slice(page);
         }
         let (free, sharers) = (self.free.clone(), self.sharers.clone());
         Ok(Arena { bytes, free, sharers, ..*self })
     }
 
-    /// Iterates over the pages in use that are not all zeros, with their offsets.
-    fn contents(&self) -> impl Iterator<Item = (usize, &[u8])> {
+    /// Iterates over the pages in use that are not all zeros, with their numbers.
+    pub(super) fn contents(&self) -> impl Iterator<Item = (u32, &[u8])> {
         let free: HashSet<u32> = self.free.iter().copied().collect();
         let pages = self.bytes[..self.used as usize * PAGE as usize].chunks(PAGE as usize);
         let in_use = (0..).zip(pages).filter(move |(number, _)| !free.contains(number));
-        let written = in_use.filter(|(_, page)| bytemuck::cast_slice::<u8, u64>(page).iter().any(|&word| word != 0));
-        written.map(|(number, page)| (number as usize * PAGE as usize, page))
+        in_use.filter(|(_, page)| bytemuck::cast_slice::<u8, u64>(page).iter().any(|&word| word != 0))
     }
 
     /// Sets the bytes of the limit that are used for something other than pages.
@@ -189,7 +189,7 @@ fn reserve(pages: u32) -> std::io::Result<MmapMut> {
     Ok(bytes)
 }
 
-/// An arena without the bytes of its pages.
+/// An arena without the bytes of its pages, which snapshots have apart.
 #[derive(Serialize, Deserialize)]
 struct Saved {
     used: u32,
@@ -206,40 +206,18 @@ impl Serialize for Arena {
         let &Arena { used, limit, elsewhere, reserved, tables, .. } = self;
         let mut sharers: Vec<(u32, u32)> = self.sharers.iter().map(|(&page, &others)| (page, others)).collect();
         sharers.sort_unstable();
-        let saved = Saved { used, free: self.free.clone(), limit, elsewhere, reserved, tables, sharers };
-        let pages: Vec<(u64, Page<'_>)> = self.contents().map(|(at, page)| (at as u64, Page(page.into()))).collect();
-        (saved, pages).serialize(serializer)
+        Saved { used, free: self.free.clone(), limit, elsewhere, reserved, tables, sharers }.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Arena {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Arena, D::Error> {
-        let (saved, pages) = <(Saved, Vec<(u64, Page<'de>)>)>::deserialize(deserializer)?;
-        let Saved { used, free, limit, elsewhere, reserved, tables, sharers } = saved;
+        let Saved { used, free, limit, elsewhere, reserved, tables, sharers } = Saved::deserialize(deserializer)?;
         if used > limit || free.iter().any(|&page| page >= used) {
             return Err(D::Error::custom("more pages in use than the memory has"));
         }
-        let mut bytes = reserve(limit).map_err(D::Error::custom)?;
-        for (at, Page(page)) in pages {
-            let place = usize::try_from(at).ok().and_then(|at| bytes.get_mut(at..)?.get_mut(..page.len()));
-            place.ok_or_else(|| D::Error::custom("a page lies beyond the end of memory"))?.copy_from_slice(&page);
-        }
+        let bytes = reserve(limit).map_err(D::Error::custom)?;
         let sharers = sharers.into_iter().collect();
         Ok(Arena { bytes, used, free, limit, elsewhere, reserved, tables, sharers })
-    }
-}
-
-/// The bytes of a page.
-struct Page<'a>(std::borrow::Cow<'a, [u8]>);
-
-impl Serialize for Page<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for Page<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Page<'de>, D::Error> {
-        <&[u8]>::deserialize(deserializer).map(|bytes| Page(bytes.into()))
     }
 }

@@ -140,6 +140,8 @@ pub enum MapError {
 }
 
 /// The memory of a run: its pages and its address spaces, one of which is active.
+///
+/// Its serialised form lacks the contents of the pages: [`Memory::written_pages`] has them, and [`Memory::set_page`] puts them back.
 #[derive(Serialize, Deserialize)]
 pub struct Memory {
     arena: Arena,
@@ -158,6 +160,20 @@ impl Memory {
     pub fn try_clone(&self) -> std::io::Result<Memory> {
         let (spaces, objects) = (self.spaces.clone(), self.objects.clone());
         Ok(Memory { arena: self.arena.try_clone()?, tlb: Tlb::default(), spaces, objects })
+    }
+
+    /// Iterates over the pages in use that are not all zeros: number, and [`PAGE`] bytes.
+    pub fn written_pages(&self) -> impl Iterator<Item = (u32, &[u8])> {
+        self.arena.contents()
+    }
+
+    /// Sets the contents of a page in use. Returns `false` if there is no such page, or if it has another length than [`PAGE`].
+    pub fn set_page(&mut self, number: u32, bytes: &[u8]) -> bool {
+        let fits = number < self.arena.used() && bytes.len() as u64 == PAGE;
+        if fits {
+            self.arena.page_mut(number).copy_from_slice(bytes);
+        }
+        fits
     }
 
     /// Returns whether every page and object that address spaces use exists. In memory from a damaged snapshot, it may not.

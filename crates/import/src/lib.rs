@@ -100,6 +100,7 @@ impl Machine {
             stalls: Vec::new(),
             pipes: Vec::new(),
             sample: None,
+            part: None,
             hot_spots: Vec::new(),
             parallel: Default::default(),
         }

@@ -111,11 +111,11 @@ impl<'a> Runner<'a> {
 }
 
 /// Runs a session in the foreground with `run`, one of the ways to run a [`Session`].
-pub fn simulate(
+pub fn simulate<R>(
     progress: &dyn Progress,
     mut session: Session,
-    run: impl FnOnce(Session, &mut dyn FnMut(fxscope_session::Progress) -> Control) -> Run,
-) -> Run {
+    run: impl FnOnce(Session, &mut dyn FnMut(fxscope_session::Progress) -> Control) -> R,
+) -> R {
     progress.foreground_started(&mut session);
     let mut watch = |how_far: fxscope_session::Progress| {
         progress.foreground_at(&how_far);

@@ -68,15 +68,12 @@ impl<E: Engine> Code<E> {
         self.running = engine;
     }
 
-    /// The code of a guest with these engines, by number of their process.
-    pub(crate) fn with(mut engines: BTreeMap<u32, E>, guest: &Guest) -> Code<E> {
+    /// The code of a guest with these engines, by number of their process; other processes get one like `engine`.
+    pub(crate) fn with(mut engines: BTreeMap<u32, E>, engine: &E, guest: &Guest) -> Code<E> {
         let code = Code::of(guest);
-        let running = engines.remove(&code.pid);
+        let running = engines.remove(&code.pid).unwrap_or_else(|| engine.another(guest.cpu().vl));
         let others = engines.into_iter().map(|(pid, engine)| (pid, (engine, Stops::default()))).collect();
-        match running {
-            Some(running) => Code { running, others, ..code },
-            None => Code { others, ..code },
-        }
+        Code { running, others, ..code }
     }
 
     /// The engine of a process, if it has run.
@@ -154,6 +151,12 @@ impl<E: Engine> Code<E> {
     /// Lets the running thread pass the place at which it has stopped.
     pub fn pass(&mut self, guest: &Guest) {
         self.passing = Some((guest.thread().tid, guest.cpu().pc));
+    }
+
+    /// Has no places any more at which the driver stops.
+    pub fn drop_stops(&mut self) {
+        (self.has_stops, self.passing, self.stops) = (false, None, Stops::default());
+        self.others.values_mut().for_each(|(_, stops)| *stops = Stops::default());
     }
 
     /// Returns whether the driver has to choose the stops in the code of the running process, whose symbols have this version.

@@ -51,6 +51,11 @@ impl Guest {
         self.thread_mut().polls = polls;
     }
 
+    /// Says of which threads [`Guest::set_polls`] is true.
+    pub fn set_all_polls(&mut self, polls: impl Fn(u32) -> bool) {
+        self.threads.values_mut().for_each(|thread| thread.polls = polls(thread.tid));
+    }
+
     /// Runs for one step of the clock of functional runs, or until `stop` instructions are done in all.
     pub fn run_tick<E: Engine>(&mut self, code: &mut Code<E>, stop: u64) -> Tick {
         self.run_tick_observed(code, stop, None)

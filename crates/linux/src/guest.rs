@@ -300,6 +300,12 @@ impl Guest {
         self.processes.len()
     }
 
+    /// Returns whether a thread exists.
+    #[must_use]
+    pub fn has_thread(&self, tid: u32) -> bool {
+        self.threads.values().any(|thread| thread.tid == tid && !thread.ended)
+    }
+
     /// Returns the process of a thread, which may have ended.
     #[must_use]
     pub fn process_of_thread(&self, tid: u32) -> Option<&Member> {

@@ -67,7 +67,9 @@ pub use sched::clock::ClockSource;
 pub use sched::cpus::{CpuState, SLICE_NS};
 pub use sched::turns::QUANTUM;
 pub use setup::{Setup, Stdio};
-pub use snapshot::SnapshotError;
+pub use snapshot::{
+    PageId, Restored, SnapshotError, SnapshotSink, SnapshotSource, Surroundings, WrittenFiles, read_state, write_state,
+};
 pub use stack::Frame;
 pub use start_error::StartError;
 pub use symbols::{Place, Probe, Symbols};

@@ -10,6 +10,7 @@
 mod counts;
 mod file;
 mod pack;
+mod part;
 mod read;
 mod run;
 mod sample;
@@ -18,6 +19,7 @@ mod write;
 
 pub use counts::{Counts, Names, Region, Tallies, Thread};
 pub use file::{RecordError, Target, append, append_all, load};
+pub use part::Part;
 pub use run::{
     CodeFile, Description, Finish, Host, HotSpot, Interval, Intervals, Mode, MpiCall, MpiFunction, Origin, Pages,
     Parallel, Process, Run,

@@ -8,13 +8,14 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use crate::ONE_PASS;
 use crate::counts::{Counts, Names, Region, Thread};
 use crate::pack::unpack;
+use crate::part::Part;
 use crate::run::{
     CodeFile, Description, Finish, Host, HotSpot, Interval, Intervals, Mode, MpiCall, MpiFunction, Origin, Pages,
     Parallel, Process, Run,
 };
 use crate::sample::{Replicates, Sample, Totals};
 use crate::schema::{
-    DESCRIBED, FAILURES, INTERVALS, NUMBERED_SPOTS, PACKED, PAGES, PARALLEL, REGION_INTERVALS, SAMPLES, version,
+    DESCRIBED, FAILURES, INTERVALS, NUMBERED_SPOTS, PACKED, PAGES, PARALLEL, PARTS, REGION_INTERVALS, SAMPLES, version,
 };
 
 /// Reads all `count` runs.
@@ -58,6 +59,9 @@ fn read(db: &Connection, id: u32) -> rusqlite::Result<Run> {
     if version >= SAMPLES {
         run.sample = read_sample(db, id, run.regions.len())?;
     }
+    if version >= PARTS {
+        run.part = read_part(db, id)?;
+    }
     if version >= PARALLEL {
         run.parallel = read_parallel(db, id)?;
     }
@@ -90,6 +94,17 @@ fn read_description(db: &Connection, id: u32) -> rusqlite::Result<Option<Descrip
     let query = "SELECT path, pmu_csv, groups_csv FROM described WHERE run = ?1";
     let description = |r: &Row| Ok(Description { path: r.get(0)?, pmu_csv: r.get(1)?, groups_csv: r.get(2)? });
     db.query_row(query, [id], description).optional()
+}
+
+fn read_part(db: &Connection, id: u32) -> rusqlite::Result<Option<Part>> {
+    let query =
+        "SELECT options, skipped, followed, timed, behind, executions, begin_ns, ended FROM timed_part WHERE run = ?1";
+    let part = |r: &Row| {
+        let (skipped, followed, timed, behind) = (r.get(1)?, r.get(2)?, r.get(3)?, r.get(4)?);
+        let (executions, begin_ns, ended) = (r.get(5)?, r.get(6)?, r.get(7)?);
+        Ok(Part { options: r.get(0)?, skipped, followed, timed, behind, executions, begin_ns, ended })
+    };
+    db.query_row(query, [id], part).optional()
 }
 
 fn read_parallel(db: &Connection, id: u32) -> rusqlite::Result<Parallel> {
@@ -218,6 +233,7 @@ fn read_origin(row: &Row) -> rusqlite::Result<Run> {
         passes: Vec::new(),
         regions: Vec::new(),
         sample: None,
+        part: None,
         intervals: Vec::new(),
         parallel: Parallel::default(),
         pages: Vec::new(),

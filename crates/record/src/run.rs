@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::counts::{Names, Region};
+use crate::part::Part;
 use crate::sample::Sample;
 
 /// How much of the machine was modelled.
@@ -204,7 +205,7 @@ pub struct Parallel {
 /// Counts of all threads in one time interval.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Interval {
-    /// End, ns since the start of the run; it starts at the end of the previous interval.
+    /// End, ns since the start of the run, or of the part of it that was timed; it starts at the end of the previous interval.
     pub end_ns: u64,
     /// A count for each of [`Intervals::names`].
     pub counts: Vec<u64>,
@@ -272,6 +273,8 @@ pub struct Run {
     pub regions: Vec<Region>,
     /// How the run was sampled, if its counts are estimates.
     pub sample: Option<Sample>,
+    /// The part of the run that was timed and counted; `None`: all of it.
+    pub part: Option<Part>,
     /// Counts by time interval, for each pass that has them.
     pub intervals: Vec<Intervals>,
     /// Processes, and their calls of MPI.

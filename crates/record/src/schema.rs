@@ -2,7 +2,8 @@
 //!
 //! Every change of a table increments [`VERSION`]. Older versions can be read: 1 (without files and stall causes), 2
 //! (without pages), 3 (one row per count), 4 (without intervals), 5 (intervals of whole runs only), 6 (without the machine's
-//! tables), 7 (without processes and calls of MPI), 8 (without failures and skipped instructions) and 9 (without samples).
+//! tables), 7 (without processes and calls of MPI), 8 (without failures and skipped instructions), 9 (without samples) and 10 (without
+//! parts that were timed).
 
 use rusqlite::{Connection, OptionalExtension as _};
 use sha2::{Digest as _, Sha256};
@@ -12,7 +13,7 @@ pub(crate) const APPLICATION: i32 = 0x6678_7372;
 /// The oldest readable version.
 pub(crate) const OLDEST: i32 = 1;
 /// `PRAGMA user_version`.
-pub(crate) const VERSION: i32 = 10;
+pub(crate) const VERSION: i32 = 11;
 
 /// All rows of a run have its number in the column `run`. `digest` has for each run a digest over its rows in all other
 /// tables and the digest of the previous run; `contents` the number of runs. `part` names stall causes (kind `stall`)
@@ -35,6 +36,8 @@ pub(crate) const VERSION: i32 = 10;
 /// `sample` says how a run was sampled. `replicate` has for each region of such a run the totals of events in each replicate: event
 /// by event in the order of the row's `name_set`, for each the total in the first replicate, then the differences of one replicate to the
 /// next, as 0, −1, 1, −2 and so on numbered from 0, in the encoding of `count`.
+///
+/// `timed_part` says which part of a run was timed, if not all of it.
 pub(crate) const SCHEMA: &str = "
 CREATE TABLE contents (runs INTEGER NOT NULL) STRICT;
 CREATE TABLE digest (run INTEGER PRIMARY KEY, value BLOB NOT NULL) STRICT;
@@ -80,6 +83,9 @@ CREATE TABLE sample (run INTEGER PRIMARY KEY, plan TEXT NOT NULL, windows INTEGE
     timed INTEGER NOT NULL, followed INTEGER NOT NULL, error REAL NOT NULL, confidence REAL NOT NULL) STRICT;
 CREATE TABLE replicate (run INTEGER NOT NULL, region INTEGER NOT NULL, unseen REAL NOT NULL, name_set INTEGER NOT NULL,
     replicates INTEGER NOT NULL, totals BLOB NOT NULL, PRIMARY KEY (run, region)) STRICT;
+CREATE TABLE timed_part (run INTEGER PRIMARY KEY, options TEXT NOT NULL, skipped INTEGER NOT NULL, followed INTEGER NOT NULL,
+    timed INTEGER NOT NULL, behind INTEGER NOT NULL, executions INTEGER NOT NULL, begin_ns INTEGER NOT NULL,
+    ended INTEGER NOT NULL) STRICT;
 CREATE TABLE process (run INTEGER NOT NULL, number INTEGER NOT NULL, rank INTEGER, program TEXT NOT NULL,
     PRIMARY KEY (run, number)) STRICT, WITHOUT ROWID;
 CREATE TABLE mpi_function (run INTEGER NOT NULL, position INTEGER NOT NULL, process INTEGER NOT NULL, name TEXT NOT NULL,
@@ -139,6 +145,7 @@ const COVERED: &[Covered] = &[
     covered("interval", "series, position", INTERVALS, VERSION),
     covered("sample", "run", SAMPLES, VERSION),
     covered("replicate", "region", SAMPLES, VERSION),
+    covered("timed_part", "run", PARTS, VERSION),
     covered("process", "number", PARALLEL, VERSION),
     covered("mpi_function", "position", PARALLEL, VERSION),
     covered("mpi_call", "position", PARALLEL, VERSION),
@@ -172,6 +179,9 @@ pub(crate) const FAILURES: i32 = 9;
 
 /// The version that added samples.
 pub(crate) const SAMPLES: i32 = 10;
+
+/// The version that added parts that were timed.
+pub(crate) const PARTS: i32 = 11;
 
 /// Creates the tables in an empty database with a page size.
 pub(crate) fn create(db: &Connection, page_bytes: u32) -> rusqlite::Result<()> {

@@ -9,6 +9,7 @@ use rusqlite::{Connection, params};
 
 use crate::counts::{Names, Region, Thread};
 use crate::pack::pack;
+use crate::part::Part;
 use crate::run::{Description, Finish, Intervals, Mode, Origin, Pages, Parallel, Run};
 use crate::sample::Sample;
 use crate::schema::{digest, runs};
@@ -21,6 +22,9 @@ pub(crate) fn insert(db: &Connection, run: &Run) -> rusqlite::Result<()> {
     insert_intervals(db, id, sets, &run.intervals)?;
     if let Some(sample) = &run.sample {
         insert_sample(db, id, sets + run.intervals.len() as i64, sample)?;
+    }
+    if let Some(part) = &run.part {
+        insert_part(db, id, part)?;
     }
     insert_parallel(db, id, &run.parallel)?;
     insert_pages(db, id, &run.pages)?;
@@ -222,6 +226,15 @@ fn insert_sample(db: &Connection, id: u32, first_set: i64, sample: &Sample) -> r
         let packed = pack(&totals.differences());
         insert.execute(params![id, region, of_region.unseen, set, totals.replicates(), packed])?;
     }
+    Ok(())
+}
+
+fn insert_part(db: &Connection, id: u32, part: &Part) -> rusqlite::Result<()> {
+    let p = part;
+    db.execute(
+        "INSERT INTO timed_part VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        params![id, p.options, p.skipped, p.followed, p.timed, p.behind, p.executions, p.begin_ns, p.ended],
+    )?;
     Ok(())
 }
 

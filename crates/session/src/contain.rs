@@ -203,7 +203,7 @@ mod tests {
         let (inside, outside) = (folder.path().join("inside"), folder.path().join("outside"));
         fs::create_dir(&inside).expect("folder");
         fs::write(&outside, "intact").expect("file");
-        let access = Access { read: Some(vec![inside.clone()]), write: vec![inside.clone()], network: false };
+        let access = Access { read: Some(vec![inside.clone()]), write: vec![inside.clone()], ..Access::sandbox() };
         let act = || {
             let denied = |result: std::io::Result<()>| result.is_err_and(|e| e.kind() == ErrorKind::PermissionDenied);
             fs::write(inside.join("file"), "own").expect("may be written");
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn the_barrier_says_what_it_leaves() {
-        let access = Access { read: None, write: vec!["/tmp".into(), "/data".into()], network: false };
+        let access = Access { write: vec!["/tmp".into(), "/data".into()], ..Access::standard() };
         assert_eq!(allowed(&access, 7), "reads anywhere; writes /tmp, /data; no TCP");
         let sandbox = Access { network: true, ..Access::sandbox() };
         assert_eq!(allowed(&sandbox, 7), "reads nowhere; writes nowhere; network");

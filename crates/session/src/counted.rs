@@ -9,8 +9,9 @@ use fxscope_linux::{End, Guest};
 use fxscope_pipeline::bind::PIPE_NAMES;
 use fxscope_pmu::{constants, energy, recorded, scope};
 use fxscope_record::{
-    ALL, CodeFile, Finish, Host, HotSpot, Interval, Intervals, Names, ONE_PASS, Origin, Pages, Region, Run,
+    ALL, CodeFile, Finish, Host, HotSpot, Interval, Intervals, Names, ONE_PASS, Origin, Pages, Part, Region, Run,
 };
+use fxscope_sim::part::{PartPlan, PartSummary};
 use fxscope_sim::{Counted, Mode, Outcome};
 
 use crate::described::machine_constants;
@@ -65,6 +66,7 @@ pub(crate) fn run(
         origin: Origin::Simulated,
         passes: vec![ONE_PASS.to_owned()],
         sample: sampled::sample(request, outcome, &regions),
+        part: request.options.part.as_ref().zip(outcome.part.as_ref()).map(part),
         regions,
         parallel: numbering.parallel(outcome),
         intervals: intervals(request, outcome).into_iter().collect(),
@@ -87,6 +89,12 @@ fn finish(finish: &fxscope_sim::Finish, outcome: &Outcome, process: &Guest) -> F
         fxscope_sim::Finish::Stopped => Finish::Stopped,
         fxscope_sim::Finish::NoProgress(found) => Finish::NoProgress(diagnosis::no_progress(found, outcome, process)),
     }
+}
+
+/// Returns which part of the run was timed.
+fn part((plan, summary): (&PartPlan, &PartSummary)) -> Part {
+    let PartSummary { skipped, followed, timed, behind, executions, begin_ns, ended } = *summary;
+    Part { options: plan.to_string(), skipped, followed, timed, behind, executions, begin_ns, ended }
 }
 
 fn regions(request: &Request, outcome: &Outcome, numbering: &Numbering) -> Vec<Region> {

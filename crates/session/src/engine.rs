@@ -19,10 +19,11 @@ const SHORT: u64 = 50_000_000;
 
 /// Returns the engine for a run with these options, at vector length `vl` bytes.
 pub(crate) fn engine(options: &RunOptions, vl: usize) -> RunEngine {
-    match (options.mode, options.engine) {
-        (Mode::Functional, EngineChoice::Auto) => translating(vl, SHORT),
-        (Mode::Functional, EngineChoice::Translator) => translating(vl, 0),
-        // Timing needs the dynamic stream, which only interpretation gives.
+    // Timing needs the dynamic stream, which only interpretation gives.
+    let untimed = options.mode == Mode::Functional || options.part.is_some();
+    match options.engine {
+        EngineChoice::Auto if untimed => translating(vl, SHORT),
+        EngineChoice::Translator if untimed => translating(vl, 0),
         _ => interpreting(vl),
     }
 }

@@ -51,6 +51,7 @@ impl Scenario {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{PartPlan, RunOptions, Selection};
 
     fn identity(scenario: &Scenario) -> Identity {
         scenario.identity(&scenario.spec().expect("built in")).expect("it has one")
@@ -58,6 +59,13 @@ mod tests {
 
     fn scenario() -> Scenario {
         Scenario::new(std::env::current_exe().expect("a file"))
+    }
+
+    /// The scenario, of which what comes behind a point is timed.
+    fn of_part(scenario: Scenario, from: &str) -> Scenario {
+        let selection = Selection::Between { from: Some(from.parse().expect("a point")), until: None };
+        let options = RunOptions { part: Some(PartPlan::new(selection)), ..scenario.options };
+        Scenario { options, ..scenario }
     }
 
     #[test]
@@ -74,6 +82,8 @@ mod tests {
             base.clone().with_memory_of(5),
             base.clone().with_pages([("bss", 2 << 20)]),
             Scenario { memory: Some(1 << 30), ..base.clone() },
+            of_part(base.clone(), "function=main"),
+            of_part(base.clone(), "function=main#2"),
         ];
         let mut all: Vec<String> = changed.iter().chain([&base]).map(|s| identity(s).to_string()).collect();
         all.sort();
@@ -84,6 +94,7 @@ mod tests {
     #[test]
     fn a_scenario_keeps_its_identity_when_serialised() {
         let scenario = scenario().with_arguments(["a b", "ü"]).with_pages([("heap", 64 << 10)]).with_added_ns(0.5);
+        let scenario = of_part(scenario, "time=2ms");
         let text = serde_json::to_string(&scenario).expect("text");
         let again: Scenario = serde_json::from_str(&text).expect("a scenario");
         assert_eq!(again, scenario);

@@ -4,9 +4,11 @@
 //!   compared.
 //! * [`Prepared`]: a scenario with its machine loaded and its options checked, ready to run.
 //! * [`Session`]: the loaded program, contained so that it can only access what it may on the host.
+//! * [`Checkpoints`]: snapshots of a run on disk, from which it continues ([`Start`], [`Prepared::resumed`]).
 //! * [`annotate()`], [`konata`]: a run instruction by instruction.
 
 mod annotate;
+mod checkpoint;
 mod contain;
 mod counted;
 mod described;
@@ -34,11 +36,15 @@ mod sectors;
 mod serial;
 mod session;
 
+pub use fxscope_checkpoint as snapshots;
+
 pub use annotate::{FunctionSelection, annotate, source_line};
+pub use checkpoint::{Checkpoints, Ending, Every, Notice, Snapshots, Start};
 pub use contain::HostProtection;
 pub use described::machine_constants;
 pub use environment::guest_environment;
 pub use error::Error;
+pub use fxscope_sim::part::{Count, PartError, PartPlan, Point, Selection, Warming};
 pub use fxscope_sim::{Control, Follow, Mode, Progress, QUANTUM, SpinLoops, Window};
 pub use identity::Identity;
 pub use mapping::CallPages;

@@ -3,6 +3,7 @@
 use fxscope_counts::Signal;
 use fxscope_linux::pages::{MemoryPolicy, list};
 use fxscope_linux::{Denied, End, Guest, Refusal, hwpfctl};
+use fxscope_sim::part::{PartPlan, PartSummary, Selection, Warming};
 use fxscope_sim::{MOST_INTERVALS, Mode, Outcome, SampleSummary, ThreadStarts, Unpaired};
 
 use crate::Request;
@@ -35,6 +36,7 @@ pub(crate) fn notes(request: &Request, outcome: &Outcome, process: &Guest) -> Ve
                 .to_owned(),
         );
     }
+    notes.extend(request.options.part.as_ref().zip(outcome.part.as_ref()).into_iter().flat_map(part));
     notes.extend(outcome.sample.as_ref().and_then(too_short));
     for (class, count) in &outcome.unknown_classes {
         notes.push(format!(
@@ -55,6 +57,46 @@ pub(crate) fn notes(request: &Request, outcome: &Outcome, process: &Guest) -> Ve
         format!("Changes of {} through a shared mapping could not be written to it: {error}.", path.display())
     }));
     notes.extend(missing_library(outcome, process));
+    notes
+}
+
+/// Reports which part of the run was timed.
+fn part((plan, summary): (&PartPlan, &PartSummary)) -> Vec<String> {
+    let PartSummary { skipped, followed, timed, behind, executions, .. } = *summary;
+    let all = skipped + followed + timed + behind;
+    let million = |n: u64| if n < 1_000_000 { n.to_string() } else { format!("{:.1} million", n as f64 / 1e6) };
+    if executions == 0 {
+        return vec![format!(
+            "{plan}: nothing was timed, since the part never began: the run ended after {} instructions. Check the name, or the number.",
+            million(all)
+        )];
+    }
+    let times = if executions == 1 { String::new() } else { format!(" in {executions} executions") };
+    let share = 100.0 * timed as f64 / all.max(1) as f64;
+    let mut notes = vec![format!(
+        "{plan}: {} instructions{times} were timed, {share:.1} % of {}; {} were followed, {} before and {} behind the part executed \
+         without a model. All counts are those of the part.",
+        million(timed),
+        million(all),
+        million(followed),
+        million(skipped),
+        million(behind)
+    )];
+    let is_cold = skipped > 0 && plan.warming == Warming::Nothing;
+    if is_cold && executions == 1 {
+        notes.push("Caches, TLBs and branch predictors were empty when the part began (--warm none).".to_owned());
+    } else if is_cold {
+        notes.push(
+            "Caches, TLBs and branch predictors were empty when the first execution began (--warm none); what is between executions was \
+             followed."
+                .to_owned(),
+        );
+    }
+    if !summary.ended
+        && let Selection::Between { until: Some(until), .. } = &plan.selection
+    {
+        notes.push(format!("--until {until} did not come: the part lasts to the end of the run."));
+    }
     notes
 }
 

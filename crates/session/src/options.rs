@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use fxscope_calendar::Cycle;
 use fxscope_linux::ClockSource;
 use fxscope_sampling::{Plan, Precision};
+use fxscope_sim::part::PartPlan;
 use fxscope_sim::{Follow, Mode, QUANTUM, SpinLoops};
 use serde::{Deserialize, Serialize};
 
@@ -40,12 +41,12 @@ impl NoProgressLimit {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineChoice {
-    /// In functional mode the translator, if it is built in, after as many instructions as short programs have, which would take
-    /// longer with it. Otherwise the interpreter.
+    /// In functional mode, and outside of a part that is timed, the translator, if it is built in, after as many instructions as short
+    /// programs have, which would take longer with it. Otherwise the interpreter.
     #[default]
     Auto,
-    /// Frequently executed code is translated into the host's instructions from the beginning, in functional mode, if the translator
-    /// is built in.
+    /// Frequently executed code is translated into the host's instructions from the beginning, in functional mode and outside of a part
+    /// that is timed, if the translator is built in.
     Translator,
     /// Instructions are interpreted one after the other.
     Interpreter,
@@ -96,6 +97,9 @@ pub struct RunOptions {
     /// How accurately time must be known in a sampled run, and the confidence of the intervals in its report.
     #[serde(skip_serializing_if = "is_default")]
     pub precision: Precision,
+    /// The part of the run that is timed, or sampled, in timing mode; `None`: all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<PartPlan>,
     /// Initial value of `IMP_PF_STREAM_DETECT_CTRL_EL0`: hardware prefetch as set by `hwpfctl`.
     pub stream_detect: u64,
     /// The folder in which the program's absolute paths are looked up first; `None`: [`fxscope_linux::default_sysroot`].
@@ -119,6 +123,7 @@ impl Default for RunOptions {
             interval_region: None,
             sample: None,
             precision: Precision::default(),
+            part: None,
             stream_detect: 0,
             sysroot: None,
         }

@@ -1,10 +1,14 @@
 //! A scenario that is ready to run.
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::sync::Arc;
 
+use fxscope_checkpoint::Reader;
 use fxscope_linux::Stdio;
 use fxscope_machine::Spec;
 
+use crate::checkpoint::Resumption;
 use crate::{CallPages, Error, Request, SectorData, Session};
 
 /// A scenario with its machine loaded and its options checked.
@@ -23,6 +27,40 @@ impl Prepared {
     #[must_use]
     pub fn spec(&self) -> &Arc<Spec> {
         &self.request.spec
+    }
+
+    /// Returns the program's environment.
+    #[must_use]
+    pub fn environment(&self) -> &[(OsString, OsString)] {
+        &self.request.environment
+    }
+
+    /// Sets the program's environment.
+    #[must_use]
+    pub fn with_environment(mut self, environment: Vec<(OsString, OsString)>) -> Prepared {
+        self.request.environment = environment;
+        self
+    }
+
+    /// Makes a folder one that the program may not change, wherever it may write.
+    #[must_use]
+    pub fn protecting(mut self, folder: &Path) -> Prepared {
+        self.request.access.protected.push(folder.to_owned());
+        self
+    }
+
+    /// Continues the run from a snapshot, as [`Prepared::contained`] starts it.
+    ///
+    /// # Errors
+    /// If the snapshot is not whole, or something that the run needs is not what it was.
+    pub fn resumed<R: Send>(
+        mut self,
+        stdio: Option<Stdio>,
+        snapshot: &Reader,
+        with: impl FnOnce(Session) -> R + Send,
+    ) -> Result<R, Error> {
+        self.request.stdio = stdio;
+        Session::resumed(self.request, Resumption::new(snapshot)?, with)
     }
 
     /// Loads the program and passes it to `with` on a thread that can only access what the program may on the host

@@ -4,10 +4,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fxscope_linux::Access;
+use fxscope_linux::{Access, ClockSource};
 use fxscope_machine::{LoadError, Spec, settings::size};
 use fxscope_record::{ALL, Run};
 use fxscope_sim::Mode;
+use fxscope_sim::part::{PartError, Selection};
 use serde::{Deserialize, Serialize};
 
 use crate::environment::guest_environment;
@@ -296,6 +297,7 @@ impl Scenario {
         let spec = Arc::new(spec);
         self.check_host_threads(&spec)?;
         self.check_sampling()?;
+        self.check_part()?;
         if let Some(sysroot) = self.options.sysroot.as_ref().filter(|folder| !folder.is_dir()) {
             let why = "not a folder; name one that holds lib or usr/lib";
             return Err(Error::option(format!("sysroot {}", sysroot.display()), why));
@@ -382,6 +384,31 @@ impl Scenario {
             Some((_, why)) => Err(Error::option("sample", *why)),
             None => Ok(()),
         }
+    }
+
+    /// Refuses what timing a part only does not go with.
+    fn check_part(&self) -> Result<(), Error> {
+        let Some(part) = &self.options.part else { return Ok(()) };
+        let option = match &part.selection {
+            Selection::Region(_) => "region",
+            Selection::Between { from: Some(_), .. } => "from",
+            Selection::Between { .. } => "until",
+        };
+        if self.options.mode == Mode::Functional {
+            return Err(Error::option(option, "functional mode times nothing; use timing mode, or --max-instructions"));
+        }
+        if self.options.interval_ns.is_some_and(|ns| ns > 0) && matches!(part.selection, Selection::Region(_)) {
+            let why = "intervals follow one another, executions of a region do not; leave --interval out, or time one \
+                       execution with --from and --until";
+            return Err(Error::option(option, why));
+        }
+        if self.options.clock == ClockSource::Host && part.uses_time() {
+            return Err(Error::option(option, "a time is one of the simulated clock; leave --clock host out"));
+        }
+        part.check().map_err(|why| {
+            let option = if matches!(why, PartError::UnknownBeginning(_)) { "warm" } else { option };
+            Error::option(option, why.to_string())
+        })
     }
 
     fn check_host_threads(&self, spec: &Spec) -> Result<(), Error> {

@@ -7,27 +7,32 @@ use std::time::Instant;
 
 use fxscope_guestmem::Segment;
 use fxscope_linux::pages::MappingPages;
-use fxscope_linux::{ClockSource, Guest, Setup, SharedFolder, StartError};
+use fxscope_linux::{ClockSource, Guest, Setup, SharedFolder, StartError, Stdio, Surroundings, default_sysroot};
 use fxscope_machine::settings::size;
 use fxscope_record::Run;
 use fxscope_sim::{
     BlockObserver, Control, HostThreads, Options, Progress, Simulation, SpinLoops, Window, page_sizes, platform,
 };
 
+use crate::checkpoint::{More, Resumption, duplicate};
 use crate::contain::{HostProtection, Needs, on_its_own_thread, restrict};
 use crate::engine::{RunEngine, engine};
 use crate::host_view::HostView;
 use crate::sector_data::find_all;
-use crate::{CallPages, Request, SectorData, counted, machine_memory};
+use crate::{CallPages, Error, Request, SectorData, counted, machine_memory};
 
 /// A program loaded and ready to run, on a thread whose access to the host is limited to what the program may use.
 pub struct Session {
     request: Request,
-    simulation: Simulation<RunEngine>,
+    pub(crate) simulation: Simulation<RunEngine>,
     /// Data assigned to sectors by options.
-    sectors: Vec<(Range<u64>, u8)>,
+    pub(crate) sectors: Vec<(Range<u64>, u8)>,
     /// Calls whose mappings have their own page size, and the indices of their rules in the process.
-    call_pages: Vec<(CallPages, Range<usize>)>,
+    pub(crate) call_pages: Vec<(CallPages, Range<usize>)>,
+    /// The program's standard streams.
+    pub(crate) stdio: Stdio,
+    /// How long the run had taken when it was interrupted, in seconds.
+    pub(crate) seconds_before: f64,
     protection: HostProtection,
     host: HostView,
 }
@@ -46,61 +51,57 @@ impl Session {
         on_its_own_thread(move || Session::start(request, given).map(with))?
     }
 
+    /// Continues a run as [`Session::contained`] starts one: under the same protection, which begins before anything that the
+    /// snapshot says is followed.
+    ///
+    /// # Errors
+    /// If it cannot continue from there.
+    pub(crate) fn resumed<R: Send>(
+        request: Request,
+        from: Resumption<'_>,
+        with: impl FnOnce(Session) -> R + Send,
+    ) -> Result<R, Error> {
+        let shared_folder = SharedFolder::make().map(Arc::new);
+        let given = shared_folder.clone();
+        on_its_own_thread(move || Session::resume(request, given, from).map(with)).map_err(StartError::Host)?
+    }
+
     fn start(mut request: Request, shared_folder: Option<Arc<SharedFolder>>) -> Result<Session, StartError> {
         let host = HostView::new();
-        let memory_bytes = request.memory_bytes.unwrap_or(machine_memory(&request.spec));
-        let options = request.options.clone();
-        let mut setup = Setup::new(platform(&request.spec, memory_bytes), "")?;
-        setup.platform.page_sizes = page_sizes(&request.spec.pages, &request.settings);
-        setup.policy = request.memory_policy;
-        setup.cpus = request.cpus.clone();
-        let program = request.program.as_os_str();
-        setup.program = program.as_encoded_bytes().to_vec();
-        setup.args = std::iter::once(request.name.as_deref().unwrap_or(program))
-            .chain(request.arguments.iter().map(OsString::as_os_str))
-            .map(|arg| arg.as_encoded_bytes().to_vec())
-            .collect();
-        let entry =
-            |(name, value): &(OsString, OsString)| [name.as_encoded_bytes(), b"=", value.as_encoded_bytes()].concat();
-        setup.env = request.environment.iter().map(entry).collect();
-        if let Some(sysroot) = &options.sysroot {
-            setup.sysroot = Some(sysroot.clone());
-        }
-        if let Some(stdio) = request.stdio.take() {
-            setup.stdio = stdio;
-        }
-        setup.access = request.access.clone();
-        setup.clock = options.clock;
-        setup.platform.hpc.set_stream_detect(options.stream_detect);
-        setup.shared_folder = shared_folder.clone();
-        let process = Guest::open(&request.program, setup)?;
-        let protection = restrict(&Needs {
-            access: &request.access,
-            shared_folder: shared_folder.as_deref().map(SharedFolder::path),
-            files: &process.mapped_files(),
-        });
-        let run_engine = engine(&options, process.cpu().vl);
-        let exact = options.clock == ClockSource::Host || options.max_instructions.is_some();
-        let options = Options {
-            spec: Arc::clone(&request.spec),
-            mode: options.mode,
-            max_instructions: options.max_instructions,
-            quantum: options.quantum,
-            host_threads: (options.host_threads > 1)
-                .then(|| HostThreads::new(options.host_threads, &request.spec.topology))
-                .transpose()?,
-            spin: if exact { SpinLoops::Exact } else { options.spin },
-            follow: options.follow,
-            interval_ns: options.interval_ns,
-            interval_region: options.interval_region,
-            sample: options.sample,
-            precision: options.precision,
-            // On the host's clock, time passes however little is done.
-            no_progress_ns: options.no_progress.ns(options.mode).filter(|_| options.clock == ClockSource::Simulated),
+        let stdio = request.stdio.take().map_or_else(Stdio::inherit, Ok)?;
+        let guest = Guest::open(&request.program, setup(&request, duplicate(&stdio)?, shared_folder.clone())?)?;
+        let protection = protect(&request, shared_folder.as_deref(), &guest);
+        let engine = engine(&request.options, guest.cpu().vl);
+        let mut simulation = Simulation::new(guest, options(&request)?);
+        simulation.use_engine(engine);
+        let (sectors, call_pages) = (Vec::new(), Vec::new());
+        Ok(Session { simulation, request, sectors, call_pages, stdio, seconds_before: 0.0, protection, host })
+    }
+
+    fn resume(
+        mut request: Request,
+        shared_folder: Option<Arc<SharedFolder>>,
+        from: Resumption<'_>,
+    ) -> Result<Session, Error> {
+        let host = HostView::new();
+        let mut stdio = request.stdio.take().map_or_else(Stdio::inherit, Ok).map_err(StartError::Host)?;
+        from.place_input(&mut stdio)?;
+        // The files that are read again after the run are found as at the start, and not believed.
+        let streams = duplicate(&stdio).map_err(StartError::Host)?;
+        let start = Guest::open(&request.program, setup(&request, streams, shared_folder.clone())?)?;
+        let protection = protect(&request, shared_folder.as_deref(), &start);
+        let engine = engine(&request.options, start.cpu().vl);
+        drop(start);
+        let surroundings = Surroundings {
+            stdio: &stdio,
+            sysroot: request.options.sysroot.clone().or_else(default_sysroot),
+            access: request.access.clone(),
+            shared_folder,
         };
-        let mut simulation = Simulation::new(process, options);
-        simulation.use_engine(run_engine);
-        Ok(Session { simulation, request, sectors: Vec::new(), call_pages: Vec::new(), protection, host })
+        let simulation = from.simulation(surroundings, options(&request)?, &engine)?;
+        let seconds_before = from.seconds();
+        let More { sectors, call_pages, .. } = from.more;
+        Ok(Session { simulation, request, sectors, call_pages, stdio, seconds_before, protection, host })
     }
 
     /// Returns the kernel's protection of the host.
@@ -176,8 +177,68 @@ impl Session {
     }
 }
 
+/// Returns how the program of a request starts with these standard streams.
+fn setup(request: &Request, stdio: Stdio, shared_folder: Option<Arc<SharedFolder>>) -> Result<Setup, StartError> {
+    let memory_bytes = request.memory_bytes.unwrap_or(machine_memory(&request.spec));
+    let mut setup = Setup::new(platform(&request.spec, memory_bytes), "")?;
+    setup.platform.page_sizes = page_sizes(&request.spec.pages, &request.settings);
+    setup.policy = request.memory_policy;
+    setup.cpus = request.cpus.clone();
+    let program = request.program.as_os_str();
+    setup.program = program.as_encoded_bytes().to_vec();
+    setup.args = std::iter::once(request.name.as_deref().unwrap_or(program))
+        .chain(request.arguments.iter().map(OsString::as_os_str))
+        .map(|arg| arg.as_encoded_bytes().to_vec())
+        .collect();
+    let entry =
+        |(name, value): &(OsString, OsString)| [name.as_encoded_bytes(), b"=", value.as_encoded_bytes()].concat();
+    setup.env = request.environment.iter().map(entry).collect();
+    if let Some(sysroot) = &request.options.sysroot {
+        setup.sysroot = Some(sysroot.clone());
+    }
+    setup.stdio = stdio;
+    setup.access = request.access.clone();
+    setup.clock = request.options.clock;
+    setup.platform.hpc.set_stream_detect(request.options.stream_detect);
+    setup.shared_folder = shared_folder;
+    Ok(setup)
+}
+
+/// Gives up all access of this thread to the host that a program and the reading of its files after the run do not need.
+fn protect(request: &Request, shared_folder: Option<&SharedFolder>, guest: &Guest) -> HostProtection {
+    restrict(&Needs {
+        access: &request.access,
+        shared_folder: shared_folder.map(SharedFolder::path),
+        files: &guest.mapped_files(),
+    })
+}
+
+/// Returns the options of a request's simulation.
+fn options(request: &Request) -> Result<Options, StartError> {
+    let options = request.options.clone();
+    let exact = options.clock == ClockSource::Host || options.max_instructions.is_some();
+    Ok(Options {
+        spec: Arc::clone(&request.spec),
+        mode: options.mode,
+        max_instructions: options.max_instructions,
+        quantum: options.quantum,
+        host_threads: (options.host_threads > 1)
+            .then(|| HostThreads::new(options.host_threads, &request.spec.topology))
+            .transpose()?,
+        spin: if exact { SpinLoops::Exact } else { options.spin },
+        follow: options.follow,
+        interval_ns: options.interval_ns,
+        interval_region: options.interval_region,
+        sample: options.sample,
+        precision: options.precision,
+        part: options.part,
+        // On the host's clock, time passes however little is done.
+        no_progress_ns: options.no_progress.ns(options.mode).filter(|_| options.clock == ClockSource::Simulated),
+    })
+}
+
 impl Session {
-    fn recorded(&self, outcome: &fxscope_sim::Outcome, wall_seconds: f64) -> Run {
+    pub(crate) fn recorded(&self, outcome: &fxscope_sim::Outcome, wall_seconds: f64) -> Run {
         let notes = self.sector_notes().chain(self.call_notes()).collect();
         counted::run(&self.request, outcome, self.simulation.guest(), &self.host, wall_seconds, notes)
     }

@@ -8,7 +8,6 @@ use fxscope_machine::Spec;
 use fxscope_machine::events::Event;
 use fxscope_memory::NEVER;
 
-use crate::markers::Edge;
 use crate::region::{self, Counted, Counts, Snapshot, Totals};
 use crate::spin_skip::Spin;
 use crate::timing::Driver;
@@ -32,7 +31,7 @@ impl<E: Engine> Driver<'_, E> {
     /// Passes what the PMU has counted for each thread to the guest, whose thread makes a system call that may ask for it. Events of
     /// a CMG count what the thread itself causes: counts of several threads can then be added up.
     pub(crate) fn pass_counts(&mut self) {
-        let counts = self.totals().into_iter().map(|(thread, counted)| {
+        let counts = self.all_totals().into_iter().map(|(thread, counted)| {
             let signals = while_running(counted.counts.signals);
             (thread + PID, pmu_events(&self.options.spec).map(|(_, event)| event.count(&signals)).collect())
         });
@@ -81,19 +80,32 @@ impl<E: Engine> Driver<'_, E> {
         self.guest.cpus().nth(index).map_or(0, |state| state.place.cpu)
     }
 
-    /// Looks for a region marker at the instruction at `last` or in the call that the program has just made.
+    /// Looks for a region marker at the instruction at `last` or in the call that the program has just made. Returns whether the phase
+    /// of the run is over, of which a part is timed.
     #[inline(never)]
-    pub(crate) fn marked(&mut self, last: u64) {
-        if self.timing.machine.core().markers.has_mpi() {
+    pub(crate) fn marked(&mut self, last: u64) -> bool {
+        let markers = &self.timing.machine.core().markers;
+        if let Some(part) = self.part.as_deref_mut().filter(|part| part.has_functions()) {
+            part.arrives(markers.function_at(self.guest.cpu().pc), self.guest);
+        }
+        if markers.has_mpi() {
             self.follow_mpi();
         }
-        let Some((edge, name)) = self.timing.machine.core().markers.met(last, self.guest) else { return };
-        let (thread, first) = (self.thread_number(), self.guest.thread().tid == self.guest.pid());
-        let now = Snapshot { totals: self.totals(), ns: self.timing.machine.core().now_ns() };
-        match edge {
-            Edge::Begin => self.regions.begin(thread, first, name.unwrap_or_default(), now),
-            Edge::End => self.regions.end(thread, name.as_deref(), &now),
+        if let Some((edge, name)) = self.timing.machine.core().markers.met(last, self.guest) {
+            let (thread, first) = (self.thread_number(), self.guest.thread().tid == self.guest.pid());
+            let now = Snapshot { totals: self.totals(), ns: self.timing.machine.core().now_ns() };
+            let name = self.regions.meets(edge, thread, first, name, now);
+            if let (Some(part), Some(name)) = (self.part.as_deref_mut(), name) {
+                part.meets(edge, &name, self.guest);
+            }
         }
+        self.phase_is_over()
+    }
+
+    /// Returns whether the phase of the run is over, of which a part is timed.
+    #[inline(always)]
+    pub(crate) fn phase_is_over(&self) -> bool {
+        self.part.as_ref().is_some_and(|part| part.is_over())
     }
 
     /// Follows calls of MPI to the program counter.
@@ -108,8 +120,22 @@ impl<E: Engine> Driver<'_, E> {
         }
     }
 
-    /// Returns all counters now, including the time that sleeping cores have slept.
+    /// Returns the counters of the part that is timed, or of the whole run, including the time that sleeping cores have slept.
     pub(crate) fn totals(&mut self) -> Totals {
+        let all = self.all_totals();
+        self.in_part(all)
+    }
+
+    /// Returns what is counted in the part that is timed, if there is one.
+    fn in_part(&self, all: Totals) -> Totals {
+        match &self.part {
+            Some(part) => part.counted(all),
+            None => all,
+        }
+    }
+
+    /// Returns the counters of the whole run.
+    pub(crate) fn all_totals(&mut self) -> Totals {
         let now = self.timing.now();
         let mut totals = self.timing.totals.clone();
         for index in 0..self.timing.machine.cores.len() {
@@ -148,11 +174,21 @@ impl<E: Engine> Driver<'_, E> {
 
     fn end_interval(&mut self, end: Cycle) {
         let totals = self.counted_by(end);
-        let counted = match &self.options.interval_region {
-            None => region::sum(&totals),
-            Some(name) => self.regions.so_far(name, &totals),
-        };
+        let counted = self.counted_in_intervals(&totals);
         self.timing.intervals.take(end, &counted);
+    }
+
+    /// Returns what is counted by intervals, when threads have counted `totals`.
+    pub(crate) fn counted_in_intervals(&self, totals: &Totals) -> Signals {
+        match &self.options.interval_region {
+            None => region::sum(totals),
+            Some(name) => self.regions.so_far(name, totals),
+        }
+    }
+
+    /// Returns what was counted in the part that is timed, which has been left.
+    pub(crate) fn totals_of_part(&self) -> Totals {
+        self.in_part(Totals::new())
     }
 
     /// Returns the counts of all threads; for sleeping and spinning ones, up to `now`.
@@ -170,6 +206,6 @@ impl<E: Engine> Driver<'_, E> {
                 region::add(&mut totals, thread, &Counted { cpu, counts });
             }
         }
-        totals
+        self.in_part(totals)
     }
 }

@@ -15,6 +15,7 @@ use crate::code_map::CodeMap;
 use crate::event_samples::EventSampler;
 use crate::markers::Markers;
 use crate::pages::{AddressSpaceLocks, KnownPages};
+use crate::part::PartPlan;
 use crate::region::Counts;
 use crate::run::{Follow, Options};
 use crate::run_ahead::RunAhead;
@@ -29,6 +30,8 @@ pub(crate) struct Core {
     pub(crate) blocks: Vec<Option<BoundBlock>>,
     /// The number of the current process.
     pid: u32,
+    /// The blocks of the other parts of the run ([`Core::switch_part`]).
+    elsewhere: Elsewhere,
     /// Whether the current process is not timed.
     pub(crate) untimed: bool,
     /// Instructions of untimed processes whose time has not passed yet.
@@ -60,6 +63,28 @@ pub(crate) struct Core {
     pub(crate) event_sampler: Option<Box<EventSampler>>,
 }
 
+/// Bound blocks with what they have counted: those outside of the part that is timed while it is, and otherwise those in it.
+#[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
+struct Elsewhere {
+    /// Those of the current process, and of others by number.
+    blocks: Vec<Option<BoundBlock>>,
+    others: BTreeMap<u32, Vec<Option<BoundBlock>>>,
+    retired: BTreeMap<u32, Vec<BoundBlock>>,
+}
+
+impl Elsewhere {
+    fn all(&self) -> impl Iterator<Item = &BoundBlock> {
+        let blocks = self.others.values().chain([&self.blocks]);
+        self.retired.values().flatten().chain(blocks.flatten().flatten())
+    }
+
+    fn retire(&mut self, blocks: Vec<Option<BoundBlock>>) {
+        for block in blocks.into_iter().flatten() {
+            self.retired.entry(block.origin).or_default().push(block);
+        }
+    }
+}
+
 /// The code of a process that does not run on the core now.
 #[derive(Clone, serde::Deserialize, serde::Serialize)]
 struct OtherCode {
@@ -69,8 +94,8 @@ struct OtherCode {
 
 impl OtherCode {
     /// Returns the code of a process that has not run on the core: that of `guest`, which is about to.
-    fn new(guest: &Guest) -> OtherCode {
-        OtherCode { blocks: Vec::new(), markers: Markers::of(guest) }
+    fn new(guest: &Guest, functions: &[String]) -> OtherCode {
+        OtherCode { blocks: Vec::new(), markers: Markers::of(guest, functions) }
     }
 }
 
@@ -83,6 +108,7 @@ impl Core {
             sector_ways: SectorWays::default(),
             pipeline,
             blocks: Vec::new(),
+            elsewhere: Elsewhere::default(),
             pid: guest.pid(),
             untimed: options.follow == Follow::First && guest.pid() != PID,
             untimed_instructions: 0,
@@ -91,7 +117,7 @@ impl Core {
             called_kernel: false,
             pages_of: u64::MAX,
             ns_per_cycle_32: (1_000_000_000u64 << 32) / options.spec.clock.core_hz,
-            markers: Markers::of(guest),
+            markers: Markers::of(guest, &options.part.as_ref().map_or_else(Vec::new, PartPlan::functions)),
             spin: Spin::default(),
             thread: None,
             since: Counts::default(),
@@ -138,11 +164,15 @@ impl Core {
         let pid = guest.pid();
         if pid != self.pid {
             self.catch_up(chip);
-            let mut next = self.others.remove(&pid).unwrap_or_else(|| OtherCode::new(guest));
+            let new = || OtherCode::new(guest, self.markers.functions());
+            let mut next = self.others.remove(&pid).unwrap_or_else(new);
             next.markers.learn(guest);
             let blocks = std::mem::replace(&mut self.blocks, next.blocks);
             let markers = std::mem::replace(&mut self.markers, next.markers);
             self.others.insert(self.pid, OtherCode { blocks, markers });
+            let elsewhere = &mut self.elsewhere;
+            let next = elsewhere.others.remove(&pid).unwrap_or_default();
+            elsewhere.others.insert(self.pid, std::mem::replace(&mut elsewhere.blocks, next));
             // With more codes than processes, some are of processes that have ended.
             if self.others.len() >= guest.process_count() {
                 self.retire_ended(guest);
@@ -166,6 +196,11 @@ impl Core {
         self.others = others;
         let ended: BTreeMap<u32, OtherCode> = ended;
         ended.into_values().for_each(|code| self.retire(code.blocks));
+        let (others, ended) =
+            std::mem::take(&mut self.elsewhere.others).into_iter().partition(|&(pid, _)| guest.has_process(pid));
+        self.elsewhere.others = others;
+        let ended: BTreeMap<u32, Vec<Option<BoundBlock>>> = ended;
+        ended.into_values().for_each(|blocks| self.elsewhere.retire(blocks));
     }
 
     /// Keeps the counts of blocks that are no longer valid.
@@ -224,12 +259,19 @@ impl Core {
     pub(crate) fn forget_blocks(&mut self, guest: &Guest) {
         let pid = guest.pid();
         let blocks = if pid == self.pid {
-            self.markers = Markers::of(guest);
+            self.markers = Markers::of(guest, self.markers.functions());
             std::mem::take(&mut self.blocks)
         } else {
             self.others.remove(&pid).map_or_else(Vec::new, |code| code.blocks)
         };
         self.retire(blocks);
+        let elsewhere = &mut self.elsewhere;
+        let blocks = if pid == self.pid {
+            std::mem::take(&mut elsewhere.blocks)
+        } else {
+            elsewhere.others.remove(&pid).unwrap_or_default()
+        };
+        elsewhere.retire(blocks);
     }
 
     /// Completes the state from a snapshot: see [`Timing::reload`](crate::timing::Timing). `origins` are the origins of code, and
@@ -251,14 +293,41 @@ impl Core {
         let engine = code.of_process(self.pid);
         fits(&self.blocks, engine)
             && self.others.iter().all(|(&pid, other)| fits(&other.blocks, code.of_process(pid)))
-            && self.all_blocks().all(|block| block.is_sound() && (block.origin as usize) < origins)
+            && fits(&self.elsewhere.blocks, engine)
+            && self.elsewhere.others.iter().all(|(&pid, blocks)| fits(blocks, code.of_process(pid)))
+            && self.every_block().all(|block| block.is_sound() && (block.origin as usize) < origins)
             && self.ahead.is_sound(&self.blocks)
             && matches!(self.spin, Spin::Spins(_)) == (spins == 1)
             && spins <= 1
             && self.spin.reload(engine, self.blocks.len())
     }
 
-    pub(crate) fn all_blocks(&self) -> impl Iterator<Item = &BoundBlock> {
+    /// Leaves or enters the part of the run that is timed: blocks count separately from now on. Loops that may spin are found again.
+    pub(crate) fn switch_part(&mut self, is_timed: bool) {
+        std::mem::swap(&mut self.blocks, &mut self.elsewhere.blocks);
+        std::mem::swap(&mut self.retired, &mut self.elsewhere.retired);
+        let mut elsewhere = std::mem::take(&mut self.elsewhere.others);
+        for (pid, code) in &mut self.others {
+            let blocks = elsewhere.remove(pid).unwrap_or_default();
+            self.elsewhere.others.insert(*pid, std::mem::replace(&mut code.blocks, blocks));
+        }
+        self.spin = Spin::default();
+        if is_timed && self.pipeline.is_sampled() {
+            self.pipeline.begin_timing();
+        }
+    }
+
+    /// Iterates over the blocks in the part of the run that is timed, which is now the case or not.
+    pub(crate) fn blocks_of_part(&self, is_timed: bool) -> Box<dyn Iterator<Item = &BoundBlock> + '_> {
+        if is_timed { Box::new(self.all_blocks()) } else { Box::new(self.elsewhere.all()) }
+    }
+
+    /// Iterates over the blocks of all parts of the run.
+    fn every_block(&self) -> impl Iterator<Item = &BoundBlock> {
+        self.all_blocks().chain(self.elsewhere.all())
+    }
+
+    fn all_blocks(&self) -> impl Iterator<Item = &BoundBlock> {
         let blocks = self.others.values().map(|code| &code.blocks).chain([&self.blocks]);
         self.retired.values().flatten().chain(blocks.flatten().flatten())
     }
@@ -266,14 +335,16 @@ impl Core {
     /// Lets all its blocks share their tables.
     pub(crate) fn share_tables(&mut self, shared: &mut SharedTables) {
         let blocks = self.others.values_mut().map(|code| &mut code.blocks).chain([&mut self.blocks]);
-        self.retired.values_mut().flatten().chain(blocks.flatten().flatten()).for_each(|block| shared.share(block));
+        let blocks = blocks.chain(self.elsewhere.others.values_mut()).chain([&mut self.elsewhere.blocks]);
+        let retired = self.retired.values_mut().chain(self.elsewhere.retired.values_mut());
+        retired.flatten().chain(blocks.flatten().flatten()).for_each(|block| shared.share(block));
     }
 
     /// Returns the counted events and those that follow from the executions of each block.
     fn counters(&self) -> Counts {
         let mut counts = Counts { signals: self.pipeline.counters(), ..Counts::default() };
         let sampled = self.pipeline.is_sampled();
-        for block in self.all_blocks() {
+        for block in self.every_block() {
             block.add_mix(&mut counts.signals);
             if sampled {
                 counts.exposure.add(block.origin, block.sampled_executions());

@@ -87,11 +87,14 @@ pub(crate) struct Markers {
     version: u64,
     /// Whether functions of MPI are among them.
     has_mpi: bool,
+    /// Functions whose calls are followed: their names, and where they begin, by ascending address.
+    functions: Vec<String>,
+    begins: Vec<(u64, u32)>,
 }
 
 impl Markers {
-    /// Returns the markers of the current program and the libraries that it has loaded.
-    pub(crate) fn of(guest: &Guest) -> Markers {
+    /// Returns the markers of the current program and the libraries that it has loaded, and the beginnings of `functions`.
+    pub(crate) fn of(guest: &Guest, functions: &[String]) -> Markers {
         let symbols = guest.running_symbols();
         let call = |(name, address): (&str, u64)| {
             let marker = match CALLS.iter().find(|call| call.0 == name) {
@@ -112,14 +115,19 @@ impl Markers {
         let mut at: Vec<_> = calls.chain(symbols.probes().iter().filter_map(probe)).collect();
         at.sort_by_key(|mark| mark.0);
         let has_mpi = at.iter().any(|mark| matches!(mark.1, Marker::Mpi(_)));
-        Markers { at, version: symbols.version(), has_mpi }
+        let watched = |(name, address): (&str, u64)| {
+            let number = functions.iter().position(|function| function == name)?;
+            Some((address, number as u32))
+        };
+        let begins = if functions.is_empty() { Vec::new() } else { symbols.functions().filter_map(watched).collect() };
+        Markers { at, version: symbols.version(), has_mpi, functions: functions.to_vec(), begins }
     }
 
     /// Adds the markers of libraries that were loaded since.
     #[inline(always)]
     pub(crate) fn learn(&mut self, guest: &Guest) {
         if guest.running_symbols().version() != self.version {
-            *self = Markers::of(guest);
+            *self = Markers::of(guest, &std::mem::take(&mut self.functions));
         }
     }
 
@@ -131,8 +139,8 @@ impl Markers {
     /// Returns whether a block may reach a marker: it calls or jumps, or a probe ends it.
     pub(crate) fn may_meet(&self, branch: Branch, last: u64) -> bool {
         let calls = matches!(branch, Branch::Direct | Branch::Call | Branch::Indirect | Branch::IndirectCall);
-        // Functions of MPI end where they return.
-        let returns = self.has_mpi && branch == Branch::Return;
+        // Functions that are followed end where they return.
+        let returns = (self.has_mpi || !self.functions.is_empty()) && branch == Branch::Return;
         calls || returns || matches!(self.find(last), Some(Marker::Probe(..)))
     }
 
@@ -147,6 +155,32 @@ impl Markers {
             &Marker::Mpi(entry) => Some(entry),
             _ => None,
         }
+    }
+
+    /// Returns the names of the functions whose calls are followed.
+    pub(crate) fn functions(&self) -> &[String] {
+        &self.functions
+    }
+
+    /// Returns the name of the function that begins at an address, if its calls are followed.
+    pub(crate) fn function_at(&self, address: u64) -> Option<&str> {
+        let i = self.begins.binary_search_by_key(&address, |begin| begin.0).ok()?;
+        self.functions.get(self.begins[i].1 as usize).map(String::as_str)
+    }
+
+    /// Returns whether a probe that marks a region is at an address.
+    pub(crate) fn has_probe(&self, address: u64) -> bool {
+        matches!(self.find(address), Some(Marker::Probe(..)))
+    }
+
+    /// Iterates over the addresses at which a functional run has to stop: where functions begin, and behind probes.
+    pub(crate) fn stops(&self) -> impl Iterator<Item = u64> + '_ {
+        let marks = self.at.iter().filter_map(|(address, marker)| match marker {
+            Marker::Call(..) => Some(*address),
+            Marker::Probe(..) => Some(address.wrapping_add(4)),
+            Marker::Mpi(_) => None,
+        });
+        marks.chain(self.begins.iter().map(|begin| begin.0))
     }
 
     /// Returns whether a marker is at a block's last instruction, `last`, or at the next one, `next`.

@@ -170,7 +170,7 @@ impl<E: Engine> Driver<'_, E> {
         // After epochs that did not pay, a short one is a trial.
         let most = if self.timing.backoff > *BACKOFF.start() { *QUANTA.start() } else { *QUANTA.end() };
         let quanta = cycles.div_ceil(self.options.quantum).clamp(*QUANTA.start(), most);
-        (from + quanta * self.options.quantum).min(self.timing.intervals.due()).min(due)
+        (from + quanta * self.options.quantum).min(self.timing.intervals.due()).min(due).min(self.pause_at_cycle)
     }
 
     /// Returns whether the core with the lowest clock and one of another partition can run until `end`.

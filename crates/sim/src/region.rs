@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use fxscope_counts::Signals;
 use fxscope_sampling::Exposure;
 
+use crate::markers::Edge;
+
 /// The region every run has.
 pub const ALL: &str = "all";
 
@@ -42,6 +44,13 @@ pub struct Counted {
     pub cpu: u32,
     /// The counts.
     pub counts: Counts,
+}
+
+/// Returns `all` without `part` of it, an earlier state of the same counters. A core may have been a little ahead then: no count falls
+/// below 0.
+pub(crate) fn less(all: &Counts, part: &Counts) -> Counts {
+    let mut before = part.signals.clone();
+    Counts { signals: before.advance(&all.signals), exposure: all.exposure.since(&part.exposure) }
 }
 
 impl Counted {
@@ -142,6 +151,8 @@ pub struct Regions {
     never_entered: BTreeMap<String, u64>,
     /// Threads, other than the program's first, that have executed an instruction.
     began: BTreeSet<u32>,
+    /// Executions without counts do not count: they are outside of the part of the run that is timed.
+    of_part: bool,
 }
 
 /// The counters at a point in time.
@@ -188,6 +199,42 @@ impl ThreadStarts {
 }
 
 impl Regions {
+    /// Returns the regions of a run of which a part is timed.
+    pub(crate) fn of_part() -> Regions {
+        Regions { of_part: true, ..Regions::default() }
+    }
+
+    /// `thread`, the `first` of its process or another one, enters or leaves a region. Returns its name, unless the thread is still, or
+    /// was already, in a region of that name.
+    pub(crate) fn meets(
+        &mut self,
+        edge: Edge,
+        thread: u32,
+        first: bool,
+        name: Option<String>,
+        now: Snapshot,
+    ) -> Option<String> {
+        match edge {
+            Edge::Begin => {
+                let name = name.unwrap_or_default();
+                let is_new = !self.has(thread, &name);
+                self.begin(thread, first, name.clone(), now);
+                is_new.then_some(name)
+            }
+            Edge::End => {
+                let left = |open: &&Open| open.thread == thread && name.as_ref().is_none_or(|name| open.name == *name);
+                let open = self.open.iter().rfind(left).filter(|open| open.again == 0).map(|open| open.name.clone());
+                self.end(thread, name.as_deref(), &now);
+                open
+            }
+        }
+    }
+
+    /// Returns whether a thread is in a region of this name.
+    pub(crate) fn has(&self, thread: u32, name: &str) -> bool {
+        self.open.iter().any(|open| open.thread == thread && open.name == name)
+    }
+
     /// `thread`, which is the `first` of its process or another one, enters `name`; `now` is the state of the counters.
     /// Inside a region of that name, counting continues.
     pub fn begin(&mut self, thread: u32, first: bool, name: String, now: Snapshot) {
@@ -232,6 +279,9 @@ impl Regions {
             return;
         }
         let Open { first, name, start, start_ns, starting, .. } = self.open.remove(last);
+        if self.of_part && now.totals == start {
+            return;
+        }
         let done = match self.done.iter().position(|done| done.name == name) {
             Some(known) => &mut self.done[known],
             None => {

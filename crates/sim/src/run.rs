@@ -12,15 +12,17 @@ use fxscope_linux::pages::PageUse;
 use fxscope_linux::perf::PmuEvent;
 use fxscope_linux::{BarrierPlatform, Cache, CacheKind, Code, CpuPlace, End, Guest, Platform, TerminalWatch, Tick};
 use fxscope_machine::Spec;
+use fxscope_memory::NEVER;
 use fxscope_sampling::{Plan, Precision};
 
 use crate::accounts;
 use crate::hotspots::HotSpot;
 use crate::intervals::Interval;
-use crate::mpi::{Calls, Follower, OpenCall};
+use crate::mpi::{Calls, Follower, OpenCall, Recorder};
 use crate::observer::{BlockObserver, Observed};
 use crate::pages::page_sizes;
 use crate::parallel::HostThreads;
+use crate::part::{Following, Part, PartPlan, PartSummary, Phase};
 use crate::progress::{NoProgress, ProgressWatch};
 use crate::region::{self, Counted, Counts, Region, Regions, Snapshot, Totals, Unpaired};
 use crate::sampling::{SampleSummary, Sampling};
@@ -86,6 +88,8 @@ pub struct Options {
     pub sample: Option<Plan>,
     /// How accurately a plan with `auto` is to find the time.
     pub precision: Precision,
+    /// In timing mode, the part of the run that is timed, or sampled; `None`: all of it.
+    pub part: Option<PartPlan>,
     /// End the run when nothing has changed for this many ns of simulated time ([`NoProgress`]); `None`: never.
     pub no_progress_ns: Option<u64>,
 }
@@ -117,7 +121,7 @@ pub enum Control {
 pub enum Finish {
     /// The program ended.
     Ended(End),
-    /// The instruction limit was reached.
+    /// The instruction limit was reached, or the end of the part after which the run was to stop ([`PartPlan::stops`]).
     Limit,
     /// The watcher stopped it.
     Stopped,
@@ -153,6 +157,8 @@ pub struct Outcome {
     pub unknown_classes: Vec<(String, usize)>,
     /// How the run was sampled, if it was.
     pub sample: Option<SampleSummary>,
+    /// Which part of the run was timed, if not all of it.
+    pub part: Option<PartSummary>,
 }
 
 /// A program on a modelled machine. Its code is executed by an engine of type `E`.
@@ -162,6 +168,7 @@ pub struct Simulation<E: Engine = Interpreter> {
     pub(crate) options: Options,
     pub(crate) timing: Option<Timing>,
     pub(crate) sampling: Option<Sampling>,
+    pub(crate) part: Option<Part>,
     pub(crate) regions: Regions,
     /// In functional runs, the number of instructions at which the limit is checked and the watcher is called; 0: to be set.
     pub(crate) slice_end: u64,
@@ -237,15 +244,31 @@ impl<E: Engine> Simulation<E> {
     #[must_use]
     pub fn new(guest: Guest, options: Options) -> Simulation<E> {
         let mut guest = guest;
-        let timing = (options.mode == Mode::Timing).then(|| Timing::new(&mut guest, &options));
+        let is_timed = options.mode == Mode::Timing;
+        let mut part = options.part.as_ref().filter(|_| is_timed).map(Part::new);
+        let phase = part.as_ref().map(Part::phase);
+        let mut timing = (is_timed && phase != Some(Phase::Skipped)).then(|| Timing::new(&mut guest, &options));
         let progress = ProgressWatch::new(options.no_progress_ns);
+        let is_outside = phase.is_some_and(|phase| phase != Phase::Timed);
+        let recorder = if is_outside { Recorder::outside() } else { Recorder::default() };
         let (mut code, mut mpi) = (Code::of(&guest), Follower::default());
-        if timing.is_none() {
-            mpi.begins(&guest, &mut code);
+        match &mut timing {
+            Some(timing) => {
+                timing.mpi = recorder;
+                if phase == Some(Phase::Timed) {
+                    timing.intervals.begin_at(0, 0);
+                }
+            }
+            None => {
+                mpi = Follower::restored(recorder);
+                mpi.begins(&guest, &mut code);
+                part.iter_mut().for_each(|part| part.learn(&guest, &mut code));
+            }
         }
-        let sampling = options.sample.as_ref().filter(|_| timing.is_some());
+        let sampling = options.sample.as_ref().filter(|_| is_timed);
         let sampling = sampling.map(|plan| Sampling::new(plan, options.precision));
-        Simulation { code, guest, options, timing, sampling, regions: Regions::default(), slice_end: 0, progress, mpi }
+        let regions = if part.is_some() { Regions::of_part() } else { Regions::default() };
+        Simulation { code, guest, options, timing, sampling, part, regions, slice_end: 0, progress, mpi }
     }
 
     /// Has this engine execute the code of the first process, and engines like it that of others. Nothing may have run.
@@ -255,8 +278,10 @@ impl<E: Engine> Simulation<E> {
 
     /// Assigns data to cache sectors by address. Without timing it has no effect.
     pub fn assign_sectors(&mut self, data: Vec<(Range<u64>, u8)>) {
-        if let Some(timing) = &mut self.timing {
-            timing.assign_sectors(data);
+        match (&mut self.timing, &mut self.part) {
+            (Some(timing), _) => timing.assign_sectors(data),
+            (None, Some(part)) => part.assign_sectors(data),
+            (None, None) => {}
         }
     }
 
@@ -322,19 +347,47 @@ impl<E: Engine> Simulation<E> {
         watch: &mut dyn FnMut(Progress) -> Control,
         trace: &mut T,
     ) -> Option<Finish> {
+        loop {
+            let finish = if self.is_modelled() {
+                self.run_modelled(instructions, watch, trace)
+            } else {
+                self.run_functional(instructions, watch)
+            };
+            if finish.is_some() || !self.phase_is_over() {
+                return finish;
+            }
+            let finish = self.switch_phase();
+            if finish.is_some() {
+                return finish;
+            }
+        }
+    }
+
+    /// Times or follows blocks. `None`: the run has paused, or the phase is over.
+    fn run_modelled<T: Trace + ?Sized>(
+        &mut self,
+        pause_at: u64,
+        watch: &mut dyn FnMut(Progress) -> Control,
+        trace: &mut T,
+    ) -> Option<Finish> {
+        if self.is_followed() {
+            return self.driver(pause_at)?.run::<dyn Trace>(watch, &mut Following);
+        }
         let mut sampling = self.sampling.take();
-        let finish = match (self.driver(instructions), &mut sampling) {
-            (None, _) => self.run_functional(instructions, watch),
-            (Some(mut driver), None) => driver.run(watch, trace),
-            (Some(mut driver), Some(sampling)) => driver.run::<dyn Trace>(watch, sampling),
-        };
+        let finish = self.driver(pause_at).and_then(|mut driver| match &mut sampling {
+            None => driver.run(watch, trace),
+            Some(sampling) => driver.run::<dyn Trace>(watch, sampling),
+        });
         self.sampling = sampling;
         finish
     }
 
     /// Returns the driver of the run in timing mode, up to `pause_at` instructions.
-    fn driver(&mut self, pause_at: u64) -> Option<Driver<'_, E>> {
+    pub(crate) fn driver(&mut self, pause_at: u64) -> Option<Driver<'_, E>> {
         let timing = self.timing.as_mut()?;
+        let part = self.part.as_mut();
+        let (end, end_ns) = part.as_ref().map_or((u64::MAX, u64::MAX), |part| (part.end_instructions(), part.end_ns()));
+        let pause_at_cycle = if end_ns == u64::MAX { NEVER } else { timing.machine.core().cycle_at(end_ns) };
         Some(Driver {
             guest: &mut self.guest,
             code: &mut self.code,
@@ -342,26 +395,34 @@ impl<E: Engine> Simulation<E> {
             regions: &mut self.regions,
             timing,
             progress: &mut self.progress,
-            pause_at,
+            part,
+            pause_at: pause_at.min(end),
+            pause_at_cycle,
         })
     }
 
     /// Ends the run, which is over for the reason `finish`. Returns its outcome.
     pub fn conclude(&mut self, finish: Finish) -> Outcome {
-        let totals = match self.driver(u64::MAX) {
-            None => self.nominal_totals(),
-            Some(mut driver) => driver.finish(),
-        };
+        let totals = self.final_totals();
         let now_ns = self.guest.now_ns();
         let in_region = self.options.interval_region.as_ref().map(|name| self.regions.so_far(name, &totals));
         let counted = in_region.unwrap_or_else(|| region::sum(&totals));
         let intervals = self.timing.as_mut().map_or_else(Vec::new, |timing| timing.intervals(now_ns, &counted));
-        let (open_calls, mpi) = match &mut self.timing {
+        let is_modelled = self.is_modelled();
+        let (mut open_calls, mpi) = match &mut self.timing {
             Some(timing) => (timing.mpi.open_calls(), std::mem::take(&mut timing.mpi).finish(|_| now_ns)),
             None => (self.mpi.open_calls(), std::mem::take(&mut self.mpi).finish(&self.guest)),
         };
+        if !is_modelled {
+            open_calls = self.mpi.open_calls();
+        }
+        let is_timed = self.part.as_ref().is_none_or(|part| part.phase() == Phase::Timed);
         let timing = self.timing.as_ref();
-        let unpaired = self.regions.unpaired();
+        let mut unpaired = self.regions.unpaired();
+        if self.is_behind_part() {
+            // What is left behind the part is not known.
+            unpaired.retain(|unpaired| !matches!(unpaired, Unpaired::NeverLeft(_)));
+        }
         let mut regions = std::mem::take(&mut self.regions).finish(&Snapshot { totals, ns: now_ns });
         let sample = self.sampling.as_mut().map(|sampling| {
             sampling.finish();
@@ -376,12 +437,28 @@ impl<E: Engine> Simulation<E> {
             regions,
             sample,
             intervals,
-            hot: timing.map_or_else(Vec::new, |timing| timing.hot_spots(self.sampling.as_ref())),
+            part: self.part.as_mut().map(|part| part.summary(self.guest.instructions())),
+            hot: timing.map_or_else(Vec::new, |timing| timing.hot_spots(self.sampling.as_ref(), is_timed)),
             files: timing.map_or_else(Vec::new, Timing::files),
             pages: self.guest.page_use(),
             parallel_instructions: timing.map_or(0, |timing| timing.parallel_instructions),
             unknown_classes: timing.map_or_else(Vec::new, Timing::unknown_classes),
         }
+    }
+
+    /// Ends what is in flight. Returns the counters of all threads.
+    fn final_totals(&mut self) -> Totals {
+        let mut totals = if self.is_modelled() {
+            self.driver(u64::MAX).map_or_else(Totals::new, |mut driver| driver.finish())
+        } else if let Some(part) = &self.part {
+            part.counted(Totals::new())
+        } else {
+            self.nominal_totals()
+        };
+        // Even if nothing was timed, the program has had a thread.
+        let cpu = self.guest.cpu_number();
+        totals.entry(0).or_insert_with(|| Counted { cpu, counts: Counts::default() });
+        totals
     }
 
     fn run_functional(&mut self, pause_at: u64, watch: &mut dyn FnMut(Progress) -> Control) -> Option<Finish> {
@@ -393,14 +470,22 @@ impl<E: Engine> Simulation<E> {
                 self.slice_end = done + left;
             }
             while self.guest.end().is_none() && self.guest.instructions() < self.slice_end {
-                if self.guest.instructions() >= pause_at {
+                if self.guest.instructions() >= pause_at || self.phase_is_over() {
                     return None;
                 }
                 match self.run_tick() {
                     Tick::Over => {}
                     Tick::Waiting => break,
-                    Tick::Symbols => self.mpi.learn(&self.guest, &mut self.code),
-                    Tick::Stopped => self.mpi.arrives(&mut self.guest, &mut self.code),
+                    Tick::Symbols => {
+                        self.mpi.learn(&self.guest, &mut self.code);
+                        self.part.iter_mut().for_each(|part| part.learn(&self.guest, &mut self.code));
+                    }
+                    Tick::Stopped => {
+                        if let Some(part) = &mut self.part {
+                            part.stopped(&mut self.guest, &mut self.code, &mut self.regions);
+                        }
+                        self.mpi.arrives(&mut self.guest, &mut self.code);
+                    }
                 }
                 if let Some(found) = self.look_for_progress() {
                     return Some(Finish::NoProgress(found));
@@ -424,12 +509,13 @@ impl<E: Engine> Simulation<E> {
 
     /// Runs for a step of the clock of functional mode.
     fn run_tick(&mut self) -> Tick {
-        let Simulation { guest, code, progress, slice_end, .. } = self;
+        let Simulation { guest, code, progress, slice_end, part, .. } = self;
+        let stop = part.as_ref().map_or(*slice_end, |part| part.end_instructions().min(*slice_end));
         if progress.is_open() {
             let mut observer = |guest: &Guest, block: &StaticBlock, executed| progress.ran(guest, block, executed);
-            guest.run_tick_observed(code, *slice_end, Some(&mut observer))
+            guest.run_tick_observed(code, stop, Some(&mut observer))
         } else {
-            guest.run_tick(code, *slice_end)
+            guest.run_tick(code, stop)
         }
     }
 

@@ -1,4 +1,4 @@
-//! Snapshots: a run as bytes, and back in another process of the host.
+//! Snapshots: a run in a form that continues in another process of the host.
 //!
 //! A snapshot has the guest, the chip, its cores with all their tables and calendars, the blocks that are bound to them,
 //! what is known of spin loops, the clocks, and the counts. A run that is restored from it continues byte for byte as the
@@ -7,39 +7,30 @@
 //! The engine's blocks are decoded again from the guest's memory, in the same order, so that their numbers hold. Observers,
 //! traces and the watcher of a terminal are not part of a run: a restored run gets new ones.
 //!
-//! The bytes begin with [`MAGIC`], [`VERSION`] and a digest of the rest, which is [postcard](https://docs.rs/postcard). The
-//! digest detects damage, not forgery: a forged snapshot can make the simulator stop with an error later, but it can do no
-//! more to the host than a guest can.
+//! The state begins with [`VERSION`]; the rest is [postcard](https://docs.rs/postcard). Where it is stored must detect damage. A
+//! forged snapshot can make the simulator stop with an error later, but it can do no more to the host than a guest can.
 
 use std::path::PathBuf;
 
 use fxscope_aarch64::Engine;
-use fxscope_linux::{Code, Guest, Stdio};
+use fxscope_linux::{Code, Guest, Restored, read_state, write_state};
+pub use fxscope_linux::{PageId, SnapshotSink, SnapshotSource, Surroundings};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use crate::mpi::{Follower, Recorder};
+use crate::part::{Part, Phase};
 use crate::progress::ProgressWatch;
 use crate::region::Regions;
 use crate::run::{Follow, Mode, Options, Simulation, SpinLoops};
 use crate::sampling::Sampling;
 use crate::timing::Timing;
 
-/// What a snapshot begins with.
-pub const MAGIC: [u8; 8] = *b"fxscope\0";
-
 /// The version of the format. It changes whenever the state of the model or of the guest does.
-pub const VERSION: u32 = 9;
-
-/// Bytes of a digest.
-const DIGEST: usize = 32;
+pub const VERSION: u32 = 11;
 
 /// Why a snapshot cannot be taken or restored.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
-    /// The bytes are something else.
-    #[error("this is not a snapshot of a run")]
-    NotSnapshot,
     /// The snapshot is from a program of another version.
     #[error("the snapshot has format {0}; this program reads format {VERSION}")]
     Version(u32),
@@ -91,6 +82,8 @@ struct Basis {
     interval_region: Option<String>,
     /// The plan of a sampled run.
     sample: Option<String>,
+    /// The part of the run that is timed.
+    part: Option<String>,
     /// The limit of instructions. A restored run may have another one.
     max_instructions: Option<u64>,
     /// The program's file as programs see it, and its digest; `None`: it cannot be read.
@@ -112,6 +105,7 @@ impl Basis {
             interval_ns: options.interval_ns,
             interval_region: options.interval_region.clone(),
             sample: options.sample.as_ref().map(ToString::to_string),
+            part: options.part.as_ref().map(ToString::to_string),
             max_instructions: options.max_instructions,
             program_digest: fxscope_host::open(&guest.host_path(&program), u64::MAX)
                 .ok()
@@ -138,6 +132,7 @@ impl Basis {
         compare("intervals in ns of", &self.interval_ns, &given.interval_ns)?;
         compare("intervals in region", &self.interval_region, &given.interval_region)?;
         compare("a sample", &self.sample, &given.sample)?;
+        compare("a part", &self.part, &given.part)?;
         if self.program_digest != given.program_digest {
             return Err(SnapshotError::Program { path: guest.host_path(&self.program) });
         }
@@ -145,13 +140,13 @@ impl Basis {
     }
 }
 
-/// What is written behind the digest.
+/// What the state has behind that of the guest.
 #[derive(Serialize)]
 struct Written<'a> {
     basis: Basis,
-    guest: Vec<u8>,
     timing: &'a Option<Timing>,
     sampling: &'a Option<Sampling>,
+    part: &'a Option<Part>,
     regions: &'a Regions,
     slice_end: u64,
     progress: &'a ProgressWatch,
@@ -160,12 +155,11 @@ struct Written<'a> {
 
 /// What is read there.
 #[derive(Deserialize)]
-struct Read<'a> {
+struct Read {
     basis: Basis,
-    #[serde(borrow)]
-    guest: &'a [u8],
     timing: Option<Timing>,
     sampling: Option<Sampling>,
+    part: Option<Part>,
     regions: Regions,
     slice_end: u64,
     progress: ProgressWatch,
@@ -174,70 +168,81 @@ struct Read<'a> {
 
 // Not generic, so that the code for all types is compiled once.
 impl Written<'_> {
-    /// The whole snapshot.
-    fn bytes(&self) -> Result<Vec<u8>, SnapshotError> {
-        let mut bytes = [&MAGIC[..], &VERSION.to_le_bytes(), &[0; DIGEST]].concat();
-        let begin = bytes.len();
-        bytes = postcard::to_extend(self, bytes).map_err(|_| SnapshotError::Damaged("it cannot be written"))?;
-        let digest = Sha256::digest(&bytes[begin..]);
-        bytes[begin - DIGEST..begin].copy_from_slice(&digest);
-        Ok(bytes)
+    fn write(&self, to: &mut dyn SnapshotSink) -> Result<(), SnapshotError> {
+        Ok(write_state(self, to)?)
     }
 }
 
-impl Read<'_> {
-    fn of(bytes: &[u8]) -> Result<Read<'_>, SnapshotError> {
-        postcard::from_bytes(bytes).map_err(|_| SnapshotError::Damaged("it cannot be read"))
+impl Read {
+    fn of(bytes: &[u8]) -> Result<Read, SnapshotError> {
+        match read_state(bytes) {
+            Ok((read, [])) => Ok(read),
+            _ => Err(SnapshotError::Damaged("it cannot be read")),
+        }
     }
 }
 
 impl<E: Engine> Simulation<E> {
-    /// The run as it is now.
+    /// Passes on the run as it is now.
     ///
     /// # Errors
-    /// When the guest has something that a snapshot cannot hold.
-    pub fn save(&self) -> Result<Vec<u8>, SnapshotError> {
+    /// When the guest has something that a snapshot cannot hold; those of the sink.
+    pub fn save(&self, to: &mut dyn SnapshotSink) -> Result<(), SnapshotError> {
+        to.write_all(&VERSION.to_le_bytes()).map_err(fxscope_linux::SnapshotError::Host)?;
+        self.guest.save(&self.code, to)?;
         let written = Written {
             basis: Basis::of(&self.options, &self.guest),
-            guest: self.guest.save(&self.code)?,
             timing: &self.timing,
             sampling: &self.sampling,
+            part: &self.part,
             regions: &self.regions,
             slice_end: self.slice_end,
             progress: &self.progress,
             mpi: self.mpi.recorder(),
         };
-        written.bytes()
+        written.write(to)
     }
 
-    /// A run from what [`Simulation::save`] gave, with these standard streams. `options` are those of that run; the limit of
-    /// instructions may be another one.
+    /// A run from what [`Simulation::save`] passed on, in these surroundings, whose code engines like `engine` execute. `options`
+    /// are those of that run; the limit of instructions may be another one. Only if all is right are files cut that the guest was
+    /// writing.
     ///
     /// # Errors
-    /// When the bytes are no intact snapshot of this version, the machine, the program or an option differs, or a file
+    /// When it is no intact snapshot of this version, the machine, the program or an option differs, or a file
     /// that the guest had open cannot be opened again as it was.
-    pub fn restore(snapshot: &[u8], stdio: &Stdio, options: Options) -> Result<Simulation<E>, SnapshotError> {
-        let rest = snapshot.strip_prefix(&MAGIC).ok_or(SnapshotError::NotSnapshot)?;
-        let (version, rest) = rest.split_first_chunk().ok_or(SnapshotError::Damaged("it has no version"))?;
+    pub fn restore(
+        from: &mut dyn SnapshotSource,
+        surroundings: Surroundings<'_>,
+        options: Options,
+        engine: &E,
+    ) -> Result<Simulation<E>, SnapshotError> {
+        let state = from.state().map_err(fxscope_linux::SnapshotError::Host)?;
+        let (version, state) = state.split_first_chunk().ok_or(SnapshotError::Damaged("it has no version"))?;
         let version = u32::from_le_bytes(*version);
         if version != VERSION {
             return Err(SnapshotError::Version(version));
         }
-        let (digest, rest) = rest.split_first_chunk::<DIGEST>().ok_or(SnapshotError::Damaged("it has no digest"))?;
-        if *digest != <[u8; DIGEST]>::from(Sha256::digest(rest)) {
-            return Err(SnapshotError::Damaged("its contents have changed, or a part is missing"));
-        }
-        Simulation::from_parts(rest, stdio, options)
+        let restored = Guest::restore(state, from, surroundings, engine)?;
+        let Restored { guest, code, rest, files } = restored;
+        let simulation = Simulation::from_parts(guest, code, rest, options)?;
+        files.cut().map_err(fxscope_linux::SnapshotError::Host)?;
+        Ok(simulation)
     }
 
-    fn from_parts(bytes: &[u8], stdio: &Stdio, options: Options) -> Result<Simulation<E>, SnapshotError> {
-        let Read { basis, guest, mut timing, sampling, regions, mut slice_end, progress, mpi } = Read::of(bytes)?;
-        let (guest, mut code): (Guest, Code<E>) = Guest::restore(guest, stdio)?;
+    fn from_parts(
+        guest: Guest,
+        mut code: Code<E>,
+        bytes: &[u8],
+        options: Options,
+    ) -> Result<Simulation<E>, SnapshotError> {
+        let Read { basis, mut timing, sampling, mut part, regions, mut slice_end, progress, mpi } = Read::of(bytes)?;
         basis.check(&Basis::of(&options, &guest), &guest)?;
-        if timing.is_some() != (options.mode == Mode::Timing) {
+        let phase = part.as_ref().map(Part::phase);
+        if timing.is_some() != (options.mode == Mode::Timing && phase != Some(Phase::Skipped)) {
             return Err(SnapshotError::Damaged("its timing does not fit its mode"));
         }
-        if timing.as_mut().is_some_and(|timing| !timing.reload(&guest, &code)) {
+        let has_cpus = phase != Some(Phase::Behind);
+        if timing.as_mut().is_some_and(|timing| !timing.reload(&guest, &code, has_cpus)) {
             return Err(SnapshotError::Damaged("its timing does not fit its guest"));
         }
         if basis.max_instructions != options.max_instructions {
@@ -246,19 +251,21 @@ impl<E: Engine> Simulation<E> {
             timing.as_mut().into_iter().for_each(|timing| timing.blocks = 0);
         }
         let mut mpi = Follower::restored(mpi);
-        if timing.is_none() {
+        if timing.is_none() || phase == Some(Phase::Behind) {
             mpi.begins(&guest, &mut code);
+            part.iter_mut().for_each(|part| part.learn(&guest, &mut code));
         }
-        Ok(Simulation { guest, code, options, timing, sampling, regions, slice_end, progress, mpi })
+        Ok(Simulation { guest, code, options, timing, sampling, part, regions, slice_end, progress, mpi })
     }
 }
 
 impl Timing {
-    /// Completes what a snapshot has, for a guest and its code. Returns whether the parts fit together.
-    fn reload<E: Engine>(&mut self, guest: &Guest, code: &Code<E>) -> bool {
+    /// Completes what a snapshot has, for a guest and its code. Returns whether the parts fit together. `has_cpus`: the guest runs on
+    /// these cores.
+    fn reload<E: Engine>(&mut self, guest: &Guest, code: &Code<E>, has_cpus: bool) -> bool {
         let (active, cpus) = (self.machine.active, self.machine.cores.len());
         let exists = |index: usize| self.machine.cores.get(index).is_some_and(Option::is_some);
-        let shape = cpus == guest.cpus().count()
+        let shape = (!has_cpus || cpus == guest.cpus().count())
             && exists(active)
             && self.clocks.is_sound(cpus)
             && self.spinning.iter().all(|spinning| exists(spinning.index))

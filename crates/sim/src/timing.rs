@@ -8,7 +8,7 @@
 use fxscope_aarch64::engine::MAX_BLOCK;
 use fxscope_aarch64::{BlockId, Engine};
 use fxscope_calendar::Cycle;
-use fxscope_counts::{Signals, Stall};
+use fxscope_counts::Stall;
 use fxscope_linux::{Code, Guest, Step};
 use fxscope_memory::{Chip, NEVER};
 use fxscope_pipeline::{Pipeline, SharedTables};
@@ -16,16 +16,15 @@ use fxscope_pipeline::{Pipeline, SharedTables};
 use crate::clocks::Clocks;
 use crate::code_map::CodeMap;
 use crate::core::{Core, Known};
-use crate::hotspots::{HotSpot, hot_spots};
-use crate::intervals::{Interval, Intervals};
+use crate::intervals::Intervals;
 use crate::machine::Machine;
 use crate::mpi::Recorder;
 use crate::pages::{AddressSpaceLocks, KnownPages};
 use crate::parallel;
+use crate::part::Part;
 use crate::progress::ProgressWatch;
 use crate::region::{Regions, Totals};
 use crate::run::{Control, Finish, Options, Progress, SpinLoops};
-use crate::sampling::Sampling;
 use crate::sectors::SectorData;
 use crate::spin_skip::Spin;
 use crate::spin_skip::Spinning;
@@ -113,27 +112,6 @@ impl Timing {
     pub(crate) fn now(&self) -> Cycle {
         self.machine.now()
     }
-
-    /// Returns the instructions of all cores by file and place.
-    pub(crate) fn hot_spots(&self, sampling: Option<&Sampling>) -> Vec<HotSpot> {
-        let blocks: Vec<_> = self.machine.iter().flat_map(Core::all_blocks).collect();
-        hot_spots(blocks.into_iter(), &self.known.code_map, sampling)
-    }
-
-    /// Returns the intervals of a run that ended at `now_ns`; `counted` is the sum of their counts.
-    pub(crate) fn intervals(&mut self, now_ns: u64, counted: &Signals) -> Vec<Interval> {
-        self.intervals.finish(now_ns, counted)
-    }
-
-    /// Returns the files that code was mapped from.
-    pub(crate) fn files(&self) -> Vec<Vec<u8>> {
-        self.known.code_map.files().to_vec()
-    }
-
-    /// Returns the timing classes that the machine has no row for.
-    pub(crate) fn unknown_classes(&self) -> Vec<(String, usize)> {
-        self.known.unknown.clone()
-    }
 }
 
 /// A quantum of a core.
@@ -169,6 +147,8 @@ enum Stopped {
     Over,
     /// Its share of blocks is used up.
     Share,
+    /// The phase of the run is over.
+    Phase,
     /// The run is over.
     Run(Finish),
 }
@@ -181,8 +161,11 @@ pub(crate) struct Driver<'a, E: Engine> {
     pub(crate) regions: &'a mut Regions,
     pub(crate) timing: &'a mut Timing,
     pub(crate) progress: &'a mut ProgressWatch,
-    /// The number of instructions at which the run pauses.
+    /// The part of the run that is timed; `None`: all of it.
+    pub(crate) part: Option<&'a mut Part>,
+    /// The number of instructions at which the run pauses, and the cycle.
     pub(crate) pause_at: u64,
+    pub(crate) pause_at_cycle: Cycle,
 }
 
 impl<E: Engine> Driver<'_, E> {
@@ -196,7 +179,7 @@ impl<E: Engine> Driver<'_, E> {
     ) -> Option<Finish> {
         let mut blocks = if self.timing.blocks == 0 { self.blocks_left() } else { self.timing.blocks };
         let finish = loop {
-            if self.guest.instructions() >= self.pause_at {
+            if self.guest.instructions() >= self.pause_at || self.phase_is_over() {
                 break None;
             }
             let finish = match self.timing.paused.take() {
@@ -220,6 +203,10 @@ impl<E: Engine> Driver<'_, E> {
         self.follow_cpus();
         let Some(quantum) = self.next_quantum() else { return self.nobody_ready(blocks) };
         let now = self.timing.clocks[quantum.index];
+        if now >= self.pause_at_cycle {
+            self.part.iter_mut().for_each(|part| part.reached());
+            return None;
+        }
         self.reach(now);
         if self.progress.is_open() || now >= self.timing.machine.core().cycle_at(self.progress.due_ns()) {
             let finish = self.look_for_progress(now);
@@ -300,7 +287,8 @@ impl<E: Engine> Driver<'_, E> {
     /// Returns the quantum of the core with the lowest clock.
     fn next_quantum(&self) -> Option<Quantum> {
         let (index, second) = self.timing.clocks.first_two()?;
-        Some(Quantum { index, in_order: second, end: second.saturating_add(self.options.quantum) })
+        let end = second.saturating_add(self.options.quantum).min(self.pause_at_cycle);
+        Some(Quantum { index, in_order: second.min(self.pause_at_cycle), end })
     }
 
     /// Makes CPU number `index` the active one.
@@ -375,7 +363,7 @@ impl<E: Engine> Driver<'_, E> {
             let end = blocks.saturating_sub(share.max(1));
             match self.run_blocks(&mut running, blocks, end, trace) {
                 Stopped::Run(finish) => return Some(finish),
-                Stopped::Over => break,
+                Stopped::Over | Stopped::Phase => break,
                 Stopped::Share if *blocks == 0 => break,
                 Stopped::Share if self.guest.instructions() < self.pause_at => {}
                 Stopped::Share => {
@@ -384,17 +372,33 @@ impl<E: Engine> Driver<'_, E> {
                 }
             }
         }
-        self.set_clock();
-        let t = &mut *self.timing;
-        let (active, core) = (t.machine.active, t.machine.core_mut());
-        if t.clocks[active] != NEVER && !matches!(core.spin, Spin::Spins(_)) {
-            let now = core.pipeline.now();
-            t.clocks.set(active, now);
+        if let Some(now) = self.leave_quantum() {
+            let core = self.timing.machine.core_mut();
             if trace.may_skip_iterations() && self.options.spin == SpinLoops::Fast && !core.untimed {
                 core.spin.quantum_ended(self.guest.cpu(), now);
             }
         }
         None
+    }
+
+    /// Sets the clock of the active core, whose quantum has ended. Returns its time, unless its thread waits or spins.
+    fn leave_quantum(&mut self) -> Option<Cycle> {
+        self.set_clock();
+        let t = &mut *self.timing;
+        let (active, core) = (t.machine.active, t.machine.core());
+        if t.clocks[active] == NEVER || matches!(core.spin, Spin::Spins(_)) {
+            return None;
+        }
+        let now = core.pipeline.now();
+        t.clocks.set(active, now);
+        Some(now)
+    }
+
+    /// Ends the quantum in which the run is paused, if there is one.
+    pub(crate) fn end_paused_quantum(&mut self) {
+        if self.timing.paused.take().is_some() {
+            self.leave_quantum();
+        }
     }
 
     /// Runs the active core until its quantum is over or `blocks` has fallen to `end`.
@@ -415,9 +419,12 @@ impl<E: Engine> Driver<'_, E> {
                     if self.progress.is_open() {
                         self.progress.ran(self.guest, self.code.block(block), executed);
                     }
-                    self.ran(block, executed, watched, trace);
+                    let is_over = self.ran(block, executed, watched, trace);
                     if followed && self.follow_block(samples_events, block, executed) {
                         return Stopped::Over;
+                    }
+                    if is_over {
+                        return Stopped::Phase;
                     }
                 }
                 Step::Switched => {
@@ -467,14 +474,14 @@ impl<E: Engine> Driver<'_, E> {
         self.watch_block(id, executed) || changed
     }
 
-    /// Times a block that ran.
+    /// Times a block that ran. Returns whether the phase of the run is over.
     #[inline(always)]
-    fn ran<T: Trace + ?Sized>(&mut self, id: BlockId, executed: usize, watched: bool, trace: &mut T) {
+    fn ran<T: Trace + ?Sized>(&mut self, id: BlockId, executed: usize, watched: bool, trace: &mut T) -> bool {
         let index = id.0 as usize;
         let core = self.timing.machine.core_mut();
         if core.untimed {
             core.untimed_instructions += executed as u64;
-            return;
+            return false;
         }
         if core.called_kernel {
             self.back_from_kernel();
@@ -501,9 +508,7 @@ impl<E: Engine> Driver<'_, E> {
         if block.controls {
             self.controlled(enters_kernel);
         }
-        if marked {
-            self.marked(start + 4 * (executed.max(1) as u64 - 1));
-        }
+        marked && self.marked(start + 4 * (executed.max(1) as u64 - 1))
     }
 
     /// Follows a block that may have written a control register of the processor, or has called the kernel.

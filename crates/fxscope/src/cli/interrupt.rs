@@ -1,10 +1,10 @@
 //! Signals that end a run but keep its results: Ctrl-C, a closed terminal, and a batch system's time limit.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use super::Failure;
@@ -37,6 +37,24 @@ pub(super) fn catch() -> Result<(), Failure> {
         failure = started.err();
     });
     failure.map_or(Ok(()), |e| Err(format!("signals such as Ctrl-C cannot be caught: {e}").into()))
+}
+
+/// Catches SIGUSR1, which asks for a snapshot.
+pub(super) fn catch_requests() -> Result<(), Failure> {
+    let flag = Arc::clone(snapshot_flag());
+    signal_hook::flag::register(SIGUSR1, flag).map(drop).map_err(|e| format!("SIGUSR1 cannot be caught: {e}").into())
+}
+
+/// Returns whether a snapshot has been asked for since the last call.
+pub(super) fn requested() -> bool {
+    // Rarely true: no write then.
+    snapshot_flag().load(Ordering::Relaxed) && snapshot_flag().swap(false, Ordering::Relaxed)
+}
+
+/// Set by SIGUSR1.
+fn snapshot_flag() -> &'static Arc<AtomicBool> {
+    static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    FLAG.get_or_init(Arc::default)
 }
 
 /// Makes `line` show the progress of a run; the results of the preceding run are written.

@@ -3,6 +3,7 @@
 mod annotate;
 mod batch;
 mod calibrate;
+mod checkpoint;
 mod collect;
 mod compare;
 mod console;
@@ -19,6 +20,7 @@ mod pages;
 mod progress;
 mod recorded;
 mod report;
+mod resume;
 mod run;
 mod scenario;
 mod validate;
@@ -56,6 +58,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Run(run::Args),
+    Resume(resume::Args),
     Report(report::Args),
     Compare(compare::Args),
     Annotate(annotate::Args),
@@ -120,6 +123,7 @@ pub fn main() -> ExitCode {
     interrupt::survive_file_size_limit();
     let outcome = match parsed().command {
         Command::Run(args) => run::run(&args),
+        Command::Resume(args) => resume::resume(&args),
         Command::Report(args) => report::report(&args),
         Command::Compare(args) => compare::compare_files(&args),
         Command::Import(args) => import::import(&args),

@@ -8,8 +8,9 @@ use std::process::ExitCode;
 use fxscope::lab::simulate;
 use fxscope::record::{self, Finish, Run};
 use fxscope::report::render::{json, terminal};
-use fxscope::{EngineChoice, Mode};
+use fxscope::{Ending, EngineChoice, HostProtection, Mode};
 
+use super::checkpoint::{CheckpointArgs, Kept, over};
 use super::console::Console;
 use super::interrupt;
 use super::konata::{TraceArgs, TraceTarget};
@@ -32,7 +33,7 @@ const SHOWN_FAILURES: usize = 8;
 /// The program's input, output and exit status pass through unchanged; messages of fxscope go to standard error. Exit
 /// status: the program's own; 128 + n if signal n ended it; 130 after Ctrl-C (SIGINT), 143 after SIGTERM, 129 after
 /// SIGHUP: the first signal ends the run, and what was simulated is reported and recorded (a second one ends fxscope at
-/// once); 0 at the instruction limit; 124 if the program made no progress (--no-progress); 127 if the program does not exist, 126 if it cannot be executed, 125 if anything
+/// once); 0 at the instruction limit, and at --until with --stop; 124 if the program made no progress (--no-progress); 127 if the program does not exist, 126 if it cannot be executed, 125 if anything
 /// else is wrong: the machine, the outputs, or a deadlock of all threads.
 ///
 /// The program's environment is HOME, PATH, LANG, USER, TERM and PWD, every variable whose name starts with OMP_,
@@ -53,19 +54,24 @@ pub struct Args {
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
     #[command(flatten)]
+    checkpoints: CheckpointArgs,
+    #[command(flatten)]
     trace: TraceArgs,
     /// What is simulated: the whole machine, or results and instruction counts only.
     #[arg(long, default_value = "timing", value_parser = scenario::choice(MODES))]
     mode: Mode,
-    /// What executes the program's code in functional mode: the interpreter, or the translator, which turns code that is executed
-    /// often into the host's; auto: the interpreter for the first 50 million instructions of a process, then the translator. Results
-    /// and counts are the same.
+    /// What executes the program's code in functional mode, and what is not timed with --from or --until: the interpreter,
+    /// or the translator, which turns code that is executed often into the host's; auto: the interpreter for the first 50
+    /// million instructions of a process, then the translator. Results and counts are the same.
     #[arg(long, default_value = "auto", value_parser = scenario::choice(ENGINES))]
     engine: EngineChoice,
     /// Also count by intervals of simulated time, such as 100us or 1ms, for the record and for --json. At most 100,000
     /// intervals; the last one then extends to the end.
     #[arg(long, value_name = "TIME", value_parser = scenario::interval_ns)]
     interval: Option<u64>,
+    /// Time only the executions of this region. What is between them keeps caches and branch predictors up to date (docs/parts.md).
+    #[arg(long, value_name = "NAME")]
+    region: Option<String>,
     /// Count by intervals in this region only.
     #[arg(long, value_name = "NAME", requires = "interval")]
     interval_region: Option<String>,
@@ -82,12 +88,15 @@ pub struct Args {
 
 /// Runs the program; the exit status is the program's.
 pub(super) fn run(args: &Args) -> Outcome {
-    let mut scenario = args.scenario.scenario(&args.command)?;
+    let mut scenario = args.scenario.scenario_of(&args.command, args.region.as_deref())?;
     scenario.options.mode = args.mode;
     scenario.options.engine = args.engine;
     let scenario = scenario.with_intervals(args.interval, args.interval_region.as_deref());
     if args.trace.is_wanted() && scenario.options.sample.is_some() {
         return Err("--sample: a trace needs each instruction timed; leave --sample or --konata out".to_owned().into());
+    }
+    if args.trace.is_wanted() && args.checkpoints.folder().is_some() {
+        return Err("--checkpoint: a trace cannot be continued; leave --checkpoint or --konata out".to_owned().into());
     }
     let prepared = scenario.prepare()?;
     // Errors of the outputs are reported now, not after an hour.
@@ -99,23 +108,60 @@ pub(super) fn run(args: &Args) -> Outcome {
     let mut trace = TraceTarget::check(&args.trace, args.mode)?;
     let stdio = output::program_streams(json_target.as_ref())?;
     let console = Console::catching_signals(args.quiet)?;
-    let (run, protection) = prepared.contained(stdio, |session| {
+    let keeping = args.checkpoints.start(&scenario, &prepared, (args.output.as_ref(), args.json.as_ref()))?;
+    let (taking, kept) = keeping.map(|keeping| keeping.split(args.verbose)).unzip();
+    let prepared = match args.checkpoints.folder() {
+        Some(folder) => prepared.protecting(folder),
+        None => prepared,
+    };
+    let (ending, protection) = prepared.contained(stdio, |session| {
         let protection = session.protection().clone();
-        let run = simulate(&console, session, |session, watch| match &mut trace {
-            Some(trace) => session.run_traced(watch, &mut trace.window()),
-            None => session.run(watch),
+        let ending = simulate(&console, session, |session, watch| match (taking, &mut trace) {
+            (Some(taking), _) => taking.run(session, watch),
+            (None, Some(trace)) => Ending::Run(Box::new(session.run_traced(watch, &mut trace.window()))),
+            (None, None) => Ending::Run(Box::new(session.run(watch))),
         });
-        (run, protection)
+        (ending, protection)
     })?;
-    if let Some(name) = args.interval_region.as_deref().filter(|name| run.region(name).is_none()) {
+    let run = match over(ending, kept.as_ref()) {
+        Ok(run) => run,
+        Err(status) => return Ok(status),
+    };
+    let protection = args.verbose.then_some(protection);
+    let outputs = Outputs { quiet: args.quiet, protection, interval_region: args.interval_region.as_deref() };
+    Ok(finished(&run, &outputs, (record_target, json_target, trace), kept.as_ref()))
+}
+
+/// How a run that is over is shown.
+pub(super) struct Outputs<'a> {
+    pub quiet: bool,
+    /// The kernel's protection of the host, if that is wanted.
+    pub protection: Option<HostProtection>,
+    /// The region whose intervals were wanted.
+    pub interval_region: Option<&'a str>,
+}
+
+/// Shows a run that is over, and writes its results. Returns the exit status.
+pub(super) fn finished(
+    run: &Run,
+    outputs: &Outputs<'_>,
+    targets: (Option<record::Target>, Option<Target>, Option<TraceTarget>),
+    kept: Option<&Kept>,
+) -> ExitCode {
+    if let Some(name) = outputs.interval_region.filter(|name| run.region(name).is_none()) {
         say(&format!("--interval-region: the program marked no region '{name}', so its intervals counted nothing"));
     }
-    show(args, &run);
-    if args.verbose {
+    if let Some(part) = run.part.as_ref().filter(|part| part.executions == 0) {
+        say(&format!("{}: the part never began, and nothing was timed; check the name, or the number", part.options));
+    }
+    show(outputs.quiet, run);
+    if let Some(protection) = &outputs.protection {
         say(&format!("protection by the host's kernel: {protection}"));
     }
-    let saved = save(record_target, json_target, trace, &run);
-    Ok(if saved { status(&run.finish) } else { ExitCode::from(FAILED) })
+    let saved = save(targets, run);
+    // A run that a signal ended without a snapshot can continue from the last one.
+    let over = kept.filter(|_| saved && !matches!(run.finish, Finish::Stopped));
+    if saved && over.is_none_or(Kept::ended) { status(&run.finish) } else { ExitCode::from(FAILED) }
 }
 
 /// Returns the exit status after a run.
@@ -132,8 +178,8 @@ fn status(finish: &Finish) -> ExitCode {
     }
 }
 
-/// Reports how the run ended, and prints the summary unless --quiet is given.
-fn show(args: &Args, run: &Run) {
+/// Reports how the run ended, and prints the summary unless it is unwanted.
+fn show(quiet: bool, run: &Run) {
     for failure in run.failures.iter().take(SHOWN_FAILURES) {
         say(failure);
     }
@@ -150,7 +196,7 @@ fn show(args: &Args, run: &Run) {
         }
         Finish::Exited(_) | Finish::Limit | Finish::Unknown => {}
     }
-    if !args.quiet {
+    if !quiet {
         let text = terminal::render(&fxscope::report::summary(run), style(&std::io::stderr()));
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
@@ -158,9 +204,7 @@ fn show(args: &Args, run: &Run) {
 
 /// Writes all outputs that were asked for, even if some fail. Returns whether all were written.
 fn save(
-    record_target: Option<record::Target>,
-    json_target: Option<Target>,
-    trace: Option<TraceTarget>,
+    (record_target, json_target, trace): (Option<record::Target>, Option<Target>, Option<TraceTarget>),
     run: &Run,
 ) -> bool {
     let json = json_target.map_or(Ok(()), |target| target.write(&json::run(run)));

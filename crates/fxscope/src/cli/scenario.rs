@@ -8,7 +8,10 @@ use fxscope::linux::ClockSource;
 use fxscope::linux::hwpfctl::Settings;
 use fxscope::record::Run;
 use fxscope::sampling::{Plan, Precision};
-use fxscope::{Follow, Mode, NoProgressLimit, PageOption, QUANTUM, RunOptions, Scenario, SectorOption, SpinLoops};
+use fxscope::{
+    Follow, Mode, NoProgressLimit, PageOption, PartPlan, Point, QUANTUM, RunOptions, Scenario, SectorOption, Selection,
+    SpinLoops, Warming,
+};
 
 use super::{Failure, hwpf};
 
@@ -111,6 +114,21 @@ pub(super) struct ScenarioArgs {
     /// The probability with which intervals of a sampled run have the true value. Default: 95%.
     #[arg(long, value_name = "PERCENT", requires = "sample", value_parser = confidence)]
     confidence: Option<f64>,
+    /// Time only what comes after this point of the run: instructions=5G, time=2ms of simulated time, function=NAME#3, the third call of
+    /// a function, or region=NAME#3, the third execution of a region (docs/parts.md). What comes before runs without the model.
+    #[arg(long, value_name = "POINT")]
+    from: Option<Point>,
+    /// Time only what comes before this point, written as for --from: of a function or region, the end of a call. With + in front of its
+    /// number (instructions=+1G, function=NAME#+10), it counts from where the part begins. The program then runs on without the model.
+    #[arg(long, value_name = "POINT")]
+    until: Option<Point>,
+    /// How many instructions before the part keep caches, TLBs and branch predictors up to date: a number, such as 20M, all or none.
+    /// Default: 50M before instructions= and time=, otherwise all.
+    #[arg(long, value_name = "N|all|none")]
+    warm: Option<Warming>,
+    /// End the run at --until.
+    #[arg(long, requires = "until")]
+    stop: bool,
     /// Stop after this many instructions; the last basic block is completed.
     #[arg(long, value_name = "N")]
     max_instructions: Option<u64>,
@@ -120,12 +138,54 @@ impl ScenarioArgs {
     /// Returns the scenario that runs `command`. `hwpfctl` and its options at the front are settings, as on the
     /// machine.
     pub(super) fn scenario(&self, command: &[OsString]) -> Result<Scenario, Failure> {
+        self.scenario_of(command, None)
+    }
+
+    /// Returns the same scenario, of which only the executions of a region are timed if one is named.
+    pub(super) fn scenario_of(&self, command: &[OsString], region: Option<&str>) -> Result<Scenario, Failure> {
         let (command, prefetch) = match hwpf::taken_off(command)? {
             Some((command, settings)) => (command, Some(settings)),
             None => (command.to_vec(), self.hwpf.clone()),
         };
         let (program, arguments) = command.split_first().ok_or("no program given")?;
-        Ok(self.applied_to(Scenario::new(program).with_arguments(arguments), prefetch))
+        let mut scenario = self.applied_to(Scenario::new(program).with_arguments(arguments), prefetch);
+        self.time_region(&mut scenario, region)?;
+        Ok(scenario)
+    }
+
+    /// Times only the executions of a region if one is named.
+    pub(super) fn time_region(&self, scenario: &mut Scenario, region: Option<&str>) -> Result<(), Failure> {
+        let Some(name) = region else { return self.check_warming(scenario) };
+        if self.from.is_some() || self.until.is_some() {
+            return Err("--region: it says what is timed, as --from and --until do; leave one or the other out"
+                .to_owned()
+                .into());
+        }
+        scenario.options.part = Some(PartPlan {
+            warming: self.warm.unwrap_or_default(),
+            ..PartPlan::new(Selection::Region(name.to_owned()))
+        });
+        Ok(())
+    }
+
+    /// Refuses warming if everything is timed.
+    fn check_warming(&self, scenario: &Scenario) -> Result<(), Failure> {
+        if self.warm.is_some() && scenario.options.part.is_none() {
+            return Err("--warm: everything is timed; say from where on with --from, or which region with --region"
+                .to_owned()
+                .into());
+        }
+        Ok(())
+    }
+
+    /// Returns the part that is timed, if not everything.
+    fn part(&self) -> Option<PartPlan> {
+        let (from, until) = (self.from.clone(), self.until.clone());
+        if from.is_none() && until.is_none() {
+            return None;
+        }
+        let selection = Selection::Between { from, until };
+        Some(PartPlan { selection, warming: self.warm.unwrap_or_default(), stops: self.stop })
     }
 
     /// Refuses sampling for a command that needs each of a program's accesses, or compares runs that hardly differ.
@@ -184,6 +244,7 @@ impl ScenarioArgs {
             max_instructions: self.max_instructions,
             sample: self.sample.clone(),
             precision: self.precision(),
+            part: self.part(),
             no_progress: self.no_progress.unwrap_or_default(),
             stream_detect: prefetch.map_or(0, |settings| settings.stream_detect.into()),
             sysroot: self.sysroot.clone(),

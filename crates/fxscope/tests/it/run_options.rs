@@ -70,6 +70,12 @@ impl Ran {
         wanted.map(|pages| pages[member].as_u64().expect("a number")).collect()
     }
 
+    /// Returns the instructions of a phase of a run of which a part is timed.
+    fn part(&self, phase: &str) -> u64 {
+        let phase = format!("{phase}_instructions");
+        self.json["part"][&phase].as_u64().unwrap_or_else(|| panic!("no {phase} in {}", self.json["part"]))
+    }
+
     fn setting(&self, key: &str) -> Option<&str> {
         self.json["settings"][key].as_str()
     }
@@ -184,6 +190,43 @@ const CASES: &[Case] = &[
     case("--confidence", "--sample begin=2000,window=300,warm=100,period=1500 --confidence 90%", |ran, _| {
         assert_eq!(ran.json["sample"]["confidence"], 0.9)
     }),
+    case("--from", "--from instructions=20k", |ran, plain| {
+        assert!(is_near(ran.part("followed") as f64, 20_000.0, 0.05) && ran.part("skipped") == 0);
+        assert_eq!(ran.part("followed") + ran.part("timed"), plain.instructions());
+        assert_eq!(ran.part("timed"), ran.instructions());
+    }),
+    case("--from", "--from function=map_much --warm none", |ran, plain| {
+        assert!(ran.part("skipped") > 0 && ran.part("followed") == 0);
+        assert!(0 < ran.instructions() && ran.instructions() < plain.instructions() / 2);
+        assert!(ran.has_note("branch predictors were empty"));
+    }),
+    case("--until", "--until region=work", |ran, plain| {
+        assert!(ran.part("behind") > 0 && ran.json["finish"] == "exited", "{}", ran.json["part"]);
+        let regions = |ran: &Ran| ran.json["regions"][1]["events"]["INST_RETIRED"].as_u64().expect("a count");
+        assert_eq!(regions(ran), regions(plain));
+    }),
+    case("--until", "--from time=5us --until time=+20us", |ran, plain| {
+        assert!(is_near(ran.json["simulated"]["seconds"].as_f64().expect("a time"), 20e-6, 0.3));
+        assert!(ran.instructions() < plain.instructions());
+    }),
+    case("--warm", "--from instructions=30k --warm 5k", |ran, _| {
+        assert!(
+            is_near(ran.part("skipped") as f64, 25_000.0, 0.05) && is_near(ran.part("followed") as f64, 5_000.0, 0.1)
+        );
+    }),
+    case("--warm", "--from instructions=30k --warm all", |ran, _| assert_eq!(ran.part("skipped"), 0)),
+    case("--stop", "--until instructions=20k --stop", |ran, _| {
+        assert!(ran.json["finish"] == "limit" && is_near(ran.instructions() as f64, 20_000.0, 0.05));
+        assert_eq!(ran.part("behind"), 0);
+    }),
+    case("--region", "--region work", |ran, plain| {
+        assert_eq!(ran.json["part"]["executions"], 1);
+        let all = |ran: &Ran, region: usize| ran.json["regions"][region]["events"]["FP_FIXED_OPS_SPEC"].as_u64();
+        assert_eq!(all(ran, 0), all(plain, 1));
+    }),
+    case("--engine", "--from region=work --until region=work --warm none --engine translator", |ran, _| {
+        assert!(ran.part("skipped") > 0 && ran.part("timed") > 0 && ran.part("behind") > 0);
+    }),
     case("--engine", "--mode functional --engine translator", |ran, _| assert!(ran.has_note("Functional mode"))),
     case("--engine", "--mode functional --engine interpreter", |ran, _| assert!(ran.has_note("Functional mode"))),
     case("--max-instructions", "--max-instructions 30000", |ran, _| {
@@ -196,6 +239,16 @@ const CASES: &[Case] = &[
         assert!(String::from_utf8_lossy(&shown.stdout).contains("Region work"));
     }),
     case("--json", "--json again.json", |ran, _| assert_eq!(json(&ran.file("again.json"))["finish"], "exited")),
+    case("--checkpoint", "--checkpoint kept", |ran, plain| {
+        assert_eq!((ran.cycles(), ran.file("kept/ended").len()), (plain.cycles(), 0));
+    }),
+    case("--every", "--checkpoint kept --every 20k", |ran, plain| {
+        assert_eq!(ran.cycles(), plain.cycles(), "snapshots change nothing");
+        assert!(!ran.file("kept/000001.snapshot").is_empty() || !ran.file("kept/000002.snapshot").is_empty());
+    }),
+    case("--keep", "--checkpoint kept --every 10k --keep 100", |ran, _| {
+        assert!(!ran.file("kept/000001.snapshot").is_empty() && !ran.file("kept/000003.snapshot").is_empty());
+    }),
     case("--konata", "--konata trace.log", |ran, _| assert_eq!(traced(ran), 10_000)),
     case("--konata-from", "--konata trace.log --konata-from 20000 --konata-instructions 50", |ran, _| {
         assert_eq!(traced(ran), 50);

@@ -65,6 +65,7 @@ fn run(ranks: u32, made: &[Made]) -> Run {
         origin: Origin::Simulated,
         passes: vec![ONE_PASS.to_owned()],
         regions: vec![Region::of_one_pass(ALL, 1, threads.map(|thread| (thread, BTreeMap::new())).collect())],
+        part: None,
         intervals: Vec::new(),
         parallel: Parallel {
             processes: (0..ranks).map(processes).collect(),

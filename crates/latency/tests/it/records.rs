@@ -41,6 +41,7 @@ fn run(machine: &str, threads: &[Counted<'_>]) -> Run {
         sample: None,
         hot_spots: Vec::new(),
         parallel: Default::default(),
+        part: None,
         intervals: Vec::new(),
     }
 }

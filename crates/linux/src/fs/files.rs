@@ -112,6 +112,8 @@ pub struct Files {
     host_limit: u64,
     /// Device and inode numbers of the process's original standard streams.
     pub(crate) inherited: [(u64, u64); 3],
+    /// Their descriptions.
+    pub(crate) streams: [Description; 3],
 }
 
 /// Returns the device and inode numbers of the standard streams.
@@ -123,33 +125,33 @@ fn identities(stdio: &Stdio) -> std::io::Result<[(u64, u64); 3]> {
 impl Files {
     pub(crate) fn new(stdio: Stdio, program: Program, view: Rc<View>) -> std::io::Result<Files> {
         let inherited = identities(&stdio)?;
-        let open = |host| {
-            let file = OpenFile::new(host, Origin::Host);
-            Some(Descriptor { file, close_on_exec: false, channel: None })
-        };
+        let streams = [stdio.input, stdio.output, stdio.error].map(|host| OpenFile::new(host, Origin::Host));
+        let descriptions = streams.each_ref().map(|file| file.description);
+        let open = |file| Some(Descriptor { file, close_on_exec: false, channel: None });
         let current = rustix::fs::openat(CWD, ".", DIRECTORY, Mode::empty())?;
         Ok(Files {
-            table: vec![open(stdio.input), open(stdio.output), open(stdio.error)],
+            table: streams.map(open).into(),
             current: OpenFile::new(current, Origin::Host),
             view,
             program: Rc::new(program),
             umask: Umask::of_host(),
             host_limit: budget::host_descriptors(),
             inherited,
+            streams: descriptions,
         })
     }
 
-    /// Returns a table of reopened files, for a run with these standard streams.
+    /// Returns a table of reopened files, for a run with these standard streams and their descriptions.
     pub(crate) fn reopened(
         table: Vec<Option<Descriptor>>,
         current: OpenFile,
         view: Rc<View>,
         program: Rc<Program>,
         umask: Umask,
-        stdio: &Stdio,
+        (stdio, streams): (&Stdio, [Description; 3]),
     ) -> std::io::Result<Files> {
         let (host_limit, inherited) = (budget::host_descriptors(), identities(stdio)?);
-        Ok(Files { table, current, view, program, umask, host_limit, inherited })
+        Ok(Files { table, current, view, program, umask, host_limit, inherited, streams })
     }
 
     fn get(&self, fd: i32) -> Result<&Descriptor, Errno> {
@@ -345,8 +347,8 @@ impl Files {
         }
         let current = self.copy(&self.current)?;
         let (view, program) = (Rc::clone(&self.view), Rc::clone(&self.program));
-        let Files { umask, host_limit, inherited, .. } = *self;
-        Ok(Files { table, current, view, program, umask, host_limit, inherited })
+        let Files { umask, host_limit, inherited, streams, .. } = *self;
+        Ok(Files { table, current, view, program, umask, host_limit, inherited, streams })
     }
 
     /// Closes the descriptors with the close-on-exec flag. Returns the files that they were for.

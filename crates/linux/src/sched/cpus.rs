@@ -193,6 +193,23 @@ impl Guest {
         self.queue_ready();
     }
 
+    /// Takes the run queues from the CPUs: from now on, at `now_ns`, all threads run in turn, as in functional runs.
+    pub fn gather(&mut self, now_ns: u64) {
+        self.held = false;
+        self.account();
+        self.set_now_ns(now_ns.max(self.system.now_ns));
+        self.system.accounted_ns = self.system.now_ns;
+        let cpus = &mut self.system.cpus;
+        cpus.queues.clear();
+        cpus.active = 0;
+        cpus.invalidate();
+        self.threads.values_mut().for_each(|thread| thread.queued = None);
+        // A turn begins.
+        (self.turn_start, self.tick_start, self.deadline) = (self.instructions, None, 0);
+        self.set_turn();
+        self.deadline = 0;
+    }
+
     /// Iterates over the CPUs, by ascending number.
     pub fn cpus(&self) -> impl Iterator<Item = CpuState> + '_ {
         self.system.cpus.queues.iter().map(|queue| CpuState {

@@ -1,19 +1,20 @@
 //! Open files in snapshots: what is stored, and how they are reopened.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::io::Write as _;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-use rustix::fs::{FileType, MemfdFlags, Mode, OFlags, SeekFrom};
+use rustix::fs::{FileType, OFlags, SeekFrom};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, SpliceFlags};
 use serde::{Deserialize, Serialize};
 
 use super::SnapshotError;
+use super::contents::{Written, reopen};
 use crate::fs::files::{Description, Files, OpenFile};
+use crate::fs::vfs::access::is_stateless_device;
 use crate::fs::vfs::handle::Handle;
 use crate::fs::vfs::resolve::last_path_of;
 use crate::fs::vfs::{Origin, View};
@@ -57,12 +58,14 @@ enum What {
     Pipe(u32),
 }
 
-/// Identifies a named file. The program's own changes do not matter: for files that it may write, only the identity is compared.
+/// Identifies a named file. The device number is left out: file systems of a network have other ones on each host.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Mark {
-    identity: Identity,
-    /// Length and time of the last change, for a regular file that is open only for reading.
+    inode: u64,
+    /// Length and time of the last change, for a regular file that no process of the guest can write.
     state: Option<(u64, i64, u64)>,
+    /// What is in a regular file that is open for writing.
+    written: Option<Written>,
 }
 
 /// A pipe between guest processes.
@@ -77,7 +80,8 @@ struct SavedPipe {
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct SavedFiles {
     descriptions: Vec<SavedFile>,
-    unnamed: Vec<Vec<u8>>,
+    /// The lengths of files without a name, whose contents are kept apart.
+    pub(super) unnamed: Vec<u64>,
     pipes: Vec<SavedPipe>,
 }
 
@@ -85,12 +89,45 @@ pub(super) struct SavedFiles {
 #[derive(Default)]
 pub(super) struct Collector {
     pub saved: SavedFiles,
+    /// The files without a name, in order, open for reading.
+    pub contents: Vec<OwnedFd>,
+    /// Whether files that the guest may write are marked with what is in them.
+    with_written: bool,
     descriptions: BTreeMap<Description, u32>,
     unnamed: BTreeMap<Identity, u32>,
     pipes: BTreeMap<Identity, u32>,
 }
 
+impl What {
+    fn mark(&self) -> Option<&Mark> {
+        match self {
+            What::Named { mark, .. } => Some(mark),
+            _ => None,
+        }
+    }
+}
+
 impl Collector {
+    /// Returns a collector for a snapshot that another process may restore later. By default, it is for a copy that is made now.
+    pub(super) fn for_later() -> Collector {
+        Collector { with_written: true, ..Collector::default() }
+    }
+
+    /// Returns all open files, when each has been placed.
+    pub(super) fn complete(mut self) -> (SavedFiles, Vec<OwnedFd>) {
+        let marks = || self.saved.descriptions.iter().filter_map(|file| file.what.mark());
+        let written: BTreeSet<u64> = marks().filter(|mark| mark.written.is_some()).map(|mark| mark.inode).collect();
+        for file in &mut self.saved.descriptions {
+            if let What::Named { mark, .. } = &mut file.what
+                && written.contains(&mark.inode)
+            {
+                // Its other description is checked.
+                mark.state = None;
+            }
+        }
+        (self.saved, self.contents)
+    }
+
     /// Returns the index of an open file's description.
     ///
     /// # Errors
@@ -113,16 +150,28 @@ impl Collector {
         let host = file.host.as_fd();
         let stat = rustix::fs::fstat(host)?;
         let identity = (stat.st_dev, stat.st_ino);
-        if let Some(stream) = files.inherited.iter().position(|&stream| stream == identity) {
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        let named = last_path_of(host);
+        // What the program has opened itself under the name of a stream has a position of its own.
+        let own = kind == FileType::RegularFile || named.as_ref().is_some_and(|(path, _)| is_stateless_device(path));
+        let stream = if own {
+            files.streams.iter().position(|&stream| stream == file.description)
+        } else {
+            files.inherited.iter().position(|&stream| stream == identity)
+        };
+        if let Some(stream) = stream {
             return Ok(What::Stream(stream as u8));
         }
-        let kind = FileType::from_raw_mode(stat.st_mode);
-        match (kind, last_path_of(host)) {
-            (FileType::RegularFile | FileType::Directory | FileType::CharacterDevice, Some((path, false))) => {
-                let unchanging = kind == FileType::RegularFile && flags & OFlags::RWMODE == OFlags::RDONLY;
+        match (kind, named) {
+            (FileType::RegularFile, Some((path, false))) => {
+                let written = flags & OFlags::RWMODE != OFlags::RDONLY && !flags.contains(OFlags::PATH);
                 let state =
-                    unchanging.then_some((stat.st_size as u64, stat.st_mtime as i64, stat.st_mtime_nsec as u64));
-                Ok(What::Named { path, mark: Mark { identity, state } })
+                    (!written).then_some((stat.st_size as u64, stat.st_mtime as i64, stat.st_mtime_nsec as u64));
+                let written = (written && self.with_written).then(|| Written::of(host)).transpose()?;
+                Ok(What::Named { path, mark: Mark { inode: stat.st_ino, state, written } })
+            }
+            (FileType::Directory | FileType::CharacterDevice, Some((path, false))) => {
+                Ok(What::Named { path, mark: Mark { inode: stat.st_ino, state: None, written: None } })
             }
             (FileType::RegularFile, _) => self.unnamed(host, identity),
             (FileType::Fifo, None) => self.pipe(host, identity),
@@ -130,16 +179,15 @@ impl Collector {
         }
     }
 
-    /// Adds a file without a name, with its contents.
+    /// Adds a file without a name.
     fn unnamed(&mut self, host: BorrowedFd<'_>, identity: Identity) -> Result<What, SnapshotError> {
         if let Some(&place) = self.unnamed.get(&identity) {
             return Ok(What::Unnamed(place));
         }
         let readable = reopen(host, OFlags::RDONLY)?;
-        let mut contents = Vec::new();
-        std::io::Read::read_to_end(&mut std::fs::File::from(readable), &mut contents)?;
         let place = self.saved.unnamed.len() as u32;
-        self.saved.unnamed.push(contents);
+        self.saved.unnamed.push(rustix::fs::fstat(&readable)?.st_size as u64);
+        self.contents.push(readable);
         self.unnamed.insert(identity, place);
         Ok(What::Unnamed(place))
     }
@@ -180,23 +228,29 @@ fn describe(host: BorrowedFd<'_>, kind: FileType) -> String {
     }
 }
 
-/// Reopens the file of a host descriptor with a new description.
-fn reopen(host: BorrowedFd<'_>, flags: OFlags) -> Result<OwnedFd, Errno> {
-    rustix::fs::open(format!("/proc/self/fd/{}", host.as_raw_fd()), flags | OFlags::CLOEXEC, Mode::empty())
+/// The open files of a guest that is being restored.
+pub(super) struct Opener {
+    open: Vec<OpenFile>,
+    /// The descriptions of the standard streams.
+    pub streams: [Description; 3],
+    /// Files that the guest was writing, and their lengths at the snapshot.
+    pub ends: Vec<(OwnedFd, u64)>,
 }
 
-/// The open files of a guest that is being restored.
-pub(super) struct Opener(Vec<OpenFile>);
-
 impl Opener {
-    /// Opens the files of a snapshot.
+    /// Opens the files of a snapshot; `unnamed` are those without a name. Changes no file.
     ///
     /// # Errors
     /// When a named file is missing, is a different one, has changed, or may no longer be opened by the program; the host's.
-    pub(super) fn new(saved: SavedFiles, view: &View, stdio: &Stdio) -> Result<Opener, SnapshotError> {
-        let unnamed = saved.unnamed.iter().map(|contents| unnamed_file(contents)).collect::<Result<Vec<_>, _>>()?;
+    pub(super) fn new(
+        saved: SavedFiles,
+        view: &View,
+        stdio: &Stdio,
+        unnamed: &[OwnedFd],
+    ) -> Result<Opener, SnapshotError> {
         let pipes = saved.pipes.iter().map(pipe).collect::<Result<Vec<_>, _>>()?;
-        let mut open = Vec::new();
+        let mut streams = [(); 3].map(|()| Description::new());
+        let (mut open, mut ends) = (Vec::new(), Vec::new());
         for file in saved.descriptions {
             let flags = OFlags::from_bits_retain(file.flags) & KEPT_FLAGS;
             let damaged = || SnapshotError::Damaged;
@@ -205,7 +259,13 @@ impl Opener {
                     let streams = [&stdio.input, &stdio.output, &stdio.error];
                     rustix::io::fcntl_dupfd_cloexec(streams.get(usize::from(*stream)).ok_or_else(damaged)?, 0)?
                 }
-                What::Named { path, mark } => named_file(view, path, mark, flags)?,
+                What::Named { path, mark } => {
+                    let host = named_file(view, path, mark, flags)?;
+                    if let Some(written) = &mark.written {
+                        ends.push((rustix::io::fcntl_dupfd_cloexec(&host, 0)?, written.bytes));
+                    }
+                    host
+                }
                 What::Unnamed(place) => reopen(unnamed.get(*place as usize).ok_or_else(damaged)?.as_fd(), flags)?,
                 What::Pipe(place) => {
                     let (reader, writer) = pipes.get(*place as usize).ok_or_else(damaged)?;
@@ -216,9 +276,13 @@ impl Opener {
             if let (Some(position), false) = (file.position, matches!(file.what, What::Stream(_))) {
                 rustix::fs::seek(&host, SeekFrom::Start(position))?;
             }
-            open.push(OpenFile::new(host, file.origin));
+            let file_open = OpenFile::new(host, file.origin);
+            if let What::Stream(stream) = file.what {
+                streams[usize::from(stream)] = file_open.description;
+            }
+            open.push(file_open);
         }
-        Ok(Opener(open))
+        Ok(Opener { open, streams, ends })
     }
 
     /// Returns a handle of the description with this index.
@@ -226,14 +290,8 @@ impl Opener {
     /// # Errors
     /// When it does not exist; the host's.
     pub(super) fn file(&self, place: u32) -> Result<OpenFile, SnapshotError> {
-        Ok(self.0.get(place as usize).ok_or(SnapshotError::Damaged)?.try_clone()?)
+        Ok(self.open.get(place as usize).ok_or(SnapshotError::Damaged)?.try_clone()?)
     }
-}
-
-fn unnamed_file(contents: &[u8]) -> Result<OwnedFd, SnapshotError> {
-    let mut file = std::fs::File::from(rustix::fs::memfd_create("restored", MemfdFlags::CLOEXEC)?);
-    file.write_all(contents)?;
-    Ok(file.into())
 }
 
 fn pipe(saved: &SavedPipe) -> Result<(OwnedFd, OwnedFd), SnapshotError> {
@@ -253,12 +311,15 @@ fn named_file(view: &View, path: &[u8], mark: &Mark, flags: OFlags) -> Result<Ow
     let opened = policy.check_open(path, flags).and_then(|()| Handle::new(policy, path)?.open(policy, flags));
     let host = opened.map_err(|error| refused(format!("cannot be opened again: {}", std::io::Error::from(error))))?;
     let stat = rustix::fs::fstat(&host)?;
-    if (stat.st_dev, stat.st_ino) != mark.identity {
+    if stat.st_ino != mark.inode {
         return Err(refused("is another file than the one that was open".to_owned()));
     }
     let state = (stat.st_size as u64, stat.st_mtime as i64, stat.st_mtime_nsec as u64);
     if mark.state.is_some_and(|before| before != state) {
         return Err(refused("has changed since the snapshot".to_owned()));
+    }
+    if let Some(written) = &mark.written {
+        written.check(host.as_fd(), stat.st_size as u64)?.map_err(|why| refused(why.to_owned()))?;
     }
     Ok(host)
 }

@@ -3,14 +3,15 @@
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, UNIX_EPOCH};
 
-use fxscope_aarch64::Interpreter;
+use fxscope_aarch64::{Engine as _, Interpreter};
 use fxscope_guestmem::PAGE;
-use fxscope_linux::{Access, Code, Guest, Setup, SnapshotError, Stdio};
+use fxscope_linux::{Access, Code, Guest, Setup, SnapshotError, Stdio, Surroundings};
 
+use crate::common::kept::Kept;
 use crate::common::{HOSTED, build, output, platform, running};
 
 /// Instructions after which snapshots are taken: before, among and after threads, child and signals.
@@ -31,14 +32,42 @@ fn streams(output: &Path) -> Stdio {
 
 /// Starts a new run of the program, which reads `text`.
 fn start(text: &Path, output: &Path) -> (Guest, Code) {
-    let program = build("snapshot.c", &[HOSTED, &["-pthread"]].concat());
+    start_of("snapshot.c", text, output, Vec::new())
+}
+
+/// Starts a new run of a program with the argument `file`, which may write in the folders `write`.
+fn start_of(source: &str, file: &Path, output: &Path, write: Vec<PathBuf>) -> (Guest, Code) {
+    let program = build(source, &[HOSTED, &["-pthread"]].concat());
     let mut setup = Setup::new(platform(64), program.to_str().expect("UTF-8 path")).expect("setup");
-    setup.args.push(text.to_str().expect("UTF-8 path").into());
+    setup.args.push(file.to_str().expect("UTF-8 path").into());
     setup.stdio = streams(output);
-    setup.access = Access { read: None, write: Vec::new(), network: false };
+    setup.access = Access { write, ..Access::standard() };
     let guest = Guest::open(&program, setup).unwrap_or_else(|e| panic!("{e}"));
     let code = Code::of(&guest);
     (guest, code)
+}
+
+/// Returns a snapshot of a run.
+fn saved((guest, code): &(Guest, Code)) -> Kept {
+    let mut kept = Kept::default();
+    guest.save(code, &mut kept).unwrap_or_else(|e| panic!("{e}"));
+    kept
+}
+
+/// Continues a run, which may write in the folders `write`.
+fn restored_with(kept: &Kept, streams: &Stdio, write: Vec<PathBuf>) -> Result<(Guest, Code), SnapshotError> {
+    let access = Access { write, ..Access::standard() };
+    let surroundings = Surroundings { access, ..Surroundings::new(streams) };
+    let restored = Guest::restore(&kept.state, &mut kept.clone(), surroundings, &Interpreter::new(64))?;
+    if !restored.rest.is_empty() {
+        return Err(SnapshotError::Damaged);
+    }
+    restored.files.cut()?;
+    Ok((restored.guest, restored.code))
+}
+
+fn restored(kept: &Kept, streams: &Stdio) -> Result<(Guest, Code), SnapshotError> {
+    restored_with(kept, streams, Vec::new())
 }
 
 fn run((guest, code): &mut (Guest, Code), instructions: u64) {
@@ -124,7 +153,7 @@ fn a_restored_guest_continues_in_another_process_as_if_nothing_had_happened() {
 
         let mut first = start(&at("text"), &at("output"));
         run(&mut first, stop);
-        std::fs::write(at("snapshot"), first.0.save(&first.1).unwrap_or_else(|e| panic!("{e}"))).expect("write");
+        std::fs::write(at("snapshot"), saved(&first).to_bytes()).expect("write");
         drop(first);
         let name = "snapshot::a_restored_guest_continues_in_another_process_as_if_nothing_had_happened";
         let mut other = Command::new(std::env::current_exe().expect("this program"));
@@ -139,7 +168,7 @@ fn a_restored_guest_continues_in_another_process_as_if_nothing_had_happened() {
 fn continue_run(folder: &Path) {
     let mut bytes = Vec::new();
     File::open(folder.join("snapshot")).and_then(|mut file| file.read_to_end(&mut bytes)).expect("snapshot");
-    let guest = Guest::restore(&bytes, &streams(&folder.join("output"))).unwrap_or_else(|e| panic!("{e}"));
+    let guest = restored(&Kept::from_bytes(&bytes), &streams(&folder.join("output"))).unwrap_or_else(|e| panic!("{e}"));
     let mut file = File::create(folder.join("outcome")).expect("create");
     file.write_all(outcome(guest).as_bytes()).expect("write");
 }
@@ -156,7 +185,10 @@ fn a_guest_and_its_clone_end_in_the_same_way() {
         // Times of the host's files are theirs, not the run's: the program does not look at them.
         let second = File::options().append(true).open(at("second")).expect("open");
         second.set_modified(UNIX_EPOCH + Duration::from_secs(1)).expect("set");
-        let clone = guest.0.try_clone(&guest.1, &streams(&at("second"))).unwrap_or_else(|e| panic!("{e}"));
+        let second = streams(&at("second"));
+        let access = Access { write: Vec::new(), ..Access::standard() };
+        let surroundings = Surroundings { access, ..Surroundings::new(&second) };
+        let clone = guest.0.try_clone(&guest.1, surroundings).unwrap_or_else(|e| panic!("{e}"));
         let (mut guest, mut clone) = (ended(guest), ended(clone));
         assert_eq!(first_difference(&mut guest, &mut clone), None, "after {stop} instructions");
         assert_eq!(outcome_of(guest), outcome_of(clone), "after {stop} instructions");
@@ -170,8 +202,8 @@ fn a_changed_or_missing_file_is_named() {
     let at = |name: &str| folder.path().join(name);
     let mut guest = start(&at("text"), &at("output"));
     run(&mut guest, STOPS[2]);
-    let bytes = guest.0.save(&guest.1).unwrap_or_else(|e| panic!("{e}"));
-    let refused = || match Guest::restore::<Interpreter>(&bytes, &streams(&at("output"))) {
+    let kept = saved(&guest);
+    let refused = || match restored(&kept, &streams(&at("output"))) {
         Err(error @ SnapshotError::File { .. }) => error.to_string(),
         Err(error) => panic!("{error}"),
         Ok(_) => panic!("restored"),
@@ -186,14 +218,19 @@ fn a_changed_or_missing_file_is_named() {
 fn invalid_snapshots_and_those_of_another_version_are_refused() {
     let folder = folder();
     let at = |name: &str| folder.path().join(name);
-    let (guest, code) = start(&at("text"), &at("output"));
-    let bytes = guest.save(&code).unwrap_or_else(|e| panic!("{e}"));
+    let kept = saved(&start(&at("text"), &at("output")));
     let streams = streams(&at("output"));
-    let restore = |bytes: &[u8]| Guest::restore::<Interpreter>(bytes, &streams);
-    assert!(matches!(restore(&bytes[..bytes.len() / 2]), Err(SnapshotError::Damaged)));
-    let other = [&[99], &bytes[1..]].concat();
-    assert!(matches!(restore(&other), Err(SnapshotError::Version { found: 99 })));
-    assert!(restore(&bytes).is_ok());
+    let restore = |state: &[u8]| restored(&Kept { state: state.to_vec(), ..kept.clone() }, &streams);
+    let state = &kept.state;
+    assert!(matches!(restore(&state[..state.len() / 2]), Err(SnapshotError::Damaged)));
+    assert!(matches!(restore(&[&[99], &state[1..]].concat()), Err(SnapshotError::Version { found: 99 })));
+    assert!(restore(state).is_ok());
+    let mut elsewhere = kept.clone();
+    elsewhere.pages[0].0.index = 1 << 40;
+    assert!(
+        matches!(restored(&elsewhere, &streams), Err(SnapshotError::Host(_))),
+        "a page that the memory does not have"
+    );
 }
 
 #[test]
@@ -202,13 +239,13 @@ fn whatever_the_bytes_say_restoring_a_guest_does_not_panic() {
     let at = |name: &str| folder.path().join(name);
     let mut begun = start(&at("text"), &at("output"));
     run(&mut begun, STOPS[2]);
-    let bytes = begun.0.save(&begun.1).unwrap_or_else(|e| panic!("{e}"));
+    let kept = saved(&begun);
+    let bytes = &kept.state;
     let streams = streams(&at("output"));
     let (mut state, mut refused) = (7_u64, 0);
     for round in 0..600 {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let mut changed = bytes.clone();
-        // Most of it is pages of memory; what describes them is before and behind.
         let reach = [300, 5_000, 200_000, changed.len()][round % 4].min(changed.len());
         let place = (state >> 20) as usize % reach;
         let place = if round % 8 < 4 { place } else { changed.len() - 1 - place };
@@ -217,7 +254,44 @@ fn whatever_the_bytes_say_restoring_a_guest_does_not_panic() {
             1 => changed[place] = 0xff,
             _ => changed.truncate(place),
         }
-        refused += usize::from(Guest::restore::<Interpreter>(&changed, &streams).is_err());
+        refused += usize::from(restored(&Kept { state: changed, ..kept.clone() }, &streams).is_err());
     }
     assert!(refused > 200, "parts that are missing are noticed: {refused}");
+}
+
+/// A program that appends to one file and writes another in place, saved and killed later: what it then adds a second time.
+#[test]
+fn files_that_the_program_was_writing_are_cut_to_their_length_at_the_snapshot() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    let write = || vec![folder.path().to_owned()];
+    let begin = |name: &str| start_of("appends.c", &at(name), &at("output"), write());
+    assert!(outcome(begin("whole")).starts_with("exited with status 0;"));
+    let mut killed = begin("log");
+    run(&mut killed, 400_000);
+    let kept = saved(&killed);
+    let bytes_then = std::fs::metadata(at("log")).expect("begun").len();
+    run(&mut killed, 400_000);
+    drop(killed);
+    let bytes_later = std::fs::metadata(at("log")).expect("there").len();
+    assert!(bytes_then > 0 && bytes_later > bytes_then, "{bytes_then} {bytes_later}");
+
+    let again = || restored_with(&kept, &streams(&at("output")), write());
+    let error = restored(&kept, &streams(&at("output"))).err().expect("it may not write there").to_string();
+    assert!(error.contains("cannot be opened again: Permission denied"), "{error}");
+    assert_eq!(std::fs::metadata(at("log")).expect("there").len(), bytes_later, "what fails changes no file");
+    assert!(outcome(again().unwrap_or_else(|e| panic!("{e}"))).starts_with("exited with status 0;"));
+    assert_eq!(text(&at("log")), text(&at("whole")));
+
+    let mut changed = std::fs::read(at("log")).expect("there");
+    changed[0] ^= 1;
+    std::fs::write(at("log"), &changed).expect("write");
+    let error = again().err().expect("it is not what it was").to_string();
+    assert_eq!(error, format!("{}: was changed after the snapshot, and not only at its end", at("log").display()));
+    std::fs::write(at("log"), &changed[..bytes_then as usize - 1]).expect("write");
+    assert!(again().err().expect("it is too short").to_string().contains("is shorter than at the snapshot"));
+    std::fs::rename(at("whole"), at("log")).expect("replace");
+    assert!(
+        again().err().expect("it is another one").to_string().contains("is another file than the one that was open")
+    );
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use fxscope_record::{
     ALL, CodeFile, Counts, Description, Finish, Host, HotSpot, Interval, Intervals, Mode, MpiCall, MpiFunction, Names,
-    Origin, Pages, Parallel, Process, RecordError, Region, Replicates, Run, Sample, Target, Thread, Totals, append,
-    append_all, load,
+    Origin, Pages, Parallel, Part, Process, RecordError, Region, Replicates, Run, Sample, Target, Thread, Totals,
+    append, append_all, load,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -162,6 +162,23 @@ fn description() -> impl Strategy<Value = Arc<Description>> {
     parts.prop_map(|(path, pmu_csv, groups_csv)| Arc::new(Description { path, pmu_csv, groups_csv }))
 }
 
+/// The part of a run that was timed.
+fn part() -> impl Strategy<Value = Part> {
+    let number = || 0..=i64::MAX as u64;
+    (any::<String>(), [number(), number(), number(), number()], number(), number(), any::<bool>()).prop_map(
+        |(options, [skipped, followed, timed, behind], executions, begin_ns, ended)| Part {
+            options,
+            skipped,
+            followed,
+            timed,
+            behind,
+            executions,
+            begin_ns,
+            ended,
+        },
+    )
+}
+
 /// How a run with this number of regions was sampled, if it was.
 fn sample(regions: usize) -> impl Strategy<Value = Option<Sample>> {
     let totals = (vec(any::<String>(), 0..5), 0..6usize).prop_flat_map(|(names, rows)| {
@@ -206,6 +223,7 @@ prop_compose! {
         finish in finish(),
         host in host(),
         (notes, failures) in (vec(any::<String>(), 0..3), vec(any::<String>(), 0..3)),
+        part in proptest::option::of(part()),
         (origin, passes) in (origin(), vec(any::<String>(), 0..4)),
         ((regions, sample), intervals, pages) in (regions(), vec(intervals(), 0..3), vec(pages(), 0..4)),
         parallel in parallel(),
@@ -230,6 +248,7 @@ prop_compose! {
             passes,
             regions,
             sample,
+            part,
             intervals,
             parallel,
             pages,
@@ -328,6 +347,7 @@ pub(crate) fn small_run() -> Run {
         passes: vec!["run".to_owned()],
         regions: vec![Region::of_one_pass(fxscope_record::ALL, 1, vec![(Thread::default(), Default::default())])],
         sample: None,
+        part: None,
         intervals: Vec::new(),
         pages: Vec::new(),
         files: Vec::new(),

@@ -47,7 +47,13 @@ impl<'a> Subject<'a> {
 
 /// Returns whether two runs are repetitions.
 fn alike(a: &Run, b: &Run) -> bool {
-    a.command == b.command && a.environment == b.environment && a.machine_hash == b.machine_hash && a.mode == b.mode
+    let is_same = a.machine_hash == b.machine_hash && a.mode == b.mode && part(a) == part(b);
+    is_same && a.command == b.command && a.environment == b.environment
+}
+
+/// Returns the options that say which part of a run was timed.
+fn part(run: &Run) -> String {
+    run.part.as_ref().map_or_else(|| "the whole run".to_owned(), |part| part.options.clone())
 }
 
 /// Differences between runs.
@@ -405,6 +411,7 @@ fn notes(subjects: &[Subject], regions: &[Vec<Place>]) -> Vec<String> {
             ("machine", first.machine.clone(), run.machine.clone()),
             ("settings of the machine", list(&first.settings), list(&run.settings)),
             ("environment", list(&first.environment), list(&run.environment)),
+            ("parts", part(first), part(run)),
             ("threads", threads(&regions[0]), threads(places)),
         ];
         for (what, a, b) in differences.into_iter().filter(|(_, a, b)| a != b) {

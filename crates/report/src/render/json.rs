@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use fxscope_pmu::{Evaluation, unknown_events};
-use fxscope_record::{ALL, Finish, Mode, Origin, Pages, Region, Run, Sample};
+use fxscope_record::{ALL, Finish, Mode, Origin, Pages, Part, Region, Run, Sample};
 use rayon::prelude::*;
 use serde::ser::Serialize;
 use serde_json::{Map, Value, json};
@@ -135,8 +135,25 @@ fn head(run: &Run) -> Map<String, Value> {
     if let Some(sample) = &run.sample {
         members.insert("sample".to_owned(), of_sample(sample));
     }
+    if let Some(part) = &run.part {
+        members.insert("part".to_owned(), of_part(part));
+    }
     parallel::add(run, &mut members);
     members
+}
+
+/// Which part of a run was timed; absent if all of it was.
+fn of_part(part: &Part) -> Value {
+    json!({
+        "options": part.options,
+        "skipped_instructions": part.skipped,
+        "followed_instructions": part.followed,
+        "timed_instructions": part.timed,
+        "behind_instructions": part.behind,
+        "executions": part.executions,
+        "begin_seconds": part.begin_ns as f64 / 1e9,
+        "ended": part.ended,
+    })
 }
 
 /// How a run was sampled; absent in other runs.

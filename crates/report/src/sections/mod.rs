@@ -105,6 +105,7 @@ pub(crate) fn title(run: &Run) -> String {
         Mode::Timing => "",
         Mode::Functional => ", functional mode",
     };
+    let part = run.part.as_ref().map_or_else(String::new, |part| format!(", {}", part.options));
     let finish = match &run.finish {
         Finish::Exited(code) => format!(": exit status {code}"),
         Finish::Unknown => String::new(),
@@ -112,8 +113,11 @@ pub(crate) fn title(run: &Run) -> String {
         Finish::Killed { message, .. } | Finish::Failed(message) | Finish::NoProgress(message) => {
             format!(": {}", message.lines().next().unwrap_or(""))
         }
+        Finish::Limit if run.part.as_ref().is_some_and(|part| part.ended) => {
+            ": stopped at the end of the part".to_owned()
+        }
         Finish::Limit => ": stopped at the instruction limit".to_owned(),
         Finish::Stopped => ": stopped by the user".to_owned(),
     };
-    plain(&format!("{} on {}{}{mode}{finish}", subject(run), run.machine, settings.concat()))
+    plain(&format!("{} on {}{}{mode}{part}{finish}", subject(run), run.machine, settings.concat()))
 }

@@ -24,6 +24,7 @@ fn run(program: &str, counts: &[(&str, u64)]) -> Run {
         notes: Vec::new(),
         failures: Vec::new(),
         regions: vec![Region::of_one_pass(ALL, 1, vec![(thread, events)])],
+        part: None,
         intervals: Vec::new(),
         pages: Vec::new(),
         files: Vec::new(),

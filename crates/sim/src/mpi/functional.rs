@@ -27,6 +27,11 @@ impl Follower {
         Follower { recorder, entries: BTreeMap::new() }
     }
 
+    /// Returns what continues a run that is modelled from now on.
+    pub(crate) fn into_recorder(self) -> Recorder {
+        self.recorder
+    }
+
     /// Returns what a snapshot has to keep.
     pub(crate) fn recorder(&self) -> &Recorder {
         &self.recorder
@@ -36,6 +41,12 @@ impl Follower {
     pub(crate) fn begins<E: Engine>(&mut self, guest: &Guest, code: &mut Code<E>) {
         code.use_stops();
         self.learn(guest, code);
+    }
+
+    /// A run that was modelled until now continues functionally.
+    pub(crate) fn continues<E: Engine>(&mut self, guest: &mut Guest, code: &mut Code<E>) {
+        self.begins(guest, code);
+        guest.set_all_polls(|tid| self.recorder.call_of(tid - PID).is_some_and(|(kind, _)| kind != Kind::Other));
     }
 
     /// Chooses the stops in the code of the running process, which has functions that were not known.

@@ -128,9 +128,30 @@ pub(crate) struct Recorder {
     calls: Vec<Call>,
     dropped: u64,
     communicators: Communicators,
+    /// Calls do not count: they are outside of the part of the run that is timed.
+    is_outside: bool,
 }
 
 impl Recorder {
+    /// Returns the state before a run of which a part is timed that is still to begin.
+    pub(crate) fn outside() -> Recorder {
+        Recorder { is_outside: true, ..Recorder::default() }
+    }
+
+    /// The part that is timed begins at `now_ns`. Calls that have not ended count from then on.
+    pub(crate) fn enter_part(&mut self, now_ns: u64) {
+        self.is_outside = false;
+        self.open.iter_mut().flatten().for_each(|open| open.call.begin_ns = now_ns);
+    }
+
+    /// It ends at `now_ns`. Calls that have not ended count up to then.
+    pub(crate) fn leave_part(&mut self, now_ns: u64) {
+        let until_now = |open: &Open| Call { end_ns: now_ns, ..open.call };
+        let open: Vec<Call> = self.open.iter().flatten().map(until_now).collect();
+        open.into_iter().for_each(|call| self.ended(call));
+        self.is_outside = true;
+    }
+
     /// Returns whether a thread that arrives at `pc` returns from a call.
     pub(crate) fn returns(&self, thread: u32, pc: u64) -> bool {
         self.open.get(thread as usize).is_some_and(|open| open.is_some_and(|open| open.return_address == pc))
@@ -186,6 +207,9 @@ impl Recorder {
     }
 
     fn ended(&mut self, call: Call) {
+        if self.is_outside {
+            return;
+        }
         let tally = self.tallies.entry((call.thread, call.function)).or_default();
         tally.calls += 1;
         tally.ns += call.end_ns.saturating_sub(call.begin_ns);

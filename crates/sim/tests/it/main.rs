@@ -7,6 +7,7 @@ mod engines;
 mod events;
 mod instruction_mix;
 mod parallel;
+mod parts;
 mod platform;
 mod sampling;
 mod shared_memory;

@@ -49,6 +49,7 @@ fn run_with(arguments: &str, host_threads: usize, variables: &[&str]) -> (Simula
         interval_region: None,
         sample: None,
         precision: fxscope_sampling::Precision::default(),
+        part: None,
         no_progress_ns: None,
     };
     (Simulation::new(guest, options()), options())

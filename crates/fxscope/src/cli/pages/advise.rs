@@ -51,6 +51,9 @@ pub struct Args {
     /// Do not show which run is simulated.
     #[arg(long, short)]
     quiet: bool,
+    /// Look only at the executions of this region.
+    #[arg(long, value_name = "NAME")]
+    region: Option<String>,
     #[command(flatten)]
     scenario: ScenarioArgs,
     /// The program (AArch64 Linux) and its arguments.
@@ -69,7 +72,7 @@ pub(super) fn advise(args: &Args) -> Outcome {
     let target = args.json.as_deref().map(Target::check).transpose()?;
     let scenario = match &args.file {
         Some(path) => recorded(args, path)?,
-        None => args.scenario.scenario(&args.command)?,
+        None => args.scenario.scenario_of(&args.command, args.region.as_deref())?,
     };
     let options = pages::advise::Options {
         sizes: args.sizes.clone(),
@@ -109,7 +112,9 @@ fn recorded(args: &Args, path: &Path) -> Result<Scenario, Failure> {
         .into());
     }
     changed(&run).iter().for_each(|message| say(message));
-    Ok(args.scenario.repeating(&run))
+    let mut scenario = args.scenario.repeating(&run);
+    args.scenario.time_region(&mut scenario, args.region.as_deref())?;
+    Ok(scenario)
 }
 
 /// Returns a warning if the program has changed since it was recorded.

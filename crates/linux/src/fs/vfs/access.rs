@@ -31,6 +31,8 @@ pub struct Access {
     pub read: Option<Vec<PathBuf>>,
     /// Folders below which it may create, change and delete files. Reading is allowed there, too.
     pub write: Vec<PathBuf>,
+    /// Folders that it may not change, even below those. What contains them can neither be moved nor deleted.
+    pub protected: Vec<PathBuf>,
     /// Whether it may open network sockets, and sockets that other programs have in the file system.
     pub network: bool,
 }
@@ -41,13 +43,13 @@ impl Access {
     pub fn standard() -> Access {
         let current = std::env::current_dir().ok();
         let write = current.into_iter().chain(["/tmp".into()]).collect();
-        Access { read: None, write, network: false }
+        Access { read: None, write, protected: Vec::new(), network: false }
     }
 
     /// Returns access to nothing but the standard streams.
     #[must_use]
     pub fn sandbox() -> Access {
-        Access { read: Some(Vec::new()), write: Vec::new(), network: false }
+        Access { read: Some(Vec::new()), write: Vec::new(), protected: Vec::new(), network: false }
     }
 }
 
@@ -77,17 +79,19 @@ pub struct Refusal {
     pub calls: u64,
 }
 
+/// Numbers of refused calls by kind and folder.
+pub(crate) type Refused = BTreeMap<(Denied, Vec<u8>), u64>;
+
 /// [`Access`] with the folders' real paths, and the refusals so far.
-#[derive(Serialize, Deserialize)]
 pub(crate) struct Policy {
     read: Option<Vec<Vec<u8>>>,
     write: Vec<Vec<u8>>,
+    protected: Vec<Vec<u8>>,
     network: bool,
-    #[serde(skip)]
     pub(crate) shared_memory: SharedMemory,
     /// Device numbers of file systems already found to hold ordinary files.
     file_systems: RefCell<BTreeSet<u64>>,
-    refused: RefCell<BTreeMap<(Denied, Vec<u8>), u64>>,
+    refused: RefCell<Refused>,
 }
 
 impl Policy {
@@ -98,6 +102,7 @@ impl Policy {
         Policy {
             read: access.read.as_ref().map(|folders| folders.iter().map(real).collect()),
             write: access.write.iter().map(real).collect(),
+            protected: access.protected.iter().map(real).collect(),
             network: access.network,
             shared_memory: shared_folder.map_or_else(SharedMemory::default, SharedMemory::within),
             file_systems: RefCell::default(),
@@ -105,16 +110,14 @@ impl Policy {
         }
     }
 
-    /// Returns the part that snapshots keep.
-    pub(crate) fn to_save(&self) -> Policy {
-        Policy {
-            read: self.read.clone(),
-            write: self.write.clone(),
-            network: self.network,
-            shared_memory: SharedMemory::default(),
-            file_systems: RefCell::default(),
-            refused: self.refused.clone(),
-        }
+    /// Returns what has been refused so far, for a snapshot.
+    pub(crate) fn refused(&self) -> Refused {
+        self.refused.borrow().clone()
+    }
+
+    /// Continues with what was refused before a snapshot.
+    pub(crate) fn set_refused(&self, refused: Refused) {
+        *self.refused.borrow_mut() = refused;
     }
 
     /// Checks whether the program may open the host path with these flags.
@@ -135,7 +138,9 @@ impl Policy {
     /// Returns whether the program may create, rename and delete a path without symbolic links, and change its attributes: it
     /// lies below a writable folder. The folder itself may not be moved or deleted.
     pub(crate) fn may_change(&self, path: &[u8]) -> bool {
-        self.write.iter().any(|area| path != area && is_within(path, area)) || self.shared_memory.has_below(path)
+        let kept = self.protected.iter().any(|folder| is_within(path, folder) || is_within(folder, path));
+        (!kept && self.write.iter().any(|area| path != area && is_within(path, area)))
+            || self.shared_memory.has_below(path)
     }
 
     /// Returns whether the program may open a path for writing.
@@ -145,7 +150,8 @@ impl Policy {
 
     /// Returns whether the program may create names in a folder: the folder may be the writable one itself.
     pub(crate) fn may_create_in(&self, folder: &[u8]) -> bool {
-        self.write.iter().any(|area| is_within(folder, area)) || self.shared_memory.has(folder)
+        let kept = self.protected.iter().any(|kept| is_within(folder, kept));
+        (!kept && self.write.iter().any(|area| is_within(folder, area))) || self.shared_memory.has(folder)
     }
 
     /// Returns whether a path is that of a device that the program may open.
@@ -222,6 +228,11 @@ pub(crate) fn real_path(path: &Path) -> Vec<u8> {
     real.as_os_str().as_bytes().to_vec()
 }
 
+/// Returns whether a path is that of a device without state on the host.
+pub(crate) fn is_stateless_device(path: &[u8]) -> bool {
+    DEVICES.contains(&path)
+}
+
 /// Returns whether `path` is `folder` or lies below it; both without symbolic links, `.`, `..` and final slash.
 pub(crate) fn is_within(path: &[u8], folder: &[u8]) -> bool {
     match path.strip_prefix(folder) {
@@ -236,7 +247,7 @@ mod tests {
 
     fn policy(read: Option<&[&str]>, write: &[&str]) -> Policy {
         let list = |folders: &[&str]| folders.iter().map(PathBuf::from).collect();
-        Policy::new(&Access { read: read.map(list), write: list(write), network: false }, None)
+        Policy::new(&Access { read: read.map(list), write: list(write), ..Access::sandbox() }, None)
     }
 
     #[test]
@@ -247,6 +258,21 @@ mod tests {
             assert!(!p.may_write(path), "{}", path.escape_ascii());
         }
         assert!(p.may_read(b"/etc/passwd"));
+    }
+
+    #[test]
+    fn a_protected_folder_in_a_writable_one_is_not_changed_and_stays_where_it_is() {
+        let access = Access {
+            write: vec!["/no/such/a".into()],
+            protected: vec!["/no/such/a/b/kept".into()],
+            ..Access::standard()
+        };
+        let p = Policy::new(&access, None);
+        assert!(p.may_change(b"/no/such/a/b/other") && p.may_create_in(b"/no/such/a/b"));
+        for path in [&b"/no/such/a/b/kept"[..], b"/no/such/a/b/kept/file", b"/no/such/a/b"] {
+            assert!(!p.may_change(path), "{}", path.escape_ascii());
+        }
+        assert!(!p.may_create_in(b"/no/such/a/b/kept") && p.may_read(b"/no/such/a/b/kept/file"));
     }
 
     #[test]

@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     fn policy() -> Policy {
-        Policy::new(&Access { read: None, write: vec!["/".into()], network: false }, None)
+        Policy::new(&Access { read: None, write: vec!["/".into()], ..Access::standard() }, None)
     }
 
     #[test]

@@ -61,12 +61,10 @@ pub(crate) enum Origin {
 }
 
 /// How a program's paths resolve to files.
-#[derive(Serialize, Deserialize)]
 pub(crate) struct View {
     /// The sysroot's real path.
     sysroot: Option<Vec<u8>>,
     pub(crate) policy: Policy,
-    #[serde(skip)]
     pub(crate) tree: Tree,
 }
 
@@ -79,16 +77,6 @@ impl View {
     ) -> View {
         let policy = Policy::new(access, shared_folder);
         View { sysroot: sysroot.map(access::real_path), policy, tree: Tree::new(platform) }
-    }
-
-    /// Returns the part that snapshots keep.
-    pub(crate) fn to_save(&self) -> View {
-        View { sysroot: self.sysroot.clone(), policy: self.policy.to_save(), tree: Tree::default() }
-    }
-
-    /// Restores the part that snapshots do not keep.
-    pub(crate) fn complete(&mut self, platform: &Platform) {
-        self.tree = Tree::new(platform);
     }
 
     /// Returns the host path of a file that a program's header names: in the sysroot if it is there.

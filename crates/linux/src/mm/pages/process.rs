@@ -69,6 +69,14 @@ impl Guest {
         pages.has_work().then(|| pages.take_work())
     }
 
+    /// Forgets the work on pages of all processes so far: it takes no time.
+    pub fn forget_memory_work(&mut self) {
+        self.note_touched();
+        for space in self.spaces.values_mut().filter(|space| space.pages.has_work()) {
+            let _ = space.pages.take_work();
+        }
+    }
+
     /// Returns the maximum number of pages of each process, summed over all processes, by segment, size and node.
     #[must_use]
     pub fn page_use(&mut self) -> Vec<PageUse> {

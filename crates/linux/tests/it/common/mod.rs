@@ -11,6 +11,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use fxscope_linux::{Access, Code, End, Guest, Platform, Refusal, Setup, Stdio};
 
+pub mod kept;
 pub mod platform;
 pub use platform::platform;
 

@@ -106,6 +106,7 @@ pub fn run(program: &str, regions: Vec<Region>) -> Run {
         origin: Origin::Simulated,
         passes: vec![ONE_PASS.to_owned()],
         regions,
+        part: None,
         intervals: Vec::new(),
         pages: Vec::new(),
         files: Vec::new(),

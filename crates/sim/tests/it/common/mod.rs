@@ -9,8 +9,11 @@ use std::sync::Arc;
 
 use fxscope_aarch64::Engine;
 use fxscope_linux::{Access, Guest, Setup, Stdio};
+use fxscope_sim::part::PartPlan;
 use fxscope_sim::{Follow, Mode, Options, QUANTUM, Simulation, SpinLoops, page_sizes, platform};
 
+#[path = "../../../../linux/tests/it/common/kept.rs"]
+pub mod kept;
 pub mod single_step;
 
 /// A prebuilt program.
@@ -48,6 +51,8 @@ pub struct Run {
     pub max_instructions: Option<u64>,
     /// The plan of a sampled run.
     pub sample: Option<&'static str>,
+    /// The part that is timed.
+    pub part: Option<PartPlan>,
     /// Keys of the machine with values of their own.
     pub settings: &'static [(&'static str, &'static str)],
 }
@@ -56,7 +61,8 @@ impl Run {
     /// A timed run.
     pub fn new(program: PathBuf, arguments: &'static str) -> Run {
         let (mode, spin) = (Mode::Timing, SpinLoops::Fast);
-        Run { program, arguments, environment: "", mode, spin, max_instructions: None, sample: None, settings: &[] }
+        let (sample, part) = (None, None);
+        Run { program, arguments, environment: "", mode, spin, max_instructions: None, sample, part, settings: &[] }
     }
 
     pub fn options(&self) -> Options {
@@ -73,6 +79,7 @@ impl Run {
             interval_region: None,
             sample: self.sample.map(|plan| plan.parse().expect("a plan")),
             precision: fxscope_sampling::Precision::default(),
+            part: self.part.clone(),
             no_progress_ns: None,
         }
     }
@@ -87,7 +94,7 @@ impl Run {
         let mut setup = Setup::new(machine, name).expect("descriptors");
         setup.args.extend(words(self.arguments));
         setup.env = words(self.environment);
-        setup.access = Access { read: None, write: Vec::new(), network: false };
+        setup.access = Access { write: Vec::new(), ..Access::standard() };
         setup.stdio = stdio;
         Guest::open(&self.program, setup).unwrap_or_else(|error| panic!("{name}: {error}"))
     }

@@ -1,0 +1,43 @@
+//! Following what is outside of the part.
+
+use fxscope_linux::Guest;
+use fxscope_memory::Chip;
+use fxscope_pipeline::{BoundBlock, COST_UNIT, Pipeline};
+
+use crate::trace::Trace;
+
+/// Follows all blocks without timing them. The clock advances by a cycle for each instruction.
+pub(crate) struct Following;
+
+impl Trace for Following {
+    fn may_skip_iterations(&self) -> bool {
+        true
+    }
+
+    /// Iterations that may be skipped are timed: the clock advances by what the loop takes.
+    fn run_watched(
+        &mut self,
+        pipeline: &mut Pipeline,
+        chip: &mut Chip,
+        block: &mut BoundBlock,
+        executed: usize,
+        guest: &mut Guest,
+    ) {
+        if executed > 0 {
+            pipeline.begin_timing();
+            ().run(pipeline, chip, block, executed, guest);
+        }
+    }
+
+    fn run(
+        &mut self,
+        pipeline: &mut Pipeline,
+        chip: &mut Chip,
+        block: &mut BoundBlock,
+        executed: usize,
+        guest: &mut Guest,
+    ) {
+        let cpu = guest.cpu();
+        pipeline.warm(block, executed, cpu.stream(), cpu.pc, COST_UNIT * executed as u64, chip);
+    }
+}

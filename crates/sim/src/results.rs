@@ -1,0 +1,31 @@
+//! What a timed run gives apart from the counts of regions.
+
+use fxscope_counts::Signals;
+
+use crate::hotspots::{HotSpot, hot_spots};
+use crate::intervals::Interval;
+use crate::sampling::Sampling;
+use crate::timing::Timing;
+
+impl Timing {
+    /// Returns the instructions of all cores by file and place. `is_timed`: the part of the run that is timed has not ended.
+    pub(crate) fn hot_spots(&self, sampling: Option<&Sampling>, is_timed: bool) -> Vec<HotSpot> {
+        let blocks: Vec<_> = self.machine.iter().flat_map(|core| core.blocks_of_part(is_timed)).collect();
+        hot_spots(blocks.into_iter(), &self.known.code_map, sampling)
+    }
+
+    /// Returns the intervals of a run that ended at `now_ns`; `counted` is the sum of their counts.
+    pub(crate) fn intervals(&mut self, now_ns: u64, counted: &Signals) -> Vec<Interval> {
+        self.intervals.finish(now_ns, counted)
+    }
+
+    /// Returns the files that code was mapped from.
+    pub(crate) fn files(&self) -> Vec<Vec<u8>> {
+        self.known.code_map.files().to_vec()
+    }
+
+    /// Returns the timing classes that the machine has no row for.
+    pub(crate) fn unknown_classes(&self) -> Vec<(String, usize)> {
+        self.known.unknown.clone()
+    }
+}
