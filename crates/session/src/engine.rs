@@ -1,8 +1,8 @@
 //! The engine that executes a program's code.
 
+#[cfg(not(feature = "translate"))]
 use fxscope_aarch64::Engine as _;
 use fxscope_sim::Mode;
-use fxscope_sim::part::PartPlan;
 
 use crate::{EngineChoice, RunOptions};
 
@@ -13,24 +13,35 @@ pub(crate) type RunEngine = fxscope_translate::Translator;
 #[cfg(not(feature = "translate"))]
 pub(crate) type RunEngine = fxscope_aarch64::Interpreter;
 
-/// Instructions from which on translation pays for what it costs, whatever the program.
-const PAYS: u64 = 1_000_000_000;
+/// Instructions of a process that are interpreted before executions are counted, unless the translator was asked for. Shorter
+/// programs would spend more time in the compiler than they gain.
+const SHORT: u64 = 50_000_000;
 
 /// Returns the engine for a run with these options, at vector length `vl` bytes.
 pub(crate) fn engine(options: &RunOptions, vl: usize) -> RunEngine {
     // Timing needs the dynamic stream, which only interpretation gives.
-    let skipped = options.part.as_ref().map(PartPlan::skipped);
-    let translates = match options.engine {
-        EngineChoice::Translator => options.mode == Mode::Functional || skipped.is_some(),
-        EngineChoice::Auto => skipped.is_some_and(|skipped| skipped >= PAYS),
-        EngineChoice::Interpreter => false,
-    };
-    if translates { RunEngine::new(vl) } else { interpreting(vl) }
+    let untimed = options.mode == Mode::Functional || options.part.is_some();
+    match options.engine {
+        EngineChoice::Auto if untimed => translating(vl, SHORT),
+        EngineChoice::Translator if untimed => translating(vl, 0),
+        _ => interpreting(vl),
+    }
+}
+
+/// Returns an engine that interprets the first `instructions` instructions.
+#[cfg(feature = "translate")]
+fn translating(vl: usize, instructions: u64) -> RunEngine {
+    RunEngine::after(vl, instructions)
 }
 
 #[cfg(feature = "translate")]
 fn interpreting(vl: usize) -> RunEngine {
     RunEngine::interpreting(vl)
+}
+
+#[cfg(not(feature = "translate"))]
+fn translating(vl: usize, _: u64) -> RunEngine {
+    RunEngine::new(vl)
 }
 
 #[cfg(not(feature = "translate"))]

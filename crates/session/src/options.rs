@@ -41,12 +41,12 @@ impl NoProgressLimit {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineChoice {
-    /// The interpreter, since short programs would take longer with the translator, unless 10⁹ instructions or more are executed before
-    /// the part that is timed.
+    /// In functional mode, and outside of a part that is timed, the translator, if it is built in, after as many instructions as short
+    /// programs have, which would take longer with it. Otherwise the interpreter.
     #[default]
     Auto,
-    /// Frequently executed code is translated into the host's instructions, in functional mode and outside of a part that is timed, if the
-    /// translator is built in.
+    /// Frequently executed code is translated into the host's instructions from the beginning, in functional mode and outside of a part
+    /// that is timed, if the translator is built in.
     Translator,
     /// Instructions are interpreted one after the other.
     Interpreter,

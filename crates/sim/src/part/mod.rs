@@ -303,15 +303,6 @@ impl PartPlan {
         }
     }
 
-    /// Returns the instructions that are certainly executed before the part without a model.
-    #[must_use]
-    pub fn skipped(&self) -> u64 {
-        match self.points()[0].and_then(Point::place) {
-            Some(Place::Instructions(n)) => n.saturating_sub(self.followed()),
-            _ => 0,
-        }
-    }
-
     fn first_phase(&self) -> Phase {
         let follows = self.warming != Warming::Nothing;
         let begin = match &self.selection {
