@@ -32,8 +32,20 @@ impl Compiler {
     pub(crate) fn compile(&mut self, blocks: &[UnitBlock], vl: usize, plain: bool) -> Option<Vec<u8>> {
         self.compilation.clear();
         emit::unit(&mut self.compilation.func, &mut self.builder, &*self.isa, blocks, vl, plain);
-        let compiled = self.compilation.compile(&*self.isa, &mut ControlPlane::default());
-        let compiled = match compiled {
+        self.code()
+    }
+
+    /// Translates a block that writes the dynamic stream, for vectors of `vl` bytes and plain floating point without subnormal numbers so
+    /// far. Returns its code; `None`: it cannot be translated.
+    pub(crate) fn compile_traced(&mut self, block: &UnitBlock, vl: usize) -> Option<Vec<u8>> {
+        self.compilation.clear();
+        emit::traced(&mut self.compilation.func, &mut self.builder, &*self.isa, block, vl);
+        self.code()
+    }
+
+    /// Returns the code of what has been emitted.
+    fn code(&mut self) -> Option<Vec<u8>> {
+        let compiled = match self.compilation.compile(&*self.isa, &mut ControlPlane::default()) {
             Ok(compiled) => compiled,
             Err(error) => {
                 debug_assert!(false, "a unit must compile: {error:?}");

@@ -9,6 +9,7 @@ mod float;
 mod integer;
 mod memory;
 mod registers;
+mod traced;
 
 use std::collections::BTreeMap;
 use std::mem::offset_of;
@@ -27,6 +28,7 @@ use crate::context::{self, Context};
 use crate::unit::UnitBlock;
 use flags::Flags;
 use registers::Registers;
+use traced::Trace;
 
 /// Most bytes of an access that translated code does itself.
 const MOST_BYTES: i64 = 64;
@@ -37,6 +39,8 @@ pub(crate) const CONTINUES: u64 = 0;
 pub(crate) const STOPPED: u64 = 1;
 /// What a unit returns in the lowest bits before an instruction that the interpreter must execute, with the rest of the block.
 pub(crate) const INTERPRET: u64 = 2;
+/// What a traced block returns in the lowest bits after an instruction behind which the interpreter must execute the rest of the block.
+pub(crate) const INTERPRET_REST: u64 = 3;
 /// The lowest bits of what a unit returns.
 pub(crate) const HOW: u64 = 3;
 /// Where the index of that instruction is in what a unit returns, below the number of its block in the unit.
@@ -87,6 +91,8 @@ struct Emitter<'f> {
     plain: bool,
     /// Whether the host has fused multiply-add.
     fused: bool,
+    /// The dynamic stream, if the unit writes it: it is a block then, and its flags are in `cpu.nzcv` before and after it.
+    trace: Option<Trace>,
 }
 
 /// Builds the function of a unit, which begins at the block that [`Context::entry`] says: `fn(*mut Cpu, *mut Context) -> u64`. `plain`: see [`float`].
@@ -98,18 +104,39 @@ pub(crate) fn unit(
     vl: usize,
     plain: bool,
 ) {
-    let convention = isa.default_call_conv();
-    let pointer = AbiParam::new(types::I64);
-    function.signature = Signature::new(convention);
-    function.signature.params = vec![pointer; 2];
-    function.signature.returns = vec![pointer];
+    function.signature = signature(isa);
     let mut emitter = Emitter::begin(FunctionBuilder::new(function, builder), isa, blocks, vl);
     emitter.plain = plain;
     for (number, block) in blocks.iter().enumerate() {
         emitter.block(number, block);
     }
-    emitter.b.seal_all_blocks();
-    emitter.b.finalize(isa.frontend_config());
+    emitter.finish(isa);
+}
+
+/// Builds the function of a block that writes the dynamic stream. Floating point is plain while it runs, and no subnormal number has been met
+/// before.
+pub(crate) fn traced(
+    function: &mut Function,
+    builder: &mut FunctionBuilderContext,
+    isa: &dyn TargetIsa,
+    block: &UnitBlock,
+    vl: usize,
+) {
+    function.signature = signature(isa);
+    let mut emitter = Emitter::begin(FunctionBuilder::new(function, builder), isa, std::slice::from_ref(block), vl);
+    emitter.plain = true;
+    emitter.begin_trace(isa);
+    emitter.block(0, block);
+    emitter.finish(isa);
+}
+
+/// Returns the signature of a unit.
+fn signature(isa: &dyn TargetIsa) -> Signature {
+    let pointer = AbiParam::new(types::I64);
+    let mut signature = Signature::new(isa.default_call_conv());
+    signature.params = vec![pointer; 2];
+    signature.returns = vec![pointer];
+    signature
 }
 
 impl<'f> Emitter<'f> {
@@ -156,16 +183,23 @@ impl<'f> Emitter<'f> {
             vl,
             plain: false,
             fused: has_fused(isa),
+            trace: None,
         }
+    }
+
+    fn finish(mut self, isa: &dyn TargetIsa) {
+        self.b.seal_all_blocks();
+        self.b.finalize(isa.frontend_config());
     }
 
     /// Emits a block, by its number in the unit.
     fn block(&mut self, number: usize, block: &UnitBlock) {
         self.b.switch_to_block(self.blocks[&block.start]);
         self.regs = Registers::default();
-        self.flags = Flags::Context;
+        self.flags = if self.trace.is_some() { Flags::InCpu } else { Flags::Context };
         let count = block.insts.len();
         for index in 0..count {
+            self.look(block, index);
             let at = At {
                 inst: &block.insts[index],
                 info: &block.infos[index],
@@ -193,15 +227,20 @@ impl<'f> Emitter<'f> {
     fn execute(&mut self, at: At<'_>) {
         // What the system's instructions read and write, no list has.
         let anything = at.info.kind == InstKind::System || at.name.is_empty();
+        let written = |reg: Reg| anything || at.info.writeback == Some(reg) || at.info.dsts.iter().any(|r| r == reg);
         let reads_flags = anything || at.info.srcs.iter().any(|reg| reg == Reg::NZCV);
-        if reads_flags {
+        // A traced block may be left behind the instruction: what it has written must be in `Cpu`.
+        if reads_flags || self.trace.is_some() && written(Reg::NZCV) {
             self.settle_flags();
         }
-        let stopped = self.call(at.inst);
-        if can_stop(at) {
-            self.unless_stopped(stopped, at);
+        if self.trace.is_some() {
+            self.call_traced(at);
+        } else {
+            let stopped = self.call(at.inst);
+            if can_stop(at) {
+                self.unless_stopped(stopped, at);
+            }
         }
-        let written = |reg: Reg| anything || at.info.writeback == Some(reg) || at.info.dsts.iter().any(|r| r == reg);
         self.regs.forget(written);
         if written(Reg::NZCV) {
             self.flags_are_in_cpu();
@@ -233,14 +272,19 @@ impl<'f> Emitter<'f> {
 
     /// Leaves the unit at an instruction.
     fn leave_at(&mut self, at: At<'_>, how: u64) {
+        if how == INTERPRET {
+            self.store_words();
+        }
         self.store_flags();
         self.leave(how | (at.index as u64) << INDEX_SHIFT | (at.block as u64) << BLOCK_SHIFT);
     }
 
     /// Leaves the unit.
     fn leave(&mut self, how: u64) {
-        let left = self.b.use_var(self.remaining);
-        self.set_field(offset_of!(Context, remaining), left);
+        if self.trace.is_none() {
+            let left = self.b.use_var(self.remaining);
+            self.set_field(offset_of!(Context, remaining), left);
+        }
         let how = self.constant(how);
         self.b.ins().return_(&[how]);
     }
@@ -282,6 +326,10 @@ impl<'f> Emitter<'f> {
 
 /// Continues at the block that [`Context::entry`] says.
 fn enter(b: &mut FunctionBuilder<'_>, context: Value, blocks: &[Block]) {
+    if let &[only] = blocks {
+        b.ins().jump(only, &[]);
+        return;
+    }
     let entry = b.ins().load(types::I32, MemFlagsData::trusted(), context, offset_of!(Context, entry) as i32);
     let calls: Vec<BlockCall> = blocks.iter().map(|&block| b.func.dfg.block_call(block, &[])).collect();
     // There are no other entries; the first one stands for them.

@@ -9,7 +9,8 @@
 //!   of the host. Flags are computed where they are read: in between, the operands of the instruction that sets them are kept.
 //! * Integer instructions, branches, and loads and stores whose translation is cached are host instructions. For everything else the unit calls
 //!   the interpreter's function for the instruction.
-//! * Timing needs [`Engine::run`], which interprets: translated code leaves no dynamic stream.
+//! * Timing needs [`Engine::run`], with the dynamic stream of each block. Blocks that it executes often are translated once more, one by
+//!   one, as code that writes the stream ([`traced`]).
 //!
 //! Host code is in memory that is never writable and executable at the same time ([`code`]).
 //!
@@ -21,6 +22,7 @@ mod code;
 mod compiler;
 mod context;
 mod emit;
+mod traced;
 mod translator;
 mod unit;
 

@@ -8,8 +8,9 @@ use fxscope_guestmem::Memory;
 
 use crate::code::CodeMemory;
 use crate::compiler::Compiler;
-use crate::context::{Context, IN_CPU};
+use crate::context::Context;
 use crate::emit::{BLOCK_SHIFT, HOW, INDEX_SHIFT, INTERPRET, STOPPED};
+use crate::traced::{Referred, Traced};
 use crate::unit::{self, UnitBlock};
 
 /// Executions after which a block becomes the head of a unit, unless a driver chooses otherwise. To translate an instruction takes
@@ -27,7 +28,7 @@ const FRONT: usize = 1 << 12;
 const MOST_CODE: usize = 32 << 20;
 
 /// The function of a unit.
-type Code = unsafe extern "C" fn(*mut Cpu, *mut Context) -> u64;
+pub(crate) type Code = unsafe extern "C" fn(*mut Cpu, *mut Context) -> u64;
 
 /// A place at which translated code begins: a block of a unit.
 #[derive(Clone, Copy)]
@@ -55,6 +56,10 @@ pub struct Translator<const HOT: u32 = OFTEN> {
     /// Where the translation of a block begins, by its start, and by whether it assumes plain floating point ([`is_plain`]). `None`: it
     /// cannot be translated.
     entries: HashMap<(u64, bool), Option<Entry>>,
+    /// Each block as it is executed by itself, by its number; empty: nothing is translated.
+    traced: Vec<Traced>,
+    /// What the code of these blocks refers to.
+    referred: Vec<Referred>,
     /// Direct-mapped: entries that were used recently, by start; those that assume plain floating point second.
     fronts: [Front; 2],
     memory: CodeMemory,
@@ -72,12 +77,21 @@ fn front() -> Front {
 }
 
 /// Returns whether floating-point results are rounded to nearest, denormal numbers are not flushed, and the inexact flag is set.
-fn is_plain(cpu: &Cpu) -> bool {
+pub(crate) fn is_plain(cpu: &Cpu) -> bool {
     !cpu.fp.control(FpEnv::RMODE | FpEnv::FZ) && cpu.fp.fpsr & FpEnv::IXC != 0
 }
 
 fn front_slot(pc: u64) -> usize {
     (pc >> 2) as usize & (FRONT - 1)
+}
+
+/// Returns host code as a function. It was made by the compiler, and stays where it is as long as it is called.
+fn function(address: *const u8) -> Code {
+    // SAFETY: the bytes are a function of this type for this host.
+    #[allow(unsafe_code)]
+    unsafe {
+        std::mem::transmute::<*const u8, Code>(address)
+    }
 }
 
 impl<const HOT: u32> Translator<HOT> {
@@ -87,26 +101,16 @@ impl<const HOT: u32> Translator<HOT> {
         Translator { compiler: None, ..Translator::new(vl) }
     }
 
-    /// Returns the number of units.
+    /// Returns the number of units, with those that are a block which is executed by itself.
     #[must_use]
     pub fn units(&self) -> usize {
-        self.units.len()
+        self.units.len() + self.referred.len()
     }
 
     /// Executes translated code from `entry`, at `cpu.pc`, on.
     fn run_units(&mut self, entry: Entry, cpu: &mut Cpu, mem: &mut Memory, instructions: u64) -> (u64, Option<Exit>) {
-        let view = mem.view();
         let budget = i64::try_from(instructions).unwrap_or(i64::MAX);
-        let mut context = Context {
-            memory: mem,
-            translations: view.translations,
-            arena: view.arena,
-            arena_bytes: view.arena_bytes,
-            remaining: budget,
-            flags: IN_CPU,
-            operands: [0; 2],
-            entry: 0,
-        };
+        let mut context = Context::new(mem, budget);
         let mut next = Some(entry);
         while let Some(Entry { code, unit, block }) = next {
             (context.memory, context.entry) = (&raw mut *mem, block);
@@ -177,15 +181,38 @@ impl<const HOT: u32> Translator<HOT> {
             self.compiler = None;
             return false;
         };
-        // SAFETY: the bytes are a function of this type for this host, and stay where they are as long as its entries exist.
-        #[allow(unsafe_code)]
-        let code = unsafe { std::mem::transmute::<*const u8, Code>(address) };
+        let code = function(address);
         let unit = self.units.len() as u32;
         for (block, number) in blocks.iter().zip(0..) {
             self.entries.insert((block.start, plain), Some(Entry { code, unit, block: number }));
         }
         self.units.push(blocks.into_iter().map(|block| (block.start, block.insts)).collect());
         true
+    }
+
+    /// Executes a block of which no code can be used now. It is translated after many executions.
+    #[inline(never)]
+    fn interpret(&mut self, id: BlockId, cpu: &mut Cpu, mem: &mut Memory) -> Outcome {
+        if self.traced.get_mut(id.0 as usize).is_some_and(|block| block.is_due(HOT)) {
+            self.translate_traced(id);
+        }
+        self.interpreter.run(id, cpu, mem)
+    }
+
+    /// Makes code that executes a block by itself, if that is possible.
+    #[cold]
+    fn translate_traced(&mut self, id: BlockId) {
+        if self.memory.bytes() > MOST_CODE {
+            self.drop_units();
+        }
+        let (block, words) = (self.interpreter.block(id), &self.words[id.0 as usize]);
+        let is_whole = words.len() == block.infos.len() && UnitBlock::is_translatable(words);
+        let unit = UnitBlock::new(block, self.interpreter.insts(id), words).governed_by(self.interpreter.governed(id));
+        let compiler = self.compiler.as_mut().filter(|_| is_whole);
+        let bytes = compiler.and_then(|compiler| compiler.compile_traced(&unit, self.interpreter.vl()));
+        let address = bytes.and_then(|bytes| self.memory.add(&bytes).ok());
+        self.traced[id.0 as usize] = Traced::translated(address.map(function), &unit.infos);
+        self.referred.push(unit.into());
     }
 
     /// Returns the blocks of the unit that begins at `head`: those that have been executed nearly as often as it, and are in no other.
@@ -215,6 +242,8 @@ impl<const HOT: u32> Translator<HOT> {
         self.fronts.iter_mut().for_each(|front| front.fill(NOTHING));
         self.units.clear();
         self.entries.clear();
+        self.traced.fill(Traced::default());
+        self.referred.clear();
         self.memory = CodeMemory::default();
         self.counts.fill(0);
     }
@@ -230,6 +259,8 @@ impl<const HOT: u32> Engine for Translator<HOT> {
             hidden: HashSet::new(),
             units: Vec::new(),
             entries: HashMap::new(),
+            traced: Vec::new(),
+            referred: Vec::new(),
             fronts: [front(), front()],
             memory: CodeMemory::default(),
             compiler: Compiler::for_host(),
@@ -259,6 +290,9 @@ impl<const HOT: u32> Engine for Translator<HOT> {
             let words: Result<Box<[u32]>, _> = places.map(|place| mem.fetch(place)).collect();
             self.words.push(words.unwrap_or_default());
             self.counts.push(0);
+            if self.compiler.is_some() {
+                self.traced.resize(self.words.len(), Traced::default());
+            }
             self.by_start.insert(pc, id);
         }
         Ok(id)
@@ -274,7 +308,13 @@ impl<const HOT: u32> Engine for Translator<HOT> {
 
     #[inline(always)]
     fn run(&mut self, id: BlockId, cpu: &mut Cpu, mem: &mut Memory) -> Outcome {
-        self.interpreter.run(id, cpu, mem)
+        match self.traced.get(id.0 as usize) {
+            None => self.interpreter.run(id, cpu, mem),
+            Some(block) => match block.usable(cpu) {
+                Some(code) => block.run(code, id, &mut self.interpreter, cpu, mem),
+                None => self.interpret(id, cpu, mem),
+            },
+        }
     }
 
     fn run_until(&mut self, cpu: &mut Cpu, mem: &mut Memory, instructions: u64) -> (u64, Exit) {

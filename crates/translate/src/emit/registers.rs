@@ -25,6 +25,8 @@ pub(super) struct Registers {
     z: [Option<Vector>; 32],
     /// Vector registers that are zero above 128 bits, one bit for each.
     narrow: u32,
+    /// For each vector register the type of which its lowest bits are no subnormal number, if that is known.
+    regular: [Option<Type>; 32],
 }
 
 impl Registers {
@@ -36,6 +38,7 @@ impl Registers {
             }
             if written(Reg::vector(n)) {
                 self.z[usize::from(n)] = None;
+                self.regular[usize::from(n)] = None;
                 self.narrow &= !(1 << n);
             }
         }
@@ -135,6 +138,16 @@ impl Emitter<'_> {
         self.load_cpu(ty, z_offset(n))
     }
 
+    /// Returns whether the lowest bits of a vector register are known to be no subnormal number of type F32 or F64.
+    pub(super) fn is_regular(&self, n: u8, ty: Type) -> bool {
+        self.regs.regular[usize::from(n)] == Some(ty)
+    }
+
+    /// The lowest bits of a vector register are no subnormal number of type F32 or F64.
+    pub(super) fn set_regular(&mut self, n: u8, ty: Type) {
+        self.regs.regular[usize::from(n)] = Some(ty);
+    }
+
     /// Writes a value of type F32, F64 or F64X2 to a vector register, and zero above.
     pub(super) fn set_z(&mut self, n: u8, value: Value) {
         let ty = self.b.func.dfg.value_type(value);
@@ -160,6 +173,7 @@ impl Emitter<'_> {
             }
         }
         self.regs.narrow |= 1 << n;
+        self.regs.regular[usize::from(n)] = None;
         self.regs.z[usize::from(n)] = Some(Vector { low: value, zero_above: true });
     }
 }

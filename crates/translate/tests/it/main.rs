@@ -1,3 +1,4 @@
 //! Tests of the translator: it does what the interpreter does.
 
 mod random;
+mod traced;
