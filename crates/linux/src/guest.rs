@@ -185,16 +185,33 @@ impl Guest {
                 if self.held && code.block(id).synchronises {
                     return Step::Synchronises;
                 }
-                let outcome = code.running.run(id, &mut thread.cpu, &mut self.memory);
-                self.instructions += outcome.executed as u64;
-                if outcome.trap.is_some() {
-                    thread.trap = outcome.trap;
-                    self.deadline = 0;
-                }
-                Step::Ran { block: id, executed: outcome.executed }
+                let (executed, _) = self.execute(id, code);
+                Step::Ran { block: id, executed }
             }
             Err(why) => self.no_block(why, code),
         }
+    }
+
+    /// Returns the block that [`Guest::step`] would execute next; `None`: it may do something else, or search for the block.
+    #[must_use]
+    #[inline(always)]
+    pub fn known_block<E: Engine>(&self, code: &Code<E>) -> Option<BlockId> {
+        let id = code.running.lookup(self.cpu().pc).filter(|_| self.instructions < self.deadline)?;
+        (!self.held || !code.block(id).synchronises).then_some(id)
+    }
+
+    /// Executes the block that [`Guest::known_block`] has returned, as [`Guest::step`] does. Returns the number of instructions that
+    /// completed, and what the thread has left.
+    #[inline(always)]
+    pub fn execute<E: Engine>(&mut self, id: BlockId, code: &mut Code<E>) -> (usize, &Cpu) {
+        let thread = &mut self.threads[self.running];
+        let outcome = code.running.run(id, &mut thread.cpu, &mut self.memory);
+        self.instructions += outcome.executed as u64;
+        if outcome.trap.is_some() {
+            thread.trap = outcome.trap;
+            self.deadline = 0;
+        }
+        (outcome.executed, &thread.cpu)
     }
 
     /// Sets the simulated time since the program's start, which must not decrease. Has no effect with the host's clock.

@@ -1,7 +1,6 @@
 //! The engine that executes a program's code.
 
 use fxscope_aarch64::Engine as _;
-use fxscope_sim::Mode;
 
 use crate::{EngineChoice, RunOptions};
 
@@ -14,12 +13,13 @@ pub(crate) type RunEngine = fxscope_aarch64::Interpreter;
 
 /// Returns the engine for a run with these options, at vector length `vl` bytes.
 pub(crate) fn engine(options: &RunOptions, vl: usize) -> RunEngine {
-    // Timing needs the dynamic stream, which only interpretation gives.
-    if options.mode == Mode::Functional && options.engine == EngineChoice::Translator {
-        RunEngine::new(vl)
-    } else {
-        interpreting(vl)
-    }
+    let translates = match options.engine {
+        EngineChoice::Translator => true,
+        EngineChoice::Interpreter => false,
+        // Long enough programs are sampled, and most of their code is only followed.
+        EngineChoice::Auto => options.sample.is_some(),
+    };
+    if translates { RunEngine::new(vl) } else { interpreting(vl) }
 }
 
 #[cfg(feature = "translate")]

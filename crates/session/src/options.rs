@@ -40,10 +40,10 @@ impl NoProgressLimit {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineChoice {
-    /// The interpreter: short programs would take longer with the translator.
+    /// The translator in sampled runs, if it is built in. Otherwise the interpreter: short programs would take longer with the translator.
     #[default]
     Auto,
-    /// Frequently executed code is translated into the host's instructions, in functional mode, if the translator is built in.
+    /// Frequently executed code is translated into the host's instructions, if the translator is built in.
     Translator,
     /// Instructions are interpreted one after the other.
     Interpreter,

@@ -5,6 +5,7 @@ mod clocks;
 mod code_map;
 mod core;
 mod event_samples;
+mod following;
 pub mod hotspots;
 pub mod intervals;
 mod machine;

@@ -156,11 +156,11 @@ pub(crate) struct Running {
     /// Snoops of the chip when it began.
     snoops: u64,
     /// Whether its core was watched at that time, and whether other cores spun.
-    watched: bool,
-    others_spin: bool,
+    pub(crate) watched: bool,
+    pub(crate) others_spin: bool,
     /// Whether performance events sample its thread.
     #[serde(skip)]
-    samples_events: bool,
+    pub(crate) samples_events: bool,
 }
 
 /// Why the core has stopped running blocks.
@@ -405,9 +405,17 @@ impl<E: Engine> Driver<'_, E> {
         end: u64,
         trace: &mut T,
     ) -> Stopped {
-        let Running { quantum, snoops, watched, others_spin, samples_events, .. } = *running;
+        let Running { watched, others_spin, samples_events, .. } = *running;
         let followed = watched || samples_events;
         while *blocks > end {
+            if let Some(sampling) = trace.sampling()
+                && self.follow_blocks(running, blocks, end, sampling)
+            {
+                return Stopped::Over;
+            }
+            if *blocks == end {
+                break;
+            }
             *blocks -= 1;
             let before = self.timing.now();
             match self.guest.step(self.code) {
@@ -432,32 +440,47 @@ impl<E: Engine> Driver<'_, E> {
                 // Only functional runs have stops.
                 Step::Symbols | Step::Stopped => return Stopped::Over,
             }
-            if blocks.is_multiple_of(CLOCK_BLOCKS) {
-                self.set_clock();
-                if self.guest.cpu_changes() == self.timing.changes {
-                    self.reach(self.timing.now().min(quantum.in_order));
-                }
-            }
+            self.keep_time(running, *blocks);
             if others_spin && self.guest.memory().has_written() {
                 self.watched_written(before);
                 return Stopped::Over;
             }
-            if self.guest.cpu_changes() != self.timing.changes {
+            if self.is_over(running) {
                 return Stopped::Over;
-            }
-            let now = self.timing.now();
-            if now > quantum.in_order {
-                // A line that several cores write moves between them in simulated-time order, too.
-                let contends = self.timing.machine.chip.snoops() != snoops;
-                let over = now >= quantum.end || contends || self.guest.has_trap();
-                if over && !(self.guest.in_exclusive() && running.patience > 0) {
-                    return Stopped::Over;
-                }
-                running.patience -= u32::from(over);
-                self.guest.hold(!self.guest.in_exclusive());
             }
         }
         Stopped::Share
+    }
+
+    /// Updates the guest's clock from time to time; `blocks` are left to the quantum.
+    #[inline(always)]
+    pub(crate) fn keep_time(&mut self, running: &Running, blocks: u64) {
+        if blocks.is_multiple_of(CLOCK_BLOCKS) {
+            self.set_clock();
+            if self.guest.cpu_changes() == self.timing.changes {
+                self.reach(self.timing.now().min(running.quantum.in_order));
+            }
+        }
+    }
+
+    /// Returns whether the quantum is over after a block.
+    #[inline(always)]
+    pub(crate) fn is_over(&mut self, running: &mut Running) -> bool {
+        if self.guest.cpu_changes() != self.timing.changes {
+            return true;
+        }
+        let now = self.timing.now();
+        if now > running.quantum.in_order {
+            // A line that several cores write moves between them in simulated-time order, too.
+            let contends = self.timing.machine.chip.snoops() != running.snoops;
+            let over = now >= running.quantum.end || contends || self.guest.has_trap();
+            if over && !(self.guest.in_exclusive() && running.patience > 0) {
+                return true;
+            }
+            running.patience -= u32::from(over);
+            self.guest.hold(!self.guest.in_exclusive());
+        }
+        false
     }
 
     /// Samples a block that ran, and looks whether it is part of a spin loop. Returns whether the quantum is over.
