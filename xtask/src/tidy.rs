@@ -1,7 +1,8 @@
-//! Checks that no compiler makes: dependency directions, references in documents, file lengths, phrases to avoid.
+//! Checks that no compiler makes: dependency directions, which tests are built, references in documents, file lengths, phrases to avoid.
 
 pub mod prose;
 pub mod references;
+pub mod targets;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -99,6 +100,7 @@ pub fn check() -> Result<(), String> {
     let mut found = dependencies()?;
     found.extend(document_paths()?);
     found.extend(file_lengths()?);
+    found.extend(targets::keys()?);
     found.extend(references::limits()?);
     found.extend(references::gaps()?);
     found.extend(references::notes()?);

@@ -1,6 +1,6 @@
 //! The project is tidy.
 
-use xtask::tidy::{self, prose, references};
+use xtask::tidy::{self, prose, references, targets};
 
 fn none(found: Result<Vec<String>, String>) {
     let found = found.expect("the check itself works");
@@ -15,6 +15,11 @@ fn crates_use_only_what_the_architecture_allows() {
 #[test]
 fn every_path_a_document_names_exists() {
     none(tidy::document_paths());
+}
+
+#[test]
+fn libraries_are_built_for_tests_and_examples_only_if_they_have_some() {
+    none(targets::keys());
 }
 
 #[test]

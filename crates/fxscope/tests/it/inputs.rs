@@ -112,29 +112,6 @@ fn noise_is_measured_in_spite_of(perf: &str) {
     assert!(words.contains("killed: detours have no names") != words.contains("are named by"), "{words}");
 }
 
-#[test]
-fn a_perf_that_sleeps_for_ever_does_not_keep_a_measurement_of_noise_from_ending() {
-    noise_is_measured_in_spite_of("#!/bin/sh\nexec sleep 1000000\n");
-}
-
-#[test]
-fn a_perf_that_floods_standard_error_does_not_keep_a_measurement_of_noise_from_ending() {
-    noise_is_measured_in_spite_of("#!/bin/sh\nwhile :; do echo flood >&2; sleep 0.01; done\n");
-}
-
-#[test]
-fn a_perf_that_sleeps_for_ever_does_not_keep_collect_from_ending() {
-    let folder = tempfile::tempdir().expect("temporary folder");
-    script(folder.path(), "#!/bin/sh\nexec sleep 1000000\n");
-    let args = ["collect", "--any-processor", "--perf", "./perf", "-o", "run.fxr", "--", "true"];
-    let ended = ends(fxscope(folder.path(), &args));
-    assert!(error(&ended).contains("./perf has started no program within 30 s and was stopped"), "{ended:?}");
-    script(folder.path(), "#!/bin/sh\nsleep 1000000\n");
-    let ended = ends(fxscope(folder.path(), &[&["collect", "--timeout", "1s"], &args[1..]].concat()));
-    assert!(error(&ended).contains("did not end within 1 s (--timeout)"), "{ended:?}");
-    assert!(!folder.path().join("run.fxr").exists());
-}
-
 /// Under a limit of the size of files of 8 KiB.
 fn limited(folder: &Path, args: &[&str]) -> Output {
     let mut command = Command::new("sh");
@@ -195,4 +172,35 @@ fn a_program_that_writes_beyond_the_limit_gets_the_error_and_the_signal_of_linux
     let ended = run(&[]);
     assert_eq!(ended.status.code(), Some(128 + 25), "{ended:?}");
     assert!(error(&ended).contains("SIGXFSZ"), "{ended:?}");
+}
+
+/// They wait until patience ends.
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn a_perf_that_sleeps_for_ever_does_not_keep_a_measurement_of_noise_from_ending() {
+        noise_is_measured_in_spite_of("#!/bin/sh\nexec sleep 1000000\n");
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn a_perf_that_floods_standard_error_does_not_keep_a_measurement_of_noise_from_ending() {
+        noise_is_measured_in_spite_of("#!/bin/sh\nwhile :; do echo flood >&2; sleep 0.01; done\n");
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn a_perf_that_sleeps_for_ever_does_not_keep_collect_from_ending() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        script(folder.path(), "#!/bin/sh\nexec sleep 1000000\n");
+        let args = ["collect", "--any-processor", "--perf", "./perf", "-o", "run.fxr", "--", "true"];
+        let ended = ends(fxscope(folder.path(), &args));
+        assert!(error(&ended).contains("./perf has started no program within 30 s and was stopped"), "{ended:?}");
+        script(folder.path(), "#!/bin/sh\nsleep 1000000\n");
+        let ended = ends(fxscope(folder.path(), &[&["collect", "--timeout", "1s"], &args[1..]].concat()));
+        assert!(error(&ended).contains("did not end within 1 s (--timeout)"), "{ended:?}");
+        assert!(!folder.path().join("run.fxr").exists());
+    }
 }

@@ -22,6 +22,15 @@ fn start(mut command: Command) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts")
 }
 
+/// Returns the command with signals as a terminal leaves them: what starts the tests may ignore some, as `nohup` does.
+fn with_default_signals(command: &Command) -> Command {
+    let mut wrapped = Command::new("env");
+    wrapped.arg("--default-signal=HUP,INT,TERM").arg(command.get_program()).args(command.get_args());
+    wrapped.envs(command.get_envs().filter_map(|(name, value)| value.map(|value| (name, value))));
+    command.get_current_dir().into_iter().for_each(|folder| _ = wrapped.current_dir(folder));
+    wrapped
+}
+
 /// Waits until the program has written a byte.
 fn runs(child: &mut Child) {
     child.stdout.as_mut().expect("piped").read_exact(&mut [0]).expect("it says so");
@@ -55,7 +64,7 @@ fn the_signals_of_terminals_and_batch_systems_end_a_run_whose_results_are_writte
         let folder = folder();
         place(folder.path(), "forever", &elf(&SAYS_AND_LOOPS));
         let args = ["run", "--json", "out.json", "-o", "out.fxr", "--", "./forever"];
-        let mut child = start(fxscope(folder.path(), &args));
+        let mut child = start(with_default_signals(&fxscope(folder.path(), &args)));
         runs(&mut child);
         kill(signal, child.id());
         let output = ended(child);

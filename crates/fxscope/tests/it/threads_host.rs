@@ -31,41 +31,6 @@ fn zero_and_more_host_threads_than_cmgs_are_refused_with_the_possible_numbers() 
 }
 
 #[test]
-fn sums_behind_locks_atomics_barriers_and_reductions_are_those_of_one_host_thread() {
-    let folder = tempfile::tempdir().expect("temporary folder");
-    let source = r#"
-#include <omp.h>
-#include <stdio.h>
-#define N 4800
-static double a[N], b[N];
-int main(void)
-{
-    long plain = 0, atomic = 0;
-    double sum = 0;
-    #pragma omp parallel reduction(+:sum)
-    {
-        for (int pass = 0; pass < 3; pass++) {
-            #pragma omp for
-            for (int i = 0; i < N; i++) a[i] = b[N - 1 - i] + i;
-            #pragma omp for schedule(dynamic, 100)
-            for (int i = 0; i < N; i++) b[i] = a[N - 1 - i] / 2;
-            #pragma omp critical
-            plain += omp_get_thread_num();
-            #pragma omp atomic
-            atomic++;
-        }
-        #pragma omp for
-        for (int i = 0; i < N; i++) sum += b[i];
-    }
-    printf("%ld %ld %.3f\n", plain, atomic, sum);
-}
-"#;
-    let program = compile(folder.path(), "program", &OPENMP, source);
-    let text = same_text(folder.path(), &program, "--cpus 12-59 -e OMP_NUM_THREADS=48");
-    assert!(text.starts_with("3384 144 "), "{text}");
-}
-
-#[test]
 fn threads_can_fault_unmap_start_processes_and_end_all_others() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let source = r#"
@@ -117,9 +82,31 @@ int main(void)
 }
 
 #[test]
-fn a_program_that_dies_beside_others_leaves_the_counts_of_all_threads() {
+fn instruction_limits_and_intervals_apply_in_parallel_runs() {
     let folder = tempfile::tempdir().expect("temporary folder");
-    let source = r"
+    let program = kernel("triad-threads.elf");
+    let arguments = "threads=26 n=49152 passes=6 form=wide";
+    let limited = run(folder.path(), "--host-threads 2 --max-instructions 400000", &program, arguments);
+    let done = limited.json["simulated"]["instructions"].as_u64().expect("instructions");
+    assert!((400_000..410_000).contains(&done), "{done}");
+    let cut = run(folder.path(), "--host-threads 2 --interval 1us", &program, arguments);
+    let notes = cut.json["notes"].to_string();
+    assert!(notes.contains("2 host threads: ") && notes.contains("in parallel"), "{notes}");
+    let series = cut.json["intervals"][0]["events"]["INST_RETIRED"].as_array().expect("a list of counts");
+    assert!(series.len() > 3, "{} intervals", series.len());
+    let sum: u64 = series.iter().map(|count| count.as_u64().expect("a count")).sum();
+    assert_eq!(sum, cut.events("all", "INST_RETIRED").into_iter().sum::<u64>());
+}
+
+/// Takes a minute of processor time.
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn a_program_that_dies_beside_others_leaves_the_counts_of_all_threads() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let source = r"
 #include <pthread.h>
 #include <stdlib.h>
 static volatile double work[26][512];
@@ -138,28 +125,48 @@ int main(void)
     for (int i = 0; i < 26; i++) pthread_join(t[i], 0);
 }
 ";
-    let program = compile(folder.path(), "program", &THREADS, source);
-    let result = folder.path().join("result.json");
-    let result = result.to_str().expect("UTF-8 path");
-    let (status, error) = failure(folder.path(), &["run", "--host-threads", "2", "--json", result, "--", &program]);
-    assert_eq!(status, 128 + 11, "{error}");
-    let json = common::json(&std::fs::read(result).expect("written"));
-    assert_eq!(json["regions"][0]["threads"].as_array().map(Vec::len), Some(27));
-}
+        let program = compile(folder.path(), "program", &THREADS, source);
+        let result = folder.path().join("result.json");
+        let result = result.to_str().expect("UTF-8 path");
+        let (status, error) = failure(folder.path(), &["run", "--host-threads", "2", "--json", result, "--", &program]);
+        assert_eq!(status, 128 + 11, "{error}");
+        let json = common::json(&std::fs::read(result).expect("written"));
+        assert_eq!(json["regions"][0]["threads"].as_array().map(Vec::len), Some(27));
+    }
 
-#[test]
-fn instruction_limits_and_intervals_apply_in_parallel_runs() {
-    let folder = tempfile::tempdir().expect("temporary folder");
-    let program = kernel("triad-threads.elf");
-    let arguments = "threads=26 n=49152 passes=6 form=wide";
-    let limited = run(folder.path(), "--host-threads 2 --max-instructions 400000", &program, arguments);
-    let done = limited.json["simulated"]["instructions"].as_u64().expect("instructions");
-    assert!((400_000..410_000).contains(&done), "{done}");
-    let cut = run(folder.path(), "--host-threads 2 --interval 1us", &program, arguments);
-    let notes = cut.json["notes"].to_string();
-    assert!(notes.contains("2 host threads: ") && notes.contains("in parallel"), "{notes}");
-    let series = cut.json["intervals"][0]["events"]["INST_RETIRED"].as_array().expect("a list of counts");
-    assert!(series.len() > 3, "{} intervals", series.len());
-    let sum: u64 = series.iter().map(|count| count.as_u64().expect("a count")).sum();
-    assert_eq!(sum, cut.events("all", "INST_RETIRED").into_iter().sum::<u64>());
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn sums_behind_locks_atomics_barriers_and_reductions_are_those_of_one_host_thread() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let source = r#"
+#include <omp.h>
+#include <stdio.h>
+#define N 4800
+static double a[N], b[N];
+int main(void)
+{
+    long plain = 0, atomic = 0;
+    double sum = 0;
+    #pragma omp parallel reduction(+:sum)
+    {
+        for (int pass = 0; pass < 3; pass++) {
+            #pragma omp for
+            for (int i = 0; i < N; i++) a[i] = b[N - 1 - i] + i;
+            #pragma omp for schedule(dynamic, 100)
+            for (int i = 0; i < N; i++) b[i] = a[N - 1 - i] / 2;
+            #pragma omp critical
+            plain += omp_get_thread_num();
+            #pragma omp atomic
+            atomic++;
+        }
+        #pragma omp for
+        for (int i = 0; i < N; i++) sum += b[i];
+    }
+    printf("%ld %ld %.3f\n", plain, atomic, sum);
+}
+"#;
+        let program = compile(folder.path(), "program", &OPENMP, source);
+        let text = same_text(folder.path(), &program, "--cpus 12-59 -e OMP_NUM_THREADS=48");
+        assert!(text.starts_with("3384 144 "), "{text}");
+    }
 }

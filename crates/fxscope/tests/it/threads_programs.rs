@@ -185,51 +185,6 @@ impl Library {
     }
 }
 
-#[test]
-fn openmp_programs_compute_the_same_with_a_cpu_for_each_thread_and_with_fewer() {
-    let folder = tempfile::tempdir().expect("temporary folder");
-    for library in libraries(folder.path()) {
-        let program = library.compile("openmp", OPENMP_PROGRAM);
-        // Waiting threads sleep at once where CPUs are shared, as such a program should be configured.
-        for (cpus, threads, waiting) in [("12-23", 12, ""), ("12-13", 4, "-e OMP_WAIT_POLICY=passive")] {
-            let options = library.with(&format!("--cpus {cpus} -e OMP_NUM_THREADS={threads} {waiting}"));
-            let seen = run_twice(folder.path(), &options, &program, "");
-            let counted = 3 * threads;
-            let expected =
-                format!("threads {threads}, sum 179700, counted {counted}, single 1, tasks 21, inner 4, wrong 0\n");
-            assert_eq!(seen.text, expected, "{} {cpus}", library.name);
-            assert!(seen.cpus().len() >= threads, "{} {cpus}: {:?}", library.name, seen.cpus());
-        }
-    }
-}
-
-#[test]
-fn openmp_variables_place_threads_with_both_libraries() {
-    let folder = tempfile::tempdir().expect("temporary folder");
-    let both = [
-        ("OMP_PLACES={24},{36},{12}", "24 36 12\n"),
-        ("OMP_PLACES={24}:3:12", "24 36 48\n"),
-        ("OMP_PROC_BIND=close", "12 13 14\n"),
-        ("OMP_PROC_BIND=spread", "12 28 44\n"),
-        ("OMP_PROC_BIND=master", "12 12 12\n"),
-        ("GOMP_CPU_AFFINITY=16-20:2", "16 18 20\n"),
-    ];
-    let llvm = [
-        ("KMP_AFFINITY=compact", "12 13 14\n"),
-        ("KMP_AFFINITY=scatter", "12 24 36\n"),
-        ("KMP_AFFINITY=explicit,proclist=[24,36,12]", "24 36 12\n"),
-    ];
-    for library in libraries(folder.path()) {
-        let program = library.compile("place", PLACE);
-        let own = if library.name == "libomp" { &llvm[..] } else { &[] };
-        for (variable, cpus) in both.iter().chain(own) {
-            let options = library.with(&format!("-e OMP_NUM_THREADS=3 -e {variable}"));
-            let seen = run(folder.path(), &options, &program, "");
-            assert_eq!(seen.text, *cpus, "{} {variable}", library.name);
-        }
-    }
-}
-
 /// Returns the places that an OpenMP library reports, and where the threads run.
 fn places(folder: &Path, library: &Library, program: &str, variable: &str) -> (String, String) {
     let options = library.with(&format!("run --quiet -e OMP_NUM_THREADS=3 -e {variable} -- {program}"));
@@ -254,6 +209,58 @@ fn places_that_the_machine_does_not_have_are_reported_by_the_library_and_the_pro
             let (text, error) = places(folder.path(), &library, &program, variable);
             assert_eq!(text, cpus, "{} {variable}", library.name);
             assert!(error.contains(named), "{} {variable}: {error}", library.name);
+        }
+    }
+}
+
+/// Takes a minute of processor time.
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn openmp_programs_compute_the_same_with_a_cpu_for_each_thread_and_with_fewer() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        for library in libraries(folder.path()) {
+            let program = library.compile("openmp", OPENMP_PROGRAM);
+            // Waiting threads sleep at once where CPUs are shared, as such a program should be configured.
+            for (cpus, threads, waiting) in [("12-23", 12, ""), ("12-13", 4, "-e OMP_WAIT_POLICY=passive")] {
+                let options = library.with(&format!("--cpus {cpus} -e OMP_NUM_THREADS={threads} {waiting}"));
+                let seen = run_twice(folder.path(), &options, &program, "");
+                let counted = 3 * threads;
+                let expected =
+                    format!("threads {threads}, sum 179700, counted {counted}, single 1, tasks 21, inner 4, wrong 0\n");
+                assert_eq!(seen.text, expected, "{} {cpus}", library.name);
+                assert!(seen.cpus().len() >= threads, "{} {cpus}: {:?}", library.name, seen.cpus());
+            }
+        }
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn openmp_variables_place_threads_with_both_libraries() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let both = [
+            ("OMP_PLACES={24},{36},{12}", "24 36 12\n"),
+            ("OMP_PLACES={24}:3:12", "24 36 48\n"),
+            ("OMP_PROC_BIND=close", "12 13 14\n"),
+            ("OMP_PROC_BIND=spread", "12 28 44\n"),
+            ("OMP_PROC_BIND=master", "12 12 12\n"),
+            ("GOMP_CPU_AFFINITY=16-20:2", "16 18 20\n"),
+        ];
+        let llvm = [
+            ("KMP_AFFINITY=compact", "12 13 14\n"),
+            ("KMP_AFFINITY=scatter", "12 24 36\n"),
+            ("KMP_AFFINITY=explicit,proclist=[24,36,12]", "24 36 12\n"),
+        ];
+        for library in libraries(folder.path()) {
+            let program = library.compile("place", PLACE);
+            let own = if library.name == "libomp" { &llvm[..] } else { &[] };
+            for (variable, cpus) in both.iter().chain(own) {
+                let options = library.with(&format!("-e OMP_NUM_THREADS=3 -e {variable}"));
+                let seen = run(folder.path(), &options, &program, "");
+                assert_eq!(seen.text, *cpus, "{} {variable}", library.name);
+            }
         }
     }
 }

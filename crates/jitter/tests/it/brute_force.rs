@@ -445,13 +445,19 @@ fn the_number_of_threads_does_not_change_results() {
     }
 }
 
-#[test]
-fn more_nodes_never_finish_earlier_and_share_the_noise_of_fewer() {
-    let time = |nodes| {
-        let phase_end = PhaseEnd::All { cost: 1000 };
-        let setup = Setup { nodes, cores: 4, grain: 200_000, imbalance: 0.1, phases: 100, end: phase_end, seed: 2 };
-        simulate(&mixed(), &setup).unwrap().time
-    };
-    let times: Vec<u64> = [1, 2, 3, 10, 64, 200, 1000, 3000].map(time).to_vec();
-    assert!(times.is_sorted(), "{times:?}");
+/// Takes a minute of processor time.
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn more_nodes_never_finish_earlier_and_share_the_noise_of_fewer() {
+        let time = |nodes| {
+            let phase_end = PhaseEnd::All { cost: 1000 };
+            let setup = Setup { nodes, cores: 4, grain: 200_000, imbalance: 0.1, phases: 100, end: phase_end, seed: 2 };
+            simulate(&mixed(), &setup).unwrap().time
+        };
+        let times: Vec<u64> = [1, 2, 3, 10, 64, 200, 1000, 3000].map(time).to_vec();
+        assert!(times.is_sorted(), "{times:?}");
+    }
 }

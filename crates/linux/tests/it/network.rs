@@ -120,24 +120,6 @@ fn thousands_of_sockets_and_full_queues_meet_limits() {
     assert_eq!((outcome.output.as_str(), outcome.status), (expected, 0), "{}", outcome.error);
 }
 
-#[test]
-fn random_operations_on_sockets_and_queues_end_and_give_the_same_results_again() {
-    let program = build("sockets_random.c", HOSTED);
-    for seed in 0..6 {
-        let [first, second] = [(), ()].map(|()| random_operations(&program, seed, &[]));
-        assert_eq!((first.status, &first), (0, &second), "seed {seed}");
-    }
-}
-
-#[test]
-fn random_operations_end_with_sockets_that_are_passed_over_one_another_too() {
-    // The host closes sockets that only messages in one another refer to, at a time of its own.
-    let program = build("sockets_random.c", HOSTED);
-    for seed in 6..10 {
-        assert_eq!(random_operations(&program, seed, &["passes sockets"]).status, 0, "seed {seed}");
-    }
-}
-
 fn random_operations(program: &Path, seed: u32, more: &[&str]) -> Outcome {
     let folder = tempfile::tempdir().expect("temporary folder");
     let seed = seed.to_string();
@@ -148,4 +130,29 @@ fn random_operations(program: &Path, seed: u32, more: &[&str]) -> Outcome {
 #[test]
 fn refused_connections_and_errors_of_udp_are_seen_by_poll_select_and_epoll_as_on_linux() {
     same_as_qemu("socket_errors.c", HOSTED, &Run::default());
+}
+
+/// Takes a minute of processor time.
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn random_operations_on_sockets_and_queues_end_and_give_the_same_results_again() {
+        let program = build("sockets_random.c", HOSTED);
+        for seed in 0..6 {
+            let [first, second] = [(), ()].map(|()| random_operations(&program, seed, &[]));
+            assert_eq!((first.status, &first), (0, &second), "seed {seed}");
+        }
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn random_operations_end_with_sockets_that_are_passed_over_one_another_too() {
+        // The host closes sockets that only messages in one another refer to, at a time of its own.
+        let program = build("sockets_random.c", HOSTED);
+        for seed in 6..10 {
+            assert_eq!(random_operations(&program, seed, &["passes sockets"]).status, 0, "seed {seed}");
+        }
+    }
 }

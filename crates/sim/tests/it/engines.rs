@@ -126,10 +126,16 @@ fn executed<E: Engine>(run: &Run) -> ([u64; 3], String) {
     ([addresses.finish(), words.finish(), guest.instructions()], text(output))
 }
 
-#[test]
-fn blocks_of_one_instruction_execute_the_same_instructions_with_the_same_accesses() {
-    for run in one_thread() {
-        let (whole, single) = (executed::<Interpreter>(&run), executed::<SingleStep<1>>(&run));
-        assert_eq!(whole, single, "{} {}", run.program.display(), run.arguments);
+/// Takes a minute of processor time.
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn blocks_of_one_instruction_execute_the_same_instructions_with_the_same_accesses() {
+        for run in one_thread() {
+            let (whole, single) = (executed::<Interpreter>(&run), executed::<SingleStep<1>>(&run));
+            assert_eq!(whole, single, "{} {}", run.program.display(), run.arguments);
+        }
     }
 }

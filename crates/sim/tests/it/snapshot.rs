@@ -208,34 +208,6 @@ fn a_snapshot_of_which_a_part_is_missing_or_a_bit_has_changed_is_refused() {
     }
 }
 
-/// Snapshots that somebody has changed on purpose, with a digest that is right.
-#[test]
-fn whatever_a_snapshot_says_restoring_it_does_not_panic() {
-    const HEAD: usize = 12;
-    let (run, snapshot) = begun();
-    let null = File::options().read(true).write(true).open("/dev/null").expect("null device");
-    let (mut state, mut restored) = (1_u64, 0);
-    for round in 0..400 {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let mut changed = snapshot.clone();
-        let body = HEAD + 32;
-        // Most of it is pages of memory, tables and calendars: the beginning and the end have the structure.
-        let reach = [2_000, 50_000, changed.len() - body][round % 3];
-        let place = (state >> 20) as usize % reach.min(changed.len() - body);
-        let place = if round % 2 == 0 { body + place } else { changed.len() - 1 - place };
-        match round % 4 {
-            0 | 1 => changed[place] ^= 1 << (state >> 60 & 7),
-            2 => changed[place] = 0xff,
-            _ => changed.truncate(place.max(body)),
-        }
-        let digest = Sha256::digest(&changed[body..]);
-        changed[HEAD..body].copy_from_slice(&digest);
-        let result = Simulation::<Interpreter>::restore(&changed, &streams(&null), run.options());
-        restored += usize::from(result.is_ok());
-    }
-    assert!(restored < 400, "some of this is noticed");
-}
-
 /// A run ends at a limit that only the restored one has.
 #[test]
 fn a_restored_run_may_have_another_limit() {
@@ -245,4 +217,38 @@ fn a_restored_run_may_have_another_limit() {
     let restored = Simulation::<Interpreter>::restore(&snapshot, &streams(&null), limited.options());
     let finish = restored.unwrap_or_else(|error| panic!("{error}")).advance(&mut |_| Control::Continue);
     assert!(matches!(finish, Finish::Limit));
+}
+
+/// Takes a minute of processor time.
+mod slow {
+    use super::*;
+
+    /// Snapshots that somebody has changed on purpose, with a digest that is right.
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn whatever_a_snapshot_says_restoring_it_does_not_panic() {
+        const HEAD: usize = 12;
+        let (run, snapshot) = begun();
+        let null = File::options().read(true).write(true).open("/dev/null").expect("null device");
+        let (mut state, mut restored) = (1_u64, 0);
+        for round in 0..400 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let mut changed = snapshot.clone();
+            let body = HEAD + 32;
+            // Most of it is pages of memory, tables and calendars: the beginning and the end have the structure.
+            let reach = [2_000, 50_000, changed.len() - body][round % 3];
+            let place = (state >> 20) as usize % reach.min(changed.len() - body);
+            let place = if round % 2 == 0 { body + place } else { changed.len() - 1 - place };
+            match round % 4 {
+                0 | 1 => changed[place] ^= 1 << (state >> 60 & 7),
+                2 => changed[place] = 0xff,
+                _ => changed.truncate(place.max(body)),
+            }
+            let digest = Sha256::digest(&changed[body..]);
+            changed[HEAD..body].copy_from_slice(&digest);
+            let result = Simulation::<Interpreter>::restore(&changed, &streams(&null), run.options());
+            restored += usize::from(result.is_ok());
+        }
+        assert!(restored < 400, "some of this is noticed");
+    }
 }
