@@ -74,7 +74,7 @@ impl Pipeline {
         if block.branch != Branch::None && executed == block.profile.len() {
             let pc = block.start + 4 * last as u64;
             let taken = next_pc != pc + 4;
-            let prediction = self.predictor.branch(Branched { kind: block.branch, pc, taken, next: next_pc });
+            let prediction = self.predictor.branch_inline(Branched { kind: block.branch, pc, taken, next: next_pc });
             self.front.supply_from_buffer(prediction.buffered);
             signals.add(Signal::BrMisPred, u64::from(!prediction.right));
         }

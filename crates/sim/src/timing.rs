@@ -34,7 +34,7 @@ use crate::trace::Trace;
 /// Blocks between two checks of the limit and calls of the watcher.
 const WATCH_BLOCKS: u64 = 1 << 16;
 /// Blocks between two updates of the guest's clock.
-const CLOCK_BLOCKS: u64 = 8;
+pub(crate) const CLOCK_BLOCKS: u64 = 8;
 /// Cycles from an event to the first cycle of a thread that waited for it. They follow from how the simulator counts, not
 /// from the machine: one because times are rounded down to cycles, one because a core sleeps until the cycle before.
 const EVENT_CYCLES: Cycle = 2;
@@ -142,7 +142,7 @@ pub(crate) struct Quantum {
     /// The number of its CPU.
     pub(crate) index: usize,
     /// The clock of the next lowest core. Until then, nothing that other cores do can come earlier.
-    in_order: Cycle,
+    pub(crate) in_order: Cycle,
     /// When the quantum ends.
     end: Cycle,
 }
@@ -161,6 +161,15 @@ pub(crate) struct Running {
     /// Whether performance events sample its thread.
     #[serde(skip)]
     pub(crate) samples_events: bool,
+}
+
+impl Running {
+    /// Returns whether a core that is ahead of others goes on at `now`: a line that several cores write moves between them in
+    /// simulated-time order, too.
+    #[inline(always)]
+    pub(crate) fn goes_on_at(&self, now: Cycle, chip: &Chip) -> bool {
+        now < self.quantum.end && chip.snoops() == self.snoops
+    }
 }
 
 /// Why the core has stopped running blocks.
@@ -471,9 +480,7 @@ impl<E: Engine> Driver<'_, E> {
         }
         let now = self.timing.now();
         if now > running.quantum.in_order {
-            // A line that several cores write moves between them in simulated-time order, too.
-            let contends = self.timing.machine.chip.snoops() != running.snoops;
-            let over = now >= running.quantum.end || contends || self.guest.has_trap();
+            let over = !running.goes_on_at(now, &self.timing.machine.chip) || self.guest.has_trap();
             if over && !(self.guest.in_exclusive() && running.patience > 0) {
                 return true;
             }

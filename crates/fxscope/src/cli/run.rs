@@ -57,8 +57,8 @@ pub struct Args {
     /// What is simulated: the whole machine, or results and instruction counts only.
     #[arg(long, default_value = "timing", value_parser = scenario::choice(MODES))]
     mode: Mode,
-    /// What executes the program's code in functional mode: the interpreter, or the translator, which turns code that is executed
-    /// often into the host's: faster from some 10^9 instructions on. Results and counts are the same.
+    /// What executes the program's code: the interpreter, or the translator, which turns code that is executed often into the host's, and
+    /// is faster for long runs. `auto`: the translator with --sample, otherwise the interpreter. Results and counts are the same.
     #[arg(long, default_value = "auto", value_parser = scenario::choice(ENGINES))]
     engine: EngineChoice,
     /// Also count by intervals of simulated time, such as 100us or 1ms, for the record and for --json. At most 100,000

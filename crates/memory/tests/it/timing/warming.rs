@@ -38,8 +38,8 @@ fn steps(random: &mut Random, many: usize) -> Vec<Step> {
         let stream = random.below(6) as usize;
         let addr = match streams.get_mut(stream) {
             Some(next) => {
-                // Two of three accesses are to the same line, and one in eight goes back.
-                *next += 8 * random.below(32);
+                // Half of the accesses are to the line of the one before, and one in eight goes back.
+                *next += 8 * random.below(64);
                 *next - if random.below(8) == 0 { LINE } else { 0 }
             }
             None => (5 << 24) + random.below(12 << 20),
