@@ -204,7 +204,7 @@ impl Guest {
         }
     }
 
-    /// Lets `follower` execute blocks of the running thread, one after the other, as long as it goes on and [`Guest::step`] would do nothing
+    /// Lets `follower` execute blocks of the running thread, one after the other, as long as it continues and [`Guest::step`] would do nothing
     /// else than execute a block that the engine finds quickly.
     #[inline(always)]
     pub fn run_for<E: Engine>(&mut self, code: &mut Code<E>, follower: &mut impl Follower) {

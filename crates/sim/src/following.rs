@@ -5,8 +5,9 @@ use fxscope_linux::guest::Follower;
 use fxscope_memory::Chip;
 
 use crate::core::Core;
+use crate::quantum::{CLOCK_BLOCKS, Running};
 use crate::sampling::Sampling;
-use crate::timing::{CLOCK_BLOCKS, Driver, Running};
+use crate::timing::Driver;
 
 impl<E: Engine> Driver<'_, E> {
     /// Follows blocks of the active core, up to one for which there is more to do, or until `blocks` has fallen to `end`. Does what
@@ -73,7 +74,7 @@ impl Follower for Follows<'_> {
 }
 
 impl Follows<'_> {
-    /// Returns whether nothing is to be done before the next block: see [`Driver::keep_time`] and [`Driver::is_over`].
+    /// Returns whether the next block may follow at once: see [`Driver::keep_time`] and [`Driver::is_over`].
     #[inline(always)]
     fn goes_on(&self) -> bool {
         let now = self.core.pipeline.now();

@@ -15,6 +15,7 @@ pub mod observer;
 pub mod pages;
 mod parallel;
 mod progress;
+mod quantum;
 pub mod region;
 pub mod run;
 mod run_ahead;

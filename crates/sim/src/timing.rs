@@ -23,6 +23,7 @@ use crate::mpi::Recorder;
 use crate::pages::{AddressSpaceLocks, KnownPages};
 use crate::parallel;
 use crate::progress::ProgressWatch;
+use crate::quantum::{EXCLUSIVE_BLOCKS, Quantum, Running};
 use crate::region::{Regions, Totals};
 use crate::run::{Control, Finish, Options, Progress, SpinLoops};
 use crate::sampling::Sampling;
@@ -33,14 +34,9 @@ use crate::trace::Trace;
 
 /// Blocks between two checks of the limit and calls of the watcher.
 const WATCH_BLOCKS: u64 = 1 << 16;
-/// Blocks between two updates of the guest's clock.
-pub(crate) const CLOCK_BLOCKS: u64 = 8;
 /// Cycles from an event to the first cycle of a thread that waited for it. They follow from how the simulator counts, not
 /// from the machine: one because times are rounded down to cycles, one because a core sleeps until the cycle before.
 const EVENT_CYCLES: Cycle = 2;
-
-/// Blocks for which a core may exceed its quantum between a load-exclusive and its store.
-const EXCLUSIVE_BLOCKS: u32 = 16;
 
 /// The timing state of a run.
 #[derive(Clone, serde::Deserialize, serde::Serialize)]
@@ -133,42 +129,6 @@ impl Timing {
     /// Returns the timing classes that the machine has no row for.
     pub(crate) fn unknown_classes(&self) -> Vec<(String, usize)> {
         self.known.unknown.clone()
-    }
-}
-
-/// A quantum of a core.
-#[derive(Clone, Copy, serde::Deserialize, serde::Serialize)]
-pub(crate) struct Quantum {
-    /// The number of its CPU.
-    pub(crate) index: usize,
-    /// The clock of the next lowest core. Until then, nothing that other cores do can come earlier.
-    pub(crate) in_order: Cycle,
-    /// When the quantum ends.
-    end: Cycle,
-}
-
-/// A quantum that has begun.
-#[derive(Clone, serde::Deserialize, serde::Serialize)]
-pub(crate) struct Running {
-    pub(crate) quantum: Quantum,
-    /// Blocks for which it may still be exceeded between a load-exclusive and its store.
-    patience: u32,
-    /// Snoops of the chip when it began.
-    snoops: u64,
-    /// Whether its core was watched at that time, and whether other cores spun.
-    pub(crate) watched: bool,
-    pub(crate) others_spin: bool,
-    /// Whether performance events sample its thread.
-    #[serde(skip)]
-    pub(crate) samples_events: bool,
-}
-
-impl Running {
-    /// Returns whether a core that is ahead of others goes on at `now`: a line that several cores write moves between them in
-    /// simulated-time order, too.
-    #[inline(always)]
-    pub(crate) fn goes_on_at(&self, now: Cycle, chip: &Chip) -> bool {
-        now < self.quantum.end && chip.snoops() == self.snoops
     }
 }
 
@@ -459,35 +419,6 @@ impl<E: Engine> Driver<'_, E> {
             }
         }
         Stopped::Share
-    }
-
-    /// Updates the guest's clock from time to time; `blocks` are left to the quantum.
-    #[inline(always)]
-    pub(crate) fn keep_time(&mut self, running: &Running, blocks: u64) {
-        if blocks.is_multiple_of(CLOCK_BLOCKS) {
-            self.set_clock();
-            if self.guest.cpu_changes() == self.timing.changes {
-                self.reach(self.timing.now().min(running.quantum.in_order));
-            }
-        }
-    }
-
-    /// Returns whether the quantum is over after a block.
-    #[inline(always)]
-    pub(crate) fn is_over(&mut self, running: &mut Running) -> bool {
-        if self.guest.cpu_changes() != self.timing.changes {
-            return true;
-        }
-        let now = self.timing.now();
-        if now > running.quantum.in_order {
-            let over = !running.goes_on_at(now, &self.timing.machine.chip) || self.guest.has_trap();
-            if over && !(self.guest.in_exclusive() && running.patience > 0) {
-                return true;
-            }
-            running.patience -= u32::from(over);
-            self.guest.hold(!self.guest.in_exclusive());
-        }
-        false
     }
 
     /// Samples a block that ran, and looks whether it is part of a spin loop. Returns whether the quantum is over.

@@ -28,7 +28,7 @@ pub(crate) struct Traced {
 const NEVER: u32 = u32::MAX;
 
 impl Traced {
-    /// Counts an execution by the interpreter. Returns whether the block is to be translated, which is after `often` of them.
+    /// Counts an execution by the interpreter. Returns whether the block must be translated, which is after `often` of them.
     #[inline(always)]
     pub(crate) fn is_due(&mut self, often: u32) -> bool {
         if self.code.is_some() || self.count == NEVER {

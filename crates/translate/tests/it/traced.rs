@@ -1,5 +1,5 @@
 //! Random code, executed block by block by both engines: the dynamic stream, inactive elements and subnormal numbers of each block must be the
-//! same, besides registers and memory.
+//! same, and also registers and memory.
 
 use fxscope_aarch64::cpu::stream_words;
 use fxscope_aarch64::{Cpu, Engine, Interpreter, Outcome, Trap};
