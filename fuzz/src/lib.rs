@@ -8,6 +8,7 @@
 //! cargo +nightly fuzz run elf
 //! cargo +nightly fuzz run import
 //! cargo +nightly fuzz run machine
+//! cargo +nightly fuzz run translate
 //! ```
 //!
 //! cargo-fuzz builds with AddressSanitizer. Run `calls` as another user than root, or in a container.

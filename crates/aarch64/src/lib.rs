@@ -9,6 +9,7 @@
 //! * [`hpc`]: the registers of the HPC extension.
 //! * [`engine`]: the interface of what executes code block by block; [`interpreter`]: the engine that executes decoded
 //!   instructions one after the other.
+//! * [`fast`]: fast paths of instructions, for engines that generate code.
 //! * [`spin`]: spin loops, whose identical iterations can be skipped.
 //!
 //! Invariant: nothing here depends on time. Executing an instruction changes architectural state and appends words to the dynamic
@@ -18,6 +19,7 @@ mod accesses;
 pub mod coverage;
 pub mod cpu;
 pub mod engine;
+pub mod fast;
 pub mod fp;
 mod governed;
 pub mod hpc;

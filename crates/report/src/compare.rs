@@ -1,8 +1,10 @@
 //! A report that compares runs side by side.
 
 mod analysis;
+mod answer;
 
 pub use analysis::{Comparison, Kind, Quantity, Spread, Subject, compare};
+pub use answer::Difference;
 
 use crate::document::{Bar, Body, Family, Line, RegionReport, Report, Row, Section, Stack, StackPart, Value};
 use crate::sections::{plain, stack::family};
@@ -12,19 +14,69 @@ const LISTED: usize = 25;
 /// Factors closer to 1 than this are not listed.
 const LEAST_EFFECT: f64 = 0.001;
 
-/// Returns the report of a comparison: cycle accounting side by side, then metrics and events, the largest differences
-/// first.
+/// Returns the report of a comparison: which run is faster and why, cycle accounting side by side, the parts of the time and the regions
+/// that make the difference, then notes, metrics and events, the largest differences first.
 #[must_use]
 pub fn report(comparison: &Comparison) -> Report {
-    let mut sections = vec![chart(comparison), accounting(comparison)];
+    let mut sections = vec![result(comparison), chart(comparison)];
+    // With two subjects, the differences have all that this table has.
+    if comparison.labels.len() > 2 {
+        sections.push(accounting(comparison));
+    }
+    for subject in 1..comparison.labels.len() {
+        sections.extend(differences(comparison, subject));
+        sections.extend(regions(comparison, subject));
+    }
+    sections.push(Section { title: "Notes".to_owned(), body: Body::Notes(notes(comparison)) });
     for subject in 1..comparison.labels.len() {
         sections.push(list("Metrics", comparison, &comparison.metrics, subject));
         sections.push(list("Events", comparison, &comparison.events, subject));
     }
     let labels: Vec<_> = comparison.labels.iter().map(|l| plain(l)).collect();
     let region = RegionReport { name: plain(&comparison.region), calls: 1, sections };
-    let notes = Section { title: "Notes".to_owned(), body: Body::Notes(notes(comparison)) };
-    Report { title: format!("Comparison of {}", labels.join(", ")), sections: vec![notes], regions: vec![region] }
+    Report { title: format!("Comparison of {}", labels.join(", ")), sections: Vec::new(), regions: vec![region] }
+}
+
+/// What there is to say about each subject.
+fn result(comparison: &Comparison) -> Section {
+    let sentences = (1..comparison.labels.len()).flat_map(|subject| answer::sentences(comparison, subject)).collect();
+    Section { title: "Result".to_owned(), body: Body::Notes(sentences) }
+}
+
+/// Where the difference between the first subject and another comes from, the largest part first.
+fn differences(comparison: &Comparison, subject: usize) -> Option<Section> {
+    let [first, other] = [0, subject].map(|i| plain(&comparison.labels[i]));
+    let line = |found: &Difference| {
+        let value = |i: usize| found.part.values[i].map(|s| Value::estimate(s.mean, &found.part.unit, s.half_width));
+        let difference = Value::Text(answer::signed(found.difference, &found.part.unit));
+        // What is less than half of the last digit has no sign.
+        let share = found.share.map(|share| Value::number(if share.abs() < 0.000_05 { 0.0 } else { share }, "ratio"));
+        Line::Row(Row {
+            label: found.part.title.clone(),
+            values: vec![value(0), value(subject), Some(difference), share],
+        })
+    };
+    let there = |found: &Difference| found.part.values.iter().flatten().any(|s| s.mean > 0.0);
+    let lines: Vec<Line> = comparison.differences(subject).iter().filter(|found| there(found)).map(line).collect();
+    let headings = ["mean of the threads", &first, &other, "difference", "share"].map(str::to_owned).to_vec();
+    let title = format!("Where the difference comes from: {other} against {first}");
+    (!lines.is_empty()).then_some(Section { title, body: Body::Listing { headings, lines } })
+}
+
+/// The times of the regions that all subjects have.
+fn regions(comparison: &Comparison, subject: usize) -> Option<Section> {
+    let [first, other] = [0, subject].map(|i| plain(&comparison.labels[i]));
+    let line = |region: &Quantity| {
+        let value = |i: usize| region.values[i].map(|s| Value::estimate(s.mean, &region.unit, s.half_width));
+        let [a, b] = [0, subject].map(|i| region.values[i].map(|s| s.mean));
+        let difference = a.zip(b).map(|(a, b)| Value::Text(answer::signed(b - a, &region.unit)));
+        let speedup = a.zip(b).filter(|&(_, b)| b > 0.0).map(|(a, b)| Value::number(a / b, "×"));
+        Line::Row(Row { label: plain(&region.title), values: vec![value(0), value(subject), difference, speedup] })
+    };
+    let lines: Vec<Line> = comparison.regions.iter().map(line).collect();
+    let headings = ["region", &first, &other, "difference", "speed-up"].map(str::to_owned).to_vec();
+    let title = format!("Time of regions: {other} against {first}");
+    (!lines.is_empty()).then_some(Section { title, body: Body::Listing { headings, lines } })
 }
 
 fn notes(comparison: &Comparison) -> Vec<String> {

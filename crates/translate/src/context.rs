@@ -1,6 +1,7 @@
 //! What translated code shares with the translator while it runs, and the functions that it calls.
 
 use fxscope_aarch64::insn::alu::Word;
+use fxscope_aarch64::insn::sve_common::predicate_test;
 use fxscope_aarch64::{Cpu, Governed, Inst};
 use fxscope_guestmem::Memory;
 
@@ -35,6 +36,8 @@ pub(crate) enum Setter {
     Sub,
     /// A logical operation: only its result matters.
     Logic,
+    /// A test of a predicate: of a governing predicate and a result, one bit for each element.
+    Predicate,
 }
 
 /// Returns the value of [`Context::flags`] for flags that `setter` sets, of 64 bits (`wide`) or 32.
@@ -43,12 +46,13 @@ pub(crate) const fn pending(setter: Setter, wide: bool) -> u64 {
 }
 
 /// Returns the flags of an operation on words.
-fn flags_of<W: Word>(setter: u64, [a, b]: [u64; 2]) -> u8 {
-    let (a, b) = (W::low(a), W::low(b));
+fn flags_of<W: Word>(setter: u64, operands: [u64; 2]) -> u8 {
+    let [a, b] = operands.map(W::low);
     match setter {
         0 => a.plus_flags(b).1,
         1 => a.minus_flags(b).1,
-        _ => a.sign_and_zero(),
+        2 => a.sign_and_zero(),
+        _ => predicate_test(operands[0], operands[1]),
     }
 }
 
@@ -165,5 +169,7 @@ mod tests {
         assert_eq!(flags(Setter::Add, true, [u64::MAX, 1]), 0b0110);
         assert_eq!(flags(Setter::Logic, false, [0x8000_0000, 0]), 0b1000);
         assert_eq!(flags(Setter::Logic, true, [0, 7]), 0b0100);
+        assert_eq!(flags(Setter::Predicate, true, [0b0110, 0b0010]), 0b1010);
+        assert_eq!(flags(Setter::Predicate, true, [1 << 56 | 1, 1 << 56 | 1]), 0b1000);
     }
 }

@@ -7,8 +7,10 @@ mod branch;
 mod flags;
 mod float;
 mod integer;
+mod loops;
 mod memory;
 mod registers;
+mod sve;
 mod traced;
 
 use std::collections::BTreeMap;
@@ -19,14 +21,16 @@ use cranelift_codegen::ir::{
     AbiParam, Block, BlockCall, Function, InstBuilder as _, JumpTableData, MemFlagsData, SigRef, Signature, Type,
     Value, types,
 };
-use cranelift_codegen::isa::TargetIsa;
+use cranelift_codegen::isa::{CallConv, TargetIsa};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
-use fxscope_aarch64::{Cpu, Inst};
+use fxscope_aarch64::{Cpu, Inst, fast};
 use fxscope_isa::{InstKind, Reg, StaticInst};
 
 use crate::context::{self, Context};
+use crate::front::FrontTable;
 use crate::unit::UnitBlock;
 use flags::Flags;
+use loops::OwnLoop;
 use registers::Registers;
 use traced::Trace;
 
@@ -45,8 +49,24 @@ pub(crate) const INTERPRET_REST: u64 = 3;
 pub(crate) const HOW: u64 = 3;
 /// Where the index of that instruction is in what a unit returns, below the number of its block in the unit.
 pub(crate) const INDEX_SHIFT: u32 = 2;
-/// Where the number of the block begins.
+/// Where the number of the block begins, and above it the number of the unit.
 pub(crate) const BLOCK_SHIFT: u32 = 16;
+/// Where the number of the unit begins.
+pub(crate) const UNIT_SHIFT: u32 = 32;
+
+/// What the code of a unit depends on apart from its blocks.
+#[derive(Clone, Copy)]
+pub(crate) struct Surroundings<'s> {
+    /// The number of the unit.
+    pub(crate) number: u32,
+    /// Vector length in bytes.
+    pub(crate) vl: usize,
+    /// While the unit runs, floating-point results are rounded to nearest, denormal numbers are not flushed, and the inexact flag is
+    /// set.
+    pub(crate) plain: bool,
+    /// Where units for the same state of floating point begin. The table stays where it is as long as the unit exists.
+    pub(crate) entries: &'s FrontTable,
+}
 
 /// An instruction of a unit.
 #[derive(Clone, Copy)]
@@ -84,10 +104,17 @@ struct Emitter<'f> {
     blocks: BTreeMap<u64, Block>,
     /// Return addresses of calls in the unit.
     returns: Vec<u64>,
+    /// Set while a block is emitted that branches to itself.
+    own_loop: Option<OwnLoop>,
+    /// Where execution continues at the address that is its parameter, in another unit if there is one.
+    elsewhere: Block,
+    /// Where the unit returns what is its parameter.
+    exit: Block,
     regs: Registers,
     flags: Flags,
+    number: u32,
     vl: usize,
-    /// Whether floating-point control and status allow the host's arithmetic while the unit runs.
+    /// Whether floating-point control and status allow the host's arithmetic while the unit runs ([`float`]).
     plain: bool,
     /// Whether the host has fused multiply-add.
     fused: bool,
@@ -95,53 +122,75 @@ struct Emitter<'f> {
     trace: Option<Trace>,
 }
 
-/// Builds the function of a unit, which begins at the block that [`Context::entry`] says: `fn(*mut Cpu, *mut Context) -> u64`. `plain`: see [`float`].
-pub(crate) fn unit(
-    function: &mut Function,
-    builder: &mut FunctionBuilderContext,
-    isa: &dyn TargetIsa,
-    blocks: &[UnitBlock],
-    vl: usize,
-    plain: bool,
-) {
-    function.signature = signature(isa);
-    let mut emitter = Emitter::begin(FunctionBuilder::new(function, builder), isa, blocks, vl);
-    emitter.plain = plain;
-    for (number, block) in blocks.iter().enumerate() {
-        emitter.block(number, block);
-    }
-    emitter.finish(isa);
-}
-
-/// Builds the function of a block that writes the dynamic stream. Floating point is plain while it runs, and no subnormal number has been met
-/// before.
-pub(crate) fn traced(
-    function: &mut Function,
-    builder: &mut FunctionBuilderContext,
-    isa: &dyn TargetIsa,
-    block: &UnitBlock,
-    vl: usize,
-) {
-    function.signature = signature(isa);
-    let mut emitter = Emitter::begin(FunctionBuilder::new(function, builder), isa, std::slice::from_ref(block), vl);
-    emitter.plain = true;
-    emitter.begin_trace(isa);
-    emitter.block(0, block);
-    emitter.finish(isa);
-}
-
-/// Returns the signature of a unit.
-fn signature(isa: &dyn TargetIsa) -> Signature {
+/// Returns the signature of a unit: `fn(*mut Cpu, *mut Context) -> u64`.
+fn signature(convention: CallConv) -> Signature {
     let pointer = AbiParam::new(types::I64);
-    let mut signature = Signature::new(isa.default_call_conv());
+    let mut signature = Signature::new(convention);
     signature.params = vec![pointer; 2];
     signature.returns = vec![pointer];
     signature
 }
 
+/// Builds the function of a unit, which begins at the block that [`Context::entry`] says.
+pub(crate) fn unit(
+    function: &mut Function,
+    builder: &mut FunctionBuilderContext,
+    isa: &dyn TargetIsa,
+    blocks: &[UnitBlock],
+    surroundings: Surroundings<'_>,
+) {
+    // With this convention, a unit may continue in another one as its last action.
+    function.signature = signature(CallConv::Tail);
+    let mut emitter = Emitter::begin(FunctionBuilder::new(function, builder), isa, blocks, surroundings);
+    for (number, block) in blocks.iter().enumerate() {
+        emitter.block(number, block);
+    }
+    emitter.go_elsewhere(surroundings.entries);
+    emitter.finish(isa);
+}
+
+/// Builds the function of a block that writes the dynamic stream: `fn(*mut Cpu, *mut Context) -> u64`, with the host's convention. No subnormal
+/// number has been met before.
+pub(crate) fn traced(
+    function: &mut Function,
+    builder: &mut FunctionBuilderContext,
+    isa: &dyn TargetIsa,
+    block: &UnitBlock,
+    surroundings: Surroundings<'_>,
+) {
+    function.signature = signature(isa.default_call_conv());
+    let blocks = std::slice::from_ref(block);
+    let mut emitter = Emitter::begin(FunctionBuilder::new(function, builder), isa, blocks, surroundings);
+    emitter.begin_trace(isa);
+    emitter.block(0, block);
+    emitter.finish(isa);
+}
+
+/// Builds the function that calls units from outside: `fn(*mut Cpu, *mut Context, unit) -> u64`, with the host's convention.
+pub(crate) fn gate(function: &mut Function, builder: &mut FunctionBuilderContext, isa: &dyn TargetIsa) {
+    function.signature = signature(isa.default_call_conv());
+    function.signature.params.push(AbiParam::new(types::I64));
+    let mut b = FunctionBuilder::new(function, builder);
+    let entry = b.create_block();
+    b.append_block_params_for_function_params(entry);
+    b.switch_to_block(entry);
+    let &[cpu, context, unit] = b.block_params(entry) else { unreachable!("three parameters") };
+    let signature = b.import_signature(signature(CallConv::Tail));
+    let call = b.ins().call_indirect(signature, unit, &[cpu, context]);
+    let result = b.inst_results(call)[0];
+    b.ins().return_(&[result]);
+    b.seal_all_blocks();
+    b.finalize(isa.frontend_config());
+}
+
 impl<'f> Emitter<'f> {
     /// Emits what comes before the first block.
-    fn begin(mut b: FunctionBuilder<'f>, isa: &dyn TargetIsa, blocks: &[UnitBlock], vl: usize) -> Emitter<'f> {
+    fn begin(
+        mut b: FunctionBuilder<'f>,
+        isa: &dyn TargetIsa,
+        blocks: &[UnitBlock],
+        surroundings: Surroundings<'_>,
+    ) -> Emitter<'f> {
         let entry = b.create_block();
         b.append_block_params_for_function_params(entry);
         b.switch_to_block(entry);
@@ -172,22 +221,33 @@ impl<'f> Emitter<'f> {
         let starts: BTreeMap<u64, Block> = blocks.iter().map(|block| (block.start, b.create_block())).collect();
         let entries: Vec<Block> = blocks.iter().map(|block| starts[&block.start]).collect();
         enter(&mut b, context, &entries);
+        let (elsewhere, exit) = (b.create_block(), b.create_block());
+        b.append_block_param(elsewhere, types::I64);
+        b.append_block_param(exit, types::I64);
+        b.set_cold_block(exit);
+        let Surroundings { number, vl, plain, .. } = surroundings;
         Emitter {
             b,
             fixed,
             remaining,
             returns: branch::returns(blocks, &starts),
             blocks: starts,
+            own_loop: None,
+            elsewhere,
+            exit,
             regs: Registers::default(),
             flags: Flags::Context,
+            number,
             vl,
-            plain: false,
+            plain,
             fused: has_fused(isa),
             trace: None,
         }
     }
 
+    /// Emits what comes last.
     fn finish(mut self, isa: &dyn TargetIsa) {
+        self.exit();
         self.b.seal_all_blocks();
         self.b.finalize(isa.frontend_config());
     }
@@ -196,7 +256,12 @@ impl<'f> Emitter<'f> {
     fn block(&mut self, number: usize, block: &UnitBlock) {
         self.b.switch_to_block(self.blocks[&block.start]);
         self.regs = Registers::default();
-        self.flags = if self.trace.is_some() { Flags::InCpu } else { Flags::Context };
+        if self.trace.is_some() {
+            self.flags = Flags::InCpu;
+        } else {
+            self.flags = Flags::Context;
+            self.begin_own_loop(block);
+        }
         let count = block.insts.len();
         for index in 0..count {
             self.look(block, index);
@@ -218,7 +283,9 @@ impl<'f> Emitter<'f> {
 
     /// Emits an instruction that is not a branch.
     fn inst(&mut self, at: At<'_>) {
-        if !(self.integer(at) || self.access(at) || self.float(at)) {
+        // Fast paths of SVE leave no words in the dynamic stream.
+        let is_inline = self.integer(at) || self.access(at) || self.float(at) || self.trace.is_none() && self.sve(at);
+        if !is_inline {
             self.execute(at);
         }
     }
@@ -236,7 +303,7 @@ impl<'f> Emitter<'f> {
         if self.trace.is_some() {
             self.call_traced(at);
         } else {
-            let stopped = self.call(at.inst);
+            let stopped = self.call(at);
             if can_stop(at) {
                 self.unless_stopped(stopped, at);
             }
@@ -247,10 +314,14 @@ impl<'f> Emitter<'f> {
         }
     }
 
-    /// Emits the call; returns whether the instruction has stopped, as a number.
-    fn call(&mut self, inst: &Inst) -> Value {
-        let function = self.constant(context::execute as *const () as u64);
-        let inst = self.constant(std::ptr::from_ref(inst) as u64);
+    /// Emits the call of the instruction's fast path, or else of its executing function; returns whether the instruction has
+    /// stopped, as a number.
+    fn call(&mut self, at: At<'_>) -> Value {
+        let path = fast::find(at.name, at.word, self.vl);
+        let path = path.or_else(|| if self.plain { fast::find_float(at.name, at.word) } else { None });
+        let function = path.map_or(context::execute as *const () as u64, |path| path as *const () as u64);
+        let function = self.constant(function);
+        let inst = self.constant(std::ptr::from_ref(at.inst) as u64);
         let Fixed { cpu, memory, execute, .. } = self.fixed;
         let call = self.b.ins().call_indirect(execute, function, &[cpu, memory, inst]);
         self.b.inst_results(call)[0]
@@ -276,16 +347,24 @@ impl<'f> Emitter<'f> {
             self.store_words();
         }
         self.store_flags();
-        self.leave(how | (at.index as u64) << INDEX_SHIFT | (at.block as u64) << BLOCK_SHIFT);
+        let place = (at.index as u64) << INDEX_SHIFT | (at.block as u64) << BLOCK_SHIFT;
+        self.leave(how | place | u64::from(self.number) << UNIT_SHIFT);
     }
 
-    /// Leaves the unit.
+    /// Leaves the unit, which returns `how`.
     fn leave(&mut self, how: u64) {
+        let how = self.constant(how);
+        self.b.ins().jump(self.exit, &[how.into()]);
+    }
+
+    /// Emits what all ways out of the unit share.
+    fn exit(&mut self) {
+        self.b.switch_to_block(self.exit);
         if self.trace.is_none() {
             let left = self.b.use_var(self.remaining);
             self.set_field(offset_of!(Context, remaining), left);
         }
-        let how = self.constant(how);
+        let how = self.b.block_params(self.exit)[0];
         self.b.ins().return_(&[how]);
     }
 

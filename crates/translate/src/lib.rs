@@ -7,8 +7,11 @@
 //!
 //! * Registers are in [`Cpu`] when a unit begins, between its blocks, and when it ends. Within a block, values stay in registers
 //!   of the host. Flags are computed where they are read: in between, the operands of the instruction that sets them are kept.
-//! * Integer instructions, branches, and loads and stores whose translation is cached are host instructions. For everything else the unit calls
-//!   the interpreter's function for the instruction.
+//! * Integer instructions, branches, floating-point arithmetic, operations on predicates, and loads and stores of scalars whose
+//!   translation is cached are host instructions. SVE instructions on vectors are calls of their fast paths
+//!   ([`fxscope_aarch64::fast`]), everything else is a call of the interpreter's function for the instruction.
+//! * A unit that ends continues in the next one directly, if the table of recent entries ([`front`]) has it. Calls, returns and indirect
+//!   branches to other units go the same way.
 //! * Timing needs [`Engine::run`], with the dynamic stream of each block. Blocks that it executes often are translated once more, one by
 //!   one, as code that writes the stream ([`traced`]).
 //!
@@ -22,6 +25,7 @@ mod code;
 mod compiler;
 mod context;
 mod emit;
+mod front;
 mod traced;
 mod translator;
 mod unit;

@@ -6,11 +6,13 @@ use fxscope_isa::{InstKind, StaticInst};
 
 use crate::context::{self, Context};
 use crate::emit::{CONTINUES, HOW, INDEX_SHIFT, INTERPRET_REST, STOPPED};
-use crate::translator::Code;
 use crate::unit::UnitBlock;
 
 // What functions return that translated code calls, it returns, too.
 const _: () = assert!(context::STOPPED as u64 == STOPPED && context::MET_SUBNORMALS as u64 == INTERPRET_REST);
+
+/// The function of a block.
+pub(crate) type Code = unsafe extern "C" fn(*mut Cpu, *mut Context) -> u64;
 
 /// What is known of a block.
 #[derive(Clone, Copy, Default)]

@@ -9,36 +9,24 @@ use fxscope_guestmem::Memory;
 use crate::code::CodeMemory;
 use crate::compiler::Compiler;
 use crate::context::Context;
-use crate::emit::{BLOCK_SHIFT, HOW, INDEX_SHIFT, INTERPRET, STOPPED};
-use crate::traced::{Referred, Traced};
+use crate::emit::{BLOCK_SHIFT, HOW, INDEX_SHIFT, INTERPRET, STOPPED, Surroundings, UNIT_SHIFT};
+use crate::front::{FrontEntry, FrontTable};
+use crate::traced::{Code, Referred, Traced};
 use crate::unit::{self, UnitBlock};
 
 /// Executions after which a block becomes the head of a unit, unless a driver chooses otherwise. To translate an instruction takes
-/// as long as to interpret it ten thousand times.
-pub const OFTEN: u32 = 8192;
+/// as long as to interpret it several thousand times.
+pub const OFTEN: u32 = 4096;
 
 /// A block that has been executed less often than the head of a unit by this factor is not part of it. So much more often must a block be
 /// executed, too, before it is translated for floating point that is not plain: that gains little.
 const RARELY: u32 = 8;
 
-/// Entries of the table by which units are found quickly.
-const FRONT: usize = 1 << 12;
-
 /// Most bytes of host code. With more, all is dropped, and begins again.
 const MOST_CODE: usize = 32 << 20;
 
-/// The function of a unit.
-pub(crate) type Code = unsafe extern "C" fn(*mut Cpu, *mut Context) -> u64;
-
-/// A place at which translated code begins: a block of a unit.
-#[derive(Clone, Copy)]
-struct Entry {
-    code: Code,
-    /// The number of the unit.
-    unit: u32,
-    /// The number of the block in the unit.
-    block: u32,
-}
+/// The function that calls a unit, whose address is the last argument.
+type Gate = unsafe extern "C" fn(*mut Cpu, *mut Context, usize) -> u64;
 
 /// Interprets, and translates blocks that have been executed `HOT` times.
 pub struct Translator<const HOT: u32 = OFTEN> {
@@ -55,34 +43,40 @@ pub struct Translator<const HOT: u32 = OFTEN> {
     units: Vec<Vec<(u64, Box<[Inst]>)>>,
     /// Where the translation of a block begins, by its start, and by whether it assumes plain floating point ([`is_plain`]). `None`: it
     /// cannot be translated.
-    entries: HashMap<(u64, bool), Option<Entry>>,
+    entries: HashMap<(u64, bool), Option<FrontEntry>>,
     /// Each block as it is executed by itself, by its number; empty: nothing is translated.
     traced: Vec<Traced>,
     /// What the code of these blocks refers to.
     referred: Vec<Referred>,
-    /// Direct-mapped: entries that were used recently, by start; those that assume plain floating point second.
-    fronts: [Front; 2],
+    /// Entries that were used recently; those that assume plain floating point second.
+    fronts: [FrontTable; 2],
     memory: CodeMemory,
-    /// `None`: nothing is translated.
-    compiler: Option<Compiler>,
+    translation: Translation,
+    /// Instructions to be interpreted before executions are counted.
+    wait: Wait,
 }
 
-type Front = Box<[(u64, Option<Entry>); FRONT]>;
+/// Whether blocks are translated.
+enum Translation {
+    /// They are not.
+    Off,
+    /// They are, as soon as one is executed often.
+    Later,
+    /// Some were.
+    Begun(Box<Compiler>, Gate),
+}
 
-/// An entry of a front table without a unit.
-const NOTHING: (u64, Option<Entry>) = (u64::MAX, None);
-
-fn front() -> Front {
-    vec![NOTHING; FRONT].try_into().unwrap_or_else(|_| unreachable!("the length is fixed"))
+/// How many instructions are interpreted before executions are counted: programs that end earlier take no longer than with the
+/// interpreter.
+#[derive(Clone, Copy, Default)]
+struct Wait {
+    all: u64,
+    left: u64,
 }
 
 /// Returns whether floating-point results are rounded to nearest, denormal numbers are not flushed, and the inexact flag is set.
 pub(crate) fn is_plain(cpu: &Cpu) -> bool {
     !cpu.fp.control(FpEnv::RMODE | FpEnv::FZ) && cpu.fp.fpsr & FpEnv::IXC != 0
-}
-
-fn front_slot(pc: u64) -> usize {
-    (pc >> 2) as usize & (FRONT - 1)
 }
 
 /// Returns host code as a function. It was made by the compiler, and stays where it is as long as it is called.
@@ -98,7 +92,13 @@ impl<const HOT: u32> Translator<HOT> {
     /// Returns an engine that translates nothing.
     #[must_use]
     pub fn interpreting(vl: usize) -> Translator<HOT> {
-        Translator { compiler: None, ..Translator::new(vl) }
+        Translator { translation: Translation::Off, ..Translator::new(vl) }
+    }
+
+    /// Returns an engine that interprets the first `instructions` instructions.
+    #[must_use]
+    pub fn after(vl: usize, instructions: u64) -> Translator<HOT> {
+        Translator { wait: Wait { all: instructions, left: instructions }, ..Translator::new(vl) }
     }
 
     /// Returns the number of units, with those that are a block which is executed by itself.
@@ -108,21 +108,29 @@ impl<const HOT: u32> Translator<HOT> {
     }
 
     /// Executes translated code from `entry`, at `cpu.pc`, on.
-    fn run_units(&mut self, entry: Entry, cpu: &mut Cpu, mem: &mut Memory, instructions: u64) -> (u64, Option<Exit>) {
+    fn run_units(
+        &mut self,
+        entry: FrontEntry,
+        cpu: &mut Cpu,
+        mem: &mut Memory,
+        instructions: u64,
+    ) -> (u64, Option<Exit>) {
+        let Translation::Begun(_, gate) = self.translation else { return (0, None) };
         let budget = i64::try_from(instructions).unwrap_or(i64::MAX);
         let mut context = Context::new(mem, budget);
         let mut next = Some(entry);
-        while let Some(Entry { code, unit, block }) = next {
-            (context.memory, context.entry) = (&raw mut *mem, block);
-            // SAFETY: the code was made for this purpose from a unit that exists. It accesses `cpu`, `context`, and memory as the view
-            // allows, all of which this function borrows exclusively.
+        while let Some(entry) = next {
+            (context.memory, context.entry) = (&raw mut *mem, entry.block);
+            // SAFETY: the code was made for this purpose from units that exist. It accesses `cpu`, `context`, and memory as the view
+            // allows, all of which this function borrows exclusively, and the front tables, which nothing else uses meanwhile.
             #[allow(unsafe_code)]
-            let left = unsafe { code(cpu, &raw mut context) };
+            let left = unsafe { gate(cpu, &raw mut context, entry.code) };
             let how = left & HOW;
             if how == STOPPED || how == INTERPRET {
                 context.settle_flags(cpu);
                 let at = (left >> INDEX_SHIFT & ((1 << (BLOCK_SHIFT - INDEX_SHIFT)) - 1)) as usize;
-                let start = self.units[unit as usize][(left >> BLOCK_SHIFT) as usize].0;
+                let unit = &self.units[(left >> UNIT_SHIFT) as usize];
+                let start = unit[(left >> BLOCK_SHIFT & ((1 << (UNIT_SHIFT - BLOCK_SHIFT)) - 1)) as usize].0;
                 let outcome = match how {
                     STOPPED => Outcome::stopped(start, at, cpu),
                     _ => self.interpreter.run_from(self.by_start[&start], at, cpu, mem),
@@ -139,13 +147,12 @@ impl<const HOT: u32> Translator<HOT> {
     }
 
     /// Returns the translation of the block at `cpu.pc` for the state of floating point, if it is found quickly.
-    fn entry_at(&self, cpu: &Cpu) -> Option<Entry> {
-        let (start, entry) = self.fronts[usize::from(is_plain(cpu))][front_slot(cpu.pc)];
-        if start == cpu.pc { entry } else { None }
+    fn entry_at(&self, cpu: &Cpu) -> Option<FrontEntry> {
+        self.fronts[usize::from(is_plain(cpu))].get(cpu.pc)
     }
 
     /// Counts an execution of a block that is not in the front table. Returns its translation, if there is one now.
-    fn count(&mut self, id: BlockId, cpu: &Cpu) -> Option<Entry> {
+    fn count(&mut self, id: BlockId, cpu: &Cpu) -> Option<FrontEntry> {
         let count = self.counts[id.0 as usize].saturating_add(1);
         self.counts[id.0 as usize] = count;
         let plain = is_plain(cpu);
@@ -155,7 +162,7 @@ impl<const HOT: u32> Translator<HOT> {
 
     /// Returns the translation of a block, which is made if it is new and possible.
     #[cold]
-    fn entry_of(&mut self, id: BlockId, plain: bool) -> Option<Entry> {
+    fn entry_of(&mut self, id: BlockId, plain: bool) -> Option<FrontEntry> {
         let start = self.interpreter.block(id).start;
         if !self.entries.contains_key(&(start, plain)) {
             if self.memory.bytes() > MOST_CODE {
@@ -165,26 +172,25 @@ impl<const HOT: u32> Translator<HOT> {
                 self.entries.insert((start, plain), None);
             }
         }
-        let entry = *self.entries.get(&(start, plain))?;
-        self.fronts[usize::from(plain)][front_slot(start)] = (start, entry);
-        entry
+        let entry = self.entries.get(&(start, plain)).copied().flatten()?;
+        self.fronts[usize::from(plain)].insert(entry);
+        Some(entry)
     }
 
     /// Makes a unit from the block at `head` and others; returns whether that was possible.
     fn translate(&mut self, head: u64, plain: bool) -> bool {
         let blocks = self.choose(head, plain);
-        let compiler = self.compiler.as_mut().filter(|_| !blocks.is_empty());
-        let bytes = compiler.and_then(|compiler| compiler.compile(&blocks, self.interpreter.vl(), plain));
-        let Some(address) = bytes.map(|bytes| self.memory.add(&bytes)) else { return false };
-        let Ok(address) = address else {
-            // The host does not let this process execute what it has written.
-            self.compiler = None;
+        if blocks.is_empty() || !self.begin() {
             return false;
-        };
-        let code = function(address);
-        let unit = self.units.len() as u32;
+        }
+        let Translation::Begun(compiler, _) = &mut self.translation else { return false };
+        let number = self.units.len() as u32;
+        let entries = &self.fronts[usize::from(plain)];
+        let surroundings = Surroundings { number, vl: self.interpreter.vl(), plain, entries };
+        let Some(code) = compiler.unit(&blocks, surroundings).and_then(|code| self.add(&code)) else { return false };
         for (block, number) in blocks.iter().zip(0..) {
-            self.entries.insert((block.start, plain), Some(Entry { code, unit, block: number }));
+            let entry = FrontEntry { start: block.start, code: code as usize, block: number };
+            self.entries.insert((block.start, plain), Some(entry));
         }
         self.units.push(blocks.into_iter().map(|block| (block.start, block.insts)).collect());
         true
@@ -208,11 +214,48 @@ impl<const HOT: u32> Translator<HOT> {
         let (block, words) = (self.interpreter.block(id), &self.words[id.0 as usize]);
         let is_whole = words.len() == block.infos.len() && UnitBlock::is_translatable(words);
         let unit = UnitBlock::new(block, self.interpreter.insts(id), words).governed_by(self.interpreter.governed(id));
-        let compiler = self.compiler.as_mut().filter(|_| is_whole);
-        let bytes = compiler.and_then(|compiler| compiler.compile_traced(&unit, self.interpreter.vl()));
-        let address = bytes.and_then(|bytes| self.memory.add(&bytes).ok());
-        self.traced[id.0 as usize] = Traced::translated(address.map(function), &unit.infos);
+        let code = if is_whole && self.begin() { self.traced_code(&unit) } else { None };
+        self.traced[id.0 as usize] = Traced::translated(code, &unit.infos);
         self.referred.push(unit.into());
+    }
+
+    /// Returns the code of a block that is executed by itself; `None`: it cannot be translated.
+    fn traced_code(&mut self, unit: &UnitBlock) -> Option<Code> {
+        let Translation::Begun(compiler, _) = &mut self.translation else { return None };
+        let surroundings = Surroundings {
+            number: 0,
+            vl: self.interpreter.vl(),
+            plain: true,
+            entries: &self.fronts[usize::from(true)],
+        };
+        let code = compiler.traced(unit, surroundings)?;
+        self.add(&code).map(function)
+    }
+
+    /// Sets up the compiler, and what calls units, if that has not been done; returns whether blocks are translated.
+    fn begin(&mut self) -> bool {
+        if matches!(self.translation, Translation::Later) {
+            self.translation = Translation::Off;
+            if let Some(mut compiler) = Compiler::for_host().map(Box::new)
+                && let Some(gate) = compiler.gate().and_then(|code| self.add(&code))
+            {
+                // SAFETY: the code is a function of this type for this host, and stays where it is as long as units exist.
+                #[allow(unsafe_code)]
+                let gate = unsafe { std::mem::transmute::<*const u8, Gate>(gate) };
+                self.translation = Translation::Begun(compiler, gate);
+            }
+        }
+        matches!(self.translation, Translation::Begun(..))
+    }
+
+    /// Adds host code to memory; returns where it is.
+    fn add(&mut self, code: &[u8]) -> Option<*const u8> {
+        let place = self.memory.add(code).ok();
+        if place.is_none() {
+            // The host does not let this process execute what it has written.
+            self.translation = Translation::Off;
+        }
+        place
     }
 
     /// Returns the blocks of the unit that begins at `head`: those that have been executed nearly as often as it, and are in no other.
@@ -239,12 +282,15 @@ impl<const HOT: u32> Translator<HOT> {
 
     /// Drops all units.
     fn drop_units(&mut self) {
-        self.fronts.iter_mut().for_each(|front| front.fill(NOTHING));
+        self.fronts.iter_mut().for_each(FrontTable::clear);
         self.units.clear();
         self.entries.clear();
         self.traced.fill(Traced::default());
         self.referred.clear();
         self.memory = CodeMemory::default();
+        if matches!(self.translation, Translation::Begun(..)) {
+            self.translation = Translation::Later;
+        }
         self.counts.fill(0);
     }
 }
@@ -261,14 +307,18 @@ impl<const HOT: u32> Engine for Translator<HOT> {
             entries: HashMap::new(),
             traced: Vec::new(),
             referred: Vec::new(),
-            fronts: [front(), front()],
+            fronts: [FrontTable::new(), FrontTable::new()],
             memory: CodeMemory::default(),
-            compiler: Compiler::for_host(),
+            translation: Translation::Later,
+            wait: Wait::default(),
         }
     }
 
     fn another(&self, vl: usize) -> Translator<HOT> {
-        if self.compiler.is_some() { Translator::new(vl) } else { Translator::interpreting(vl) }
+        match self.translation {
+            Translation::Off => Translator::interpreting(vl),
+            _ => Translator::after(vl, self.wait.all),
+        }
     }
 
     fn vl(&self) -> usize {
@@ -290,7 +340,7 @@ impl<const HOT: u32> Engine for Translator<HOT> {
             let words: Result<Box<[u32]>, _> = places.map(|place| mem.fetch(place)).collect();
             self.words.push(words.unwrap_or_default());
             self.counts.push(0);
-            if self.compiler.is_some() {
+            if !matches!(self.translation, Translation::Off) {
                 self.traced.resize(self.words.len(), Traced::default());
             }
             self.by_start.insert(pc, id);
@@ -318,7 +368,12 @@ impl<const HOT: u32> Engine for Translator<HOT> {
     }
 
     fn run_until(&mut self, cpu: &mut Cpu, mem: &mut Memory, instructions: u64) -> (u64, Exit) {
-        let translates = self.compiler.is_some();
+        if self.wait.left > 0 {
+            let (done, exit) = self.interpreter.run_until(cpu, mem, instructions);
+            self.wait.left = self.wait.left.saturating_sub(done);
+            return (done, exit);
+        }
+        let translates = !matches!(self.translation, Translation::Off);
         let mut done = 0;
         while done < instructions {
             let mut entry = if translates { self.entry_at(cpu) } else { None };

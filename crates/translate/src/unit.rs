@@ -45,6 +45,12 @@ impl UnitBlock {
         UnitBlock { governed: governed.into(), ..self }
     }
 
+    /// Returns whether it ends with a direct branch to `target` that is no call.
+    pub(crate) fn branches_to(&self, target: u64) -> bool {
+        let (Some(info), Some(inst)) = (self.infos.last(), self.insts.last()) else { return false };
+        matches!(info.branch, Branch::Direct | Branch::Conditional | Branch::Compare) && inst.imm as u64 == target
+    }
+
     /// Returns whether a unit may contain it: it does not write floating-point control and status, on which translated code relies.
     pub(crate) fn is_translatable(words: &[u32]) -> bool {
         // MSR FPCR, Xt and MSR FPSR, Xt.

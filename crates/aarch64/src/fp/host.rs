@@ -143,6 +143,13 @@ fn is_normal<H: HostFloat>(r: H) -> bool {
     (r.magnitude() > H::MIN_NORMAL) & (r.magnitude() < H::INFINITY)
 }
 
+/// Returns whether a rounded sum of two numbers is certainly Arm's: the sum of two numbers of a format is zero only if it is
+/// exactly zero.
+#[inline(always)]
+pub(crate) fn sum_is_certain<H: HostFloat>(sum: H) -> bool {
+    is_normal(sum) | (sum == H::ZERO)
+}
+
 /// Returns whether neither a nor b is a NaN.
 #[inline(always)]
 fn is_ordered<H: HostFloat>(a: H, b: H) -> bool {

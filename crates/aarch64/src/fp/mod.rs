@@ -45,7 +45,7 @@ mod convert;
 mod env;
 mod estimate;
 mod format;
-mod host;
+pub(crate) mod host;
 mod ops;
 mod trig;
 pub mod vector;

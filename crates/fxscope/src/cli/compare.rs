@@ -11,7 +11,7 @@ use fxscope::report::render::{comparison, html, terminal};
 use super::output::Target;
 use super::{Failure, Outcome, style};
 
-/// Compare runs: ratios of all metrics and events, largest differences first, and cycle accounting side by side.
+/// Compare runs: which is faster, where the difference comes from, and all metrics and events, largest differences first.
 ///
 /// Runs of one file with the same settings are repetitions: their means are compared, and a difference of up to two
 /// standard errors is marked as noise. Runs of one file with different settings are compared with each other.
@@ -27,6 +27,9 @@ pub struct Args {
     /// Output format. CSV and JSON have all metrics and events, the others only the largest differences.
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     format: Format,
+    /// Exit with status 1 and one line that says why if another run takes longer than the first by more than this, and by more than noise.
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    fail_above: Option<f64>,
     /// Write to this file, which is replaced atomically, or to standard output (-).
     #[arg(short, value_name = "FILE|-", default_value = "-", hide_default_value = true)]
     output: PathBuf,
@@ -48,8 +51,19 @@ pub(super) fn compare_files(args: &Args) -> Outcome {
     if let Some(path) = args.files.iter().zip(&files).find(|(_, (_, runs))| runs.is_empty()).map(|(path, _)| path) {
         return Err(format!("{}: has no runs; add one with fxscope run -o FILE.fxr", path.display()).into());
     }
-    target.write_bytes(&rendered(args, &lab::compare(&files, &args.region)?))?;
-    Ok(ExitCode::SUCCESS)
+    let found = lab::compare(&files, &args.region)?;
+    let slower = args.fail_above.map(|limit| found.slower(limit)).transpose()?.flatten();
+    target.write_bytes(&rendered(args, &found))?;
+    let Some(slower) = slower else { return Ok(ExitCode::SUCCESS) };
+    eprintln!("fxscope compare: {slower} (--fail-above)");
+    Ok(ExitCode::FAILURE)
+}
+
+/// Reads a percentage, such as `2%` or `0.5`, as a fraction.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>().ok();
+    let number = number.filter(|number| number.is_finite() && *number >= 0.0);
+    number.map(|number| number / 100.0).ok_or_else(|| "give a percentage that is not negative, such as 2%".to_owned())
 }
 
 /// Returns a file's name without folder and suffix.

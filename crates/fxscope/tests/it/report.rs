@@ -86,6 +86,29 @@ fn a_comparison_has_the_ratios_of_two_runs_and_names_the_differences() {
 }
 
 #[test]
+fn a_comparison_fails_for_a_run_that_takes_longer_than_the_limit_allows() {
+    let folder = records();
+    let compare = |files: [&str; 2], limit| {
+        let arguments = ["compare", files[0], files[1], "--region", "triad", "--fail-above", limit];
+        let output = common::output(folder.path(), &arguments);
+        (
+            output.status.code(),
+            String::from_utf8(output.stdout).expect("text"),
+            String::from_utf8(output.stderr).expect("text"),
+        )
+    };
+    // b has twice as many elements as a.
+    let (status, text, error) = compare(["a.fxr", "b.fxr"], "2%");
+    assert_eq!(status, Some(1));
+    assert!(text.contains("Where the difference comes from"), "{text}");
+    assert!(error.lines().count() == 1 && error.contains("% longer than a"), "{error}");
+    assert_eq!(compare(["b.fxr", "a.fxr"], "2%").0, Some(0));
+    assert_eq!(compare(["a.fxr", "b.fxr"], "500").0, Some(0));
+    let (status, _, error) = compare(["a.fxr", "b.fxr"], "much");
+    assert!(status == Some(2) && error.contains("such as 2%"), "{status:?} {error}");
+}
+
+#[test]
 fn one_run_alone_cannot_be_compared() {
     let folder = records();
     let (status, error) = failure(folder.path(), &["compare", "a.fxr"]);

@@ -10,9 +10,11 @@ use fxscope_record::{ALL, Region, Run};
 const ACCOUNTING: (&str, &str) = ("B", "B21");
 /// A difference of up to this many standard errors is noise: 95 of 100 random differences are smaller.
 const STANDARD_ERRORS: f64 = 2.0;
-/// Events that are rarer than one in this many cycles, and waits that take a smaller share of the time, come last,
-/// however much they differ.
+/// What is rarer than one in this many cycles, waits that take a smaller share of the time, and smaller ratios come last, however much
+/// they differ.
 const RARE: f64 = 10_000.0;
+/// Units of metrics that count something.
+const COUNTS: [&str; 7] = ["cycles", "count", "instructions", "lines", "micro-operations", "requests", "FLOP"];
 
 /// Runs of one program under the same conditions, one or more.
 #[derive(Clone, Debug)]
@@ -59,6 +61,8 @@ pub struct Comparison {
     pub runs: Vec<usize>,
     /// Conditions that differ.
     pub notes: Vec<String>,
+    /// The times of the other regions that all runs have, if whole runs are compared, in the order of the first.
+    pub regions: Vec<Quantity>,
     /// The parts of cycle accounting, in their order.
     pub accounting: Vec<Quantity>,
     /// All metrics, largest differences first.
@@ -234,8 +238,13 @@ pub fn compare(subjects: &[Subject], names: &[&str]) -> Result<Comparison, Strin
         labels: subjects.iter().map(|s| s.label.clone()).collect(),
         runs: subjects.iter().map(|s| s.runs.len()).collect(),
         notes: notes(subjects, &regions),
+        regions: if names.is_empty() { region_times(subjects) } else { Vec::new() },
         accounting: accounting(&regions),
-        metrics: by_effect(metrics, |q| q.unit == "cycles" && q.most() * RARE < cycles),
+        metrics: by_effect(metrics, |q| match q.unit.as_str() {
+            unit if COUNTS.contains(&unit) => q.most() * RARE < cycles,
+            "ratio" => q.most() * RARE < 1.0,
+            _ => false,
+        }),
         events: by_effect(events, |q| q.most() * RARE < cycles),
     })
 }
@@ -260,6 +269,18 @@ fn regions<'a>(subject: &Subject<'a>, name: Option<&str>) -> Result<Vec<Place<'a
         })
     };
     subject.runs.iter().map(find).collect()
+}
+
+/// Returns the times of the regions that all runs have, but for whole runs.
+fn region_times(subjects: &[Subject]) -> Vec<Quantity> {
+    let named = subjects[0].runs[0].regions.iter().map(|region| region.name.as_str()).filter(|&name| name != ALL);
+    let of_all =
+        |name: &str| subjects.iter().map(|subject| regions(subject, Some(name)).ok()).collect::<Option<Vec<_>>>();
+    let time = |name: &str| {
+        let time = metrics(&of_all(name)?).into_iter().find(|q| q.name == "seconds")?;
+        Some(Quantity { name: name.to_owned(), title: name.to_owned(), ..time })
+    };
+    named.filter_map(time).collect()
 }
 
 /// The metrics of a region of a run and, in a sampled run, how well they are known.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::csv;
-use crate::compare::{Comparison, Kind, Quantity, Spread};
+use crate::compare::{Comparison, Difference, Kind, Quantity, Spread};
 
 /// The columns of the CSV, in order.
 pub const COLUMNS: [&str; 14] = [
@@ -76,9 +76,30 @@ pub fn json(comparison: &Comparison) -> Value {
         "subjects": comparison.labels,
         "runs": comparison.runs,
         "notes": comparison.notes,
+        "results": (1..comparison.labels.len()).map(|subject| result(comparison, subject)).collect::<Vec<_>>(),
+        "regions": list(&comparison.regions),
         "accounting": list(&comparison.accounting),
         "metrics": list(&comparison.metrics),
         "events": list(&comparison.events),
+    })
+}
+
+/// How a subject differs from the first: speed-up, and the parts of the time, largest difference first.
+fn result(comparison: &Comparison, subject: usize) -> Value {
+    let part = |found: &Difference| {
+        json!({
+            "name": found.part.name,
+            "title": found.part.title,
+            "unit": found.part.unit,
+            "difference": found.difference,
+            "share": found.share,
+        })
+    };
+    json!({
+        "subject": comparison.labels[subject],
+        "speedup": comparison.speedup(subject),
+        "noise": comparison.time().and_then(|time| time.is_noise(subject)),
+        "differences": comparison.differences(subject).iter().map(part).collect::<Vec<_>>(),
     })
 }
 

@@ -28,6 +28,91 @@ fn the_terminal_shows_both_values_and_their_ratio_in_100_columns() {
     assert!(text.contains("Events: new against old"), "{text}");
 }
 
+/// The sentences that a report begins with.
+fn result(comparison: &Comparison) -> String {
+    let report = report(comparison);
+    assert!(report.sections.is_empty(), "nothing comes before the region");
+    let first = &report.regions[0].sections[0];
+    assert_eq!(first.title, "Result");
+    let Body::Notes(sentences) = &first.body else { panic!("{first:?}") };
+    sentences.join(" ")
+}
+
+/// Two runs of one region, of these tenths of what [`common::counts`] has, with these cycles of waiting for operations.
+fn waiting(first: (u64, u64), other: (u64, u64)) -> Comparison {
+    let run = |(tenths, waits): (u64, u64)| {
+        let mut run = common::run("a.out", vec![common::region(ALL, 1, tenths)]);
+        let mut counts = common::counts(tenths);
+        // Such waits are waits for operations, and cycles without a commit.
+        for event in ["FL_COMP_WAIT", "EU_COMP_WAIT", "0INST_COMMIT", "CPU_CYCLES"] {
+            *counts.get_mut(event).expect("counted") += waits;
+        }
+        run.regions = common::of_threads(vec![(Default::default(), counts)]).regions;
+        [run]
+    };
+    let runs = [run(first), run(other)];
+    let subjects: Vec<_> = ["a", "b"].iter().zip(&runs).flat_map(|(name, runs)| Subject::of_file(name, runs)).collect();
+    compare(&subjects, &[ALL]).expect("both have the region")
+}
+
+#[test]
+fn the_first_sentence_says_which_run_is_faster_and_by_how_much() {
+    let half = half();
+    assert_eq!(half.speedup(1), Some(2.0));
+    let text = result(&half);
+    assert!(text.starts_with("new takes 500.0 µs, old 1.000 ms. new is 2.000 times as fast."), "{text}");
+    assert!(text.contains("It executes 0.500 times the instructions, at as many cycles each."), "{text}");
+    let slower = result(&waiting((10, 0), (10, 40_000)));
+    assert!(slower.contains("b takes 2.0 % more time: it is slower."), "{slower}");
+    assert!(result(&waiting((10, 0), (10, 0))).contains("b is as fast."));
+}
+
+#[test]
+fn the_part_of_the_time_that_differs_most_is_named_first_and_shares_add_up_to_all_of_the_difference() {
+    let comparison = waiting((10, 0), (9, 600_000));
+    let all = comparison.differences(1);
+    assert_eq!(all[0].part.title, "FP operation wait");
+    // 600,000 cycles at 2 GHz, less a tenth of what there was.
+    let before = all[0].part.values[0].expect("known").mean;
+    assert!((all[0].difference - (300e-6 - before / 10.0)).abs() < 1e-9, "{:?}", all[0]);
+    let shares: f64 = all.iter().filter_map(|part| part.share).sum();
+    assert!((shares - 1.0).abs() < 1e-9 && all[0].share > Some(1.0), "{shares}");
+    assert!(result(&comparison).contains("Most of the difference: FP operation wait (+"));
+    assert!(waiting((10, 0), (10, 0)).differences(1).iter().all(|part| part.share.is_none()));
+}
+
+#[test]
+fn a_run_counts_as_slower_only_beyond_the_limit_and_beyond_noise() {
+    let comparison = waiting((10, 0), (10, 40_000));
+    assert_eq!(comparison.slower(0.021), Ok(None));
+    assert_eq!(comparison.slower(0.019), Ok(Some("b takes 2.0 % longer than a".to_owned())));
+    assert_eq!(half().slower(0.0), Ok(None));
+    // Runs of 0.9 and 1.1 times the time say nothing about 1 %.
+    let runs = [9, 11].map(|tenths| common::run("a.out", vec![common::region(ALL, 1, tenths)]));
+    let once = [common::run("a.out", vec![common::region(ALL, 1, 9)])];
+    let subjects: Vec<_> = Subject::of_file("a", &once).into_iter().chain(Subject::of_file("b", &runs)).collect();
+    assert_eq!(compare(&subjects, &[ALL]).expect("both have the region").slower(0.01), Ok(None));
+}
+
+#[test]
+fn regions_that_all_runs_have_show_their_times() {
+    let run = |tenths| {
+        let regions = [(ALL, tenths), ("solve", tenths / 2)].map(|(name, tenths)| common::region(name, 1, tenths));
+        [common::run("a.out", regions.into())]
+    };
+    let (first, mut other) = (run(40), run(20));
+    other[0].regions.push(common::region("new", 1, 1));
+    let subjects: Vec<_> = Subject::of_file("a", &first).into_iter().chain(Subject::of_file("b", &other)).collect();
+    let comparison = compare(&subjects, &[]).expect("whole runs");
+    let [solve] = &comparison.regions[..] else { panic!("{:?}", comparison.regions) };
+    assert_eq!((solve.title.as_str(), solve.ratio(1)), ("solve", Some(0.5)));
+    let json = comparison::json(&comparison);
+    assert_eq!(
+        (json["regions"][0]["name"].as_str(), json["results"][0]["speedup"].as_f64()),
+        (Some("solve"), Some(2.0))
+    );
+}
+
 #[test]
 fn csv_has_one_line_per_quantity_and_subject() {
     let bytes = comparison::csv(&half());

@@ -4,11 +4,15 @@ use std::collections::BTreeMap;
 use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{Block, InstBuilder as _, Value, types};
+use cranelift_codegen::ir::{Block, InstBuilder as _, MemFlagsData, Value, types};
+use cranelift_codegen::isa::CallConv;
 use fxscope_aarch64::Cpu;
+use fxscope_aarch64::fp::FpEnv;
 use fxscope_isa::Branch;
 
-use super::{At, CONTINUES, Emitter};
+use super::{At, CONTINUES, Emitter, signature};
+use crate::context::Context;
+use crate::front::{FRONT, FrontEntry, FrontTable};
 use crate::unit::UnitBlock;
 
 /// Most return addresses with which the target of a return is compared.
@@ -87,8 +91,7 @@ impl Emitter<'_> {
         self.store_flags();
         if self.trace.is_some() {
             self.store_words();
-            let pc = self.address_of(next);
-            return self.leave_to(pc);
+            return self.leave_for(next);
         }
         let left = self.b.use_var(self.remaining);
         let left = self.b.ins().iadd_imm_s(left, -(count as i64));
@@ -98,10 +101,16 @@ impl Emitter<'_> {
         let done = self.compare(IntCC::SignedLessThanOrEqual, left, zero);
         self.b.ins().brif(done, out, &[], on, &[]);
         self.b.switch_to_block(out);
-        let pc = self.address_of(next);
-        self.leave_to(pc);
+        self.leave_for(next);
         self.b.switch_to_block(on);
         self.go_on(next);
+    }
+
+    /// Leaves the unit for good; the next block is `next`.
+    fn leave_for(&mut self, next: Next) {
+        let pc = self.address_of(next);
+        self.store_cpu(pc, offset_of!(Cpu, pc));
+        self.leave(CONTINUES);
     }
 
     /// Returns the address of the next block.
@@ -119,20 +128,23 @@ impl Emitter<'_> {
     /// Continues with the next block, in the unit or outside.
     fn go_on(&mut self, next: Next) {
         match next {
-            Next::Always(target) => match self.blocks.get(&target).copied() {
-                Some(block) => {
-                    self.b.ins().jump(block, &[]);
+            Next::Always(target) => match self.place(target) {
+                Some((block, values)) => {
+                    self.b.ins().jump(block, &values);
                 }
                 None => self.leave_to_constant(target),
             },
             Next::Either { cond, taken, other } => {
-                let place = |emitter: &mut Self, target| {
-                    emitter.blocks.get(&target).copied().ok_or_else(|| (emitter.b.create_block(), target))
-                };
-                let (taken, other) = (place(self, taken), place(self, other));
-                let block = |place: &Result<Block, (Block, u64)>| place.map_or_else(|(block, _)| block, |block| block);
-                self.b.ins().brif(cond, block(&taken), &[], block(&other), &[]);
-                for (block, target) in [taken, other].into_iter().filter_map(Result::err) {
+                let mut outside = Vec::new();
+                let [taken, other] = [taken, other].map(|target| {
+                    self.place(target).unwrap_or_else(|| {
+                        let block = self.b.create_block();
+                        outside.push((block, target));
+                        (block, Vec::new())
+                    })
+                });
+                self.b.ins().brif(cond, taken.0, &taken.1, other.0, &other.1);
+                for (block, target) in outside {
                     self.b.switch_to_block(block);
                     self.leave_to_constant(target);
                 }
@@ -157,7 +169,45 @@ impl Emitter<'_> {
 
     /// Leaves the unit; the next block is at `pc`.
     fn leave_to(&mut self, pc: Value) {
+        self.b.ins().jump(self.elsewhere, &[pc.into()]);
+    }
+
+    /// Emits how execution continues outside the unit: in the unit that `entries` has for the next block, or else outside all units.
+    pub(super) fn go_elsewhere(&mut self, entries: &FrontTable) {
+        let trusted = MemFlagsData::trusted();
+        self.b.switch_to_block(self.elsewhere);
+        let pc = self.b.block_params(self.elsewhere)[0];
         self.store_cpu(pc, offset_of!(Cpu, pc));
+        let (found, out) = (self.b.create_block(), self.cold_block());
+        if !self.plain {
+            self.stay_if_not_plain(out);
+        }
+        let table = self.constant(entries.address() as u64);
+        // Instructions are four bytes long, entries longer.
+        let offset = self.b.ins().ishl_imm_u(pc, i64::from(FrontEntry::SHIFT) - 2);
+        let offset = self.b.ins().band_imm_u(offset, (FRONT as i64 - 1) << FrontEntry::SHIFT);
+        let entry = self.b.ins().iadd(table, offset);
+        let start = self.b.ins().load(types::I64, trusted, entry, offset_of!(FrontEntry, start) as i32);
+        let same = self.compare(IntCC::Equal, start, pc);
+        self.b.ins().brif(same, found, &[], out, &[]);
+        self.b.switch_to_block(found);
+        let left = self.b.use_var(self.remaining);
+        self.set_field(offset_of!(Context, remaining), left);
+        let block = self.b.ins().load(types::I32, trusted, entry, offset_of!(FrontEntry, block) as i32);
+        self.set_field(offset_of!(Context, entry), block);
+        let code = self.b.ins().load(types::I64, trusted, entry, offset_of!(FrontEntry, code) as i32);
+        let signature = self.b.import_signature(signature(CallConv::Tail));
+        self.b.ins().return_call_indirect(signature, code, &[self.fixed.cpu, self.fixed.context]);
+        self.b.switch_to_block(out);
         self.leave(CONTINUES);
+    }
+
+    /// Continues at `out` if floating point may have become plain: other units are then faster.
+    fn stay_if_not_plain(&mut self, out: Block) {
+        let status = self.load_cpu(types::I32, offset_of!(Cpu, fp) + offset_of!(FpEnv, fpsr));
+        let inexact = self.b.ins().band_imm_u(status, i64::from(FpEnv::IXC));
+        let on = self.b.create_block();
+        self.b.ins().brif(inexact, out, &[], on, &[]);
+        self.b.switch_to_block(on);
     }
 }

@@ -16,12 +16,24 @@ pub(super) enum Flags {
     Context,
     /// `cpu.nzcv` has them, and [`Context::flags`] says so.
     InCpu,
-    /// An operation on these operands, which the context does not have; of a logical one, the first is its result.
+    /// An operation on these operands, which the context does not have; of a logical one, the first is its result, of the test of
+    /// a predicate, the first governs the second.
     Of { setter: Setter, wide: bool, a: Value, b: Value },
     /// A comparison of two floating-point numbers, neither of them a NaN.
     Compared { a: Value, b: Value },
     /// This number of 8 bits, which `Cpu` does not have.
     Number(Value),
+}
+
+/// A property of a predicate among the elements of its governing predicate.
+#[derive(Clone, Copy)]
+enum PredicateFlag {
+    /// The first element is true.
+    First,
+    /// No element is true.
+    None,
+    /// The last element is true.
+    Last,
 }
 
 impl Emitter<'_> {
@@ -112,23 +124,26 @@ impl Emitter<'_> {
 
     /// Returns the flags that an operation sets.
     pub(super) fn number_of(&mut self, setter: Setter, wide: bool, a: Value, b: Value) -> Value {
+        if setter == Setter::Predicate {
+            return self.number_of_predicate(a, b);
+        }
         let ty = if wide { types::I64 } else { types::I32 };
         let zero = self.b.ins().iconst(ty, 0);
         let result = match setter {
             Setter::Add => self.b.ins().iadd(a, b),
             Setter::Sub => self.b.ins().isub(a, b),
-            Setter::Logic => a,
+            _ => a,
         };
         let n = self.compare(IntCC::SignedLessThan, result, zero);
         let z = self.compare(IntCC::Equal, result, zero);
         let c = match setter {
             Setter::Add => Some(self.compare(IntCC::UnsignedLessThan, result, a)),
             Setter::Sub => Some(self.compare(IntCC::UnsignedGreaterThanOrEqual, a, b)),
-            Setter::Logic => None,
+            _ => None,
         };
         let v = match setter {
-            Setter::Logic => None,
-            _ => Some(self.overflow(setter, [a, b, result], zero)),
+            Setter::Add | Setter::Sub => Some(self.overflow(setter, [a, b, result], zero)),
+            _ => None,
         };
         let mut number = self.b.ins().ishl_imm_u(n, 3);
         for (bit, flag) in [(2, Some(z)), (1, c), (0, v)] {
@@ -137,6 +152,53 @@ impl Emitter<'_> {
             number = self.b.ins().bor(number, flag);
         }
         number
+    }
+
+    /// Returns the flags that describe predicate `b` under the governing predicate `a`.
+    fn number_of_predicate(&mut self, a: Value, b: Value) -> Value {
+        let n = self.predicate_flag(PredicateFlag::First, a, b);
+        let z = self.predicate_flag(PredicateFlag::None, a, b);
+        let last = self.predicate_flag(PredicateFlag::Last, a, b);
+        let n = self.b.ins().ishl_imm_u(n, 3);
+        let z = self.b.ins().ishl_imm_u(z, 2);
+        let not_last = self.b.ins().bxor_imm_u(last, 1);
+        let c = self.b.ins().ishl_imm_u(not_last, 1);
+        let number = self.b.ins().bor(n, z);
+        self.b.ins().bor(number, c)
+    }
+
+    /// Returns whether predicate `b` has a property among the elements of the governing predicate `a`, as 0 or 1.
+    fn predicate_flag(&mut self, flag: PredicateFlag, a: Value, b: Value) -> Value {
+        let result = self.b.ins().band(a, b);
+        match flag {
+            PredicateFlag::None => self.b.ins().icmp_imm_u(IntCC::Equal, result, 0),
+            PredicateFlag::First => {
+                let negative = self.b.ins().ineg(a);
+                let lowest = self.b.ins().band(a, negative);
+                let first = self.b.ins().band(result, lowest);
+                self.b.ins().icmp_imm_u(IntCC::NotEqual, first, 0)
+            }
+            PredicateFlag::Last => {
+                // The highest bits of both are the same one: no bit of the difference is above it. Both empty: it is not.
+                let rest = self.b.ins().bxor(a, result);
+                self.b.ins().icmp(IntCC::UnsignedGreaterThan, result, rest)
+            }
+        }
+    }
+
+    /// Returns whether a condition holds after the test of a predicate: V is clear.
+    fn holds_after_predicate(&mut self, cond: u8, a: Value, b: Value) -> Option<Value> {
+        let (flag, holds) = match cond {
+            0 => (PredicateFlag::None, true),
+            1 => (PredicateFlag::None, false),
+            2 => (PredicateFlag::Last, false),
+            3 => (PredicateFlag::Last, true),
+            4 | 11 => (PredicateFlag::First, true),
+            5 | 10 => (PredicateFlag::First, false),
+            _ => return None,
+        };
+        let value = self.predicate_flag(flag, a, b);
+        Some(if holds { value } else { self.b.ins().bxor_imm_u(value, 1) })
     }
 
     /// Returns the flags of a comparison of two floating-point numbers.
@@ -177,6 +239,7 @@ impl Emitter<'_> {
         }
         let direct = match self.flags {
             Flags::Of { setter: Setter::Sub, a, b, .. } => self.holds_after_sub(cond, a, b),
+            Flags::Of { setter: Setter::Predicate, a, b, .. } => self.holds_after_predicate(cond, a, b),
             Flags::Of { setter: Setter::Logic, wide, a, .. } => self.holds_for(cond, wide, a, true),
             Flags::Of { setter: Setter::Add, wide, a, b } => {
                 let sum = self.b.ins().iadd(a, b);

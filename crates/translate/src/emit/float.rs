@@ -189,7 +189,7 @@ impl Emitter<'_> {
         if self.trace.is_some() {
             return self.leave_before(at);
         }
-        self.call(at.inst);
+        self.call(at);
         let loaded = self.load_z(at.inst.rd, ty);
         self.b.ins().jump(joined, &[loaded.into()]);
     }

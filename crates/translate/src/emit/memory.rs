@@ -170,15 +170,14 @@ impl Emitter<'_> {
         let offset = self.b.ins().band_imm_u(offset, (View::ENTRIES as i64 - 1) << scale);
         let entry = self.b.ins().iadd(self.fixed.translations, offset);
         let cached = self.b.ins().load(types::I64, trusted, entry, tag as i32);
-        let (miss, known, inside) = (self.cold_block(), self.b.create_block(), self.b.create_block());
+        let (miss, inside) = (self.cold_block(), self.b.create_block());
         let same = self.compare(IntCC::Equal, cached, page);
-        self.b.ins().brif(same, known, &[], miss, &[]);
-        self.b.switch_to_block(known);
         let base = self.b.ins().load(types::I64, trusted, entry, View::BASE as i32);
         let in_page = self.b.ins().band_imm_u(address, (1 << shift) - 1);
         let place = self.b.ins().iadd(base, in_page);
         let fits = self.compare(IntCC::UnsignedLessThanOrEqual, place, self.fixed.last_place);
-        self.b.ins().brif(fits, inside, &[], miss, &[]);
+        let hits = self.b.ins().band(same, fits);
+        self.b.ins().brif(hits, inside, &[], miss, &[]);
         self.b.switch_to_block(miss);
         self.leave_before(at);
         self.b.switch_to_block(inside);

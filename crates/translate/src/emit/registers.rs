@@ -23,6 +23,7 @@ struct Vector {
 pub(super) struct Registers {
     x: [Option<Value>; 32],
     z: [Option<Vector>; 32],
+    p: [Option<Value>; 16],
     /// Vector registers that are zero above 128 bits, one bit for each.
     narrow: u32,
     /// For each vector register the type of which its lowest bits are no subnormal number, if that is known.
@@ -30,6 +31,11 @@ pub(super) struct Registers {
 }
 
 impl Registers {
+    /// Says that a general-purpose register, by decoder index, has this value.
+    pub(super) fn hold_x(&mut self, index: u8, value: Value) {
+        self.x[usize::from(index)] = Some(value);
+    }
+
     /// Drops the values of registers that `written` selects: `Cpu` has newer ones.
     pub(super) fn forget(&mut self, written: impl Fn(Reg) -> bool) {
         for n in 0..32u8 {
@@ -40,6 +46,9 @@ impl Registers {
                 self.z[usize::from(n)] = None;
                 self.regular[usize::from(n)] = None;
                 self.narrow &= !(1 << n);
+            }
+            if n < 16 && written(Reg::predicate(n)) {
+                self.p[usize::from(n)] = None;
             }
         }
     }
@@ -86,6 +95,24 @@ impl Emitter<'_> {
             self.store_cpu(value, x_offset(index));
             self.regs.x[usize::from(index)] = Some(value);
         }
+    }
+
+    /// Returns a predicate register.
+    pub(super) fn p(&mut self, n: u8) -> Value {
+        let slot = usize::from(n);
+        if let Some(value) = self.regs.p[slot] {
+            return value;
+        }
+        let value = self.load_cpu(types::I64, offset_of!(Cpu, p) + 8 * slot);
+        self.regs.p[slot] = Some(value);
+        value
+    }
+
+    /// Writes a predicate register; bits beyond the vector length must be zero.
+    pub(super) fn set_p(&mut self, n: u8, value: Value) {
+        let slot = usize::from(n);
+        self.store_cpu(value, offset_of!(Cpu, p) + 8 * slot);
+        self.regs.p[slot] = Some(value);
     }
 
     /// Returns the same bits as a value of another type of the same size.
@@ -148,23 +175,31 @@ impl Emitter<'_> {
         self.regs.regular[usize::from(n)] = Some(ty);
     }
 
+    /// Returns a part of a vector register as a value of type I64X2; `offset` is that of its first byte in the register.
+    pub(super) fn part(&mut self, n: u8, offset: usize) -> Value {
+        self.load_cpu(types::I64X2, z_offset(n) + offset)
+    }
+
+    /// Writes the parts of a vector register, 128 bits each; beyond the vector length it is zero.
+    pub(super) fn set_parts(&mut self, n: u8, parts: &[Value]) {
+        for (part, offset) in parts.iter().zip((0..).step_by(16)) {
+            self.store_cpu(*part, z_offset(n) + offset);
+        }
+        self.regs.z[usize::from(n)] = None;
+        self.regs.regular[usize::from(n)] = None;
+        self.regs.narrow &= !(1 << n);
+    }
+
     /// Writes a value of type F32, F64 or F64X2 to a vector register, and zero above.
     pub(super) fn set_z(&mut self, n: u8, value: Value) {
         let ty = self.b.func.dfg.value_type(value);
         let at = z_offset(n);
-        if ty == types::F64X2 {
-            self.store_cpu(value, at);
-        } else {
-            let zero = self.constant(0);
-            let bits = if ty == types::F64 {
-                value
-            } else {
-                let single = self.as_type(types::I32, value);
-                self.b.ins().uextend(types::I64, single)
-            };
-            self.store_cpu(bits, at);
-            self.store_cpu(zero, at + 8);
-        }
+        let low = match ty {
+            types::F64 => self.b.ins().scalar_to_vector(types::F64X2, value),
+            types::F32 => self.b.ins().scalar_to_vector(types::F32X4, value),
+            _ => value,
+        };
+        self.store_cpu(low, at);
         if self.regs.narrow >> n & 1 == 0 && self.vl > 16 {
             let zero = self.constant(0);
             let zero = self.b.ins().splat(types::I64X2, zero);

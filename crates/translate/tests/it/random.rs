@@ -108,13 +108,13 @@ fn is_common(row: &Encoding) -> bool {
     let name = row.name;
     [
         "ADD", "SUB", "AND", "ORR", "EOR", "BIC", "UBFM", "SBFM", "CS", "CC", "MOV", "MADD", "LDR", "STR", "LDP",
-        "STP", "LDU", "STU",
+        "STP", "LDU", "STU", "WHILE", "PTRUE", "PTEST", "LD1", "ST1", "DUP", "SEL", "INC", "CNT", "CMP", "MUL",
     ]
     .iter()
     .any(|start| name.starts_with(start))
         || [
             "FADD", "FSUB", "FMUL", "FMADD", "FMSUB", "FNM", "FDIV", "FCMP", "FCSEL", "FMLA", "FMLS", "SCVTF", "FCVT",
-            "FMOV", "FNEG", "FABS", "FSQRT",
+            "FMOV", "FNEG", "FABS", "FSQRT", "FMAD", "FMSB", "FCM", "FMAX", "FMIN", "FDUP",
         ]
         .iter()
         .any(|start| name.starts_with(start))

@@ -112,6 +112,22 @@ impl Machine {
 
     /// Runs a case. Also returns its dynamic stream, and a text if it violated an invariant of the processor.
     pub fn run(&mut self, case: &Case) -> (Outcome, Vec<u64>, Option<String>) {
+        let decoded = case.words.iter().enumerate().map(|(i, &word)| {
+            let c = Ctx { pc: case.state.pc + 4 * i as u64, vl: case.vl };
+            table::decode(word, &c).unwrap_or_else(|| table::undecodable(&c))
+        });
+        let (insts, infos) = decoded.map(|d| (d.inst, d.info)).unzip();
+        let block = Block::new(case.state.pc, insts, infos, case.vl);
+        self.run_by(case, |cpu, mem| block.run(cpu, mem).trap)
+    }
+
+    /// Does what [`Machine::run`] does, with another way to execute the code at `cpu.pc`. It returns why the case stopped, if it did
+    /// so before its end.
+    pub fn run_by(
+        &mut self,
+        case: &Case,
+        execute: impl FnOnce(&mut Cpu, &mut Memory) -> Option<Trap>,
+    ) -> (Outcome, Vec<u64>, Option<String>) {
         let cpu = &mut self.cpu;
         load(cpu, case);
         if let Some(window) = &case.window {
@@ -119,14 +135,7 @@ impl Machine {
         }
         let code: Vec<u8> = case.words.iter().flat_map(|w| w.to_le_bytes()).collect();
         self.mem.write_privileged(case.state.pc, &code).expect("the code page is mapped");
-
-        let decoded = case.words.iter().enumerate().map(|(i, &word)| {
-            let c = Ctx { pc: case.state.pc + 4 * i as u64, vl: case.vl };
-            table::decode(word, &c).unwrap_or_else(|| table::undecodable(&c))
-        });
-        let (insts, infos) = decoded.map(|d| (d.inst, d.info)).unzip();
-        let block = Block::new(case.state.pc, insts, infos, case.vl);
-        let outcome = block.run(cpu, &mut self.mem);
+        let trap = execute(cpu, &mut self.mem);
 
         let brk = BRK.to_le_bytes().repeat(case.words.len());
         self.mem.write_privileged(case.state.pc, &brk).expect("the code page is mapped");
@@ -135,7 +144,7 @@ impl Machine {
             self.mem.read(WINDOW, &mut window[..]).expect("the window is mapped");
             window
         });
-        let end = match outcome.trap {
+        let end = match trap {
             None => End::Completed,
             Some(Trap::Undefined) => End::Undefined,
             Some(Trap::Breakpoint(_)) => End::Breakpoint,

@@ -43,7 +43,7 @@ impl Qemu {
             let found = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
             assert!(found.is_ok_and(|s| s.success()), "{tool} is missing; this test needs: {INSTALL}");
         }
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/differential/runner.c");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../aarch64/tests/it/differential/runner.c");
         let runner = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("runner-{tag}-{}", std::process::id()));
         let flags = ["-O2", "-nostdlib", "-static", "-ffreestanding", "-fno-stack-protector", "-Wall", "-Werror"];
         let built = Command::new(COMPILER)
