@@ -1,5 +1,7 @@
 //! Architectural state of one thread.
 
+use std::mem::offset_of;
+
 use bytemuck::{Pod, Zeroable};
 use fxscope_isa::{Partial, Subnormal, mem};
 use serde::{Deserialize, Serialize};
@@ -198,6 +200,12 @@ impl IdRegisters {
 }
 
 impl Cpu {
+    /// Where the address of the dynamic stream's first word is, and the number of its words (8 bytes each): for translated code, which
+    /// writes words as [`Cpu::note`] does. No block has more than [`STREAM_WORDS`].
+    pub const STREAM: usize = offset_of!(Cpu, stream);
+    /// See [`Cpu::STREAM`].
+    pub const STREAM_LEN: usize = offset_of!(Cpu, stream_len);
+
     /// Index of the register that reads as zero.
     pub const XZR: u8 = 32;
     /// Index of the write-only register.

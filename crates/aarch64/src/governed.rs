@@ -9,12 +9,13 @@ use crate::cpu::Cpu;
 
 /// A point in a block where a governing predicate has a new value.
 #[derive(Clone, Debug)]
-pub(crate) struct Governed {
+pub struct Governed {
     /// The instruction before which to check it.
-    pub(crate) at: usize,
-    predicate: u8,
+    pub at: usize,
+    /// The number of the predicate register.
+    pub predicate: u8,
     /// The significant bits, one for each element.
-    elements: u64,
+    pub elements: u64,
     /// The instructions that it governs with this value.
     insts: Box<[u8]>,
 }
@@ -22,7 +23,7 @@ pub(crate) struct Governed {
 impl Governed {
     /// Records the instructions with inactive elements.
     #[inline(always)]
-    pub(crate) fn look(&self, cpu: &mut Cpu) {
+    pub fn look(&self, cpu: &mut Cpu) {
         let active = cpu.p(self.predicate) & self.elements;
         if active != self.elements {
             self.note(active, cpu);

@@ -66,6 +66,24 @@ impl Block {
         }
     }
 
+    /// Executes the instructions from number `from` on, and checks the governing predicates that `looks` selects of those of the block.
+    fn resume(&self, from: usize, looks: impl Fn(&Governed) -> bool, cpu: &mut Cpu, mem: &mut Memory) -> Outcome {
+        cpu.pc = self.end;
+        let mut next = from;
+        let mut execute = |cpu: &mut Cpu| {
+            for governed in self.governed.iter().filter(|governed| looks(governed)) {
+                self.execute_range::<true>(next, governed.at, cpu, mem)?;
+                governed.look(cpu);
+                next = governed.at;
+            }
+            self.execute_range::<true>(next, self.insts.len(), cpu, mem)
+        };
+        match execute(cpu) {
+            Ok(()) => Outcome { executed: self.insts.len(), trap: None },
+            Err(at) => Outcome::stopped(self.start, at, cpu),
+        }
+    }
+
     /// Executes all instructions; `Err` holds the one that stopped. `SUBNORMALS`: they may encounter subnormal numbers.
     #[inline(always)]
     fn execute<const SUBNORMALS: bool>(&self, cpu: &mut Cpu, mem: &mut Memory) -> Result<(), usize> {
@@ -122,6 +140,26 @@ impl Interpreter {
     /// whole block. The dynamic stream is unspecified afterwards.
     pub fn run_from(&mut self, id: BlockId, from: usize, cpu: &mut Cpu, mem: &mut Memory) -> Outcome {
         self.blocks[id.0 as usize].run_from(from, cpu, mem)
+    }
+
+    /// Executes the rest of a block, of which the instructions before number `from` have been executed, and left their words in the
+    /// dynamic stream. Governing predicates have been checked up to that place, including those to be checked there if `looked`. The
+    /// outcome and the stream are those of the whole block.
+    pub fn resume(&mut self, id: BlockId, from: usize, looked: bool, cpu: &mut Cpu, mem: &mut Memory) -> Outcome {
+        let open = |governed: &Governed| governed.at > from || governed.at == from && !looked;
+        self.blocks[id.0 as usize].resume(from, open, cpu, mem)
+    }
+
+    /// Returns the address of a block.
+    #[must_use]
+    pub fn start(&self, id: BlockId) -> u64 {
+        self.blocks[id.0 as usize].start
+    }
+
+    /// Returns where governing predicates of a block get their values: they are checked there ([`Governed::look`]).
+    #[must_use]
+    pub fn governed(&self, id: BlockId) -> &[Governed] {
+        &self.blocks[id.0 as usize].governed
     }
 }
 

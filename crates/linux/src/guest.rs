@@ -62,6 +62,13 @@ pub enum Step {
     Ended,
 }
 
+/// A driver that executes blocks one after the other ([`Guest::run_for`]).
+pub trait Follower {
+    /// Executes block `id` by calling `execute`, which returns the number of instructions that completed and what the thread has left,
+    /// or leaves it to [`Guest::step`]. Returns whether the next block may follow.
+    fn block<'c>(&mut self, id: BlockId, execute: impl FnOnce() -> (usize, &'c Cpu)) -> bool;
+}
+
 /// Simulated time per instruction in ns in functional runs.
 pub const FUNCTIONAL_NS: u64 = 1;
 
@@ -194,6 +201,31 @@ impl Guest {
                 Step::Ran { block: id, executed: outcome.executed }
             }
             Err(why) => self.no_block(why, code),
+        }
+    }
+
+    /// Lets `follower` execute blocks of the running thread, one after the other, as long as it continues and [`Guest::step`] would do nothing
+    /// else than execute a block that the engine finds quickly.
+    #[inline(always)]
+    pub fn run_for<E: Engine>(&mut self, code: &mut Code<E>, follower: &mut impl Follower) {
+        let thread = &mut self.threads[self.running];
+        while self.instructions < self.deadline {
+            let Some(id) = code.running.lookup(thread.cpu.pc) else { return };
+            if self.held && code.running.block(id).synchronises {
+                return;
+            }
+            let goes_on = follower.block(id, || {
+                let outcome = code.running.run(id, &mut thread.cpu, &mut self.memory);
+                self.instructions += outcome.executed as u64;
+                if outcome.trap.is_some() {
+                    thread.trap = outcome.trap;
+                    self.deadline = 0;
+                }
+                (outcome.executed, &thread.cpu)
+            });
+            if !goes_on {
+                return;
+            }
         }
     }
 

@@ -30,6 +30,12 @@ impl Pointer {
         Pointer { addr, ..self }
     }
 
+    /// The address with its tag.
+    #[inline(always)]
+    pub(crate) fn tagged(self) -> u64 {
+        self.addr | u64::from(self.steering.0) << 56
+    }
+
     /// The sector it names, whether or not tags select sectors.
     #[inline(always)]
     #[must_use]
@@ -105,7 +111,8 @@ mod tests {
 
     #[test]
     fn the_address_of_a_pointer_has_no_tag() {
-        assert_eq!(Pointer::from(0xab00_0000_0000_4000).addr, 0x4000);
+        let pointer = Pointer::from(0xab00_0000_0000_4000);
+        assert_eq!((pointer.addr, pointer.tagged()), (0x4000, 0xab00_0000_0000_4000));
     }
 
     #[test]

@@ -85,6 +85,11 @@ impl Tlb {
         }
     }
 
+    /// Whether hits do not change what will be replaced.
+    pub(crate) fn keeps_order(&self) -> bool {
+        !self.lru && self.large_page.is_none()
+    }
+
     /// The translation of `addr`, if the first level, or the separate TLB, has it or waits for it.
     #[inline(always)]
     pub fn hit(&mut self, addr: u64) -> Option<Hit> {

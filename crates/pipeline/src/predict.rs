@@ -150,6 +150,12 @@ impl Predictor {
     /// predictor comes first (manual table 3-2): it predicts a branch of its chain taken even where the others would
     /// be right. The others are trained, too.
     pub fn branch(&mut self, b: Branched) -> Prediction {
+        self.branch_inline(b)
+    }
+
+    /// The same, for the loop of warming.
+    #[inline(always)]
+    pub(crate) fn branch_inline(&mut self, b: Branched) -> Prediction {
         let supplied = self.short_loop.predict(b.pc);
         let chained = self.chain.predict(b.pc);
         self.short_loop.learn(b.pc, b.taken, b.next);
@@ -188,6 +194,7 @@ impl Predictor {
     }
 
     /// A direct branch or call: its target comes from the BTB, too.
+    #[inline(always)]
     fn direct(&mut self, b: Branched) -> bool {
         if b.kind == Branch::Call {
             self.ras.push(b.pc + 4);

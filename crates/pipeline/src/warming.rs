@@ -54,12 +54,15 @@ impl Pipeline {
         let Some(last) = executed.checked_sub(1) else { return };
         let now = self.now();
         let counts = self.sampled.get_or_insert_default();
-        counts.is_timed = false;
+        let was_timed = std::mem::replace(&mut counts.is_timed, false);
         counts.fraction += cost;
         let cycles = counts.fraction / COST_UNIT;
         counts.fraction %= COST_UNIT;
         let signals = &mut counts.warmed;
         let memory = &mut self.memory.untimed(chip);
+        if was_timed {
+            memory.begin_warming();
+        }
         if !self.front.is_buffered() {
             memory.touch_code(block.start, block.start + 4 * executed as u64, now, signals);
         }
@@ -71,7 +74,7 @@ impl Pipeline {
         if block.branch != Branch::None && executed == block.profile.len() {
             let pc = block.start + 4 * last as u64;
             let taken = next_pc != pc + 4;
-            let prediction = self.predictor.branch(Branched { kind: block.branch, pc, taken, next: next_pc });
+            let prediction = self.predictor.branch_inline(Branched { kind: block.branch, pc, taken, next: next_pc });
             self.front.supply_from_buffer(prediction.buffered);
             signals.add(Signal::BrMisPred, u64::from(!prediction.right));
         }
@@ -88,7 +91,7 @@ fn follow(op: &MemOp, words: &[u64], t: Cycle, memory: &mut Hierarchy<'_, false>
             if op.shape == Shape::Masked && words[1] == 0 {
                 memory.inactive(words[0].into(), t, signals);
             } else {
-                memory.touch(words[0].into(), op.bytes.into(), op.access != Access::Load, t, signals);
+                memory.touch(words[0], op.bytes.into(), op.access != Access::Load, t, signals);
             }
         }
         _ => follow_other(op, words, t, memory, signals),
@@ -102,14 +105,14 @@ fn follow_other(op: &MemOp, words: &[u64], t: Cycle, memory: &mut Hierarchy<'_, 
     let Some((&first, addresses)) = words.split_first() else { return };
     let step = usize::from(op.reg_esize);
     let is_active = |i: usize| first >> (i * step) & 1 == 1;
-    let elements = addresses.iter().enumerate().map(|(i, &address)| (address.into(), is_active(i)));
+    let elements = addresses.iter().enumerate().map(|(i, &address)| (address, is_active(i)));
     match (op.access, op.shape) {
         (Access::ZeroLine, _) => {
             memory.zero_line(first.into(), t, signals);
         }
         (Access::PrefetchLoad(level) | Access::PrefetchStore(level), Shape::Indexed) => {
             for (pointer, _) in elements.filter(|&(_, active)| active) {
-                memory.prefetch_instruction(pointer, 1, level, t, signals);
+                memory.prefetch_instruction(pointer.into(), 1, level, t, signals);
             }
         }
         (Access::PrefetchLoad(level) | Access::PrefetchStore(level), shape) => {
@@ -123,7 +126,7 @@ fn follow_other(op: &MemOp, words: &[u64], t: Cycle, memory: &mut Hierarchy<'_, 
                 if active {
                     memory.touch(pointer, op.mem_esize.into(), write, t, signals);
                 } else if write {
-                    memory.inactive(pointer, t, signals);
+                    memory.inactive(pointer.into(), t, signals);
                 }
             }
         }

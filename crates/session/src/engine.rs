@@ -19,12 +19,13 @@ const SHORT: u64 = 50_000_000;
 
 /// Returns the engine for a run with these options, at vector length `vl` bytes.
 pub(crate) fn engine(options: &RunOptions, vl: usize) -> RunEngine {
-    // Timing needs the dynamic stream, which only interpretation gives.
     let untimed = options.mode == Mode::Functional || options.part.is_some();
     match options.engine {
+        EngineChoice::Translator => translating(vl, 0),
+        // Programs that are sampled are long, and most of their code is only followed.
+        EngineChoice::Auto if options.sample.is_some() => translating(vl, 0),
         EngineChoice::Auto if untimed => translating(vl, SHORT),
-        EngineChoice::Translator if untimed => translating(vl, 0),
-        _ => interpreting(vl),
+        EngineChoice::Auto | EngineChoice::Interpreter => interpreting(vl),
     }
 }
 

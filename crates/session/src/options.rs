@@ -41,12 +41,11 @@ impl NoProgressLimit {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineChoice {
-    /// In functional mode, and outside of a part that is timed, the translator, if it is built in, after as many instructions as short
-    /// programs have, which would take longer with it. Otherwise the interpreter.
+    /// The translator, if it is built in: in sampled runs and, after as many instructions as short programs have, which would take
+    /// longer with it, in functional mode and outside of a part that is timed. Otherwise the interpreter.
     #[default]
     Auto,
-    /// Frequently executed code is translated into the host's instructions from the beginning, in functional mode and outside of a part
-    /// that is timed, if the translator is built in.
+    /// Frequently executed code is translated into the host's instructions from the beginning, if the translator is built in.
     Translator,
     /// Instructions are interpreted one after the other.
     Interpreter,

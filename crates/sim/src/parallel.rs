@@ -22,10 +22,11 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use crate::core::Core;
 use crate::machine::Machine;
 use crate::pages;
+use crate::quantum::Quantum;
 use crate::run::Finish;
 use crate::run_ahead::RunAhead;
 use crate::spin_skip::Spin;
-use crate::timing::{Driver, Quantum, Timing};
+use crate::timing::{Driver, Timing};
 use crate::trace::Trace;
 
 /// Instructions that an epoch should have, all cores together. A host thread simulates ten in a microsecond; waking

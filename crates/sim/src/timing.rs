@@ -23,6 +23,7 @@ use crate::pages::{AddressSpaceLocks, KnownPages};
 use crate::parallel;
 use crate::part::Part;
 use crate::progress::ProgressWatch;
+use crate::quantum::{EXCLUSIVE_BLOCKS, Quantum, Running};
 use crate::region::{Regions, Totals};
 use crate::run::{Control, Finish, Options, Progress, SpinLoops};
 use crate::sectors::SectorData;
@@ -32,14 +33,9 @@ use crate::trace::Trace;
 
 /// Blocks between two checks of the limit and calls of the watcher.
 const WATCH_BLOCKS: u64 = 1 << 16;
-/// Blocks between two updates of the guest's clock.
-const CLOCK_BLOCKS: u64 = 8;
 /// Cycles from an event to the first cycle of a thread that waited for it. They follow from how the simulator counts, not
 /// from the machine: one because times are rounded down to cycles, one because a core sleeps until the cycle before.
 const EVENT_CYCLES: Cycle = 2;
-
-/// Blocks for which a core may exceed its quantum between a load-exclusive and its store.
-const EXCLUSIVE_BLOCKS: u32 = 16;
 
 /// The timing state of a run.
 #[derive(Clone, serde::Deserialize, serde::Serialize)]
@@ -112,33 +108,6 @@ impl Timing {
     pub(crate) fn now(&self) -> Cycle {
         self.machine.now()
     }
-}
-
-/// A quantum of a core.
-#[derive(Clone, Copy, serde::Deserialize, serde::Serialize)]
-pub(crate) struct Quantum {
-    /// The number of its CPU.
-    pub(crate) index: usize,
-    /// The clock of the next lowest core. Until then, nothing that other cores do can come earlier.
-    in_order: Cycle,
-    /// When the quantum ends.
-    end: Cycle,
-}
-
-/// A quantum that has begun.
-#[derive(Clone, serde::Deserialize, serde::Serialize)]
-pub(crate) struct Running {
-    pub(crate) quantum: Quantum,
-    /// Blocks for which it may still be exceeded between a load-exclusive and its store.
-    patience: u32,
-    /// Snoops of the chip when it began.
-    snoops: u64,
-    /// Whether its core was watched at that time, and whether other cores spun.
-    watched: bool,
-    others_spin: bool,
-    /// Whether performance events sample its thread.
-    #[serde(skip)]
-    samples_events: bool,
 }
 
 /// Why the core has stopped running blocks.
@@ -409,9 +378,17 @@ impl<E: Engine> Driver<'_, E> {
         end: u64,
         trace: &mut T,
     ) -> Stopped {
-        let Running { quantum, snoops, watched, others_spin, samples_events, .. } = *running;
+        let Running { watched, others_spin, samples_events, .. } = *running;
         let followed = watched || samples_events;
         while *blocks > end {
+            if let Some(sampling) = trace.sampling()
+                && self.follow_blocks(running, blocks, end, sampling)
+            {
+                return Stopped::Over;
+            }
+            if *blocks == end {
+                break;
+            }
             *blocks -= 1;
             let before = self.timing.now();
             match self.guest.step(self.code) {
@@ -439,29 +416,13 @@ impl<E: Engine> Driver<'_, E> {
                 // Only functional runs have stops.
                 Step::Symbols | Step::Stopped => return Stopped::Over,
             }
-            if blocks.is_multiple_of(CLOCK_BLOCKS) {
-                self.set_clock();
-                if self.guest.cpu_changes() == self.timing.changes {
-                    self.reach(self.timing.now().min(quantum.in_order));
-                }
-            }
+            self.keep_time(running, *blocks);
             if others_spin && self.guest.memory().has_written() {
                 self.watched_written(before);
                 return Stopped::Over;
             }
-            if self.guest.cpu_changes() != self.timing.changes {
+            if self.is_over(running) {
                 return Stopped::Over;
-            }
-            let now = self.timing.now();
-            if now > quantum.in_order {
-                // A line that several cores write moves between them in simulated-time order, too.
-                let contends = self.timing.machine.chip.snoops() != snoops;
-                let over = now >= quantum.end || contends || self.guest.has_trap();
-                if over && !(self.guest.in_exclusive() && running.patience > 0) {
-                    return Stopped::Over;
-                }
-                running.patience -= u32::from(over);
-                self.guest.hold(!self.guest.in_exclusive());
             }
         }
         Stopped::Share

@@ -7,6 +7,8 @@ use fxscope_pipeline::bind::BoundUop;
 use fxscope_pipeline::uop_probe::{StageTimes, UopProbe};
 use fxscope_pipeline::{BoundBlock, Pipeline};
 
+use crate::sampling::Sampling;
+
 /// A micro-operation that has passed through the pipeline.
 pub struct Traced<'a> {
     /// The number of its instruction among those that were executed and timed, from 0.
@@ -86,6 +88,11 @@ impl<'t> Window<'t> {
 pub(crate) trait Trace {
     /// Returns whether iterations of spin loops may be skipped.
     fn may_skip_iterations(&self) -> bool;
+
+    /// Returns the sample of a sampled run.
+    fn sampling(&mut self) -> Option<&mut Sampling> {
+        None
+    }
 
     /// Returns whether threads may run ahead of the timing.
     fn may_run_ahead(&self) -> bool {

@@ -37,6 +37,14 @@ impl Compiler {
         self.compile()
     }
 
+    /// Translates a block that writes the dynamic stream, for plain floating point without subnormal numbers so far. Returns its code;
+    /// `None`: it cannot be translated.
+    pub(crate) fn traced(&mut self, block: &UnitBlock, surroundings: Surroundings<'_>) -> Option<Vec<u8>> {
+        self.compilation.clear();
+        emit::traced(&mut self.compilation.func, &mut self.builder, &*self.isa, block, surroundings);
+        self.compile()
+    }
+
     /// Returns the code of the function that calls units.
     pub(crate) fn gate(&mut self) -> Option<Vec<u8>> {
         self.compilation.clear();
@@ -44,6 +52,7 @@ impl Compiler {
         self.compile()
     }
 
+    /// Returns the code of what has been emitted.
     fn compile(&mut self) -> Option<Vec<u8>> {
         let compiled = match self.compilation.compile(&*self.isa, &mut ControlPlane::default()) {
             Ok(compiled) => compiled,

@@ -2,7 +2,7 @@
 
 use fxscope_aarch64::insn::alu::Word;
 use fxscope_aarch64::insn::sve_common::predicate_test;
-use fxscope_aarch64::{Cpu, Inst};
+use fxscope_aarch64::{Cpu, Governed, Inst};
 use fxscope_guestmem::Memory;
 
 /// The state of a run of translated code apart from the registers. Translated code accesses the fields by their offsets.
@@ -57,6 +57,21 @@ fn flags_of<W: Word>(setter: u64, operands: [u64; 2]) -> u8 {
 }
 
 impl Context {
+    /// Returns the state in which translated code begins to execute `instructions` instructions on `memory`.
+    pub(crate) fn new(memory: &mut Memory, instructions: i64) -> Context {
+        let view = memory.view();
+        Context {
+            memory,
+            translations: view.translations,
+            arena: view.arena,
+            arena_bytes: view.arena_bytes,
+            remaining: instructions,
+            flags: IN_CPU,
+            operands: [0; 2],
+            entry: 0,
+        }
+    }
+
     /// Computes the flags in `cpu.nzcv`, if they are pending.
     pub(crate) fn settle_flags(&mut self, cpu: &mut Cpu) {
         if self.flags != IN_CPU {
@@ -82,6 +97,47 @@ pub(crate) unsafe extern "C" fn execute(cpu: *mut Cpu, memory: *mut Memory, inst
     u8::from((inst.exec)(cpu, memory, inst).is_err())
 }
 
+/// What [`execute_traced`] returns when the instruction has stopped.
+pub(crate) const STOPPED: u8 = 1;
+/// What it returns when the instruction has met subnormal numbers.
+pub(crate) const MET_SUBNORMALS: u8 = 3;
+
+/// Executes instruction number `index` of a traced block as the interpreter does, and records the subnormal numbers that it meets.
+/// Returns 0, [`STOPPED`] or [`MET_SUBNORMALS`].
+///
+/// # Safety
+/// As of [`execute`].
+#[allow(unsafe_code)]
+pub(crate) unsafe extern "C" fn execute_traced(
+    cpu: *mut Cpu,
+    memory: *mut Memory,
+    inst: *const Inst,
+    index: usize,
+) -> u8 {
+    // SAFETY: as in `execute`.
+    let (cpu, memory, inst) = unsafe { (&mut *cpu, &mut *memory, &*inst) };
+    let met = cpu.fp.denormals;
+    if (inst.exec)(cpu, memory, inst).is_err() {
+        return STOPPED;
+    }
+    if cpu.fp.denormals == met {
+        return 0;
+    }
+    cpu.note_subnormals(index, cpu.fp.denormals.wrapping_sub(met));
+    MET_SUBNORMALS
+}
+
+/// Records the instructions that a predicate with inactive elements governs.
+///
+/// # Safety
+/// The pointers are those that the running block was given, and to one of its checks.
+#[allow(unsafe_code)]
+pub(crate) unsafe extern "C" fn look(cpu: *mut Cpu, governed: *const Governed) {
+    // SAFETY: as in `execute`.
+    let (cpu, governed) = unsafe { (&mut *cpu, &*governed) };
+    governed.look(cpu);
+}
+
 /// Computes the flags in `cpu.nzcv`, if they are pending.
 ///
 /// # Safety
@@ -100,17 +156,8 @@ mod tests {
     #[test]
     fn pending_flags_are_those_of_the_operation() {
         let flags = |setter, wide, operands| {
-            let view = Memory::new(1 << 16).expect("memory").view();
-            let mut context = Context {
-                memory: std::ptr::null_mut(),
-                translations: view.translations,
-                arena: view.arena,
-                arena_bytes: 0,
-                remaining: 0,
-                flags: pending(setter, wide),
-                operands,
-                entry: 0,
-            };
+            let mut memory = Memory::new(1 << 16).expect("memory");
+            let mut context = Context { flags: pending(setter, wide), operands, ..Context::new(&mut memory, 0) };
             let mut cpu = Cpu::new(16);
             context.settle_flags(&mut cpu);
             assert_eq!(context.flags, IN_CPU);

@@ -11,6 +11,7 @@ mod loops;
 mod memory;
 mod registers;
 mod sve;
+mod traced;
 
 use std::collections::BTreeMap;
 use std::mem::offset_of;
@@ -31,6 +32,7 @@ use crate::unit::UnitBlock;
 use flags::Flags;
 use loops::OwnLoop;
 use registers::Registers;
+use traced::Trace;
 
 /// Most bytes of an access that translated code does itself.
 const MOST_BYTES: i64 = 64;
@@ -41,6 +43,8 @@ pub(crate) const CONTINUES: u64 = 0;
 pub(crate) const STOPPED: u64 = 1;
 /// What a unit returns in the lowest bits before an instruction that the interpreter must execute, with the rest of the block.
 pub(crate) const INTERPRET: u64 = 2;
+/// What a traced block returns in the lowest bits after an instruction behind which the interpreter must execute the rest of the block.
+pub(crate) const INTERPRET_REST: u64 = 3;
 /// The lowest bits of what a unit returns.
 pub(crate) const HOW: u64 = 3;
 /// Where the index of that instruction is in what a unit returns, below the number of its block in the unit.
@@ -114,6 +118,8 @@ struct Emitter<'f> {
     plain: bool,
     /// Whether the host has fused multiply-add.
     fused: bool,
+    /// The dynamic stream, if the unit writes it: it is a block then, and its flags are in `cpu.nzcv` before and after it.
+    trace: Option<Trace>,
 }
 
 /// Returns the signature of a unit: `fn(*mut Cpu, *mut Context) -> u64`.
@@ -140,9 +146,24 @@ pub(crate) fn unit(
         emitter.block(number, block);
     }
     emitter.go_elsewhere(surroundings.entries);
-    emitter.exit();
-    emitter.b.seal_all_blocks();
-    emitter.b.finalize(isa.frontend_config());
+    emitter.finish(isa);
+}
+
+/// Builds the function of a block that writes the dynamic stream: `fn(*mut Cpu, *mut Context) -> u64`, with the host's convention. No subnormal
+/// number has been met before.
+pub(crate) fn traced(
+    function: &mut Function,
+    builder: &mut FunctionBuilderContext,
+    isa: &dyn TargetIsa,
+    block: &UnitBlock,
+    surroundings: Surroundings<'_>,
+) {
+    function.signature = signature(isa.default_call_conv());
+    let blocks = std::slice::from_ref(block);
+    let mut emitter = Emitter::begin(FunctionBuilder::new(function, builder), isa, blocks, surroundings);
+    emitter.begin_trace(isa);
+    emitter.block(0, block);
+    emitter.finish(isa);
 }
 
 /// Builds the function that calls units from outside: `fn(*mut Cpu, *mut Context, unit) -> u64`, with the host's convention.
@@ -220,17 +241,30 @@ impl<'f> Emitter<'f> {
             vl,
             plain,
             fused: has_fused(isa),
+            trace: None,
         }
+    }
+
+    /// Emits what comes last.
+    fn finish(mut self, isa: &dyn TargetIsa) {
+        self.exit();
+        self.b.seal_all_blocks();
+        self.b.finalize(isa.frontend_config());
     }
 
     /// Emits a block, by its number in the unit.
     fn block(&mut self, number: usize, block: &UnitBlock) {
         self.b.switch_to_block(self.blocks[&block.start]);
         self.regs = Registers::default();
-        self.flags = Flags::Context;
-        self.begin_own_loop(block);
+        if self.trace.is_some() {
+            self.flags = Flags::InCpu;
+        } else {
+            self.flags = Flags::Context;
+            self.begin_own_loop(block);
+        }
         let count = block.insts.len();
         for index in 0..count {
+            self.look(block, index);
             let at = At {
                 inst: &block.insts[index],
                 info: &block.infos[index],
@@ -249,7 +283,9 @@ impl<'f> Emitter<'f> {
 
     /// Emits an instruction that is not a branch.
     fn inst(&mut self, at: At<'_>) {
-        if !(self.integer(at) || self.access(at) || self.float(at) || self.sve(at)) {
+        // Fast paths of SVE leave no words in the dynamic stream.
+        let is_inline = self.integer(at) || self.access(at) || self.float(at) || self.trace.is_none() && self.sve(at);
+        if !is_inline {
             self.execute(at);
         }
     }
@@ -258,15 +294,20 @@ impl<'f> Emitter<'f> {
     fn execute(&mut self, at: At<'_>) {
         // What the system's instructions read and write, no list has.
         let anything = at.info.kind == InstKind::System || at.name.is_empty();
+        let written = |reg: Reg| anything || at.info.writeback == Some(reg) || at.info.dsts.iter().any(|r| r == reg);
         let reads_flags = anything || at.info.srcs.iter().any(|reg| reg == Reg::NZCV);
-        if reads_flags {
+        // A traced block may be left behind the instruction: what it has written must be in `Cpu`.
+        if reads_flags || self.trace.is_some() && written(Reg::NZCV) {
             self.settle_flags();
         }
-        let stopped = self.call(at);
-        if can_stop(at) {
-            self.unless_stopped(stopped, at);
+        if self.trace.is_some() {
+            self.call_traced(at);
+        } else {
+            let stopped = self.call(at);
+            if can_stop(at) {
+                self.unless_stopped(stopped, at);
+            }
         }
-        let written = |reg: Reg| anything || at.info.writeback == Some(reg) || at.info.dsts.iter().any(|r| r == reg);
         self.regs.forget(written);
         if written(Reg::NZCV) {
             self.flags_are_in_cpu();
@@ -302,6 +343,9 @@ impl<'f> Emitter<'f> {
 
     /// Leaves the unit at an instruction.
     fn leave_at(&mut self, at: At<'_>, how: u64) {
+        if how == INTERPRET {
+            self.store_words();
+        }
         self.store_flags();
         let place = (at.index as u64) << INDEX_SHIFT | (at.block as u64) << BLOCK_SHIFT;
         self.leave(how | place | u64::from(self.number) << UNIT_SHIFT);
@@ -316,8 +360,10 @@ impl<'f> Emitter<'f> {
     /// Emits what all ways out of the unit share.
     fn exit(&mut self) {
         self.b.switch_to_block(self.exit);
-        let left = self.b.use_var(self.remaining);
-        self.set_field(offset_of!(Context, remaining), left);
+        if self.trace.is_none() {
+            let left = self.b.use_var(self.remaining);
+            self.set_field(offset_of!(Context, remaining), left);
+        }
         let how = self.b.block_params(self.exit)[0];
         self.b.ins().return_(&[how]);
     }
@@ -359,6 +405,10 @@ impl<'f> Emitter<'f> {
 
 /// Continues at the block that [`Context::entry`] says.
 fn enter(b: &mut FunctionBuilder<'_>, context: Value, blocks: &[Block]) {
+    if let &[only] = blocks {
+        b.ins().jump(only, &[]);
+        return;
+    }
     let entry = b.ins().load(types::I32, MemFlagsData::trusted(), context, offset_of!(Context, entry) as i32);
     let calls: Vec<BlockCall> = blocks.iter().map(|&block| b.func.dfg.block_call(block, &[])).collect();
     // There are no other entries; the first one stands for them.

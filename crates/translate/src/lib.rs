@@ -12,7 +12,8 @@
 //!   ([`fxscope_aarch64::fast`]), everything else is a call of the interpreter's function for the instruction.
 //! * A unit that ends continues in the next one directly, if the table of recent entries ([`front`]) has it. Calls, returns and indirect
 //!   branches to other units go the same way.
-//! * Timing needs [`Engine::run`], which interprets: translated code leaves no dynamic stream.
+//! * Timing needs [`Engine::run`], with the dynamic stream of each block. Blocks that it executes often are translated once more, one by
+//!   one, as code that writes the stream ([`traced`]).
 //!
 //! Host code is in memory that is never writable and executable at the same time ([`code`]).
 //!
@@ -25,6 +26,7 @@ mod compiler;
 mod context;
 mod emit;
 mod front;
+mod traced;
 mod translator;
 mod unit;
 

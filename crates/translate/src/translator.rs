@@ -8,9 +8,10 @@ use fxscope_guestmem::Memory;
 
 use crate::code::CodeMemory;
 use crate::compiler::Compiler;
-use crate::context::{Context, IN_CPU};
+use crate::context::Context;
 use crate::emit::{BLOCK_SHIFT, HOW, INDEX_SHIFT, INTERPRET, STOPPED, Surroundings, UNIT_SHIFT};
 use crate::front::{FrontEntry, FrontTable};
+use crate::traced::{Code, Referred, Traced};
 use crate::unit::{self, UnitBlock};
 
 /// Executions after which a block becomes the head of a unit, unless a driver chooses otherwise. To translate an instruction takes
@@ -43,6 +44,10 @@ pub struct Translator<const HOT: u32 = OFTEN> {
     /// Where the translation of a block begins, by its start, and by whether it assumes plain floating point ([`is_plain`]). `None`: it
     /// cannot be translated.
     entries: HashMap<(u64, bool), Option<FrontEntry>>,
+    /// Each block as it is executed by itself, by its number; empty: nothing is translated.
+    traced: Vec<Traced>,
+    /// What the code of these blocks refers to.
+    referred: Vec<Referred>,
     /// Entries that were used recently; those that assume plain floating point second.
     fronts: [FrontTable; 2],
     memory: CodeMemory,
@@ -70,8 +75,17 @@ struct Wait {
 }
 
 /// Returns whether floating-point results are rounded to nearest, denormal numbers are not flushed, and the inexact flag is set.
-fn is_plain(cpu: &Cpu) -> bool {
+pub(crate) fn is_plain(cpu: &Cpu) -> bool {
     !cpu.fp.control(FpEnv::RMODE | FpEnv::FZ) && cpu.fp.fpsr & FpEnv::IXC != 0
+}
+
+/// Returns host code as a function. It was made by the compiler, and stays where it is as long as it is called.
+fn function(address: *const u8) -> Code {
+    // SAFETY: the bytes are a function of this type for this host.
+    #[allow(unsafe_code)]
+    unsafe {
+        std::mem::transmute::<*const u8, Code>(address)
+    }
 }
 
 impl<const HOT: u32> Translator<HOT> {
@@ -87,10 +101,10 @@ impl<const HOT: u32> Translator<HOT> {
         Translator { wait: Wait { all: instructions, left: instructions }, ..Translator::new(vl) }
     }
 
-    /// Returns the number of units.
+    /// Returns the number of units, with those that are a block which is executed by itself.
     #[must_use]
     pub fn units(&self) -> usize {
-        self.units.len()
+        self.units.len() + self.referred.len()
     }
 
     /// Executes translated code from `entry`, at `cpu.pc`, on.
@@ -102,18 +116,8 @@ impl<const HOT: u32> Translator<HOT> {
         instructions: u64,
     ) -> (u64, Option<Exit>) {
         let Translation::Begun(_, gate) = self.translation else { return (0, None) };
-        let view = mem.view();
         let budget = i64::try_from(instructions).unwrap_or(i64::MAX);
-        let mut context = Context {
-            memory: mem,
-            translations: view.translations,
-            arena: view.arena,
-            arena_bytes: view.arena_bytes,
-            remaining: budget,
-            flags: IN_CPU,
-            operands: [0; 2],
-            entry: 0,
-        };
+        let mut context = Context::new(mem, budget);
         let mut next = Some(entry);
         while let Some(entry) = next {
             (context.memory, context.entry) = (&raw mut *mem, entry.block);
@@ -192,6 +196,42 @@ impl<const HOT: u32> Translator<HOT> {
         true
     }
 
+    /// Executes a block of which no code can be used now. It is translated after many executions.
+    #[inline(never)]
+    fn interpret(&mut self, id: BlockId, cpu: &mut Cpu, mem: &mut Memory) -> Outcome {
+        if self.traced.get_mut(id.0 as usize).is_some_and(|block| block.is_due(HOT)) {
+            self.translate_traced(id);
+        }
+        self.interpreter.run(id, cpu, mem)
+    }
+
+    /// Makes code that executes a block by itself, if that is possible.
+    #[cold]
+    fn translate_traced(&mut self, id: BlockId) {
+        if self.memory.bytes() > MOST_CODE {
+            self.drop_units();
+        }
+        let (block, words) = (self.interpreter.block(id), &self.words[id.0 as usize]);
+        let is_whole = words.len() == block.infos.len() && UnitBlock::is_translatable(words);
+        let unit = UnitBlock::new(block, self.interpreter.insts(id), words).governed_by(self.interpreter.governed(id));
+        let code = if is_whole && self.begin() { self.traced_code(&unit) } else { None };
+        self.traced[id.0 as usize] = Traced::translated(code, &unit.infos);
+        self.referred.push(unit.into());
+    }
+
+    /// Returns the code of a block that is executed by itself; `None`: it cannot be translated.
+    fn traced_code(&mut self, unit: &UnitBlock) -> Option<Code> {
+        let Translation::Begun(compiler, _) = &mut self.translation else { return None };
+        let surroundings = Surroundings {
+            number: 0,
+            vl: self.interpreter.vl(),
+            plain: true,
+            entries: &self.fronts[usize::from(true)],
+        };
+        let code = compiler.traced(unit, surroundings)?;
+        self.add(&code).map(function)
+    }
+
     /// Sets up the compiler, and what calls units, if that has not been done; returns whether blocks are translated.
     fn begin(&mut self) -> bool {
         if matches!(self.translation, Translation::Later) {
@@ -245,6 +285,8 @@ impl<const HOT: u32> Translator<HOT> {
         self.fronts.iter_mut().for_each(FrontTable::clear);
         self.units.clear();
         self.entries.clear();
+        self.traced.fill(Traced::default());
+        self.referred.clear();
         self.memory = CodeMemory::default();
         if matches!(self.translation, Translation::Begun(..)) {
             self.translation = Translation::Later;
@@ -263,6 +305,8 @@ impl<const HOT: u32> Engine for Translator<HOT> {
             hidden: HashSet::new(),
             units: Vec::new(),
             entries: HashMap::new(),
+            traced: Vec::new(),
+            referred: Vec::new(),
             fronts: [FrontTable::new(), FrontTable::new()],
             memory: CodeMemory::default(),
             translation: Translation::Later,
@@ -296,6 +340,9 @@ impl<const HOT: u32> Engine for Translator<HOT> {
             let words: Result<Box<[u32]>, _> = places.map(|place| mem.fetch(place)).collect();
             self.words.push(words.unwrap_or_default());
             self.counts.push(0);
+            if !matches!(self.translation, Translation::Off) {
+                self.traced.resize(self.words.len(), Traced::default());
+            }
             self.by_start.insert(pc, id);
         }
         Ok(id)
@@ -311,7 +358,13 @@ impl<const HOT: u32> Engine for Translator<HOT> {
 
     #[inline(always)]
     fn run(&mut self, id: BlockId, cpu: &mut Cpu, mem: &mut Memory) -> Outcome {
-        self.interpreter.run(id, cpu, mem)
+        match self.traced.get(id.0 as usize) {
+            None => self.interpreter.run(id, cpu, mem),
+            Some(block) => match block.usable(cpu) {
+                Some(code) => block.run(code, id, &mut self.interpreter, cpu, mem),
+                None => self.interpret(id, cpu, mem),
+            },
+        }
     }
 
     fn run_until(&mut self, cpu: &mut Cpu, mem: &mut Memory, instructions: u64) -> (u64, Exit) {

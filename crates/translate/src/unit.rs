@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fxscope_aarch64::{Inst, StaticBlock, table};
+use fxscope_aarch64::{Governed, Inst, StaticBlock, table};
 use fxscope_isa::{Branch, StaticInst};
 
 /// Most blocks of a unit.
@@ -21,6 +21,8 @@ pub(crate) struct UnitBlock {
     /// Their names in the instruction table; empty: not an instruction.
     pub(crate) names: Box<[&'static str]>,
     pub(crate) words: Box<[u32]>,
+    /// Where governing predicates are checked, if that is traced. Translated code refers to them, too.
+    pub(crate) governed: Box<[Governed]>,
 }
 
 impl UnitBlock {
@@ -34,7 +36,13 @@ impl UnitBlock {
             infos: block.infos.clone(),
             names: words.iter().map(name).collect(),
             words: words.into(),
+            governed: Box::default(),
         }
+    }
+
+    /// Returns the same block with the places at which governing predicates are checked.
+    pub(crate) fn governed_by(self, governed: &[Governed]) -> UnitBlock {
+        UnitBlock { governed: governed.into(), ..self }
     }
 
     /// Returns whether it ends with a direct branch to `target` that is no call.

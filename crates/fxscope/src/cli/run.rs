@@ -60,9 +60,9 @@ pub struct Args {
     /// What is simulated: the whole machine, or results and instruction counts only.
     #[arg(long, default_value = "timing", value_parser = scenario::choice(MODES))]
     mode: Mode,
-    /// What executes the program's code in functional mode, and what is not timed with --from or --until: the interpreter,
-    /// or the translator, which turns code that is executed often into the host's; auto: the interpreter for the first 50
-    /// million instructions of a process, then the translator. Results and counts are the same.
+    /// What executes the program's code: the interpreter, or the translator, which turns code that is executed often into the host's. auto:
+    /// the translator with --sample and, after the first 50 million instructions of a process, in functional mode and for what is
+    /// not timed with --from or --until; otherwise the interpreter. Results and counts are the same.
     #[arg(long, default_value = "auto", value_parser = scenario::choice(ENGINES))]
     engine: EngineChoice,
     /// Also count by intervals of simulated time, such as 100us or 1ms, for the record and for --json. At most 100,000

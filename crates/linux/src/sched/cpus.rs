@@ -246,6 +246,13 @@ impl Guest {
         self.held = hold;
     }
 
+    /// Returns whether a step stops before such a block.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.held
+    }
+
     /// Makes CPU `index` of [`Guest::cpus`] the active one. Its time is `now_ns`, which may be earlier than that of the
     /// previously active CPU.
     pub fn enter(&mut self, index: usize, now_ns: u64) {

@@ -147,6 +147,9 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
             .with(Line::DIRTY, write)
             .with(Line::SHARED, answer.shared)
             .with(Line::PREFETCHED, cause == Cause::HardwarePrefetch);
+        if !TIMED && cause != Cause::Demand {
+            self.core.repeats.forget(line);
+        }
         let (slot, victim) = self.core.l1d.insert(line as usize & self.core.l1d_set_mask, line, state, t);
         self.core.l1d.remember(line, slot);
         let before = std::mem::replace(&mut self.core.l2_slot_hints[slot.number()], answer.slot);
@@ -319,6 +322,7 @@ impl CoreMemory {
 
     /// Removes a line from L1D. Returns when it reaches L2, if it was dirty.
     fn invalidate_data<const TIMED: bool>(&mut self, line: u64, t: Cycle, signals: &mut Signals) -> Option<Cycle> {
+        self.repeats.forget(line);
         let state = self.l1d.remove(line as usize & self.l1d_set_mask, line)?;
         if state.has(Line::DIRTY) {
             return Some(self.write_back::<TIMED>(t, signals).1);
@@ -332,6 +336,7 @@ impl CoreMemory {
     /// L1D keeps a shared copy of a line that others read.
     pub(super) fn downgrade<const TIMED: bool>(&mut self, line: u64, t: Cycle, signals: &mut Signals) {
         let Some(slot) = self.l1d.find(line as usize & self.l1d_set_mask, line) else { return };
+        self.repeats.forget(line);
         let state = self.l1d.line_mut(slot);
         state.set(Line::SHARED, true);
         if state.take(Line::DIRTY) {

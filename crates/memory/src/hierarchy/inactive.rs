@@ -24,6 +24,9 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
         if range.end != 0 && self.chip.frames().has(addr >> range.shift << range.shift, range) {
             return self.translate(pointer, t, signals).ready;
         }
+        if !TIMED {
+            self.core.repeats.forget_all();
+        }
         signals.add(Signal::L1dTlbRefill, 1);
         signals.add(Signal::L2dTlb, 1);
         signals.add(Signal::L2dTlbRefill, 1);

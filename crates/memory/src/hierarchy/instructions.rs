@@ -27,7 +27,7 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
         let (t, physical) = self.translate_code(addr, t, signals);
         let line = self.core.line_of(physical);
         let set = line as usize & self.core.l1i_set_mask;
-        if let Some(slot) = self.core.l1i.find(set, line) {
+        if let Some(slot) = self.core.l1i.find_again(set, line) {
             self.core.l1i.touch(slot);
             return t.max(self.core.l1i.line(slot).ready());
         }
@@ -43,7 +43,8 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
         }
         let ready = self.core.fill::<TIMED>(answer.ready);
         hold::<TIMED>(&mut self.core.code_mshrs, buffer, buffer.at, ready);
-        let (_, victim) = self.core.l1i.insert(set, line, Line::arriving(ready), t);
+        let (slot, victim) = self.core.l1i.insert(set, line, Line::arriving(ready), t);
+        self.core.l1i.remember(line, slot);
         if let Some(victim) = victim {
             let l2_slot_hint = self.chip.remembered(self.core.id.cmg, victim.line);
             self.chip.clean_eviction(self.core.id, Held { line: victim.line, l2_slot_hint }, Holder::Code);

@@ -7,6 +7,7 @@ mod data;
 mod inactive;
 mod instructions;
 mod prefetching;
+mod repeats;
 mod translation;
 mod walk;
 mod warming;
@@ -27,6 +28,8 @@ use crate::sectors::{Assignment, Limits, SECTORS};
 use crate::tables::Tables;
 use crate::tags::{Slot, Tags};
 use crate::tlb::Tlb;
+
+use repeats::Repeats;
 
 pub use data::Wants;
 pub use translation::Located;
@@ -205,6 +208,9 @@ pub struct CoreMemory {
     acknowledge: Cycle,
     /// Virtual line number of the last instruction fetch.
     fetched: u64,
+    /// Accesses over which warming passes.
+    #[serde(skip)]
+    repeats: Repeats,
 }
 
 impl CoreMemory {
@@ -257,6 +263,7 @@ impl CoreMemory {
             move_out_clean: spec.load_store.move_out_clean,
             acknowledge: spec.l2_timing.acknowledge,
             fetched: u64::MAX,
+            repeats: Repeats::default(),
         }
     }
 
@@ -276,6 +283,7 @@ impl CoreMemory {
     pub fn assign_sectors(&mut self, sectors: Assignment) {
         self.moves &= sectors.moves();
         self.sectors = sectors;
+        self.repeats.forget_all();
     }
     /// How accesses get their sectors.
     #[must_use]
@@ -298,6 +306,7 @@ impl Hierarchy<'_> {
     /// of a CMG that use the same two sectors share their limits.
     pub fn limit_sectors(&mut self, l1: Option<[u8; SECTORS]>, l2: Option<[u8; 2]>) {
         self.core.moves |= self.core.sectors.moves() && (l1.is_some() || l2.is_some());
+        self.core.repeats.forget_all();
         self.core.l1d.limit(l1.map_or_else(Limits::default, Limits::new));
         self.chip.limit_sectors(self.core.id.cmg, self.core.sectors.group(), l2);
     }

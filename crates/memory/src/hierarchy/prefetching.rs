@@ -184,6 +184,7 @@ impl CoreMemory {
     /// Sets the registers that control prefetching.
     pub fn set_prefetch_registers(&mut self, registers: &Registers) {
         self.prefetcher.set_registers(registers);
+        self.repeats.forget_all();
     }
 
     /// When the last hardware prefetch that had to wait for a prefetch port got it. Its cause cannot commit before.

@@ -42,6 +42,10 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
     #[cold]
     #[inline(never)]
     fn translate_slow(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Located {
+        if !TIMED {
+            // The first level gives up another translation.
+            self.core.repeats.forget_all();
+        }
         let range = self.core.page_of(pointer.addr);
         let addr = self.core.in_space(pointer.addr);
         signals.add(Signal::L1dTlbRefill, 1);
@@ -105,6 +109,7 @@ impl CoreMemory {
         self.pages = pages;
         self.page = self.no_pages;
         self.fetched = u64::MAX;
+        self.repeats.forget_all();
     }
 
     fn forget_translations(&mut self, start: u64, end: u64) {

@@ -2,15 +2,35 @@
 //! would have left them.
 
 use fxscope_calendar::Cycle;
-use fxscope_counts::Signals;
+use fxscope_counts::{Signal, Signals};
 
-use super::{Hierarchy, Wants};
+use super::{Hierarchy, Repeats, Wants};
 use crate::pointer::Pointer;
 
 impl Hierarchy<'_, false> {
-    /// An access to `bytes` bytes at `pointer`, all at `t`.
+    /// Accesses are not timed from now on: before, some may have been.
+    pub fn begin_warming(&mut self) {
+        let core = &mut *self.core;
+        let follows = core.data_tlb.keeps_order();
+        let sets = if follows { core.l1d_set_mask + 1 } else { 0 };
+        core.repeats = Repeats::new(sets, core.line_shift, core.no_pages.shift);
+    }
+
+    /// An access to `bytes` bytes at a pointer, all at `t`.
     #[inline(always)]
-    pub fn touch(&mut self, pointer: Pointer, bytes: u64, write: bool, t: Cycle, signals: &mut Signals) {
+    pub fn touch(&mut self, pointer: u64, bytes: u64, write: bool, t: Cycle, signals: &mut Signals) {
+        let line = pointer >> self.core.line_shift;
+        let last = pointer.wrapping_add(bytes.max(1) - 1) >> self.core.line_shift;
+        if line == last && self.core.repeats.has(line, write) {
+            signals.add(Signal::L1dCache, 1);
+        } else {
+            self.touch_lines(pointer, bytes, write, t, signals);
+        }
+    }
+
+    #[inline(never)]
+    fn touch_lines(&mut self, pointer: u64, bytes: u64, write: bool, t: Cycle, signals: &mut Signals) {
+        let pointer = Pointer::from(pointer);
         self.touch_line(pointer, write, t, signals);
         let last = pointer.addr.wrapping_add(bytes.max(1) - 1);
         if self.core.line_of(last) != self.core.line_of(pointer.addr) {
@@ -21,6 +41,11 @@ impl Hierarchy<'_, false> {
     #[inline(always)]
     fn touch_line(&mut self, pointer: Pointer, write: bool, t: Cycle, signals: &mut Signals) {
         let place = self.translate(pointer, t, signals);
+        let core = &mut *self.core;
+        if !core.prefetcher.watches(pointer.steering) {
+            // What the access itself does to other lines of the set comes later.
+            core.repeats.note(pointer.tagged() >> core.line_shift, write);
+        }
         self.access(&place, t, Wants { write, replay_period: 0 }, signals);
     }
 

@@ -100,14 +100,16 @@ impl Btb {
     fn look_further(&mut self, set: usize, tag: u64) -> Option<u64> {
         let ways = &mut self.entries[set..set + self.ways];
         let way = ways.iter().position(|e| e.tag == tag)?;
-        ways[..=way].rotate_right(1);
-        Some(ways[0].value)
+        let found = ways[way];
+        ways.copy_within(..way, 1);
+        ways[0] = found;
+        Some(found.value)
     }
 
     fn put(&mut self, index: u64, tag: u64, value: u64) {
         let set = self.set(index);
         if self.look_up(index, tag).is_none() {
-            self.entries[set..set + self.ways].rotate_right(1);
+            self.entries[set..set + self.ways].copy_within(..self.ways - 1, 1);
         }
         self.entries[set] = Entry { tag, value };
     }

@@ -21,6 +21,9 @@ pub struct LoopPredictor {
     counts: Box<[Count]>,
     next: usize,
     confidence: u32,
+    /// Low bits of instruction numbers that no branch in the table has, as far as that is known: a short cut past the search.
+    #[serde(skip)]
+    absent: u64,
 }
 
 impl LoopPredictor {
@@ -32,12 +35,16 @@ impl LoopPredictor {
             counts: vec![Count::default(); entries].into(),
             next: 0,
             confidence: spec.loop_confidence,
+            absent: 0,
         }
     }
 
     /// The entry of the branch at `pc`.
     #[inline(always)]
     pub fn find(&self, pc: u64) -> Option<usize> {
+        if self.absent & low_bits(pc) != 0 {
+            return None;
+        }
         self.branches.iter().position(|&b| b == pc)
     }
 
@@ -73,7 +80,14 @@ impl LoopPredictor {
         self.branches[self.next] = pc;
         self.counts[self.next] = Count { direction: taken, run: 1, ..Count::default() };
         self.next = (self.next + 1) % self.branches.len();
+        self.absent = !self.branches.iter().fold(0, |present, &branch| present | low_bits(branch));
     }
+}
+
+/// The low bits of the number of the instruction at `pc`, as one bit of a word.
+#[inline(always)]
+fn low_bits(pc: u64) -> u64 {
+    1 << (pc >> 2 & 63)
 }
 
 #[cfg(test)]

@@ -27,7 +27,8 @@ pub struct SmallTakenChain {
     length: usize,
     /// The next step; `None` when the program has left the chain.
     next: Option<usize>,
-    /// The last taken branches outside the chain, newest first, and for each period how often they have repeated.
+    /// The last taken branches outside the chain, newest first, as many as a chain may have, and for each period how often they have
+    /// repeated.
     recent: [Step; MOST],
     repeats: [u32; MOST],
     targets: usize,
@@ -87,7 +88,9 @@ impl SmallTakenChain {
     fn elsewhere(&mut self, step: Step) {
         self.next = self.steps[..self.length].iter().position(|s| *s == step).map(|at| self.behind(at));
         let period = self.repeating(step);
-        self.recent.copy_within(0..MOST - 1, 1);
+        for place in (1..self.targets).rev() {
+            self.recent[place] = self.recent[place - 1];
+        }
         self.recent[0] = step;
         if let Some(period) = period {
             self.length = period;

@@ -5,6 +5,9 @@ use fxscope_machine::spec::Frontend;
 /// Branches of history at most.
 const MOST: usize = 64;
 
+/// Sums that are computed together.
+const EIGHT: usize = 8;
+
 /// Weights by branch and distance.
 ///
 /// Each conditional branch on the path, as it executes, adds its weight for the distance, with the sign of its
@@ -78,10 +81,19 @@ impl Weights {
     pub fn pass(&mut self, row: usize, taken: bool) {
         let start = row * self.width;
         let sign = if taken { 0 } else { -1 };
-        let sums = &mut self.sums[..self.width];
-        for (i, &weight) in self.weights[start + 1..start + self.width].iter().enumerate() {
-            // With all bits of `sign` set this is the weight's negative.
-            sums[i] = sums[i + 1] + ((i16::from(weight) ^ sign) - sign);
+        // With all bits of `sign` set this is the weight's negative.
+        let signed = |weight: i8| (i16::from(weight) ^ sign) - sign;
+        let (eights, rest) = self.weights[start + 1..start + self.width].as_chunks::<EIGHT>();
+        let mut sums = &mut self.sums[..self.width];
+        for weights in eights {
+            // Eight at a time, which are one operation of the host each.
+            let later: [i16; EIGHT] = sums[1..].first_chunk().copied().unwrap_or_default();
+            let Some(earlier) = sums.first_chunk_mut::<EIGHT>() else { break };
+            *earlier = std::array::from_fn(|i| later[i] + signed(weights[i]));
+            sums = &mut sums[EIGHT..];
+        }
+        for (i, &weight) in rest.iter().enumerate() {
+            sums[i] = sums[i + 1] + signed(weight);
         }
         self.path[self.at] = row as u32;
         self.at = (self.at + 1) % MOST;

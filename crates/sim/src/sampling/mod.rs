@@ -12,6 +12,7 @@ mod blocks;
 mod estimates;
 mod window;
 
+use fxscope_aarch64::Cpu;
 use fxscope_linux::Guest;
 use fxscope_memory::Chip;
 use fxscope_pipeline::{BoundBlock, COST_UNIT, Measures, Pipeline};
@@ -145,14 +146,21 @@ impl Sampling {
         counted
     }
 
-    /// Follows a block without timing it.
-    fn follow(
+    /// Returns whether the next block will only be followed.
+    #[inline(always)]
+    pub(crate) fn follows(&self) -> bool {
+        self.apart >= self.beginning && !self.window.is_open && self.pending < LOOK * self.cores
+    }
+
+    /// Follows a block, of which `executed` instructions have been executed, without timing it.
+    #[inline(always)]
+    pub(crate) fn follow(
         &mut self,
         pipeline: &mut Pipeline,
         chip: &mut Chip,
         block: &BoundBlock,
         executed: usize,
-        guest: &mut Guest,
+        cpu: &Cpu,
     ) {
         let known = self.blocks.of(block);
         known.executions += 1;
@@ -160,7 +168,6 @@ impl Sampling {
         let is_rare = self.schedule.is_rare(known.seen);
         self.pending += executed as u64;
         self.pending_rare += if is_rare { executed as u64 } else { 0 };
-        let cpu = guest.cpu();
         pipeline.warm(block, executed, cpu.stream(), cpu.pc, cost, chip);
     }
 
@@ -216,6 +223,10 @@ impl Trace for Sampling {
         true
     }
 
+    fn sampling(&mut self) -> Option<&mut Sampling> {
+        Some(self)
+    }
+
     fn run_watched(
         &mut self,
         pipeline: &mut Pipeline,
@@ -258,6 +269,6 @@ impl Trace for Sampling {
         } else if self.pending >= LOOK * self.cores && self.advance() {
             return self.time(pipeline, chip, block, executed, guest);
         }
-        self.follow(pipeline, chip, block, executed, guest);
+        self.follow(pipeline, chip, block, executed, guest.cpu());
     }
 }

@@ -47,10 +47,11 @@ fn given<E: Engine>(run: &Run) -> String {
     let outcome = simulation.run(&mut |_| Control::Continue);
     let instructions = simulation.guest().instructions();
     format!(
-        "{:?} after {instructions} instructions, {} ns\n{:?}\n{:?}\n{:?}\n{}",
+        "{:?} after {instructions} instructions, {} ns\n{:?}\n{:?}\n{:?}\n{:?}\n{}",
         outcome.finish,
         outcome.now_ns,
         outcome.regions,
+        outcome.sample,
         outcome.intervals,
         outcome.hot,
         text(output)
@@ -82,6 +83,16 @@ fn translated_code_gives_the_output_and_the_instructions_of_the_interpreter() {
     for run in one_thread().into_iter().chain(several_threads()) {
         let run = Run { mode: Mode::Functional, ..run };
         same(&run, [given::<Interpreter>(&run), given::<Translator<500>>(&run)]);
+    }
+}
+
+#[test]
+fn translated_code_is_timed_and_sampled_as_interpreted_code_is() {
+    for run in one_thread().into_iter().chain(several_threads()) {
+        for sample in [None, Some("begin=20000,window=500,warm=200,period=4000,keep=100000")] {
+            let run = Run { sample, max_instructions: Some(150_000), ..run.clone() };
+            same(&run, [given::<Interpreter>(&run), given::<Translator<50>>(&run)]);
+        }
     }
 }
 

@@ -89,6 +89,10 @@ impl Emitter<'_> {
     /// Ends a block of `count` instructions: flags go to memory, and the next block begins if there are instructions left.
     pub(super) fn end_block(&mut self, count: usize, next: Next) {
         self.store_flags();
+        if self.trace.is_some() {
+            self.store_words();
+            return self.leave_for(next);
+        }
         let left = self.b.use_var(self.remaining);
         let left = self.b.ins().iadd_imm_s(left, -(count as i64));
         self.b.def_var(self.remaining, left);
@@ -97,18 +101,28 @@ impl Emitter<'_> {
         let done = self.compare(IntCC::SignedLessThanOrEqual, left, zero);
         self.b.ins().brif(done, out, &[], on, &[]);
         self.b.switch_to_block(out);
-        let pc = match next {
+        self.leave_for(next);
+        self.b.switch_to_block(on);
+        self.go_on(next);
+    }
+
+    /// Leaves the unit for good; the next block is `next`.
+    fn leave_for(&mut self, next: Next) {
+        let pc = self.address_of(next);
+        self.store_cpu(pc, offset_of!(Cpu, pc));
+        self.leave(CONTINUES);
+    }
+
+    /// Returns the address of the next block.
+    fn address_of(&mut self, next: Next) -> Value {
+        match next {
             Next::Always(target) => self.constant(target),
             Next::Either { cond, taken, other } => {
                 let (taken, other) = (self.constant(taken), self.constant(other));
                 self.b.ins().select(cond, taken, other)
             }
             Next::Computed(target) => target,
-        };
-        self.store_cpu(pc, offset_of!(Cpu, pc));
-        self.leave(CONTINUES);
-        self.b.switch_to_block(on);
-        self.go_on(next);
+        }
     }
 
     /// Continues with the next block, in the unit or outside.

@@ -44,15 +44,26 @@ impl Emitter<'_> {
 
     /// A function has written the flags.
     pub(super) fn flags_are_in_cpu(&mut self) {
-        let kind = self.constant(IN_CPU);
-        self.set_field(offset_of!(Context, flags), kind);
+        self.say_in_cpu();
         self.flags = Flags::InCpu;
+    }
+
+    /// Writes to the context that the flags are in `cpu.nzcv`: in traced blocks they always are.
+    fn say_in_cpu(&mut self) {
+        if self.trace.is_none() {
+            let kind = self.constant(IN_CPU);
+            self.set_field(offset_of!(Context, flags), kind);
+        }
     }
 
     /// Writes to memory from what the flags follow, on a path that leaves the block; what is known of them remains.
     pub(super) fn store_flags(&mut self) {
         match self.flags {
             Flags::Context | Flags::InCpu => {}
+            Flags::Of { setter, wide, a, b } if self.trace.is_some() => {
+                let number = self.number_of(setter, wide, a, b);
+                self.store_cpu(number, offset_of!(Cpu, nzcv));
+            }
             Flags::Of { setter, wide, a, b } => {
                 let kind = self.constant(pending(setter, wide));
                 let (a, b) = (self.widen(a), self.widen(b));
@@ -65,8 +76,7 @@ impl Emitter<'_> {
                     Flags::Compared { a, b } => self.number_of_comparison(a, b),
                     _ => self.flags_number(),
                 };
-                let kind = self.constant(IN_CPU);
-                self.set_field(offset_of!(Context, flags), kind);
+                self.say_in_cpu();
                 self.store_cpu(number, offset_of!(Cpu, nzcv));
             }
         }

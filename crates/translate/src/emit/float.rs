@@ -5,7 +5,7 @@
 //! proof); all other cases are left to the interpreter's function.
 
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
-use cranelift_codegen::ir::{InstBuilder as _, Type, Value, types};
+use cranelift_codegen::ir::{Block, InstBuilder as _, Type, Value, types};
 use fxscope_aarch64::table::bits;
 
 use super::flags::Flags;
@@ -101,6 +101,7 @@ impl Emitter<'_> {
         let (inst, Some(ty)) = (at.inst, scalar_type(at)) else { return false };
         match at.name {
             "FADD (scalar)" | "FSUB (scalar)" | "FMUL (scalar)" | "FDIV (scalar)" | "FNMUL (scalar)" => {
+                self.unless_subnormal(at, ty, &[inst.rn, inst.rm]);
                 let (a, b) = (self.z(inst.rn, ty), self.z(inst.rm, ty));
                 let operation = match at.name {
                     "FADD (scalar)" => Operation::Sum(a, b),
@@ -111,10 +112,12 @@ impl Emitter<'_> {
                 self.checked(at, ty, operation, at.name == "FNMUL (scalar)");
             }
             "FSQRT (scalar)" => {
+                self.unless_subnormal(at, ty, &[inst.rn]);
                 let a = self.z(inst.rn, ty);
                 self.checked(at, ty, Operation::Root(a), false);
             }
             "FMADD" | "FMSUB" | "FNMADD" | "FNMSUB" if self.fused => {
+                self.unless_subnormal(at, ty, &[inst.rn, inst.rm, inst.ra]);
                 let (mut a, b) = (self.z(inst.rn, ty), self.z(inst.rm, ty));
                 let mut addend = self.z(inst.ra, ty);
                 if matches!(at.name, "FMSUB" | "FNMADD") {
@@ -126,8 +129,11 @@ impl Emitter<'_> {
                 self.checked(at, ty, Operation::FusedSum { addend, a, b }, false);
             }
             "FCMP" | "FCMPE" | "FCMP (zero)" | "FCMPE (zero)" => {
+                let with_zero = at.name.contains("zero");
+                let operands = [inst.rn, inst.rm];
+                self.unless_subnormal(at, ty, if with_zero { &operands[..1] } else { &operands });
                 let a = self.z(inst.rn, ty);
-                let b = if at.name.contains("zero") { self.number_constant(ty, 0.0) } else { self.z(inst.rm, ty) };
+                let b = if with_zero { self.number_constant(ty, 0.0) } else { self.z(inst.rm, ty) };
                 let (nan, ordered) = (self.cold_block(), self.b.create_block());
                 let unordered = self.b.ins().fcmp(FloatCC::Unordered, a, b);
                 self.b.ins().brif(unordered, nan, &[], ordered, &[]);
@@ -168,18 +174,51 @@ impl Emitter<'_> {
         let slow = self.cold_block();
         self.b.ins().brif(exact, joined, &[final_result.into()], slow, &[]);
         self.b.switch_to_block(slow);
-        let loaded = self.execute_apart(at, ty);
-        self.b.ins().jump(joined, &[loaded.into()]);
+        self.execute_apart(at, ty, joined);
         self.b.switch_to_block(joined);
         let value = self.b.append_block_param(joined, ty);
         self.set_z(at.inst.rd, value);
+        if self.trace.is_some() {
+            self.set_regular(at.inst.rd, ty);
+        }
     }
 
-    /// Emits the interpreter's function for an instruction on vector registers, on a path that joins the block again. Returns its
-    /// result.
-    fn execute_apart(&mut self, at: At<'_>, ty: Type) -> Value {
+    /// Emits the interpreter's function for an instruction on vector registers, on a path that joins the block again with its result. A
+    /// traced block is left, since the result may be a subnormal number.
+    fn execute_apart(&mut self, at: At<'_>, ty: Type, joined: Block) {
+        if self.trace.is_some() {
+            return self.leave_before(at);
+        }
         self.call(at);
-        self.load_z(at.inst.rd, ty)
+        let loaded = self.load_z(at.inst.rd, ty);
+        self.b.ins().jump(joined, &[loaded.into()]);
+    }
+
+    /// Leaves a traced block before an instruction one of whose operands, in these registers, is a subnormal number: the interpreter
+    /// counts these. In other units they make no difference.
+    fn unless_subnormal(&mut self, at: At<'_>, ty: Type, operands: &[u8]) {
+        if self.trace.is_none() {
+            return;
+        }
+        for &n in operands {
+            if self.is_regular(n, ty) {
+                continue;
+            }
+            let value = self.z(n, ty);
+            let (int, least) = if ty == types::F64 { (types::I64, 2 << 52) } else { (types::I32, 2 << 23) };
+            let bits = self.as_type(int, value);
+            let magnitude = self.b.ins().ishl_imm_u(bits, 1);
+            let least = self.b.ins().iconst(int, least);
+            let (tiny, subnormal, on) = (self.cold_block(), self.cold_block(), self.b.create_block());
+            let small = self.compare(IntCC::UnsignedLessThan, magnitude, least);
+            self.b.ins().brif(small, tiny, &[], on, &[]);
+            self.b.switch_to_block(tiny);
+            self.b.ins().brif(magnitude, subnormal, &[], on, &[]);
+            self.b.switch_to_block(subnormal);
+            self.leave_before(at);
+            self.b.switch_to_block(on);
+            self.set_regular(n, ty);
+        }
     }
 
     /// Returns twice the magnitude of a number as an integer, and whether it is finite and above the smallest normal number.
@@ -290,8 +329,7 @@ impl Emitter<'_> {
         let all = self.all_lanes(ty, right);
         self.b.ins().brif(all, joined, &[result.into()], slow, &[]);
         self.b.switch_to_block(slow);
-        let loaded = self.execute_apart(at, types::F64X2);
-        self.b.ins().jump(joined, &[loaded.into()]);
+        self.execute_apart(at, types::F64X2, joined);
         self.b.switch_to_block(joined);
         let value = self.b.append_block_param(joined, types::F64X2);
         self.set_z(at.inst.rd, value);

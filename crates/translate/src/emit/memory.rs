@@ -116,7 +116,8 @@ impl Emitter<'_> {
     /// Emits a load or store, or a prefetch. Returns `false`, and emits nothing, for other instructions.
     pub(super) fn access(&mut self, at: At<'_>) -> bool {
         if at.name.starts_with("PRFM") {
-            return true;
+            // Its words are left to the interpreter's function.
+            return self.trace.is_none();
         }
         let Some((transfer, mode)) = decode(at) else { return false };
         let (address, base) = self.address(at, mode);
@@ -185,6 +186,7 @@ impl Emitter<'_> {
 
     fn load(&mut self, at: At<'_>, transfer: Transfer, address: Value, base: Option<Value>) {
         let place = self.hit(at, address, transfer.bytes(), View::READ);
+        self.note(address);
         let first = self.read(transfer, place, 0);
         let second = transfer.pair.then(|| self.read(transfer, place, transfer.ty.bytes() as i32));
         if let Some(base) = base {
@@ -229,6 +231,7 @@ impl Emitter<'_> {
         };
         let data: Vec<Value> = data.into_iter().flatten().map(|register| part(self, register)).collect();
         let place = self.hit(at, address, transfer.bytes(), View::WRITE);
+        self.note(address);
         for (value, n) in data.into_iter().zip(0..) {
             let whole = transfer.ty == types::I64 || !transfer.ty.is_int();
             let value = if whole { value } else { self.b.ins().ireduce(transfer.ty, value) };

@@ -26,6 +26,8 @@ pub(super) struct Registers {
     p: [Option<Value>; 16],
     /// Vector registers that are zero above 128 bits, one bit for each.
     narrow: u32,
+    /// For each vector register the type of which its lowest bits are no subnormal number, if that is known.
+    regular: [Option<Type>; 32],
 }
 
 impl Registers {
@@ -42,6 +44,7 @@ impl Registers {
             }
             if written(Reg::vector(n)) {
                 self.z[usize::from(n)] = None;
+                self.regular[usize::from(n)] = None;
                 self.narrow &= !(1 << n);
             }
             if n < 16 && written(Reg::predicate(n)) {
@@ -162,6 +165,16 @@ impl Emitter<'_> {
         self.load_cpu(ty, z_offset(n))
     }
 
+    /// Returns whether the lowest bits of a vector register are known to be no subnormal number of type F32 or F64.
+    pub(super) fn is_regular(&self, n: u8, ty: Type) -> bool {
+        self.regs.regular[usize::from(n)] == Some(ty)
+    }
+
+    /// The lowest bits of a vector register are no subnormal number of type F32 or F64.
+    pub(super) fn set_regular(&mut self, n: u8, ty: Type) {
+        self.regs.regular[usize::from(n)] = Some(ty);
+    }
+
     /// Returns a part of a vector register as a value of type I64X2; `offset` is that of its first byte in the register.
     pub(super) fn part(&mut self, n: u8, offset: usize) -> Value {
         self.load_cpu(types::I64X2, z_offset(n) + offset)
@@ -173,6 +186,7 @@ impl Emitter<'_> {
             self.store_cpu(*part, z_offset(n) + offset);
         }
         self.regs.z[usize::from(n)] = None;
+        self.regs.regular[usize::from(n)] = None;
         self.regs.narrow &= !(1 << n);
     }
 
@@ -194,6 +208,7 @@ impl Emitter<'_> {
             }
         }
         self.regs.narrow |= 1 << n;
+        self.regs.regular[usize::from(n)] = None;
         self.regs.z[usize::from(n)] = Some(Vector { low: value, zero_above: true });
     }
 }

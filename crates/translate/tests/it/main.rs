@@ -2,6 +2,7 @@
 
 mod qemu;
 mod random;
+mod traced;
 
 /// What the tests of `fxscope-aarch64` compare with QEMU: the cases, and how QEMU runs them.
 #[allow(dead_code)]

@@ -9,14 +9,14 @@ use fxscope_isa::Branch;
 use fxscope_translate::Translator;
 
 /// Where code begins, and the data: two pages, with nothing behind them.
-const CODE: u64 = 0x10_0000;
+pub(crate) const CODE: u64 = 0x10_0000;
 const DATA: u64 = 0x20_0000;
 const DATA_END: u64 = DATA + 2 * PAGE;
 /// Words of code.
-const WORDS: usize = 24;
+pub(crate) const WORDS: usize = 24;
 
 /// A generator of numbers that look random (SplitMix64).
-struct Rng(u64);
+pub(crate) struct Rng(pub u64);
 
 impl Rng {
     fn next(&mut self) -> u64 {
@@ -26,7 +26,7 @@ impl Rng {
         z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ z >> 31
     }
-    fn below(&mut self, n: u64) -> u64 {
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.next() % n
     }
     fn one_in(&mut self, n: u64) -> bool {
@@ -59,7 +59,7 @@ fn address(rng: &mut Rng) -> u64 {
 }
 
 /// A state at the beginning of the code.
-fn state(vl: usize, rng: &mut Rng) -> Cpu {
+pub(crate) fn state(vl: usize, rng: &mut Rng) -> Cpu {
     let mut cpu = Cpu::new(vl);
     for x in &mut cpu.x[..32] {
         *x = match rng.below(6) {
@@ -120,7 +120,7 @@ fn is_common(row: &Encoding) -> bool {
         .any(|start| name.starts_with(start))
 }
 
-fn code(rows: &[&'static Encoding], common: &[&'static Encoding], rng: &mut Rng) -> Vec<u32> {
+pub(crate) fn code(rows: &[&'static Encoding], common: &[&'static Encoding], rng: &mut Rng) -> Vec<u32> {
     let mut words = Vec::new();
     while words.len() < WORDS {
         let branches = ["B", "B.cond", "CBZ", "CBNZ", "TBZ", "TBNZ", "BL", "RET"];
@@ -137,7 +137,7 @@ fn code(rows: &[&'static Encoding], common: &[&'static Encoding], rng: &mut Rng)
     words
 }
 
-fn memory(words: &[u32], seed: u64) -> Memory {
+pub(crate) fn memory(words: &[u32], seed: u64) -> Memory {
     let mut memory = Memory::new(64 * PAGE).expect("memory");
     memory.map(CODE, PAGE, Prot::RX, Segment::Text).expect("code");
     memory.map(DATA, 2 * PAGE, Prot::RW, Segment::Mmap).expect("data");
@@ -182,12 +182,12 @@ fn execute<E: Engine>(engine: &mut E, cpu: &mut Cpu, memory: &mut Memory, budget
 }
 
 /// All that a program can see of a state, in words.
-fn seen(cpu: &Cpu) -> String {
+pub(crate) fn seen(cpu: &Cpu) -> String {
     let control = (cpu.fp.fpcr, cpu.fp.fpsr, cpu.nzcv, cpu.ffr, cpu.pc, cpu.tpidr, cpu.monitor, cpu.event);
     format!("{control:x?}\nx {:x?}\np {:x?}\nz {:x?}", &cpu.x[..32], cpu.p, cpu.z.map(|z| z.0))
 }
 
-fn contents(memory: &mut Memory) -> Vec<u8> {
+pub(crate) fn contents(memory: &mut Memory) -> Vec<u8> {
     let mut bytes = vec![0; 2 * PAGE as usize];
     memory.read(DATA, &mut bytes).expect("data");
     bytes
@@ -199,9 +199,21 @@ fn translated<const HOT: u32>(cpu: &mut Cpu, memory: &mut Memory, budget: u64) -
     (execute(&mut engine, cpu, memory, budget), engine.units())
 }
 
-fn compare(cases: u64, vl: usize, seed: u64) {
+/// The rows of the instruction table, and those that compiled programs use most.
+pub(crate) fn rows() -> [Vec<&'static Encoding>; 2] {
     let rows: Vec<&'static Encoding> = table::encodings().collect();
-    let common: Vec<&'static Encoding> = rows.iter().copied().filter(|row| is_common(row)).collect();
+    let common = rows.iter().copied().filter(|row| is_common(row)).collect();
+    [rows, common]
+}
+
+/// Instruction words with their names.
+pub(crate) fn listing(words: &[u32]) -> String {
+    let line = |&word: &u32| format!("{word:08x} {}\n", table::lookup(word).map_or("-", |row| row.name));
+    words.iter().map(line).collect()
+}
+
+fn compare(cases: u64, vl: usize, seed: u64) {
+    let [rows, common] = rows();
     let mut units = 0;
     for case in 0..cases {
         let rng = &mut Rng(seed.wrapping_add(case));
@@ -218,10 +230,7 @@ fn compare(cases: u64, vl: usize, seed: u64) {
             translated::<3>(&mut other, &mut other_memory, budget)
         };
         units += made;
-        let listing: String = words
-            .iter()
-            .map(|&word| format!("{word:08x} {}\n", table::lookup(word).map_or("-", |row| row.name)))
-            .collect();
+        let listing = listing(&words);
         assert_eq!(first, second, "case {case}:\n{listing}");
         let (one, other) = (seen(&one), seen(&other));
         for (one, other) in one.lines().zip(other.lines()) {
@@ -234,7 +243,7 @@ fn compare(cases: u64, vl: usize, seed: u64) {
     assert!(units as u64 > cases, "only {units} units");
 }
 
-fn cases() -> u64 {
+pub(crate) fn cases() -> u64 {
     std::env::var("FXSCOPE_TRANSLATE_CASES").map_or(40, |text| text.parse().expect("a number of cases"))
 }
 

@@ -1,0 +1,85 @@
+//! The loop of a sampled run between windows: blocks are executed and followed, one after the other.
+
+use fxscope_aarch64::{BlockId, Cpu, Engine};
+use fxscope_linux::guest::Follower;
+use fxscope_memory::Chip;
+
+use crate::core::Core;
+use crate::quantum::{CLOCK_BLOCKS, Running};
+use crate::sampling::Sampling;
+use crate::timing::Driver;
+
+impl<E: Engine> Driver<'_, E> {
+    /// Follows blocks of the active core, up to one for which there is more to do, or until `blocks` has fallen to `end`. Does what
+    /// [`Driver::run_blocks`] would do with each of them. Returns whether the quantum is over.
+    pub(crate) fn follow_blocks(
+        &mut self,
+        running: &mut Running,
+        blocks: &mut u64,
+        end: u64,
+        sampling: &mut Sampling,
+    ) -> bool {
+        let core = self.timing.machine.core();
+        let more = running.watched || running.others_spin || running.samples_events || self.progress.is_open();
+        if more || core.untimed || core.called_kernel {
+            return false;
+        }
+        while *blocks > end && sampling.follows() {
+            let before = *blocks;
+            let held = self.guest.is_held();
+            let (core, chip) = self.timing.machine.running();
+            self.guest.run_for(self.code, &mut Follows { sampling, core, chip, running, held, blocks, end });
+            if *blocks == before {
+                return false;
+            }
+            self.keep_time(running, *blocks);
+            if self.is_over(running) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Follows blocks until the guest's clock is due, or the order of cores must be looked at.
+struct Follows<'a> {
+    sampling: &'a mut Sampling,
+    core: &'a mut Core,
+    chip: &'a mut Chip,
+    running: &'a Running,
+    /// Whether the guest stops before blocks that synchronise.
+    held: bool,
+    blocks: &'a mut u64,
+    end: u64,
+}
+
+impl Follower for Follows<'_> {
+    #[inline(always)]
+    fn block<'c>(&mut self, id: BlockId, execute: impl FnOnce() -> (usize, &'c Cpu)) -> bool {
+        let Some(Some(block)) = self.core.blocks.get_mut(id.0 as usize) else { return false };
+        if block.marked || block.controls || block.enters_kernel {
+            return false;
+        }
+        *self.blocks -= 1;
+        let (executed, cpu) = execute();
+        if executed > 0 {
+            self.sampling.follow(&mut self.core.pipeline, self.chip, block, executed, cpu);
+        }
+        if !cpu.subnormals().is_empty() {
+            self.core.pipeline.subnormals(block, cpu.subnormals());
+        }
+        block.count(executed);
+        self.goes_on()
+    }
+}
+
+impl Follows<'_> {
+    /// Returns whether the next block may follow at once: see [`Driver::keep_time`] and [`Driver::is_over`].
+    #[inline(always)]
+    fn goes_on(&self) -> bool {
+        let now = self.core.pipeline.now();
+        let is_first = now <= self.running.quantum.in_order;
+        let in_order = is_first || self.held && self.running.goes_on_at(now, self.chip);
+        *self.blocks > self.end && !self.blocks.is_multiple_of(CLOCK_BLOCKS) && in_order && self.sampling.follows()
+    }
+}
