@@ -36,4 +36,4 @@ mod writeback;
 pub use crate::core::Pipeline;
 pub use bind::{BoundBlock, SharedTables, bind_block, lacks_access};
 pub use fast_forward::{BlockTally, Tally};
-pub use sampled::{COST_UNIT, Measures};
+pub use sampled::{COST_UNIT, Measures, Reach, Reached};

@@ -5,6 +5,8 @@
 
 use fxscope_counts::{Signal, Signals, Stall, Stalls};
 
+use fxscope_memory::Chip;
+
 use crate::bypass::{EXA, PIPES};
 use crate::core::Pipeline;
 
@@ -146,6 +148,58 @@ impl Measures {
 /// iterations repeat after a few of them.
 pub const COST_UNIT: u64 = 16;
 
+/// How far the accesses of a block went: what an execution costs depends on it most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// The first-level caches, or none.
+    L1,
+    /// L2.
+    L2,
+    /// Memory, or the L2 of another CMG.
+    Memory,
+    /// The cache of another core, which had to give up a line.
+    Core,
+}
+
+impl Reach {
+    /// The number of values.
+    pub const COUNT: usize = 4;
+}
+
+/// What a core and the chip have counted so far of that by which [`Reach`] is told.
+#[derive(Clone, Copy, Debug)]
+pub struct Reached {
+    l1_refills: u64,
+    l2_refills: u64,
+    snoops: u64,
+}
+
+impl Reached {
+    #[inline(always)]
+    pub(crate) fn so_far(signals: &Signals, chip: &Chip) -> Reached {
+        Reached {
+            l1_refills: signals.get(Signal::L1dCacheRefill),
+            l2_refills: signals.get(Signal::L2dCacheRefill),
+            snoops: chip.snoops(),
+        }
+    }
+
+    /// Returns how far accesses went since `before`, prefetches for them included.
+    #[inline(always)]
+    #[must_use]
+    pub fn since(&self, before: &Reached) -> Reach {
+        if self.l1_refills == before.l1_refills && self.snoops == before.snoops {
+            Reach::L1
+        } else if self.snoops != before.snoops {
+            Reach::Core
+        } else if self.l2_refills != before.l2_refills {
+            Reach::Memory
+        } else {
+            Reach::L2
+        }
+    }
+}
+
 /// What a core in a sampled run counts apart.
 #[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
 pub(crate) struct SampledCounts {
@@ -198,6 +252,13 @@ impl Pipeline {
             }
         }
         signals
+    }
+
+    /// Returns what timed accesses have counted so far of that by which [`Reach`] is told.
+    #[inline(always)]
+    #[must_use]
+    pub fn reached(&self, chip: &Chip) -> Reached {
+        Reached::so_far(&self.signals, chip)
     }
 
     /// Makes `counted`, the measures of a block that was timed, part of the sample: [`Pipeline::counters`] leaves them out, since

@@ -12,7 +12,7 @@ use fxscope_memory::{Chip, Hierarchy};
 use crate::bind::{BoundAccess, BoundBlock};
 use crate::core::Pipeline;
 use crate::predict::Branched;
-use crate::sampled::COST_UNIT;
+use crate::sampled::{COST_UNIT, Reach, Reached};
 
 /// A memory access of a block, as warming follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
@@ -41,23 +41,21 @@ impl Followed {
 
 impl Pipeline {
     /// Follows the first `executed` instructions of `block`, which left `stream` and continued at `next_pc`, without timing them:
-    /// the clock advances by `cost` ([`COST_UNIT`]). Events whose number does not depend on time are counted.
+    /// the clock advances by that one of `costs` ([`COST_UNIT`]) that is for how far its accesses went ([`Reach`]). Events whose number does not depend on time are counted.
     pub fn warm(
         &mut self,
         block: &BoundBlock,
         executed: usize,
         stream: &[u64],
         next_pc: u64,
-        cost: u64,
+        costs: &[u32; Reach::COUNT],
         chip: &mut Chip,
     ) {
         let Some(last) = executed.checked_sub(1) else { return };
         let now = self.now();
         let counts = self.sampled.get_or_insert_default();
         let was_timed = std::mem::replace(&mut counts.is_timed, false);
-        counts.fraction += cost;
-        let cycles = counts.fraction / COST_UNIT;
-        counts.fraction %= COST_UNIT;
+        let before = Reached::so_far(&counts.warmed, chip);
         let signals = &mut counts.warmed;
         let memory = &mut self.memory.untimed(chip);
         if was_timed {
@@ -78,6 +76,10 @@ impl Pipeline {
             self.front.supply_from_buffer(prediction.buffered);
             signals.add(Signal::BrMisPred, u64::from(!prediction.right));
         }
+        let reach = Reached::so_far(signals, chip).since(&before);
+        counts.fraction += u64::from(costs[reach as usize]);
+        let cycles = counts.fraction / COST_UNIT;
+        counts.fraction %= COST_UNIT;
         self.commit.skip(cycles);
         self.dispatch.hold_until(self.commit.now() + 1);
     }

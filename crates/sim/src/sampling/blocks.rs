@@ -1,6 +1,6 @@
 //! What is known of each block in a sampled run.
 
-use fxscope_pipeline::{BoundBlock, COST_UNIT};
+use fxscope_pipeline::{BoundBlock, COST_UNIT, Reach};
 use fxscope_sampling::{Exposure, Sample};
 
 use super::CYCLES;
@@ -11,27 +11,73 @@ use super::window::Sums;
 pub(super) struct Block {
     /// Its instructions; 0: it has not run.
     pub(super) instructions: u32,
-    /// By how much an execution that is not timed advances the clock ([`COST_UNIT`]); 0: nothing is known of it.
-    pub(super) cost: u32,
-    /// Executions of all cores that windows stand for, and those whose counts are known, with their cycles.
+    /// By how much an execution that is not timed advances the clock ([`COST_UNIT`]), by how far its accesses go; 0: nothing is known
+    /// of it.
+    pub(super) costs: [u32; Reach::COUNT],
+    /// Executions that were timed lately, and their cycles.
+    timed: [Timed; Reach::COUNT],
+    /// Executions of all cores that windows stand for.
     pub(super) executions: u64,
-    apart: u64,
-    cycles: u64,
     /// Executions that windows have measured.
     pub(super) seen: u64,
 }
 
-impl Block {
-    /// Notes an execution whose counts are known. Until a window has measured the block, it costs what it did there.
+/// Executions of a block that were timed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+pub(super) struct Timed {
+    pub(super) executions: u64,
+    pub(super) cycles: u64,
+}
+
+impl Timed {
     #[inline(always)]
-    pub(super) fn timed_apart(&mut self, cycles: u64) {
-        self.apart += 1;
-        self.cycles += cycles;
-        if self.seen == 0 {
-            self.cost = (COST_UNIT * self.cycles).div_ceil(self.apart).clamp(1, u32::MAX.into()) as u32;
+    pub(super) fn add(&mut self, other: Timed) {
+        self.executions += other.executions;
+        self.cycles += other.cycles;
+    }
+
+    /// Forgets half of what is known beyond [`LATELY`]: a program has phases.
+    #[inline(always)]
+    fn fade(&mut self) {
+        if self.executions > LATELY {
+            self.executions /= 2;
+            self.cycles /= 2;
         }
     }
+
+    /// Returns the cost of an execution; `None`: too few have been timed.
+    fn cost(&self, least: u64) -> Option<u32> {
+        let is_known = self.executions >= least.max(1);
+        let cost =
+            |timed: &Timed| (COST_UNIT * timed.cycles).div_ceil(timed.executions).clamp(1, u32::MAX.into()) as u32;
+        is_known.then(|| cost(self))
+    }
 }
+
+/// Executions of which costs are the mean, at most, and those that it takes for one that depends on how far accesses go.
+const LATELY: u64 = 4096;
+const ENOUGH: u64 = 8;
+
+impl Block {
+    /// Learns from executions that were timed, by how far their accesses went.
+    #[inline(always)]
+    pub(super) fn learn(&mut self, reach: Reach, timed: Timed) {
+        self.timed[reach as usize].add(timed);
+        self.timed[reach as usize].fade();
+        self.update();
+    }
+
+    /// Where too little is known, the cost is the mean.
+    #[inline(always)]
+    fn update(&mut self) {
+        let mut all = Timed::default();
+        self.timed.iter().for_each(|timed| all.add(*timed));
+        let mean = all.cost(1).unwrap_or(0);
+        self.costs = self.timed.map(|timed| timed.cost(ENOUGH).unwrap_or(mean));
+    }
+}
+
+const REACHES: [Reach; Reach::COUNT] = [Reach::L1, Reach::L2, Reach::Memory, Reach::Core];
 
 /// All blocks, by number of their origin.
 #[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
@@ -67,10 +113,7 @@ impl Blocks {
             sample.add(sums.block, sums.executions, &values);
             let block = &mut self.0[sums.block as usize];
             block.seen = sample.executions_seen(sums.block);
-            if let Some(rate) = sample.rate(sums.block, CYCLES) {
-                // A cost beyond what the field holds is no cost that a block has.
-                block.cost = (rate * COST_UNIT as f64).round().max(1.0) as u32;
-            }
+            REACHES.iter().zip(sums.reached).for_each(|(&reach, timed)| block.learn(reach, timed));
         }
     }
 
@@ -87,5 +130,35 @@ impl Blocks {
     /// Returns how many executions of a block windows have measured.
     pub(super) fn seen(&self, origin: u32) -> u64 {
         self.0.get(origin as usize).map_or(0, |block| block.seen)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timed(executions: u64, cycles: u64) -> Timed {
+        Timed { executions, cycles: executions * cycles }
+    }
+
+    #[test]
+    fn a_block_costs_what_it_cost_when_its_accesses_went_as_far_and_its_mean_where_too_little_is_known() {
+        let mut block = Block::default();
+        assert_eq!(block.costs, [0; Reach::COUNT]);
+        block.learn(Reach::L1, timed(30, 10));
+        block.learn(Reach::Memory, timed(10, 250));
+        block.learn(Reach::L2, timed(ENOUGH - 1, 70));
+        let mean = (16 * (30 * 10 + 10 * 250 + (ENOUGH - 1) * 70)).div_ceil(40 + ENOUGH - 1) as u32;
+        assert_eq!(block.costs, [160, mean, 16 * 250, mean]);
+    }
+
+    #[test]
+    fn costs_follow_the_program_into_another_phase() {
+        let mut block = Block::default();
+        block.learn(Reach::L2, timed(LATELY, 10));
+        for _ in 0..20 {
+            block.learn(Reach::L2, timed(LATELY / 2, 90));
+        }
+        assert!(block.costs[Reach::L2 as usize] > 16 * 89, "{:?}", block.costs);
     }
 }

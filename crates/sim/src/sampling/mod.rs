@@ -1,7 +1,7 @@
 //! Sampled runs: most blocks are only followed (functional warming), and some are timed in windows.
 //!
-//! Between windows, a core's clock advances by what each block cost on average in windows, so that threads wait for one another as they
-//! would have. A window is an interval of simulated time in which every core is timed; the first part of it fills what is
+//! Between windows, a core's clock advances by what each block cost in windows on average when its accesses went as far (L1, L2, memory,
+//! another core), so that threads wait for one another as they would have. A window is an interval of simulated time in which every core is timed; the first part of it fills what is
 //! short-lived in a core and is not measured. It ends when the cores have executed the planned instructions: if it ended after a time,
 //! phases in which instructions take longer would have a smaller share of the sample.
 //!
@@ -15,11 +15,11 @@ mod window;
 use fxscope_aarch64::Cpu;
 use fxscope_linux::Guest;
 use fxscope_memory::Chip;
-use fxscope_pipeline::{BoundBlock, COST_UNIT, Measures, Pipeline};
+use fxscope_pipeline::{BoundBlock, COST_UNIT, Measures, Pipeline, Reach};
 use fxscope_sampling::{DEFAULT_GROUPS, Plan, Precision, Sample, Schedule, estimate};
 
 use crate::trace::Trace;
-use blocks::Blocks;
+use blocks::{Blocks, Timed};
 pub use estimates::{SampleSummary, SampledRegion};
 use window::{Sums, Window};
 
@@ -91,10 +91,14 @@ impl Sampling {
         guest: &mut Guest,
     ) {
         pipeline.begin_timing();
-        let before = pipeline.now();
+        let (before, reached) = (pipeline.now(), pipeline.reached(chip));
         ().run(pipeline, chip, block, executed, guest);
         block.known += 1;
-        self.blocks.of(block).timed_apart(pipeline.now() - before);
+        let reach = pipeline.reached(chip).since(&reached);
+        let known = self.blocks.of(block);
+        if known.seen == 0 {
+            known.learn(reach, Timed { executions: 1, cycles: pipeline.now() - before });
+        }
         self.apart += executed as u64;
     }
 
@@ -123,9 +127,10 @@ impl Sampling {
             return;
         }
         block.swap_profiles();
+        let reached = pipeline.reached(chip);
         let counted = Sampling::counted(pipeline, chip, block, executed, guest);
         block.swap_profiles();
-        self.sums.add(block.origin, executed as u64, &counted);
+        self.sums.add(block.origin, executed as u64, &counted, pipeline.reached(chip).since(&reached));
         if self.sums.measured() >= self.window.instructions * cores {
             self.window.until = self.window.until.min(pipeline.now());
         }
@@ -164,11 +169,12 @@ impl Sampling {
     ) {
         let known = self.blocks.of(block);
         known.executions += 1;
-        let cost = if known.cost == 0 { self.mean_cost * executed as u64 } else { known.cost.into() };
+        let costs =
+            if known.costs[0] == 0 { [(self.mean_cost * executed as u64) as u32; Reach::COUNT] } else { known.costs };
         let is_rare = self.schedule.is_rare(known.seen);
         self.pending += executed as u64;
         self.pending_rare += if is_rare { executed as u64 } else { 0 };
-        pipeline.warm(block, executed, cpu.stream(), cpu.pc, cost, chip);
+        pipeline.warm(block, executed, cpu.stream(), cpu.pc, &costs, chip);
     }
 
     /// Ends the window: what it counted becomes part of the sample.

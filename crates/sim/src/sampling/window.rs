@@ -1,8 +1,9 @@
 //! A window, and what it counts.
 
 use fxscope_calendar::Cycle;
-use fxscope_pipeline::{COST_UNIT, Measures};
+use fxscope_pipeline::{COST_UNIT, Measures, Reach};
 
+use super::blocks::Timed;
 use crate::run::QUANTUM;
 
 /// Cycles by which the running core may be ahead of the others: once it is this far behind a window, no other is in it.
@@ -52,6 +53,8 @@ pub(super) struct BlockSums {
     pub(super) block: u32,
     pub(super) executions: u64,
     pub(super) measures: Measures,
+    /// The executions, by how far their accesses went.
+    pub(super) reached: [Timed; Reach::COUNT],
 }
 
 impl Sums {
@@ -67,12 +70,13 @@ impl Sums {
 
     /// Adds an execution of a block of `instructions` instructions.
     #[inline(always)]
-    pub(super) fn add(&mut self, block: u32, instructions: u64, counted: &Measures) {
+    pub(super) fn add(&mut self, block: u32, instructions: u64, counted: &Measures, reach: Reach) {
         self.measured += instructions;
         self.cycles += counted.cycles();
         let sums = self.of(block);
         sums.executions += 1;
         sums.measures.merge(counted);
+        sums.reached[reach as usize].add(Timed { executions: 1, cycles: counted.cycles() });
     }
 
     #[inline(always)]
@@ -82,7 +86,12 @@ impl Sums {
             self.places.resize(index + 1, 0);
         }
         if self.places[index] == 0 {
-            self.counted.push(BlockSums { block, executions: 0, measures: Measures::default() });
+            self.counted.push(BlockSums {
+                block,
+                executions: 0,
+                measures: Measures::default(),
+                reached: Default::default(),
+            });
             self.places[index] = self.counted.len() as u32;
         }
         &mut self.counted[self.places[index] as usize - 1]
