@@ -2,7 +2,7 @@
 
 use fxscope_linux::Guest;
 use fxscope_memory::Chip;
-use fxscope_pipeline::{BoundBlock, COST_UNIT, Pipeline};
+use fxscope_pipeline::{BoundBlock, COST_UNIT, Pipeline, Reach};
 
 use crate::trace::Trace;
 
@@ -38,6 +38,7 @@ impl Trace for Following {
         guest: &mut Guest,
     ) {
         let cpu = guest.cpu();
-        pipeline.warm(block, executed, cpu.stream(), cpu.pc, COST_UNIT * executed as u64, chip);
+        let cost = (COST_UNIT * executed as u64) as u32;
+        pipeline.warm(block, executed, cpu.stream(), cpu.pc, &[cost; Reach::COUNT], chip);
     }
 }
