@@ -166,7 +166,7 @@ impl Reach {
     pub const COUNT: usize = 4;
 }
 
-/// What a core and the chip have counted so far of that that [`Reach`] depends on.
+/// What a core and the chip have counted so far of what [`Reach`] depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct Reached {
     l1_refills: u64,
@@ -254,7 +254,7 @@ impl Pipeline {
         signals
     }
 
-    /// Returns what timed accesses have counted so far of that that [`Reach`] depends on.
+    /// Returns what timed accesses have counted so far of what [`Reach`] depends on.
     #[inline(always)]
     #[must_use]
     pub fn reached(&self, chip: &Chip) -> Reached {

@@ -408,14 +408,15 @@ impl<E: Engine> Simulation<E> {
         let in_region = self.options.interval_region.as_ref().map(|name| self.regions.so_far(name, &totals));
         let counted = in_region.unwrap_or_else(|| region::sum(&totals));
         let intervals = self.timing.as_mut().map_or_else(Vec::new, |timing| timing.intervals(now_ns, &counted));
-        let is_modelled = self.is_modelled();
-        let (mut open_calls, mpi) = match &mut self.timing {
-            Some(timing) => (timing.mpi.open_calls(), std::mem::take(&mut timing.mpi).finish(|_| now_ns)),
-            None => (self.mpi.open_calls(), std::mem::take(&mut self.mpi).finish(&self.guest)),
+        // Behind a part that was timed, calls are followed as in functional mode.
+        let open_calls = match &self.timing {
+            Some(timing) if self.is_modelled() => timing.mpi.open_calls(),
+            _ => self.mpi.open_calls(),
         };
-        if !is_modelled {
-            open_calls = self.mpi.open_calls();
-        }
+        let mpi = match &mut self.timing {
+            Some(timing) => std::mem::take(&mut timing.mpi).finish(|_| now_ns),
+            None => std::mem::take(&mut self.mpi).finish(&self.guest),
+        };
         let is_timed = self.part.as_ref().is_none_or(|part| part.phase() == Phase::Timed);
         let timing = self.timing.as_ref();
         let mut unpaired = self.regions.unpaired();
