@@ -1,9 +1,10 @@
 //! Sampled runs: most blocks are only followed (functional warming), and some are timed in windows.
 //!
 //! Between windows, a core's clock advances by what each block cost in windows on average when its accesses went as far (L1, L2, memory,
-//! another core), so that threads wait for one another as they would have. A window is an interval of simulated time in which every core is timed; the first part of it fills what is
-//! short-lived in a core and is not measured. It ends when the cores have executed the planned instructions: if it ended after a time,
-//! phases in which instructions take longer would have a smaller share of the sample.
+//! another core), so that threads wait for one another as they would have. A window is an interval of simulated time in which every
+//! core is timed; the first part of it fills what is short-lived in a core and is not measured. It ends when the cores have executed
+//! the planned instructions: if it ended after a time, phases in which instructions take longer would have a smaller share of the
+//! sample.
 //!
 //! The counts of the run are those that do not depend on time, which are counted throughout, and estimates of the others: how
 //! often each block ran, which is known exactly, times what an execution of it counted in windows ([`fxscope_sampling`]).
