@@ -120,6 +120,12 @@ signals! {
     FlbInactive = "FLB_INACTIVE",
     /// Load/store flows aborted by the store fetch interlock.
     L1PipeAbortStldIntlk = "L1_PIPE_ABORT_STLD_INTLK",
+    /// … because of a store to another address that has the same low bits.
+    L1PipeAbortStldAlias = "L1_PIPE_ABORT_STLD_ALIAS",
+    /// Cycles in which divisions, square roots and the like block their pipe for others of their kind. The machine has no event for it.
+    DivideCycles = "DIVIDE_CYCLES",
+    /// Cycles in which the core does nothing but compute with subnormal numbers. The machine has no event for it.
+    SubnormalCycles = "SUBNORMAL_CYCLES",
     /// Gather pairs that took two flows.
     Gather2Flow = "L1_PIPE_COMP_GATHER_2FLOW",
     /// Gather pairs that took one flow.
@@ -190,6 +196,8 @@ signals! {
     L2MissWaitMainDm = "L2_MISS_WAIT_MAIN_DM",
     /// Cycles in which an L2 pipeline is busy, both banks together.
     L2PipeVal = "L2_PIPE_VAL",
+    /// Requests for lines that the L1 data cache of another core may have changed. The machine has no event for it.
+    OwnedElsewhere = "OWNED_ELSEWHERE",
     /// Lines read from local memory.
     BusReadTotalMem = "BUS_READ_TOTAL_MEM",
     /// Lines written to local memory.
@@ -393,6 +401,7 @@ impl Signal {
                 | S::L2dCacheRefillPrf
                 | S::L2dCacheRefillHwprf
                 | S::L2dCacheWb
+                | S::OwnedElsewhere
                 | S::BusReadTotalMem
                 | S::BusWriteTotalMem
                 | S::MainMemoryRead

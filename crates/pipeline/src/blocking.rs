@@ -5,6 +5,7 @@
 //! are moved after it, and what followed from them is corrected.
 
 use fxscope_calendar::{Calendar, Cycle};
+use fxscope_counts::Signal;
 
 use crate::bind::BoundUop;
 use crate::bypass::Value;
@@ -178,6 +179,7 @@ impl Pipeline {
             released: self.released[pipe],
             group: self.dispatch.open_group(),
         };
+        self.signals.add(Signal::DivideCycles, new.cycles);
         let Pipeline { blockers, pipes, dispatch, values, .. } = self;
         let mut pushed = 0;
         let start = blockers[pipe].enter(d, new, &mut pipes[port(pipe)], |older, before| {

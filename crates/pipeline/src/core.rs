@@ -284,6 +284,7 @@ impl Pipeline {
             block.charge(subnormal.inst, Stall::VectorOperation, cycles);
             all += cycles;
         }
+        self.signals.add(Signal::SubnormalCycles, all);
         let until = self.commit.now() + 1 + all;
         self.commit.idle_until(until, Stall::VectorOperation, &mut self.signals);
         self.dispatch.hold_until(until);

@@ -209,8 +209,9 @@ impl Lsu {
                     self.too_early = self.too_early.max(committed);
                     return at;
                 }
-                Lookup::Cancelled(store_line) => {
+                found @ (Lookup::Cancelled(store_line) | Lookup::Aliased(store_line)) => {
                     signals.add(Signal::L1PipeAbortStldIntlk, 1);
+                    signals.add(Signal::L1PipeAbortStldAlias, u64::from(found == Lookup::Aliased(store_line)));
                     at = memory.core.pipes.load((at + replay_period).max(store_line).max(line));
                 }
             }

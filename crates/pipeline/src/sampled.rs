@@ -11,7 +11,7 @@ use crate::bypass::{EXA, PIPES};
 use crate::core::Pipeline;
 
 /// Signals that depend on time and are counted one by one; others that do follow from them, from stalls and from pipes.
-const COUNTED: [Signal; 24] = [
+const COUNTED: [Signal; 27] = [
     Signal::Commit1,
     Signal::Commit2,
     Signal::Commit3,
@@ -23,6 +23,9 @@ const COUNTED: [Signal; 24] = [
     Signal::FlaInactive,
     Signal::FlbInactive,
     Signal::L1PipeAbortStldIntlk,
+    Signal::L1PipeAbortStldAlias,
+    Signal::DivideCycles,
+    Signal::SubnormalCycles,
     Signal::Gather2Flow,
     Signal::Gather1Flow,
     Signal::Gather0Flow,

@@ -1,6 +1,6 @@
 //! Values of metrics for a region: for each thread, for the threads of a process on one CMG, and for all threads.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Index;
 
@@ -11,7 +11,7 @@ use crate::formula::{Formula, Reduction};
 use crate::metrics::{CLOCKS, Count, KERNEL, Metric, Metrics, Name, Total, Variable, constant_values};
 use crate::scope::{Cmg, cmg_of};
 use crate::tables::{Column, Form, Mark};
-use crate::{passes, recorded};
+use crate::{functions, passes, recorded};
 
 /// The values of all metrics. A metric whose events were not counted is absent.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,13 +113,18 @@ pub struct Evaluation<'a> {
     processes: Vec<(u32, Vec<usize>)>,
     all: Vec<usize>,
     known: RefCell<Vec<Vec<Known>>>,
+    /// The run, if its cycles by function may be used.
+    run: Option<&'a Run>,
+    /// Shares of cycles in groups of functions.
+    functions: OnceCell<Vec<Option<f64>>>,
 }
 
 impl<'a> Evaluation<'a> {
     /// Returns the metrics of a region of a run.
     #[must_use]
     pub fn new(run: &'a Run, region: &'a Region) -> Evaluation<'a> {
-        Evaluation::with(region, &run.constants, &recorded::of_run(run).groups)
+        let evaluation = Evaluation::with(region, &run.constants, &recorded::of_run(run).groups);
+        Evaluation { run: Some(run), ..evaluation }
     }
 
     /// Returns the metrics of a region on a machine with these constants and event groups.
@@ -150,6 +155,8 @@ impl<'a> Evaluation<'a> {
             all: (0..cmgs.len()).collect(),
             cmgs,
             known: RefCell::new(vec![Vec::new(); scopes]),
+            run: None,
+            functions: OnceCell::new(),
         }
     }
 
@@ -248,7 +255,18 @@ impl<'a> Evaluation<'a> {
         self.missing_at(column.forms[0].place)
     }
 
-    fn missing_at(&self, place: usize) -> Vec<String> {
+    /// The value of a definition for all threads.
+    pub(crate) fn whole(&self, place: usize) -> Option<f64> {
+        self.value(place, Scope::All)
+    }
+
+    /// The rules that can be evaluated.
+    pub(crate) fn metrics(&self) -> &'static Metrics {
+        self.metrics
+    }
+
+    /// Names of the events that must be measured as well for a definition to have a value.
+    pub(crate) fn missing_at(&self, place: usize) -> Vec<String> {
         let mut events = BTreeSet::new();
         if self.value(place, Scope::All).is_none() {
             self.add_missing(&self.metrics.definitions()[place].formula, &mut events);
@@ -419,7 +437,11 @@ impl crate::formula::Scope<Name> for Names<'_, '_> {
                 [first, ..] => e.cmgs[*first].map(|cmg| f64::from(cmg.1)),
                 [] => None,
             },
+            Name::Variable(Variable::Threads) => Some(self.members().len() as f64),
             Name::Metric(place) => e.value(*place, self.scope),
+            Name::Functions(place) => {
+                e.functions.get_or_init(|| functions::shares(e.metrics.functions(), e.run, e.region))[*place]
+            }
             Name::Count(place) => self.members().iter().map(|&t| e.count(t, *place).map(|n| n as f64)).sum(),
         }
     }

@@ -1,10 +1,13 @@
-//! Formulas: `+ - * /`, parentheses, numbers, names and functions.
+//! Formulas: `+ - * /`, comparisons, parentheses, numbers, names and functions.
 //!
 //! ```text
+//! formula := sum (("<" | ">") sum)?
 //! sum     := product (("+" | "-") product)*
 //! product := factor (("*" | "/") factor)*
-//! factor  := "-" factor | "(" sum ")" | function "(" sum ("," sum)* ")" | number | name
+//! factor  := "-" factor | "(" formula ")" | function "(" formula ("," formula)* ")" | number | name
 //! ```
+//!
+//! A comparison is 1 if it holds, else 0.
 //!
 //! A word that starts with a digit and is not a number is a name, such as the event `0INST_COMMIT`. `EVENT@3` is the
 //! count of an event in the pass of event group 3. Numbers have no sign in their exponent.
@@ -49,6 +52,8 @@ pub enum Operator {
     Max,
     Min,
     Same,
+    Less,
+    Greater,
 }
 
 /// How the values of threads are combined.
@@ -80,7 +85,7 @@ impl Formula {
     /// The error and its location.
     pub fn parse(text: &str) -> Result<Formula, String> {
         let mut parser = Parser { words: words(text)?, next: 0 };
-        let formula = parser.sum(0)?;
+        let formula = parser.comparison(0)?;
         match parser.peek() {
             None => Ok(formula),
             Some(word) => Err(format!("'{word}' is unexpected here")),
@@ -107,6 +112,8 @@ impl<N> Formula<N> {
                     Operator::Max => a.max(b),
                     Operator::Min => a.min(b),
                     Operator::Same => f64::from(u8::from(a == b)),
+                    Operator::Less => f64::from(u8::from(a < b)),
+                    Operator::Greater => f64::from(u8::from(a > b)),
                 })
             }
             Formula::Known(all) => all.iter().find_map(|a| a.value(scope)),
@@ -158,7 +165,7 @@ fn words(text: &str) -> Result<Vec<&str>, String> {
     while let Some(first) = rest.chars().next() {
         let in_word = |c: char| c.is_ascii_alphanumeric() || "_.@".contains(c);
         let length = match first {
-            '+' | '-' | '*' | '/' | '(' | ')' | ',' => 1,
+            '+' | '-' | '*' | '/' | '(' | ')' | ',' | '<' | '>' => 1,
             c if in_word(c) => rest.find(|c| !in_word(c)).unwrap_or(rest.len()),
             c => return Err(format!("'{c}' is not a valid character")),
         };
@@ -190,6 +197,17 @@ impl<'a> Parser<'a> {
             return Ok(());
         }
         Err(format!("expected '{word}' {}", self.peek().map_or("at the end".to_owned(), |w| format!("before '{w}'"))))
+    }
+
+    /// A sum, or a comparison of two.
+    fn comparison(&mut self, depth: u32) -> Result<Formula, String> {
+        let left = self.sum(depth)?;
+        let operators = [("<", Operator::Less), (">", Operator::Greater)];
+        match operators.into_iter().find(|(word, _)| self.take(word)) {
+            // The comparison adds a level to the tree.
+            Some((_, operator)) => Ok(Formula::Join(operator, Box::new(left), Box::new(self.sum(depth + 1)?))),
+            None => Ok(left),
+        }
     }
 
     fn sum(&mut self, depth: u32) -> Result<Formula, String> {
@@ -229,7 +247,7 @@ impl<'a> Parser<'a> {
         match word {
             "-" => Ok(Formula::Minus(Box::new(self.factor(depth + 1)?))),
             "(" => {
-                let inside = self.sum(depth + 1)?;
+                let inside = self.comparison(depth + 1)?;
                 self.expect(")")?;
                 Ok(inside)
             }
@@ -240,7 +258,7 @@ impl<'a> Parser<'a> {
             "first" => self.over(Reduction::First, depth),
             "most" => self.over(Reduction::Most, depth),
             "cmg" => self.over(Reduction::Cmg, depth),
-            "+" | "*" | "/" | ")" | "," => Err(format!("something is missing before '{word}'")),
+            "+" | "*" | "/" | ")" | "," | "<" | ">" => Err(format!("something is missing before '{word}'")),
             _ => number_or_name(word),
         }
     }
@@ -248,9 +266,9 @@ impl<'a> Parser<'a> {
     /// The operands of a function.
     fn operands(&mut self, depth: u32) -> Result<Vec<Formula>, String> {
         self.expect("(")?;
-        let mut operands = vec![self.sum(depth + 1)?];
+        let mut operands = vec![self.comparison(depth + 1)?];
         while self.take(",") {
-            operands.push(self.sum(depth + 1)?);
+            operands.push(self.comparison(depth + 1)?);
         }
         self.expect(")")?;
         Ok(operands)
@@ -258,16 +276,16 @@ impl<'a> Parser<'a> {
 
     fn join(&mut self, operator: Operator, depth: u32) -> Result<Formula, String> {
         self.expect("(")?;
-        let a = self.sum(depth + 1)?;
+        let a = self.comparison(depth + 1)?;
         self.expect(",")?;
-        let b = self.sum(depth + 1)?;
+        let b = self.comparison(depth + 1)?;
         self.expect(")")?;
         Ok(Formula::Join(operator, Box::new(a), Box::new(b)))
     }
 
     fn over(&mut self, over: Reduction, depth: u32) -> Result<Formula, String> {
         self.expect("(")?;
-        let inside = self.sum(depth + 1)?;
+        let inside = self.comparison(depth + 1)?;
         self.expect(")")?;
         Ok(Formula::Threads(over, Box::new(inside)))
     }
@@ -324,6 +342,9 @@ mod tests {
         assert_eq!(value("max(0, A - 0B) + min(A, 0B)"), 3.0);
         assert_eq!(value("same(A, 3) + 10 * same(A, 0B)"), 1.0);
         assert_eq!(value("cmg(2 * A) + first(A) + most(1)"), 10.0);
+        assert_eq!(value("A + 1 > 0B - 1"), 1.0);
+        assert_eq!(value("A < 3"), 0.0);
+        assert_eq!(value("10 * (A < 0B) + max(A > 0B, 5)"), 15.0);
     }
 
     #[test]
@@ -355,6 +376,8 @@ mod tests {
             ("max(1 2)", "expected ',' before '2'"),
             ("max", "expected '(' at the end"),
             ("A B", "'B' is unexpected here"),
+            ("A < B < A", "'<' is unexpected here"),
+            ("> A", "something is missing before '>'"),
             ("A % B", "'%' is not a valid character"),
             ("1e999", "'1e999' is too large"),
             ("1.2.3", "'1.2.3' is neither a number nor a name"),
@@ -373,7 +396,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_causes_a_panic(text in "[-+*/(),. a-zA-Z0-9_@µ]{0,80}") {
+        fn no_text_causes_a_panic(text in "[-+*/<>(),. a-zA-Z0-9_@µ]{0,80}") {
             let _ = Formula::parse(&text);
         }
 

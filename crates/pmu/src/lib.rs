@@ -7,6 +7,7 @@
 //! * [`mod@recorded`]: the PMU that counted a run: its events and event groups.
 //! * [`sampled`]: intervals of the metrics of sampled runs.
 //! * [`scope`]: CMG-wide events in the rows of threads and in sums.
+//! * [`rules`]: what may limit a program, from `data/rules/*.toml`; [`judge`]: which rules apply to a region.
 //! * [`tables`]: the tables of the CPU performance analysis report.
 //! * [`formula`]: the formula language.
 //!
@@ -15,16 +16,21 @@
 pub mod energy;
 pub mod evaluate;
 pub mod formula;
+mod functions;
+pub mod judge;
 pub mod metrics;
 mod passes;
 pub mod recorded;
+pub mod rules;
 pub mod sampled;
 pub mod scope;
 pub mod tables;
 
 pub use evaluate::{Cell, Cells, Evaluation, Team, Values};
+pub use judge::{Fact, Finding, Judgement, Said, Unjudged};
 pub use fxscope_machine::{Event, Events, Groups, Pmu, Scope, groups};
 pub use metrics::{CALLS, CLOCKS, CYCLES, Group, KERNEL, Metric, Metrics, TICKS, constants};
+pub use rules::{Remedy, Rule};
 pub use recorded::{of_run, unknown_events};
 pub use sampled::Sampled;
 pub use tables::{Column, Mark, Table, Tone};

@@ -7,6 +7,8 @@ use fxscope_machine::{Events, Pmu, Spec};
 
 use crate::TableError;
 use crate::formula::Formula;
+use crate::functions::Functions;
+use crate::rules::{self, Rule};
 use crate::tables::{self, Table};
 
 /// The groups of metrics, in the order of reports.
@@ -23,6 +25,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("hardware-prefetch.toml", include_str!("../../../data/metrics/hardware-prefetch.toml")),
     ("traffic.toml", include_str!("../../../data/metrics/traffic.toml")),
     ("power.toml", include_str!("../../../data/metrics/power.toml")),
+    ("time-shares.toml", include_str!("../../../data/metrics/time-shares.toml")),
     ("manual-rates.toml", include_str!("../../../data/metrics/manual-rates.toml")),
 ];
 
@@ -59,6 +62,15 @@ const CONSTANTS: &[Constant] = &[
     ("l2_cmg_peak", |spec| f64::from(spec.l2_timing.banks) * f64::from(spec.l2.line_bytes) * spec.clock.core_hz as f64),
     // Peak bandwidth of local memory, bytes per second.
     ("memory_peak", |spec| spec.memory.peak_bytes_per_second as f64),
+    // Latency of a load that hits L2, and of one that local memory serves, cycles: means over cores.
+    ("l2_latency", |spec| f64::midpoint(spec.l2_timing.hit_nearest as f64, spec.l2_timing.hit_farthest as f64)),
+    ("memory_latency", |spec| f64::midpoint(spec.memory.latency_nearest as f64, spec.memory.latency_farthest as f64)),
+    // Cycles of a translation that the second level of the TLB has, and what a walk of translation tables takes in addition to its
+    // reads.
+    ("tlb_l2_hit", |spec| spec.tlb.l2_hit as f64),
+    ("tlb_walk", |spec| spec.tlb.walk_extra as f64),
+    // Entries of the TLB's second level.
+    ("tlb_entries", |spec| f64::from(spec.tlb.l2_entries)),
 ];
 
 /// Returns the values of all constants for a machine, by name.
@@ -81,6 +93,8 @@ pub(crate) enum Variable {
     Cores,
     /// Number of CMGs that the threads run on.
     Cmgs,
+    /// Number of threads.
+    Threads,
     /// Number of a thread's CMG.
     CmgNumber,
 }
@@ -90,6 +104,7 @@ const VARIABLES: &[(&str, Variable)] = &[
     ("calls", Variable::Calls),
     ("cores", Variable::Cores),
     ("cmgs", Variable::Cmgs),
+    ("threads", Variable::Threads),
     ("cmg_number", Variable::CmgNumber),
 ];
 
@@ -118,6 +133,8 @@ pub(crate) enum Name {
     Variable(Variable),
     /// A metric, by index.
     Metric(usize),
+    /// The share of cycles in a group of functions, by index.
+    Functions(usize),
     /// A count, by index among the counts that formulas use.
     Count(usize),
 }
@@ -204,6 +221,8 @@ pub struct Metrics {
     counts: Vec<Count>,
     definitions: Vec<Definition>,
     tables: Vec<Table>,
+    functions: Vec<Functions>,
+    rules: Vec<Rule>,
 }
 
 impl Metrics {
@@ -215,6 +234,7 @@ impl Metrics {
     pub fn built_in() -> &'static Metrics {
         static METRICS: LazyLock<Metrics> = LazyLock::new(|| {
             let metrics = Metrics::parse(BUILT_IN).and_then(|metrics| metrics.with_tables(TABLES));
+            let metrics = metrics.and_then(|metrics| metrics.with_rules(rules::BUILT_IN));
             metrics.expect("built-in tables are tested")
         });
         &METRICS
@@ -227,7 +247,15 @@ impl Metrics {
     pub fn parse(files: &[(&str, &str)]) -> Result<Metrics, TableError> {
         let groups: Vec<Group> = files.iter().map(|(file, text)| parse_group(file, text)).collect::<Result<_, _>>()?;
         let places = groups.iter().flat_map(|g| &g.metrics).enumerate().map(|(i, m)| (m.name.clone(), i)).collect();
-        let mut metrics = Metrics { groups, places, counts: Vec::new(), definitions: Vec::new(), tables: Vec::new() };
+        let mut metrics = Metrics {
+            groups,
+            places,
+            counts: Vec::new(),
+            definitions: Vec::new(),
+            tables: Vec::new(),
+            functions: Vec::new(),
+            rules: Vec::new(),
+        };
         for (group, (file, _)) in metrics.groups.iter().zip(files) {
             for metric in &group.metrics {
                 let error =
@@ -235,7 +263,8 @@ impl Metrics {
                 if metrics.places[&metric.name] != metrics.definitions.len() {
                     return Err(error("a second metric has this name".to_owned()));
                 }
-                let mut resolver = Resolver { places: &metrics.places, counts: &mut metrics.counts };
+                let functions = &metrics.functions;
+                let mut resolver = Resolver { places: &metrics.places, functions, counts: &mut metrics.counts };
                 let definition = resolver.define(metric).map_err(error)?;
                 metrics.definitions.push(definition);
             }
@@ -258,9 +287,28 @@ impl Metrics {
         Ok(self)
     }
 
+    /// Adds rules, given as file name and text.
+    ///
+    /// # Errors
+    /// The error and its location.
+    pub fn with_rules(mut self, files: &[(&str, &str)]) -> Result<Metrics, TableError> {
+        self.rules = rules::parse(files, &mut self)?;
+        Ok(self)
+    }
+
+    /// Adds a group of functions, whose share of the cycles formulas can use.
+    pub(crate) fn add_functions(&mut self, functions: Functions) -> Result<(), String> {
+        if self.places.contains_key(&functions.name) || self.functions.iter().any(|f| f.name == functions.name) {
+            return Err("a metric or another group of functions has this name".to_owned());
+        }
+        self.functions.push(functions);
+        Ok(())
+    }
+
     /// Adds a formula that is not a metric; returns its index among all definitions.
     pub(crate) fn define(&mut self, formula: &Formula, total: Total, whole: Total) -> Result<usize, String> {
-        let mut resolver = Resolver { places: &self.places, counts: &mut self.counts };
+        let functions = &self.functions;
+        let mut resolver = Resolver { places: &self.places, functions, counts: &mut self.counts };
         let formula = resolver.resolve_all(formula)?;
         self.definitions.push(Definition { formula, total, whole, instead_of: Vec::new() });
         Ok(self.definitions.len() - 1)
@@ -306,6 +354,17 @@ impl Metrics {
         &self.tables
     }
 
+    /// Returns the rules, in the order of their files.
+    #[must_use]
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// Returns the groups of functions whose shares of the cycles formulas can use.
+    pub(crate) fn functions(&self) -> &[Functions] {
+        &self.functions
+    }
+
     /// Returns all metrics, group by group.
     pub fn all(&self) -> impl Iterator<Item = &Metric> {
         self.groups.iter().flat_map(|g| &g.metrics)
@@ -336,6 +395,7 @@ impl Metrics {
 /// Resolves the names in formulas.
 struct Resolver<'a> {
     places: &'a BTreeMap<String, usize>,
+    functions: &'a [Functions],
     counts: &'a mut Vec<Count>,
 }
 
@@ -376,6 +436,9 @@ impl Resolver<'_> {
         }
         if let Some(place) = self.places.get(text) {
             return Ok(Name::Metric(*place));
+        }
+        if let Some(place) = self.functions.iter().position(|functions| functions.name == text) {
+            return Ok(Name::Functions(place));
         }
         let (name, group) = match text.split_once('@') {
             Some((name, group)) => {
@@ -448,7 +511,8 @@ mod tests {
 
     #[test]
     fn built_in_metrics_are_valid() {
-        Metrics::parse(BUILT_IN).and_then(|m| m.with_tables(TABLES)).unwrap_or_else(|e| panic!("{e}"));
+        let metrics = Metrics::parse(BUILT_IN).and_then(|m| m.with_tables(TABLES));
+        metrics.and_then(|m| m.with_rules(rules::BUILT_IN)).unwrap_or_else(|e| panic!("{e}"));
     }
 
     #[test]

@@ -49,11 +49,14 @@ impl Chip {
         request: &Request,
         start: Cycle,
         answer: &mut Answer,
+        signals: &mut Signals,
     ) {
         let Request { line, write, .. } = *request;
         let others = self.cmgs[id.cmg].holders_mut(slot).without(me);
         answer.own_copy_lost = others.cores() >> id.core & 1 == 1;
         let snoop = Snoop { line, at: start, kind: snoop_of(write) };
+        let is_owned = self.cmgs[id.cmg].line_mut(slot).has(Line::OWNED);
+        signals.add(Signal::OwnedElsewhere, u64::from(is_owned && others.data != 0));
         let mut settled = self.snoop_cores::<TIMED>(id.cmg, slot, others, snoop, Some(id.core));
         let state = self.cmgs[id.cmg].line_mut(slot);
         // An access that finds it in flight from now on waits for a core, not for memory.

@@ -102,6 +102,8 @@ pub enum Lookup {
     Passed,
     /// The flow is cancelled. A replay before this time would be cancelled, too.
     Cancelled(Cycle),
+    /// The same because of a store to another address that has the same low bits.
+    Aliased(Cycle),
     /// An ordering violation: it went ahead of a store whose address was not known, which commits at this time.
     TooEarly(Cycle),
 }
@@ -220,8 +222,10 @@ impl StoreQueue {
             } else if meets && forwards(store.forward, read.forward) && store.bytes.holds(read.bytes) {
                 // A flow that comes before the data is cancelled, too, and does not know when they come.
                 return if store.found <= t { Lookup::Passed } else { Lookup::Cancelled(0) };
-            } else if meets || self.seems_to_overlap(read, store, t) {
+            } else if meets {
                 return Lookup::Cancelled(store.line);
+            } else if self.seems_to_overlap(read, store, t) {
+                return Lookup::Aliased(store.line);
             }
         }
         Lookup::Passed
