@@ -40,6 +40,11 @@ for bytes in 64 32 16; do
             run $bytes 0 "$name"
         fi
     done
+    for illness in stride gather false-sharing tlb small-pages aliasing interlock imbalance first-touch remote denormals division streams lock \
+        scalar chain branches; do
+        run $bytes 0 ill illness=$illness ill=0
+        run $bytes 0 ill illness=$illness ill=1
+    done
     for n in 64 2048; do
         run $bytes 0 triad-l1 n=$n passes=1
         run $bytes 0 triad-mem n=$n passes=1

@@ -1,5 +1,6 @@
 //! The laboratories: questions about programs and machines that take several runs, or a measurement, to answer.
 //!
+//! * [`advise`]: what limits a program, and what helps.
 //! * [`pages`]: page sizes: the best for a program, published experiments, and accesses that no page size helps.
 //! * [`latency`]: the effect of slower memory on a program.
 //! * [`collect`]: counts of a real machine, through perf.
@@ -11,6 +12,7 @@
 //! A laboratory takes a [`fxscope_session::Scenario`] and options, and returns a documented result. It runs programs through
 //! a [`Runner`], caches their counts in a [`Cache`], reports to a [`Progress`], and never writes to the standard streams.
 
+pub mod advise;
 mod cache;
 pub mod calibrate;
 pub mod collect;

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use fxscope_record::{ALL, Region, Run};
 
+use crate::metrics::CYCLES;
+
 /// Functions by name.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -34,11 +36,18 @@ fn matches(pattern: &str, name: &str) -> bool {
     left.ends_with(end)
 }
 
-/// Returns the share of the run's cycles in each group of functions; `None` for parts of a run, and if cycles by function are not
-/// known.
+/// The share of a run's cycles that a region must have for the run's cycles by function to be its own as well: records have them for whole
+/// runs only.
+const NEARLY_ALL: f64 = 0.8;
+
+/// Returns the share of the cycles in each group of functions; `None` for regions that are a smaller part of a run, and if cycles by
+/// function are not known.
 pub(crate) fn shares(all: &[Functions], run: Option<&Run>, region: &Region) -> Vec<Option<f64>> {
-    let known = run.filter(|run| region.name == ALL && !run.hot_spots.is_empty());
-    let Some(run) = known else { return vec![None; all.len()] };
+    let is_most = |run: &&Run| {
+        let all = run.region(ALL).map_or(0, cycles_of) as f64;
+        cycles_of(region) as f64 >= NEARLY_ALL * all
+    };
+    let Some(run) = run.filter(|run| !run.hot_spots.is_empty()).filter(is_most) else { return vec![None; all.len()] };
     let mut cycles: BTreeMap<&str, u64> = BTreeMap::new();
     for spot in &run.hot_spots {
         *cycles.entry(&spot.function).or_default() += spot.cycles;
@@ -46,6 +55,11 @@ pub(crate) fn shares(all: &[Functions], run: Option<&Run>, region: &Region) -> V
     let total = cycles.values().sum::<u64>().max(1) as f64;
     let inside = |functions: &Functions| cycles.iter().filter(|(name, _)| functions.contain(name)).map(|(_, n)| n).sum::<u64>();
     all.iter().map(|functions| Some(inside(functions) as f64 / total)).collect()
+}
+
+/// The cycles of all threads of a region.
+fn cycles_of(region: &Region) -> u64 {
+    (0..region.threads.len()).filter_map(|thread| region.count(thread, CYCLES)).sum()
 }
 
 #[cfg(test)]

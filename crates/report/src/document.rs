@@ -10,6 +10,8 @@ pub use chart::{Bar, Family, Gauge, Matrix, Point, Roof, Roofline, Slope, Stack,
 pub use grid::{Grid, Heading, Mark, Place, ProcessName, Record};
 pub use plot::{Curve, Plot};
 
+use crate::verdict::Verdict;
+
 /// A report: sections under a title, with one column for each subject compared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
@@ -53,6 +55,8 @@ pub enum Body {
     },
     /// Sentences.
     Notes(Vec<String>),
+    /// The verdict on a region.
+    Verdict(Box<Verdict>),
     /// The same quantities for threads, CMGs and processes.
     Grid(Grid),
     /// Components of each thread's time.

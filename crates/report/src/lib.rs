@@ -13,6 +13,7 @@ pub mod render;
 mod sections;
 pub mod sheet;
 pub mod validation;
+pub mod verdict;
 
 pub use options::{By, Level, Options};
 
@@ -24,6 +25,7 @@ use rayon::prelude::*;
 
 use document::{Document, RegionReport, Report};
 use evaluate::Evaluated;
+use verdict::Hottest;
 
 /// Maximum number of marked regions shown in full.
 const FULL_REGIONS: usize = 3;
@@ -47,9 +49,16 @@ impl<'a> Column<'a> {
     }
 }
 
-/// Returns the summary of a run: the whole run, then each marked region, or a table of them if there are many.
+/// Returns the summary of a run: the verdict and the main numbers of the whole run, then those of each marked region, or a table of them
+/// if there are many.
 #[must_use]
 pub fn summary(run: &Run) -> Vec<Document> {
+    summary_with(run, verdict::hottest_functions)
+}
+
+/// Returns the summary of a run, with the hottest places that `hottest` finds.
+#[must_use]
+pub fn summary_with(run: &Run, hottest: Hottest) -> Vec<Document> {
     let (whole, marked): (Vec<_>, Vec<_>) = run.regions.iter().partition(|r| r.name == ALL);
     let mut documents = Vec::new();
     // Measurements may have only marked regions.
@@ -60,7 +69,8 @@ pub fn summary(run: &Run) -> Vec<Document> {
     }
     for (i, region) in whole.into_iter().enumerate() {
         let columns = [Column::new(run, region)];
-        let mut sections = sections::ranks::sections(run);
+        let mut sections: Vec<_> = sections::verdict::section(run, region, &columns[0].evaluation, hottest).into_iter().collect();
+        sections.extend(sections::ranks::sections(run));
         sections.extend(sections::of_region(&columns));
         sections.extend(sections::of_run(&columns));
         let title = if i == 0 { sections::title(run) } else { sections::plain(&region.name) };
@@ -71,13 +81,25 @@ pub fn summary(run: &Run) -> Vec<Document> {
         let sections = vec![sections::regions::section(&columns)];
         documents.push(Document { title: "Marked regions".to_owned(), columns: Vec::new(), sections });
     } else {
-        for region in marked {
-            let sections = sections::of_region(&[Column::new(run, region)]);
-            let title = sections::plain(&format!("Region {} ({})", region.name, document::calls(region.calls)));
-            documents.push(Document { title, columns: vec![sections::plain(&region.name)], sections });
-        }
+        documents.extend(marked.into_iter().map(|region| region_summary(run, region, hottest)));
     }
     documents
+}
+
+/// Returns the summary of a region of a run: the verdict and the main numbers.
+///
+/// # Errors
+/// If the run has no region of this name.
+pub fn summary_of_region(run: &Run, name: &str, hottest: Hottest) -> Result<Document, String> {
+    Ok(region_summary(run, find(run, name)?, hottest))
+}
+
+fn region_summary(run: &Run, region: &Region, hottest: Hottest) -> Document {
+    let column = Column::new(run, region);
+    let mut sections: Vec<_> = sections::verdict::section(run, region, &column.evaluation, hottest).into_iter().collect();
+    sections.extend(sections::of_region(&[column]));
+    let title = sections::plain(&format!("Region {} ({})", region.name, document::calls(region.calls)));
+    Document { title, columns: vec![sections::plain(&region.name)], sections }
 }
 
 /// Returns the full report of a run: its regions with their tables and charts.
@@ -122,7 +144,9 @@ pub(crate) fn regions<'a>(run: &'a Run, options: &Options) -> Result<Vec<&'a Reg
 
 fn of_region(run: &Run, region: &Region, options: &Options) -> RegionReport {
     let evaluated = Evaluated::of(run, region, options);
-    let mut sections = if region.name == ALL { sections::ranks::sections(run) } else { Vec::new() };
+    let verdict = sections::verdict::section(run, region, &evaluated.evaluation, options.hottest);
+    let mut sections: Vec<_> = verdict.into_iter().collect();
+    sections.extend(if region.name == ALL { sections::ranks::sections(run) } else { Vec::new() });
     sections.extend(sections::head(&evaluated));
     sections.extend(sections::stack::section(&evaluated));
     sections.extend(sections::gauges::section(&evaluated));

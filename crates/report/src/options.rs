@@ -1,5 +1,7 @@
 //! Options of a report.
 
+use crate::verdict::{self, Hottest};
+
 /// Level of detail: what 1, 5, 11 or 17 runs of a program give with Fujitsu's profiler, which counts eight events at a
 /// time. One simulated run gives all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -40,7 +42,7 @@ pub enum By {
 }
 
 /// Options of a report.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// Level of detail.
     pub level: Level,
@@ -48,4 +50,13 @@ pub struct Options {
     pub by: By,
     /// Only this region.
     pub region: Option<String>,
+    /// Finds where most cycles went.
+    pub hottest: Hottest,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        let hottest = verdict::hottest_functions;
+        Options { level: Level::default(), by: By::default(), region: None, hottest }
+    }
 }

@@ -1,5 +1,6 @@
 //! The command line: one file for each command.
 
+mod advise;
 mod annotate;
 mod batch;
 mod calibrate;
@@ -61,6 +62,7 @@ enum Command {
     Resume(resume::Args),
     Report(report::Args),
     Compare(compare::Args),
+    Advise(advise::Args),
     Annotate(annotate::Args),
     Import(import::Args),
     Collect(collect::Args),
@@ -126,6 +128,7 @@ pub fn main() -> ExitCode {
         Command::Resume(args) => resume::resume(&args),
         Command::Report(args) => report::report(&args),
         Command::Compare(args) => compare::compare_files(&args),
+        Command::Advise(args) => advise::advise(&args),
         Command::Import(args) => import::import(&args),
         Command::Collect(args) => collect::collect(&args),
         Command::Annotate(args) => annotate::annotate(&args),

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use fxscope::record::{self, Run};
 use fxscope::report::document::{Document, Report};
 use fxscope::report::render::{csv, html, json, terminal, xlsx};
-use fxscope::report::{self, Options, pages, side_by_side, summary};
+use fxscope::report::{self, Options, pages, side_by_side, summary_of_region, summary_with};
 
 use super::output::Target;
 use super::{Failure, Outcome, style};
@@ -134,7 +134,8 @@ fn documents(args: &Args, runs: &[Run]) -> Result<Vec<Document>, Failure> {
             some(documents.filter_map(Document::matrices).collect(), "traffic between CMGs")?
         }
         (Section::Summary, runs, _) if tables => reports(args, runs)?.into_iter().flat_map(Report::documents).collect(),
-        (Section::Summary, [run], None) => summary(run),
+        (Section::Summary, [run], None) => summary_with(run, fxscope::hottest),
+        (Section::Summary, [run], Some(region)) => vec![summary_of_region(run, region, fxscope::hottest)?],
         (Section::Summary, runs, region) => vec![side_by_side(runs, region.as_deref())?],
     })
 }
@@ -168,5 +169,6 @@ fn options(args: &Args) -> Options {
             (Some(By::Thread) | None, _) => report::By::Thread,
         },
         region: args.region.clone(),
+        hottest: fxscope::hottest,
     }
 }

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use fxscope::lab::simulate;
 use fxscope::record::{self, Finish, Run};
+use fxscope::report::Options;
 use fxscope::report::render::{json, terminal};
 use fxscope::{Ending, EngineChoice, HostProtection, Mode};
 
@@ -197,7 +198,7 @@ fn show(quiet: bool, run: &Run) {
         Finish::Exited(_) | Finish::Limit | Finish::Unknown => {}
     }
     if !quiet {
-        let text = terminal::render(&fxscope::report::summary(run), style(&std::io::stderr()));
+        let text = terminal::render(&fxscope::report::summary_with(run, fxscope::hottest), style(&std::io::stderr()));
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
 }
@@ -207,7 +208,7 @@ fn save(
     (record_target, json_target, trace): (Option<record::Target>, Option<Target>, Option<TraceTarget>),
     run: &Run,
 ) -> bool {
-    let json = json_target.map_or(Ok(()), |target| target.write(&json::run(run)));
+    let json = json_target.map_or(Ok(()), |target| target.write(&json::run_with(run, &Options { hottest: fxscope::hottest, ..Options::default() })));
     let record = record_target.map_or(Ok(()), |target| Ok(target.append(std::slice::from_ref(run))?));
     let trace = trace.map_or(Ok(()), TraceTarget::write);
     let results: [Result<(), Failure>; 3] = [json, record, trace];

@@ -52,4 +52,5 @@ mod threads_programs;
 mod threads_spin;
 mod threads_timing;
 mod validate;
+mod verdict;
 mod workloads;

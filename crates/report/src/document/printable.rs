@@ -3,6 +3,8 @@
 
 use fxscope_host::text::printable;
 
+use crate::verdict::Verdict;
+
 use super::{Body, Document, Line, Row, Section, Value};
 
 impl Document {
@@ -39,10 +41,23 @@ fn section(section: &mut Section) {
                 }
             }
         }
+        Body::Verdict(of) => verdict(of),
         Body::Notes(notes) => notes.iter_mut().for_each(clean),
         // Their texts come from the machine and the metrics.
         Body::Grid(_) | Body::Stack(_) | Body::Gauges(_) | Body::Roofline(_) | Body::Matrix(_) => {}
     }
+}
+
+/// Names of functions, source text and commands come from programs; what rules say does not.
+fn verdict(verdict: &mut Verdict) {
+    for hot in &mut verdict.hottest {
+        clean(&mut hot.function);
+        if let Some(line) = &mut hot.line {
+            clean(&mut line.file);
+            line.text.iter_mut().for_each(clean);
+        }
+    }
+    verdict.remedies.iter_mut().filter_map(|remedy| remedy.command.as_mut()).for_each(clean);
 }
 
 fn row(row: &mut Row) {

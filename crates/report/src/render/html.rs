@@ -6,6 +6,7 @@ mod overview;
 mod plain;
 mod table;
 mod validation;
+mod verdict;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;

@@ -4,6 +4,7 @@ mod intervals;
 mod lines;
 mod parallel;
 mod region;
+mod verdict;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -15,6 +16,7 @@ use serde::ser::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::Options;
+use crate::verdict::{Verdict, verdict as judged};
 use intervals::AllIntervals;
 use lines::Lines;
 use region::RegionJson;
@@ -31,15 +33,30 @@ const AT_ONCE: usize = 16;
 /// Never: keys are text, and numbers without JSON form become `null`.
 #[must_use]
 pub fn run(run: &Run) -> Value {
-    let (pmu, options) = (fxscope_pmu::of_run(run), Options::default());
-    let region = |region| serde_json::to_value(RegionJson { run, region, events: &pmu.events, options: &options });
+    run_with(run, &Options::default())
+}
+
+/// Returns a run with all that is known about it and, in verdicts, the hottest places that `options` find.
+///
+/// # Panics
+/// As [`run`].
+#[must_use]
+pub fn run_with(run: &Run, options: &Options) -> Value {
+    let pmu = fxscope_pmu::of_run(run);
+    let region = |region| serde_json::to_value(RegionJson { run, region, events: &pmu.events, options });
     let regions = run.regions.iter().map(region).collect::<Result<Vec<_>, _>>();
-    let mut json = head(run);
+    let mut json = head(run, options);
     json.insert("regions".to_owned(), regions.expect("keys are text").into());
     if !run.intervals.is_empty() {
         json.insert("intervals".to_owned(), serde_json::to_value(AllIntervals(run)).expect("keys are text"));
     }
     Value::Object(json)
+}
+
+/// Returns a verdict as JSON.
+#[must_use]
+pub fn verdict_json(of: &Verdict) -> Value {
+    verdict::value(Some(of))
 }
 
 /// Writes a list of runs in the form of [`run`], restricted to what is requested.
@@ -60,7 +77,7 @@ pub fn write(out: &mut dyn Write, runs: &[Run], options: &Options) -> io::Result
 /// Writes the members of a run.
 fn write_run(out: &mut dyn Write, run: &Run, options: &Options) -> io::Result<()> {
     let regions = crate::regions(run, options).map_err(io::Error::other)?;
-    for (key, value) in &head(run) {
+    for (key, value) in &head(run, options) {
         write!(out, "\n    \"{key}\": ")?;
         out.write_all(&bytes(value, 2))?;
         write!(out, ",")?;
@@ -94,8 +111,10 @@ fn bytes(value: &impl Serialize, level: usize) -> Vec<u8> {
 }
 
 /// The members about the whole run.
-fn head(run: &Run) -> Map<String, Value> {
-    let whole = run.region(ALL).map(|r| Evaluation::new(run, r).total());
+fn head(run: &Run, options: &Options) -> Map<String, Value> {
+    let evaluated = run.region(ALL).map(|region| (region, Evaluation::new(run, region)));
+    let whole = evaluated.as_ref().map(|(_, evaluation)| evaluation.total());
+    let verdict = evaluated.and_then(|(region, evaluation)| judged(run, region, &evaluation, options.hottest));
     // Counts are integers here, too.
     let metric = |name: &str| whole.as_ref().and_then(|values| values.get(name));
     let count = |name: &str| metric(name).map(|n| n.round() as u64);
@@ -113,6 +132,7 @@ fn head(run: &Run) -> Map<String, Value> {
         "passes": run.passes,
         "finish": finish(&run.finish),
         "exit_code": run.finish.exit_code(),
+        "verdict": verdict::value(verdict.as_ref()),
         "simulated": {
             "cycles": count("cycles"),
             "seconds": metric("seconds"),

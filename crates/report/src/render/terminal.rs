@@ -2,6 +2,7 @@
 
 mod grid;
 mod listing;
+mod verdict;
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -70,6 +71,7 @@ impl Terminal {
                 Body::Parts(parts) => self.bars(&section.title, parts),
                 Body::Table { headings, rows } => self.table(headings, rows),
                 Body::Listing { headings, lines } => self.listing(&section.title, headings, lines),
+                Body::Verdict(verdict) => self.verdict(verdict),
                 Body::Notes(notes) => self.notes(&section.title, notes),
                 Body::Grid(grid) => self.grid(&section.title, grid),
                 Body::Stack(stack) => self.stack(&section.title, stack),

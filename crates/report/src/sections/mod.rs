@@ -14,6 +14,7 @@ mod simulator;
 pub(crate) mod stack;
 pub(crate) mod tables;
 pub(crate) mod traffic;
+pub(crate) mod verdict;
 
 use std::path::Path;
 

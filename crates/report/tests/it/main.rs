@@ -13,4 +13,5 @@ mod sampled;
 mod spreadsheet;
 mod tables;
 mod terminal;
+mod verdict;
 mod xlsx;

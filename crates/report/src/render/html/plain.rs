@@ -24,6 +24,7 @@ pub fn draw(section: &Section) -> Markup {
             });
             rows_under(title, headings, rows)
         }
+        Body::Verdict(verdict) => super::verdict::draw(verdict),
         _ => html! {},
     }
 }

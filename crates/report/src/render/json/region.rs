@@ -7,6 +7,8 @@ use fxscope_pmu::{Cell, Cells, Column, Evaluation, Events, Metric, Metrics, Samp
 use fxscope_record::{Region, Run, Tallies};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
+use super::verdict::value;
+use crate::verdict::verdict;
 use crate::{By, Level, Options};
 
 /// A region, with the requested parts.
@@ -22,9 +24,11 @@ impl Serialize for RegionJson<'_> {
         let region = self.region;
         let evaluation = Evaluation::new(self.run, region);
         let by = self.options.by;
+        let verdict = verdict(self.run, region, &evaluation, self.options.hottest);
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("name", &region.name)?;
         map.serialize_entry("calls", &region.calls)?;
+        map.serialize_entry("verdict", &value(verdict.as_ref()))?;
         map.serialize_entry("events", &scope::totals(self.events, region, &self.run.constants))?;
         map.serialize_entry("metrics", &OfMetrics(evaluation.total()))?;
         if let Some(sampled) = Sampled::of(self.run, region) {

@@ -1,0 +1,239 @@
+//! The verdict on a region: how long it took, what limits it, where, and what to try.
+//!
+//! What limits it follows from rules (`data/rules/*.toml`). Renderers only print what is here.
+
+use std::collections::BTreeMap;
+
+use fxscope_pmu::{Evaluation, Finding, Judgement, Said, Values};
+use fxscope_record::{ALL, Mode, Region, Run};
+
+use crate::render::quantity::quantity;
+
+/// Functions or lines that a verdict names.
+pub const HOTTEST: usize = 5;
+/// Remedies that a verdict names.
+const REMEDIES: usize = 5;
+/// What takes less of the cycles than this is not among the hottest.
+const LEAST: f64 = 0.01;
+/// What stands for the program in the commands of rules.
+const PROGRAM: &str = "PROGRAM";
+
+/// The verdict on a region.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// How long it took, on what, and at which rates, as a sentence.
+    pub result: String,
+    /// What limits it, the largest share of the time first.
+    pub limits: Vec<Limit>,
+    /// Where most cycles went; empty for parts of a run.
+    pub hottest: Vec<Hot>,
+    /// What to try next, for the largest limit first.
+    pub remedies: Vec<Remedy>,
+    /// What else there is to know.
+    pub notes: Vec<String>,
+    /// The names of rules that could not be judged, and the events that each of them lacks.
+    pub unjudged: Vec<(String, Vec<String>)>,
+}
+
+/// Something that limits a region.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limit {
+    /// The rule's name.
+    pub rule: String,
+    /// What it is, in a few words.
+    pub title: String,
+    /// The share of the time that it explains, from 0 to 1.
+    pub share: f64,
+    /// What it is, as a sentence.
+    pub says: String,
+    /// Numbers that show it.
+    pub evidence: Vec<Fact>,
+}
+
+/// A number with its title and unit, as in metrics.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fact {
+    /// What it is.
+    pub title: String,
+    /// Its value.
+    pub value: f64,
+    /// Its unit.
+    pub unit: String,
+}
+
+impl std::fmt::Display for Fact {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.title, quantity(self.value, &self.unit))
+    }
+}
+
+/// Code that many cycles went to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Hot {
+    /// Its share of the run's cycles, from 0 to 1.
+    pub share: f64,
+    /// The function; empty if unknown.
+    pub function: String,
+    /// The source line, if the file's debug information has it.
+    pub line: Option<SourceLine>,
+}
+
+/// A line of a source file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SourceLine {
+    /// The file's path.
+    pub file: String,
+    /// The line's number, from 1 on.
+    pub number: u32,
+    /// Its text without the space around it; `None` if the file cannot be read.
+    pub text: Option<String>,
+}
+
+impl SourceLine {
+    /// Returns the file's name without its folder, and the number.
+    #[must_use]
+    pub fn short(&self) -> String {
+        let name = std::path::Path::new(&self.file).file_name().map_or(self.file.as_str().into(), |n| n.to_string_lossy());
+        format!("{name}:{}", self.number)
+    }
+}
+
+/// Something to try.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remedy {
+    /// The rule that proposes it.
+    pub rule: String,
+    /// What to do, as a sentence.
+    pub text: String,
+    /// The command that shows whether it helps.
+    pub command: Option<String>,
+}
+
+/// Finds where most cycles of a run went, [`HOTTEST`] places at most.
+pub type Hottest = fn(&Run) -> Vec<Hot>;
+
+/// Returns the functions with most cycles, which needs nothing but the record.
+#[must_use]
+pub fn hottest_functions(run: &Run) -> Vec<Hot> {
+    let mut cycles: BTreeMap<&str, u64> = BTreeMap::new();
+    for spot in &run.hot_spots {
+        *cycles.entry(&spot.function).or_default() += spot.cycles;
+    }
+    let total = cycles.values().sum::<u64>().max(1) as f64;
+    let hot = |(function, cycles): (&str, u64)| Hot { share: cycles as f64 / total, function: function.to_owned(), line: None };
+    most(cycles.into_iter().map(hot).collect())
+}
+
+/// Returns the places with the largest shares.
+#[must_use]
+pub fn most(mut all: Vec<Hot>) -> Vec<Hot> {
+    all.retain(|hot| hot.share >= LEAST);
+    all.sort_by(|a, b| b.share.total_cmp(&a.share));
+    all.truncate(HOTTEST);
+    all
+}
+
+/// Returns the verdict on a region of a run; `None` if too little is known about its time.
+#[must_use]
+pub fn verdict(run: &Run, region: &Region, evaluation: &Evaluation, hottest: Hottest) -> Option<Verdict> {
+    let values = evaluation.total();
+    if run.mode == Mode::Functional || values.get("thread_cycles").is_none() {
+        return None;
+    }
+    let Judgement { findings, unjudged } = evaluation.judge();
+    let mut notes = Vec::new();
+    if findings.is_empty() {
+        notes.extend(values.get("time_working").map(working));
+    }
+    if !unjudged.is_empty() {
+        let titles: Vec<&str> = unjudged.iter().map(|unjudged| unjudged.rule.title.as_str()).collect();
+        notes.push(format!("Not judged, since the events for it were not counted: {}.", titles.join(", ")));
+    }
+    Some(Verdict {
+        result: result(&values),
+        limits: findings.iter().map(limit).collect(),
+        hottest: if region.name == ALL { hottest(run) } else { Vec::new() },
+        remedies: remedies(run, &findings),
+        notes,
+        unjudged: unjudged.into_iter().map(|unjudged| (unjudged.rule.name.clone(), unjudged.missing)).collect(),
+    })
+}
+
+/// What there is to say if nothing limits a region.
+fn working(share: f64) -> String {
+    format!(
+        "No cause explains a considerable part of the time. Instructions commit in {} of it: fewer instructions would be faster.",
+        quantity(share, "ratio")
+    )
+}
+
+/// Time, cores and rates.
+fn result(values: &Values) -> String {
+    let known = |name: &str, unit: &str| values.get(name).map(|value| quantity(value, unit));
+    let cores = match (values.get("cores_used"), values.get("cmgs_used")) {
+        (Some(cores), Some(cmgs)) if cmgs > 1.0 => format!(" on {cores} cores of {cmgs} CMGs"),
+        (Some(cores), _) if cores > 1.0 => format!(" on {cores} cores"),
+        _ => String::new(),
+    };
+    let time = known("seconds", "s").or_else(|| Some(known("cycles", "cycles")? + " cycles")).unwrap_or_default();
+    let of_peak = |rate: String, peak: &str| match known(peak, "%") {
+        Some(share) => format!("{rate} ({share} of peak)"),
+        None => rate,
+    };
+    let rates = [
+        known("gflops", "GFLOPS").map(|rate| of_peak(rate, "gflops_percent_of_peak")),
+        known("memory_gbs", "GB/s").map(|rate| format!("memory {}", of_peak(rate, "memory_percent_of_peak"))),
+        known("ipc", "instructions/cycle").map(|ipc| format!("IPC {ipc}")),
+    ];
+    let rates: Vec<String> = rates.into_iter().flatten().collect();
+    let colon = if rates.is_empty() { "" } else { ": " };
+    format!("{time}{cores}{colon}{}", rates.join(", "))
+}
+
+fn limit(finding: &Finding) -> Limit {
+    let said = finding.says.iter().map(|said| match said {
+        Said::Text(text) => (*text).to_owned(),
+        Said::Number(value, unit) => quantity(*value, unit),
+    });
+    let fact = |fact: &fxscope_pmu::Fact| Fact { title: fact.title.to_owned(), value: fact.value, unit: fact.unit.to_owned() };
+    Limit {
+        rule: finding.rule.name.clone(),
+        title: finding.rule.title.clone(),
+        share: finding.share,
+        says: said.collect(),
+        evidence: finding.evidence.iter().map(fact).collect(),
+    }
+}
+
+/// The first remedy of each limit, then the second one of each, and so on.
+fn remedies(run: &Run, findings: &[Finding]) -> Vec<Remedy> {
+    let command = shown_command(run);
+    let longest = findings.iter().map(|finding| finding.rule.remedies.len()).max().unwrap_or(0);
+    let mut remedies: Vec<Remedy> = Vec::new();
+    for place in 0..longest {
+        for rule in findings.iter().map(|finding| finding.rule) {
+            let Some(remedy) = rule.remedies.get(place) else { continue };
+            if remedies.len() < REMEDIES && remedies.iter().all(|known| known.text != remedy.text) {
+                remedies.push(Remedy {
+                    rule: rule.name.clone(),
+                    text: remedy.text.clone(),
+                    command: remedy.command.as_ref().map(|text| text.replace(PROGRAM, &command)),
+                });
+            }
+        }
+    }
+    remedies
+}
+
+/// The program and its arguments, as a shell reads them; what stands for them if they are not known.
+fn shown_command(run: &Run) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    let quoted = |word: &String| match word.chars().all(plain) && !word.is_empty() {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    };
+    match &run.command[..] {
+        [] => PROGRAM.to_owned(),
+        words => words.iter().map(quoted).collect::<Vec<_>>().join(" "),
+    }
+}
