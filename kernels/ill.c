@@ -32,7 +32,7 @@ static unsigned char *map(size_t bytes, int flags)
     return (unsigned char *)block;
 }
 
-enum { POOL = 12 << 20 };
+enum { POOL = 13 << 20 };
 static _Alignas(65536) unsigned char pool[POOL];
 
 /* Pseudo-random numbers (xorshift). */
@@ -52,12 +52,16 @@ enum { ROWS = 512, COLUMNS = 1024, ROW = COLUMNS + 32, USED_COLUMNS = 64 };
 static double __attribute__((noinline)) stride_loop(const double *a, uint64_t outer, uint64_t outer_step, uint64_t inner,
                                                     uint64_t inner_step)
 {
-    double sums[4] = {0};
-    for (uint64_t i = 0; i < outer; i++)
-        for (uint64_t j = 0; j < inner; j += 4)
-            for (uint64_t k = 0; k < 4; k++)
-                sums[k] += a[i * outer_step + (j + k) * inner_step];
-    return sums[0] + sums[1] + (sums[2] + sums[3]);
+    double s0 = 0, s1 = 0, s2 = 0, s3 = 0, s4 = 0, s5 = 0, s6 = 0, s7 = 0;
+    for (uint64_t i = 0; i < outer; i++) {
+        const double *x = a + i * outer_step;
+        for (uint64_t j = 0; j < inner; j += 8) {
+#define SUM(k) s##k += *x, x += inner_step
+            SUM(0), SUM(1), SUM(2), SUM(3), SUM(4), SUM(5), SUM(6), SUM(7);
+#undef SUM
+        }
+    }
+    return s0 + s1 + (s2 + s3) + (s4 + s5 + (s6 + s7));
 }
 
 static bool stride(void)
@@ -118,15 +122,11 @@ enum { PAGES = 1536, PAGE_BYTES = 65536, VISITS = 8 };
 
 static uint64_t __attribute__((noinline)) tlb_loop(const unsigned char *block, uint64_t page_bytes, uint64_t visits)
 {
-    uint64_t sums[4] = {0};
+    uint64_t sum = 0;
     for (uint64_t visit = 0; visit < visits; visit++)
-        for (uint64_t page = 0; page < PAGES; page += 4)
-            for (uint64_t k = 0; k < 4; k++) {
-                /* 5 is prime to the number of pages: neighbours are not visited one after the other. */
-                uint64_t p = (page + k) * 5 % PAGES;
-                sums[k] += *(const uint64_t *)(block + p * page_bytes + p % (PAGE_BYTES / LINE) * LINE);
-            }
-    return sums[0] + sums[1] + sums[2] + sums[3];
+        for (uint64_t page = 0; page < PAGES; page++)
+            sum += *(const uint64_t *)(block + page * page_bytes + page % (PAGE_BYTES / LINE) * LINE);
+    return sum;
 }
 
 static bool pages(const char *name, uint64_t page_bytes, int flags)
@@ -141,31 +141,30 @@ static bool pages(const char *name, uint64_t page_bytes, int flags)
     return page_bytes != PAGE_BYTES || sum == VISITS * options[PASSES].value * PAGES;
 }
 
-/* Copies in L2. With the illness, a load has the same low 12 bits as a store before it, which waits for its line. */
-enum { COPIED = 65536, COPIES = 4 };
+/* Follows a ring of elements in L1, and notes each step in a line of its own, in L2. With the illness, the low 12 bits of that address
+ * are those of the next element: the load of it seems to be of what the store writes, which waits for its line. */
+enum { RING = 16, ELEMENT_BYTES = 64, STEPS = 1024, NOTE_BYTES = 4096 };
 
-static void __attribute__((noinline)) aliasing_loop(double *y, const double *x, uint64_t n)
+static void *__attribute__((noinline)) aliasing_loop(void **element, uint64_t to_note, uint64_t steps)
 {
-    svbool_t all = svptrue_b64();
-    for (uint64_t i = 0; i < n; i += svcntd())
-        svst1(all, y + i, svld1(all, x + i));
+    for (uint64_t i = 0; i < steps; i++, to_note += NOTE_BYTES) {
+        *(uint64_t *)((unsigned char *)element + to_note) = i;
+        element = *element;
+    }
+    return element;
 }
 
 static bool aliasing(void)
 {
-    double *x = (double *)pool;
-    double *y = (double *)(pool + (2 << 20) + (ill ? (size_t)-64 : 2048));
-    for (uint64_t i = 0; i < COPIED; i++)
-        x[i] = (double)i;
-    aliasing_loop(y, x, COPIED);
+    uint64_t to_note = 65536 + (ill ? ELEMENT_BYTES : 2048);
+    for (uint64_t i = 0; i < RING; i++)
+        *(void **)(pool + i * ELEMENT_BYTES) = pool + (i + 1) % RING * ELEMENT_BYTES;
+    void *end = aliasing_loop((void **)pool, to_note, STEPS);
     measure_begin("aliasing");
-    for (uint64_t pass = 0; pass < COPIES * options[PASSES].value; pass++)
-        aliasing_loop(y, x, COPIED);
+    for (uint64_t round = 0; round < 4 * options[PASSES].value; round++)
+        end = aliasing_loop(end, to_note, STEPS);
     measure_end();
-    bool ok = true;
-    for (uint64_t i = 0; i < COPIED; i++)
-        ok &= y[i] == (double)i;
-    return ok;
+    return end == pool && *(uint64_t *)(pool + (STEPS - 1) % RING * ELEMENT_BYTES + to_note + (STEPS - 1) * NOTE_BYTES) == STEPS - 1;
 }
 
 /* Adds to rows of six elements. With the illness, rows are adjacent, and the load of a row overlaps the store of the row before. */
@@ -229,93 +228,108 @@ static bool division(void)
 }
 
 /* Sums 24 arrays in one loop: more streams than the prefetch queue has entries. Without the illness, six at a time. */
-enum { ARRAYS = 24, AT_ONCE = 6, LENGTH = 16384 };
+enum { ARRAYS = 24, AT_ONCE = 6, LENGTH = 61440, PITCH = LENGTH + 160 };
 
-static void __attribute__((noinline)) streams_loop(double *sum, const double *a, uint64_t first, uint64_t last)
+/* Six neighbouring arrays, `next` elements after each other four such groups: other arrays, or the next vectors of the same ones. */
+static double __attribute__((noinline)) streams_loop(const double *a, uint64_t next, uint64_t step)
 {
     svbool_t all = svptrue_b64();
-    for (uint64_t i = 0; i < LENGTH; i += svcntd()) {
-        svfloat64_t s = svld1(all, sum + i), t = svdup_f64(0);
-        for (uint64_t k = first; k < last; k += 2) {
-            s = svadd_x(all, s, svld1(all, a + k * (LENGTH + 160) + i));
-            t = svadd_x(all, t, svld1(all, a + (k + 1) * (LENGTH + 160) + i));
-        }
-        svst1(all, sum + i, svadd_x(all, s, t));
+    svfloat64_t s0 = svdup_f64(0), s1 = s0, s2 = s0, s3 = s0, s4 = s0, s5 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0, t4 = s0, t5 = s0;
+    svfloat64_t u0 = s0, u1 = s0, u2 = s0, u3 = s0, u4 = s0, u5 = s0, v0 = s0, v1 = s0, v2 = s0, v3 = s0, v4 = s0, v5 = s0;
+    for (const double *x = a; x < a + LENGTH; x += step) {
+#define SUM(s, k, g) s = svadd_x(all, s, svld1(all, x + (k) * PITCH + (g) * next))
+#define GROUP(s, g) SUM(s##0, 0, g), SUM(s##1, 1, g), SUM(s##2, 2, g), SUM(s##3, 3, g), SUM(s##4, 4, g), SUM(s##5, 5, g)
+        GROUP(s, 0), GROUP(t, 1), GROUP(u, 2), GROUP(v, 3);
+#undef SUM
+#undef GROUP
     }
+#define ADD(a, b) svadd_x(all, a, b)
+#define SIX(s) ADD(ADD(ADD(s##0, s##1), ADD(s##2, s##3)), ADD(s##4, s##5))
+    return svaddv(all, ADD(ADD(SIX(s), SIX(t)), ADD(SIX(u), SIX(v))));
+#undef SIX
+#undef ADD
 }
 
 static bool streams(void)
 {
-    double *sum = (double *)pool, *a = sum + LENGTH + 160;
-    for (uint64_t i = 0; i < (uint64_t)ARRAYS * (LENGTH + 160); i++)
-        a[i] = 1;
-    for (uint64_t i = 0; i < LENGTH; i++)
-        sum[i] = 0;
-    uint64_t at_once = ill ? ARRAYS : AT_ONCE;
+    double *a = (double *)pool, sum = 0;
+    for (uint64_t i = 0; i < (uint64_t)ARRAYS * PITCH; i += svcntd())
+        svst1(svptrue_b64(), a + i, svdup_f64(1));
     measure_begin("streams");
-    for (uint64_t pass = 0; pass < options[PASSES].value; pass++)
-        for (uint64_t k = 0; k < ARRAYS; k += at_once)
-            streams_loop(sum, a, k, k + at_once);
+    for (uint64_t pass = 0; pass < options[PASSES].value; pass++) {
+        if (ill)
+            sum += streams_loop(a, AT_ONCE * PITCH, svcntd());
+        for (uint64_t k = 0; !ill && k < ARRAYS; k += AT_ONCE)
+            sum += streams_loop(a + k * PITCH, svcntd(), 4 * svcntd());
+    }
     measure_end();
-    return sum[LENGTH - 1] == (double)(ARRAYS * options[PASSES].value);
+    return sum == (double)((uint64_t)ARRAYS * LENGTH * options[PASSES].value);
 }
 
-/* A scalar product from L1, one element at a time; without the illness in vectors. Eight sums hide the latency of additions. */
-static double __attribute__((noinline)) scalar_loop(const double *x, const double *y, uint64_t n)
+/* Scalar products from L1, one element at a time; without the illness in vectors. Several sums hide the latency of additions. */
+static double __attribute__((noinline)) scalar_loop(const double *x, const double *y, uint64_t n, uint64_t rounds)
 {
-    double s[8] = {0};
-    for (uint64_t i = 0; i < n; i += 8)
-        for (uint64_t k = 0; k < 8; k++)
-            s[k] += x[i + k] * y[i + k];
-    return (s[0] + s[1]) + (s[2] + s[3]) + ((s[4] + s[5]) + (s[6] + s[7]));
+    double s0 = 0, s1 = 0, s2 = 0, s3 = 0, s4 = 0, s5 = 0, s6 = 0, s7 = 0;
+    for (uint64_t round = 0; round < rounds; round++)
+        for (uint64_t i = 0; i < n; i += 8) {
+#define SUM(k) s##k += x[i + (k)] * y[i + (k)]
+            SUM(0), SUM(1), SUM(2), SUM(3), SUM(4), SUM(5), SUM(6), SUM(7);
+#undef SUM
+        }
+    return (s0 + s1) + (s2 + s3) + ((s4 + s5) + (s6 + s7));
 }
 
-static double __attribute__((noinline)) vector_loop(const double *x, const double *y, uint64_t n)
+static double __attribute__((noinline)) vector_loop(const double *x, const double *y, uint64_t n, uint64_t rounds)
 {
     svbool_t all = svptrue_b64();
     svfloat64_t s0 = svdup_f64(0), s1 = s0, s2 = s0, s3 = s0, s4 = s0, s5 = s0, s6 = s0, s7 = s0;
+    svfloat64_t t0 = s0, t1 = s0, t2 = s0, t3 = s0, t4 = s0, t5 = s0, t6 = s0, t7 = s0;
     uint64_t vector = svcntd();
 #define SUM(s, k) s = svmla_x(all, s, svld1(all, x + i + (k) * vector), svld1(all, y + i + (k) * vector))
-    for (uint64_t i = 0; i < n; i += 8 * vector) {
-        SUM(s0, 0), SUM(s1, 1), SUM(s2, 2), SUM(s3, 3), SUM(s4, 4), SUM(s5, 5), SUM(s6, 6), SUM(s7, 7);
-    }
+    for (uint64_t round = 0; round < rounds; round++)
+        for (uint64_t i = 0; i < n; i += 16 * vector) {
+            SUM(s0, 0), SUM(s1, 1), SUM(s2, 2), SUM(s3, 3), SUM(s4, 4), SUM(s5, 5), SUM(s6, 6), SUM(s7, 7);
+            SUM(t0, 8), SUM(t1, 9), SUM(t2, 10), SUM(t3, 11), SUM(t4, 12), SUM(t5, 13), SUM(t6, 14), SUM(t7, 15);
+        }
 #undef SUM
-    s0 = svadd_x(all, svadd_x(all, svadd_x(all, s0, s1), svadd_x(all, s2, s3)), svadd_x(all, svadd_x(all, s4, s5), svadd_x(all, s6, s7)));
-    return svaddv(all, s0);
+#define ADD(a, b) svadd_x(all, a, b)
+    s0 = ADD(ADD(ADD(s0, s1), ADD(s2, s3)), ADD(ADD(s4, s5), ADD(s6, s7)));
+    t0 = ADD(ADD(ADD(t0, t1), ADD(t2, t3)), ADD(ADD(t4, t5), ADD(t6, t7)));
+    return svaddv(all, ADD(s0, t0));
+#undef ADD
 }
 
 static bool scalar(void)
 {
-    double *x = (double *)pool, *y = x + ELEMENTS, sum = 0;
+    double *x = (double *)pool, *y = x + ELEMENTS;
     for (uint64_t i = 0; i < 2 * ELEMENTS; i++)
         x[i] = 1;
     uint64_t rounds = 20 * options[PASSES].value;
     measure_begin("scalar");
-    for (uint64_t round = 0; round < rounds; round++)
-        sum += ill ? scalar_loop(x, y, ELEMENTS) : vector_loop(x, y, ELEMENTS);
+    double sum = ill ? scalar_loop(x, y, ELEMENTS, rounds) : vector_loop(x, y, ELEMENTS, rounds);
     measure_end();
     return sum == (double)(rounds * ELEMENTS);
 }
 
 /* A sum in which each addition waits for the one before; without the illness as above. */
-static double __attribute__((noinline)) chain_loop(const double *x, const double *y, uint64_t n)
+static double __attribute__((noinline)) chain_loop(const double *x, const double *y, uint64_t n, uint64_t rounds)
 {
     svbool_t all = svptrue_b64();
     svfloat64_t s = svdup_f64(0);
-    for (uint64_t i = 0; i < n; i += svcntd())
-        s = svmla_x(all, s, svld1(all, x + i), svld1(all, y + i));
+    for (uint64_t round = 0; round < rounds; round++)
+        for (uint64_t i = 0; i < n; i += svcntd())
+            s = svmla_x(all, s, svld1(all, x + i), svld1(all, y + i));
     return svaddv(all, s);
 }
 
 static bool chain(void)
 {
-    double *x = (double *)pool, *y = x + ELEMENTS, sum = 0;
+    double *x = (double *)pool, *y = x + ELEMENTS;
     for (uint64_t i = 0; i < 2 * ELEMENTS; i++)
         x[i] = 1;
     uint64_t rounds = 20 * options[PASSES].value;
     measure_begin("chain");
-    for (uint64_t round = 0; round < rounds; round++)
-        sum += ill ? chain_loop(x, y, ELEMENTS) : vector_loop(x, y, ELEMENTS);
+    double sum = (ill ? chain_loop : vector_loop)(x, y, ELEMENTS, rounds);
     measure_end();
     return sum == (double)(rounds * ELEMENTS);
 }
@@ -325,11 +339,14 @@ static int64_t __attribute__((noinline)) branches_loop(const uint64_t *x, uint64
 {
     int64_t sum = 0;
     for (uint64_t i = 0; i < n; i++) {
-        if (x[i] & 1)
+        /* The compiler must not turn the branch into a selection. */
+        if (x[i] & 1) {
             sum -= 3;
-        else
+            __asm__ volatile("" : "+r"(sum));
+        } else {
             sum += 7;
-        __asm__ volatile("" : "+r"(sum));
+            __asm__ volatile("" : "+r"(sum));
+        }
     }
     return sum;
 }
@@ -350,8 +367,8 @@ static bool branches(void)
     return sum == (int64_t)rounds * (7 * (int64_t)(4 * ELEMENTS - odd) - 3 * (int64_t)odd);
 }
 
-/* Sums data in the memory of the first CMG, on the second one; without the illness on the CMG that has the data. */
-enum { REMOTE_BYTES = 4 << 20 };
+/* Follows pointers through lines of the first CMG's memory, on the second one; without the illness on the CMG that has the data. */
+enum { REMOTE_LINES = 40960, HOPS = 4000 };
 
 static void run_on(unsigned cpu)
 {
@@ -361,24 +378,26 @@ static void run_on(unsigned cpu)
         cannot_run("this illness needs CPUs of two CMGs, as in cpus=12,24");
 }
 
-static double __attribute__((noinline)) remote_loop(const double *x, uint64_t n)
+static void *__attribute__((noinline)) remote_loop(void **at, uint64_t hops)
 {
-    return vector_loop(x, x, n);
+    for (uint64_t i = 0; i < hops; i++)
+        at = *at;
+    return at;
 }
 
 static bool remote(void)
 {
-    double *x = (double *)map(REMOTE_BYTES, MAP_PRIVATE_ANONYMOUS);
-    uint64_t n = REMOTE_BYTES / sizeof(double);
-    for (uint64_t i = 0; i < n; i++)
-        x[i] = 1;
+    unsigned char *block = map((size_t)REMOTE_LINES * LINE, MAP_PRIVATE_ANONYMOUS);
+    /* One cycle through all lines: the step is prime to their number. */
+    const uint64_t step = 15013;
+    for (uint64_t i = 0; i < REMOTE_LINES; i++)
+        *(void **)(block + i * LINE) = block + (i + step) % REMOTE_LINES * LINE;
     run_on(cpu_of(ill ? 1 : 0));
-    double sum = 0;
+    uint64_t hops = HOPS * options[PASSES].value;
     measure_begin("remote");
-    for (uint64_t pass = 0; pass < options[PASSES].value; pass++)
-        sum += remote_loop(x, n);
+    void *end = remote_loop((void **)block, hops);
     measure_end();
-    return sum == (double)(n * options[PASSES].value);
+    return end == block + hops % REMOTE_LINES * step % REMOTE_LINES * LINE;
 }
 
 /* ---- loops of several threads ---- */
@@ -418,10 +437,7 @@ static void false_sharing(unsigned thread)
 /* Each thread sums as often as its number says; without the illness all threads equally often. */
 static double __attribute__((noinline)) imbalance_loop(const double *x, uint64_t n, uint64_t rounds)
 {
-    double sum = 0;
-    for (uint64_t round = 0; round < rounds; round++)
-        sum += vector_loop(x, x, n);
-    return sum / (double)rounds;
+    return vector_loop(x, x, n, rounds) / (double)rounds;
 }
 
 static void imbalance(unsigned thread)
@@ -429,7 +445,7 @@ static void imbalance(unsigned thread)
     double *x = (double *)pool + thread * ELEMENTS;
     for (uint64_t i = 0; i < ELEMENTS; i++)
         x[i] = 1;
-    uint64_t rounds = ill ? 1 + 20 * thread : 10 * thread_count();
+    uint64_t rounds = ill ? 20 + 400 * thread : 200 * thread_count();
     measure_begin_together(thread, "imbalance");
     double sum = imbalance_loop(x, ELEMENTS, rounds * options[PASSES].value);
     measure_end_together(thread);
@@ -441,7 +457,7 @@ enum { PART_BYTES = 1 << 20 };
 
 static double __attribute__((noinline)) first_touch_loop(const double *x, uint64_t n)
 {
-    return vector_loop(x, x, n);
+    return vector_loop(x, x + n / 2, n / 2, 1);
 }
 
 static void initialise(double *x)
@@ -462,7 +478,7 @@ static void first_touch(unsigned thread)
     for (uint64_t pass = 0; pass < options[PASSES].value; pass++)
         sum += first_touch_loop(parts[thread], PART_BYTES / sizeof(double));
     measure_end_together(thread);
-    sums[thread * LINE / sizeof(double)] = sum / (double)options[PASSES].value / (PART_BYTES / sizeof(double));
+    sums[thread * LINE / sizeof(double)] = sum / (double)options[PASSES].value / (PART_BYTES / sizeof(double) / 2);
 }
 
 /* Each thread adds to a number that all share, under a lock each time; without the illness once at the end. */
@@ -496,7 +512,7 @@ static uint64_t __attribute__((noinline)) lock_loop(volatile uint64_t *shared, u
 
 static void locking(unsigned thread)
 {
-    uint64_t rounds = (ill ? 100 : 20000) * options[PASSES].value;
+    uint64_t rounds = (ill ? 500 : 20000) * options[PASSES].value;
     measure_begin_together(thread, "lock");
     uint64_t own = lock_loop(words, rounds);
     lock_acquire();

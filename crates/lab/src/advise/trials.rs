@@ -17,7 +17,7 @@ pub(super) struct Trial {
 }
 
 /// Rules about waiting for data that a prefetch may bring.
-const WAITS: &[&str] = &["memory_latency", "l2_latency", "many_streams", "sparse_lines", "core_l2_bandwidth", "memory_bandwidth"];
+const WAITS: &[&str] = &["memory_latency", "l2_latency", "many_streams", "sparse_lines", "requests_in_flight", "core_l2_bandwidth", "memory_bandwidth"];
 /// Rules about data on other CMGs.
 const PLACES: &[&str] = &["one_memory", "remote_memory"];
 /// Rules about translations.
