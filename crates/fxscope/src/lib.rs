@@ -37,6 +37,6 @@ pub use fxscope_session::{
     FunctionSelection, HostAccess, HostProtection, Identity, MAX_PROGRAM_BYTES, Mode, NoProgressLimit, Notice,
     PageOption, PartPlan, Placement, Point, Prepared, Progress, QUANTUM, RemoteNode, Request, RunOptions, Scenario,
     SectorData, SectorOption, Selection, Session, Snapshots, SpinLoops, Start, Warming, Window, annotate,
-    check_page_size, check_rows, guest_environment, hottest, konata, machine_constants, machine_memory, machine_of, snapshots,
-    spec_of,
+    check_page_size, check_rows, guest_environment, hottest, konata, machine_constants, machine_memory, machine_of,
+    snapshots, spec_of,
 };

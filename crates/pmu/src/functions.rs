@@ -53,7 +53,8 @@ pub(crate) fn shares(all: &[Functions], run: Option<&Run>, region: &Region) -> V
         *cycles.entry(&spot.function).or_default() += spot.cycles;
     }
     let total = cycles.values().sum::<u64>().max(1) as f64;
-    let inside = |functions: &Functions| cycles.iter().filter(|(name, _)| functions.contain(name)).map(|(_, n)| n).sum::<u64>();
+    let inside =
+        |functions: &Functions| cycles.iter().filter(|(name, _)| functions.contain(name)).map(|(_, n)| n).sum::<u64>();
     all.iter().map(|functions| Some(inside(functions) as f64 / total)).collect()
 }
 
@@ -68,7 +69,9 @@ mod tests {
 
     #[test]
     fn a_star_stands_for_any_characters() {
-        for (pattern, name) in [("a", "a"), ("a*", "a"), ("*_wait", "barrier_wait"), ("a*b*c", "a12b3c"), ("*lock*", "unlocked")] {
+        for (pattern, name) in
+            [("a", "a"), ("a*", "a"), ("*_wait", "barrier_wait"), ("a*b*c", "a12b3c"), ("*lock*", "unlocked")]
+        {
             assert!(matches(pattern, name), "{pattern} {name}");
         }
         for (pattern, name) in [("a", "ab"), ("a*", "ba"), ("a*b*c", "ac"), ("*a*a*", "a"), ("ab*b", "ab")] {

@@ -101,7 +101,8 @@ impl Evaluation<'_> {
             return Outcome::No;
         }
         let needed = rule.conditions.iter().chain([&rule.share]);
-        let Some(share) = self.whole(rule.share).filter(|_| conditions.flatten().count() == rule.conditions.len()) else {
+        let Some(share) = self.whole(rule.share).filter(|_| conditions.flatten().count() == rule.conditions.len())
+        else {
             let mut missing: Vec<String> = needed.flat_map(|&place| self.missing_at(place)).collect();
             missing.sort();
             missing.dedup();

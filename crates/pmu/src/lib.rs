@@ -27,11 +27,11 @@ pub mod scope;
 pub mod tables;
 
 pub use evaluate::{Cell, Cells, Evaluation, Team, Values};
-pub use judge::{Fact, Finding, Judgement, Said, Unjudged};
 pub use fxscope_machine::{Event, Events, Groups, Pmu, Scope, groups};
+pub use judge::{Fact, Finding, Judgement, Said, Unjudged};
 pub use metrics::{CALLS, CLOCKS, CYCLES, Group, KERNEL, Metric, Metrics, TICKS, constants};
-pub use rules::{Remedy, Rule};
 pub use recorded::{of_run, unknown_events};
+pub use rules::{Remedy, Rule};
 pub use sampled::Sampled;
 pub use tables::{Column, Mark, Table, Tone};
 

@@ -225,10 +225,14 @@ mod tests {
     fn a_rule_has_conditions_a_share_and_a_sentence_with_numbers() {
         let rules = parsed(&with("name", "'a'")).expect("valid");
         assert_eq!((rules[0].conditions.len(), rules[0].evidence.len()), (1, 2));
-        let units: Vec<&str> = rules[0].says.iter().filter_map(|p| match p {
-            Piece::Value(_, unit) => Some(unit.as_str()),
-            Piece::Text(_) => None,
-        }).collect();
+        let units: Vec<&str> = rules[0]
+            .says
+            .iter()
+            .filter_map(|p| match p {
+                Piece::Value(_, unit) => Some(unit.as_str()),
+                Piece::Text(_) => None,
+            })
+            .collect();
         assert_eq!(units, ["cycles", "s"]);
     }
 

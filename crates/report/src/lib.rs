@@ -69,7 +69,8 @@ pub fn summary_with(run: &Run, hottest: Hottest) -> Vec<Document> {
     }
     for (i, region) in whole.into_iter().enumerate() {
         let columns = [Column::new(run, region)];
-        let mut sections: Vec<_> = sections::verdict::section(run, region, &columns[0].evaluation, hottest).into_iter().collect();
+        let mut sections: Vec<_> =
+            sections::verdict::section(run, region, &columns[0].evaluation, hottest).into_iter().collect();
         sections.extend(sections::ranks::sections(run));
         sections.extend(sections::of_region(&columns));
         sections.extend(sections::of_run(&columns));
@@ -96,7 +97,8 @@ pub fn summary_of_region(run: &Run, name: &str, hottest: Hottest) -> Result<Docu
 
 fn region_summary(run: &Run, region: &Region, hottest: Hottest) -> Document {
     let column = Column::new(run, region);
-    let mut sections: Vec<_> = sections::verdict::section(run, region, &column.evaluation, hottest).into_iter().collect();
+    let mut sections: Vec<_> =
+        sections::verdict::section(run, region, &column.evaluation, hottest).into_iter().collect();
     sections.extend(sections::of_region(&[column]));
     let title = sections::plain(&format!("Region {} ({})", region.name, document::calls(region.calls)));
     Document { title, columns: vec![sections::plain(&region.name)], sections }

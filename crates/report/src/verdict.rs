@@ -93,7 +93,8 @@ impl SourceLine {
     /// Returns the file's name without its folder, and the number.
     #[must_use]
     pub fn short(&self) -> String {
-        let name = std::path::Path::new(&self.file).file_name().map_or(self.file.as_str().into(), |n| n.to_string_lossy());
+        let name =
+            std::path::Path::new(&self.file).file_name().map_or(self.file.as_str().into(), |n| n.to_string_lossy());
         format!("{name}:{}", self.number)
     }
 }
@@ -120,7 +121,11 @@ pub fn hottest_functions(run: &Run) -> Vec<Hot> {
         *cycles.entry(&spot.function).or_default() += spot.cycles;
     }
     let total = cycles.values().sum::<u64>().max(1) as f64;
-    let hot = |(function, cycles): (&str, u64)| Hot { share: cycles as f64 / total, function: function.to_owned(), line: None };
+    let hot = |(function, cycles): (&str, u64)| Hot {
+        share: cycles as f64 / total,
+        function: function.to_owned(),
+        line: None,
+    };
     most(cycles.into_iter().map(hot).collect())
 }
 
@@ -195,7 +200,8 @@ fn limit(finding: &Finding) -> Limit {
         Said::Text(text) => (*text).to_owned(),
         Said::Number(value, unit) => quantity(*value, unit),
     });
-    let fact = |fact: &fxscope_pmu::Fact| Fact { title: fact.title.to_owned(), value: fact.value, unit: fact.unit.to_owned() };
+    let fact =
+        |fact: &fxscope_pmu::Fact| Fact { title: fact.title.to_owned(), value: fact.value, unit: fact.unit.to_owned() };
     Limit {
         rule: finding.rule.name.clone(),
         title: finding.rule.title.clone(),

@@ -19,8 +19,8 @@ const MAX_SOURCE_BYTES: u64 = 16 << 20;
 const MAX_LINE: usize = 200;
 /// Extensions of source files. Debug information is part of the program, which must not choose just any file of the host.
 const SOURCES: [&str; 25] = [
-    "c", "h", "cc", "cpp", "cxx", "c++", "hh", "hpp", "hxx", "inl", "inc", "tcc", "f", "for", "ftn", "f77", "f90", "f95", "f03", "f08", "s",
-    "sx", "rs", "jl", "ipp",
+    "c", "h", "cc", "cpp", "cxx", "c++", "hh", "hpp", "hxx", "inl", "inc", "tcc", "f", "for", "ftn", "f77", "f90",
+    "f95", "f03", "f08", "s", "sx", "rs", "jl", "ipp",
 ];
 
 /// A file with code and debug information.
@@ -99,6 +99,9 @@ mod tests {
         assert_eq!(text_of(&place("a.c"), 2).as_deref(), Some("second line"));
         assert_eq!([0, 3, 4, u32::MAX].map(|number| text_of(&place("a.c"), number)), [const { None }; 4]);
         std::os::unix::fs::symlink(place("secret"), place("b.c")).expect("linked");
-        assert_eq!([place("secret"), place("b.c"), place("absent.c")].map(|path| text_of(&path, 1)), [const { None }; 3]);
+        assert_eq!(
+            [place("secret"), place("b.c"), place("absent.c")].map(|path| text_of(&path, 1)),
+            [const { None }; 3]
+        );
     }
 }

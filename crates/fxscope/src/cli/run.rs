@@ -208,7 +208,9 @@ fn save(
     (record_target, json_target, trace): (Option<record::Target>, Option<Target>, Option<TraceTarget>),
     run: &Run,
 ) -> bool {
-    let json = json_target.map_or(Ok(()), |target| target.write(&json::run_with(run, &Options { hottest: fxscope::hottest, ..Options::default() })));
+    let json = json_target.map_or(Ok(()), |target| {
+        target.write(&json::run_with(run, &Options { hottest: fxscope::hottest, ..Options::default() }))
+    });
     let record = record_target.map_or(Ok(()), |target| Ok(target.append(std::slice::from_ref(run))?));
     let trace = trace.map_or(Ok(()), TraceTarget::write);
     let results: [Result<(), Failure>; 3] = [json, record, trace];

@@ -31,7 +31,10 @@ fn limits(of: &Illness, ill: bool) -> Vec<String> {
     assert_eq!(region["name"], of.name);
     let limits = region["verdict"]["limits"].as_array().expect("a verdict");
     let shares: Vec<f64> = limits.iter().map(|limit| limit["share"].as_f64().expect("a number")).collect();
-    assert!(shares.is_sorted_by(|a, b| a >= b) && shares.iter().all(|share| (0.05..=1.0).contains(share)), "{shares:?}");
+    assert!(
+        shares.is_sorted_by(|a, b| a >= b) && shares.iter().all(|share| (0.05..=1.0).contains(share)),
+        "{shares:?}"
+    );
     limits.iter().map(|limit| limit["rule"].as_str().expect("text").to_owned()).collect()
 }
 

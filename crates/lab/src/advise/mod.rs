@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use fxscope_linux::Stdio;
 use fxscope_machine::Spec;
+use fxscope_pmu::{Evaluation, Sampled};
 use fxscope_record::{ALL, Finish, Run};
 use fxscope_report::verdict::{Verdict, verdict};
-use fxscope_pmu::{Evaluation, Sampled};
 use fxscope_session::Scenario;
 
 use crate::{Capture, Error, Progress, Runner};

@@ -14,12 +14,18 @@ impl Advice {
     /// Returns the advice for people: the verdict, and what each remedy gains.
     #[must_use]
     pub fn document(&self) -> Document {
-        let mut sections = vec![Section { title: "Verdict".to_owned(), body: Body::Verdict(Box::new(self.verdict.clone())) }];
+        let mut sections =
+            vec![Section { title: "Verdict".to_owned(), body: Body::Verdict(Box::new(self.verdict.clone())) }];
         if !self.tried.is_empty() {
             sections.push(table(&self.tried));
         }
         sections.push(Section::notes("Advice", vec![self.sentence()]));
-        let failed = self.tried.iter().filter_map(|tried| Some(format!("{}: {}", tried.name, tried.outcome.as_ref().err()?)));
+        if !self.tried.is_empty() {
+            let how = self.tried.iter().map(|tried| format!("{}: {}.", tried.name, tried.how));
+            sections.push(Section::notes("Machine", how.collect()));
+        }
+        let failed =
+            self.tried.iter().filter_map(|tried| Some(format!("{}: {}", tried.name, tried.outcome.as_ref().err()?)));
         sections.push(Section::notes("Not run", failed.collect()));
         let program = self.run.subject();
         let name = program.rsplit('/').next().unwrap_or(program);
@@ -82,9 +88,8 @@ fn table(tried: &[Tried]) -> Section {
             Some(Value::text(format!("up to {}", quantity(tried.predicted, "ratio")))),
             gain,
             outcome.map(|outcome| Value::number(outcome.seconds, "s")),
-            Some(Value::text(tried.how)),
         ];
         Row { label: tried.name.to_owned(), values }
     };
-    Section::table("Simulated", ["remedy", "predicted gain", "simulated", "time", "on the machine"], tried.iter().map(row).collect())
+    Section::table("Simulated", ["remedy", "predicted gain", "simulated gain", "time"], tried.iter().map(row).collect())
 }

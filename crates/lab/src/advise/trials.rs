@@ -17,7 +17,15 @@ pub(super) struct Trial {
 }
 
 /// Rules about waiting for data that a prefetch may bring.
-const WAITS: &[&str] = &["memory_latency", "l2_latency", "many_streams", "sparse_lines", "requests_in_flight", "core_l2_bandwidth", "memory_bandwidth"];
+const WAITS: &[&str] = &[
+    "memory_latency",
+    "l2_latency",
+    "many_streams",
+    "sparse_lines",
+    "requests_in_flight",
+    "core_l2_bandwidth",
+    "memory_bandwidth",
+];
 /// Rules about data on other CMGs.
 const PLACES: &[&str] = &["one_memory", "remote_memory"];
 /// Rules about translations.
@@ -43,18 +51,48 @@ pub(super) const TRIALS: &[Trial] = &[
         rules: PLACES,
         change: |scenario, _| (!scenario.placement.places_memory()).then(|| scenario.clone().with_interleaving()),
     },
-    Trial { name: "large pages everywhere", how: "XOS_MMM_L_HPAGE_TYPE=hugetlbfs, and huge pages for shared memory", rules: TRANSLATION, change: large_pages },
+    Trial {
+        name: "large pages everywhere",
+        how: "XOS_MMM_L_HPAGE_TYPE=hugetlbfs, and huge pages for shared memory",
+        rules: TRANSLATION,
+        change: large_pages,
+    },
     Trial {
         name: "memory kept after free",
         how: "XOS_MMM_L_ARENA_FREE=2",
         rules: &["kernel"],
         change: |scenario, _| variable(scenario, "XOS_MMM_L_ARENA_FREE", "2"),
     },
-    Trial { name: "L2 prefetch 60 lines ahead", how: "hwpfctl --distL2 60", rules: WAITS, change: |s, _| prefetch(s, &["--distL2", "60"]) },
-    Trial { name: "L2 prefetch 20 lines ahead", how: "hwpfctl --distL2 20", rules: WAITS, change: |s, _| prefetch(s, &["--distL2", "20"]) },
-    Trial { name: "L1 prefetch 15 lines ahead", how: "hwpfctl --distL1 15", rules: WAITS, change: |s, _| prefetch(s, &["--distL1", "15"]) },
-    Trial { name: "L1 prefetch 2 lines ahead", how: "hwpfctl --distL1 2", rules: WAITS, change: |s, _| prefetch(s, &["--distL1", "2"]) },
-    Trial { name: "no hardware prefetch", how: "hwpfctl --disableL1 --disableL2", rules: WAITS, change: |s, _| prefetch(s, &["--disableL1", "--disableL2"]) },
+    Trial {
+        name: "L2 prefetch 60 lines ahead",
+        how: "hwpfctl --distL2 60",
+        rules: WAITS,
+        change: |s, _| prefetch(s, &["--distL2", "60"]),
+    },
+    Trial {
+        name: "L2 prefetch 20 lines ahead",
+        how: "hwpfctl --distL2 20",
+        rules: WAITS,
+        change: |s, _| prefetch(s, &["--distL2", "20"]),
+    },
+    Trial {
+        name: "L1 prefetch 15 lines ahead",
+        how: "hwpfctl --distL1 15",
+        rules: WAITS,
+        change: |s, _| prefetch(s, &["--distL1", "15"]),
+    },
+    Trial {
+        name: "L1 prefetch 2 lines ahead",
+        how: "hwpfctl --distL1 2",
+        rules: WAITS,
+        change: |s, _| prefetch(s, &["--distL1", "2"]),
+    },
+    Trial {
+        name: "no hardware prefetch",
+        how: "hwpfctl --disableL1 --disableL2",
+        rules: WAITS,
+        change: |s, _| prefetch(s, &["--disableL1", "--disableL2"]),
+    },
 ];
 
 /// The scenario with a variable of the program's environment, if it does not have it.
@@ -66,7 +104,8 @@ fn variable(scenario: &Scenario, name: &str, value: &str) -> Option<Scenario> {
 /// The scenario with the machine's large pages for all segments, unless page sizes are chosen already.
 fn large_pages(scenario: &Scenario, spec: &Spec) -> Option<Scenario> {
     let large = spec.pages.large;
-    let is_chosen = !scenario.placement.pages.is_empty() || scenario.overrides.iter().any(|(key, _)| key.starts_with("pages."));
+    let is_chosen =
+        !scenario.placement.pages.is_empty() || scenario.overrides.iter().any(|(key, _)| key.starts_with("pages."));
     (!is_chosen && large > spec.pages.normal)
         .then(|| scenario.clone().with_pages(SEGMENTS.map(|segment| (segment, large))))
 }
@@ -88,7 +127,8 @@ mod tests {
 
     #[test]
     fn remedies_are_for_rules_that_exist_and_change_a_plain_scenario() {
-        let rules: BTreeSet<&str> = fxscope_pmu::Metrics::built_in().rules().iter().map(|rule| rule.name.as_str()).collect();
+        let rules: BTreeSet<&str> =
+            fxscope_pmu::Metrics::built_in().rules().iter().map(|rule| rule.name.as_str()).collect();
         let scenario = Scenario::new("a.out");
         let spec = scenario.spec().expect("built in");
         for trial in TRIALS {

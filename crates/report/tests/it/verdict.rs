@@ -13,14 +13,19 @@ const STYLE: Style = Style { unicode: true, colour: false };
 
 /// A run with two functions that took three and one quarter of its cycles.
 fn with_functions() -> Run {
-    let spot = |function: &str, place, cycles| HotSpot { function: function.to_owned(), place, cycles, ..HotSpot::default() };
+    let spot =
+        |function: &str, place, cycles| HotSpot { function: function.to_owned(), place, cycles, ..HotSpot::default() };
     let hot_spots = vec![spot("solve", 0, 500), spot("solve", 4, 250), spot("setup", 8, 249), spot("main", 12, 1)];
     Run { hot_spots, ..run("a.out", vec![region(ALL, 1, 10), region("solver", 2, 5)]) }
 }
 
 /// A place with a name and a line that no terminal should be given as they are.
 fn hostile(_: &Run) -> Vec<Hot> {
-    let line = SourceLine { file: "/src/\x1b[2J.c".to_owned(), number: 7, text: Some(format!("x = \x07{};", "y".repeat(300))) };
+    let line = SourceLine {
+        file: "/src/\x1b[2J.c".to_owned(),
+        number: 7,
+        text: Some(format!("x = \x07{};", "y".repeat(300))),
+    };
     vec![Hot { share: 0.5, function: "領域".repeat(60) + "\x1b[31m", line: Some(line) }]
 }
 
@@ -28,11 +33,17 @@ fn hostile(_: &Run) -> Vec<Hot> {
 fn it_comes_first_and_fits_80_columns() {
     let text = render(&summary(&with_functions()), STYLE);
     let (_, rest) = text.split_once("exit status 0\n").expect("a title");
-    assert!(rest.starts_with("  1.000 ms: 3.200 GFLOPS (5.00 % of peak), memory 51.20 GB/s (20.0 % of peak)"), "{rest}");
+    assert!(
+        rest.starts_with("  1.000 ms: 3.200 GFLOPS (5.00 % of peak), memory 51.20 GB/s (20.0 % of peak)"),
+        "{rest}"
+    );
     let (verdict, _) = rest.split_once("  Run ").expect("then the numbers");
     // Half of the time are waits of floating-point loads for a memory that is not busy.
     assert!(verdict.contains("    50.0 % memory latency\n"), "{verdict}");
-    assert!(verdict.contains("    75.0 % solve\n") && verdict.contains("    24.9 % setup\n") && !verdict.contains("main"), "{verdict}");
+    assert!(
+        verdict.contains("    75.0 % solve\n") && verdict.contains("    24.9 % setup\n") && !verdict.contains("main"),
+        "{verdict}"
+    );
     assert!(verdict.contains("What to try\n    1. "), "{verdict}");
     assert!(verdict.lines().all(|line| line.chars().count() <= 80), "{verdict}");
 }

@@ -31,7 +31,7 @@ fn draw_limit(limit: &Limit) -> Markup {
     let facts = limit.evidence.iter().map(ToString::to_string).collect::<Vec<_>>();
     html! {
         li {
-            div.share { b { (share(limit.share)) } meter min="0" max="1" value=(format!("{:.4}", limit.share.clamp(0.0, 1.0))) aria-hidden="true" {} }
+            div.share { b { (share(limit.share)) } span.track aria-hidden="true" { span style=(format!("width:{:.1}%", 100.0 * limit.share.clamp(0.0, 1.0))) {} } }
             div {
                 b { (limit.title) }
                 p { (limit.says) }

@@ -45,10 +45,8 @@ impl Terminal {
         let title = self.paint(BOLD, &limit.title);
         self.line(&format!("{:INDENT$}{:>7} {title}", "", share(limit.share)));
         self.wrapped(&self.displayable(&limit.says), TEXT, TEXT);
-        for fact in &limit.evidence {
-            let text = self.displayable(&fact.to_string());
-            self.line(&format!("{:TEXT$}- {}", "", cut(&text, WIDTH - TEXT - 2)));
-        }
+        let facts: Vec<String> = limit.evidence.iter().map(ToString::to_string).collect();
+        self.wrapped(&format!("({})", facts.join("; ")), TEXT, TEXT + 1);
     }
 
     fn hot(&mut self, hot: &Hot) {
