@@ -46,7 +46,7 @@ macro_rules! lse {
 }
 
 /// Encodings of this group.
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     base!("LDXRB", "00 001000 010 11111 0 11111 rn:5 rt:5", load_exclusive::<u8>),
     base!("LDXRH", "01 001000 010 11111 0 11111 rn:5 rt:5", load_exclusive::<u16>),
     base!("LDXR", "1 sz:1 001000 010 11111 0 11111 rn:5 rt:5", load_exclusive_word),

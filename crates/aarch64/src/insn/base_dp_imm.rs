@@ -7,7 +7,7 @@ use crate::table::{Ctx, Decoded, Encoding, Inst, bits, sbits};
 use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     base!("ADR", "0 immlo:2 10000 immhi:19 rd:5", adr),
     base!("ADRP", "1 immlo:2 10000 immhi:19 rd:5", adrp),
     base!("ADD (immediate)", "sf:1 00 100010 sh:1 imm12:12 rn:5 rd:5", arith::<Add>),

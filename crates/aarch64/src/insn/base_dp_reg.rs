@@ -42,7 +42,7 @@ macro_rules! arith {
 }
 
 /// Encodings of this group.
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     logical!("AND (shifted register)", "sf:1 00 01010 shift:2 0 rm:5 imm6:6 rn:5 rd:5", And),
     logical!("BIC (shifted register)", "sf:1 00 01010 shift:2 1 rm:5 imm6:6 rn:5 rd:5", Bic),
     enc!("ORR (shifted register)", "sf:1 01 01010 shift:2 0 rm:5 imm6:6 rn:5 rd:5", orr),

@@ -9,7 +9,7 @@ use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
 use fxscope_guestmem::{Memory, Touch};
 
 /// Encodings of this group.
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     enc!("UDF", "0000000000000000 imm16:16", |_, c| Some(undefined(c, "base:BRK"))),
     base!("SVC", "11010100 000 imm16:16 000 01", svc),
     base!("HVC", "11010100 000 imm16:16 000 10", privileged),

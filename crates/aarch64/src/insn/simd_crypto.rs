@@ -25,7 +25,7 @@ macro_rules! crypto {
 
 /// Encodings of this group.
 #[rustfmt::skip]
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     crypto!("AESE", "01001110 00 10100 00100 10 rn:5 rd:5", "simd:AESE", unary_acc, |d, n, _| aes_encrypt(d ^ n)),
     crypto!("AESD", "01001110 00 10100 00101 10 rn:5 rd:5", "simd:AESD", unary_acc, |d, n, _| aes_decrypt(d ^ n)),
     crypto!("AESMC", "01001110 00 10100 00110 10 rn:5 rd:5", "simd:AESMC", unary,

@@ -15,7 +15,7 @@ use fxscope_guestmem::{MemFault, Memory};
 
 /// Encodings of this group.
 #[rustfmt::skip]
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     sve_mem!("LD1B (scalar plus immediate)", "1010010 00 size:2 0 imm4:4 101 Pg:3 Rn:5 Zt:5", immediate::<TRAP>),
     sve_mem!("LD1SB (scalar plus immediate)", "1010010 11 size:2 0 imm4:4 101 Pg:3 Rn:5 Zt:5", immediate::<TRAP>, except "1010010 11 11 xxxxx xxxxxxxxxxxxxxxx"),
     sve_mem!("LD1H (scalar plus immediate)", "1010010 01 size:2 0 imm4:4 101 Pg:3 Rn:5 Zt:5", immediate::<TRAP>, except "1010010 01 00 xxxxx xxxxxxxxxxxxxxxx"),
