@@ -7,14 +7,14 @@ use crate::cpu::{Cpu, Trap};
 use crate::table::{Ctx, Decoded, Encoding, lookup};
 use fxscope_guestmem::Memory;
 
-/// Rows that are not compared with QEMU: name and reason. Unit tests cover them.
+/// Rows that are not compared with QEMU: name and reason. Other tests cover them.
 pub const NOT_COMPARED: &[(&str, &str)] = &[
     ("SVC", "it would make a system call in the program that runs the cases"),
     ("IC IVAU", "it ends a block, so that code is decoded again"),
     ("DC CVAP", "QEMU's user mode lacks it, although its ID_AA64ISAR1_EL1 announces it"),
 ];
 
-/// Rows of which only some words are compared with QEMU: name and what is left out. Unit tests cover the rest.
+/// Rows of which only some words are compared with QEMU: name and what is left out. Other tests cover the rest.
 pub const PARTLY_COMPARED: &[(&str, &str)] = &[
     ("MRS", "not: thread pointers, counters, identification registers, the HPC extension"),
     ("MSR (register)", "not: thread pointers, the HPC extension"),
@@ -83,8 +83,9 @@ pub fn samples(row: &Encoding, words: u32) -> impl Iterator<Item = (Decoded, usi
     })
 }
 
-/// Returns the lowest bit and the width of each operand field of a pattern.
-fn fields(notation: &str) -> Vec<(u32, u32)> {
+/// Returns the lowest bit and the width of each operand field of a pattern, written as [`Encoding::notation`] is, highest first.
+#[must_use]
+pub fn fields(notation: &str) -> Vec<(u32, u32)> {
     let mut high = 32;
     let mut fields = Vec::new();
     for part in notation.split(' ').filter(|part| !part.is_empty()) {
@@ -132,53 +133,5 @@ impl Sampler {
             before = value;
         }
         word
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::table::encodings;
-
-    fn named(name: &str) -> Coverage {
-        of(encodings().find(|row| row.name == name).expect(name)).expect("decodes")
-    }
-
-    #[test]
-    fn every_encoding_has_words_that_decode() {
-        let none: Vec<_> = encodings().filter(|row| of(row).is_none()).map(|row| row.name).collect();
-        assert!(none.is_empty(), "{none:?}");
-    }
-
-    #[test]
-    fn fields_are_those_of_the_pattern() {
-        assert_eq!(fields("sf:1 0 0 100010 sh:1 imm12:12 rn:5 rd:5"), [(31, 1), (22, 1), (10, 12), (5, 5), (0, 5)]);
-    }
-
-    #[test]
-    fn classes_that_depend_on_operands_are_all_found() {
-        let expected = [
-            "base:ADD (shifted register) [LSL 1-4]",
-            "base:ADD (shifted register) [amount 0]",
-            "base:ADD (shifted register) [otherwise]",
-        ];
-        assert_eq!(named("ADD (shifted register)").classes, BTreeSet::from(expected));
-        // Few of the 4,096 pairs of field values.
-        let rare = ["base:UBFM [zero-extend word]", "base:UBFM [shift 1-4]"];
-        assert!(rare.iter().all(|class| named("UBFM").classes.contains(class)));
-    }
-
-    #[test]
-    fn instructions_that_user_code_may_not_execute_are_recognised() {
-        assert_eq!(named("HVC").execution, Execution::Never);
-        assert_eq!(named("MRS").execution, Execution::Sometimes);
-        assert_eq!(named("DC ZVA").execution, Execution::Always);
-    }
-
-    #[test]
-    fn rows_with_a_stated_reason_exist() {
-        for (name, reason) in NOT_COMPARED.iter().chain(PARTLY_COMPARED) {
-            assert!(encodings().any(|row| row.name == *name), "{name}: {reason}");
-        }
     }
 }

@@ -408,19 +408,3 @@ pub fn stream_words(op: &mem::MemOp, vl: usize) -> usize {
         mem::Shape::Indexed => 1 + vl / usize::from(op.reg_esize),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn conditions_follow_the_architecture() {
-        assert!(condition_holds(0, 0b0100)); // EQ with Z
-        assert!(!condition_holds(1, 0b0100)); // NE
-        assert!(condition_holds(8, 0b0010)); // HI: C and not Z
-        assert!(!condition_holds(8, 0b0110));
-        assert!(condition_holds(11, 0b1000)); // LT: N != V
-        assert!(condition_holds(10, 0b1001)); // GE: N == V
-        assert!(condition_holds(14, 0) && condition_holds(15, 0)); // AL, NV
-    }
-}

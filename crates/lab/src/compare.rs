@@ -1,17 +1,18 @@
 //! Runs side by side: their differences, and whether these exceed noise.
 
 use fxscope_record::Run;
-use fxscope_report::compare::{self, Comparison, Subject};
+use fxscope_report::compare::{self, Comparison, Per, Subject};
 
 use crate::Error;
 
 /// Compares the runs of files with those of the first. Runs of a file with the same settings are repetitions; different runs
 /// of one file are compared with each other. `files` are labels and runs; `regions` names the region for all files, or one
-/// for each; if it is empty, whole runs are compared, or the only region of measurements that have no more.
+/// for each; if it is empty, whole runs are compared, or the only region of measurements that have no more. With `per`, times and counts are
+/// given per unit of work.
 ///
 /// # Errors
-/// If a file has no run, or a run does not have the region.
-pub fn compare(files: &[(String, Vec<Run>)], regions: &[String]) -> Result<Comparison, Error> {
+/// If a file has no run, a run does not have the region, or the work of one is unknown.
+pub fn compare(files: &[(String, Vec<Run>)], regions: &[String], per: Option<&Per>) -> Result<Comparison, Error> {
     if let Some((label, _)) = files.iter().find(|(_, runs)| runs.is_empty()) {
         return Err(format!("{label}: has no runs; add one with fxscope run -o FILE.fxr").into());
     }
@@ -28,5 +29,9 @@ pub fn compare(files: &[(String, Vec<Run>)], regions: &[String]) -> Result<Compa
         wanted.extend(region.iter().flat_map(|region| of_file.iter().map(|_| region.as_str())));
         subjects.extend(of_file);
     }
-    Ok(compare::compare(&subjects, &wanted)?)
+    let compared = compare::compare(&subjects, &wanted)?;
+    Ok(match per {
+        Some(per) => compared.per(per)?,
+        None => compared,
+    })
 }

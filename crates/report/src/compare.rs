@@ -2,9 +2,11 @@
 
 mod analysis;
 mod answer;
+mod per;
 
 pub use analysis::{Comparison, Kind, Quantity, Spread, Subject, compare};
 pub use answer::Difference;
+pub use per::Per;
 
 use crate::document::{Bar, Body, Family, Line, RegionReport, Report, Row, Section, Stack, StackPart, Value};
 use crate::sections::{plain, stack::family};
@@ -86,7 +88,8 @@ fn notes(comparison: &Comparison) -> Vec<String> {
     } else {
         "There is one run of each, so the noise is unknown; files with several runs of a program show it."
     };
-    let all = [format!("Runs: {}.", runs.join(", ")), noise.to_owned()];
+    let per = comparison.per.iter().map(|per| format!("Times and counts are those per {per}."));
+    let all = [format!("Runs: {}.", runs.join(", ")), noise.to_owned()].into_iter().chain(per);
     let quantities = comparison.metrics.iter().chain(&comparison.events);
     let is_estimate = quantities.flat_map(|q| q.values.iter().flatten()).any(|spread| spread.half_width.is_some());
     let sampled = is_estimate.then(|| {

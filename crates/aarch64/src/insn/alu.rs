@@ -266,34 +266,3 @@ macro_rules! by_width {
     };
 }
 pub(crate) use by_width;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addition_with_carry_sets_flags_as_the_architecture_specifies() {
-        assert_eq!(u32::MAX.add_with_carry(0, true), (0, 0b0110));
-        assert_eq!(0x7fff_ffffu32.add_with_carry(0, true), (0x8000_0000, 0b1001));
-        assert_eq!(5u64.add_with_carry(!5, true), (0, 0b0110));
-        assert_eq!(0u64.add_with_carry(!1, true), (u64::MAX, 0b1000));
-        assert_eq!((1u64 << 63).add_with_carry(!1, true), (u64::MAX >> 1, 0b0011));
-    }
-
-    #[test]
-    fn sums_and_differences_have_the_flags_of_addition_with_carry() {
-        for a in [0, 1, 5, 0x7fff_ffff, 0x8000_0000, u32::MAX] {
-            for b in [0, 1, 5, 0x7fff_ffff, 0x8000_0000, u32::MAX] {
-                assert_eq!(a.plus_flags(b), a.add_with_carry(b, false));
-                assert_eq!(a.minus_flags(b), a.add_with_carry(!b, true));
-            }
-        }
-    }
-
-    #[test]
-    fn division_has_no_exceptional_cases() {
-        assert_eq!(7u64.quotient(0), 0);
-        assert_eq!(7u32.signed_quotient(0), 0);
-        assert_eq!(0x8000_0000u32.signed_quotient(u32::MAX), 0x8000_0000);
-    }
-}

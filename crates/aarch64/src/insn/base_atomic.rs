@@ -46,7 +46,7 @@ macro_rules! lse {
 }
 
 /// Encodings of this group.
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     base!("LDXRB", "00 001000 010 11111 0 11111 rn:5 rt:5", load_exclusive::<u8>),
     base!("LDXRH", "01 001000 010 11111 0 11111 rn:5 rt:5", load_exclusive::<u16>),
     base!("LDXR", "1 sz:1 001000 010 11111 0 11111 rn:5 rt:5", load_exclusive_word),
@@ -415,56 +415,4 @@ fn compare_and_swap_pair(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded
     d.inst.rd = d.dst_x(rs);
     d.inst.pg = d.dst_x(rs + 1);
     Some(d)
-}
-
-#[cfg(test)]
-mod tests {
-    use fxscope_guestmem::{PAGE, Prot, Segment};
-
-    use super::*;
-
-    fn machine() -> (Cpu, Memory) {
-        let mut mem = Memory::new(PAGE).expect("reserve");
-        mem.map(PAGE, PAGE, Prot::RW, Segment::Mmap).expect("map");
-        let mut cpu = Cpu::new(16);
-        cpu.x[1] = PAGE;
-        (cpu, mem)
-    }
-
-    fn step(word: u32, cpu: &mut Cpu, mem: &mut Memory) -> Result<(), Stop> {
-        let d = crate::table::decode(word, &Ctx { pc: 0, vl: 16 }).expect("decodes");
-        (d.inst.exec)(cpu, mem, &d.inst)
-    }
-
-    const LDXR_X0_X1: u32 = 0xc85f_7c20;
-    const STXR_W3_X2_X1: u32 = 0xc803_7c22;
-
-    #[test]
-    fn an_exclusive_store_succeeds_once_when_memory_is_unchanged() {
-        let (mut cpu, mut mem) = machine();
-        cpu.x[2] = 7;
-        step(LDXR_X0_X1, &mut cpu, &mut mem).unwrap();
-        step(STXR_W3_X2_X1, &mut cpu, &mut mem).unwrap();
-        assert_eq!((cpu.x[3], mem.load::<u64>(PAGE)), (0, Ok(7)));
-        step(STXR_W3_X2_X1, &mut cpu, &mut mem).unwrap();
-        assert_eq!(cpu.x[3], 1);
-    }
-
-    #[test]
-    fn an_exclusive_store_fails_when_another_thread_has_written() {
-        let (mut cpu, mut mem) = machine();
-        step(LDXR_X0_X1, &mut cpu, &mut mem).unwrap();
-        mem.store(PAGE, 9u64).unwrap();
-        step(STXR_W3_X2_X1, &mut cpu, &mut mem).unwrap();
-        assert_eq!((cpu.x[3], mem.load::<u64>(PAGE)), (1, Ok(9)));
-    }
-
-    #[test]
-    fn misaligned_atomics_trap_and_change_nothing() {
-        let (mut cpu, mut mem) = machine();
-        cpu.x[1] = PAGE + 4;
-        let ldadd_x2_x0_x1 = 0xf822_0020;
-        assert_eq!(step(ldadd_x2_x0_x1, &mut cpu, &mut mem), Err(Stop));
-        assert_eq!((cpu.trap, cpu.x[0]), (Trap::Misaligned(PAGE + 4), 0));
-    }
 }

@@ -8,7 +8,7 @@ use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits, sbits};
 use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     enc!("B", "000101 imm26:26", b),
     enc!("BL", "100101 imm26:26", bl),
     enc!("B.cond", "01010100 imm19:19 0 cond:4", b_cond),

@@ -7,7 +7,7 @@ use crate::table::{Ctx, Decoded, Encoding, Inst, bits, sbits};
 use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     base!("ADR", "0 immlo:2 10000 immhi:19 rd:5", adr),
     base!("ADRP", "1 immlo:2 10000 immhi:19 rd:5", adrp),
     base!("ADD (immediate)", "sf:1 00 100010 sh:1 imm12:12 rn:5 rd:5", arith::<Add>),
@@ -287,29 +287,4 @@ fn extr(w: u32, c: &Ctx) -> Option<Decoded> {
     d.inst.rd = d.dst_x(bits(w, 0, 5));
     d.inst.aux = lsb as u16;
     Some(d)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-
-    use super::*;
-
-    #[test]
-    fn logical_immediates_are_repeated_rotated_runs() {
-        assert_eq!(bit_mask(1, 0, 0), Some(1));
-        assert_eq!(bit_mask(0, 0, 0b111100), Some(0x5555_5555_5555_5555));
-        assert_eq!(bit_mask(0, 1, 0b110000), Some(0x8080_8080_8080_8080));
-        assert_eq!(bit_mask(1, 4, 7), Some(0xf000_0000_0000_000f));
-        assert_eq!(bit_mask(1, 0, 63), None);
-        assert_eq!(bit_mask(0, 0, 0b111111), None);
-    }
-
-    #[test]
-    fn there_are_5334_logical_immediates() {
-        // Runs of 1..size-1 ones at each of size rotations, for sizes 2, 4, …, 64.
-        let expected: u32 = (1..=6).map(|n| (1u32 << n) * ((1 << n) - 1)).sum();
-        let masks: HashSet<u64> = (0..1 << 13).filter_map(|f| bit_mask(f >> 12, f >> 6 & 63, f & 63)).collect();
-        assert_eq!(masks.len() as u32, expected);
-    }
 }

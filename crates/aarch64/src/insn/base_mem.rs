@@ -11,7 +11,7 @@ use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits, sbits};
 use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     base!("STRB (immediate) [Post-index]", "00 111000 00 0 imm9:9 01 rn:5 rt:5", store::<u8, POST>),
     base!("STRB (immediate) [Pre-index]", "00 111000 00 0 imm9:9 11 rn:5 rt:5", store::<u8, PRE>),
     base!("STRB (immediate) [Unsigned offset]", "00 111001 00 imm12:12 rn:5 rt:5", store::<u8, UNSIGNED>),

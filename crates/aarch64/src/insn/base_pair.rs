@@ -9,7 +9,7 @@ use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits, sbits};
 use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     base!("STNP", "sf:1 0 101 0 000 0 imm7:7 rt2:5 rn:5 rt:5", stp::<OFFSET>),
     base!("LDNP", "sf:1 0 101 0 000 1 imm7:7 rt2:5 rn:5 rt:5", ldp::<OFFSET>),
     base!("STP [Post-index]", "sf:1 0 101 0 001 0 imm7:7 rt2:5 rn:5 rt:5", stp::<POST>),

@@ -9,7 +9,7 @@ use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
 use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     // Two sources.
     enc!("FMUL (scalar)", "00011110 ftype:2 1 rm:5 0000 10 rn:5 rd:5", fmul),
     enc!("FDIV (scalar)", "00011110 ftype:2 1 rm:5 0001 10 rn:5 rd:5", fdiv),

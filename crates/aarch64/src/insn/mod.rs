@@ -67,7 +67,7 @@ pub struct Group {
 macro_rules! groups {
     ($($group:ident)+) => {
         /// All groups, in the order in which documents list them.
-        pub const GROUPS: &[Group] = &[$(Group { name: stringify!($group), rows: $group::TABLE }),+];
+        pub static GROUPS: &[Group] = &[$(Group { name: stringify!($group), rows: $group::TABLE }),+];
     };
 }
 groups! {

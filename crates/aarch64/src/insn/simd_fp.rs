@@ -11,7 +11,7 @@ use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
 use fxscope_guestmem::Memory;
 
 /// Encodings of this group. Half-precision forms have separate encodings.
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     // Three registers, single and double precision.
     enc!("FMAXNM (vector)", "0 Q:1 0 01110 0 sz:1 1 rm:5 11000 1 rn:5 rd:5", fmaxnm::<false>),
     enc!("FMLA (vector)", "0 Q:1 0 01110 0 sz:1 1 rm:5 11001 1 rn:5 rd:5", fmla::<false>),

@@ -8,7 +8,7 @@ use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
 use fxscope_guestmem::Memory;
 
 /// Encodings of this group. Half-precision forms have separate encodings.
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     // Sign, root, estimates.
     enc!("FABS (vector)", "0 Q:1 0 01110 1 sz:1 10000 01111 10 rn:5 rd:5", fabs::<false>),
     enc!("FABS (vector), half", "0 Q:1 0 01110 1 1 11100 01111 10 rn:5 rd:5", fabs::<true>),

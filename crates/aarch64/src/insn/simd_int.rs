@@ -22,7 +22,7 @@ macro_rules! logic {
 
 /// Encodings of this group.
 #[rustfmt::skip]
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     // Add, subtract, multiply.
     lanewise!("ADD (vector)", "0 q:1 0 01110 size:2 1 rm:5 100001 rn:5 rd:5", "simd:ADD (vector)",
         same binary, [u8 u16 u32 u64] map2::<T, VECTOR>, |a, b| a.wrapping_add(b)),

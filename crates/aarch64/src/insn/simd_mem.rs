@@ -11,7 +11,7 @@ use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 #[rustfmt::skip]
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     enc!("LD1 (multiple structures, 1 register)", "0 q:1 0011000 1 000000 0111 size:2 rn:5 rt:5", multiple),
     enc!("LD1 (multiple structures, 1 register, post-index)",
         "0 q:1 0011001 1 0 rm:5 0111 size:2 rn:5 rt:5", multiple),

@@ -26,7 +26,7 @@ macro_rules! permute {
 
 /// Encodings of this group.
 #[rustfmt::skip]
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     // Elements and general-purpose registers.
     enc!("DUP (element)", "0 q:1 0 01110000 imm5:5 0 0000 1 rn:5 rd:5", dup_element),
     enc!("DUP (element, scalar)", "01 0 11110000 imm5:5 0 0000 1 rn:5 rd:5", dup_element),

@@ -25,7 +25,7 @@ macro_rules! shift {
 
 /// Encodings of this group.
 #[rustfmt::skip]
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     // Right.
     shift!("SSHR", "0 q:1 0 011110 immh:4 immb:3 00000 1 rn:5 rd:5", "simd:SSHR",
         same unary, right, [i8 i16 i32 i64] shift1::<T>, |a, s| a.shr(s)),

@@ -8,7 +8,7 @@ use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
 
 /// Encodings of this group.
 #[rustfmt::skip]
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     // Add and subtract into elements twice as large.
     lanewise!("SADDL, SADDL2", "0 q:1 0 01110 size:2 1 rm:5 0000 00 rn:5 rd:5", "simd:SADDL, SADDL2",
         long binary, [i8 i16 i32 -] long2::<T, VECTOR>, |a, b| a + b),

@@ -157,12 +157,9 @@ fn byte_signs(mask: &Vreg) -> u64 {
     quarter(0) | quarter(1) | quarter(2) | quarter(3)
 }
 
+/// Returns the top bit of each byte.
 #[cfg(not(target_arch = "x86_64"))]
-use byte_signs_portable as byte_signs;
-
-/// Returns the top bit of each byte, on any host.
-#[cfg(any(test, not(target_arch = "x86_64")))]
-fn byte_signs_portable(mask: &Vreg) -> u64 {
+fn byte_signs(mask: &Vreg) -> u64 {
     mask.0.iter().rev().fold(0, |signs, word| {
         // The product gathers the lowest bit of each byte in the top byte; no two terms overlap.
         signs << 8 | (word >> 7 & 0x0101_0101_0101_0101).wrapping_mul(0x0102_0408_1020_4080) >> 56
@@ -382,49 +379,4 @@ macro_rules! sizes {
             Some($exec as $crate::table::Exec)
         }),+]
     };
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_lowest_predicate_bit_of_an_element_counts() {
-        let mask = element_mask::<u32>(0b0001_1110_0000_0001);
-        assert_eq!(mask.lanes::<u32>()[..4], [u32::MAX, 0, 0, u32::MAX]);
-    }
-
-    #[test]
-    fn masks_and_predicates_convert_back_and_forth() {
-        let p = 0x8123_4567_89ab_cdef;
-        assert_eq!(mask_to_predicate::<u8>(&element_mask::<u8>(p)), p);
-        assert_eq!(mask_to_predicate::<u16>(&element_mask::<u16>(p)), active::<u16>(p));
-        assert_eq!(mask_to_predicate::<u32>(&element_mask::<u32>(p)), active::<u32>(p));
-        assert_eq!(mask_to_predicate::<u64>(&element_mask::<u64>(p)), active::<u64>(p));
-    }
-
-    #[test]
-    fn byte_signs_are_the_same_on_every_host() {
-        let mask = Vreg([0x8000_7fff_8001_00ff, 1, u64::MAX, 0x80, 0x0102_8304_8586_0788, 0, 1 << 63, 0x7f]);
-        assert_eq!(byte_signs(&mask), byte_signs_portable(&mask));
-    }
-
-    #[test]
-    fn predicate_test_reports_first_none_and_not_last() {
-        assert_eq!(predicate_test(0b0110, 0b0110), 0b1000);
-        assert_eq!(predicate_test(0b0110, 0b0010), 0b1010);
-        assert_eq!(predicate_test(0b0110, 0b0100), 0b0000);
-        assert_eq!(predicate_test(0b0110, 0b1001), 0b0110);
-        assert_eq!(predicate_test(0, 0b1), 0b0110);
-    }
-
-    #[test]
-    fn patterns_that_do_not_fit_select_no_element() {
-        assert_eq!(pattern_elements(8, 8), 8);
-        assert_eq!(pattern_elements(9, 8), 0);
-        assert_eq!(pattern_elements(10, 64), 32);
-        assert_eq!(pattern_elements(30, 16), 15);
-        assert_eq!(pattern_elements(31, 4), 4);
-        assert_eq!(pattern_elements(20, 64), 0);
-    }
 }

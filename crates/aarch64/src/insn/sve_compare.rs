@@ -11,7 +11,7 @@ use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 #[rustfmt::skip]
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     sve!("CMPHS (vectors)", "00100100 size:2 0 Zm:5 000 Pg:3 Zn:5 0 Pd:4", vectors, sizes!(u: T => compare::<Ge, T>)),
     sve!("CMPHI (vectors)", "00100100 size:2 0 Zm:5 000 Pg:3 Zn:5 1 Pd:4", vectors, sizes!(u: T => compare::<Gt, T>)),
     sve!("CMPGE (vectors)", "00100100 size:2 0 Zm:5 100 Pg:3 Zn:5 0 Pd:4", vectors, sizes!(i: T => compare::<Ge, T>)),

@@ -12,7 +12,7 @@ use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 #[rustfmt::skip]
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     // All elements.
     sve!("DUP (immediate)", "00100101 size:2 111000 11 sh:1 imm8:8 Zd:5", dup_immediate, sizes!(u: T => fill::<T>)),
     sve!("FDUP", "00100101 size:2 111001 110 imm8:8 Zd:5", fdup, sizes!(u: T => fill::<T>)),

@@ -9,7 +9,7 @@ use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 #[rustfmt::skip]
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     // Vector length.
     sve!("RDVL", "00000100 101 11111 01010 imm6:6 Rd:5", rdvl, constant as Exec),
     sve!("ADDVL", "00000100 001 Rn:5 01010 imm6:6 Rd:5", add_length::<1>, add_constant as Exec),

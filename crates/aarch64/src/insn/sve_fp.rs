@@ -14,7 +14,7 @@ use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 #[rustfmt::skip]
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     // Two operands, predicated.
     sve!("FADD (vectors, predicated)", "01100101 size:2 000000100 Pg:3 Zm:5 Zdn:5", predicated::<1>, floats!(T => merging2::<Add, T>)),
     sve!("FSUB (vectors, predicated)", "01100101 size:2 000001100 Pg:3 Zm:5 Zdn:5", predicated::<1>, floats!(T => merging2::<Sub, T>)),

@@ -13,7 +13,7 @@ use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 #[rustfmt::skip]
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     sve!("SVE FRINTN" as "FRINTN", "01100101 size:2 000000101 Pg:3 Zn:5 Zd:5", merging, floats!(T => merging1::<Nearest, T>)),
     sve!("SVE FRINTP" as "FRINTP", "01100101 size:2 000001101 Pg:3 Zn:5 Zd:5", merging, floats!(T => merging1::<Up, T>)),
     sve!("SVE FRINTM" as "FRINTM", "01100101 size:2 000010101 Pg:3 Zn:5 Zd:5", merging, floats!(T => merging1::<Down, T>)),

@@ -11,7 +11,7 @@ use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 #[rustfmt::skip]
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     // Into the addend.
     sve!("FMLA", "01100101 size:2 1 Zm:5 000 Pg:3 Zn:5 Zda:5", accumulating, floats!(T => fused::<T, false, false>)),
     sve!("FMLS", "01100101 size:2 1 Zm:5 001 Pg:3 Zn:5 Zda:5", accumulating, floats!(T => fused::<T, true, false>)),

@@ -11,7 +11,7 @@ use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 #[rustfmt::skip]
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     // Compares of vectors.
     sve!("FCMGE (vectors)", "01100101 size:2 0 Zm:5 010 Pg:3 Zn:5 0 Pd:4", compared, floats!(T => compare::<Ge, T>)),
     sve!("FCMGT (vectors)", "01100101 size:2 0 Zm:5 010 Pg:3 Zn:5 1 Pd:4", compared, floats!(T => compare::<Gt, T>)),

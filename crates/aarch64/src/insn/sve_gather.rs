@@ -11,7 +11,7 @@ use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 #[rustfmt::skip]
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     by_vector!(offsets32 "LD1B", " [32-bit unscaled offset]",
         "1000010 00 Xs:1 0 Zm:5 010 Pg:3 Rn:5 Zt:5", offset32::<u32, TRAP>),
     by_vector!(offsets32_unpacked "LD1B", " [otherwise]",

@@ -14,7 +14,7 @@ use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 #[rustfmt::skip]
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     // Predicated, destructive.
     sve!("ADD (vectors, predicated)", "00000100 size:2 000 000 000 Pg:3 Zm:5 Zdn:5", predicated, sizes!(u: T => merging2::<Add, T>)),
     sve!("SUB (vectors, predicated)", "00000100 size:2 000 001 000 Pg:3 Zm:5 Zdn:5", predicated, sizes!(u: T => merging2::<Sub, T>)),

@@ -10,7 +10,7 @@ use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 #[rustfmt::skip]
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     // Reductions of the active elements to a scalar.
     sve!("SADDV" sized "SADDV [T", "00000100 size:2 000 000 001 Pg:3 Zn:5 Vd:5", reduction, at_most(2, sizes!(i: T => add_across::<T>))),
     sve!("UADDV" classes UADDV, "00000100 size:2 000 001 001 Pg:3 Zn:5 Vd:5", reduction, sizes!(u: T => add_across::<T>)),

@@ -15,7 +15,7 @@ use fxscope_guestmem::{MemFault, Memory};
 
 /// Encodings of this group.
 #[rustfmt::skip]
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     sve_mem!("LD1B (scalar plus immediate)", "1010010 00 size:2 0 imm4:4 101 Pg:3 Rn:5 Zt:5", immediate::<TRAP>),
     sve_mem!("LD1SB (scalar plus immediate)", "1010010 11 size:2 0 imm4:4 101 Pg:3 Rn:5 Zt:5", immediate::<TRAP>, except "1010010 11 11 xxxxx xxxxxxxxxxxxxxxx"),
     sve_mem!("LD1H (scalar plus immediate)", "1010010 01 size:2 0 imm4:4 101 Pg:3 Rn:5 Zt:5", immediate::<TRAP>, except "1010010 01 00 xxxxx xxxxxxxxxxxxxxxx"),
@@ -417,79 +417,4 @@ fn predicate(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
     let mut d = whole_register(w, c, class, exec, Access::Load, c.vl / 8);
     d.inst.rd = d.dst_p(bits(w, 0, 4));
     Some(d)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::table::decode;
-    use fxscope_guestmem::{PAGE, Prot, Segment};
-
-    const BASE: u64 = 0x10000;
-
-    /// Returns a processor, and one page at [`BASE`] in which byte *i* is *i* modulo 251.
-    fn machine() -> (Cpu, Memory) {
-        let mut mem = Memory::new(4 * PAGE).expect("reserve");
-        mem.map(BASE, PAGE, Prot::RW, Segment::Mmap).expect("map");
-        for at in 0..PAGE {
-            mem.store(BASE + at, (at % 251) as u8).expect("mapped");
-        }
-        let mut cpu = Cpu::new(MAX_VL);
-        cpu.ffr = u64::MAX;
-        (cpu, mem)
-    }
-
-    fn run(word: u32, cpu: &mut Cpu, mem: &mut Memory) -> Done {
-        let d = decode(word, &Ctx { pc: 0, vl: cpu.vl }).expect("it decodes");
-        cpu.clear_stream();
-        (d.inst.exec)(cpu, mem, &d.inst)
-    }
-
-    const LDFF1B_Z0_P0_X1: u32 = 0xa41f_6020; // ldff1b {z0.b}, p0/z, [x1]
-    const LDNF1B_Z0_P0_X1: u32 = 0xa410_a020; // ldnf1b {z0.b}, p0/z, [x1]
-
-    #[test]
-    fn a_first_fault_load_stops_at_the_first_unreadable_byte_and_clears_ffr_from_there() {
-        let (mut cpu, mut mem) = machine();
-        cpu.x[1] = BASE + PAGE - 20;
-        cpu.p[0] = !0xfff; // the first active element is 12
-        assert_eq!(run(LDFF1B_Z0_P0_X1, &mut cpu, &mut mem), Ok(()));
-        let expected: Vec<u8> =
-            (0..64).map(|e| if (12..20).contains(&e) { ((PAGE - 20 + e) % 251) as u8 } else { 0 }).collect();
-        assert_eq!(cpu.z(0).lanes::<u8>(), expected);
-        assert_eq!(cpu.ffr, 0xf_ffff);
-        assert_eq!(cpu.stream(), [BASE + PAGE - 20, !0xfff]);
-    }
-
-    #[test]
-    fn a_first_fault_load_whose_first_active_element_faults_traps_and_changes_nothing() {
-        let (mut cpu, mut mem) = machine();
-        cpu.x[1] = BASE + PAGE - 20;
-        cpu.p[0] = !0xf_ffff;
-        cpu.z[0].0 = [7; 8];
-        assert_eq!(run(LDFF1B_Z0_P0_X1, &mut cpu, &mut mem), Err(Stop));
-        assert_eq!((cpu.ffr, cpu.z[0].0), (u64::MAX, [7; 8]));
-    }
-
-    #[test]
-    fn a_non_fault_load_never_traps() {
-        let (mut cpu, mut mem) = machine();
-        cpu.x[1] = BASE + PAGE - 20;
-        cpu.p[0] = !0xf_ffff;
-        assert_eq!(run(LDNF1B_Z0_P0_X1, &mut cpu, &mut mem), Ok(()));
-        assert_eq!((cpu.ffr, cpu.z[0].0), (0xf_ffff, [0; 8]));
-    }
-
-    #[test]
-    fn inactive_elements_are_not_read() {
-        const LD1D_Z0_P0_X1: u32 = 0xa5e0_a020; // ld1d {z0.d}, p0/z, [x1]
-        let (mut cpu, mut mem) = machine();
-        cpu.x[1] = BASE + PAGE - 8;
-        cpu.p[0] = 1;
-        assert_eq!(run(LD1D_Z0_P0_X1, &mut cpu, &mut mem), Ok(()));
-        let last = mem.load::<u64>(BASE + PAGE - 8).expect("mapped");
-        assert_eq!(cpu.z[0].0, [last, 0, 0, 0, 0, 0, 0, 0]);
-        cpu.p[0] = 0x101;
-        assert_eq!(run(LD1D_Z0_P0_X1, &mut cpu, &mut mem), Err(Stop));
-    }
 }

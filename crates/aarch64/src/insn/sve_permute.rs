@@ -12,7 +12,7 @@ use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 #[rustfmt::skip]
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     // Interleave, deinterleave, transpose.
     sve!("ZIP1 (vectors)", "00000101 size:2 1 Zm:5 011 000 Zn:5 Zd:5", unpredicated, sizes!(u: T => zip::<T, false>)),
     sve!("ZIP2 (vectors)", "00000101 size:2 1 Zm:5 011 001 Zn:5 Zd:5", unpredicated, sizes!(u: T => zip::<T, true>)),

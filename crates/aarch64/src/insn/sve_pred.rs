@@ -13,7 +13,7 @@ use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 #[rustfmt::skip]
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     // Initialisation and tests.
     sve!("PTRUE", "00100101 size:2 011 000 111000 pattern:5 0 Pd:4", ptrue, constant as Exec),
     sve!("PTRUES", "00100101 size:2 011 001 111000 pattern:5 0 Pd:4", ptrue, constant_flags as Exec),

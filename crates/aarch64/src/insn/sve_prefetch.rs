@@ -33,7 +33,7 @@ macro_rules! prefetches {
 }
 
 /// Encodings of this group.
-pub const TABLE: &[Encoding] = prefetches!("PRFB" "00" "PRFH" "01" "PRFW" "10" "PRFD" "11");
+pub static TABLE: &[Encoding] = prefetches!("PRFB" "00" "PRFH" "01" "PRFW" "10" "PRFD" "11");
 
 /// Passes to `build` the kind of access that `prfop` (bits 3:0) requests. Operations without effect become instructions without
 /// an access.

@@ -11,7 +11,7 @@ use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 #[rustfmt::skip]
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     by_vector!(offsets32 "ST1B", " [32-bit unscaled offset]",
         "1110010 00 1 0 Zm:5 1 Xs:1 0 Pg:3 Rn:5 Zt:5", offset32::<u32>),
     by_vector!(offsets32_unpacked "ST1B", " [otherwise]",

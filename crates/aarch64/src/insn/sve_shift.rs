@@ -13,7 +13,7 @@ use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 #[rustfmt::skip]
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     sve!("ASR (immediate, predicated)", "00000100 tszh:2 000 000 100 Pg:3 tszl:2 imm3:3 Zdn:5", immediate_predicated::<true>, sizes!(i: T => by_immediate_merging::<Right, T>)),
     sve!("LSR (immediate, predicated)", "00000100 tszh:2 000 001 100 Pg:3 tszl:2 imm3:3 Zdn:5", immediate_predicated::<true>, sizes!(u: T => by_immediate_merging::<Right, T>)),
     sve!("LSL (immediate, predicated)", "00000100 tszh:2 000 011 100 Pg:3 tszl:2 imm3:3 Zdn:5", immediate_predicated::<false>, sizes!(u: T => by_immediate_merging::<Left, T>)),

@@ -13,7 +13,7 @@ use fxscope_guestmem::{MemFault, Memory, Touch};
 
 /// Encodings of this group.
 #[rustfmt::skip]
-pub const TABLE: &[Encoding] = &[
+pub static TABLE: &[Encoding] = &[
     sve_mem!("ST1B (scalar plus immediate)", "1110010 00 size:2 0 imm4:4 111 Pg:3 Rn:5 Zt:5", immediate),
     sve_mem!("ST1H (scalar plus immediate)", "1110010 01 size:2 0 imm4:4 111 Pg:3 Rn:5 Zt:5", immediate),
     sve_mem!("ST1W (scalar plus immediate)", "1110010 101 sz:1 0 imm4:4 111 Pg:3 Rn:5 Zt:5", immediate),

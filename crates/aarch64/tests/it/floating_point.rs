@@ -483,3 +483,10 @@ fn vectors_of_singles_are_their_elements() {
 fn vectors_of_doubles_are_their_elements() {
     vectors_are_their_elements::<u64>();
 }
+
+#[test]
+fn exceptions_matter_unless_denormals_of_all_formats_are_flushed() {
+    let judges = |fpcr| FpEnv { fpcr, ..FpEnv::default() }.judges_exceptions();
+    assert_eq!([0, FpEnv::FZ, FpEnv::FZ16].map(judges), [true; 3]);
+    assert!(!judges(FpEnv::FZ | FpEnv::FZ16));
+}

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use fxscope::lab;
 use fxscope::record::{self, Run};
-use fxscope::report::compare::{Comparison, report};
+use fxscope::report::compare::{Comparison, Per, report};
 use fxscope::report::render::{comparison, html, terminal};
 
 use super::output::Target;
@@ -24,6 +24,10 @@ pub struct Args {
     /// measurements that have no more.
     #[arg(long)]
     region: Vec<String>,
+    /// Give times and counts per thousand instructions, per thousand floating-point operations, per call of the region, or divided by a
+    /// number for each file, such as its elements: for runs of different sizes.
+    #[arg(long, value_name = "instruction|flop|call|N,N…")]
+    per: Option<Per>,
     /// Output format. CSV and JSON have all metrics and events, the others only the largest differences.
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     format: Format,
@@ -51,7 +55,7 @@ pub(super) fn compare_files(args: &Args) -> Outcome {
     if let Some(path) = args.files.iter().zip(&files).find(|(_, (_, runs))| runs.is_empty()).map(|(path, _)| path) {
         return Err(format!("{}: has no runs; add one with fxscope run -o FILE.fxr", path.display()).into());
     }
-    let found = lab::compare(&files, &args.region)?;
+    let found = lab::compare(&files, &args.region, args.per.as_ref())?;
     let slower = args.fail_above.map(|limit| found.slower(limit)).transpose()?.flatten();
     target.write_bytes(&rendered(args, &found))?;
     let Some(slower) = slower else { return Ok(ExitCode::SUCCESS) };

@@ -119,73 +119,6 @@ fn saves(child: &mut Child, folder: &Path, number: u64) {
 }
 
 #[test]
-fn a_run_that_is_continued_from_any_snapshot_has_the_same_record_output_and_files() {
-    let place = Place::new();
-    let modes = [
-        "",
-        "--mode functional",
-        "--mode functional --engine translator",
-        "--sample begin=20000,window=500,warm=100,period=5000",
-    ];
-    for (i, mode) in modes.into_iter().enumerate() {
-        let whole = place.below(&format!("whole{i}"));
-        let arguments = "threads 2 5";
-        assert!(place.run(&whole, &format!("run -q {mode} --json run.json"), arguments).status.success());
-        let folder = place.below(&format!("saved{i}"));
-        let options = format!("run -q {mode} --json run.json -o run.fxr --checkpoint kept --every 50k --keep 100");
-        assert!(place.run(&folder, &options, arguments).status.success());
-        assert_eq!(counted(&folder), counted(&whole), "{mode}: taking snapshots changes nothing");
-        let (record, mut numbers) = (counted(&folder), snapshots(&folder));
-        assert!(numbers.len() >= 3, "{numbers:?}");
-        // All points of the first mode, and the ends of the others.
-        if i > 0 {
-            numbers.drain(1..numbers.len() - 1);
-        }
-        for number in numbers {
-            fs::remove_file(folder.join("run.json")).expect("written");
-            let output = resume(&folder, &format!("-q --at {number}"));
-            assert!(output.status.success(), "{mode} {number}: {}", error(&output));
-            assert_eq!(counted(&folder), record, "{mode} {number}");
-            assert_eq!(text(&folder, "output"), text(&whole, "output"), "{mode} {number}: what came later is cut off");
-        }
-    }
-}
-
-#[test]
-fn sigterm_saves_a_run_of_twelve_threads_or_of_processes_and_says_how_to_continue_it() {
-    let place = Place::new();
-    for (name, options, arguments) in [
-        ("threads", "", "threads 12 20"),
-        ("processes", "", "processes 3 80"),
-        ("functional", "--mode functional", "processes 3 1500"),
-    ] {
-        let whole = place.below(&format!("whole-{name}"));
-        assert!(place.run(&whole, &format!("run -q {options} --json run.json"), arguments).status.success());
-        let folder = place.below(name);
-        let options = format!("run -q {options} --json run.json --checkpoint kept --every 200k");
-        let mut child = place.start(&folder, &options, arguments);
-        saves(&mut child, &folder, 1);
-        kill("TERM", child.id());
-        let first = ended(child);
-        assert_eq!(first.status.code(), Some(143), "{}", error(&first));
-        let told = error(&first);
-        let path = folder.join("output");
-        let how = format!("continue it with: fxscope resume kept >> {}", path.display());
-        assert!(told.contains("SIGTERM: the run is suspended in snapshot") && told.contains(&how), "{told}");
-        assert!(!folder.join("run.json").exists(), "it is not over");
-        let second = resume(&folder, "-q");
-        assert!(second.status.success(), "{}", error(&second));
-        assert_eq!(counted(&folder), counted(&whole), "{name}");
-        for file in ["output", if name == "threads" { "log" } else { "sums" }] {
-            let read = |folder: &Path| fs::read(folder.join(file)).unwrap_or_default();
-            assert_eq!(read(&folder), read(&whole), "{name} {file}");
-        }
-        let (status, again) = failure(&folder, &["resume", "kept"]);
-        assert!(status == 125 && again.contains("the run has ended; to go back to a snapshot"), "{again}");
-    }
-}
-
-#[test]
 fn a_run_that_is_killed_continues_from_its_last_snapshot() {
     let place = Place::new();
     let whole = place.below("whole");
@@ -406,5 +339,78 @@ mod slow {
             }
         }
         assert!(points >= 100, "{points}");
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn sigterm_saves_a_run_of_twelve_threads_or_of_processes_and_says_how_to_continue_it() {
+        let place = Place::new();
+        for (name, options, arguments) in [
+            ("threads", "", "threads 12 20"),
+            ("processes", "", "processes 3 80"),
+            ("functional", "--mode functional", "processes 3 1500"),
+        ] {
+            let whole = place.below(&format!("whole-{name}"));
+            assert!(place.run(&whole, &format!("run -q {options} --json run.json"), arguments).status.success());
+            let folder = place.below(name);
+            let options = format!("run -q {options} --json run.json --checkpoint kept --every 200k");
+            let mut child = place.start(&folder, &options, arguments);
+            saves(&mut child, &folder, 1);
+            kill("TERM", child.id());
+            let first = ended(child);
+            assert_eq!(first.status.code(), Some(143), "{}", error(&first));
+            let told = error(&first);
+            let path = folder.join("output");
+            let how = format!("continue it with: fxscope resume kept >> {}", path.display());
+            assert!(told.contains("SIGTERM: the run is suspended in snapshot") && told.contains(&how), "{told}");
+            assert!(!folder.join("run.json").exists(), "it is not over");
+            let second = resume(&folder, "-q");
+            assert!(second.status.success(), "{}", error(&second));
+            assert_eq!(counted(&folder), counted(&whole), "{name}");
+            for file in ["output", if name == "threads" { "log" } else { "sums" }] {
+                let read = |folder: &Path| fs::read(folder.join(file)).unwrap_or_default();
+                assert_eq!(read(&folder), read(&whole), "{name} {file}");
+            }
+            let (status, again) = failure(&folder, &["resume", "kept"]);
+            assert!(status == 125 && again.contains("the run has ended; to go back to a snapshot"), "{again}");
+        }
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn a_run_that_is_continued_from_any_snapshot_has_the_same_record_output_and_files() {
+        let place = Place::new();
+        let modes = [
+            "",
+            "--mode functional",
+            "--mode functional --engine translator",
+            "--sample begin=20000,window=500,warm=100,period=5000",
+        ];
+        for (i, mode) in modes.into_iter().enumerate() {
+            let whole = place.below(&format!("whole{i}"));
+            let arguments = "threads 2 5";
+            assert!(place.run(&whole, &format!("run -q {mode} --json run.json"), arguments).status.success());
+            let folder = place.below(&format!("saved{i}"));
+            let options = format!("run -q {mode} --json run.json -o run.fxr --checkpoint kept --every 50k --keep 100");
+            assert!(place.run(&folder, &options, arguments).status.success());
+            assert_eq!(counted(&folder), counted(&whole), "{mode}: taking snapshots changes nothing");
+            let (record, mut numbers) = (counted(&folder), snapshots(&folder));
+            assert!(numbers.len() >= 3, "{numbers:?}");
+            // All points of the first mode, and the ends of the others.
+            if i > 0 {
+                numbers.drain(1..numbers.len() - 1);
+            }
+            for number in numbers {
+                fs::remove_file(folder.join("run.json")).expect("written");
+                let output = resume(&folder, &format!("-q --at {number}"));
+                assert!(output.status.success(), "{mode} {number}: {}", error(&output));
+                assert_eq!(counted(&folder), record, "{mode} {number}");
+                assert_eq!(
+                    text(&folder, "output"),
+                    text(&whole, "output"),
+                    "{mode} {number}: what came later is cut off"
+                );
+            }
+        }
     }
 }

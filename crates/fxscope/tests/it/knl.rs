@@ -52,20 +52,6 @@ fn triad(settings: &str, reads: &str, writes: &str) -> (f64, f64) {
 }
 
 #[test]
-fn streams_of_a_quarters_cores_reach_the_rate_of_the_memory_that_holds_their_data() {
-    let spec = fxscope::machine::load("knl", &[]).expect("built in");
-    let rate = |peak: u64, efficiency: f64| peak as f64 * efficiency / 100.0 / 64.0;
-    let near = |rate: f64, expected: f64| assert!((rate / expected - 1.0).abs() < 0.05, "{rate}, {expected} expected");
-    let (reads, writes) = triad("", "UNC_E_EDC_ACCESS.HIT", "L2D_CACHE_WB");
-    let cache = &spec.memory_side_cache;
-    near(reads + writes * cache.write_cost, rate(cache.peak_bytes_per_second, cache.read_efficiency));
-    let none = "--set memory_side_cache.bytes=4KiB";
-    let (reads, writes) = triad(none, "UNC_M_CAS_COUNT.RD", "UNC_M_CAS_COUNT.WR");
-    let memory = &spec.memory;
-    near(reads + writes * memory.write_cost, rate(memory.peak_bytes_per_second, memory.read_efficiency));
-}
-
-#[test]
 fn one_read_and_one_write_reach_what_the_memory_latency_checker_measured() {
     // knl-0013: 70.7 GB/s of the whole chip.
     let memory = &fxscope::machine::load("knl", &[]).expect("built in").tables.memory;
@@ -83,4 +69,25 @@ fn scaled_down_every_level_of_the_hierarchy_is_smaller_and_as_fast() {
     assert_eq!(small.memory, large.memory);
     let (a, b) = (&small.memory_side_cache, &large.memory_side_cache);
     assert_eq!((a.hit_nearest, a.miss_detect, a.read_efficiency), (b.hit_nearest, b.miss_detect, b.read_efficiency));
+}
+
+/// They take many seconds each.
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn streams_of_a_quarters_cores_reach_the_rate_of_the_memory_that_holds_their_data() {
+        let spec = fxscope::machine::load("knl", &[]).expect("built in");
+        let rate = |peak: u64, efficiency: f64| peak as f64 * efficiency / 100.0 / 64.0;
+        let near =
+            |rate: f64, expected: f64| assert!((rate / expected - 1.0).abs() < 0.05, "{rate}, {expected} expected");
+        let (reads, writes) = triad("", "UNC_E_EDC_ACCESS.HIT", "L2D_CACHE_WB");
+        let cache = &spec.memory_side_cache;
+        near(reads + writes * cache.write_cost, rate(cache.peak_bytes_per_second, cache.read_efficiency));
+        let none = "--set memory_side_cache.bytes=4KiB";
+        let (reads, writes) = triad(none, "UNC_M_CAS_COUNT.RD", "UNC_M_CAS_COUNT.WR");
+        let memory = &spec.memory;
+        near(reads + writes * memory.write_cost, rate(memory.peak_bytes_per_second, memory.read_efficiency));
+    }
 }

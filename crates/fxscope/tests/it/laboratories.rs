@@ -131,7 +131,7 @@ fn a_comparison_of_runs() {
         .zip(&paths)
         .map(|(label, path)| (label.to_owned(), fxscope::record::load(path).expect("a record")))
         .collect();
-    let comparison = lab::compare(&files, &[]).expect("alike");
+    let comparison = lab::compare(&files, &[], None).expect("alike");
     let paths = paths.each_ref().map(|path| path.to_str().expect("UTF-8"));
     let command = ["compare", paths[0], paths[1], "--format", "json", "-o", "FILE"];
     assert_eq!(render::comparison::json(&comparison), printed(&command));

@@ -6,6 +6,7 @@ mod arithmetic;
 mod bad_input;
 mod calibrate;
 mod checkpoint;
+mod ci;
 mod collect;
 mod common;
 mod diagnosis;

@@ -147,31 +147,6 @@ const UNEVEN: &str = "#include <stdlib.h>\n\
     }\n";
 
 #[test]
-fn a_call_whose_mappings_miss_gets_its_own_page_size_and_a_run_with_it() {
-    let folder = tempfile::tempdir().expect("temporary folder");
-    let program = compile(folder.path(), "uneven", &["-g", "-O1", "-static"], UNEVEN);
-    let args = ["--pages", "all=64KiB", "--sizes", "32MiB", "--least", "0", "--", &program];
-    let findings = advise(folder.path(), &args);
-    let first = &findings["choices"][0];
-    let pages = |name: &str| first["pages"][name].as_str();
-    assert_eq!([pages("walked (uneven.c:2)"), pages("swept (uneven.c:3)")], [Some("32MiB"), Some("64KiB")], "{first}");
-    // 512 pages of 64 KiB cycle through 16 entries 3,000 times; two pages stay.
-    assert!(count(&findings["now"]["simulated"], "l1_dtlb_misses") > 3000 * 512);
-    for key in ["l1_dtlb_misses", "walks"] {
-        let (predicted, simulated) = (count(&first["predicted"], key), count(&first["simulated"], key));
-        assert!(predicted < 2 * 512 + 64 && predicted.abs_diff(simulated) <= 4, "{key}: {first}");
-    }
-    let run = ["run", "-q", "-o", "r.fxr", "--pages", "all=64KiB,mmap@uneven.c:2=32MiB", "--", &program];
-    assert!(output(folder.path(), &run).status.success());
-    let report = output(folder.path(), &["report", "--section", "pages", "r.fxr"]);
-    let text = String::from_utf8_lossy(&report.stdout).into_owned();
-    let mmap: Vec<Vec<&str>> =
-        text.lines().filter(|l| l.contains("mmap")).map(|l| l.split_whitespace().collect()).collect();
-    assert!(mmap.iter().any(|row| row.starts_with(&["mmap", "32.00", "MiB"])), "{text}");
-    assert!(mmap.iter().any(|row| row.starts_with(&["mmap", "64.00", "KiB"])), "{text}");
-}
-
-#[test]
 fn how_to_set_pages_of_a_single_call_is_shown_with_its_line() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = compile(folder.path(), "uneven", &["-g", "-O1", "-static"], UNEVEN);
@@ -367,5 +342,35 @@ mod slow {
                 assert_eq!(count(&now["predicted"], key), count(&now["simulated"], key), "{program}: {key}");
             }
         }
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn a_call_whose_mappings_miss_gets_its_own_page_size_and_a_run_with_it() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let program = compile(folder.path(), "uneven", &["-g", "-O1", "-static"], UNEVEN);
+        let args = ["--pages", "all=64KiB", "--sizes", "32MiB", "--least", "0", "--", &program];
+        let findings = advise(folder.path(), &args);
+        let first = &findings["choices"][0];
+        let pages = |name: &str| first["pages"][name].as_str();
+        assert_eq!(
+            [pages("walked (uneven.c:2)"), pages("swept (uneven.c:3)")],
+            [Some("32MiB"), Some("64KiB")],
+            "{first}"
+        );
+        // 512 pages of 64 KiB cycle through 16 entries 3,000 times; two pages stay.
+        assert!(count(&findings["now"]["simulated"], "l1_dtlb_misses") > 3000 * 512);
+        for key in ["l1_dtlb_misses", "walks"] {
+            let (predicted, simulated) = (count(&first["predicted"], key), count(&first["simulated"], key));
+            assert!(predicted < 2 * 512 + 64 && predicted.abs_diff(simulated) <= 4, "{key}: {first}");
+        }
+        let run = ["run", "-q", "-o", "r.fxr", "--pages", "all=64KiB,mmap@uneven.c:2=32MiB", "--", &program];
+        assert!(output(folder.path(), &run).status.success());
+        let report = output(folder.path(), &["report", "--section", "pages", "r.fxr"]);
+        let text = String::from_utf8_lossy(&report.stdout).into_owned();
+        let mmap: Vec<Vec<&str>> =
+            text.lines().filter(|l| l.contains("mmap")).map(|l| l.split_whitespace().collect()).collect();
+        assert!(mmap.iter().any(|row| row.starts_with(&["mmap", "32.00", "MiB"])), "{text}");
+        assert!(mmap.iter().any(|row| row.starts_with(&["mmap", "64.00", "KiB"])), "{text}");
     }
 }

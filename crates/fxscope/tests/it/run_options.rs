@@ -365,11 +365,6 @@ fn every_option_works_with_two_threads() {
 }
 
 #[test]
-fn every_option_works_with_two_processes() {
-    check_all(Pair::Processes);
-}
-
-#[test]
 fn no_option_of_run_lacks_a_case() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let help = String::from_utf8(output(folder.path(), &["run", "--help"]).stdout).expect("text");
@@ -392,5 +387,16 @@ fn no_option_of_run_lacks_a_case() {
         let names = names.unwrap_or_else(|| panic!("fxscope run has no option {}", case.option));
         let is_used = |name: &String| case.arguments.split_whitespace().any(|word| word == name);
         assert!(names.iter().any(is_used), "'{}' does not use {}", case.arguments, case.option);
+    }
+}
+
+/// They take many seconds each.
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn every_option_works_with_two_processes() {
+        check_all(Pair::Processes);
     }
 }

@@ -302,11 +302,17 @@ fn a_sleeping_thread_wakes_up_in_time_while_all_others_spin() {
     agree("--cpus 12-13", &program, "");
 }
 
-#[test]
-fn spinning_threads_on_one_cpu_share_it() {
-    let folder = tempfile::tempdir().expect("temporary folder");
-    let source =
-        "static void first(void) { while (!go); } static void *other(void *p) { work(500); go = 1; return p; }";
-    let program = threads(folder.path(), source);
-    agree("--cpus 12", &program, "");
+/// They take many seconds each.
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn spinning_threads_on_one_cpu_share_it() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let source =
+            "static void first(void) { while (!go); } static void *other(void *p) { work(500); go = 1; return p; }";
+        let program = threads(folder.path(), source);
+        agree("--cpus 12", &program, "");
+    }
 }

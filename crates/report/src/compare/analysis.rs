@@ -14,7 +14,8 @@ const STANDARD_ERRORS: f64 = 2.0;
 /// they differ.
 const RARE: f64 = 10_000.0;
 /// Units of metrics that count something.
-const COUNTS: [&str; 7] = ["cycles", "count", "instructions", "lines", "micro-operations", "requests", "FLOP"];
+pub(super) const COUNTS: [&str; 7] =
+    ["cycles", "count", "instructions", "lines", "micro-operations", "requests", "FLOP"];
 
 /// Runs of one program under the same conditions, one or more.
 #[derive(Clone, Debug)]
@@ -65,6 +66,10 @@ pub struct Comparison {
     pub labels: Vec<String>,
     /// Number of runs of each.
     pub runs: Vec<usize>,
+    /// Calls of the region in a run of each, on average.
+    pub calls: Vec<f64>,
+    /// The unit of work that times and counts are given for ([`Comparison::per`]); `None`: they are those of the region.
+    pub per: Option<String>,
     /// Conditions that differ.
     pub notes: Vec<String>,
     /// The times of the other regions that all runs have, if whole runs are compared, in the order of the first.
@@ -236,23 +241,35 @@ pub fn compare(subjects: &[Subject], names: &[&str]) -> Result<Comparison, Strin
     let regions = subjects.iter().enumerate().map(|(i, s)| regions(s, name(i))).collect::<Result<Vec<_>, _>>()?;
     let mut compared: Vec<&str> = regions.iter().map(|places| places[0].1.name.as_str()).collect();
     compared.dedup();
-    let metrics = metrics(&regions);
-    let events = events(&regions);
-    let cycles = metrics.iter().find(|q| q.name == "cycles").map_or(0.0, Quantity::most);
-    Ok(Comparison {
+    let calls = |places: &Vec<Place>| places.iter().map(|(_, r)| r.calls as f64).sum::<f64>() / places.len() as f64;
+    let mut comparison = Comparison {
         region: compared.join(" and "),
         labels: subjects.iter().map(|s| s.label.clone()).collect(),
         runs: subjects.iter().map(|s| s.runs.len()).collect(),
+        calls: regions.iter().map(calls).collect(),
+        per: None,
         notes: notes(subjects, &regions),
         regions: if names.is_empty() { region_times(subjects) } else { Vec::new() },
         accounting: accounting(&regions),
-        metrics: by_effect(metrics, |q| match q.unit.as_str() {
-            unit if COUNTS.contains(&unit) => q.most() * RARE < cycles,
+        metrics: metrics(&regions),
+        events: events(&regions),
+    };
+    comparison.sort();
+    Ok(comparison)
+}
+
+impl Comparison {
+    /// Sorts metrics and events, the largest differences first, and notes which are too rare to matter.
+    pub(super) fn sort(&mut self) {
+        let cycles = self.metrics.iter().find(|q| q.name == "cycles").map_or(0.0, Quantity::most);
+        let is_count = |unit: &str| COUNTS.contains(&unit.split(" per ").next().unwrap_or(unit));
+        by_effect(&mut self.metrics, |q| match q.unit.as_str() {
+            unit if is_count(unit) => q.most() * RARE < cycles,
             "ratio" => q.most() * RARE < 1.0,
             _ => false,
-        }),
-        events: by_effect(events, |q| q.most() * RARE < cycles),
-    })
+        });
+        by_effect(&mut self.events, |q| q.most() * RARE < cycles);
+    }
 }
 
 /// A run and the region of it that is compared.
@@ -381,13 +398,12 @@ fn events(subjects: &[Vec<Place>]) -> Vec<Quantity> {
 }
 
 /// Sorts the largest differences first; `rare` quantities come after all others.
-fn by_effect(mut quantities: Vec<Quantity>, rare: impl Fn(&Quantity) -> bool) -> Vec<Quantity> {
-    for quantity in &mut quantities {
+fn by_effect(quantities: &mut [Quantity], rare: impl Fn(&Quantity) -> bool) {
+    for quantity in &mut *quantities {
         quantity.rare = rare(quantity);
     }
     quantities
         .sort_by(|a, b| a.rare.cmp(&b.rare).then(b.effect().total_cmp(&a.effect())).then_with(|| a.name.cmp(&b.name)));
-    quantities
 }
 
 /// Returns a sentence for each condition that differs from those of the first subject.

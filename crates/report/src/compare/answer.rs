@@ -84,7 +84,7 @@ impl Comparison {
 /// Returns what there is to say about a subject, in sentences.
 pub(super) fn sentences(comparison: &Comparison, subject: usize) -> Vec<String> {
     let first =
-        [faster(comparison, subject), work(comparison, subject)].into_iter().flatten().collect::<Vec<_>>().join(" ");
+        [faster, work, size].iter().filter_map(|sentence| sentence(comparison, subject)).collect::<Vec<_>>().join(" ");
     [first, parts(comparison, subject).unwrap_or_default()].into_iter().filter(|text| !text.is_empty()).collect()
 }
 
@@ -94,7 +94,7 @@ fn faster(comparison: &Comparison, subject: usize) -> Option<String> {
     let [first, other] = [0, subject].map(|i| plain(&comparison.labels[i]));
     let taken = |i: usize| {
         let spread = time.values[i]?;
-        let unit = if time.unit == "cycles" { " cycles" } else { "" };
+        let unit = if time.unit.starts_with("cycles") { " cycles" } else { "" };
         let value = match spread.half_width {
             Some(half_width) => quantity::estimate(spread.mean, &time.unit, half_width),
             None => quantity::quantity(spread.mean, &time.unit),
@@ -114,9 +114,10 @@ fn faster(comparison: &Comparison, subject: usize) -> Option<String> {
             let verb = if speedup >= 1.0 { "less" } else { "more" };
             format!("{other} takes {:.1} % {verb} time: it is {comparative}.", 100.0 * share)
         }
-        _ => format!("{other} is {} as {positive}.", quantity::quantity(ratio, "×").replace('×', " times")),
+        _ => format!("{other} is {} as {positive}.", times(ratio)),
     };
-    Some(format!("{other} takes {}, {first} {}. {result}", taken(subject)?, taken(0)?))
+    let per = comparison.per.as_ref().map_or_else(String::new, |per| format!(" per {per}"));
+    Some(format!("{other} takes {}{per}, {first} {}. {result}", taken(subject)?, taken(0)?))
 }
 
 /// Whether the time differs because there is more to execute, or because it takes longer.
@@ -125,7 +126,6 @@ fn work(comparison: &Comparison, subject: usize) -> Option<String> {
     let (instructions, cycles) = (ratio("instructions")?, ratio("cycles")?);
     let each = (instructions > 0.0).then(|| cycles / instructions)?;
     let differs = |ratio: f64| (ratio - 1.0).abs() > ALIKE;
-    let times = |ratio: f64| quantity::quantity(ratio, "×").replace('×', " times");
     match (differs(instructions), differs(each)) {
         (false, false) => None,
         (false, true) => Some(format!("It executes as many instructions, at {} the cycles each.", times(each))),
@@ -134,6 +134,16 @@ fn work(comparison: &Comparison, subject: usize) -> Option<String> {
             Some(format!("It executes {} the instructions, at {} the cycles each.", times(instructions), times(each)))
         }
     }
+}
+
+/// That the runs did different amounts of work.
+fn size(comparison: &Comparison, subject: usize) -> Option<String> {
+    let ratio = times(comparison.other_work(subject)?);
+    Some(format!("It does {ratio} the floating-point operations: --per flop compares equal amounts of work."))
+}
+
+fn times(ratio: f64) -> String {
+    quantity::quantity(ratio, "×").replace('×', " times")
 }
 
 /// The parts of the time that differ most.

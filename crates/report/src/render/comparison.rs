@@ -75,6 +75,7 @@ pub fn json(comparison: &Comparison) -> Value {
         "region": comparison.region,
         "subjects": comparison.labels,
         "runs": comparison.runs,
+        "per": comparison.per,
         "notes": comparison.notes,
         "results": (1..comparison.labels.len()).map(|subject| result(comparison, subject)).collect::<Vec<_>>(),
         "regions": list(&comparison.regions),

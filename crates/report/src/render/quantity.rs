@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 /// Units of counted things, which labels name.
 const COUNTS: [&str; 7] = ["cycles", "instructions", "lines", "count", "calls", "requests", "micro-operations"];
+/// What is between an amount and the unit of work that it is given for.
+const PER: &str = " per ";
 /// Typical length of a number with its unit, bytes.
 const ROOM: usize = 24;
 
@@ -11,6 +13,9 @@ const ROOM: usize = 24;
 pub fn quantity(number: f64, unit: &str) -> String {
     // Tables consist of these: each is built in place.
     let mut text = String::with_capacity(ROOM);
+    if let Some((amount, _)) = unit.split_once(PER) {
+        return if COUNTS.contains(&amount) && number < 100_000.0 { digits(number) } else { quantity(number, amount) };
+    }
     match unit {
         "ratio" => push_percent(&mut text, 100.0 * number),
         "%" => push_percent(&mut text, number),
@@ -27,7 +32,8 @@ pub fn quantity(number: f64, unit: &str) -> String {
             let units = [(1e12, "TFLOP"), (1e9, "GFLOP"), (1e6, "MFLOP"), (1e3, "kFLOP"), (1.0, "FLOP")];
             push_scaled(&mut text, number, &units);
         }
-        "instructions/cycle" | "events/cycle" | "cycles/execution" => push_digits(&mut text, number),
+        "instructions/cycle" | "events/cycle" | "cycles/execution" | "cycles/instruction" | "cycles/miss"
+        | "lines in flight" => push_digits(&mut text, number),
         "×" => {
             push_digits(&mut text, number);
             text.push('×');
@@ -163,6 +169,9 @@ mod tests {
             (0.118, "events/cycle", "0.118"),
             (1.0, "calls", "1"),
             (398_031.0, "micro-operations", "398.0 k"),
+            (0.0123, "lines per 1000 instructions", "0.012"),
+            (250_000.0, "cycles per call", "250.0 k"),
+            (2.5e-9, "s per 1000 FLOP", "2.500 ns"),
         ];
         for (number, unit, text) in cases {
             assert_eq!(quantity(number, unit), text);

@@ -5,7 +5,7 @@ use crate::common;
 use std::collections::BTreeMap;
 
 use fxscope_record::ALL;
-use fxscope_report::compare::{Comparison, Subject, compare, report};
+use fxscope_report::compare::{Comparison, Per, Subject, compare, report};
 use fxscope_report::document::{Body, Line, Value};
 use fxscope_report::render::{comparison, html, terminal};
 
@@ -92,6 +92,47 @@ fn a_run_counts_as_slower_only_beyond_the_limit_and_beyond_noise() {
     let once = [common::run("a.out", vec![common::region(ALL, 1, 9)])];
     let subjects: Vec<_> = Subject::of_file("a", &once).into_iter().chain(Subject::of_file("b", &runs)).collect();
     assert_eq!(compare(&subjects, &[ALL]).expect("both have the region").slower(0.01), Ok(None));
+}
+
+#[test]
+fn runs_of_different_sizes_compare_by_unit_of_work() {
+    let half = half();
+    assert!(result(&half).contains("0.500 times the floating-point operations: --per flop"), "{}", result(&half));
+    for per in ["instruction", "flop", "10,5"] {
+        let comparison = half.clone().per(&per.parse().expect(per)).expect("the work is known");
+        // As many cycles and misses for each unit of work, but for halves of odd counts; rates do not change.
+        for quantity in comparison.metrics.iter().chain(&comparison.events).chain(&comparison.accounting) {
+            let before = half.metrics.iter().chain(&half.events).find(|q| q.name == quantity.name);
+            let is_small = before.and_then(|q| q.values[1]).is_some_and(|spread| spread.mean < 100.0);
+            let ratio = quantity.ratio(1).unwrap_or(1.0);
+            let is_alike = (ratio - 1.0).abs() < if is_small { 0.5 } else { 0.01 };
+            assert!(is_alike || before.is_some_and(|q| q == quantity), "{per}: {quantity:?}");
+        }
+        assert!(!result(&comparison).contains("--per"));
+        assert!(result(&comparison).contains("The difference is within noise."), "{}", result(&comparison));
+    }
+    let calls = half.clone().per(&Per::Call).expect("one call each");
+    assert!((calls.speedup(1).expect("known") - 2.0).abs() < 1e-9);
+    assert_eq!(comparison::json(&calls)["per"], "call");
+    let text = terminal::render(&report(&calls).documents(), terminal::Style { unicode: true, colour: false });
+    assert!(text.contains("new takes 500.0 µs per call, old 1.000 ms."), "{text}");
+    assert!(text.contains("Times and counts are those per call."), "{text}");
+}
+
+#[test]
+fn work_that_is_unknown_or_has_no_number_for_each_run_is_refused() {
+    let mut unknown = half();
+    unknown.calls[1] = 0.0;
+    let message = unknown.per(&Per::Call).expect_err("no call");
+    assert_eq!(message, "new: the number of calls is unknown or zero, so nothing can be given per call");
+    let message = half().per(&Per::Number(vec![1.0])).expect_err("two runs");
+    assert_eq!(message, "--per has 1 of 2 numbers: give one for each of old, new");
+    for text in ["", "0", "1,-1", "flops", "1,nan", "inf"] {
+        assert!(
+            text.parse::<Per>().is_err_and(|message| message.starts_with("give instruction, flop, call")),
+            "{text}"
+        );
+    }
 }
 
 #[test]

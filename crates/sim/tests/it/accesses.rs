@@ -36,27 +36,33 @@ fn roles(info: &StaticInst, spec: &Spec) -> Vec<(String, u8, u8, u8)> {
     block.uops.iter().map(|uop| (format!("{:?}", uop.action), uop.part, uop.parts, uop.nflows)).collect()
 }
 
-#[test]
-fn loads_of_any_latency_are_the_same_accesses() {
-    let mut loads = 0;
-    for bits in [128, 256, 512] {
-        let spec = a64fx(bits);
-        let others = [1, 3, 4, 20].map(|latency| with_load_latency(bits, latency));
-        for encoding in encodings() {
-            for (decoded, vl) in samples(encoding, WORDS).filter(|(d, vl)| d.info.mem.is_some() && vl * 8 == bits) {
-                let info = &decoded.info;
-                let expected = roles(info, &spec);
-                loads += u32::from(info.mem.is_some_and(|op| op.access == Access::Load));
-                assert!(
-                    expected.iter().any(|(action, ..)| action != "None" && action != "Compute"),
-                    "{}",
-                    encoding.name
-                );
-                for other in &others {
-                    assert_eq!(roles(info, other), expected, "{} at {vl} bytes", encoding.name);
+/// They take many seconds each.
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn loads_of_any_latency_are_the_same_accesses() {
+        let mut loads = 0;
+        for bits in [128, 256, 512] {
+            let spec = a64fx(bits);
+            let others = [1, 3, 4, 20].map(|latency| with_load_latency(bits, latency));
+            for encoding in encodings() {
+                for (decoded, vl) in samples(encoding, WORDS).filter(|(d, vl)| d.info.mem.is_some() && vl * 8 == bits) {
+                    let info = &decoded.info;
+                    let expected = roles(info, &spec);
+                    loads += u32::from(info.mem.is_some_and(|op| op.access == Access::Load));
+                    assert!(
+                        expected.iter().any(|(action, ..)| action != "None" && action != "Compute"),
+                        "{}",
+                        encoding.name
+                    );
+                    for other in &others {
+                        assert_eq!(roles(info, other), expected, "{} at {vl} bytes", encoding.name);
+                    }
                 }
             }
         }
+        assert!(loads > 10_000, "{loads} loads");
     }
-    assert!(loads > 10_000, "{loads} loads");
 }

@@ -69,16 +69,6 @@ fn same(run: &Run, [one, other]: [String; 2]) {
 }
 
 #[test]
-fn an_engine_that_steps_through_blocks_gives_the_output_and_all_counts_of_the_interpreter() {
-    for run in one_thread().into_iter().chain(several_threads()) {
-        for mode in [Mode::Timing, Mode::Functional] {
-            let run = Run { mode, ..run.clone() };
-            same(&run, [given::<Interpreter>(&run), given::<SingleStep<64>>(&run)]);
-        }
-    }
-}
-
-#[test]
 fn translated_code_gives_the_output_and_the_instructions_of_the_interpreter() {
     for run in one_thread().into_iter().chain(several_threads()) {
         let run = Run { mode: Mode::Functional, ..run };
@@ -136,6 +126,17 @@ mod slow {
         for run in one_thread() {
             let (whole, single) = (executed::<Interpreter>(&run), executed::<SingleStep<1>>(&run));
             assert_eq!(whole, single, "{} {}", run.program.display(), run.arguments);
+        }
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn an_engine_that_steps_through_blocks_gives_the_output_and_all_counts_of_the_interpreter() {
+        for run in one_thread().into_iter().chain(several_threads()) {
+            for mode in [Mode::Timing, Mode::Functional] {
+                let run = Run { mode, ..run.clone() };
+                same(&run, [given::<Interpreter>(&run), given::<SingleStep<64>>(&run)]);
+            }
         }
     }
 }

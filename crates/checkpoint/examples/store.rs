@@ -1,4 +1,4 @@
-//! Measures snapshots of a memory of 1 GiB: `cargo run --release -p fxscope-checkpoint --example speed -- FOLDER`, where FOLDER does
+//! Measures snapshots of a memory of 1 GiB: `cargo run --release -p fxscope-checkpoint --example store -- FOLDER`, where FOLDER does
 //! not exist yet. Prints how long each takes and what it adds.
 
 use std::time::Instant;
