@@ -75,7 +75,8 @@ impl Terminal {
 
     /// A sentence from column `first` on, its further lines from column `others` on.
     fn wrapped(&mut self, text: &str, first: usize, others: usize) {
-        let text = self.displayable(text);
+        // A number and its percent sign stay together.
+        let text = self.displayable(text).replace(" %", "\u{a0}%");
         let mut line = " ".repeat(first);
         let mut is_empty = true;
         for word in text.split(' ') {
@@ -87,7 +88,7 @@ impl Terminal {
             if !is_empty {
                 line.push(' ');
             }
-            line.push_str(head(word, WIDTH - others));
+            line.push_str(head(&word.replace('\u{a0}', " "), WIDTH - others));
             is_empty = false;
         }
         self.line(&line);
