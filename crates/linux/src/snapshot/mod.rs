@@ -361,6 +361,8 @@ impl Guest {
         system.network = Network::restored(&state.network, now);
         let channels = state.objects.restore(&opener, &mut system, now)?;
         sockets::resend(&opener, &channels, &mut system.network, &budget)?;
+        // What nobody has is closed before epoll instances look at the other ends.
+        opener.pairs.clear();
         let mut restorer = Restorer {
             opener,
             view,

@@ -266,11 +266,15 @@ fn data_on_their_way_between_processes_arrive_after_a_restore() {
     let folder = folder();
     let at = |name: &str| folder.path().join(name);
     let begin = |name: &str| start_of("in_flight.c", &at("text"), &at(name), Vec::new());
-    let _running = running();
-    let whole = outcome(begin("whole"));
+    let whole = begin("whole");
+    let whole = {
+        let _running = running();
+        outcome(whole)
+    };
     assert!(whole.starts_with("exited with status 0;"), "{whole} {}", text(&at("whole")));
     for stop in (1..16).map(|part| part * 110_000) {
         let mut first = begin("output");
+        let _running = running();
         run(&mut first, stop);
         let kept = saved(&first);
         let before = text(&at("output"));
