@@ -242,7 +242,8 @@ fn what_cannot_be_saved_is_named_and_the_run_continues() {
     let output = place.run(&folder, "run -q --checkpoint kept --every 50k", "lock 2 5");
     let told = error(&output);
     assert!(
-        output.status.success() && told.contains("no snapshot was taken: a snapshot cannot hold a record lock on a file"),
+        output.status.success()
+            && told.contains("no snapshot was taken: a snapshot cannot hold a record lock on a file"),
         "{told}"
     );
     assert_eq!(told.lines().count(), 1, "the same reason is reported once: {told}");

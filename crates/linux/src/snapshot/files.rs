@@ -90,6 +90,8 @@ struct Mark {
 /// A pipe between guest processes.
 #[derive(Serialize, Deserialize)]
 struct SavedPipe {
+    /// Its name in `/dev/shm`, if it has one.
+    path: Option<Vec<u8>>,
     capacity: u64,
     /// Data written to it and not yet read.
     bytes: Vec<u8>,
@@ -256,7 +258,11 @@ impl Collector {
                 Ok(What::Named { path, mark: Mark { inode: stat.st_ino, state: None, written: None } })
             }
             (FileType::RegularFile, _) => self.unnamed(host, identity),
-            (FileType::Fifo, None) => self.pipe(host, identity),
+            (FileType::Fifo, None | Some((_, true))) => self.pipe(host, identity, None),
+            (FileType::Fifo, Some((path, false))) if shared.has(&path) => {
+                let within = shared.folder().and_then(|folder| path.strip_prefix(folder));
+                self.pipe(host, identity, within.map(<[u8]>::to_vec))
+            }
             _ => Err(SnapshotError::NotKept { what: describe(host, kind) }),
         }
     }
@@ -282,7 +288,12 @@ impl Collector {
     }
 
     /// What is in a pipe is copied without taking it out.
-    fn pipe(&mut self, host: BorrowedFd<'_>, identity: Identity) -> Result<What, SnapshotError> {
+    fn pipe(
+        &mut self,
+        host: BorrowedFd<'_>,
+        identity: Identity,
+        path: Option<Vec<u8>>,
+    ) -> Result<What, SnapshotError> {
         if let Some(&place) = self.pipes.get(&identity) {
             return Ok(What::Pipe(place));
         }
@@ -300,7 +311,7 @@ impl Collector {
             Err(error) => return Err(error.into()),
         }
         let place = self.saved.pipes.len() as u32;
-        self.saved.pipes.push(SavedPipe { capacity: capacity as u64, bytes });
+        self.saved.pipes.push(SavedPipe { path, capacity: capacity as u64, bytes });
         self.pipes.insert(identity, place);
         Ok(What::Pipe(place))
     }
@@ -311,7 +322,9 @@ fn counter_value(host: BorrowedFd<'_>) -> Result<u64, SnapshotError> {
     let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", host.as_raw_fd()))?;
     let value = text.lines().find_map(|line| line.strip_prefix("eventfd-count:"));
     let value = value.and_then(|value| u64::from_str_radix(value.trim(), 16).ok());
-    value.ok_or_else(|| SnapshotError::NotKept { what: "an event counter whose value the host does not show".to_owned() })
+    value.ok_or_else(|| SnapshotError::NotKept {
+        what: "an event counter whose value the host does not show".to_owned(),
+    })
 }
 
 /// What an open file is, in words.
@@ -354,7 +367,7 @@ impl Opener {
             view,
             stdio,
             unnamed,
-            pipes: saved.pipes.iter().map(pipe).collect::<Result<_, _>>()?,
+            pipes: saved.pipes.iter().map(|saved| pipe(saved, view)).collect::<Result<_, _>>()?,
             pairs: saved.pairs.into_iter().map(Pair::new).collect::<Result<_, _>>()?,
             ptys: saved.ptys.into_iter().map(|saved| ptys.restore(saved)).collect::<Result<_, _>>()?,
         };
@@ -415,7 +428,7 @@ impl Parts<'_> {
                 let end = if flags & OFlags::RWMODE == OFlags::RDONLY { reader } else { writer };
                 reopen(end.as_fd(), flags)?
             }
-            What::SharedFolder(path) => folder::open(self.view, path, flags)?,
+            What::SharedFolder(path) => folder::open(self.view, path, flags | OFlags::DIRECTORY)?,
             What::Counter { value, semaphore } => counter(*value, *semaphore, !nonblocking.is_empty())?,
             What::Epoll => epoll::create(epoll::CreateFlags::CLOEXEC)?,
             What::Level => counter(0, false, !nonblocking.is_empty())?,
@@ -450,8 +463,18 @@ fn counter(value: u64, semaphore: bool, nonblocking: bool) -> Result<OwnedFd, Er
     Ok(counter)
 }
 
-fn pipe(saved: &SavedPipe) -> Result<(OwnedFd, OwnedFd), SnapshotError> {
-    let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+/// Returns both ends of a pipe with its contents.
+fn pipe(saved: &SavedPipe, view: &View) -> Result<(OwnedFd, OwnedFd), SnapshotError> {
+    let (reader, writer) = match &saved.path {
+        None => rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?,
+        Some(path) => {
+            let both = folder::open(view, path, OFlags::RDWR | OFlags::NONBLOCK)?;
+            if FileType::from_raw_mode(rustix::fs::fstat(&both)?.st_mode) != FileType::Fifo {
+                return Err(SnapshotError::Damaged);
+            }
+            (rustix::io::fcntl_dupfd_cloexec(&both, 0)?, both)
+        }
+    };
     rustix::pipe::fcntl_setpipe_size(&writer, saved.capacity as usize)?;
     let mut rest = &saved.bytes[..];
     while !rest.is_empty() {

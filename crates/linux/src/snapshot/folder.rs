@@ -174,7 +174,7 @@ pub(super) fn complete(entries: &[Entry], root: Option<&Path>) -> Result<(), Sna
     Ok(())
 }
 
-/// Opens a folder in `/dev/shm`.
+/// Opens a folder or a named pipe in `/dev/shm`.
 ///
 /// # Errors
 /// When the snapshot is damaged; the host's.
@@ -182,7 +182,7 @@ pub(super) fn open(view: &View, path: &[u8], flags: OFlags) -> Result<OwnedFd, S
     let folder = view.policy.shared_memory.folder().ok_or(SnapshotError::Damaged)?;
     let rest = path.strip_prefix(b"/").unwrap_or(path);
     let path = within(Path::new(OsStr::from_bytes(folder)), rest)?;
-    Ok(rustix::fs::open(path, flags | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?)
+    Ok(rustix::fs::open(path, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?)
 }
 
 impl Entry {

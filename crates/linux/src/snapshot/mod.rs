@@ -7,7 +7,7 @@
 //! and sockets of the run's own network are kept with their contents. The standard streams, and what the guest may access, are those that the new run gives.
 //!
 //! [`Guest::save`] refuses, with a message that names it, what it cannot keep: sockets of the host's network, POSIX message queues,
-//! performance events, record locks, open named pipes, runs on the host's clock, and threads that wait to lock a file, to open a named
+//! performance events, record locks, open named pipes outside of `/dev/shm`, runs on the host's clock, and threads that wait to lock a file, to open a named
 //! pipe or to connect on the host.
 
 mod contents;

@@ -139,15 +139,15 @@ impl Found {
                     let list = self.members(members, files, processes)?;
                     SavedObject::Epoll(SavedMembers { list, ready: ready.remove(&place).unwrap_or_default() })
                 }
-                Object::Timer(TimerFile { level, timer, expirations }) => SavedObject::Timer {
-                    timer: timer.get(),
-                    expirations: expirations.get(),
-                    high: level.is_high(),
-                },
+                Object::Timer(TimerFile { level, timer, expirations }) => {
+                    SavedObject::Timer { timer: timer.get(), expirations: expirations.get(), high: level.is_high() }
+                }
                 Object::Signals(SignalFile { level, mask }) => {
                     SavedObject::Signals { mask: mask.get(), high: level.is_high() }
                 }
-                Object::Process(ProcessFile { level, pid }) => SavedObject::Process { pid: *pid, high: level.is_high() },
+                Object::Process(ProcessFile { level, pid }) => {
+                    SavedObject::Process { pid: *pid, high: level.is_high() }
+                }
                 Object::Pty(end) => SavedObject::Pty {
                     place: files.pty(&end.pty).ok_or(SnapshotError::Damaged)?,
                     is_master: end.is_master,
@@ -390,7 +390,8 @@ impl SavedMember {
         processes: &[&Process],
     ) -> Result<Member, SnapshotError> {
         let host = host_of(processes, self.pid, self.fd)?.as_raw_fd();
-        let channel = self.channel.map(|place| channels.get(place as usize).ok_or(SnapshotError::Damaged)).transpose()?;
+        let channel =
+            self.channel.map(|place| channels.get(place as usize).ok_or(SnapshotError::Damaged)).transpose()?;
         Ok(Member {
             fd: self.fd,
             description: opener.file(self.file)?.description,

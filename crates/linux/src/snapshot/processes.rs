@@ -275,7 +275,8 @@ impl<E: Engine> Restorer<'_, E> {
 
     fn descriptor(&mut self, saved: &SavedDescriptor) -> Result<Descriptor, SnapshotError> {
         let file = self.opener.file(saved.file)?;
-        let channel = saved.channel.map(|place| self.channels.get(place as usize).cloned().ok_or(SnapshotError::Damaged));
+        let channel =
+            saved.channel.map(|place| self.channels.get(place as usize).cloned().ok_or(SnapshotError::Damaged));
         Ok(Descriptor { file, close_on_exec: saved.close_on_exec, channel: channel.transpose()? })
     }
 }

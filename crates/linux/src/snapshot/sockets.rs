@@ -471,7 +471,8 @@ impl SavedSocket {
             SavedRole::Connected => Role::Connected,
             SavedRole::Pair => Role::Pair,
             SavedRole::Listening { backlog, signals, queue } => {
-                let mut listener = Listener { backlog: *backlog as usize, signals: *signals as usize, ..Listener::default() };
+                let mut listener =
+                    Listener { backlog: *backlog as usize, signals: *signals as usize, ..Listener::default() };
                 for saved in queue {
                     let (pair, end) = end(saved.pair)?;
                     listener.queue.push_back(Pending {

@@ -278,14 +278,22 @@ fn data_on_their_way_between_processes_arrive_after_a_restore() {
         run(&mut first, stop);
         let kept = saved(&first);
         let before = text(&at("output"));
-        assert_eq!((outcome(first), text(&at("output"))), (whole.clone(), text(&at("whole"))), "after {stop}, going on");
+        assert_eq!(
+            (outcome(first), text(&at("output"))),
+            (whole.clone(), text(&at("whole"))),
+            "after {stop}, going on"
+        );
         std::fs::write(at("output"), &before).expect("write");
         let mut again = restored(&kept, &streams(&at("output"))).unwrap_or_else(|e| panic!("{e}"));
         run(&mut again, 30_000);
         let kept = saved(&again);
         drop(again);
         let again = restored(&kept, &streams(&at("output"))).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!((outcome(again), text(&at("output"))), (whole.clone(), text(&at("whole"))), "after {stop}, restored");
+        assert_eq!(
+            (outcome(again), text(&at("output"))),
+            (whole.clone(), text(&at("whole"))),
+            "after {stop}, restored"
+        );
         std::fs::remove_file(at("output")).expect("remove");
     }
 }

@@ -196,6 +196,9 @@ int main(void) {
     CHECK(openpty(&master, &terminal, 0, 0, &(struct winsize){24, 80, 0, 0}));
     CHECK(write(terminal, "shown\n", 6));
     CHECK(write(master, "typed\nhalf", 10));
+    CHECK(mkfifo("/dev/shm/folder/fifo", 0600));
+    int fifo = CHECK(open("/dev/shm/folder/fifo", O_RDWR | O_NONBLOCK));
+    CHECK(write(fifo, "named", 5));
     CHECK(pipe(ends));
     CHECK(write(ends[1], "piped", 5));
     int set = CHECK(epoll_create1(0)), outer = CHECK(epoll_create1(0));
@@ -293,6 +296,8 @@ int main(void) {
     printf("%d rows\n", size.ws_row);
     bytes = read(ends[0], text, sizeof text);
     printf("pipe %.*s\n", (int)bytes, text);
+    bytes = read(CHECK(open("/dev/shm/folder/fifo", O_RDONLY | O_NONBLOCK)), text, sizeof text);
+    printf("fifo %.*s\n", (int)bytes, text);
     CHECK(faccessat(folder, "name", F_OK, 0));
     bytes = readlink("/dev/shm/link", text, sizeof text);
     printf("link %.*s\n", (int)bytes, text);
