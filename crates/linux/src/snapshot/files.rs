@@ -288,12 +288,7 @@ impl Collector {
     }
 
     /// What is in a pipe is copied without taking it out.
-    fn pipe(
-        &mut self,
-        host: BorrowedFd<'_>,
-        identity: Identity,
-        path: Option<Vec<u8>>,
-    ) -> Result<What, SnapshotError> {
+    fn pipe(&mut self, host: BorrowedFd<'_>, identity: Identity, path: Option<Vec<u8>>) -> Result<What, SnapshotError> {
         if let Some(&place) = self.pipes.get(&identity) {
             return Ok(What::Pipe(place));
         }

@@ -68,6 +68,9 @@ pub(super) struct Seen {
     pub carried: Vec<OwnedFd>,
 }
 
+/// The index of a pair, and the side of one of its ends.
+type Place = (u32, u8);
+
 /// The pairs of a guest, while it is being saved.
 #[derive(Default)]
 pub(super) struct Pairs {
@@ -82,7 +85,7 @@ impl Pairs {
     ///
     /// # Errors
     /// For a socket that has sent empty messages, which cannot be seen; the host's.
-    pub(super) fn socket(&mut self, socket: &Socket, host: BorrowedFd<'_>) -> Result<(u32, u8), SnapshotError> {
+    pub(super) fn socket(&mut self, socket: &Socket, host: BorrowedFd<'_>) -> Result<Place, SnapshotError> {
         let state = socket.state.borrow();
         if state.sent_empty {
             return Err(SnapshotError::NotKept { what: "a socket that has sent an empty message".to_owned() });
@@ -122,7 +125,7 @@ impl Pairs {
     ///
     /// # Errors
     /// The host's.
-    pub(super) fn look(&mut self) -> Result<Option<((u32, u8), Vec<Seen>)>, SnapshotError> {
+    pub(super) fn look(&mut self) -> Result<Option<(Place, Vec<Seen>)>, SnapshotError> {
         let Some((place, side, host)) = self.found.pop() else { return Ok(None) };
         let state = readiness(&host)?;
         let end = &mut self.saved[place as usize].ends[usize::from(side)];
@@ -136,7 +139,7 @@ impl Pairs {
     /// Adds a message that an end has not received.
     pub(super) fn add(
         &mut self,
-        (place, side): (u32, u8),
+        (place, side): Place,
         bytes: Vec<u8>,
         rights: Vec<SavedRight>,
         credentials: Option<Credentials>,
@@ -330,7 +333,7 @@ pub(super) struct SavedSocket {
     kind: u32,
     protocol: u32,
     /// The index of its pair, and its side.
-    pair: (u32, u8),
+    pair: Place,
     has_wire: bool,
     local: Option<Address>,
     node: Option<Identity>,
@@ -357,7 +360,7 @@ enum SavedRole {
 
 #[derive(Serialize, Deserialize)]
 struct SavedPending {
-    pair: (u32, u8),
+    pair: Place,
     local: Address,
     peer: Address,
     link: u32,
@@ -446,7 +449,7 @@ impl SavedSocket {
         budget: &Budget,
         now: impl Fn(Identity) -> Identity,
     ) -> Result<Socket, SnapshotError> {
-        let end = |(place, side): (u32, u8)| {
+        let end = |(place, side): Place| {
             let pair = pairs.get(place as usize).filter(|_| side < 2).ok_or(SnapshotError::Damaged)?;
             Ok::<_, SnapshotError>((pair, End { pair: pair.saved.number, side }))
         };
