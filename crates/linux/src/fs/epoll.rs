@@ -41,27 +41,27 @@ impl Member {
         self.channel.as_ref()?.upgrade()
     }
 
-    /// Returns whether all its descriptors have been closed: the host has removed it.
-    fn is_closed(&self) -> bool {
-        self.channel.as_ref().is_some_and(|channel| channel.strong_count() == 0)
+    /// Returns whether any descriptor refers to it. Otherwise the host has removed it.
+    fn is_open(&self, is_open: impl Fn(Description) -> bool) -> bool {
+        self.channel.as_ref().map_or_else(|| is_open(self.description), |channel| channel.strong_count() > 0)
     }
 
     /// Returns the events that the host does not know of.
-    fn own_events(&self) -> EventFlags {
+    fn own_events(&self, known: &mut Known) -> EventFlags {
         let Some(channel) = self.channel() else { return EventFlags::empty() };
         if channel.socket.as_ref().is_some_and(Socket::has_error) {
             return EventFlags::ERR;
         }
         let shown = match &channel.object {
-            Object::Epoll(members) if members.have_events() => EventFlags::IN,
+            Object::Epoll(members) if members.show_events(known) => EventFlags::IN,
             _ => EventFlags::empty(),
         };
         shown & EventFlags::from_bits_retain(self.events)
     }
 
     /// Returns those of them that must be reported now.
-    fn events_to_report(&self) -> EventFlags {
-        let events = self.own_events();
+    fn events_to_report(&self, known: &mut Known) -> EventFlags {
+        let events = self.own_events(known);
         if events.is_empty() {
             self.reported.set(false);
         }
@@ -74,11 +74,16 @@ impl Member {
     }
 }
 
+/// Answers for instances that have been looked at, by the addresses of their members: many ways may lead to the same one.
+type Known = BTreeMap<*const Members, bool>;
+
 /// The members of an instance, by their keys.
 #[derive(Debug, Default)]
 pub(crate) struct Members {
     list: RefCell<BTreeMap<u64, Member>>,
     last_key: Cell<u64>,
+    /// Number of members at which closed ones are removed.
+    full: Cell<usize>,
 }
 
 impl Members {
@@ -88,14 +93,15 @@ impl Members {
         self.last_key.get()
     }
 
-    /// Adds a member under a key, and forgets those that have been closed. `is_open`: whether any descriptor refers to an open file.
+    /// Adds a member under a key, and now and then forgets those that have been closed. `is_open`: whether any descriptor refers to an
+    /// open file.
     pub(crate) fn add(&self, key: u64, member: Member, is_open: impl Fn(Description) -> bool) {
         self.last_key.set(self.last_key.get().max(key));
         let mut list = self.list.borrow_mut();
-        list.retain(|_, other| match other.channel {
-            Some(_) => !other.is_closed(),
-            None => is_open(other.description),
-        });
+        if list.len() >= self.full.get() {
+            list.retain(|_, other| other.is_open(&is_open));
+            self.full.set(2 * list.len() + 16);
+        }
         list.insert(key, member);
     }
 
@@ -120,45 +126,65 @@ impl Members {
         self.list.borrow_mut().remove(&key);
     }
 
-    /// Returns the members that are open.
-    pub(crate) fn open(&self) -> Vec<(u64, Member)> {
+    /// Returns the members that are open; `is_open` as for [`Members::add`].
+    pub(crate) fn open(&self, is_open: impl Fn(Description) -> bool) -> Vec<(u64, Member)> {
         let list = self.list.borrow();
-        list.iter().filter(|(_, member)| !member.is_closed()).map(|(&key, member)| (key, member.clone())).collect()
-    }
-
-    /// Returns how many instances are in one another, with this one.
-    pub(crate) fn depth(&self) -> usize {
-        let list = self.list.borrow();
-        let of = |member: &Member| member.channel()?.object.members().map(Members::depth);
-        1 + list.values().filter_map(of).max().unwrap_or(0)
+        let open = list.iter().filter(|(_, member)| member.is_open(&is_open));
+        open.map(|(&key, member)| (key, member.clone())).collect()
     }
 
     /// Returns whether only guest processes can make a member ready.
     pub(crate) fn are_own(&self) -> bool {
-        self.list.borrow().values().all(|member| !member.outside && member.channel().is_none_or(|it| it.is_own()))
+        self.are_own_beside(&mut Known::new())
+    }
+
+    fn are_own_beside(&self, known: &mut Known) -> bool {
+        if let Some(&own) = known.get(&std::ptr::from_ref(self)) {
+            return own;
+        }
+        let own = self.list.borrow().values().all(|member| {
+            let channel = member.channel();
+            let is_own = |channel: &Channel| {
+                channel.own.get() && channel.object.members().is_none_or(|members| members.are_own_beside(known))
+            };
+            !member.outside && channel.as_deref().is_none_or(is_own)
+        });
+        known.insert(self, own);
+        own
     }
 
     /// Returns whether there are events that the host does not know of and that must be reported.
     pub(crate) fn have_events(&self) -> bool {
-        self.list.borrow().values().any(|member| !member.events_to_report().is_empty())
+        self.show_events(&mut Known::new())
+    }
+
+    fn show_events(&self, known: &mut Known) -> bool {
+        if let Some(&shown) = known.get(&std::ptr::from_ref(self)) {
+            return shown;
+        }
+        let shown = self.list.borrow().values().any(|member| !member.events_to_report(known).is_empty());
+        known.insert(self, shown);
+        shown
     }
 
     /// Returns what a wait reports, as events with the words of their members: the host's events, which come with keys, and at most
     /// `most` with those that the host does not know of.
     pub(crate) fn report(&self, host: &[(u64, EventFlags)], most: usize) -> Vec<(EventFlags, u64)> {
         let list = self.list.borrow();
-        let mut reported = Vec::new();
+        let (mut reported, mut known) = (Vec::new(), Known::new());
         for (key, events) in host {
             if let Some(member) = list.get(key).filter(|member| !member.disabled.get()) {
                 reported.push((member, *events));
             }
         }
         for member in list.values() {
-            let events = member.events_to_report();
+            let events = member.events_to_report(&mut known);
+            if events.is_empty() {
+                continue;
+            }
             let has_room = reported.len() < most;
             let listed = reported.iter_mut().find(|(other, _)| std::ptr::eq(*other, member));
             match listed {
-                _ if events.is_empty() => continue,
                 Some((_, known)) => *known |= events,
                 None if has_room => reported.push((member, events)),
                 None => continue,

@@ -14,7 +14,7 @@ use super::SnapshotError;
 use super::files::{Collector, Opener};
 use super::sockets::{SavedLink, SavedSocket, links};
 use crate::fs::epoll::{Member, Members};
-use crate::fs::files::OpenFile;
+use crate::fs::files::{Description, OpenFile};
 use crate::fs::objects::{Level, Object, ProcessFile, SignalFile, TimerFile};
 use crate::fs::pty;
 use crate::ipc::channels::Channel;
@@ -176,7 +176,7 @@ impl Found {
         processes: &[&Process],
     ) -> Result<Vec<SavedMember>, SnapshotError> {
         let mut list = Vec::new();
-        for (key, member) in members.open() {
+        for (key, member) in members.open(|description| is_open(processes, description)) {
             let (pid, _) = holder(&member, processes)?;
             let channel = member.channel.as_ref().and_then(std::rc::Weak::upgrade);
             list.push(SavedMember {
@@ -202,14 +202,14 @@ impl Found {
         let mut ready = BTreeMap::new();
         for &(place, members, host) in instances.iter().rev() {
             let keys = drain(host)?;
-            let list: BTreeMap<u64, Member> = members.open().into_iter().collect();
+            let list = open_members(members, processes);
             let counts = |key: &u64| list.get(key).is_some_and(|member| !member.disabled.get());
             ready.insert(place, keys.into_iter().filter(counts).collect::<Vec<u64>>());
         }
         // Putting members of one back is an event for those that it is a member of: it comes before theirs.
         for &(place, members, host) in &instances {
             drain(host)?;
-            let list: BTreeMap<u64, Member> = members.open().into_iter().collect();
+            let list = open_members(members, processes);
             for key in &ready[&place] {
                 let member = list.get(key).ok_or(SnapshotError::Damaged)?;
                 let (_, file) = holder(member, processes)?;
@@ -222,13 +222,46 @@ impl Found {
 
     /// Returns the `epoll` instances with their indices, each after those that are its members.
     fn instances(&self) -> Vec<(usize, &Members, &OwnedFd)> {
+        let depths = self.depths();
         let all = self.channels.iter().zip(&self.places).enumerate();
         let mut instances: Vec<_> = all
             .filter_map(|(place, (channel, (_, _, host)))| Some((place, channel.object.members()?, host.as_ref()?)))
             .collect();
-        instances.sort_by_key(|&(_, members, _)| members.depth());
+        instances.sort_by_key(|&(place, ..)| depths[place]);
         instances
     }
+}
+
+impl Found {
+    /// Returns how many instances are in one another below each object, by its index.
+    fn depths(&self) -> Vec<usize> {
+        let nested: Vec<Vec<u32>> = self.channels.iter().map(|channel| self.nested(channel)).collect();
+        let mut depths = vec![0; nested.len()];
+        for _ in 0..=EPOLL_DEPTH {
+            for (place, inner) in nested.iter().enumerate() {
+                depths[place] = inner.iter().map(|&inner| depths[inner as usize] + 1).max().unwrap_or(0);
+            }
+        }
+        depths
+    }
+
+    /// Returns the indices of the instances that are members of an object.
+    fn nested(&self, channel: &Channel) -> Vec<u32> {
+        let Some(members) = channel.object.members() else { return Vec::new() };
+        let members = members.open(|_| false);
+        let inner = members.iter().filter_map(|(_, member)| member.channel.as_ref()?.upgrade());
+        inner.filter(|inner| inner.object.members().is_some()).filter_map(|inner| self.find(&inner)).collect()
+    }
+}
+
+/// Returns the members of an instance that are open, by their keys.
+fn open_members(members: &Members, processes: &[&Process]) -> BTreeMap<u64, Member> {
+    members.open(|description| is_open(processes, description)).into_iter().collect()
+}
+
+/// Returns whether a process has a descriptor for an open file.
+fn is_open(processes: &[&Process], description: Description) -> bool {
+    processes.iter().any(|process| process.files.open_files().any(|file| file.description == description))
 }
 
 /// Returns the process, and the host's file, of the descriptor by which the host knows a member.
@@ -412,7 +445,7 @@ impl SavedMembers {
     fn add_to(&self, host: &OwnedFd, members: &Members, processes: &[&Process]) -> Result<(), SnapshotError> {
         // Flags without events: a disabled member must not be reported, but may be changed.
         const FLAGS: u32 = epoll::EventFlags::ONESHOT.union(epoll::EventFlags::ET).bits();
-        let open: BTreeMap<u64, Member> = members.open().into_iter().collect();
+        let open = open_members(members, processes);
         let list: BTreeMap<u64, &SavedMember> = self.list.iter().map(|saved| (saved.key, saved)).collect();
         let quiet = list.keys().filter(|key| !self.ready.contains(key));
         let add_one = |key: u64| -> Result<(), SnapshotError> {
