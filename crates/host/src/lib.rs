@@ -6,6 +6,7 @@ mod input;
 mod leftovers;
 mod limit;
 mod output;
+mod peek;
 pub mod text;
 
 pub use helper::{Ended, Helper, Signal};
@@ -13,3 +14,4 @@ pub use input::{InputError, Refusal, open, read, read_text};
 pub use leftovers::{PrivateFolder, private_folder_in, remove_dead_folders};
 pub use limit::{file_size_limit, write_error};
 pub use output::{Found, OutputFile};
+pub use peek::set_peek_offset;

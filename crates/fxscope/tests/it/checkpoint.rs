@@ -171,11 +171,12 @@ fn sigusr1_saves_a_snapshot_and_the_run_continues() {
 #[test]
 fn what_cannot_be_saved_is_named_and_the_run_continues() {
     let place = Place::new();
-    let folder = place.below("socket");
-    let output = place.run(&folder, "run -q --checkpoint kept --every 50k", "socket 2 5");
+    let folder = place.below("lock");
+    let output = place.run(&folder, "run -q --checkpoint kept --every 50k", "lock 2 5");
     let told = error(&output);
     assert!(
-        output.status.success() && told.contains("no snapshot was taken: a snapshot cannot hold a socket"),
+        output.status.success()
+            && told.contains("no snapshot was taken: a snapshot cannot hold a record lock on a file"),
         "{told}"
     );
     assert_eq!(told.lines().count(), 1, "the same reason is reported once: {told}");

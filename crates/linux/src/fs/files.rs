@@ -289,7 +289,7 @@ impl Files {
 
     /// Returns the object of a descriptor, if the simulator implements it.
     pub(crate) fn object(&self, fd: i32) -> Option<&Object> {
-        self.channel(fd).map(|channel| &channel.object).filter(|object| !matches!(object, Object::Host))
+        self.channel(fd).map(|channel| &channel.object).filter(|object| object.is_simulated())
     }
 
     /// Adds a descriptor for an open file of another process.

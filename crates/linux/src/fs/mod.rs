@@ -1,6 +1,7 @@
 //! Files: descriptors, the file tree that programs see, and waiting for host files.
 
 pub(crate) mod attempt;
+pub(crate) mod epoll;
 pub(crate) mod files;
 pub(crate) mod locks;
 pub(crate) mod memory_files;

@@ -11,6 +11,7 @@ use std::rc::{Rc, Weak};
 use rustix::event::EventfdFlags;
 use rustix::io::Errno;
 
+use crate::fs::epoll::Members;
 use crate::fs::pty::End;
 use crate::ipc::channels::Channel;
 use crate::ipc::mqueue::OpenQueue;
@@ -26,6 +27,13 @@ use crate::thread::Thread;
 pub(crate) enum Object {
     /// An object of the host.
     Host,
+    /// An event counter, which the host has (`eventfd2`).
+    Counter {
+        /// Each read takes 1 (`EFD_SEMAPHORE`).
+        semaphore: bool,
+    },
+    /// An `epoll` instance, which the host has.
+    Epoll(Members),
     /// A timer (`timerfd_create`).
     Timer(TimerFile),
     /// The pending signals of the thread that reads it (`signalfd4`).
@@ -44,7 +52,7 @@ impl Object {
     /// Returns the name by which Linux shows such a descriptor in `/proc/PID/fd`; `None`: that of the host's file.
     pub(crate) fn name(&self) -> Option<&'static str> {
         match self {
-            Object::Host | Object::Messages(_) => None,
+            Object::Host | Object::Counter { .. } | Object::Epoll(_) | Object::Messages(_) => None,
             Object::Timer(_) => Some("anon_inode:[timerfd]"),
             Object::Signals(_) => Some("anon_inode:[signalfd]"),
             Object::Process(_) => Some("anon_inode:[pidfd]"),
@@ -55,12 +63,25 @@ impl Object {
 
     /// Returns whether it can never be written.
     pub(crate) fn is_only_read(&self) -> bool {
-        !matches!(self, Object::Host | Object::Pty(_) | Object::Messages(_))
+        self.is_simulated() && !matches!(self, Object::Pty(_) | Object::Messages(_))
+    }
+
+    /// Returns whether the simulator implements it.
+    pub(crate) fn is_simulated(&self) -> bool {
+        !matches!(self, Object::Host | Object::Counter { .. } | Object::Epoll(_))
+    }
+
+    /// Returns the members, if it is an `epoll` instance.
+    pub(crate) fn members(&self) -> Option<&Members> {
+        match self {
+            Object::Epoll(members) => Some(members),
+            _ => None,
+        }
     }
 
     fn level(&self) -> Option<&Level> {
         match self {
-            Object::Host | Object::Messages(_) => None,
+            Object::Host | Object::Counter { .. } | Object::Epoll(_) | Object::Messages(_) => None,
             Object::Timer(timer) => Some(&timer.level),
             Object::Signals(signals) => Some(&signals.level),
             Object::Process(process) => Some(&process.level),
@@ -86,6 +107,18 @@ impl Level {
         let mut flags = EventfdFlags::CLOEXEC;
         flags.set(EventfdFlags::NONBLOCK, nonblocking);
         Ok(Level { counter: rustix::event::eventfd(0, flags)?, high: Cell::new(false) })
+    }
+
+    /// Returns a level for an object with the host descriptor `counter`, which is a new event counter.
+    pub(crate) fn of(counter: OwnedFd, high: bool) -> Level {
+        let level = Level { counter, high: Cell::new(false) };
+        level.set(high);
+        level
+    }
+
+    /// Returns whether it is readable.
+    pub(crate) fn is_high(&self) -> bool {
+        self.high.get()
     }
 
     /// Returns a host descriptor for a program.

@@ -5,6 +5,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
 use crate::fs::attempt;
+use crate::fs::epoll::Members;
 use crate::fs::files::Files;
 use crate::fs::objects::Object;
 use crate::kernel::Kernel;
@@ -55,7 +56,8 @@ fn own_events(files: &Files, (fd, wanted): Interest) -> PollFlags {
     let Some(channel) = files.channel(fd) else { return PollFlags::empty() };
     let mut events = PollFlags::empty();
     events.set(PollFlags::ERR, channel.socket.as_ref().is_some_and(Socket::has_error));
-    events.set(PollFlags::IN, wanted.contains(PollFlags::IN) && channel.members.have_errors());
+    let shown = channel.object.members().is_some_and(Members::have_events);
+    events.set(PollFlags::IN, wanted.contains(PollFlags::IN) && shown);
     events.set(PollFlags::HUP, channel.object.event().is_some_and(|event| event.is_over()));
     events
 }

@@ -1,15 +1,19 @@
 //! Pseudoterminals (pty(7)): the two ends and the line discipline between them (termios(3)). They are the simulator's own: nothing of
 //! the host's terminals can be reached through them.
 
+mod saved;
+
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::{Rc, Weak};
 
 use bytemuck::{Pod, Zeroable};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
 use crate::fs::objects::Level;
 use crate::signal::number::{SIGINT, SIGQUIT, SIGTSTP};
+pub(crate) use saved::SavedPty;
 
 /// Bytes that wait for a reader until writers wait, too.
 const ROOM: usize = 1 << 16;
@@ -63,7 +67,7 @@ mod place {
 }
 
 /// The kernel's `struct termios`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable, Serialize, Deserialize)]
 #[repr(C)]
 pub(crate) struct Termios {
     pub input: u32,
@@ -108,7 +112,7 @@ impl Termios {
 }
 
 /// Bytes on their way.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Buffers {
     /// For the terminal's reader: lines in canonical mode, of which an empty one is an end of file.
     input: VecDeque<Vec<u8>>,
@@ -155,7 +159,7 @@ pub(crate) struct End {
 impl End {
     /// Returns the level of its own readiness.
     pub(crate) fn level(&self) -> &Level {
-        if self.is_master { &self.pty.master } else { &self.pty.terminal }
+        self.pty.level(self.is_master)
     }
 
     /// Opens a terminal.
@@ -194,6 +198,11 @@ pub(crate) enum Read {
 }
 
 impl Pty {
+    /// Returns the level of an end's readiness.
+    pub(crate) fn level(&self, is_master: bool) -> &Level {
+        if is_master { &self.master } else { &self.terminal }
+    }
+
     /// Ends its control of a session, whose processes learn of it after the system call.
     fn hang_up(&self) {
         let (session, foreground) = self.release();

@@ -10,11 +10,11 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::budget::Charge;
+use crate::fs::epoll::Members;
 use crate::fs::files::{Files, OpenFile};
 use crate::fs::objects::Object;
 use crate::fs::vfs::Origin;
 use crate::kernel::Kernel;
-use crate::net::epoll::Members;
 use crate::net::socket::Socket;
 
 /// Host device and inode.
@@ -26,18 +26,21 @@ pub(crate) struct Channel {
     pub charge: Charge,
     /// Whether only guest processes use it, so that nothing outside can end a wait for it.
     pub own: Cell<bool>,
-    /// What it is, if the simulator implements it.
+    /// What it is.
     pub object: Object,
     /// Its state, if it is a socket of the run's own network.
     pub socket: Option<Socket>,
-    /// The sockets of that network in it, if it is an `epoll` instance.
-    pub members: Members,
 }
 
 impl Channel {
     /// Returns an object of the host.
     pub(crate) fn new(charge: Charge, own: bool) -> Channel {
-        Channel { charge, own: Cell::new(own), object: Object::Host, socket: None, members: Members::default() }
+        Channel { charge, own: Cell::new(own), object: Object::Host, socket: None }
+    }
+
+    /// Returns whether only guest processes can make it ready.
+    pub(crate) fn is_own(&self) -> bool {
+        self.own.get() && self.object.members().is_none_or(Members::are_own)
     }
 }
 
@@ -80,10 +83,10 @@ impl Channels {
     /// Returns whether only guest processes use the file of a descriptor.
     pub(crate) fn is_own(&self, files: &Files, fd: i32) -> bool {
         if let Some(channel) = files.channel(fd) {
-            return channel.own.get();
+            return channel.is_own();
         }
         let identity = files.host(fd).and_then(identity);
-        identity.is_ok_and(|identity| self.get(identity).is_some_and(|channel| channel.own.get()))
+        identity.is_ok_and(|identity| self.get(identity).is_some_and(|channel| channel.is_own()))
     }
 }
 
@@ -140,9 +143,9 @@ impl Kernel<'_> {
     ///
     /// # Errors
     /// `ENOMEM`.
-    pub(crate) fn unnamed_channel(&mut self, bytes: u64, own: bool) -> Result<Rc<Channel>, Errno> {
+    pub(crate) fn unnamed_channel(&mut self, bytes: u64, own: bool, object: Object) -> Result<Rc<Channel>, Errno> {
         self.afford(bytes)?;
-        Ok(Rc::new(Channel::new(self.system.budget.charge(bytes), own)))
+        Ok(Rc::new(Channel { object, ..Channel::new(self.system.budget.charge(bytes), own) }))
     }
 
     /// Charges for a file that has just been opened by name: a pipe for its contents, a simulated file for its text.
@@ -152,7 +155,7 @@ impl Kernel<'_> {
     pub(crate) fn opened_channel(&mut self, file: &OpenFile) -> Result<Option<Rc<Channel>>, Errno> {
         let status = rustix::fs::fstat(&file.host)?;
         if matches!(file.origin, Origin::Simulated(_)) {
-            return self.unnamed_channel(status.st_size as u64, false).map(Some);
+            return self.unnamed_channel(status.st_size as u64, false, Object::Host).map(Some);
         }
         let kind = FileType::from_raw_mode(status.st_mode);
         if kind != FileType::Fifo && kind != FileType::Socket {

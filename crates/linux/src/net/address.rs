@@ -3,9 +3,10 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
 /// Address families (`AF_…`), by their numbers on Linux.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Family {
     /// `AF_UNIX`.
     Unix = 1,
@@ -46,7 +47,7 @@ impl Family {
 }
 
 /// The address of a socket.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Address {
     /// A local socket without a name.
     Unnamed,

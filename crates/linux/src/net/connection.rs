@@ -44,6 +44,7 @@ pub(crate) fn connect(
     charge: Charge,
 ) -> Result<(), Errno> {
     let wire = client.state.borrow_mut().wire.take().ok_or(Errno::INVAL)?;
+    let end = client.state.borrow().end.other();
     let wants = |socket: &Socket| socket.state.borrow().options.is_set(SOL_SOCKET, SO_PASSCRED);
     let link = Rc::new(Link {
         credentials: [client, listener].map(|socket| socket.state.borrow().owner),
@@ -62,7 +63,7 @@ pub(crate) fn connect(
     let mut state = listener.state.borrow_mut();
     let state = &mut *state;
     let (Role::Listening(queue), Some(signal)) = (&mut state.role, &state.wire) else { return Err(Errno::CONNREFUSED) };
-    queue.queue.push_back(Pending { host: wire, local: to, peer: from, link, marked, _charge: charge });
+    queue.queue.push_back(Pending { host: wire, end, local: to, peer: from, link, marked, _charge: charge });
     // A full wire is readable as it is.
     if rustix::net::send(signal, &[0], SendFlags::DONTWAIT | SendFlags::NOSIGNAL).is_ok() {
         queue.signals += 1;

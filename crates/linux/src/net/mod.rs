@@ -14,7 +14,6 @@
 pub(crate) mod address;
 pub(crate) mod connection;
 pub(crate) mod datagram;
-pub(crate) mod epoll;
 pub(crate) mod interface;
 pub(crate) mod netlink;
 pub(crate) mod network;

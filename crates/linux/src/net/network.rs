@@ -6,6 +6,7 @@ use std::rc::{Rc, Weak};
 
 use rustix::io::Errno;
 use rustix::net::SocketType;
+use serde::{Deserialize, Serialize};
 
 use super::address::Address;
 use super::connection::has_room;
@@ -38,7 +39,28 @@ pub(crate) struct Network {
     pub flight: Flight,
 }
 
+/// What a snapshot has of a network in addition to its sockets.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct SavedNetwork {
+    last_id: u64,
+    chosen: (u32, u32),
+    nodes: Vec<Identity>,
+}
+
 impl Network {
+    /// Returns what a snapshot has of it in addition to its sockets.
+    pub(crate) fn saved(&self) -> SavedNetwork {
+        let nodes = self.nodes.iter().copied().collect();
+        SavedNetwork { last_id: self.last_id, chosen: (self.chosen_ports, self.chosen_names), nodes }
+    }
+
+    /// Returns the same network without sockets; `now` returns what a file is now that is a socket's name.
+    pub(crate) fn restored(saved: &SavedNetwork, now: impl Fn(Identity) -> Identity) -> Network {
+        let (chosen_ports, chosen_names) = saved.chosen;
+        let nodes = saved.nodes.iter().take(NODES).map(|&node| now(node)).collect();
+        Network { last_id: saved.last_id, chosen_ports, chosen_names, nodes, ..Network::default() }
+    }
+
     /// Returns the number for a new socket.
     pub(crate) fn new_id(&mut self) -> u64 {
         self.last_id += 1;

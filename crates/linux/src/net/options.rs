@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use rustix::io::Errno;
 use rustix::net::SocketType;
+use serde::{Deserialize, Serialize};
 
 use super::address::Family;
 use super::socket::Socket;
@@ -161,7 +162,7 @@ fn find(socket: &Socket, level: u32, name: u32) -> Option<Known> {
 }
 
 /// The options that a program has set.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Options(BTreeMap<(u32, u32), Vec<u8>>);
 
 impl Options {

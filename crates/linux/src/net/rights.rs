@@ -6,11 +6,14 @@
 //! has been dropped.
 
 use std::collections::BTreeMap;
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use rustix::pipe::PipeFlags;
 
 use super::socket::{Credentials, Identity};
@@ -50,6 +53,17 @@ struct Parcel {
     _charge: Charge,
 }
 
+impl Parcel {
+    /// Returns its descriptors, of which these are the host's files.
+    fn delivered(&self, files: impl Iterator<Item = OwnedFd>) -> Vec<Delivered> {
+        let deliver = |(right, host): (&Right, OwnedFd)| {
+            let file = OpenFile { host, origin: right.origin.clone(), description: right.description };
+            Delivered { file, channel: right.channel.clone() }
+        };
+        self.rights.iter().zip(files).map(deliver).collect()
+    }
+}
+
 /// A descriptor that a process has received.
 pub(crate) struct Delivered {
     /// Its open file.
@@ -75,6 +89,24 @@ impl Shipment {
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         std::iter::once(self.token.as_fd()).chain(self.carried.iter().map(|file| file.as_fd()))
     }
+}
+
+/// Flags for sending without waiting and without a signal.
+pub(crate) const NOW: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
+
+/// Gives bytes and what accompanies them to the other end of a host socket, without waiting. `EAGAIN`: there is no room.
+///
+/// # Errors
+/// The host's.
+pub(crate) fn send(from: BorrowedFd<'_>, parts: &[&[u8]], shipment: Option<&Shipment>) -> Result<usize, Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(RIGHTS_MAX))];
+    let carried: Vec<BorrowedFd<'_>> = shipment.iter().flat_map(|shipment| shipment.descriptors()).collect();
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !carried.is_empty() && !control.push(SendAncillaryMessage::ScmRights(&carried)) {
+        return Err(Errno::INVAL);
+    }
+    let parts: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
+    rustix::net::sendmsg(from, &parts, &mut control, NOW)
 }
 
 impl Flight {
@@ -143,15 +175,24 @@ impl Flight {
             (Some(last), true) => Some(rustix::io::fcntl_dupfd_cloexec(last, 0)?),
             _ => parcel.last.take(),
         };
-        let delivered = parcel.rights.iter().zip(carried.chain(last)).map(|(right, host)| {
-            let file = OpenFile { host, origin: right.origin.clone(), description: right.description };
-            Delivered { file, channel: right.channel.clone() }
-        });
-        let result = (delivered.collect(), parcel.credentials);
+        let result = (parcel.delivered(carried.chain(last)), parcel.credentials);
         if !peek {
             self.0.remove(&id);
         }
         Ok(result)
+    }
+
+    /// Returns what accompanies a message that has not been received, given a copy of the descriptors that the host carries with it.
+    ///
+    /// # Errors
+    /// The host's.
+    pub(crate) fn look(&self, carried: Vec<OwnedFd>) -> Result<(Vec<Delivered>, Option<Credentials>), Errno> {
+        let mut carried = carried.into_iter();
+        let Some(token) = carried.next() else { return Ok((Vec::new(), None)) };
+        let stat = rustix::fs::fstat(&token)?;
+        let Some(parcel) = self.0.get(&(stat.st_dev, stat.st_ino)) else { return Ok((Vec::new(), None)) };
+        let last = parcel.last.as_ref().map(|last| rustix::io::fcntl_dupfd_cloexec(last, 0)).transpose()?;
+        Ok((parcel.delivered(carried.chain(last)), parcel.credentials))
     }
 
     /// Forgets the parcels of messages that have been dropped, with a socket that nobody reads any more.

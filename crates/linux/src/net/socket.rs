@@ -7,6 +7,7 @@ use std::rc::{Rc, Weak};
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use serde::{Deserialize, Serialize};
 
 use super::address::{Address, Family};
 use super::options::Options;
@@ -24,7 +25,7 @@ const BUFFER: usize = 106_496;
 pub(crate) const PENDING: u64 = 2 * BUFFER as u64;
 
 /// The process at one end of a connection, as the other end sees it (`struct ucred`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable, Serialize, Deserialize)]
 #[repr(C)]
 pub(crate) struct Credentials {
     /// Number of the process; 0: unknown.
@@ -49,11 +50,29 @@ pub(crate) struct Link {
     pub wants_credentials: [Cell<bool>; 2],
 }
 
+/// One end of a pair of host sockets: the number of the pair, unique in the run, and the side, 0 or 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct End {
+    /// The pair's number; 0: none yet.
+    pub pair: u64,
+    /// 0: the end of the socket that was created with the pair; 1: its wire, or the other socket of `socketpair`.
+    pub side: u8,
+}
+
+impl End {
+    /// Returns the other end.
+    pub(crate) fn other(self) -> End {
+        End { side: 1 - self.side, ..self }
+    }
+}
+
 /// A connection that waits to be accepted.
 #[derive(Debug)]
 pub(crate) struct Pending {
     /// The end of the socket that `accept` will create.
     pub host: OwnedFd,
+    /// Which end that is.
+    pub end: End,
     /// The address to which the other socket has connected.
     pub local: Address,
     /// The address of the other socket.
@@ -105,6 +124,10 @@ pub(crate) struct State {
     pub wire: Option<OwnedFd>,
     /// What it is doing.
     pub role: Role,
+    /// Which end its host socket is.
+    pub end: End,
+    /// It has sent an empty message over a connection.
+    pub sent_empty: bool,
     /// The error that the next call reports (`SO_ERROR`).
     pub error: Option<Errno>,
     /// A non-blocking `connect` has a result that no call has reported yet.
@@ -146,6 +169,8 @@ impl Socket {
             target: None,
             wire: None,
             role: Role::Idle,
+            end: End::default(),
+            sent_empty: false,
             error: None,
             unreported: false,
             refused: false,

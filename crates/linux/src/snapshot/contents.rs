@@ -91,11 +91,9 @@ pub(super) fn set_page(file: &OwnedFd, index: u64, page: &[u8]) -> io::Result<()
     File::from(file.try_clone()?).write_all_at(page, begin)
 }
 
-/// Returns a copy of a file without a name.
-pub(super) fn copy(host: &OwnedFd, bytes: u64) -> io::Result<OwnedFd> {
-    let copy = unnamed_file(bytes)?;
-    each_page(host, bytes, |index, page| set_page(&copy, index, page))?;
-    Ok(copy)
+/// Copies what is in a file into another one of the same length, which has zeros.
+pub(super) fn copy(host: &OwnedFd, bytes: u64, to: &OwnedFd) -> io::Result<()> {
+    each_page(host, bytes, |index, page| set_page(to, index, page))
 }
 
 /// Reopens the file of a host descriptor with a new description.

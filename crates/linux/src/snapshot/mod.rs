@@ -3,24 +3,27 @@
 //!
 //! A snapshot holds registers, memory (pages that are all zeros are left out), and the state of the kernel. Decoded blocks are
 //! decoded again in the same order, so that their numbers hold. Open files of the host are opened again by name and must not
-//! have changed; of those that the guest was writing, what was added later is cut off. Files without a name and pipes are kept with
-//! their contents. The standard streams, and what the guest may access, are those that the new run gives.
+//! have changed; of those that the guest was writing, what was added later is cut off. Files without a name, those in `/dev/shm`, pipes,
+//! and sockets of the run's own network are kept with their contents. The standard streams, and what the guest may access, are those that the new run gives.
 //!
-//! [`Guest::save`] refuses, with a message that names it, what it cannot keep: sockets, event counters, epoll instances, timers and
-//! other objects with descriptors, pseudoterminals, record locks, named pipes, files in `/dev/shm`, runs on the host's clock, and threads that wait to lock a file, to open a named pipe or to
-//! connect.
+//! [`Guest::save`] refuses, with a message that names it, what it cannot keep: sockets of the host's network, POSIX message queues,
+//! performance events, record locks, open named pipes outside of `/dev/shm`, runs on the host's clock, and threads that wait to lock a file, to open a named
+//! pipe or to connect on the host.
 
 mod contents;
 mod files;
+mod folder;
+mod objects;
 mod parts;
 mod processes;
+mod sockets;
 
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use fxscope_aarch64::Engine;
 use fxscope_guestmem::{Memory, ObjectId};
@@ -33,21 +36,26 @@ use crate::end::End;
 use crate::fs::files::Program;
 use crate::fs::vfs::View;
 use crate::fs::vfs::access::Refused;
+use crate::fs::vfs::shared_memory::SharedFolder;
 use crate::guest::Guest;
-use crate::ipc::channels::Channel;
 use crate::mm::address_space::AddressSpace;
 use crate::mm::shared_files::{MappedFile, SharedFile};
+use crate::net::network::{Network, SavedNetwork};
+use crate::net::socket::Identity;
+use crate::process::Process;
 use crate::symbols::Symbols;
 use crate::system::System;
 use crate::table::{Id, Table};
 use crate::thread::Thread;
-use contents::{copy, each_page, set_page, unnamed_file};
+use contents::{copy, each_page, set_page};
 use files::{Collector, Opener, SavedFiles};
+use folder::Entry;
+use objects::SavedObjects;
 pub use parts::{PageId, SnapshotSink, SnapshotSource, Surroundings, read_state, write_state};
-use processes::{Restorer, SavedChannel, SavedProcess, Shared};
+use processes::{Restorer, SavedProcess, Shared};
 
 /// The form of snapshots. It changes whenever anything in them does.
-const VERSION: u32 = 7;
+const VERSION: u32 = 8;
 
 /// Why a guest cannot be saved or restored.
 #[derive(Debug, thiserror::Error)]
@@ -105,7 +113,11 @@ struct State {
     thread_bytes: Vec<(Id<Thread>, u64)>,
     processes: Table<SavedProcess>,
     files: SavedFiles,
-    channels: Vec<SavedChannel>,
+    /// What is in `/dev/shm`, and how many names it has at most.
+    entries: Vec<Entry>,
+    names: u64,
+    objects: SavedObjects,
+    network: SavedNetwork,
     programs: Vec<(Program, u64)>,
     symbols: Vec<(Symbols, u64)>,
     /// Files that are mapped shared: object, open file, and whether it is open for writing.
@@ -149,6 +161,30 @@ impl WrittenFiles {
     }
 }
 
+/// The files whose contents a snapshot holds: those without a name, and those in `/dev/shm`.
+struct Contents {
+    files: Vec<OwnedFd>,
+    folder: Option<Arc<SharedFolder>>,
+    /// The names of sockets in it, by what they were in the snapshot.
+    sockets: BTreeMap<Identity, Identity>,
+}
+
+impl Contents {
+    /// Creates them, with zeros; `folder`: where `/dev/shm` is to be, which is empty.
+    fn create(state: &State, mut folder: Option<Arc<SharedFolder>>) -> Result<Contents, SnapshotError> {
+        if folder.is_none() && !state.entries.is_empty() {
+            folder = SharedFolder::make().map(Arc::new);
+        }
+        let root = folder.as_ref().map(|folder| folder.path());
+        let (files, sockets) = folder::create(&state.entries, &state.files.unnamed, root)?;
+        Ok(Contents { files, folder, sockets })
+    }
+
+    fn root(&self) -> Option<&Path> {
+        self.folder.as_ref().map(|folder| folder.path())
+    }
+}
+
 /// Returns the memory without its pages, what follows it, and the bytes behind the guest's state.
 fn read(state: &[u8]) -> Result<(Memory, Rest, &[u8]), SnapshotError> {
     let (found, rest): (u32, _) = read_state(state)?;
@@ -189,16 +225,15 @@ impl Guest {
         engine: &E,
     ) -> Result<Restored<'a, E>, SnapshotError> {
         let (mut memory, parts, rest) = read(state)?;
-        let unnamed: Vec<OwnedFd> =
-            parts.3.files.unnamed.iter().map(|&bytes| unnamed_file(bytes)).collect::<Result<_, _>>()?;
+        let contents = Contents::create(&parts.3, surroundings.shared_folder.clone())?;
         from.pages(&mut |PageId { object, index }, page| match object.checked_sub(1) {
             None => {
                 let set = u32::try_from(index).is_ok_and(|number| memory.set_page(number, page));
                 if set { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
             }
-            Some(file) => set_page(unnamed.get(file as usize).ok_or(io::ErrorKind::InvalidData)?, index, page),
+            Some(file) => set_page(contents.files.get(file as usize).ok_or(io::ErrorKind::InvalidData)?, index, page),
         })?;
-        let restored = Guest::with_memory(memory, parts, &unnamed, surroundings, engine)?;
+        let restored = Guest::with_memory(memory, parts, contents, surroundings, engine)?;
         let (guest, code, files) = restored;
         Ok(Restored { guest, code, rest, files })
     }
@@ -215,10 +250,12 @@ impl Guest {
         let (state, unnamed) = self.state(code, Collector::default())?;
         let bytes = postcard::to_stdvec(&(&self.spaces, &self.threads, &self.system, &state));
         let (parts, _) = read_state(&bytes.map_err(|_| SnapshotError::Damaged)?)?;
-        let copies = unnamed.iter().zip(&state.files.unnamed).map(|(file, &bytes)| copy(file, bytes));
-        let unnamed: Vec<OwnedFd> = copies.collect::<Result<_, _>>()?;
+        let contents = Contents::create(&state, surroundings.shared_folder.clone())?;
+        for ((file, &bytes), to) in unnamed.iter().zip(&state.files.unnamed).zip(&contents.files) {
+            copy(file, bytes, to)?;
+        }
         let (guest, code, _) =
-            Guest::with_memory(self.memory.try_clone()?, parts, &unnamed, surroundings, code.engine())?;
+            Guest::with_memory(self.memory.try_clone()?, parts, contents, surroundings, code.engine())?;
         Ok((guest, code))
     }
 
@@ -230,15 +267,19 @@ impl Guest {
     /// Returns the state, and the files without a name.
     fn state<E: Engine>(&self, code: &Code<E>, files: Collector) -> Result<(State, Vec<OwnedFd>), SnapshotError> {
         let view = &self.process().files.view;
-        self.check_kept(view)?;
+        self.check_kept()?;
         let mut shared = Shared::with(files);
         let processes =
             self.processes.try_map(|process| shared.process(process, code.of_process(process.pid), &self.system))?;
         let mut shared_files = Vec::new();
         let all = || self.system.shared_files.iter();
         for SharedFile { object, file, .. } in all().filter(|shared| shared.private.is_none()) {
-            shared_files.push((*object, shared.files.place(&self.process().files, &file.open)?, file.writable));
+            shared_files.push((*object, shared.files.place(&self.process().files, &file.open, None)?, file.writable));
         }
+        let entries = folder::entries(view, &mut shared.files)?;
+        shared.data(&self.process().files, &self.system)?;
+        let all_processes: Vec<&Process> = self.processes.values().collect();
+        let objects = shared.objects.complete(&shared.files, &all_processes)?;
         let programs = shared.programs.iter().map(|program| (program.uncharged(), program.charge.bytes()));
         let symbols = shared.symbols.iter().map(|symbols| Symbols::clone(symbols));
         let (files, unnamed) = shared.files.complete();
@@ -258,7 +299,10 @@ impl Guest {
             names_bytes: self.system.names_charge.bytes(),
             thread_bytes: self.threads.iter().map(|(id, thread)| (id, thread.charge.bytes())).collect(),
             processes,
-            channels: shared.channel_state,
+            entries,
+            names: view.policy.shared_memory.names(),
+            objects,
+            network: self.system.network.saved(),
             programs: programs.collect(),
             symbols: symbols.zip(shared.symbols_bytes).collect(),
             files,
@@ -269,7 +313,7 @@ impl Guest {
     }
 
     /// Checks that a snapshot can hold what is not in tables.
-    fn check_kept(&self, view: &View) -> Result<(), SnapshotError> {
+    fn check_kept(&self) -> Result<(), SnapshotError> {
         let not_kept = |what: &str| Err(SnapshotError::NotKept { what: what.to_owned() });
         if self.host_clock.is_some() {
             return not_kept("a run on the host's clock");
@@ -277,28 +321,21 @@ impl Guest {
         if !self.system.locks.is_empty() {
             return not_kept("a record lock on a file");
         }
-        let named = view.policy.shared_memory.folder().is_some_and(|folder| {
-            let folder = std::path::Path::new(std::ffi::OsStr::from_bytes(folder));
-            std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
-        });
-        if named {
-            return not_kept("files in /dev/shm");
-        }
         if !self.system.mqueues.named.is_empty() {
             return not_kept("POSIX message queues");
         }
         Ok(())
     }
 
-    /// A guest with this memory, what a snapshot has behind it, and the files without a name.
+    /// A guest with this memory, what a snapshot has behind it, and the files whose contents it holds.
     fn with_memory<E: Engine>(
         mut memory: Memory,
         (spaces, mut threads, mut system, state): Rest,
-        unnamed: &[OwnedFd],
+        contents: Contents,
         surroundings: Surroundings<'_>,
         engine: &E,
     ) -> Result<(Guest, Code<E>, WrittenFiles), SnapshotError> {
-        let Surroundings { stdio, sysroot, access, shared_folder } = surroundings;
+        let Surroundings { stdio, sysroot, access, .. } = surroundings;
         if !memory.is_consistent() || !system.segments.are_consistent(&memory) {
             return Err(SnapshotError::Damaged);
         }
@@ -310,25 +347,27 @@ impl Guest {
         for (id, bytes) in state.thread_bytes {
             threads.get_mut(id).ok_or(SnapshotError::Damaged)?.charge = budget.charge(bytes);
         }
-        let view = Rc::new(View::new(sysroot.as_deref(), &access, shared_folder, &system.platform));
+        let view = Rc::new(View::new(sysroot.as_deref(), &access, contents.folder.clone(), &system.platform));
         view.policy.set_refused(state.refused);
-        let mut opener = Opener::new(state.files, &view, stdio, unnamed)?;
+        view.policy.shared_memory.restore_names(state.names);
+        let mut opener = Opener::new(state.files, &view, stdio, &contents.files, &mut system.ptys)?;
         let written = WrittenFiles(std::mem::take(&mut opener.ends));
         state.private_files.into_iter().for_each(|object| memory.release_object(object));
         for (object, place, writable) in state.shared_files {
             let file = MappedFile { open: opener.file(place)?, writable };
             system.shared_files.insert(&mut memory, object, file)?;
         }
+        let now = |node: Identity| contents.sockets.get(&node).copied().unwrap_or(node);
+        system.network = Network::restored(&state.network, now);
+        let channels = state.objects.restore(&opener, &mut system, now)?;
+        sockets::resend(&opener, &channels, &mut system.network, &budget)?;
+        // What nobody has is closed before epoll instances look at the other ends.
+        opener.pairs.clear();
         let mut restorer = Restorer {
             opener,
             view,
             stdio,
-            channels: state
-                .channels
-                .iter()
-                .map(|saved| Rc::new(Channel::new(budget.charge(saved.bytes), saved.own)))
-                .collect(),
-            known: state.channels.iter().map(|saved| saved.known).collect(),
+            channels,
             programs: state
                 .programs
                 .into_iter()
@@ -346,7 +385,10 @@ impl Guest {
             engines: BTreeMap::new(),
         };
         let processes = state.processes.try_map(|process| restorer.process(process))?;
-        let Restorer { mut memory, engines, .. } = restorer;
+        let Restorer { mut memory, engines, opener, channels, .. } = restorer;
+        let all_processes: Vec<&Process> = processes.values().collect();
+        state.objects.restore_members(&opener, &channels, &all_processes)?;
+        folder::complete(&state.entries, contents.root())?;
         if threads.values().any(|thread| processes.get(thread.process).is_none()) {
             return Err(SnapshotError::Damaged);
         }

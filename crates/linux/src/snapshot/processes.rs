@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::SnapshotError;
 use super::files::{Collector, Opener};
+use super::objects::Found;
+use super::sockets::{SavedRight, Seen};
 use crate::attributes::Attributes;
 use crate::budget::Charge;
 use crate::code::has_within;
@@ -18,6 +20,7 @@ use crate::fs::umask::Umask;
 use crate::fs::vfs::View;
 use crate::ipc::channels::Channel;
 use crate::mm::address_space::AddressSpace;
+use crate::net::rights::Delivered;
 use crate::process::{Limit, Process};
 use crate::random::Random;
 use crate::sched::timers::Timers;
@@ -72,16 +75,8 @@ pub(super) struct SavedDescriptor {
     channel: Option<u32>,
 }
 
-#[derive(Serialize, Deserialize)]
-pub(super) struct SavedChannel {
-    pub bytes: u64,
-    pub own: bool,
-    /// Whether it is registered under its identity.
-    pub known: bool,
-}
-
 /// Returns the index of a shared value among those seen so far.
-fn place_of<T>(known: &mut Vec<Rc<T>>, value: &Rc<T>) -> u32 {
+pub(super) fn place_of<T>(known: &mut Vec<Rc<T>>, value: &Rc<T>) -> u32 {
     let found = known.iter().position(|other| Rc::ptr_eq(other, value));
     found.unwrap_or_else(|| {
         known.push(Rc::clone(value));
@@ -92,8 +87,7 @@ fn place_of<T>(known: &mut Vec<Rc<T>>, value: &Rc<T>) -> u32 {
 /// State shared by processes, as far as it has been seen.
 pub(super) struct Shared {
     pub files: Collector,
-    pub channels: Vec<Rc<Channel>>,
-    pub channel_state: Vec<SavedChannel>,
+    pub objects: Found,
     pub programs: Vec<Rc<Program>>,
     pub symbols: Vec<Rc<Symbols>>,
     pub symbols_bytes: Vec<u64>,
@@ -103,8 +97,7 @@ impl Shared {
     pub fn with(files: Collector) -> Shared {
         Shared {
             files,
-            channels: Vec::new(),
-            channel_state: Vec::new(),
+            objects: Found::default(),
             programs: Vec::new(),
             symbols: Vec::new(),
             symbols_bytes: Vec::new(),
@@ -144,7 +137,7 @@ impl Shared {
             code_changed,
             code_full: process.code_full,
             descriptors,
-            current: self.files.place(files, &files.current)?,
+            current: self.files.place(files, &files.current, None)?,
             umask: files.umask.bits(),
             program: place_of(&mut self.programs, &files.program),
             symbols,
@@ -172,20 +165,36 @@ impl Shared {
         descriptor: &Descriptor,
         system: &System,
     ) -> Result<SavedDescriptor, SnapshotError> {
-        if let Some(name) = descriptor.channel.as_ref().and_then(|channel| channel.object.name()) {
-            return Err(SnapshotError::NotKept { what: format!("the open file {name}") });
-        }
-        let file = self.files.place(files, &descriptor.file)?;
-        let channel = descriptor.channel.as_ref().map(|channel| {
-            let place = place_of(&mut self.channels, channel);
-            if self.channel_state.len() < self.channels.len() {
-                let known = system.channels.is_known(&descriptor.file, channel);
-                let (bytes, own) = (channel.charge.bytes(), channel.own.get());
-                self.channel_state.push(SavedChannel { bytes, own, known });
-            }
-            place
-        });
+        let (file, channel) = self.open_file(files, &descriptor.file, descriptor.channel.as_ref(), system)?;
         Ok(SavedDescriptor { file, close_on_exec: descriptor.close_on_exec, channel })
+    }
+
+    /// Returns the indices of an open file's description and of what is behind it.
+    fn open_file(
+        &mut self,
+        files: &Files,
+        file: &OpenFile,
+        channel: Option<&Rc<Channel>>,
+        system: &System,
+    ) -> Result<SavedRight, SnapshotError> {
+        let place = self.files.place(files, file, channel.map(Rc::as_ref))?;
+        let channel = channel.map(|channel| self.objects.place(channel, file, place, system));
+        Ok((place, channel.transpose()?))
+    }
+
+    /// Looks at the data on their way in all sockets: descriptors may come with them, also of further sockets.
+    pub fn data(&mut self, files: &Files, system: &System) -> Result<(), SnapshotError> {
+        while let Some((end, messages)) = self.files.pairs.look()? {
+            for Seen { bytes, carried } in messages {
+                let (delivered, credentials) = system.network.flight.look(carried)?;
+                let mut rights = Vec::new();
+                for Delivered { file, channel } in delivered {
+                    rights.push(self.open_file(files, &file, channel.as_ref(), system)?);
+                }
+                self.files.pairs.add(end, bytes, rights, credentials);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -195,7 +204,6 @@ pub(super) struct Restorer<'a, E> {
     pub view: Rc<View>,
     pub stdio: &'a Stdio,
     pub channels: Vec<Rc<Channel>>,
-    pub known: Vec<bool>,
     pub programs: Vec<Rc<Program>>,
     pub symbols: Vec<(Rc<Symbols>, Rc<Charge>)>,
     pub memory: Memory,
@@ -266,15 +274,9 @@ impl<E: Engine> Restorer<'_, E> {
     }
 
     fn descriptor(&mut self, saved: &SavedDescriptor) -> Result<Descriptor, SnapshotError> {
-        let file: OpenFile = self.opener.file(saved.file)?;
-        let mut channel = None;
-        if let Some(place) = saved.channel {
-            let found = self.channels.get(place as usize).ok_or(SnapshotError::Damaged)?;
-            if self.known[place as usize] {
-                self.system.channels.restore(&file, found)?;
-            }
-            channel = Some(Rc::clone(found));
-        }
-        Ok(Descriptor { file, close_on_exec: saved.close_on_exec, channel })
+        let file = self.opener.file(saved.file)?;
+        let channel =
+            saved.channel.map(|place| self.channels.get(place as usize).cloned().ok_or(SnapshotError::Damaged));
+        Ok(Descriptor { file, close_on_exec: saved.close_on_exec, channel: channel.transpose()? })
     }
 }

@@ -9,6 +9,7 @@ use super::poll::{CLOEXEC, NONBLOCK};
 use super::{Args, Result};
 use crate::budget;
 use crate::fs::files::OpenFile;
+use crate::fs::objects::Object;
 use crate::fs::vfs::Origin;
 use crate::fs::vfs::handle::Handle;
 use crate::fs::vfs::resolve::{Last, Place, Target, path_of, resolve};
@@ -27,7 +28,7 @@ pub(super) fn inotify_init1(k: &mut Kernel<'_>, a: &Args) -> Result {
     }
     let mut flags = CreateFlags::CLOEXEC;
     flags.set(CreateFlags::NONBLOCK, a[0] & NONBLOCK != 0);
-    let (channel, limit) = (k.unnamed_channel(budget::EVENT, false)?, limit(k));
+    let (channel, limit) = (k.unnamed_channel(budget::EVENT, false, Object::Host)?, limit(k));
     let file = OpenFile::new(inotify::init(flags)?, Origin::Host);
     Ok(k.process.files.insert_channel(file, Some(channel), a[0] & CLOEXEC != 0, limit)? as u64)
 }

@@ -1,6 +1,8 @@
 //! System calls that wait for descriptors: `ppoll`, `pselect6`, `epoll`, and event counters.
 
+use std::cell::Cell;
 use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd as _;
 use std::rc::Rc;
 
 use bytemuck::{Pod, Zeroable};
@@ -11,11 +13,11 @@ use super::files::limit;
 use super::{Args, Result};
 use crate::abi::time::Time;
 use crate::budget;
-use crate::fs::files::OpenFile;
+use crate::fs::epoll::{Member, Members};
+use crate::fs::files::{Description, OpenFile};
 use crate::fs::objects::Object;
 use crate::fs::poll::{Interest, of_object, ready};
 use crate::fs::vfs::Origin;
-use crate::ipc::channels::Channel;
 use crate::kernel::Kernel;
 use crate::mm::user;
 use crate::sched::wait::{Blocked, FOR_EVER, Wait};
@@ -158,8 +160,8 @@ pub(super) fn pselect6(k: &mut Kernel<'_>, a: &Args) -> Result {
 pub(super) const CLOEXEC: u64 = 0o2_000_000;
 pub(super) const NONBLOCK: u64 = 0o4000;
 
-fn insert(k: &mut Kernel<'_>, host: std::os::fd::OwnedFd, flags: u64, bytes: u64) -> Result {
-    let (channel, limit) = (k.unnamed_channel(bytes, true)?, limit(k));
+fn insert(k: &mut Kernel<'_>, host: std::os::fd::OwnedFd, flags: u64, object: Object, bytes: u64) -> Result {
+    let (channel, limit) = (k.unnamed_channel(bytes, true, object)?, limit(k));
     let file = OpenFile::new(host, Origin::Host);
     Ok(k.process.files.insert_channel(file, Some(channel), flags & CLOEXEC != 0, limit)? as u64)
 }
@@ -170,16 +172,18 @@ pub(super) fn eventfd2(k: &mut Kernel<'_>, a: &Args) -> Result {
         return Err(Errno::INVAL);
     }
     let mut flags = EventfdFlags::CLOEXEC;
-    flags.set(EventfdFlags::SEMAPHORE, a[1] & SEMAPHORE != 0);
+    let semaphore = a[1] & SEMAPHORE != 0;
+    flags.set(EventfdFlags::SEMAPHORE, semaphore);
     flags.set(EventfdFlags::NONBLOCK, a[1] & NONBLOCK != 0);
-    insert(k, rustix::event::eventfd(a[0] as u32, flags)?, a[1], budget::EVENT)
+    insert(k, rustix::event::eventfd(a[0] as u32, flags)?, a[1], Object::Counter { semaphore }, budget::EVENT)
 }
 
 pub(super) fn epoll_create1(k: &mut Kernel<'_>, a: &Args) -> Result {
     if a[0] & !CLOEXEC != 0 {
         return Err(Errno::INVAL);
     }
-    insert(k, epoll::create(epoll::CreateFlags::CLOEXEC)?, a[0], budget::EPOLL)
+    let members = Object::Epoll(Members::default());
+    insert(k, epoll::create(epoll::CreateFlags::CLOEXEC)?, a[0], members, budget::EPOLL)
 }
 
 /// `struct epoll_event` of arm64, which is not packed.
@@ -195,46 +199,54 @@ pub(super) fn epoll_ctl(k: &mut Kernel<'_>, a: &Args) -> Result {
     const ADD: u64 = 1;
     const DELETE: u64 = 2;
     const MODIFY: u64 = 3;
-    let (set, file) = (k.process.files.host(a[0] as i32)?, k.process.files.host(a[2] as i32)?);
+    let (set, fd) = (a[0] as i32, a[2] as i32);
+    let (host, file) = (k.process.files.host(set)?, k.process.files.open_file(fd)?);
+    let Some(members) = k.process.files.channel(set).and_then(|channel| channel.object.members()) else {
+        // The host says what it is instead.
+        return epoll::delete(host, &file.host).and(Err(Errno::INVAL));
+    };
     if a[1] == DELETE {
-        epoll::delete(set, file)?;
-        if let Some((set, member)) = channels(k, a) {
-            set.members.remove(a[2] as i32, &member);
-        }
+        epoll::delete(host, &file.host)?;
+        members.find(fd, file.description).into_iter().for_each(|key| members.remove(key));
         return Ok(0);
     }
     let event: EpollEvent = user::read(k.mem, a[3])?;
     let mut events = event.events;
-    if k.process.files.object(a[2] as i32).is_some_and(Object::is_only_read) {
+    if k.process.files.object(fd).is_some_and(Object::is_only_read) {
         events &= u32::from(of_object(PollFlags::from_bits_retain(events as u16)).bits()) | !0xffff;
     }
-    let (data, flags) = (epoll::EventData::new_u64(event.data), epoll::EventFlags::from_bits_retain(events));
+    let flags = epoll::EventFlags::from_bits_retain(events);
     match a[1] {
         ADD => {
-            epoll::add(set, file, data, flags)?;
-            note_member(k, a[0] as i32, a[2] as i32);
+            let key = members.new_key();
+            epoll::add(host, &file.host, epoll::EventData::new_u64(key), flags)?;
+            let channel = k.process.files.kept_channel(fd);
+            let member = Member {
+                fd,
+                description: file.description,
+                host: file.host.as_raw_fd(),
+                outside: channel.is_none() && !k.system.channels.is_own(&k.process.files, fd),
+                channel: channel.as_ref().map(Rc::downgrade),
+                data: event.data,
+                events,
+                reported: Cell::new(false),
+                disabled: Cell::new(false),
+            };
+            members.add(key, member, |description| is_open(k, description));
         }
-        MODIFY => epoll::modify(set, file, data, flags)?,
+        MODIFY => {
+            let key = members.find(fd, file.description).ok_or(Errno::NOENT)?;
+            epoll::modify(host, &file.host, epoll::EventData::new_u64(key), flags)?;
+            members.change(key, event.data, events);
+        }
         _ => return Err(Errno::INVAL),
-    }
-    if let Some((set, member)) = channels(k, a) {
-        set.members.set(a[2] as i32, &member, event.data, event.events);
     }
     Ok(0)
 }
 
-/// Returns an `epoll` instance and its member, as far as the simulator follows them.
-fn channels<'k>(k: &'k Kernel<'_>, a: &Args) -> Option<(&'k Channel, Rc<Channel>)> {
-    Some((k.process.files.channel(a[0] as i32)?, k.process.files.kept_channel(a[2] as i32)?))
-}
-
-/// Notes that an `epoll` instance has a further descriptor. If something outside can make that ready, the same holds for the instance.
-fn note_member(k: &Kernel<'_>, set: i32, fd: i32) {
-    let files = &k.process.files;
-    let is_set = files.link_text(fd).starts_with(b"anon_inode:[eventpoll]");
-    if let Some(channel) = files.channel(set).filter(|_| is_set || !k.system.channels.is_own(files, fd)) {
-        channel.own.set(false);
-    }
+/// Returns whether a process has a descriptor for an open file.
+fn is_open(k: &Kernel<'_>, description: Description) -> bool {
+    k.all_processes().any(|process| process.files.open_files().any(|file| file.description == description))
 }
 
 /// `epoll_pwait`: the time limit is in milliseconds, negative for none.
@@ -253,19 +265,6 @@ pub(super) fn epoll_pwait2(k: &mut Kernel<'_>, a: &Args) -> Result {
     epoll_wait(k, a, until_ns)
 }
 
-/// Adds the errors that the host does not know of.
-fn add_errors(k: &Kernel<'_>, set: i32, list: &mut Vec<EpollEvent>, most: usize) {
-    let Some(channel) = k.process.files.channel(set) else { return };
-    let errors = epoll::EventFlags::ERR.bits();
-    let listed = |data| list.iter().any(|event: &EpollEvent| event.data == data);
-    for data in channel.members.take_errors(most - list.len(), listed) {
-        match list.iter_mut().find(|event| event.data == data) {
-            Some(event) => event.events |= errors,
-            None => list.push(EpollEvent { events: errors, pad: 0, data }),
-        }
-    }
-}
-
 fn epoll_wait(k: &mut Kernel<'_>, a: &Args, until_ns: u64) -> Result {
     let fd = a[0] as i32;
     let most = usize::try_from(a[2] as i32).ok().filter(|&n| n > 0).ok_or(Errno::INVAL)?;
@@ -275,9 +274,13 @@ fn epoll_wait(k: &mut Kernel<'_>, a: &Args, until_ns: u64) -> Result {
     k.show_own_signals();
     k.show_records();
     let (events, _) = epoll::wait(k.process.files.host(fd)?, &mut buffer[..], Some(&now))?;
-    let mut list: Vec<EpollEvent> =
-        events.iter().map(|e| EpollEvent { events: { e.flags }.bits(), pad: 0, data: { e.data }.u64() }).collect();
-    add_errors(k, fd, &mut list, most.min(MAX_EVENTS as usize));
+    let events: Vec<_> = events.iter().map(|e| ({ e.data }.u64(), { e.flags })).collect();
+    let members = k.process.files.channel(fd).and_then(|channel| channel.object.members()).ok_or(Errno::INVAL)?;
+    let list: Vec<EpollEvent> = members
+        .report(&events, most.min(MAX_EVENTS as usize))
+        .into_iter()
+        .map(|(events, data)| EpollEvent { events: events.bits(), pad: 0, data })
+        .collect();
     if list.is_empty() {
         return wait(k, vec![(fd, PollFlags::IN)], until_ns);
     }

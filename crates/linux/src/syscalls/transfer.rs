@@ -308,7 +308,7 @@ pub(super) fn read_on(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece]) -> Result {
             streams::scatter(k, pieces, 0, &line.as_bytes()[..len])?;
             return Ok(len as u64);
         }
-        Some(Object::Host) | None => {}
+        Some(Object::Host | Object::Counter { .. } | Object::Epoll(_)) | None => {}
     }
     if is_stream(k, fd as i32) { streams::read(k, fd as i32, pieces) } else { read_pieces(k, fd, pieces, None) }
 }
@@ -320,7 +320,7 @@ pub(super) fn write_on(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece]) -> Result 
         Some(Object::Timer(_) | Object::Signals(_) | Object::Process(_) | Object::Event(_) | Object::Messages(_)) => {
             return Err(Errno::INVAL);
         }
-        Some(Object::Host) | None => {}
+        Some(Object::Host | Object::Counter { .. } | Object::Epoll(_)) | None => {}
     }
     if is_stream(k, fd as i32) { streams::write(k, fd as i32, pieces) } else { write_pieces(k, fd, pieces, None) }
 }

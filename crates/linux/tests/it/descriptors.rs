@@ -65,3 +65,13 @@ fn changes_of_files_are_reported() {
 fn direct_transfers_work_with_aligned_memory() {
     same_as_under_qemu("direct");
 }
+
+#[test]
+fn epoll_instances_in_one_another_report_what_is_ready_and_no_more_than_linux_allows() {
+    let [here, qemu] = here_and_under_qemu(|run| run(&build("epoll.c", HOSTED), &Run::default()));
+    for (ours, theirs) in here.output.lines().zip(qemu.output.lines()) {
+        assert_eq!(ours, theirs);
+    }
+    assert_eq!(here, qemu);
+    assert_eq!((here.error.as_str(), here.status), ("", 0));
+}

@@ -88,6 +88,11 @@ impl SharedMemory {
         self.has(path) && self.folder() != Some(path)
     }
 
+    /// Sets the bound of the number of names to what it was.
+    pub(crate) fn restore_names(&self, names: u64) {
+        self.names.set(names);
+    }
+
     /// Returns an upper bound of the number of names.
     pub(crate) fn names(&self) -> u64 {
         self.names.get()

@@ -26,7 +26,7 @@ use crate::mm::user;
 use crate::net::address::{Address, Family};
 use crate::net::netlink;
 use crate::net::options::{IPPROTO_TCP, IPPROTO_UDP};
-use crate::net::socket::{Credentials, Role, Socket, host_pair};
+use crate::net::socket::{Credentials, End, Role, Socket, host_pair};
 
 pub(super) use ioctl::ioctl;
 pub(super) use messages::{recvmmsg, recvmsg, sendmmsg, sendmsg};
@@ -86,6 +86,10 @@ fn own(k: &Kernel<'_>, fd: i32) -> Outcome<Option<Rc<Channel>>> {
 /// Registers a new socket of the run's own network and charges for it.
 fn new_socket(k: &mut Kernel<'_>, host: BorrowedFd<'_>, mut socket: Socket) -> Outcome<Rc<Channel>> {
     socket.id = k.system.network.new_id();
+    let end = &mut socket.state.get_mut().end;
+    if end.pair == 0 {
+        end.pair = socket.id;
+    }
     let bytes = Files::capacity(host);
     let channel = k.new_socket_channel(host, bytes, socket)?;
     k.system.network.add(&channel);
@@ -141,14 +145,16 @@ pub(super) fn socketpair(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (first, second) = host_pair(kind.kind, kind.nonblocking)?;
     let owner = credentials(k);
     let link = Rc::new(crate::net::socket::Link { credentials: [owner; 2], wants_credentials: Default::default() });
-    let mut pair = [0; 2];
+    let (mut pair, mut number) = ([0; 2], 0);
     for (side, host) in [first, second].into_iter().enumerate() {
         let socket = Socket::new(family, kind.kind, 0, owner);
         {
             let mut state = socket.state.borrow_mut();
             (state.role, state.link) = (Role::Pair, Some((Rc::clone(&link), side)));
+            state.end = End { pair: number, side: side as u8 };
         }
         let made = new_socket(k, host.as_fd(), socket);
+        number = made.as_ref().ok().and_then(|channel| channel.socket.as_ref()).map_or(0, |socket| socket.id);
         match made.and_then(|channel| descriptor(k, host, channel, kind.close_on_exec)) {
             Ok(fd) => pair[side] = fd,
             Err(error) => {

@@ -21,7 +21,7 @@ use crate::kernel::Kernel;
 use crate::net::address::{Address, Family, destination, is_own, source_for};
 use crate::net::connection;
 use crate::net::options::{IPPROTO_IPV6, IPV6_V6ONLY, SO_RCVTIMEO};
-use crate::net::socket::{Identity, PENDING, Role, Socket, host_pair};
+use crate::net::socket::{End, Identity, PENDING, Role, Socket, host_pair};
 use crate::syscalls::streams::wait_within;
 use crate::syscalls::{Result, files, streams};
 
@@ -193,7 +193,9 @@ fn renew(k: &mut Kernel<'_>, fd: i32, socket: &Socket) -> Outcome<()> {
     check_host(&wire)?;
     let channel = k.process.files.kept_channel(fd).ok_or(Errno::BADF)?;
     k.replace_host(&channel, host.as_fd())?;
-    socket.state.borrow_mut().wire = Some(wire);
+    let end = End { pair: k.system.network.new_id(), side: 0 };
+    let mut state = socket.state.borrow_mut();
+    (state.wire, state.end) = (Some(wire), end);
     Ok(())
 }
 
@@ -312,6 +314,7 @@ pub(super) fn accept(
         let mut state = new.state.borrow_mut();
         (state.local, state.peer) = (Some(pending.local), Some(pending.peer));
         (state.role, state.options) = (Role::Connected, options);
+        state.end = pending.end;
         if socket.family == Family::Unix {
             state.link = Some((pending.link, 1));
         }

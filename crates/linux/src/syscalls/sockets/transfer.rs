@@ -1,16 +1,13 @@
 //! Sending and receiving.
 
-use std::io::{IoSlice, IoSliceMut};
+use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::rc::{Rc, Weak};
 
 use rustix::event::PollFlags;
 use rustix::io::Errno;
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, SocketType,
-};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendFlags, SocketType};
 
 use super::names::{bind_for, find_local, has_connections, route};
 use super::{Outcome, give_name, host, kernel_name, own, read_name};
@@ -20,7 +17,7 @@ use crate::net::address::{Address, Family};
 use crate::net::datagram::{HEADER, UDP_MAX, header, sender};
 use crate::net::netlink;
 use crate::net::options::{SO_PASSCRED, SO_RCVTIMEO, SO_SNDTIMEO, SOL_SOCKET};
-use crate::net::rights::{Delivered, RIGHTS_MAX, Shipment};
+use crate::net::rights::{self, Delivered, RIGHTS_MAX, Shipment};
 use crate::net::socket::{Credentials, Role, Socket};
 use crate::syscalls::streams::{check_writable, deliver_until, gather, scatter, wait_within};
 use crate::syscalls::transfer::{CHUNK, MAX_TRANSFER, Piece, write_error};
@@ -131,6 +128,7 @@ fn send_connected(
     if !is_stream && total > MESSAGE_MAX {
         return Err(Errno::MSGSIZE);
     }
+    socket.state.borrow_mut().sent_empty |= !is_stream && total == 0;
     let limit_ns = socket.state.borrow().options.time_limit_ns(SO_SNDTIMEO);
     let waits = !flags.contains(SendFlags::DONTWAIT);
     let most = if is_stream { CHUNK } else { total as usize };
@@ -180,18 +178,11 @@ enum Give<'a> {
 
 /// Gives bytes to the host, with what accompanies them. `EAGAIN`: there is no room.
 fn give(k: &mut Kernel<'_>, parts: &[&[u8]], shipment: Option<Shipment>, to: Give<'_>) -> Outcome<usize> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(RIGHTS_MAX))];
-    let carried: Vec<BorrowedFd<'_>> = shipment.iter().flat_map(Shipment::descriptors).collect();
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    if !carried.is_empty() && !control.push(SendAncillaryMessage::ScmRights(&carried)) {
-        return Err(Errno::INVAL);
-    }
-    let parts: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
-    let host = match to {
+    let from = match to {
         Give::Descriptor(fd) => k.process.files.host(fd)?,
         Give::Wire(wire) => wire,
     };
-    let result = rustix::net::sendmsg(host, &parts, &mut control, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+    let result = rights::send(from, parts, shipment.as_ref());
     if let (Err(_), Some(shipment)) = (&result, &shipment) {
         k.system.network.flight.cancel(shipment);
     }
@@ -315,6 +306,7 @@ pub(in crate::syscalls) fn send_now(k: &mut Kernel<'_>, fd: i32, bytes: &[u8]) -
         return Ok(bytes.len());
     }
     check_connected(socket, false)?;
+    socket.state.borrow_mut().sent_empty |= socket.kind != SocketType::STREAM && bytes.is_empty();
     let shipment = shipment(k, socket, &Attached::default())?;
     give(k, &[bytes], shipment, Give::Descriptor(fd))
 }
