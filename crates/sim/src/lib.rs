@@ -24,6 +24,7 @@ mod run_ahead;
 mod sampling;
 mod sectors;
 pub mod snapshot;
+mod skipping;
 mod spin_skip;
 mod timing;
 pub mod trace;

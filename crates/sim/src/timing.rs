@@ -16,6 +16,7 @@ use fxscope_pipeline::{Pipeline, SharedTables};
 use crate::clocks::Clocks;
 use crate::code_map::CodeMap;
 use crate::core::{Core, Known};
+use crate::following::FollowedTo;
 use crate::intervals::Intervals;
 use crate::machine::Machine;
 use crate::mpi::Recorder;
@@ -381,12 +382,14 @@ impl<E: Engine> Driver<'_, E> {
         let Running { watched, others_spin, samples_events, .. } = *running;
         let followed = watched || samples_events;
         while *blocks > end {
-            if let Some(sampling) = trace.sampling()
-                && self.follow_blocks(running, blocks, end, sampling)
-            {
-                return Stopped::Over;
+            if let Some(sampling) = trace.sampling() {
+                match self.follow_blocks(running, blocks, end, sampling) {
+                    FollowedTo::End => return Stopped::Over,
+                    FollowedTo::Pause => break,
+                    FollowedTo::Block => {}
+                }
             }
-            if *blocks == end {
+            if *blocks <= end {
                 break;
             }
             *blocks -= 1;
@@ -410,7 +413,10 @@ impl<E: Engine> Driver<'_, E> {
                         return Stopped::Over;
                     }
                 }
-                Step::CodeChanged => self.forget_blocks(),
+                Step::CodeChanged => {
+                    self.forget_blocks();
+                    trace.sampling().into_iter().for_each(|sampling| sampling.forget_costs(self.guest.pid()));
+                }
                 Step::Ended => return Stopped::Run(self.ended()),
                 Step::Synchronises | Step::Idle | Step::Sleep { .. } | Step::Waiting => return Stopped::Over,
                 // Only functional runs have stops.

@@ -11,6 +11,7 @@
 
 mod blocks;
 mod estimates;
+mod skip;
 mod window;
 
 use fxscope_aarch64::Cpu;
@@ -22,6 +23,7 @@ use fxscope_sampling::{DEFAULT_GROUPS, Plan, Precision, Sample, Schedule, estima
 use crate::trace::Trace;
 use blocks::{Blocks, Timed};
 pub use estimates::{SampleSummary, SampledRegion};
+use skip::Skip;
 use window::{Sums, Window};
 
 /// What the sample holds in addition to [`Measures`]: the cycles of a block.
@@ -46,6 +48,10 @@ pub(crate) struct Sampling {
     /// Instructions of all cores since the last look at the schedule, and those in blocks that windows have hardly seen.
     pending: u64,
     pending_rare: u64,
+    /// Instructions of all cores after which the next look follows.
+    look_at: u64,
+    /// Which of them are skipped.
+    skip: Skip,
     /// Cores that were timed in the last window.
     cores: u64,
     /// The cost of an instruction in the last windows.
@@ -71,6 +77,8 @@ impl Sampling {
             sums: Sums::default(),
             pending: 0,
             pending_rare: 0,
+            look_at: LOOK,
+            skip: Skip::new(plan.follow),
             cores: 1,
             mean_cost: COST_UNIT,
             beginning: plan.begin,
@@ -129,7 +137,10 @@ impl Sampling {
         }
         block.swap_profiles();
         let reached = pipeline.reached(chip);
-        let counted = Sampling::counted(pipeline, chip, block, executed, guest);
+        let mut counted = Sampling::counted(pipeline, chip, block, executed, guest);
+        for subnormal in guest.cpu().subnormals() {
+            counted.add_subnormal(pipeline.subnormal_cycles(block, subnormal));
+        }
         block.swap_profiles();
         self.sums.add(block.origin, executed as u64, &counted, pipeline.reached(chip).since(&reached));
         if self.sums.measured() >= self.window.instructions * cores {
@@ -155,7 +166,7 @@ impl Sampling {
     /// Returns whether the next block will only be followed.
     #[inline(always)]
     pub(crate) fn follows(&self) -> bool {
-        self.apart >= self.beginning && !self.window.is_open && self.pending < LOOK * self.cores
+        self.apart >= self.beginning && !self.window.is_open && self.pending < self.look_at
     }
 
     /// Follows a block, of which `executed` instructions have been executed, without timing it.
@@ -174,6 +185,7 @@ impl Sampling {
             if known.costs[0] == 0 { [(self.mean_cost * executed as u64) as u32; Reach::COUNT] } else { known.costs };
         let is_rare = self.schedule.is_rare(known.seen);
         self.pending += executed as u64;
+        self.skip.followed(executed as u64);
         self.pending_rare += if is_rare { executed as u64 } else { 0 };
         pipeline.warm(block, executed, cpu.stream(), cpu.pc, &costs, chip);
     }
@@ -214,14 +226,32 @@ impl Sampling {
         }
     }
 
-    /// Lets `instructions` of all cores pass in the schedule. Begins a window if one is due.
+    /// Lets the instructions since the last look pass in the schedule. Begins a window if one is due.
     #[cold]
     fn advance(&mut self) -> bool {
-        let (instructions, rare) = (std::mem::take(&mut self.pending), std::mem::take(&mut self.pending_rare));
-        let Some(planned) = self.schedule.ran(instructions / self.cores, rare / self.cores) else { return false };
-        self.sample.begin_window(&planned);
-        self.window.begin(&planned);
-        true
+        self.look_at = LOOK * self.cores;
+        if !self.skip.has_window() {
+            let (instructions, rare) = (std::mem::take(&mut self.pending), std::mem::take(&mut self.pending_rare));
+            match self.schedule.ran(instructions / self.cores, rare / self.cores) {
+                Some(due) => self.skip.wait(due),
+                None => {
+                    let skipped = self.skip.plan(self.schedule.until_next());
+                    self.look_at = (skipped * self.cores).max(self.look_at);
+                    return false;
+                }
+            }
+        }
+        match self.skip.due(self.cores) {
+            Ok(planned) => {
+                self.sample.begin_window(&planned);
+                self.window.begin(&planned);
+                true
+            }
+            Err(left) => {
+                self.look_at = self.pending + left;
+                false
+            }
+        }
     }
 }
 
@@ -273,7 +303,7 @@ impl Trace for Sampling {
             if now >= self.window.until.saturating_add(window::SLACK) {
                 self.close();
             }
-        } else if self.pending >= LOOK * self.cores && self.advance() {
+        } else if self.pending >= self.look_at && self.advance() {
             return self.time(pipeline, chip, block, executed, guest);
         }
         self.follow(pipeline, chip, block, executed, guest.cpu());
