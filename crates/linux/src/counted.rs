@@ -6,6 +6,13 @@ use crate::code::Code;
 use crate::guest::Guest;
 
 impl Guest {
+    /// Returns the simulated time, ns, at which the kernel has something to do on its own: for a timer, for a thread whose wait ends, or
+    /// at the end of a time slice. It does it in [`Guest::set_now_ns`].
+    #[must_use]
+    pub fn next_event_ns(&self) -> u64 {
+        self.system.next_event_ns.min(self.system.cpus.slice_end_ns())
+    }
+
     /// Executes blocks of the running thread that have a cost in `counting`, until about `instructions` more instructions are done (a
     /// block is not cut short), another block comes, or [`Guest::step`] would do something else than execute a block. Afterwards
     /// [`Guest::cpu`] has no dynamic stream.

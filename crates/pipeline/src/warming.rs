@@ -94,6 +94,11 @@ impl Pipeline {
         self.dispatch.hold_until(self.commit.now() + 1);
     }
 
+    /// The clock advances to that of `other`, as if blocks had been skipped until then. `chip` is the one of this core.
+    pub fn catch_up(&mut self, other: &Pipeline, chip: &mut Chip) {
+        self.skip(COST_UNIT * other.now().saturating_sub(self.now()), chip);
+    }
+
     /// The page of an address was touched first by a block that was neither timed nor followed: it gets its frame.
     pub fn first_touch(&mut self, address: u64, chip: &mut Chip) {
         self.memory.untimed(chip).give_frame(address);

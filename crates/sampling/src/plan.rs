@@ -38,6 +38,8 @@ pub struct Plan {
 pub enum Follow {
     /// All that is not timed.
     All,
+    /// As much before each window as trials show to be enough.
+    Auto,
     /// This number of instructions before each window.
     Instructions(u64),
 }
@@ -47,6 +49,7 @@ impl Follow {
     fn parse(text: &str) -> Option<Follow> {
         match text {
             "all" => Some(Follow::All),
+            "auto" => Some(Follow::Auto),
             number => number.parse().ok().filter(|&number| number <= MOST).map(Follow::Instructions),
         }
     }
@@ -56,6 +59,7 @@ impl fmt::Display for Follow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Follow::All => f.write_str("all"),
+            Follow::Auto => f.write_str("auto"),
             Follow::Instructions(number) => write!(f, "{number}"),
         }
     }
@@ -71,7 +75,7 @@ impl Default for Plan {
             period: 50_000,
             keep: 1_000,
             rare: 20,
-            follow: Follow::All,
+            follow: Follow::Auto,
             seed: 1,
         }
     }
@@ -95,8 +99,10 @@ pub enum PlanError {
     /// A value that is not a number of 64 bits.
     #[error("sampling plan: {0}={1} is not a whole number; write digits only, as in {0}={2}")]
     NotANumber(&'static str, String, u64),
-    /// A value of `follow` that is neither a number nor `all`.
-    #[error("sampling plan: follow={0} is neither 'all' nor a whole number up to {MOST}; write follow=500000, for example")]
+    /// A value of `follow` that is neither a number nor a word.
+    #[error(
+        "sampling plan: follow={0} is neither 'auto' or 'all' nor a whole number up to {MOST}; write follow=500000, for example"
+    )]
     Follow(String),
     /// A parameter that occurs twice.
     #[error("sampling plan: '{0}' occurs twice; leave one out")]

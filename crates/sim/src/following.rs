@@ -31,9 +31,17 @@ impl<E: Engine> Driver<'_, E> {
         sampling: &mut Sampling,
     ) -> FollowedTo {
         let core = self.timing.machine.core();
-        let more = running.watched || running.others_spin || running.samples_events || self.progress.is_open();
+        let more = running.watched || running.samples_events || self.progress.is_open();
         if more || core.untimed || core.called_kernel {
             return FollowedTo::Block;
+        }
+        if running.others_spin {
+            // What they read may be written: of blocks that are followed, after each block that is looked at.
+            return if sampling.may_skip() > 0 {
+                self.skip_blocks(running, blocks, sampling)
+            } else {
+                FollowedTo::Block
+            };
         }
         while *blocks > end && sampling.follows() {
             if sampling.may_skip() > 0 {
@@ -97,6 +105,10 @@ impl Follows<'_> {
         let now = self.core.pipeline.now();
         let is_first = now <= self.running.quantum.in_order;
         let in_order = is_first || self.held && self.running.goes_on_at(now, self.chip);
-        *self.blocks > self.end && !self.blocks.is_multiple_of(CLOCK_BLOCKS) && in_order && self.sampling.follows() && self.sampling.may_skip() == 0
+        *self.blocks > self.end
+            && !self.blocks.is_multiple_of(CLOCK_BLOCKS)
+            && in_order
+            && self.sampling.follows()
+            && self.sampling.may_skip() == 0
     }
 }

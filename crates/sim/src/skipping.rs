@@ -1,42 +1,75 @@
 //! Blocks of a sampled run that are neither timed nor followed: they are executed many at a time, and counted.
 
 use fxscope_aarch64::{BlockId, Engine};
+use fxscope_calendar::Cycle;
 
 use crate::following::FollowedTo;
 use crate::quantum::Running;
 use crate::sampling::Sampling;
 use crate::timing::Driver;
 
+/// Cycles that a core which skips blocks may be ahead of the others. Blocks that synchronise are not skipped, and wait for their turn.
+const AHEAD: Cycle = 2_000;
+
+/// Simulated time that no run reaches, ns, but whose cycles are a number.
+const LATEST: u64 = 1 << 56;
+
 /// Fewest instructions that are worth it.
 const FEWEST: u64 = 200;
 
 impl<E: Engine> Driver<'_, E> {
-    /// Skips blocks of the active core as far as the sample and the quantum allow, up to one for which there is more to do.
+    /// Skips blocks of the active core as far as the sample and the order of cores allow, up to one for which there is more to do.
     pub(crate) fn skip_blocks(
         &mut self,
         running: &mut Running,
         blocks: &mut u64,
         sampling: &mut Sampling,
     ) -> FollowedTo {
-        let in_order = running.quantum.in_order.saturating_sub(self.timing.now());
-        let (planned, in_order) = (sampling.may_skip(), sampling.instructions_in(in_order));
-        if in_order < FEWEST.min(planned) {
+        let before = self.guest.instructions();
+        let is_new = running.skips_to <= before;
+        if is_new {
+            running.skips_to = before + self.instructions_ahead(running, sampling);
+        }
+        if running.skips_to == before {
             return FollowedTo::Block;
         }
-        let before = self.guest.instructions();
-        let most = planned.min(in_order).min(self.pause_at.saturating_sub(before));
-        self.execute_skipped(most, sampling, blocks);
-        if self.guest.instructions() >= self.pause_at {
+        let stop = running.skips_to.min(self.pause_at);
+        self.execute_skipped(stop.saturating_sub(before), sampling, blocks);
+        let after = self.guest.instructions();
+        if self.options.max_instructions.is_some_and(|max| after >= max) {
+            *blocks = 0;
+        }
+        if after >= self.pause_at && after < running.skips_to {
             return FollowedTo::Pause;
         }
-        if self.guest.instructions() == before {
+        running.skips_to = 0;
+        if after == before && is_new {
             return FollowedTo::Block;
         }
         self.first_touches();
+        if running.others_spin && self.guest.memory().has_written() {
+            self.watched_written(self.timing.now());
+            return FollowedTo::End;
+        }
         if self.guest.cpu_changes() == self.timing.changes {
             self.reach(self.timing.now().min(running.quantum.in_order));
         }
-        if self.is_over(running) { FollowedTo::End } else { FollowedTo::Block }
+        match self.is_over(running) {
+            true => FollowedTo::End,
+            false if after >= self.pause_at => FollowedTo::Pause,
+            false => FollowedTo::Block,
+        }
+    }
+
+    /// Returns how many instructions the active core may skip; 0: none, or too few.
+    fn instructions_ahead(&self, running: &Running, sampling: &Sampling) -> u64 {
+        let core = self.timing.machine.core();
+        let event = core.cycle_at(self.guest.next_event_ns().min(LATEST));
+        let until = running.quantum.in_order.saturating_add(AHEAD).min(event);
+        let most = sampling.instructions_in(until.saturating_sub(self.timing.now()));
+        let limit = self.options.max_instructions.map_or(u64::MAX, |max| max.saturating_sub(self.guest.instructions()));
+        let planned = sampling.may_skip().min(limit);
+        if most < FEWEST.min(planned) || self.guest.in_exclusive() { 0 } else { planned.min(most) }
     }
 
     /// Executes about `most` instructions of the active core, and counts them.
@@ -53,7 +86,7 @@ impl<E: Engine> Driver<'_, E> {
             self.guest.run_counted(self.code, stop - before, &mut counting);
             (cost, stopped) = (cost + counting.cost, counting.stopped);
             let was_in_vain = std::mem::replace(&mut in_vain, self.guest.instructions() == before);
-            if self.guest.has_trap() || in_vain && was_in_vain || !self.may_go_on(pid, sampling) {
+            if self.guest.has_trap() || in_vain && was_in_vain || !self.may_continue(pid, sampling) {
                 break;
             }
         }
@@ -63,7 +96,7 @@ impl<E: Engine> Driver<'_, E> {
     }
 
     /// Returns whether the next block may be skipped although it had no cost: it does not, or the core knows it by now.
-    fn may_go_on(&self, pid: u32, sampling: &mut Sampling) -> bool {
+    fn may_continue(&self, pid: u32, sampling: &mut Sampling) -> bool {
         let Some(id) = self.code.engine().lookup(self.guest.cpu().pc) else { return false };
         let block = self.timing.machine.core().blocks.get(id.0 as usize).and_then(Option::as_ref);
         block.is_some_and(|block| sampling.learn_cost(pid, id, block, |id| self.code.block(id).synchronises))

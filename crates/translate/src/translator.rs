@@ -212,8 +212,7 @@ impl<const HOT: u32> Translator<HOT> {
         let Translation::Begun(compiler, _) = &mut self.translation else { return false };
         let number = self.units.len() as u32;
         let entries = &self.fronts[usize::from(plain)];
-        let surroundings =
-            Surroundings { number, vl: self.interpreter.vl(), plain, counts: self.units_count, entries };
+        let surroundings = Surroundings { number, vl: self.interpreter.vl(), plain, counts: self.units_count, entries };
         let Some(code) = compiler.unit(&blocks, surroundings).and_then(|code| self.add(&code)) else { return false };
         for (block, number) in blocks.iter().zip(0..) {
             let entry = FrontEntry { start: block.start, code: code as usize, block: number };
@@ -240,7 +239,8 @@ impl<const HOT: u32> Translator<HOT> {
         }
         let (block, words) = (self.interpreter.block(id), &self.words[id.0 as usize]);
         let is_whole = words.len() == block.infos.len() && UnitBlock::is_translatable(words);
-        let unit = UnitBlock::new(id, block, self.interpreter.insts(id), words).governed_by(self.interpreter.governed(id));
+        let unit =
+            UnitBlock::new(id, block, self.interpreter.insts(id), words).governed_by(self.interpreter.governed(id));
         let code = if is_whole && self.begin() { self.traced_code(&unit) } else { None };
         self.traced[id.0 as usize] = Traced::translated(code, &unit.infos);
         self.referred.push(unit.into());

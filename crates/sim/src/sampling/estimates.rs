@@ -4,7 +4,7 @@ use fxscope_counts::Signals;
 use fxscope_pipeline::Measures;
 use fxscope_sampling::{Estimates, estimate};
 
-use super::Sampling;
+use super::{Sampling, SkipSummary};
 use crate::region::{Counts, Region};
 
 /// How a run was sampled.
@@ -20,8 +20,8 @@ pub struct SampleSummary {
     pub timed: u64,
     /// Instructions that were only followed.
     pub followed: u64,
-    /// Instructions that were neither timed nor followed: those that ran before caches were warmed for the next window.
-    pub skipped: u64,
+    /// What was neither timed nor followed; `None`: nothing.
+    pub skipped: Option<SkipSummary>,
     /// The share of all instructions in blocks that no window has seen, 0 to 1: their costs are those of the others.
     pub unseen: f64,
     /// The regions, in the order of [`crate::Outcome::regions`].
@@ -53,7 +53,7 @@ impl Sampling {
             exact: self.apart,
             timed: self.timed,
             followed: self.blocks.exposure().instructions(&instructions).saturating_sub(self.timed + skipped),
-            skipped,
+            skipped: self.skip.summary(),
             unseen: regions.first().map_or(0.0, |all| all.unseen),
             regions,
         }

@@ -12,6 +12,7 @@
 mod blocks;
 mod estimates;
 mod skip;
+mod trial;
 mod window;
 
 use fxscope_aarch64::Cpu;
@@ -23,7 +24,10 @@ use fxscope_sampling::{DEFAULT_GROUPS, Plan, Precision, Sample, Schedule, estima
 use crate::trace::Trace;
 use blocks::{Blocks, Timed};
 pub use estimates::{SampleSummary, SampledRegion};
-use skip::Skip;
+pub use skip::SkipSummary;
+use skip::{Ahead, Skip};
+pub use trial::Bias;
+use trial::Trial;
 use window::{Sums, Window};
 
 /// What the sample holds in addition to [`Measures`]: the cycles of a block.
@@ -52,6 +56,9 @@ pub(crate) struct Sampling {
     look_at: u64,
     /// Which of them are skipped.
     skip: Skip,
+    /// A trial that begins with the next block that is followed: the instructions that would be skipped. One that has begun.
+    trial_begins: Option<u64>,
+    trial: Option<Box<Trial>>,
     /// Cores that were timed in the last window.
     cores: u64,
     /// The cost of an instruction in the last windows.
@@ -79,6 +86,8 @@ impl Sampling {
             pending_rare: 0,
             look_at: LOOK,
             skip: Skip::new(plan.follow),
+            trial_begins: None,
+            trial: None,
             cores: 1,
             mean_cost: COST_UNIT,
             beginning: plan.begin,
@@ -132,6 +141,7 @@ impl Sampling {
             let profile = block.profile.clone();
             Sampling::counted(pipeline, chip, block, executed, guest);
             block.profile = profile;
+            self.time_trial(pipeline, block, executed, guest, None);
             self.sums.warm_up(executed as u64);
             return;
         }
@@ -142,6 +152,7 @@ impl Sampling {
             counted.add_subnormal(pipeline.subnormal_cycles(block, subnormal));
         }
         block.swap_profiles();
+        self.time_trial(pipeline, block, executed, guest, Some(counted.cycles()));
         self.sums.add(block.origin, executed as u64, &counted, pipeline.reached(chip).since(&reached));
         if self.sums.measured() >= self.window.instructions * cores {
             self.window.until = self.window.until.min(pipeline.now());
@@ -187,7 +198,46 @@ impl Sampling {
         self.pending += executed as u64;
         self.skip.followed(executed as u64);
         self.pending_rare += if is_rare { executed as u64 } else { 0 };
+        if self.trial_begins.is_some() || self.trial.is_some() {
+            self.follow_trial(pipeline, chip, block, executed, cpu, &costs);
+        }
         pipeline.warm(block, executed, cpu.stream(), cpu.pc, &costs, chip);
+    }
+
+    /// Begins the trial that is planned, or continues it.
+    #[cold]
+    #[inline(never)]
+    fn follow_trial(
+        &mut self,
+        pipeline: &Pipeline,
+        chip: &Chip,
+        block: &BoundBlock,
+        executed: usize,
+        cpu: &Cpu,
+        costs: &[u32; Reach::COUNT],
+    ) {
+        if let Some(left) = self.trial_begins.take() {
+            self.trial = Some(Box::new(Trial::new(pipeline, chip, left)));
+        }
+        match &mut self.trial {
+            Some(trial) if trial.is_on(pipeline) => trial.follow((pipeline, chip), block, executed, cpu, costs),
+            _ => self.trial = None,
+        }
+    }
+
+    /// Continues the trial, if there is one, in which a block was timed that takes `cycles` if it counts.
+    fn time_trial(
+        &mut self,
+        pipeline: &Pipeline,
+        block: &mut BoundBlock,
+        executed: usize,
+        guest: &mut Guest,
+        cycles: Option<u64>,
+    ) {
+        let Some(trial) = &mut self.trial else { return };
+        if !(trial.is_on(pipeline) && trial.time(pipeline, block, executed, guest, cycles)) {
+            self.trial = None;
+        }
     }
 
     /// Ends the window: what it counted becomes part of the sample.
@@ -205,6 +255,9 @@ impl Sampling {
         let mut sums = std::mem::take(&mut self.sums);
         sums.share_busy();
         self.blocks.learn(&sums, &mut self.sample);
+        if let Some(trial) = self.trial.take().filter(|_| sums.cores() == 1) {
+            self.skip.learn(trial.cycles(), self.precision.error);
+        }
         self.sums = sums.emptied();
         if self.sample.windows() >= self.judged_at {
             self.judge();
@@ -235,8 +288,11 @@ impl Sampling {
             match self.schedule.ran(instructions / self.cores, rare / self.cores) {
                 Some(due) => self.skip.wait(due),
                 None => {
-                    let skipped = self.skip.plan(self.schedule.until_next());
-                    self.look_at = (skipped * self.cores).max(self.look_at);
+                    match self.skip.plan(self.schedule.until_next(), self.sample.windows(), self.cores) {
+                        Ahead::Follow => {}
+                        Ahead::Skip(instructions) => self.look_at = instructions * self.cores,
+                        Ahead::Trial(instructions) => self.trial_begins = Some(instructions),
+                    }
                     return false;
                 }
             }

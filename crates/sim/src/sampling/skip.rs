@@ -12,13 +12,26 @@ use fxscope_sampling::{Follow, Window};
 use serde::{Deserialize, Serialize};
 
 use super::Sampling;
+use super::trial::{Bias, Pair, Trials, Verdict};
 
 /// Most instructions of each core that are skipped between two looks at the schedule: the code may become one that windows have hardly
 /// seen.
 const LEG: u64 = 100_000;
 
+/// Blocks whose executions are looked at together: most have none.
+const TOGETHER: usize = 32;
+
 /// Fewer instructions are not worth it.
 const SHORTEST: u64 = 20_000;
+
+/// Instructions that are followed at first, where trials decide.
+const FIRST_FOLLOW: u64 = 200_000;
+
+/// Windows for each of which there is a trial, once trials have found the bias small enough.
+const TRIAL: u64 = 16;
+
+/// The bias of windows after skipped code that is small enough, as a share of the error that is asked for.
+const BIAS: f64 = 0.25;
 
 /// Instructions of each core by which less may have been followed before a window than is planned.
 const NEARLY: u64 = 4_000;
@@ -28,6 +41,16 @@ const NEARLY: u64 = 4_000;
 pub(super) struct Skip {
     /// Instructions of each core that are followed before a window; `None`: all are.
     follow: Option<u64>,
+    /// Whether trials decide on them.
+    is_tried: bool,
+    trials: Trials,
+    /// Trials have found the bias small enough.
+    is_proven: bool,
+    /// Windows before which blocks could be skipped, and the number of windows when the last of these was planned.
+    gaps: u64,
+    planned_at: u64,
+    /// There is a trial before the next window.
+    is_trial: bool,
     /// What is executed until the next look at the schedule may be skipped.
     is_on: bool,
     /// Instructions of all cores that have been followed since some were skipped.
@@ -58,12 +81,20 @@ fn may_skip(block: &BoundBlock, synchronises: bool) -> bool {
 
 impl Skip {
     pub(super) fn new(follow: Follow) -> Skip {
+        let is_tried = follow == Follow::Auto;
         let follow = match follow {
             Follow::All => None,
+            Follow::Auto => Some(FIRST_FOLLOW),
             Follow::Instructions(number) => Some(number),
         };
         Skip {
             follow,
+            is_tried,
+            trials: Trials::default(),
+            is_proven: false,
+            gaps: 0,
+            planned_at: u64::MAX,
+            is_trial: false,
             is_on: false,
             followed: u64::MAX / 2,
             waiting: None,
@@ -103,13 +134,73 @@ impl Skip {
         Err(left.max(1))
     }
 
-    /// Plans what is done with the `until` instructions of each core that come before the next window. Returns the number of
-    /// instructions that may be skipped before the next look; 0: none.
-    pub(super) fn plan(&mut self, until: u64) -> u64 {
+    /// Plans what is done with the `until` instructions of each core that come before the next window, after `windows` windows on
+    /// `cores` cores.
+    pub(super) fn plan(&mut self, until: u64, windows: u64, cores: u64) -> Ahead {
         let left = self.follow.map_or(0, |follow| until.saturating_sub(follow));
-        self.is_on = left >= SHORTEST;
-        if self.is_on { left.min(LEG) } else { 0 }
+        self.is_on = false;
+        // A trial copies one core.
+        if left < SHORTEST || self.is_tried && cores > 1 {
+            return Ahead::Follow;
+        }
+        if self.is_tried && self.planned_at != windows {
+            (self.planned_at, self.gaps) = (windows, self.gaps + 1);
+            self.is_trial = !self.is_proven || self.gaps.is_multiple_of(TRIAL);
+            if self.is_trial {
+                return Ahead::Trial(left);
+            }
+        }
+        if self.is_trial {
+            return Ahead::Follow;
+        }
+        self.is_on = true;
+        Ahead::Skip(left.min(LEG))
     }
+
+    /// Learns from a trial. The bias may be a share of `error`.
+    pub(super) fn learn(&mut self, cycles: Pair, error: f64) {
+        if cycles.followed == 0 {
+            return;
+        }
+        self.trials.add(cycles);
+        match self.trials.verdict(BIAS * error) {
+            Verdict::Open => {}
+            Verdict::Enough => self.is_proven = true,
+            Verdict::TooLittle => {
+                self.is_proven = false;
+                self.trials.clear();
+                self.follow = self.follow.map(|follow| follow.saturating_mul(2));
+            }
+        }
+    }
+
+    /// Returns what was skipped; `None`: nothing.
+    pub(super) fn summary(&self) -> Option<SkipSummary> {
+        let follow = self.follow.filter(|_| self.instructions > 0)?;
+        Some(SkipSummary { instructions: self.instructions, follow, bias: self.trials.bias() })
+    }
+}
+
+/// What comes before the next window, until the next look at the schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ahead {
+    /// Blocks are followed.
+    Follow,
+    /// This number of instructions of each core may be skipped.
+    Skip(u64),
+    /// A trial begins, in which this number of instructions would be skipped.
+    Trial(u64),
+}
+
+/// What was neither timed nor followed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SkipSummary {
+    /// Its instructions.
+    pub instructions: u64,
+    /// Instructions of each core that were followed before each window, in the end.
+    pub follow: u64,
+    /// How much that changed windows, if it was tried.
+    pub bias: Option<Bias>,
 }
 
 impl Sampling {
@@ -164,7 +255,8 @@ impl Sampling {
         let mean = (self.mean_cost * u64::from(known.instructions)).min(u32::MAX.into()) as u32;
         let cost = if known.mean_cost == 0 { mean } else { known.mean_cost };
         let costs = self.skip.costs.get_mut(&pid).and_then(|costs| costs.of.get_mut(id.0 as usize));
-        costs.into_iter().for_each(|place| *place = if may { cost.max(1) } else { 0 });
+        // What may be skipped once is in translated code, which does not ask again.
+        costs.into_iter().filter(|place| may || **place > 0).for_each(|place| *place = cost.max(1));
         may
     }
 
@@ -177,8 +269,16 @@ impl Sampling {
 
     /// Takes the executions that were counted, by block.
     pub(crate) fn take_executions(&mut self) -> Vec<(BlockId, u32)> {
-        let executions = (0..).map(BlockId).zip(&mut self.skip.executions);
-        executions.filter(|(_, count)| **count > 0).map(|(id, count)| (id, std::mem::take(count))).collect()
+        let mut taken = Vec::new();
+        for (number, counts) in self.skip.executions.chunks_mut(TOGETHER).enumerate() {
+            if counts.iter().fold(0, |any, count| any | count) == 0 {
+                continue;
+            }
+            for (place, count) in counts.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
+                taken.push((BlockId((number * TOGETHER + place) as u32), std::mem::take(count)));
+            }
+        }
+        taken
     }
 
     /// A block was executed `executions` times, or as far as `instructions` instructions of it, without being followed.

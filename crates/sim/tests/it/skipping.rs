@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use fxscope_aarch64::Interpreter;
 use fxscope_counts::{Signal, Signals};
-use fxscope_sim::{Control, Outcome};
+use fxscope_sim::{Control, Outcome, SampleSummary};
 
 use crate::common::{Run, build, kernel, text};
 
 /// Plans for short programs, which differ in what is followed.
-const ALL: &str = "begin=20000,window=1000,warm=300,period=40000,keep=100000";
+const ALL: &str = "begin=20000,window=1000,warm=300,period=40000,keep=100000,follow=all";
 const LITTLE: &str = "begin=20000,window=1000,warm=300,period=40000,keep=100000,follow=8000";
 
 /// What a run gives, and its output.
@@ -51,9 +51,10 @@ fn executions_are_exact_by_instruction_thread_and_region_although_most_are_skipp
         let (skipped, same) = given(&Run { sample: Some(LITTLE), ..run });
         assert_eq!(printed, same, "{program}: the output");
         let [of_followed, of_skipped] = [&followed, &skipped].map(|outcome| outcome.sample.clone().expect("a sample"));
-        let all = |sample: &fxscope_sim::SampleSummary| sample.exact + sample.timed + sample.followed + sample.skipped;
-        assert_eq!((of_followed.skipped, all(&of_followed)), (0, all(&of_skipped)), "{program}");
-        assert!(of_skipped.skipped * 2 > all(&of_skipped), "{program}: {of_skipped:?}");
+        let skipped_in = |sample: &SampleSummary| sample.skipped.as_ref().map_or(0, |skipped| skipped.instructions);
+        let all = |sample: &SampleSummary| sample.exact + sample.timed + sample.followed + skipped_in(sample);
+        assert_eq!((skipped_in(&of_followed), all(&of_followed)), (0, all(&of_skipped)), "{program}");
+        assert!(skipped_in(&of_skipped) * 2 > all(&of_skipped), "{program}: {of_skipped:?}");
         assert_eq!(executions(&followed), executions(&skipped), "{program}");
         assert_eq!(followed.regions.len(), skipped.regions.len());
         for region in 0..followed.regions.len() {
@@ -87,4 +88,18 @@ fn a_program_without_windows_ahead_skips_nothing_and_one_with_system_calls_stops
     let (skipped, same) = given(&Run { sample: Some(LITTLE), ..run });
     assert_eq!(printed, same);
     assert_eq!(executions(&followed), executions(&skipped));
+}
+
+#[test]
+fn threads_that_skip_blocks_meet_at_barriers_and_execute_the_same_work() {
+    let run = Run::new(kernel("triad-threads.elf"), "n=6144 passes=60 threads=4");
+    let (followed, printed) = given(&Run { sample: Some(ALL), ..run.clone() });
+    let (skipped, same) = given(&Run { sample: Some(LITTLE), ..run });
+    assert_eq!(printed, same);
+    let [one, other] = [&followed, &skipped].map(|outcome| counts(outcome, 0));
+    assert_eq!(one.get(Signal::FpDpScaleOps), other.get(Signal::FpDpScaleOps));
+    let instructions = skipped.sample.as_ref().and_then(|sample| sample.skipped.as_ref()).map(|it| it.instructions);
+    assert!(instructions.is_some_and(|number| number > 100_000), "{instructions:?}");
+    let ratio = other.get(Signal::CpuCycles) as f64 / one.get(Signal::CpuCycles) as f64;
+    assert!((ratio - 1.0).abs() < 0.15, "{ratio}");
 }

@@ -6,8 +6,8 @@ use std::mem::offset_of;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder as _, MemFlagsData, Value, types};
 use cranelift_codegen::isa::CallConv;
-use fxscope_aarch64::{BlockId, Cpu};
 use fxscope_aarch64::fp::FpEnv;
+use fxscope_aarch64::{BlockId, Cpu};
 use fxscope_isa::Branch;
 
 use super::{At, CONTINUES, Emitter, signature};
@@ -111,8 +111,7 @@ impl Emitter<'_> {
     fn count_execution(&mut self, id: BlockId) {
         let Some(cost) = self.cost else { return };
         let (trusted, place) = (MemFlagsData::trusted(), size_of::<u32>() as i32 * id.0 as i32);
-        let mut field =
-            |offset: usize| self.b.ins().load(types::I64, trusted, self.fixed.context, offset as i32);
+        let mut field = |offset: usize| self.b.ins().load(types::I64, trusted, self.fixed.context, offset as i32);
         let (executions, costs) = (field(offset_of!(Context, executions)), field(offset_of!(Context, costs)));
         let before = self.b.ins().load(types::I32, trusted, executions, place);
         let after = self.b.ins().iadd_imm_s(before, 1);

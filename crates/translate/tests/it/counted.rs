@@ -25,8 +25,7 @@ fn execute<E: Engine>(engine: &mut E, cpu: &mut Cpu, memory: &mut Memory, budget
     while left > 0 && pieces.len() < MOST_PIECES {
         costs = (0..engine.len()).map(|id| cost(engine.block(BlockId(id as u32)).start)).collect();
         executions.resize(costs.len(), 0);
-        let mut counting =
-            Counting { costs: &costs, executions: &mut executions, cost: cost_of_all, stopped: None };
+        let mut counting = Counting { costs: &costs, executions: &mut executions, cost: cost_of_all, stopped: None };
         let (done, exit) = engine.run_counted(cpu, memory, (budget / 2 + 5).min(left), &mut counting);
         let stopped = counting.stopped;
         cost_of_all = counting.cost;
