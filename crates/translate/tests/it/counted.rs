@@ -58,7 +58,7 @@ fn execute<E: Engine>(engine: &mut E, cpu: &mut Cpu, memory: &mut Memory, budget
 fn both_engines_count_the_same_executions_and_costs_and_do_the_same() {
     let [rows, common] = rows();
     let (mut units, mut executed) = (0, 0);
-    for case in 0..2 * cases() {
+    for case in 0..cases() {
         let rng = &mut Rng((9u64 << 40).wrapping_add(case));
         let words = code(&rows, &common, rng);
         let start = state([16, 32, 64][case as usize % 3], rng);
@@ -76,7 +76,7 @@ fn both_engines_count_the_same_executions_and_costs_and_do_the_same() {
         assert_eq!(seen(&one), seen(&other), "case {case}:\n{}", listing(&words));
         assert!(contents(&mut one_memory) == contents(&mut other_memory), "case {case}: memory\n{}", listing(&words));
     }
-    assert!(units > 20 && executed > 1_000, "{units} units, {executed} executions");
+    assert!(units > 10 && executed > 500, "{units} units, {executed} executions");
 }
 
 #[test]
