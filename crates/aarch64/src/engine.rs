@@ -56,6 +56,40 @@ pub enum Exit {
     Trap(Trap),
 }
 
+/// What [`Engine::run_counted`] counts.
+pub struct Counting<'t> {
+    /// What an execution of each block costs, by its number. A block without cost, 0 or none, is not executed.
+    pub costs: &'t [u32],
+    /// How often each block was executed as a whole: as many numbers as `costs` has. They wrap around.
+    pub executions: &'t mut [u32],
+    /// What these executions cost.
+    pub cost: u64,
+    /// The block that a trap has stopped, and the number of its instructions that completed. It is not in `executions`.
+    pub stopped: Option<(BlockId, usize)>,
+}
+
+impl Counting<'_> {
+    /// Returns what an execution of a block costs, if the block may be executed.
+    #[inline(always)]
+    #[must_use]
+    pub fn cost_of(&self, id: BlockId) -> Option<u32> {
+        self.costs.get(id.0 as usize).copied().filter(|&cost| cost > 0)
+    }
+
+    /// Notes that a block was executed at this cost, or was stopped. Returns the trap that has stopped it.
+    #[inline(always)]
+    pub fn ran(&mut self, id: BlockId, cost: u32, outcome: Outcome) -> Option<Trap> {
+        if outcome.trap.is_some() {
+            self.stopped = Some((id, outcome.executed));
+        } else {
+            let executions = &mut self.executions[id.0 as usize];
+            *executions = executions.wrapping_add(1);
+            self.cost += u64::from(cost);
+        }
+        outcome.trap
+    }
+}
+
 /// The static description of a block: a sequence of instructions that is entered at its start and left at its end.
 pub struct StaticBlock {
     /// Address of the first instruction.
@@ -145,6 +179,28 @@ pub trait Engine: Sized {
             let outcome = self.run(id, cpu, mem);
             done += outcome.executed as u64;
             if let Some(trap) = outcome.trap {
+                return (done, Exit::Trap(trap));
+            }
+        }
+        (done, Exit::Done)
+    }
+
+    /// Executes blocks as [`Engine::run_until`] does, but only those that have a cost: in front of another one it returns
+    /// [`Exit::Unknown`]. Counts how often each was executed.
+    fn run_counted(
+        &mut self,
+        cpu: &mut Cpu,
+        mem: &mut Memory,
+        instructions: u64,
+        counting: &mut Counting<'_>,
+    ) -> (u64, Exit) {
+        let mut done = 0;
+        while done < instructions {
+            let Some(id) = self.lookup(cpu.pc) else { return (done, Exit::Unknown) };
+            let Some(cost) = counting.cost_of(id) else { return (done, Exit::Unknown) };
+            let outcome = self.run(id, cpu, mem);
+            done += outcome.executed as u64;
+            if let Some(trap) = counting.ran(id, cost, outcome) {
                 return (done, Exit::Trap(trap));
             }
         }

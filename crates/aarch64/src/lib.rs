@@ -32,7 +32,7 @@ pub mod table;
 
 pub use accesses::DataAccess;
 pub use cpu::{Cpu, Stop, Trap, Vreg};
-pub use engine::{BlockId, Engine, Exit, Outcome, StaticBlock};
+pub use engine::{BlockId, Counting, Engine, Exit, Outcome, StaticBlock};
 pub use governed::Governed;
 pub use interpreter::{Block, Interpreter};
 pub use table::{Ctx, Decoded, Encoding, Inst};

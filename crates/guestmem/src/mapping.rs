@@ -142,6 +142,11 @@ impl Memory {
     pub fn take_fresh(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.spaces.active_mut().fresh)
     }
+    /// Returns these addresses, which stay.
+    #[must_use]
+    pub fn fresh(&self) -> &[u64] {
+        &self.spaces.active().fresh
+    }
     /// Returns whether there are such pages.
     #[inline(always)]
     #[must_use]

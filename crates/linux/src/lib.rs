@@ -17,6 +17,7 @@ mod abi;
 mod attributes;
 mod budget;
 pub mod code;
+mod counted;
 mod death;
 pub mod disasm;
 mod end;

@@ -422,6 +422,8 @@ pub struct BoundBlock {
     pub executions: u64,
     /// In a sampled run, executions whose counts are known, and which the sample does not stand for.
     pub known: u64,
+    /// In a sampled run, executions that were neither timed nor followed.
+    pub skipped: u64,
     /// In a sampled run, the profile of its executions in windows; `profile` is that of the others.
     pub in_windows: Option<Box<[Profile]>>,
     /// The block ends with a system call or another trap on purpose.
@@ -448,7 +450,7 @@ impl BoundBlock {
             && self.uops.iter().all(|uop| usize::from(uop.inst) < insts && uop.is_sound())
             && self.cut.iter().all(|&(completed, _)| completed <= insts)
             && self.in_windows.as_ref().is_none_or(|profile| profile.len() == insts)
-            && self.known <= self.executions_of(0)
+            && self.known.saturating_add(self.skipped) <= self.executions_of(0)
             && unknown.iter().all(|&inst| inst < insts)
     }
 
@@ -472,6 +474,15 @@ impl BoundBlock {
             self.executions += 1;
         } else {
             self.count_cut(executed);
+        }
+    }
+
+    /// Counts executions of the whole block, or of its first `executed` instructions, that were neither timed nor followed.
+    pub fn count_skipped(&mut self, executions: u64, executed: Option<usize>) {
+        self.skipped += executions;
+        match executed.filter(|&executed| executed < self.profile.len()) {
+            None => self.executions += executions,
+            Some(executed) => self.count_cut(executed),
         }
     }
 

@@ -279,8 +279,7 @@ impl Pipeline {
     pub fn subnormals(&mut self, block: &mut BoundBlock, subnormals: &[Subnormal]) {
         let mut all = 0;
         for subnormal in subnormals {
-            let flows = block.arithmetic_flows(subnormal.inst).min(subnormal.operations);
-            let cycles = u64::from(flows) * self.denormal;
+            let cycles = self.subnormal_cycles(block, subnormal);
             block.charge(subnormal.inst, Stall::VectorOperation, cycles);
             all += cycles;
         }
@@ -288,6 +287,13 @@ impl Pipeline {
         let until = self.commit.now() + 1 + all;
         self.commit.idle_until(until, Stall::VectorOperation, &mut self.signals);
         self.dispatch.hold_until(until);
+    }
+
+    /// Returns the cycles for subnormal numbers that an instruction of `block` has met.
+    #[must_use]
+    pub fn subnormal_cycles(&self, block: &BoundBlock, subnormal: &Subnormal) -> Cycle {
+        let flows = block.arithmetic_flows(subnormal.inst).min(subnormal.operations);
+        Cycle::from(flows) * self.denormal
     }
 
     /// The thread spends `cycles` in the kernel. Everything in flight commits first.

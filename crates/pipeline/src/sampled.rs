@@ -3,8 +3,8 @@
 //! What does not depend on time ([`Signal::is_untimed`]) is counted in windows and between them. The rest are *measures*: sums over
 //! the blocks of windows, from which the counts of the whole run are estimated.
 
+use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals, Stall, Stalls};
-
 use fxscope_memory::Chip;
 
 use crate::bypass::{EXA, PIPES};
@@ -63,8 +63,33 @@ const COMMITS: usize = 4;
 const STALLS: usize = COUNTED.len();
 const STARTED: usize = STALLS + Stall::COUNT;
 const BUSY: usize = STARTED + PIPES;
+const UNTIMED: usize = BUSY + LOAD_STORE_SIGNALS.len();
+const SUBNORMAL: usize = UNTIMED + UNTIMED_SIGNALS.len();
 
-/// Counts that depend on time: of a core so far, or of executions of a block.
+/// Signals that do not depend on time.
+const UNTIMED_SIGNALS: [Signal; untimed_signals()] = {
+    let (mut signals, mut at, mut i) = ([Signal::BrMisPred; untimed_signals()], 0, 0);
+    while i < Signal::ALL.len() {
+        if Signal::ALL[i].is_untimed() {
+            signals[at] = Signal::ALL[i];
+            at += 1;
+        }
+        i += 1;
+    }
+    signals
+};
+
+const fn untimed_signals() -> usize {
+    let (mut number, mut i) = (0, 0);
+    while i < Signal::ALL.len() {
+        number += Signal::ALL[i].is_untimed() as usize;
+        i += 1;
+    }
+    number
+}
+
+/// Counts of a core so far, or of executions of a block: those that depend on time, and those that do not and are estimated only for
+/// executions that were neither timed nor followed.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Measures(#[serde(with = "fxscope_calendar::array")] [u64; Measures::COUNT]);
 
@@ -76,7 +101,7 @@ impl Default for Measures {
 
 impl Measures {
     /// The number of measures.
-    pub const COUNT: usize = BUSY + LOAD_STORE_SIGNALS.len();
+    pub const COUNT: usize = SUBNORMAL + 1;
 
     /// Returns the counts since `earlier`, an earlier state of the same core.
     #[inline(always)]
@@ -112,7 +137,12 @@ impl Measures {
 
     /// Adds busy cycles of the load/store pipes.
     pub fn add_busy(&mut self, cycles: [u64; 2]) {
-        self.0[BUSY..].iter_mut().zip(cycles).for_each(|(sum, n)| *sum += n);
+        self.0[BUSY..UNTIMED].iter_mut().zip(cycles).for_each(|(sum, n)| *sum += n);
+    }
+
+    /// Adds cycles for subnormal numbers, which are otherwise counted throughout.
+    pub fn add_subnormal(&mut self, cycles: u64) {
+        self.0[SUBNORMAL] += cycles;
     }
 
     /// Returns the requests that the load/store pipes completed, each pipe's.
@@ -135,10 +165,22 @@ impl Measures {
                 signals.set(*signal, started);
             }
         }
-        LOAD_STORE_SIGNALS.iter().zip(&self.0[BUSY..]).for_each(|(&signal, &busy)| signals.set(signal, busy));
+        LOAD_STORE_SIGNALS.iter().zip(&self.0[BUSY..UNTIMED]).for_each(|(&signal, &busy)| signals.set(signal, busy));
     }
 
-    /// Returns the signals that follow from them; all others are 0.
+    /// Returns the signals that do not depend on time, and cycles for subnormal numbers; all others are 0.
+    #[must_use]
+    pub fn untimed_signals(&self) -> Signals {
+        let mut signals = Signals::default();
+        UNTIMED_SIGNALS.iter().zip(&self.0[UNTIMED..SUBNORMAL]).for_each(|(&signal, &n)| signals.set(signal, n));
+        let mut stalls = Stalls::default();
+        stalls[Stall::VectorOperation as usize] = self.0[SUBNORMAL];
+        signals.add_stalls(&stalls);
+        signals.set(Signal::CpuCycles, self.0[SUBNORMAL]);
+        signals
+    }
+
+    /// Returns the signals that depend on time; all others are 0.
     #[must_use]
     pub fn signals(&self) -> Signals {
         let mut signals = Signals::default();
@@ -221,6 +263,17 @@ pub(crate) struct SampledCounts {
     busy: [u64; 2],
 }
 
+impl SampledCounts {
+    /// Returns the cycles by which the clock advances at this cost.
+    #[inline(always)]
+    pub(crate) fn cycles(&mut self, cost: u64) -> Cycle {
+        self.fraction += cost;
+        let cycles = self.fraction / COST_UNIT;
+        self.fraction %= COST_UNIT;
+        cycles
+    }
+}
+
 impl Pipeline {
     /// Returns the measures so far, but for busy cycles of the load/store pipes: to count these takes longer, and windows need them
     /// only once.
@@ -232,6 +285,7 @@ impl Pipeline {
         all[STALLS..STARTED].copy_from_slice(&self.commit.stalls);
         all[STARTED..BUSY].copy_from_slice(&self.started);
         all[STARTED + EXA] -= self.base_forwards;
+        all[UNTIMED..SUBNORMAL].iter_mut().zip(UNTIMED_SIGNALS).for_each(|(n, signal)| *n = self.signals.get(signal));
         Measures(all)
     }
 
@@ -244,7 +298,7 @@ impl Pipeline {
         // In a window, the load/store pipes are busy for what the sample stands for.
         let window = self.sampled.as_ref().filter(|counts| counts.is_in_window);
         let busy = window.map_or_else(|| self.memory.pipes.busy(), |counts| counts.busy);
-        measures.0[BUSY..].copy_from_slice(&busy);
+        measures.0[BUSY..UNTIMED].copy_from_slice(&busy);
         match &self.sampled {
             None => measures.set_in(&mut signals),
             Some(counts) => {

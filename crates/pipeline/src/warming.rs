@@ -77,11 +77,31 @@ impl Pipeline {
             signals.add(Signal::BrMisPred, u64::from(!prediction.right));
         }
         let reach = Reached::so_far(signals, chip).since(&before);
-        counts.fraction += u64::from(costs[reach as usize]);
-        let cycles = counts.fraction / COST_UNIT;
-        counts.fraction %= COST_UNIT;
+        let cycles = counts.cycles(costs[reach as usize].into());
         self.commit.skip(cycles);
         self.dispatch.hold_until(self.commit.now() + 1);
+    }
+
+    /// Blocks were executed that are neither timed nor followed: the clock advances by what they cost ([`COST_UNIT`]). All other state
+    /// stays as it is.
+    pub fn skip(&mut self, cost: u64, chip: &mut Chip) {
+        let counts = self.sampled.get_or_insert_default();
+        if std::mem::replace(&mut counts.is_timed, false) {
+            self.memory.untimed(chip).begin_warming();
+        }
+        let cycles = counts.cycles(cost);
+        self.commit.skip(cycles);
+        self.dispatch.hold_until(self.commit.now() + 1);
+    }
+
+    /// The clock advances to that of `other`, as if blocks had been skipped until then. `chip` is the one of this core.
+    pub fn catch_up(&mut self, other: &Pipeline, chip: &mut Chip) {
+        self.skip(COST_UNIT * other.now().saturating_sub(self.now()), chip);
+    }
+
+    /// The page of an address was touched first by a block that was neither timed nor followed: it gets its frame.
+    pub fn first_touch(&mut self, address: u64, chip: &mut Chip) {
+        self.memory.untimed(chip).give_frame(address);
     }
 }
 

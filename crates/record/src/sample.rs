@@ -16,7 +16,7 @@ pub struct Sample {
     pub exact: u64,
     /// Instructions timed in windows.
     pub timed: u64,
-    /// Instructions that were only followed.
+    /// Instructions that were not timed: followed, or executed without keeping caches warm.
     pub followed: u64,
     /// The relative error of time that was asked for, such as 0.02.
     pub error: f64,

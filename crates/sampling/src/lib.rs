@@ -25,6 +25,6 @@ mod schedule;
 pub use estimate::{Estimates, estimate};
 pub use exposure::Exposure;
 pub use interval::{Interval, Precision, jackknife, windows_needed};
-pub use plan::{Plan, PlanError};
+pub use plan::{Follow, Plan, PlanError};
 pub use sample::{DEFAULT_GROUPS, MAX_GROUPS, Sample};
 pub use schedule::{Schedule, Window, WindowKind};

@@ -27,13 +27,57 @@ pub struct Plan {
     /// `rare`: a window begins at once when `period` instructions have run in blocks that windows have seen less often than this; 0
     /// for never.
     pub rare: u64,
+    /// `follow`: what is followed before each window. What comes before that may be executed without keeping caches warm.
+    pub follow: Follow,
     /// `seed`: of the random places of windows in their periods.
     pub seed: u64,
 }
 
+/// How much of a run is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Follow {
+    /// All that is not timed.
+    All,
+    /// As much before each window as trials show to be enough.
+    Auto,
+    /// This number of instructions before each window.
+    Instructions(u64),
+}
+
+impl Follow {
+    /// Returns what a text means; `None`: it means nothing, or more instructions than a plan may have.
+    fn parse(text: &str) -> Option<Follow> {
+        match text {
+            "all" => Some(Follow::All),
+            "auto" => Some(Follow::Auto),
+            number => number.parse().ok().filter(|&number| number <= MOST).map(Follow::Instructions),
+        }
+    }
+}
+
+impl fmt::Display for Follow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Follow::All => f.write_str("all"),
+            Follow::Auto => f.write_str("auto"),
+            Follow::Instructions(number) => write!(f, "{number}"),
+        }
+    }
+}
+
 impl Default for Plan {
     fn default() -> Self {
-        Self { auto: false, begin: 5_000_000, window: 5_000, warm: 500, period: 50_000, keep: 1_000, rare: 20, seed: 1 }
+        Self {
+            auto: false,
+            begin: 5_000_000,
+            window: 5_000,
+            warm: 500,
+            period: 50_000,
+            keep: 1_000,
+            rare: 20,
+            follow: Follow::Auto,
+            seed: 1,
+        }
     }
 }
 
@@ -42,7 +86,8 @@ impl Default for Plan {
 pub enum PlanError {
     /// A parameter that does not exist.
     #[error(
-        "sampling plan: there is no parameter '{0}'; write auto, or begin=, window=, warm=, period=, keep=, rare= and seed= with numbers"
+        "sampling plan: there is no parameter '{0}'; write auto, or begin=, window=, warm=, period=, keep=, rare=, follow= and \
+         seed= with numbers"
     )]
     Unknown(String),
     /// A parameter without `=`.
@@ -54,6 +99,11 @@ pub enum PlanError {
     /// A value that is not a number of 64 bits.
     #[error("sampling plan: {0}={1} is not a whole number; write digits only, as in {0}={2}")]
     NotANumber(&'static str, String, u64),
+    /// A value of `follow` that is neither a number nor a word.
+    #[error(
+        "sampling plan: follow={0} is neither 'auto' or 'all' nor a whole number up to {MOST}; write follow=500000, for example"
+    )]
+    Follow(String),
     /// A parameter that occurs twice.
     #[error("sampling plan: '{0}' occurs twice; leave one out")]
     Twice(String),
@@ -126,6 +176,10 @@ impl FromStr for Plan {
             given.push(name);
             match (name, value) {
                 ("auto", None) => plan.auto = true,
+                ("follow", Some(value)) => {
+                    plan.follow = Follow::parse(value).ok_or_else(|| PlanError::Follow(value.to_owned()))?;
+                }
+                ("follow", None) => return Err(PlanError::NoValue(name.to_owned())),
                 ("auto", Some(value)) => return Err(PlanError::ValueOfAuto(value.to_owned())),
                 _ => set(&mut plan, name, value)?,
             }
@@ -149,6 +203,7 @@ impl fmt::Display for Plan {
         let mut plan = self.clone();
         let parameters = PARAMETERS.iter().map(|p| format!("{}={}", p.name, (p.value)(&mut plan)));
         let auto = self.auto.then(|| "auto".to_owned());
-        f.write_str(&auto.into_iter().chain(parameters).collect::<Vec<_>>().join(","))
+        let follow = format!("follow={}", self.follow);
+        f.write_str(&auto.into_iter().chain(parameters).chain([follow]).collect::<Vec<_>>().join(","))
     }
 }

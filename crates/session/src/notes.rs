@@ -4,7 +4,7 @@ use fxscope_counts::Signal;
 use fxscope_linux::pages::{MemoryPolicy, list};
 use fxscope_linux::{Denied, End, Guest, Refusal, hwpfctl};
 use fxscope_sim::part::{PartPlan, PartSummary, Selection, Warming};
-use fxscope_sim::{MOST_INTERVALS, Mode, Outcome, SampleSummary, ThreadStarts, Unpaired};
+use fxscope_sim::{Bias, MOST_INTERVALS, Mode, Outcome, SampleSummary, SkipSummary, ThreadStarts, Unpaired};
 
 use crate::Request;
 
@@ -38,6 +38,7 @@ pub(crate) fn notes(request: &Request, outcome: &Outcome, process: &Guest) -> Ve
     }
     notes.extend(request.options.part.as_ref().zip(outcome.part.as_ref()).into_iter().flat_map(part));
     notes.extend(outcome.sample.as_ref().and_then(too_short));
+    notes.extend(outcome.sample.as_ref().and_then(skipped));
     for (class, count) in &outcome.unknown_classes {
         notes.push(format!(
             "The machine has no timing for '{class}' (instructions of the program: {count}); theirs is assumed."
@@ -109,6 +110,26 @@ fn too_short(sample: &SampleSummary) -> Option<String> {
             sample.exact as f64 / 1e6
         )
     })
+}
+
+/// Reports how much of a sampled run was not even followed, and what that changes.
+fn skipped(sample: &SampleSummary) -> Option<String> {
+    let SkipSummary { instructions, follow, bias } = sample.skipped.as_ref()?;
+    let all = sample.exact + sample.timed + sample.followed + instructions;
+    let share = 100.0 * *instructions as f64 / all.max(1) as f64;
+    let effect = match bias {
+        Some(Bias { relative, standard_error, trials }) => format!(
+            "{trials} windows were also timed with all followed: after skipped code they take {:+.2} % (±{:.2}) longer",
+            100.0 * relative,
+            200.0 * standard_error
+        ),
+        None => "How much that changes times was not tried".to_owned(),
+    };
+    Some(format!(
+        "Sampling skipped {share:.0} % of the instructions: caches, translations and predictors were kept up to date only for the last \
+         {:.1} million before each window. {effect}.",
+        *follow as f64 / 1e6
+    ))
 }
 
 /// Reports that the last interval was extended because of the limit.

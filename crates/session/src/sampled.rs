@@ -21,7 +21,7 @@ pub(crate) fn sample(request: &Request, outcome: &Outcome, regions: &[Region]) -
         windows: summary.windows,
         exact: summary.exact,
         timed: summary.timed,
-        followed: summary.followed,
+        followed: summary.followed + summary.skipped.as_ref().map_or(0, |skipped| skipped.instructions),
         error: precision.error,
         confidence: precision.confidence,
         regions: sampled.map(|(region, known)| replicates(request, region, known, &constants)).collect(),

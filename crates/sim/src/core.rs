@@ -348,6 +348,7 @@ impl Core {
             block.add_mix(&mut counts.signals);
             if sampled {
                 counts.exposure.add(block.origin, block.sampled_executions());
+                counts.skipped.add(block.origin, block.skipped);
             }
         }
         counts

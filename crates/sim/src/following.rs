@@ -9,35 +9,60 @@ use crate::quantum::{CLOCK_BLOCKS, Running};
 use crate::sampling::Sampling;
 use crate::timing::Driver;
 
+/// How far blocks of a core have been followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FollowedTo {
+    /// The end of the quantum.
+    End,
+    /// The place at which the run pauses.
+    Pause,
+    /// A block for which there is more to do, or the end of the blocks that may run.
+    Block,
+}
+
 impl<E: Engine> Driver<'_, E> {
     /// Follows blocks of the active core, up to one for which there is more to do, or until `blocks` has fallen to `end`. Does what
-    /// [`Driver::run_blocks`] would do with each of them. Returns whether the quantum is over.
+    /// [`Driver::run_blocks`] would do with each of them. Blocks that need not be followed are skipped.
     pub(crate) fn follow_blocks(
         &mut self,
         running: &mut Running,
         blocks: &mut u64,
         end: u64,
         sampling: &mut Sampling,
-    ) -> bool {
+    ) -> FollowedTo {
         let core = self.timing.machine.core();
-        let more = running.watched || running.others_spin || running.samples_events || self.progress.is_open();
+        let more = running.watched || running.samples_events || self.progress.is_open();
         if more || core.untimed || core.called_kernel {
-            return false;
+            return FollowedTo::Block;
+        }
+        if running.others_spin {
+            // What they read may be written: of blocks that are followed, after each block that is looked at.
+            return if sampling.may_skip() > 0 {
+                self.skip_blocks(running, blocks, sampling)
+            } else {
+                FollowedTo::Block
+            };
         }
         while *blocks > end && sampling.follows() {
+            if sampling.may_skip() > 0 {
+                let to = self.skip_blocks(running, blocks, sampling);
+                if to != FollowedTo::Block || *blocks <= end || !sampling.follows() {
+                    return to;
+                }
+            }
             let before = *blocks;
             let held = self.guest.is_held();
             let (core, chip) = self.timing.machine.running();
             self.guest.run_for(self.code, &mut Follows { sampling, core, chip, running, held, blocks, end });
             if *blocks == before {
-                return false;
+                return FollowedTo::Block;
             }
             self.keep_time(running, *blocks);
             if self.is_over(running) {
-                return true;
+                return FollowedTo::End;
             }
         }
-        false
+        FollowedTo::Block
     }
 }
 
@@ -80,6 +105,10 @@ impl Follows<'_> {
         let now = self.core.pipeline.now();
         let is_first = now <= self.running.quantum.in_order;
         let in_order = is_first || self.held && self.running.goes_on_at(now, self.chip);
-        *self.blocks > self.end && !self.blocks.is_multiple_of(CLOCK_BLOCKS) && in_order && self.sampling.follows()
+        *self.blocks > self.end
+            && !self.blocks.is_multiple_of(CLOCK_BLOCKS)
+            && in_order
+            && self.sampling.follows()
+            && self.sampling.may_skip() == 0
     }
 }

@@ -21,19 +21,26 @@ pub struct Counts {
     pub signals: Signals,
     /// How often each block was executed, in a sampled run; otherwise empty. The rest of the counts is estimated from it.
     pub exposure: Exposure,
+    /// Those of them in which the block was neither timed nor followed.
+    pub skipped: Exposure,
 }
 
 impl Counts {
     /// Returns the counts since `earlier`, an earlier state of the same counters.
     #[must_use]
     pub fn since(&self, earlier: &Counts) -> Counts {
-        Counts { signals: self.signals.since(&earlier.signals), exposure: self.exposure.since(&earlier.exposure) }
+        Counts {
+            signals: self.signals.since(&earlier.signals),
+            exposure: self.exposure.since(&earlier.exposure),
+            skipped: self.skipped.since(&earlier.skipped),
+        }
     }
 
     /// Adds other counts.
     pub fn merge(&mut self, other: &Counts) {
         self.signals.merge(&other.signals);
         self.exposure.merge(&other.exposure);
+        self.skipped.merge(&other.skipped);
     }
 }
 
@@ -50,7 +57,11 @@ pub struct Counted {
 /// below 0.
 pub(crate) fn less(all: &Counts, part: &Counts) -> Counts {
     let mut before = part.signals.clone();
-    Counts { signals: before.advance(&all.signals), exposure: all.exposure.since(&part.exposure) }
+    Counts {
+        signals: before.advance(&all.signals),
+        exposure: all.exposure.since(&part.exposure),
+        skipped: all.skipped.since(&part.skipped),
+    }
 }
 
 impl Counted {

@@ -16,6 +16,7 @@ use fxscope_pipeline::{Pipeline, SharedTables};
 use crate::clocks::Clocks;
 use crate::code_map::CodeMap;
 use crate::core::{Core, Known};
+use crate::following::FollowedTo;
 use crate::intervals::Intervals;
 use crate::machine::Machine;
 use crate::mpi::Recorder;
@@ -315,6 +316,7 @@ impl<E: Engine> Driver<'_, E> {
             snoops: self.timing.machine.chip.snoops(),
             watched: matches!(self.timing.machine.core().spin, Spin::Watched(_)),
             others_spin: !self.timing.spinning.is_empty(),
+            skips_to: 0,
             samples_events: self.samples_events(),
         };
         self.continue_quantum(running, blocks, trace)
@@ -381,12 +383,14 @@ impl<E: Engine> Driver<'_, E> {
         let Running { watched, others_spin, samples_events, .. } = *running;
         let followed = watched || samples_events;
         while *blocks > end {
-            if let Some(sampling) = trace.sampling()
-                && self.follow_blocks(running, blocks, end, sampling)
-            {
-                return Stopped::Over;
+            if let Some(sampling) = trace.sampling() {
+                match self.follow_blocks(running, blocks, end, sampling) {
+                    FollowedTo::End => return Stopped::Over,
+                    FollowedTo::Pause => break,
+                    FollowedTo::Block => {}
+                }
             }
-            if *blocks == end {
+            if *blocks <= end {
                 break;
             }
             *blocks -= 1;
@@ -410,7 +414,10 @@ impl<E: Engine> Driver<'_, E> {
                         return Stopped::Over;
                     }
                 }
-                Step::CodeChanged => self.forget_blocks(),
+                Step::CodeChanged => {
+                    self.forget_blocks();
+                    trace.sampling().into_iter().for_each(|sampling| sampling.forget_costs(self.guest.pid()));
+                }
                 Step::Ended => return Stopped::Run(self.ended()),
                 Step::Synchronises | Step::Idle | Step::Sleep { .. } | Step::Waiting => return Stopped::Over,
                 // Only functional runs have stops.

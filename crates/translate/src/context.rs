@@ -2,7 +2,7 @@
 
 use fxscope_aarch64::insn::alu::Word;
 use fxscope_aarch64::insn::sve_common::predicate_test;
-use fxscope_aarch64::{Cpu, Governed, Inst};
+use fxscope_aarch64::{Counting, Cpu, Governed, Inst};
 use fxscope_guestmem::Memory;
 
 /// The state of a run of translated code apart from the registers. Translated code accesses the fields by their offsets.
@@ -22,6 +22,10 @@ pub(crate) struct Context {
     pub(crate) operands: [u64; 2],
     /// The number of the block in the unit at which the unit begins.
     pub(crate) entry: u32,
+    /// See [`Counting`], in units that count: an element of the slices for each block, and the sum.
+    pub(crate) costs: *const u32,
+    pub(crate) executions: *mut u32,
+    pub(crate) cost: u64,
 }
 
 /// [`Context::flags`]: the flags are in `cpu.nzcv`.
@@ -69,7 +73,16 @@ impl Context {
             flags: IN_CPU,
             operands: [0; 2],
             entry: 0,
+            costs: std::ptr::null(),
+            executions: std::ptr::null_mut(),
+            cost: 0,
         }
+    }
+
+    /// Has units that count do so in `counting`.
+    pub(crate) fn count_in(&mut self, counting: &mut Counting<'_>) {
+        (self.costs, self.executions) = (counting.costs.as_ptr(), counting.executions.as_mut_ptr());
+        self.cost = counting.cost;
     }
 
     /// Computes the flags in `cpu.nzcv`, if they are pending.

@@ -64,6 +64,8 @@ pub(crate) struct Surroundings<'s> {
     /// While the unit runs, floating-point results are rounded to nearest, denormal numbers are not flushed, and the inexact flag is
     /// set.
     pub(crate) plain: bool,
+    /// Executions of blocks are counted ([`Context::executions`]).
+    pub(crate) counts: bool,
     /// Where units for the same state of floating point begin. The table stays where it is as long as the unit exists.
     pub(crate) entries: &'s FrontTable,
 }
@@ -100,6 +102,8 @@ struct Emitter<'f> {
     fixed: Fixed,
     /// Instructions left, as in [`Context::remaining`].
     remaining: Variable,
+    /// The cost of the blocks executed so far, as in [`Context::cost`], if they are counted.
+    cost: Option<Variable>,
     /// The blocks of the unit by their start.
     blocks: BTreeMap<u64, Block>,
     /// Return addresses of calls in the unit.
@@ -218,6 +222,12 @@ impl<'f> Emitter<'f> {
         let fixed = Fixed { last_place: b.ins().iadd_imm_s(arena_bytes, -MOST_BYTES), ..fixed };
         let remaining = b.declare_var(types::I64);
         b.def_var(remaining, left);
+        let cost = surroundings.counts.then(|| {
+            let cost = b.declare_var(types::I64);
+            let so_far = b.ins().load(types::I64, MemFlagsData::trusted(), context, offset_of!(Context, cost) as i32);
+            b.def_var(cost, so_far);
+            cost
+        });
         let starts: BTreeMap<u64, Block> = blocks.iter().map(|block| (block.start, b.create_block())).collect();
         let entries: Vec<Block> = blocks.iter().map(|block| starts[&block.start]).collect();
         enter(&mut b, context, &entries);
@@ -230,6 +240,7 @@ impl<'f> Emitter<'f> {
             b,
             fixed,
             remaining,
+            cost,
             returns: branch::returns(blocks, &starts),
             blocks: starts,
             own_loop: None,
@@ -278,7 +289,7 @@ impl<'f> Emitter<'f> {
             }
             self.inst(at);
         }
-        self.end_block(count, branch::Next::Always(block.end));
+        self.end_block(block, branch::Next::Always(block.end));
     }
 
     /// Emits an instruction that is not a branch.
@@ -361,11 +372,20 @@ impl<'f> Emitter<'f> {
     fn exit(&mut self) {
         self.b.switch_to_block(self.exit);
         if self.trace.is_none() {
-            let left = self.b.use_var(self.remaining);
-            self.set_field(offset_of!(Context, remaining), left);
+            self.store_counts();
         }
         let how = self.b.block_params(self.exit)[0];
         self.b.ins().return_(&[how]);
+    }
+
+    /// Writes what the context has of instructions and costs.
+    fn store_counts(&mut self) {
+        let left = self.b.use_var(self.remaining);
+        self.set_field(offset_of!(Context, remaining), left);
+        if let Some(cost) = self.cost {
+            let cost = self.b.use_var(cost);
+            self.set_field(offset_of!(Context, cost), cost);
+        }
     }
 
     fn cold_block(&mut self) -> Block {

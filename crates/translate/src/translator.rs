@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use fxscope_aarch64::fp::FpEnv;
-use fxscope_aarch64::{BlockId, Cpu, Engine, Exit, Inst, Interpreter, Outcome, StaticBlock, Trap};
+use fxscope_aarch64::{BlockId, Counting, Cpu, Engine, Exit, Inst, Interpreter, Outcome, StaticBlock, Trap};
 use fxscope_guestmem::Memory;
 
 use crate::code::CodeMemory;
@@ -51,6 +51,8 @@ pub struct Translator<const HOT: u32 = OFTEN> {
     /// Entries that were used recently; those that assume plain floating point second.
     fronts: [FrontTable; 2],
     memory: CodeMemory,
+    /// Whether units count executions of blocks: all of them, or none.
+    units_count: bool,
     translation: Translation,
     /// Instructions to be interpreted before executions are counted.
     wait: Wait,
@@ -107,13 +109,14 @@ impl<const HOT: u32> Translator<HOT> {
         self.units.len() + self.referred.len()
     }
 
-    /// Executes translated code from `entry`, at `cpu.pc`, on.
+    /// Executes translated code from `entry`, at `cpu.pc`, on. `counting` is there if and only if units count.
     fn run_units(
         &mut self,
         entry: FrontEntry,
         cpu: &mut Cpu,
         mem: &mut Memory,
         instructions: u64,
+        mut counting: Option<&mut Counting<'_>>,
     ) -> (u64, Option<Exit>) {
         let Translation::Begun(_, gate) = self.translation else { return (0, None) };
         let budget = i64::try_from(instructions).unwrap_or(i64::MAX);
@@ -121,21 +124,22 @@ impl<const HOT: u32> Translator<HOT> {
         let mut next = Some(entry);
         while let Some(entry) = next {
             (context.memory, context.entry) = (&raw mut *mem, entry.block);
-            // SAFETY: the code was made for this purpose from units that exist. It accesses `cpu`, `context`, and memory as the view
-            // allows, all of which this function borrows exclusively, and the front tables, which nothing else uses meanwhile.
+            counting.iter_mut().for_each(|counting| context.count_in(counting));
+            // SAFETY: the code was made for this purpose from units that exist. It accesses `cpu`, `context`, memory as the view
+            // allows, and the elements of `counting` for blocks that exist, all of which this function borrows exclusively, and the
+            // front tables, which nothing else uses meanwhile.
             #[allow(unsafe_code)]
             let left = unsafe { gate(cpu, &raw mut context, entry.code) };
+            counting.iter_mut().for_each(|counting| counting.cost = context.cost);
             let how = left & HOW;
             if how == STOPPED || how == INTERPRET {
                 context.settle_flags(cpu);
-                let at = (left >> INDEX_SHIFT & ((1 << (BLOCK_SHIFT - INDEX_SHIFT)) - 1)) as usize;
-                let unit = &self.units[(left >> UNIT_SHIFT) as usize];
-                let start = unit[(left >> BLOCK_SHIFT & ((1 << (UNIT_SHIFT - BLOCK_SHIFT)) - 1)) as usize].0;
-                let outcome = match how {
-                    STOPPED => Outcome::stopped(start, at, cpu),
-                    _ => self.interpreter.run_from(self.by_start[&start], at, cpu, mem),
-                };
+                let (id, outcome) = self.complete(left, cpu, mem);
                 context.remaining -= outcome.executed as i64;
+                if let Some(counting) = &mut counting {
+                    let cost = counting.cost_of(id).unwrap_or_default();
+                    counting.ran(id, cost, outcome);
+                }
                 if let Some(trap) = outcome.trap {
                     return ((budget - context.remaining) as u64, Some(Exit::Trap(trap)));
                 }
@@ -146,29 +150,51 @@ impl<const HOT: u32> Translator<HOT> {
         ((budget - context.remaining) as u64, (context.remaining <= 0).then_some(Exit::Done))
     }
 
+    /// Completes the block at whose instruction a unit has returned `left`. Returns its number and outcome.
+    fn complete(&mut self, left: u64, cpu: &mut Cpu, mem: &mut Memory) -> (BlockId, Outcome) {
+        let at = (left >> INDEX_SHIFT & ((1 << (BLOCK_SHIFT - INDEX_SHIFT)) - 1)) as usize;
+        let unit = &self.units[(left >> UNIT_SHIFT) as usize];
+        let start = unit[(left >> BLOCK_SHIFT & ((1 << (UNIT_SHIFT - BLOCK_SHIFT)) - 1)) as usize].0;
+        let id = self.by_start[&start];
+        let outcome = match left & HOW {
+            STOPPED => Outcome::stopped(start, at, cpu),
+            _ => self.interpreter.run_from(id, at, cpu, mem),
+        };
+        (id, outcome)
+    }
+
+    /// Has units count executions of blocks from now on, or not.
+    fn make_units_count(&mut self, count: bool) {
+        if self.units_count != count {
+            self.drop_units();
+            self.units_count = count;
+        }
+    }
+
     /// Returns the translation of the block at `cpu.pc` for the state of floating point, if it is found quickly.
     fn entry_at(&self, cpu: &Cpu) -> Option<FrontEntry> {
         self.fronts[usize::from(is_plain(cpu))].get(cpu.pc)
     }
 
-    /// Counts an execution of a block that is not in the front table. Returns its translation, if there is one now.
-    fn count(&mut self, id: BlockId, cpu: &Cpu) -> Option<FrontEntry> {
+    /// Counts an execution of a block that is not in the front table. Returns its translation, if there is one now. Units are made of
+    /// blocks that `may_run` admits.
+    fn count(&mut self, id: BlockId, cpu: &Cpu, may_run: impl Fn(BlockId) -> bool) -> Option<FrontEntry> {
         let count = self.counts[id.0 as usize].saturating_add(1);
         self.counts[id.0 as usize] = count;
         let plain = is_plain(cpu);
         let due = if plain { HOT } else { HOT.saturating_mul(RARELY) };
-        if count < due { None } else { self.entry_of(id, plain) }
+        if count < due { None } else { self.entry_of(id, plain, &may_run) }
     }
 
     /// Returns the translation of a block, which is made if it is new and possible.
     #[cold]
-    fn entry_of(&mut self, id: BlockId, plain: bool) -> Option<FrontEntry> {
+    fn entry_of(&mut self, id: BlockId, plain: bool, may_run: &dyn Fn(BlockId) -> bool) -> Option<FrontEntry> {
         let start = self.interpreter.block(id).start;
         if !self.entries.contains_key(&(start, plain)) {
             if self.memory.bytes() > MOST_CODE {
                 self.drop_units();
             }
-            if !self.translate(start, plain) {
+            if !self.translate(start, plain, may_run) {
                 self.entries.insert((start, plain), None);
             }
         }
@@ -178,15 +204,15 @@ impl<const HOT: u32> Translator<HOT> {
     }
 
     /// Makes a unit from the block at `head` and others; returns whether that was possible.
-    fn translate(&mut self, head: u64, plain: bool) -> bool {
-        let blocks = self.choose(head, plain);
+    fn translate(&mut self, head: u64, plain: bool, may_run: &dyn Fn(BlockId) -> bool) -> bool {
+        let blocks = self.choose(head, plain, may_run);
         if blocks.is_empty() || !self.begin() {
             return false;
         }
         let Translation::Begun(compiler, _) = &mut self.translation else { return false };
         let number = self.units.len() as u32;
         let entries = &self.fronts[usize::from(plain)];
-        let surroundings = Surroundings { number, vl: self.interpreter.vl(), plain, entries };
+        let surroundings = Surroundings { number, vl: self.interpreter.vl(), plain, counts: self.units_count, entries };
         let Some(code) = compiler.unit(&blocks, surroundings).and_then(|code| self.add(&code)) else { return false };
         for (block, number) in blocks.iter().zip(0..) {
             let entry = FrontEntry { start: block.start, code: code as usize, block: number };
@@ -213,7 +239,8 @@ impl<const HOT: u32> Translator<HOT> {
         }
         let (block, words) = (self.interpreter.block(id), &self.words[id.0 as usize]);
         let is_whole = words.len() == block.infos.len() && UnitBlock::is_translatable(words);
-        let unit = UnitBlock::new(block, self.interpreter.insts(id), words).governed_by(self.interpreter.governed(id));
+        let unit =
+            UnitBlock::new(id, block, self.interpreter.insts(id), words).governed_by(self.interpreter.governed(id));
         let code = if is_whole && self.begin() { self.traced_code(&unit) } else { None };
         self.traced[id.0 as usize] = Traced::translated(code, &unit.infos);
         self.referred.push(unit.into());
@@ -226,6 +253,7 @@ impl<const HOT: u32> Translator<HOT> {
             number: 0,
             vl: self.interpreter.vl(),
             plain: true,
+            counts: false,
             entries: &self.fronts[usize::from(true)],
         };
         let code = compiler.traced(unit, surroundings)?;
@@ -259,14 +287,15 @@ impl<const HOT: u32> Translator<HOT> {
     }
 
     /// Returns the blocks of the unit that begins at `head`: those that have been executed nearly as often as it, and are in no other.
-    fn choose(&self, head: u64, plain: bool) -> Vec<UnitBlock> {
+    fn choose(&self, head: u64, plain: bool, may_run: &dyn Fn(BlockId) -> bool) -> Vec<UnitBlock> {
         let usable = |start: u64| {
             let &id = self.by_start.get(&start)?;
             let (count, words) = (self.counts[id.0 as usize], &self.words[id.0 as usize]);
             let is_often =
                 start == head || count >= HOT.div_ceil(RARELY) && !self.entries.contains_key(&(start, plain));
             let is_whole = words.len() == self.interpreter.block(id).infos.len();
-            (is_often && is_whole && !self.hidden.contains(&start) && UnitBlock::is_translatable(words)).then_some(id)
+            let is_hidden = self.hidden.contains(&start) || !may_run(id);
+            (is_often && is_whole && !is_hidden && UnitBlock::is_translatable(words)).then_some(id)
         };
         let starts = unit::choose(head, |start| {
             let id = usable(start)?;
@@ -275,7 +304,7 @@ impl<const HOT: u32> Translator<HOT> {
         });
         let block = |&start: &u64| {
             let id = self.by_start[&start];
-            UnitBlock::new(self.interpreter.block(id), self.interpreter.insts(id), &self.words[id.0 as usize])
+            UnitBlock::new(id, self.interpreter.block(id), self.interpreter.insts(id), &self.words[id.0 as usize])
         };
         starts.iter().map(block).collect()
     }
@@ -309,6 +338,7 @@ impl<const HOT: u32> Engine for Translator<HOT> {
             referred: Vec::new(),
             fronts: [FrontTable::new(), FrontTable::new()],
             memory: CodeMemory::default(),
+            units_count: false,
             translation: Translation::Later,
             wait: Wait::default(),
         }
@@ -373,13 +403,14 @@ impl<const HOT: u32> Engine for Translator<HOT> {
             self.wait.left = self.wait.left.saturating_sub(done);
             return (done, exit);
         }
+        self.make_units_count(false);
         let translates = !matches!(self.translation, Translation::Off);
         let mut done = 0;
         while done < instructions {
             let mut entry = if translates { self.entry_at(cpu) } else { None };
             if entry.is_none() {
                 let Some(id) = self.lookup(cpu.pc) else { return (done, Exit::Unknown) };
-                entry = if translates { self.count(id, cpu) } else { None };
+                entry = if translates { self.count(id, cpu, |_| true) } else { None };
                 if entry.is_none() {
                     let outcome = self.interpreter.run(id, cpu, mem);
                     done += outcome.executed as u64;
@@ -389,7 +420,47 @@ impl<const HOT: u32> Engine for Translator<HOT> {
                 }
             }
             if let Some(entry) = entry {
-                let (more, exit) = self.run_units(entry, cpu, mem, instructions - done);
+                let (more, exit) = self.run_units(entry, cpu, mem, instructions - done, None);
+                done += more;
+                if let Some(exit) = exit {
+                    return (done, exit);
+                }
+            }
+        }
+        (done, Exit::Done)
+    }
+
+    fn run_counted(
+        &mut self,
+        cpu: &mut Cpu,
+        mem: &mut Memory,
+        instructions: u64,
+        counting: &mut Counting<'_>,
+    ) -> (u64, Exit) {
+        // Translated code relies on there being a cost and a number for each block.
+        if counting.costs.len().min(counting.executions.len()) < self.interpreter.len() {
+            return (0, Exit::Unknown);
+        }
+        self.make_units_count(true);
+        let translates = !matches!(self.translation, Translation::Off);
+        let mut done = 0;
+        while done < instructions {
+            let mut entry = if translates { self.entry_at(cpu) } else { None };
+            if entry.is_none() {
+                let Some(id) = self.lookup(cpu.pc) else { return (done, Exit::Unknown) };
+                let Some(cost) = counting.cost_of(id) else { return (done, Exit::Unknown) };
+                let may_run = |id| counting.cost_of(id).is_some();
+                entry = if translates { self.count(id, cpu, may_run) } else { None };
+                if entry.is_none() {
+                    let outcome = self.interpreter.run(id, cpu, mem);
+                    done += outcome.executed as u64;
+                    if let Some(trap) = counting.ran(id, cost, outcome) {
+                        return (done, Exit::Trap(trap));
+                    }
+                }
+            }
+            if let Some(entry) = entry {
+                let (more, exit) = self.run_units(entry, cpu, mem, instructions - done, Some(counting));
                 done += more;
                 if let Some(exit) = exit {
                     return (done, exit);

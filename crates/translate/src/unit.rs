@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fxscope_aarch64::{Governed, Inst, StaticBlock, table};
+use fxscope_aarch64::{BlockId, Governed, Inst, StaticBlock, table};
 use fxscope_isa::{Branch, StaticInst};
 
 /// Most blocks of a unit.
@@ -12,6 +12,8 @@ const MOST_INSTRUCTIONS: usize = 1200;
 
 /// A block of a unit.
 pub(crate) struct UnitBlock {
+    /// Its number.
+    pub(crate) id: BlockId,
     /// Address of its first instruction, and the one behind its last.
     pub(crate) start: u64,
     pub(crate) end: u64,
@@ -26,10 +28,11 @@ pub(crate) struct UnitBlock {
 }
 
 impl UnitBlock {
-    /// Returns the block that `block` describes; `words` are its instruction words.
-    pub(crate) fn new(block: &StaticBlock, insts: Box<[Inst]>, words: &[u32]) -> UnitBlock {
+    /// Returns block number `id`, which `block` describes; `words` are its instruction words.
+    pub(crate) fn new(id: BlockId, block: &StaticBlock, insts: Box<[Inst]>, words: &[u32]) -> UnitBlock {
         let name = |&word: &u32| table::lookup(word).map_or("", |row| row.name);
         UnitBlock {
+            id,
             start: block.start,
             end: block.end,
             insts,

@@ -112,6 +112,19 @@ impl CoreMemory {
         self.repeats.forget_all();
     }
 
+    /// Has the address space and the pages that `other` has.
+    pub fn take_pages_of(&mut self, other: &CoreMemory) {
+        if self.space != other.space || !Arc::ptr_eq(&self.pages, &other.pages) {
+            self.follow_pages((other.space >> VIRTUAL_BITS) as u16, Arc::clone(&other.pages));
+        }
+    }
+
+    /// Returns whether it belongs to the same core as `other`, of the same chip or of a copy.
+    #[must_use]
+    pub fn is_same_core(&self, other: &CoreMemory) -> bool {
+        self.id == other.id
+    }
+
     fn forget_translations(&mut self, start: u64, end: u64) {
         self.data_tlb.forget(start, end);
         self.code_tlb.forget(start, end);
@@ -172,6 +185,11 @@ impl CoreMemory {
 }
 
 impl Chip {
+    /// Has the page frames that `other` has.
+    pub fn take_frames_of(&mut self, other: &Chip) {
+        self.frames = Arc::clone(&other.frames);
+    }
+
     /// Address space number `space` had the pages `before` and now has `pages`: frees the frames of the pages that are
     /// gone. One core does this for all.
     pub fn release_pages(&mut self, space: u16, before: &[PageRange], pages: &[PageRange]) {

@@ -16,6 +16,12 @@ impl Hierarchy<'_, false> {
         core.repeats = Repeats::new(sets, core.line_shift, core.no_pages.shift);
     }
 
+    /// The page of an address gets its frame, as if this core had translated the address first.
+    pub fn give_frame(&mut self, address: u64) {
+        let range = self.core.page_of(address);
+        self.frame_of(address, range);
+    }
+
     /// An access to `bytes` bytes at a pointer, all at `t`.
     #[inline(always)]
     pub fn touch(&mut self, pointer: u64, bytes: u64, write: bool, t: Cycle, signals: &mut Signals) {

@@ -93,6 +93,7 @@ pub fn bind_block(start: u64, infos: &[StaticInst], spec: &Spec) -> BoundBlock {
         marked: false,
         executions: 0,
         known: 0,
+        skipped: 0,
         in_windows: None,
         controls: infos.iter().any(|i| i.kind == InstKind::System && (i.serialising || !i.srcs.is_empty())),
         reads_time: infos.iter().any(|i| i.reads_time),

@@ -14,6 +14,8 @@ pub(super) struct Block {
     /// By how much an execution that is not timed advances the clock ([`COST_UNIT`]), by how far its accesses go; 0: nothing is known
     /// of it.
     pub(super) costs: [u32; Reach::COUNT],
+    /// The same, however far they go.
+    pub(super) mean_cost: u32,
     /// Executions that were timed lately, and their cycles.
     timed: [Timed; Reach::COUNT],
     /// Executions of all cores that windows stand for.
@@ -73,6 +75,7 @@ impl Block {
         let mut all = Timed::default();
         self.timed.iter().for_each(|timed| all.add(*timed));
         let mean = all.cost(1).unwrap_or(0);
+        self.mean_cost = mean;
         self.costs = self.timed.map(|timed| timed.cost(ENOUGH).unwrap_or(mean));
     }
 }

@@ -2,10 +2,10 @@
 
 use fxscope_counts::Signals;
 use fxscope_pipeline::Measures;
-use fxscope_sampling::{Exposure, estimate};
+use fxscope_sampling::{Estimates, estimate};
 
-use super::Sampling;
-use crate::region::Region;
+use super::{Sampling, SkipSummary};
+use crate::region::{Counts, Region};
 
 /// How a run was sampled.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +20,8 @@ pub struct SampleSummary {
     pub timed: u64,
     /// Instructions that were only followed.
     pub followed: u64,
+    /// What was neither timed nor followed; `None`: nothing.
+    pub skipped: Option<SkipSummary>,
     /// The share of all instructions in blocks that no window has seen, 0 to 1: their costs are those of the others.
     pub unseen: f64,
     /// The regions, in the order of [`crate::Outcome::regions`].
@@ -44,40 +46,78 @@ impl Sampling {
         let instructions = self.blocks.instructions();
         let regions: Vec<SampledRegion> =
             regions.iter_mut().map(|region| self.complete_region(region, &instructions)).collect();
+        let skipped = self.skip.instructions;
         SampleSummary {
             plan: self.schedule.plan().to_string(),
             windows: self.sample.windows(),
             exact: self.apart,
             timed: self.timed,
-            followed: self.blocks.exposure().instructions(&instructions).saturating_sub(self.timed),
+            followed: self.blocks.exposure().instructions(&instructions).saturating_sub(self.timed + skipped),
+            skipped: self.skip.summary(),
             unseen: regions.first().map_or(0.0, |all| all.unseen),
             regions,
         }
     }
 
     fn complete_region(&self, region: &mut Region, instructions: &[u32]) -> SampledRegion {
-        let (mut exposure, mut known) = (Exposure::new(), Signals::default());
+        let (mut all, mut known) = (Counts::default(), Signals::default());
         for counted in region.threads.values_mut() {
-            exposure.merge(&counted.counts.exposure);
+            all.merge(&counted.counts);
             known.merge(&counted.counts.signals);
-            let own = estimate(&self.sample, instructions, &counted.counts.exposure);
-            counted.counts.signals.merge(&Measures::rounded(own.totals()).signals());
+            let own = self.estimated(&counted.counts, instructions);
+            counted.counts.signals.merge(&own.total());
         }
-        let all = estimate(&self.sample, instructions, &exposure);
-        let signals = |values: &[f64]| {
-            let mut signals = Measures::rounded(values).signals();
+        let all = self.estimated(&all, instructions);
+        let with_known = |mut signals: Signals| {
             signals.merge(&known);
             signals
         };
         SampledRegion {
-            estimate: signals(all.totals()),
-            replicates: all.replicates().iter().map(|values| signals(values)).collect(),
-            unseen: all.unseen_share(),
+            estimate: with_known(all.total()),
+            replicates: all.replicates().map(with_known).collect(),
+            unseen: all.timed.unseen_share(),
         }
+    }
+
+    /// Returns the estimates of what the sample says of counts.
+    fn estimated(&self, counts: &Counts, instructions: &[u32]) -> Estimated {
+        let of = |exposure| estimate(&self.sample, instructions, exposure);
+        let has_skipped = counts.skipped.iter().next().is_some();
+        Estimated { timed: of(&counts.exposure), skipped: has_skipped.then(|| of(&counts.skipped)) }
     }
 
     /// Returns how many executions of a block windows have measured.
     pub(crate) fn executions_in_windows(&self, origin: u32) -> u64 {
         self.blocks.seen(origin)
     }
+}
+
+/// Estimates of counts that depend on time, for all executions that the sample stands for, and of the others, for those that were
+/// neither timed nor followed.
+struct Estimated {
+    timed: Estimates,
+    skipped: Option<Estimates>,
+}
+
+impl Estimated {
+    fn total(&self) -> Signals {
+        signals(self.timed.totals(), self.skipped.as_ref().map(Estimates::totals))
+    }
+
+    /// Returns the totals without one group of windows, for each of them.
+    fn replicates(&self) -> impl Iterator<Item = Signals> {
+        self.timed.replicates().iter().enumerate().map(|(number, timed)| {
+            let skipped = self.skipped.as_ref();
+            // Nothing of them is replicated if no window has seen anything of them.
+            let skipped = skipped.map(|all| all.replicates().get(number).map_or(all.totals(), |values| values));
+            signals(timed, skipped)
+        })
+    }
+}
+
+/// Returns the signals of measures.
+fn signals(timed: &[f64], skipped: Option<&[f64]>) -> Signals {
+    let mut signals = Measures::rounded(timed).signals();
+    skipped.into_iter().for_each(|values| signals.merge(&Measures::rounded(values).untimed_signals()));
+    signals
 }

@@ -11,6 +11,8 @@
 
 mod blocks;
 mod estimates;
+mod skip;
+mod trial;
 mod window;
 
 use fxscope_aarch64::Cpu;
@@ -22,6 +24,10 @@ use fxscope_sampling::{DEFAULT_GROUPS, Plan, Precision, Sample, Schedule, estima
 use crate::trace::Trace;
 use blocks::{Blocks, Timed};
 pub use estimates::{SampleSummary, SampledRegion};
+pub use skip::SkipSummary;
+use skip::{Ahead, Skip};
+pub use trial::Bias;
+use trial::Trial;
 use window::{Sums, Window};
 
 /// What the sample holds in addition to [`Measures`]: the cycles of a block.
@@ -46,6 +52,13 @@ pub(crate) struct Sampling {
     /// Instructions of all cores since the last look at the schedule, and those in blocks that windows have hardly seen.
     pending: u64,
     pending_rare: u64,
+    /// Instructions of all cores after which the next look follows.
+    look_at: u64,
+    /// Which of them are skipped.
+    skip: Skip,
+    /// A trial that begins with the next block that is followed: the instructions that would be skipped. One that has begun.
+    trial_begins: Option<u64>,
+    trial: Option<Box<Trial>>,
     /// Cores that were timed in the last window.
     cores: u64,
     /// The cost of an instruction in the last windows.
@@ -71,6 +84,10 @@ impl Sampling {
             sums: Sums::default(),
             pending: 0,
             pending_rare: 0,
+            look_at: LOOK,
+            skip: Skip::new(plan.follow),
+            trial_begins: None,
+            trial: None,
             cores: 1,
             mean_cost: COST_UNIT,
             beginning: plan.begin,
@@ -124,13 +141,18 @@ impl Sampling {
             let profile = block.profile.clone();
             Sampling::counted(pipeline, chip, block, executed, guest);
             block.profile = profile;
+            self.time_trial(pipeline, block, executed, guest, None);
             self.sums.warm_up(executed as u64);
             return;
         }
         block.swap_profiles();
         let reached = pipeline.reached(chip);
-        let counted = Sampling::counted(pipeline, chip, block, executed, guest);
+        let mut counted = Sampling::counted(pipeline, chip, block, executed, guest);
+        for subnormal in guest.cpu().subnormals() {
+            counted.add_subnormal(pipeline.subnormal_cycles(block, subnormal));
+        }
         block.swap_profiles();
+        self.time_trial(pipeline, block, executed, guest, Some(counted.cycles()));
         self.sums.add(block.origin, executed as u64, &counted, pipeline.reached(chip).since(&reached));
         if self.sums.measured() >= self.window.instructions * cores {
             self.window.until = self.window.until.min(pipeline.now());
@@ -155,7 +177,7 @@ impl Sampling {
     /// Returns whether the next block will only be followed.
     #[inline(always)]
     pub(crate) fn follows(&self) -> bool {
-        self.apart >= self.beginning && !self.window.is_open && self.pending < LOOK * self.cores
+        self.apart >= self.beginning && !self.window.is_open && self.pending < self.look_at
     }
 
     /// Follows a block, of which `executed` instructions have been executed, without timing it.
@@ -174,8 +196,48 @@ impl Sampling {
             if known.costs[0] == 0 { [(self.mean_cost * executed as u64) as u32; Reach::COUNT] } else { known.costs };
         let is_rare = self.schedule.is_rare(known.seen);
         self.pending += executed as u64;
+        self.skip.followed(executed as u64);
         self.pending_rare += if is_rare { executed as u64 } else { 0 };
+        if self.trial_begins.is_some() || self.trial.is_some() {
+            self.follow_trial(pipeline, chip, block, executed, cpu, &costs);
+        }
         pipeline.warm(block, executed, cpu.stream(), cpu.pc, &costs, chip);
+    }
+
+    /// Begins the trial that is planned, or continues it.
+    #[cold]
+    #[inline(never)]
+    fn follow_trial(
+        &mut self,
+        pipeline: &Pipeline,
+        chip: &Chip,
+        block: &BoundBlock,
+        executed: usize,
+        cpu: &Cpu,
+        costs: &[u32; Reach::COUNT],
+    ) {
+        if let Some(left) = self.trial_begins.take() {
+            self.trial = Some(Box::new(Trial::new(pipeline, chip, left)));
+        }
+        match &mut self.trial {
+            Some(trial) if trial.is_on(pipeline) => trial.follow((pipeline, chip), block, executed, cpu, costs),
+            _ => self.trial = None,
+        }
+    }
+
+    /// Continues the trial, if there is one, in which a block was timed that takes `cycles` if it counts.
+    fn time_trial(
+        &mut self,
+        pipeline: &Pipeline,
+        block: &mut BoundBlock,
+        executed: usize,
+        guest: &mut Guest,
+        cycles: Option<u64>,
+    ) {
+        let Some(trial) = &mut self.trial else { return };
+        if !(trial.is_on(pipeline) && trial.time(pipeline, block, executed, guest, cycles)) {
+            self.trial = None;
+        }
     }
 
     /// Ends the window: what it counted becomes part of the sample.
@@ -193,6 +255,9 @@ impl Sampling {
         let mut sums = std::mem::take(&mut self.sums);
         sums.share_busy();
         self.blocks.learn(&sums, &mut self.sample);
+        if let Some(trial) = self.trial.take().filter(|_| sums.cores() == 1) {
+            self.skip.learn(trial.cycles(), self.precision.error);
+        }
         self.sums = sums.emptied();
         if self.sample.windows() >= self.judged_at {
             self.judge();
@@ -214,14 +279,35 @@ impl Sampling {
         }
     }
 
-    /// Lets `instructions` of all cores pass in the schedule. Begins a window if one is due.
+    /// Lets the instructions since the last look pass in the schedule. Begins a window if one is due.
     #[cold]
     fn advance(&mut self) -> bool {
-        let (instructions, rare) = (std::mem::take(&mut self.pending), std::mem::take(&mut self.pending_rare));
-        let Some(planned) = self.schedule.ran(instructions / self.cores, rare / self.cores) else { return false };
-        self.sample.begin_window(&planned);
-        self.window.begin(&planned);
-        true
+        self.look_at = LOOK * self.cores;
+        if !self.skip.has_window() {
+            let (instructions, rare) = (std::mem::take(&mut self.pending), std::mem::take(&mut self.pending_rare));
+            match self.schedule.ran(instructions / self.cores, rare / self.cores) {
+                Some(due) => self.skip.wait(due),
+                None => {
+                    match self.skip.plan(self.schedule.until_next(), self.sample.windows(), self.cores) {
+                        Ahead::Follow => {}
+                        Ahead::Skip(instructions) => self.look_at = instructions * self.cores,
+                        Ahead::Trial(instructions) => self.trial_begins = Some(instructions),
+                    }
+                    return false;
+                }
+            }
+        }
+        match self.skip.due(self.cores) {
+            Ok(planned) => {
+                self.sample.begin_window(&planned);
+                self.window.begin(&planned);
+                true
+            }
+            Err(left) => {
+                self.look_at = self.pending + left;
+                false
+            }
+        }
     }
 }
 
@@ -273,7 +359,7 @@ impl Trace for Sampling {
             if now >= self.window.until.saturating_add(window::SLACK) {
                 self.close();
             }
-        } else if self.pending >= LOOK * self.cores && self.advance() {
+        } else if self.pending >= self.look_at && self.advance() {
             return self.time(pipeline, chip, block, executed, guest);
         }
         self.follow(pipeline, chip, block, executed, guest.cpu());

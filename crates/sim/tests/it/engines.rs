@@ -79,7 +79,9 @@ fn translated_code_gives_the_output_and_the_instructions_of_the_interpreter() {
 #[test]
 fn translated_code_is_timed_and_sampled_as_interpreted_code_is() {
     for run in one_thread().into_iter().chain(several_threads()) {
-        for sample in [None, Some("begin=20000,window=500,warm=200,period=4000,keep=100000")] {
+        let follow = "begin=20000,window=500,warm=200,period=4000,keep=100000";
+        let skip = "begin=20000,window=500,warm=200,period=60000,keep=100000,follow=1000";
+        for sample in [None, Some(follow), Some(skip)] {
             let run = Run { sample, max_instructions: Some(150_000), ..run.clone() };
             same(&run, [given::<Interpreter>(&run), given::<Translator<50>>(&run)]);
         }

@@ -11,4 +11,5 @@ mod parts;
 mod platform;
 mod sampling;
 mod shared_memory;
+mod skipping;
 mod snapshot;

@@ -21,6 +21,9 @@ const FOLDER: &str = "FXSCOPE_TEST_SNAPSHOTS";
 /// The plan of sampled runs, which are short.
 const PLAN: &str = "begin=20000,window=500,warm=100,period=5000";
 
+/// The same with code that is skipped.
+const SKIPPING: &str = "begin=20000,window=500,warm=100,period=60000,follow=2000";
+
 /// Points in a run at which it is saved and restored.
 const POINTS: u64 = 10;
 
@@ -40,6 +43,7 @@ fn runs() -> Vec<Run> {
         Run { environment: pages, ..zfill },
         Run { sample: Some(PLAN), ..Run::new(kernel("sort.elf"), "n=2000 passes=1") },
         Run { sample: Some(PLAN), ..Run::new(kernel("triad-threads.elf"), "n=3072 passes=20 threads=4") },
+        Run { sample: Some(SKIPPING), ..Run::new(kernel("sort.elf"), "n=2000 passes=4") },
         Run { mode: Mode::Functional, ..Run::new(snapshot, "/etc/hostname") },
         Run { mode: Mode::Functional, ..Run::new(build("mpi_calls.c", &["-pthread"]), "") },
         Run { part: Some(with(between("function=step#2", "region=work#3"), Warming::Nothing)), ..steps("barrier 3 4") },

@@ -6,8 +6,8 @@ use std::mem::offset_of;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder as _, MemFlagsData, Value, types};
 use cranelift_codegen::isa::CallConv;
-use fxscope_aarch64::Cpu;
 use fxscope_aarch64::fp::FpEnv;
+use fxscope_aarch64::{BlockId, Cpu};
 use fxscope_isa::Branch;
 
 use super::{At, CONTINUES, Emitter, signature};
@@ -73,7 +73,7 @@ impl Emitter<'_> {
             }
             _ => return false,
         };
-        self.end_block(block.insts.len(), next);
+        self.end_block(block, next);
         true
     }
 
@@ -86,15 +86,16 @@ impl Emitter<'_> {
         self.b.ins().band(address, extended)
     }
 
-    /// Ends a block of `count` instructions: flags go to memory, and the next block begins if there are instructions left.
-    pub(super) fn end_block(&mut self, count: usize, next: Next) {
+    /// Ends a block: flags go to memory, and the next block begins if there are instructions left.
+    pub(super) fn end_block(&mut self, block: &UnitBlock, next: Next) {
         self.store_flags();
         if self.trace.is_some() {
             self.store_words();
             return self.leave_for(next);
         }
+        self.count_execution(block.id);
         let left = self.b.use_var(self.remaining);
-        let left = self.b.ins().iadd_imm_s(left, -(count as i64));
+        let left = self.b.ins().iadd_imm_s(left, -(block.insts.len() as i64));
         self.b.def_var(self.remaining, left);
         let (out, on) = (self.cold_block(), self.b.create_block());
         let zero = self.constant(0);
@@ -104,6 +105,21 @@ impl Emitter<'_> {
         self.leave_for(next);
         self.b.switch_to_block(on);
         self.go_on(next);
+    }
+
+    /// Counts an execution of a block, if the unit counts.
+    fn count_execution(&mut self, id: BlockId) {
+        let Some(cost) = self.cost else { return };
+        let (trusted, place) = (MemFlagsData::trusted(), size_of::<u32>() as i32 * id.0 as i32);
+        let mut field = |offset: usize| self.b.ins().load(types::I64, trusted, self.fixed.context, offset as i32);
+        let (executions, costs) = (field(offset_of!(Context, executions)), field(offset_of!(Context, costs)));
+        let before = self.b.ins().load(types::I32, trusted, executions, place);
+        let after = self.b.ins().iadd_imm_s(before, 1);
+        self.b.ins().store(trusted, after, executions, place);
+        let own = self.b.ins().uload32(trusted, costs, place);
+        let so_far = self.b.use_var(cost);
+        let sum = self.b.ins().iadd(so_far, own);
+        self.b.def_var(cost, sum);
     }
 
     /// Leaves the unit for good; the next block is `next`.
@@ -191,8 +207,7 @@ impl Emitter<'_> {
         let same = self.compare(IntCC::Equal, start, pc);
         self.b.ins().brif(same, found, &[], out, &[]);
         self.b.switch_to_block(found);
-        let left = self.b.use_var(self.remaining);
-        self.set_field(offset_of!(Context, remaining), left);
+        self.store_counts();
         let block = self.b.ins().load(types::I32, trusted, entry, offset_of!(FrontEntry, block) as i32);
         self.set_field(offset_of!(Context, entry), block);
         let code = self.b.ins().load(types::I64, trusted, entry, offset_of!(FrontEntry, code) as i32);

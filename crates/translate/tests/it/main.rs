@@ -1,5 +1,6 @@
 //! Tests of the translator: it does what the interpreter does, and what QEMU does.
 
+mod counted;
 mod qemu;
 mod random;
 mod traced;

@@ -1,0 +1,130 @@
+//! Blocks of a sampled run that are neither timed nor followed: they are executed many at a time, and counted.
+
+use fxscope_aarch64::{BlockId, Engine};
+use fxscope_calendar::Cycle;
+
+use crate::following::FollowedTo;
+use crate::quantum::Running;
+use crate::sampling::Sampling;
+use crate::timing::Driver;
+
+/// Cycles that a core which skips blocks may be ahead of the others. Blocks that synchronise are not skipped, and wait for their turn.
+const AHEAD: Cycle = 2_000;
+
+/// Simulated time that no run reaches, ns, but whose cycles are a number.
+const LATEST: u64 = 1 << 56;
+
+/// Fewest instructions that are worth it.
+const FEWEST: u64 = 200;
+
+impl<E: Engine> Driver<'_, E> {
+    /// Skips blocks of the active core as far as the sample and the order of cores allow, up to one for which there is more to do.
+    pub(crate) fn skip_blocks(
+        &mut self,
+        running: &mut Running,
+        blocks: &mut u64,
+        sampling: &mut Sampling,
+    ) -> FollowedTo {
+        let before = self.guest.instructions();
+        let is_new = running.skips_to <= before;
+        if is_new {
+            running.skips_to = before + self.instructions_ahead(running, sampling);
+        }
+        if running.skips_to == before {
+            return FollowedTo::Block;
+        }
+        let stop = running.skips_to.min(self.pause_at);
+        self.execute_skipped(stop.saturating_sub(before), sampling, blocks);
+        let after = self.guest.instructions();
+        if self.options.max_instructions.is_some_and(|max| after >= max) {
+            *blocks = 0;
+        }
+        if after >= self.pause_at && after < running.skips_to {
+            return FollowedTo::Pause;
+        }
+        running.skips_to = 0;
+        if after == before && is_new {
+            return FollowedTo::Block;
+        }
+        self.first_touches();
+        if running.others_spin && self.guest.memory().has_written() {
+            self.watched_written(self.timing.now());
+            return FollowedTo::End;
+        }
+        if self.guest.cpu_changes() == self.timing.changes {
+            self.reach(self.timing.now().min(running.quantum.in_order));
+        }
+        match self.is_over(running) {
+            true => FollowedTo::End,
+            false if after >= self.pause_at => FollowedTo::Pause,
+            false => FollowedTo::Block,
+        }
+    }
+
+    /// Returns how many instructions the active core may skip; 0: none, or too few.
+    fn instructions_ahead(&self, running: &Running, sampling: &Sampling) -> u64 {
+        let core = self.timing.machine.core();
+        let event = core.cycle_at(self.guest.next_event_ns().min(LATEST));
+        let until = running.quantum.in_order.saturating_add(AHEAD).min(event);
+        let most = sampling.instructions_in(until.saturating_sub(self.timing.now()));
+        let limit = self.options.max_instructions.map_or(u64::MAX, |max| max.saturating_sub(self.guest.instructions()));
+        let planned = sampling.may_skip().min(limit);
+        if most < FEWEST.min(planned) || self.guest.in_exclusive() { 0 } else { planned.min(most) }
+    }
+
+    /// Executes about `most` instructions of the active core, and counts them.
+    fn execute_skipped(&mut self, most: u64, sampling: &mut Sampling, blocks: &mut u64) {
+        let (pid, stop) = (self.guest.pid(), self.guest.instructions() + most);
+        let (guest, code) = (&*self.guest, &*self.code);
+        sampling.forget_ended(guest.process_count(), |pid| guest.has_process(pid));
+        let synchronises = |id| code.block(id).synchronises;
+        sampling.prepare_to_skip(pid, code.engine().len(), &self.timing.machine.core().blocks, synchronises);
+        let (mut cost, mut stopped, mut in_vain) = (0, None, false);
+        while self.guest.instructions() < stop {
+            let before = self.guest.instructions();
+            let mut counting = sampling.counting(pid);
+            self.guest.run_counted(self.code, stop - before, &mut counting);
+            (cost, stopped) = (cost + counting.cost, counting.stopped);
+            let was_in_vain = std::mem::replace(&mut in_vain, self.guest.instructions() == before);
+            if self.guest.has_trap() || in_vain && was_in_vain || !self.may_continue(pid, sampling) {
+                break;
+            }
+        }
+        let (core, chip) = self.timing.machine.running();
+        core.pipeline.skip(cost, chip);
+        self.add_skipped(sampling, stopped, blocks);
+    }
+
+    /// Returns whether the next block may be skipped although it had no cost: it does not, or the core knows it by now.
+    fn may_continue(&self, pid: u32, sampling: &mut Sampling) -> bool {
+        let Some(id) = self.code.engine().lookup(self.guest.cpu().pc) else { return false };
+        let block = self.timing.machine.core().blocks.get(id.0 as usize).and_then(Option::as_ref);
+        block.is_some_and(|block| sampling.learn_cost(pid, id, block, |id| self.code.block(id).synchronises))
+    }
+
+    /// Adds the executions that were counted to what is known of blocks; `stopped` is a block that was executed in part.
+    fn add_skipped(&mut self, sampling: &mut Sampling, stopped: Option<(BlockId, usize)>, blocks: &mut u64) {
+        let whole = sampling.take_executions().into_iter().map(|(id, executions)| (id, u64::from(executions), None));
+        let part = stopped.filter(|&(_, executed)| executed > 0).map(|(id, executed)| (id, 1, Some(executed)));
+        for (id, executions, executed) in whole.chain(part) {
+            let index = id.0 as usize;
+            let core = self.timing.machine.core_mut();
+            if core.blocks.get(index).is_none_or(Option::is_none) {
+                core.bind(self.guest, id, self.code.block(id), &self.options.spec, &mut self.timing.known);
+            }
+            let block = core.blocks[index].as_mut().expect("just bound");
+            block.count_skipped(executions, executed);
+            let instructions = executed.unwrap_or(block.profile.len()) as u64;
+            sampling.skipped(block, executions, executions * instructions);
+            *blocks = blocks.saturating_sub(executions);
+        }
+    }
+
+    /// Gives pages that were touched first their frames, and updates the guest's clock.
+    fn first_touches(&mut self) {
+        let pages = self.guest.memory().fresh().to_vec();
+        self.set_clock();
+        let (core, chip) = self.timing.machine.running();
+        pages.into_iter().for_each(|page| core.pipeline.first_touch(page, chip));
+    }
+}

@@ -1,0 +1,103 @@
+//! Sampled runs that follow only what comes before a window, and execute the rest without keeping caches warm.
+
+use std::collections::BTreeMap;
+
+use fxscope_aarch64::Interpreter;
+use fxscope_counts::{Signal, Signals};
+use fxscope_sim::{Control, Outcome, SampleSummary};
+
+use crate::common::{Run, build, kernel, text};
+
+/// Plans for short programs, which differ in what is followed.
+const ALL: &str = "begin=20000,window=1000,warm=300,period=40000,keep=100000,follow=all";
+const LITTLE: &str = "begin=20000,window=1000,warm=300,period=40000,keep=100000,follow=8000";
+
+/// What a run gives, and its output.
+fn given(run: &Run) -> (Outcome, String) {
+    let output = tempfile::tempfile().expect("temporary file");
+    let outcome = run.simulation::<Interpreter>(&output).run(&mut |_| Control::Continue);
+    (outcome, text(output))
+}
+
+/// The counts of all threads of a region.
+fn counts(outcome: &Outcome, region: usize) -> Signals {
+    let mut all = Signals::default();
+    outcome.regions[region].threads.values().for_each(|counted| all.merge(counted.signals()));
+    all
+}
+
+/// How often each instruction was executed.
+fn executions(outcome: &Outcome) -> BTreeMap<(Option<u32>, u64), u64> {
+    outcome.hot.iter().map(|spot| ((spot.file, spot.place), spot.executions)).collect()
+}
+
+/// Signals that are exact in sampled runs in which all is followed, and in those in which little is.
+const EXACT: [Signal; 6] = [
+    Signal::InstRetired,
+    Signal::LdSpec,
+    Signal::StSpec,
+    Signal::FpDpScaleOps,
+    Signal::FpDpFixedOps,
+    Signal::BrImmedSpec,
+];
+
+#[test]
+fn executions_are_exact_by_instruction_thread_and_region_although_most_are_skipped() {
+    for (program, arguments) in [("sort.elf", "n=6000 passes=1"), ("triad-threads.elf", "n=6144 passes=60 threads=1")] {
+        let run = Run::new(kernel(program), arguments);
+        let (followed, printed) = given(&Run { sample: Some(ALL), ..run.clone() });
+        let (skipped, same) = given(&Run { sample: Some(LITTLE), ..run });
+        assert_eq!(printed, same, "{program}: the output");
+        let [of_followed, of_skipped] = [&followed, &skipped].map(|outcome| outcome.sample.clone().expect("a sample"));
+        let skipped_in = |sample: &SampleSummary| sample.skipped.as_ref().map_or(0, |skipped| skipped.instructions);
+        let all = |sample: &SampleSummary| sample.exact + sample.timed + sample.followed + skipped_in(sample);
+        assert_eq!((skipped_in(&of_followed), all(&of_followed)), (0, all(&of_skipped)), "{program}");
+        assert!(skipped_in(&of_skipped) * 2 > all(&of_skipped), "{program}: {of_skipped:?}");
+        assert_eq!(executions(&followed), executions(&skipped), "{program}");
+        assert_eq!(followed.regions.len(), skipped.regions.len());
+        for region in 0..followed.regions.len() {
+            let [one, other] = [&followed, &skipped].map(|outcome| counts(outcome, region));
+            for signal in EXACT {
+                assert_eq!(one.get(signal), other.get(signal), "{program}: {}, region {region}", signal.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn what_depends_on_caches_and_predictors_is_estimated_where_they_were_not_kept_warm() {
+    let run = Run::new(kernel("sort.elf"), "n=6000 passes=1");
+    let (full, _) = given(&run);
+    let (skipped, _) = given(&Run { sample: Some(LITTLE), ..run });
+    let (full, estimated) = (counts(&full, 0), counts(&skipped, 0));
+    for (signal, error) in [(Signal::CpuCycles, 0.08), (Signal::BrMisPred, 0.1)] {
+        let ratio = estimated.get(signal) as f64 / full.get(signal) as f64;
+        assert!((ratio - 1.0).abs() < error, "{}: {ratio}", signal.name());
+    }
+    let replicates = &skipped.sample.as_ref().expect("a sample").regions[0].replicates;
+    let missed = |signals: &Signals| signals.get(Signal::BrMisPred);
+    assert!(replicates.iter().any(|replicate| missed(replicate) != missed(&estimated)), "they have an interval");
+}
+
+#[test]
+fn a_program_without_windows_ahead_skips_nothing_and_one_with_system_calls_stops_for_each() {
+    let run = Run { max_instructions: Some(400_000), ..Run::new(build("signals.c", &[]), "") };
+    let (followed, printed) = given(&Run { sample: Some(ALL), ..run.clone() });
+    let (skipped, same) = given(&Run { sample: Some(LITTLE), ..run });
+    assert_eq!(printed, same);
+    assert_eq!(executions(&followed), executions(&skipped));
+}
+
+#[test]
+fn threads_that_skip_blocks_meet_at_barriers_and_execute_the_same_work() {
+    let run = Run::new(kernel("triad-threads.elf"), "n=6144 passes=60 threads=4");
+    let (followed, printed) = given(&Run { sample: Some(ALL), ..run.clone() });
+    let (skipped, same) = given(&Run { sample: Some(LITTLE), ..run });
+    assert_eq!(printed, same);
+    let [one, other] = [&followed, &skipped].map(|outcome| counts(outcome, 0));
+    assert_eq!(one.get(Signal::FpDpScaleOps), other.get(Signal::FpDpScaleOps));
+    let instructions = skipped.sample.as_ref().and_then(|sample| sample.skipped.as_ref()).map(|it| it.instructions);
+    assert!(instructions.is_some_and(|number| number > 100_000), "{instructions:?}");
+    let ratio = other.get(Signal::CpuCycles) as f64 / one.get(Signal::CpuCycles) as f64;
+    assert!((ratio - 1.0).abs() < 0.15, "{ratio}");
+}
