@@ -11,7 +11,9 @@ mod counts;
 mod file;
 mod pack;
 mod part;
+mod profile;
 mod read;
+mod read_loops;
 mod run;
 mod sample;
 mod schema;
@@ -20,6 +22,7 @@ mod write;
 pub use counts::{Counts, Names, Region, Tallies, Thread};
 pub use file::{RecordError, Target, append, append_all, load};
 pub use part::Part;
+pub use profile::{Accesses, Arithmetic, Loop, Profile, SourceLines, StackFrame, StackSample, Stacks};
 pub use run::{
     CodeFile, Description, Finish, Host, HotSpot, Interval, Intervals, Mode, MpiCall, MpiFunction, Origin, Pages,
     Parallel, Process, Run,

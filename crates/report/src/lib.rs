@@ -7,6 +7,8 @@ pub mod annotate;
 pub mod compare;
 pub mod document;
 mod evaluate;
+pub mod export;
+pub mod loops;
 mod options;
 pub mod parallel;
 pub mod render;

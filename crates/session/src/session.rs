@@ -228,6 +228,7 @@ fn options(request: &Request) -> Result<Options, StartError> {
         spin: if exact { SpinLoops::Exact } else { options.spin },
         follow: options.follow,
         interval_ns: options.interval_ns,
+        stack_ns: options.stack_ns,
         interval_region: options.interval_region,
         sample: options.sample,
         precision: options.precision,

@@ -25,6 +25,7 @@ mod sampling;
 mod sectors;
 pub mod snapshot;
 mod spin_skip;
+pub mod stacks;
 mod timing;
 pub mod trace;
 
@@ -37,4 +38,5 @@ pub use progress::{NoProgress, default_limit_ns};
 pub use region::{Counted, Region, ThreadStarts, Totals, Unpaired};
 pub use run::{Control, Finish, Follow, Mode, Options, Outcome, Progress, QUANTUM, Simulation, SpinLoops, platform};
 pub use sampling::{SampleSummary, SampledRegion};
+pub use stacks::CallStacks;
 pub use trace::{Traced, Tracer, Window};

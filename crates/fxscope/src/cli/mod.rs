@@ -8,6 +8,7 @@ mod collect;
 mod compare;
 mod console;
 mod events;
+mod export;
 mod hwpf;
 mod import;
 mod interrupt;
@@ -61,6 +62,7 @@ enum Command {
     Resume(resume::Args),
     Report(report::Args),
     Compare(compare::Args),
+    Export(export::Args),
     Annotate(annotate::Args),
     Import(import::Args),
     Collect(collect::Args),
@@ -126,6 +128,7 @@ pub fn main() -> ExitCode {
         Command::Resume(args) => resume::resume(&args),
         Command::Report(args) => report::report(&args),
         Command::Compare(args) => compare::compare_files(&args),
+        Command::Export(args) => export::export(&args),
         Command::Import(args) => import::import(&args),
         Command::Collect(args) => collect::collect(&args),
         Command::Annotate(args) => annotate::annotate(&args),

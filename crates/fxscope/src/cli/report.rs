@@ -7,9 +7,10 @@ use std::process::ExitCode;
 use fxscope::record::{self, Run};
 use fxscope::report::document::{Document, Report};
 use fxscope::report::render::{csv, html, json, terminal, xlsx};
-use fxscope::report::{self, Options, pages, side_by_side, summary};
+use fxscope::report::{self, Options, loops, pages, side_by_side, summary};
 
 use super::output::Target;
+use super::recorded::with_loops;
 use super::{Failure, Outcome, style};
 
 /// Show the runs in record files.
@@ -33,7 +34,7 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "PART")]
     by: Option<By>,
     /// What the terminal shows: the report; the pages of each run (segment, page size, node, number, memory lost to
-    /// rounding); or the traffic between CMGs by region.
+    /// rounding); the traffic between CMGs by region; or the loops, hottest first. With --format csv, loops are one per line.
     #[arg(long, value_enum, default_value_t = Section::Summary, conflicts_with_all = ["level", "by"])]
     section: Section,
     /// Output format.
@@ -62,6 +63,7 @@ enum Section {
     Summary,
     Pages,
     Traffic,
+    Loops,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -87,7 +89,8 @@ enum By {
 
 /// Shows the runs.
 pub(super) fn report(args: &Args) -> Outcome {
-    if args.section != Section::Summary && args.format != Format::Terminal {
+    let is_loops = args.section == Section::Loops && args.format == Format::Csv;
+    if args.section != Section::Summary && args.format != Format::Terminal && !is_loops {
         return Err("--section applies to the terminal only; the other formats show everything in the record".into());
     }
     let target = Target::check(&args.output)?;
@@ -96,7 +99,7 @@ pub(super) fn report(args: &Args) -> Outcome {
     }
     let mut runs = Vec::new();
     for path in &args.files {
-        runs.extend(record::load(path)?);
+        runs.extend(record::load(path)?.into_iter().map(with_loops));
     }
     if runs.is_empty() {
         return Err("no run in the files; add one with fxscope run -o FILE.fxr".into());
@@ -115,6 +118,7 @@ fn write(args: &Args, runs: &[Run], target: Target) -> Result<(), Failure> {
         }
         Format::Html => target.write_bytes(html::render(&reports(args, runs)?).as_bytes()),
         Format::Xlsx => target.write_bytes(&xlsx::render(&reports(args, runs)?)?),
+        Format::Csv if args.section == Section::Loops => target.write_bytes(&loops::to_csv(runs)),
         Format::Csv => target.write_bytes(&csv::render(&reports(args, runs)?)),
         Format::Terminal => {
             let mut style = style(&std::io::stdout());
@@ -129,6 +133,7 @@ fn documents(args: &Args, runs: &[Run]) -> Result<Vec<Document>, Failure> {
     let tables = args.level.is_some() || args.by.is_some();
     Ok(match (args.section, runs, &args.region) {
         (Section::Pages, runs, _) => some(runs.iter().filter_map(pages).collect(), "pages")?,
+        (Section::Loops, runs, _) => some(runs.iter().filter_map(loops::document).collect(), "loops")?,
         (Section::Traffic, ..) => {
             let documents = reports(args, runs)?.into_iter().flat_map(Report::documents);
             some(documents.filter_map(Document::matrices).collect(), "traffic between CMGs")?

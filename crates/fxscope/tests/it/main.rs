@@ -24,6 +24,7 @@ mod knl;
 mod konata;
 mod laboratories;
 mod latency;
+mod loops;
 mod machine_keys;
 mod machine_rows;
 mod outputs;
