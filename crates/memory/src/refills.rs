@@ -30,7 +30,7 @@ pub struct Refill {
     pub kind: RefillKind,
     /// Whether the instruction itself needed it, or a prefetch.
     pub cause: Cause,
-    /// Whether the line is to be written.
+    /// Whether the access writes.
     pub write: bool,
     /// When it was requested.
     pub at: Cycle,

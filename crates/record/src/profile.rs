@@ -1,6 +1,8 @@
-//! What a run knows of its code beyond counts by region: loops, and events by instruction.
+//! What a run knows of its code and data beyond counts by region: loops, and events by instruction.
 
-/// What a run knows of its code, beside the costs of each instruction ([`crate::Run::hot_spots`]).
+use crate::data::Data;
+
+/// What a run knows of its code and data, beside the costs of each instruction ([`crate::Run::hot_spots`]).
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Profile {
     /// Events counted for each instruction, by the names of the machine's events; empty if not recorded.
@@ -9,6 +11,8 @@ pub struct Profile {
     pub loops: Vec<Loop>,
     /// Call stacks of threads.
     pub stacks: Stacks,
+    /// Data objects; empty if they were not requested.
+    pub data: Data,
 }
 
 /// Call stacks of the threads of a run, sampled at equal distances of simulated time.

@@ -86,6 +86,7 @@ fn read(db: &Connection, id: u32) -> rusqlite::Result<Run> {
     if version >= LOOPS {
         run.profile.loops = crate::read_loops::read(db, id, &run)?;
         run.profile.stacks = crate::read_loops::read_stacks(db, id)?;
+        run.profile.data = crate::read_data::read(db, id)?;
     }
     Ok(run)
 }

@@ -3,8 +3,8 @@
 //! Every change of a table increments [`VERSION`]. Older versions can be read: 1 (without files and stall causes), 2
 //! (without pages), 3 (one row per count), 4 (without intervals), 5 (intervals of whole runs only), 6 (without the machine's
 //! tables), 7 (without processes and calls of MPI), 8 (without failures and skipped instructions), 9 (without samples), 10 (without
-//! parts that were timed) and 11 (without loops, call stacks and events of
-//! instructions).
+//! parts that were timed) and 11 (without loops, call stacks, data
+//! objects and events of instructions).
 
 use rusqlite::{Connection, OptionalExtension as _};
 use sha2::{Digest as _, Sha256};
@@ -41,6 +41,9 @@ pub(crate) const VERSION: i32 = 12;
 ///
 /// `stack_frame` has the functions of call stacks, and `stack_samples` their samples, in the encoding of `count`: for each the process,
 /// the thread, the ns since the one before, and the position in `stack_frame`.
+///
+/// `data_object` has the data objects of a run, with their counts in the encoding of `count`; `data_line` the lines that moved most often
+/// between threads, and `data_user` the threads of each.
 ///
 /// `timed_part` says which part of a run was timed, if not all of it.
 pub(crate) const SCHEMA: &str = "
@@ -123,6 +126,14 @@ CREATE TABLE loop_part (run INTEGER NOT NULL, loop INTEGER NOT NULL, part INTEGE
     PRIMARY KEY (run, loop, part)) STRICT, WITHOUT ROWID;
 CREATE TABLE stack_frame (run INTEGER NOT NULL, position INTEGER NOT NULL, caller INTEGER, function TEXT NOT NULL, file TEXT,
     PRIMARY KEY (run, position)) STRICT, WITHOUT ROWID;
+CREATE TABLE data_object (run INTEGER NOT NULL, position INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, source TEXT,
+    line INTEGER, blocks INTEGER NOT NULL, bytes INTEGER NOT NULL, counts BLOB NOT NULL,
+    PRIMARY KEY (run, position)) STRICT, WITHOUT ROWID;
+CREATE TABLE data_line (run INTEGER NOT NULL, position INTEGER NOT NULL, object INTEGER NOT NULL, offset INTEGER NOT NULL,
+    transfers INTEGER NOT NULL, falsely_shared INTEGER NOT NULL, PRIMARY KEY (run, position)) STRICT, WITHOUT ROWID;
+CREATE TABLE data_user (run INTEGER NOT NULL, line INTEGER NOT NULL, position INTEGER NOT NULL, process INTEGER NOT NULL,
+    thread INTEGER NOT NULL, cmg INTEGER NOT NULL, touched_first INTEGER, touched_last INTEGER, written_first INTEGER,
+    written_last INTEGER, PRIMARY KEY (run, line, position)) STRICT, WITHOUT ROWID;
 CREATE TABLE stack_samples (run INTEGER PRIMARY KEY, interval_ns INTEGER NOT NULL, samples BLOB NOT NULL) STRICT;
 ";
 
@@ -176,6 +187,9 @@ const COVERED: &[Covered] = &[
     covered("loop_part", "loop, part", LOOPS, VERSION),
     covered("stack_frame", "position", LOOPS, VERSION),
     covered("stack_samples", "run", LOOPS, VERSION),
+    covered("data_object", "position", LOOPS, VERSION),
+    covered("data_line", "position", LOOPS, VERSION),
+    covered("data_user", "line, position", LOOPS, VERSION),
 ];
 
 /// The version that added numbers, files and parts of hot spots.
@@ -203,7 +217,7 @@ pub(crate) const SAMPLES: i32 = 10;
 /// The version that added parts that were timed.
 pub(crate) const PARTS: i32 = 11;
 
-/// The version that added loops, call stacks and events of instructions.
+/// The version that added loops, call stacks, data objects and events of instructions.
 pub(crate) const LOOPS: i32 = 12;
 
 /// Creates the tables in an empty database with a page size.

@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use rusqlite::{Connection, params};
 
 use crate::counts::{Names, Region, Thread};
+use crate::data::Data;
 use crate::pack::pack;
 use crate::part::Part;
 use crate::profile::{Profile, Stacks};
@@ -32,6 +33,7 @@ pub(crate) fn insert(db: &Connection, run: &Run) -> rusqlite::Result<()> {
     insert_hot_spots(db, id, run)?;
     insert_loops(db, id, &run.profile)?;
     insert_stacks(db, id, &run.profile.stacks)?;
+    insert_data(db, id, &run.profile.data)?;
     db.execute("INSERT INTO digest VALUES (?1, ?2)", params![id, digest(db, id)?])?;
     db.execute("UPDATE contents SET runs = ?1", [id])?;
     Ok(())
@@ -348,5 +350,27 @@ fn insert_stacks(db: &Connection, id: u32, stacks: &Stacks) -> rusqlite::Result<
     });
     let samples: Vec<u64> = numbers.collect();
     db.execute("INSERT INTO stack_samples VALUES (?1, ?2, ?3)", params![id, stacks.interval_ns, pack(&samples)])?;
+    Ok(())
+}
+
+fn insert_data(db: &Connection, id: u32, data: &Data) -> rusqlite::Result<()> {
+    let mut insert = db.prepare("INSERT INTO data_object VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?;
+    for (position, object) in (0i64..).zip(&data.objects) {
+        let (kind, counts, source) = (object.kind.name(), pack(&object.counts.to_numbers()), object.source.as_ref());
+        let (file, line) = (source.map(|source| &source.file), source.map(|source| source.line));
+        insert.execute(params![id, position, kind, object.name, file, line, object.blocks, object.bytes, counts])?;
+    }
+    let mut insert = db.prepare("INSERT INTO data_line VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
+    let mut users = db.prepare("INSERT INTO data_user VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")?;
+    for (position, line) in (0i64..).zip(&data.lines) {
+        insert.execute(params![id, position, line.object, line.offset, line.transfers, line.is_falsely_shared])?;
+        for (place, user) in (0i64..).zip(&line.users) {
+            let [touched, written] = [user.touched, user.written].map(|range| (range.map(|r| r.0), range.map(|r| r.1)));
+            let (process, thread, cmg) = (user.process, user.thread, user.cmg);
+            users.execute(params![
+                id, position, place, process, thread, cmg, touched.0, touched.1, written.0, written.1
+            ])?;
+        }
+    }
     Ok(())
 }

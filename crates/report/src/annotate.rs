@@ -17,7 +17,7 @@ use crate::sections::{plain, title};
 /// Smallest share shown in a terminal column.
 const LEAST: f64 = 0.01;
 /// Functions listed on the terminal; the others are summed in one line.
-const FUNCTIONS: usize = 20;
+pub(crate) const FUNCTIONS: usize = 20;
 
 /// Note of sampled runs.
 const SAMPLED: &str =
@@ -206,23 +206,23 @@ pub(crate) fn in_flight(run: &Run, instruction: &Instruction) -> Option<f64> {
     (!run.pipes.is_empty()).then(|| share(instruction.in_flight, instruction.executions))
 }
 
-/// Whether a cause is that a result is not there yet, so that the instruction that makes the operand matters.
-fn waits_for_result(name: &str) -> bool {
-    const RESULTS: [Stall; 4] = [Stall::BaseL1, Stall::VectorL1, Stall::BaseOperation, Stall::VectorOperation];
-    known(name).is_some_and(|stall| RESULTS.contains(&stall))
-}
-
 /// The stall cause with most cycles of an instruction, and its share of the instruction's cycles in percent; empty if
 /// negligible.
 pub(crate) fn longest_wait(run: &Run, instruction: &Instruction) -> String {
+    longest(run, instruction)
+        .map_or_else(String::new, |(name, n)| format!("{} {:.0}", short(name), 100.0 * share(n, instruction.cycles)))
+}
+
+fn longest<'a>(run: &'a Run, instruction: &Instruction) -> Option<(&'a str, u64)> {
     let longest = sorted(&run.stalls, &instruction.stalls).into_iter().next();
-    let longest = longest.filter(|&(_, n)| share(n, instruction.cycles) >= LEAST);
-    let Some((name, n)) = longest else { return String::new() };
-    let text = format!("{} {:.0}", short(name), 100.0 * share(n, instruction.cycles));
-    match instruction.producer {
-        Some(offset) if waits_for_result(name) => format!("{text}, after +{offset:#x}"),
-        _ => text,
-    }
+    longest.filter(|&(_, n)| share(n, instruction.cycles) >= LEAST)
+}
+
+/// The offset in the function of the instruction that makes the operand of an instruction which waits mainly for a result.
+pub(crate) fn waits_on(run: &Run, instruction: &Instruction) -> Option<u64> {
+    const RESULTS: [Stall; 4] = [Stall::BaseL1, Stall::VectorL1, Stall::BaseOperation, Stall::VectorOperation];
+    let (name, _) = longest(run, instruction)?;
+    instruction.producer.filter(|_| known(name).is_some_and(|stall| RESULTS.contains(&stall)))
 }
 
 /// The pipes that an instruction used, with their shares in percent if several matter; `None` if it used none.

@@ -5,6 +5,7 @@
 
 pub mod annotate;
 pub mod compare;
+pub mod data;
 pub mod document;
 mod evaluate;
 pub mod export;

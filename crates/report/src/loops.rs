@@ -167,8 +167,7 @@ fn sections(run: &Run) -> Vec<Section> {
         let label = format!("({} other loops)", others.len());
         rows.push(Row { label, values: vec![Some(Value::number(own, "ratio"))] });
     }
-    let headings =
-        ["Loop", "own time", "time", "iterations", "trips", "IPC", "GFLOPS", "vector", "FLOP/B L1", "L2", "memory"];
+    let headings = ["Loop", "own", "time", "iterations", "trips", "IPC", "GFLOPS", "bits", "FLOP/B"];
     let waits: Vec<Row> = shown.iter().filter_map(|hot| waits(run, hot.of)).collect();
     let mut sections = vec![Section::table("Loops", headings, rows)];
     if !waits.is_empty() {
@@ -183,10 +182,9 @@ fn sections(run: &Run) -> Vec<Section> {
 }
 
 /// How to read the table.
-const READING: &str = "Shares are of the cycles of all threads. Own time is without inner loops, time with them; functions that a loop \
-                       calls are in neither. Trips are iterations per entry. GFLOPS and vector are those of one core: its rate in the loop, \
-                       and the mean bits of an instruction with floating-point operations. FLOP/B are operations per byte that the loop \
-                       loads and stores (L1), or that it and the prefetches that it triggers bring into L1 (L2) and into L2 (memory).";
+const READING: &str = "Shares are of the cycles of all threads: own without inner loops, time with them; functions that a loop calls are in \
+                       neither. Trips are iterations per entry. GFLOPS is the rate of one core in the loop, bits the mean width of \
+                       an instruction with floating-point operations, FLOP/B operations per byte brought into L2.";
 
 fn row(run: &Run, hot: &HotLoop) -> Row {
     let of = hot.of;
@@ -200,9 +198,7 @@ fn row(run: &Run, hot: &HotLoop) -> Row {
         number(of.trips(), ""),
         number(of.ipc(), ""),
         of_point(|point| Some(point.gflops)),
-        number(of.arithmetic.vector_bits(), "bit"),
-        of_point(|point| point.l1),
-        of_point(|point| point.l2),
+        number(of.arithmetic.vector_bits(), ""),
         of_point(|point| point.memory),
     ];
     Row { label: format!("{}{}", "  ".repeat(hot.depth), name(of)), values }

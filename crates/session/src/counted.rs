@@ -10,8 +10,8 @@ use fxscope_pipeline::bind::PIPE_NAMES;
 use fxscope_pipeline::events::EVENT_NAMES;
 use fxscope_pmu::{constants, energy, recorded, scope};
 use fxscope_record::{
-    ALL, CodeFile, Finish, Host, HotSpot, Interval, Intervals, Names, ONE_PASS, Origin, Pages, Part, Profile, Region,
-    Run, StackFrame, StackSample, Stacks, Thread,
+    ALL, CodeFile, Data, Finish, Host, HotSpot, Interval, Intervals, Names, ONE_PASS, Origin, Pages, Part, Profile,
+    Region, Run, StackFrame, StackSample, Stacks, Thread,
 };
 use fxscope_sim::part::{PartPlan, PartSummary};
 use fxscope_sim::stacks::{Call, CallSample, CallStacks};
@@ -24,16 +24,24 @@ use crate::host_view::HostView;
 use crate::loops::{Trust, loops};
 use crate::notes::notes;
 use crate::numbering::Numbering;
-use crate::{MAX_PROGRAM_BYTES, Request, sampled};
+use crate::{MAX_PROGRAM_BYTES, Request, objects, sampled};
 
-/// Returns the record of a run; `first_notes` come before all other notes.
+/// What is known of a run beside its outcome.
+pub(crate) struct Observed {
+    /// Notes that come before all others.
+    pub notes: Vec<String>,
+    /// Its data objects.
+    pub data: Option<objects::Observer>,
+}
+
+/// Returns the record of a run.
 pub(crate) fn run(
     request: &Request,
     outcome: &Outcome,
     process: &Guest,
     host: &HostView,
     wall_seconds: f64,
-    first_notes: Vec<String>,
+    observed: Observed,
 ) -> Run {
     let text = |s: &OsStr| s.to_string_lossy().into_owned();
     let kept = |name: &OsString| affects_speed(name) || request.recorded_variables.contains(name);
@@ -41,6 +49,13 @@ pub(crate) fn run(
     let numbering = Numbering::of(outcome, process);
     let regions = regions(request, outcome, &numbering);
     let stacks = stacks(outcome, &numbering);
+    let data = observed.data.map_or_else(Data::default, |observer| {
+        let (objects, lines) = observer.finish(process, |thread| {
+            let Thread { process, thread, .. } = numbering.thread(thread, 0);
+            (process, thread)
+        });
+        Data { objects, lines }
+    });
     let speed = |instructions: u64| instructions as f64 / 1e6 / wall_seconds.max(1e-9);
     let mut run = Run {
         tool: concat!("fxscope ", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -66,7 +81,7 @@ pub(crate) fn run(
             peak_rss_bytes: host.peak_rss_bytes(),
             guest_bytes: process.memory().backed_bytes(),
         },
-        notes: first_notes.into_iter().chain(notes(request, outcome, process)).collect(),
+        notes: observed.notes.into_iter().chain(notes(request, outcome, process)).collect(),
         failures: diagnosis::failures(process),
         origin: Origin::Simulated,
         passes: vec![ONE_PASS.to_owned()],
@@ -80,7 +95,7 @@ pub(crate) fn run(
         stalls: Stall::ALL.iter().map(|stall| stall.name().to_owned()).collect(),
         pipes: PIPE_NAMES.map(str::to_owned).to_vec(),
         hot_spots: outcome.hot.iter().map(hot_spot).collect(),
-        profile: Profile { events: EVENT_NAMES.map(str::to_owned).to_vec(), stacks, ..Profile::default() },
+        profile: Profile { events: EVENT_NAMES.map(str::to_owned).to_vec(), stacks, data, ..Profile::default() },
     };
     run.profile.loops = loops(&run, &request.spec, Trust::Unchanged);
     run

@@ -24,6 +24,7 @@ mod loops;
 mod mapping;
 mod notes;
 mod numbering;
+mod objects;
 mod options;
 mod pipes;
 mod placement;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use fxscope::record::{self, Run};
 use fxscope::report::document::{Document, Report};
 use fxscope::report::render::{csv, html, json, terminal, xlsx};
-use fxscope::report::{self, Options, loops, pages, side_by_side, summary};
+use fxscope::report::{self, Options, data, loops, pages, side_by_side, summary};
 
 use super::output::Target;
 use super::recorded::with_loops;
@@ -34,7 +34,7 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "PART")]
     by: Option<By>,
     /// What the terminal shows: the report; the pages of each run (segment, page size, node, number, memory lost to
-    /// rounding); the traffic between CMGs by region; or the loops, hottest first. With --format csv, loops are one per line.
+    /// rounding); the traffic between CMGs by region; the loops, hottest first; or data objects (`run --data`). With --format csv, loops are one per line.
     #[arg(long, value_enum, default_value_t = Section::Summary, conflicts_with_all = ["level", "by"])]
     section: Section,
     /// Output format.
@@ -64,6 +64,7 @@ enum Section {
     Pages,
     Traffic,
     Loops,
+    Data,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -133,6 +134,9 @@ fn documents(args: &Args, runs: &[Run]) -> Result<Vec<Document>, Failure> {
     let tables = args.level.is_some() || args.by.is_some();
     Ok(match (args.section, runs, &args.region) {
         (Section::Pages, runs, _) => some(runs.iter().filter_map(pages).collect(), "pages")?,
+        (Section::Data, runs, _) => {
+            some_with(runs.iter().filter_map(data::document).collect(), "data objects", "--data ")?
+        }
         (Section::Loops, runs, _) => some(runs.iter().filter_map(loops::document).collect(), "loops")?,
         (Section::Traffic, ..) => {
             let documents = reports(args, runs)?.into_iter().flat_map(Report::documents);
@@ -146,8 +150,13 @@ fn documents(args: &Args, runs: &[Run]) -> Result<Vec<Document>, Failure> {
 
 /// Returns the documents, or an error that names what is missing if there are none.
 fn some(documents: Vec<Document>, about: &str) -> Result<Vec<Document>, Failure> {
+    some_with(documents, &format!("data on {about}"), "")
+}
+
+/// The same; `options` of a run make what is missing.
+fn some_with(documents: Vec<Document>, what: &str, options: &str) -> Result<Vec<Document>, Failure> {
     if documents.is_empty() {
-        return Err(format!("the files have no data on {about}; add a run with fxscope run -o FILE.fxr").into());
+        return Err(format!("the files have no {what}; add a run with fxscope run {options}-o FILE.fxr").into());
     }
     Ok(documents)
 }

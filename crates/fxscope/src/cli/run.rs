@@ -73,6 +73,10 @@ pub struct Args {
     /// other tools' viewers. Functions need frame pointers (docs/exports.md).
     #[arg(long, value_name = "TIME", value_parser = scenario::interval_ns)]
     stacks: Option<u64>,
+    /// Attribute misses to data: variables, heap blocks and mappings by the call that made them, stacks; and find lines that threads
+    /// share (docs/data.md). The run takes longer; what it counts stays the same.
+    #[arg(long)]
+    data: bool,
     /// Time only the executions of this region. What is between them keeps caches and branch predictors up to date (docs/parts.md).
     #[arg(long, value_name = "NAME")]
     region: Option<String>,
@@ -96,12 +100,17 @@ pub(super) fn run(args: &Args) -> Outcome {
     scenario.options.mode = args.mode;
     scenario.options.engine = args.engine;
     scenario.options.stack_ns = args.stacks;
+    scenario.options.data = args.data;
     let scenario = scenario.with_intervals(args.interval, args.interval_region.as_deref());
     if args.trace.is_wanted() && scenario.options.sample.is_some() {
         return Err("--sample: a trace needs each instruction timed; leave --sample or --konata out".to_owned().into());
     }
     if args.trace.is_wanted() && args.checkpoints.folder().is_some() {
         return Err("--checkpoint: a trace cannot be continued; leave --checkpoint or --konata out".to_owned().into());
+    }
+    if args.data && (args.trace.is_wanted() || args.checkpoints.folder().is_some()) {
+        let why = "neither a trace nor snapshots have the objects that exist; leave --data or the other option out";
+        return Err(format!("--data: {why}").into());
     }
     let prepared = scenario.prepare()?;
     // Errors of the outputs are reported now, not after an hour.
@@ -110,6 +119,7 @@ pub(super) fn run(args: &Args) -> Outcome {
     let timed = [
         ("interval", args.interval.is_some(), "intervals need"),
         ("stacks", args.stacks.is_some(), "call stacks are sampled in"),
+        ("data", args.data, "misses need"),
     ];
     if let Some((option, _, what)) = timed.iter().find(|(_, given, _)| *given && args.mode == Mode::Functional) {
         return Err(format!("--{option}: {what} simulated time; use --mode timing").into());

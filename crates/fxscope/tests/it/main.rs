@@ -8,6 +8,7 @@ mod calibrate;
 mod checkpoint;
 mod collect;
 mod common;
+mod data_objects;
 mod diagnosis;
 mod extra_programs;
 mod hostile;

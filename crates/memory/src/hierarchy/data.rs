@@ -56,8 +56,10 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
     #[inline(never)]
     fn miss(&mut self, place: Located, line: u64, t: Cycle, write: bool, signals: &mut Signals) -> Response {
         let sector = self.core.sector_of(place.pointer);
+        let before = signals.get(Signal::L2dCacheRefill);
         let state = self.refill(line, sector, t, write, Cause::Demand, signals);
-        self.refilled(place.pointer.addr, state, Cause::Demand, write, t);
+        let missed_l2 = signals.get(Signal::L2dCacheRefill) > before;
+        self.refilled(place.pointer.addr, missed_l2, Cause::Demand, write, t);
         self.follow_stream(place.pointer, true, t, signals);
         self.core.wait_for(state, t, write)
     }
@@ -174,10 +176,10 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
         state
     }
 
-    /// Notes what the instruction at hand has brought into L1D: the line of a virtual address.
-    pub(super) fn refilled(&mut self, address: u64, state: Line, cause: Cause, write: bool, t: Cycle) {
+    /// Notes what the instruction at hand has brought into L1D, and perhaps into L2: the line of a virtual address.
+    pub(super) fn refilled(&mut self, address: u64, missed_l2: bool, cause: Cause, write: bool, t: Cycle) {
         if TIMED {
-            let kind = if state.has(Line::FROM_MEMORY) { RefillKind::FromMemory } else { RefillKind::FromL2 };
+            let kind = if missed_l2 { RefillKind::FromMemory } else { RefillKind::FromL2 };
             self.core.refills.add(address, kind, cause, write, t);
         }
     }

@@ -4,7 +4,7 @@
 //! strong prefetch waits and keeps its cause from committing; a weak one is dropped (manual 11.3, 14.4).
 
 use fxscope_calendar::Cycle;
-use fxscope_counts::Signals;
+use fxscope_counts::{Signal, Signals};
 
 use super::{Cause, CoreMemory, Hierarchy, Located, Misses, Response};
 use crate::chip::{Holder, Request};
@@ -104,10 +104,12 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
         }
         let (at, joins) = (self.core.at_l2::<TIMED>(port.at), self.core.sectors.in_l2(p.sector));
         let request = Request { line, at, cause: p.cause, holder: Holder::None, write: false, joins };
+        let before = signals.get(Signal::L2dCacheRefill);
         let (answer, evicted) = self.chip.read::<TIMED>(self.core.id, request, signals);
+        let missed_l2 = signals.get(Signal::L2dCacheRefill) > before;
         self.back_invalidate(evicted, signals);
         hold::<TIMED>(&mut self.core.prefetch_ports, port, port.at, answer.taken);
-        if TIMED && answer.missed.is_some() {
+        if TIMED && missed_l2 {
             self.core.refills.add(address, RefillKind::IntoL2, p.cause, false, t);
         }
         Some(Taken { at: port.at, hit: answer.missed.is_none() })
@@ -125,8 +127,10 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
         if at > t && p.reliableness == Reliableness::Weak {
             return None;
         }
+        let before = signals.get(Signal::L2dCacheRefill);
         let state = self.refill(line, p.sector, t, false, p.cause, signals);
-        self.refilled(address, state, p.cause, false, t);
+        let missed_l2 = signals.get(Signal::L2dCacheRefill) > before;
+        self.refilled(address, missed_l2, p.cause, false, t);
         Some(Taken { at, hit: !state.has(Line::FROM_MEMORY) })
     }
 

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use fxscope_record::{
-    ALL, CodeFile, Counts, Description, Finish, Host, HotSpot, Interval, Intervals, Mode,
-    MpiCall, MpiFunction, Names, Origin, Pages, Parallel, Part, Process, Profile, RecordError, Region, Replicates, Run,
-    Sample, Target, Thread, Totals, append, append_all, load,
+    ALL, CodeFile, Counts, Description, Finish, Host, Interval, Intervals, Mode, MpiCall, MpiFunction, Names, Origin,
+    Pages, Parallel, Part, Process, Profile, RecordError, Region, Replicates, Run, Sample, Target, Thread, Totals,
+    append, append_all, load,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
-use crate::profiles::{loops, stacks};
+use crate::profiles::{data, hot_spots, loops, stacks};
 
 /// A temporary folder, and a path in it that does not exist.
 pub(crate) fn place() -> (tempfile::TempDir, PathBuf) {
@@ -81,28 +81,6 @@ fn region() -> impl Strategy<Value = Region> {
 fn origin() -> impl Strategy<Value = Origin> {
     let imported = (any::<String>(), vec(any::<String>(), 0..3));
     prop_oneof![Just(Origin::Simulated), imported.prop_map(|(format, files)| Origin::Imported { format, files })]
-}
-
-/// Stall causes, pipes, and hot spots with as many counts of each.
-type HotSpots = (Vec<String>, Vec<String>, Vec<String>, Vec<HotSpot>);
-
-fn hot_spots() -> impl Strategy<Value = HotSpots> {
-    let names = || vec(any::<String>(), 0..4);
-    (names(), names(), names()).prop_flat_map(|(stalls, pipes, events)| {
-        let counts = |n: usize| vec(prop_oneof![Just(0), count()], n);
-        let key = (proptest::option::of(any::<u32>()), count());
-        let times = (count(), count(), count());
-        let amounts = (counts(stalls.len()), counts(pipes.len()), counts(events.len()));
-        let spot = (any::<String>(), count(), count(), times, amounts);
-        let spots = btree_map(key, spot, 0..40).prop_map(|spots| {
-            let spot = |((file, place), (function, address, offset, times, (stalls, pipes, events)))| {
-                let (executions, cycles, in_flight) = times;
-                HotSpot { file, place, address, function, offset, executions, cycles, in_flight, stalls, pipes, events }
-            };
-            spots.into_iter().map(spot).collect()
-        });
-        (Just(stalls), Just(pipes), Just(events), spots)
-    })
 }
 
 fn pages() -> impl Strategy<Value = Pages> {
@@ -267,14 +245,14 @@ prop_compose! {
     }
 }
 
-/// A run with loops and call stacks.
+/// A run with loops, call stacks and data objects.
 fn run() -> impl Strategy<Value = Run> {
     let with = |run: Run| {
         let amounts = [run.stalls.len(), run.pipes.len(), run.profile.events.len()];
-        (loops(amounts, run.files.len()), stacks(), Just(run))
+        (loops(amounts, run.files.len()), stacks(), data(), Just(run))
     };
-    run_without_loops().prop_flat_map(with).prop_map(|(loops, stacks, run)| {
-        let profile = Profile { loops, stacks, ..run.profile };
+    run_without_loops().prop_flat_map(with).prop_map(|(loops, stacks, data, run)| {
+        let profile = Profile { loops, stacks, data, ..run.profile };
         Run { profile, ..run }
     })
 }

@@ -4,6 +4,7 @@ use fxscope_record::Run;
 
 use super::{Annotation, Function, Instruction, share};
 use crate::loops;
+use crate::render::quantity::digits;
 
 /// The instructions of a function that are in no inner loop of a loop, or in none at all.
 pub(crate) struct Group<'a> {
@@ -35,7 +36,7 @@ pub(crate) fn groups(list: &[Instruction]) -> Vec<Group<'_>> {
     groups
 }
 
-/// Returns what is to know about a group in one line: its loop, the share of the function, how its commit slots are used.
+/// Returns what is to know about a group in one line: its loop, the share of the function, the share of its commit slots that are used.
 pub(crate) fn describe(run: &Run, annotation: &Annotation, function: &Function, group: &Group) -> String {
     let percent = |part: u64, whole: u64| format!("{:.1} %", 100.0 * share(part, whole));
     let cycles = group.cycles();
@@ -45,16 +46,14 @@ pub(crate) fn describe(run: &Run, annotation: &Annotation, function: &Function, 
         Some(of) => {
             let around = of.parent.and_then(|parent| run.profile.loops.get(parent as usize));
             let inside = around.map_or_else(String::new, |around| format!(" in {}", place(around)));
-            let trips = of
-                .trips()
-                .map_or_else(String::new, |trips| format!(", {} trips", crate::render::quantity::digits(trips)));
-            format!("Loop {}{inside}: {} iterations{trips}, ", place(of), of.iterations)
+            let trips = of.trips().map_or_else(String::new, |trips| format!("{} trips, ", digits(trips)));
+            format!("Loop {}{inside}: {trips}", place(of))
         }
         None => "Outside of loops: ".to_owned(),
     };
     text += &format!("{} of the function", percent(cycles, function.cycles));
     if slots > 0 {
-        text += &format!(", {} of its commit slots used", percent(executed, slots));
+        text += &format!(", {} of slots", percent(executed, slots));
     }
     text
 }

@@ -36,12 +36,12 @@ pub fn export(run: &Run, format: Format) -> Result<Vec<u8>, String> {
     if format == Format::Perfetto {
         return perfetto::trace(run).map(|trace| trace.to_string().into_bytes());
     }
-    let stacks = stacks::Stacks::of(run);
-    if stacks.series.iter().all(|series| series.samples.is_empty()) {
+    if run.hot_spots.is_empty() && run.profile.stacks.samples.is_empty() {
         return Err("the run has neither cycles by instruction nor call stacks, as it was made in functional mode or executed nothing; \
                     repeat it in timing mode"
             .to_owned());
     }
+    let stacks = stacks::Stacks::of(run);
     match format {
         Format::Speedscope => Ok(speedscope::profile(run, &stacks).to_string().into_bytes()),
         Format::Firefox => firefox::profile(run, &stacks),

@@ -139,6 +139,9 @@ fn head(run: &Run) -> Map<String, Value> {
         members.insert("part".to_owned(), of_part(part));
     }
     parallel::add(run, &mut members);
+    if !run.profile.data.objects.is_empty() {
+        members.insert("data".to_owned(), crate::data::json(run));
+    }
     if !run.profile.loops.is_empty() {
         members.insert("loops".to_owned(), crate::loops::json(run).into());
     }

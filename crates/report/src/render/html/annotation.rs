@@ -5,7 +5,9 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::head;
 use crate::annotate::nest::{Group, describe, groups};
-use crate::annotate::{Annotation, Function, Instruction, in_flight, longest_wait, mark, name, share, used};
+use crate::annotate::{
+    Annotation, FUNCTIONS, Function, Instruction, in_flight, longest_wait, mark, name, share, used, waits_on,
+};
 use crate::render::quantity::{quantity, share as percent};
 use crate::sections::{plain, title};
 
@@ -43,18 +45,29 @@ pub fn draw(run: &Run, annotation: &Annotation) -> String {
 }
 
 fn functions(run: &Run, annotation: &Annotation) -> Markup {
+    let (shown, others) = annotation.functions.split_at(annotation.functions.len().min(FUNCTIONS));
+    let cycles: u64 = others.iter().map(|function| function.cycles).sum();
+    let executions: u64 = others.iter().map(|function| function.executions).sum();
     html! {
         h2 { "Functions" (mark(run)) }
         div.scroll tabindex="0" role="region" aria-label="Functions" {
             table {
                 thead { tr { th.text scope="col" { "Function" } th scope="col" { "cycles" } th scope="col" { "share" } th scope="col" { "instructions" } } }
                 tbody {
-                    @for function in &annotation.functions {
+                    @for function in shown {
                         tr {
                             th.text scope="row" { (name(run, function)) }
                             td { (quantity(function.cycles as f64, "cycles")) }
                             td { (percent(share(function.cycles, annotation.cycles))) }
                             td { (quantity(function.executions as f64, "instructions")) }
+                        }
+                    }
+                    @if !others.is_empty() {
+                        tr {
+                            th.text scope="row" { (format!("({} other functions)", others.len())) }
+                            td { (quantity(cycles as f64, "cycles")) }
+                            td { (percent(share(cycles, annotation.cycles))) }
+                            td { (quantity(executions as f64, "instructions")) }
                         }
                     }
                     @if annotation.outside > 0 {
@@ -148,7 +161,10 @@ fn row(run: &Run, function: &Function, instruction: &Instruction) -> Markup {
             td { (quantity(share(instruction.cycles, instruction.executions), "cycles/execution")) }
             td { (percent(share(instruction.cycles, function.cycles))) }
             td { (flight.unwrap_or_default()) }
-            td.text { (longest_wait(run, instruction)) }
+            td.text {
+                (longest_wait(run, instruction))
+                @if let Some(offset) = waits_on(run, instruction) { (format!(", after +{offset:#x}")) }
+            }
             td.text { code { (plain(&text.unwrap_or_default())) } }
             td.text { (used(run, instruction).unwrap_or_default()) }
         }
