@@ -38,5 +38,5 @@ pub use fxscope_session::{
     PageOption, PartPlan, Placement, Point, Prepared, Progress, QUANTUM, RemoteNode, Request, RunOptions, Scenario,
     SectorData, SectorOption, Selection, Session, Snapshots, SpinLoops, Start, Warming, Window, annotate,
     check_page_size, check_rows, guest_environment, hottest, konata, machine_constants, machine_memory, machine_of,
-    snapshots, spec_of,
+    snapshots, spec_of, with_loops,
 };

@@ -102,6 +102,7 @@ impl Machine {
             sample: None,
             part: None,
             hot_spots: Vec::new(),
+            profile: Default::default(),
             parallel: Default::default(),
         }
     }

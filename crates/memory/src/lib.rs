@@ -9,6 +9,7 @@
 //! * [`cmg`]: L2 and memory of one CMG. [`ring`]: between CMGs. [`chip`]: what cores share, and coherence.
 //!   [`snoop_queue`]: snoops of cores that are not running. [`partition`]: a chip on several host threads.
 //! * [`hierarchy`]: the memory hierarchy as one core sees it.
+//! * [`refills`]: what each instruction brings into the caches.
 //! * `reserve`: accesses that only keep caches, translations and streams warm.
 
 pub mod bus;
@@ -21,6 +22,7 @@ pub mod partition;
 pub mod pipes;
 pub mod pointer;
 pub mod prefetch;
+pub mod refills;
 mod replacement;
 mod reserve;
 pub mod ring;
@@ -34,8 +36,9 @@ pub mod tlb;
 
 pub use chip::{Chip, CoreId};
 pub use frames::{PageRange, Placement, SharedPages};
-pub use hierarchy::{CoreMemory, Hierarchy, Level, Located, Misses, NEVER, Response, Wants};
+pub use hierarchy::{Cause, CoreMemory, Hierarchy, Level, Located, Misses, NEVER, Response, Wants};
 pub use partition::{Partition, PartitionResult, Partitioned};
 pub use pipes::LoadStorePipes;
 pub use pointer::Pointer;
 pub use prefetch::control::Registers as PrefetchRegisters;
+pub use refills::{Refill, RefillKind, Refills};

@@ -23,6 +23,7 @@ impl Pipeline {
         own: &mut Profile,
         chip: &mut Chip,
     ) -> Executed {
+        self.memory.refills.inst = uop.inst;
         let port = self.lsu.real_ports_free(uop);
         let started = self.address(uop, d, station, port, own);
         let mut answer = self.lsu.load(uop, uop.words(stream), started, &mut self.memory.with(chip), &mut self.signals);
@@ -91,6 +92,7 @@ impl Pipeline {
         own: &mut Profile,
         chip: &mut Chip,
     ) -> Executed {
+        self.memory.refills.inst = uop.inst;
         let port = self.lsu.real_ports_free(uop);
         if port > d {
             self.commit.store_port_full_until = port;
@@ -212,6 +214,7 @@ impl Pipeline {
         own: &mut Profile,
         chip: &mut Chip,
     ) -> Executed {
+        self.memory.refills.inst = uop.inst;
         let port = self.lsu.real_ports_free(uop);
         let started = self.address(uop, d, station, port, own);
         let answer = self.lsu.prefetch(uop, uop.words(stream), started, &mut self.memory.with(chip), &mut self.signals);

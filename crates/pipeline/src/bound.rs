@@ -8,6 +8,7 @@ use fxscope_machine::Pipes;
 use fxscope_machine::recipe::{MAX_FLOWS, MAX_UOPS};
 
 pub use crate::bypass::{PIPE_NAMES, PIPES};
+use crate::events::EVENTS;
 use crate::lsu::rules::Writing;
 use crate::warming::Followed;
 
@@ -347,6 +348,8 @@ pub struct Profile {
     pub pipes: [u64; PIPES],
     /// Cycles without commit that were charged to it, by cause.
     pub stalls: Stalls,
+    /// What happened on its behalf, in the order of [`EVENT_NAMES`](crate::events::EVENT_NAMES).
+    pub events: [u64; EVENTS],
 }
 
 impl Profile {
@@ -369,6 +372,7 @@ impl Profile {
             in_flight: scale(self.in_flight),
             pipes: self.pipes.map(scale),
             stalls: self.stalls.map(scale),
+            events: self.events.map(scale),
         }
     }
 
@@ -382,6 +386,7 @@ impl Profile {
         change(&mut self.in_flight, other.in_flight);
         self.stalls.iter_mut().zip(&other.stalls).for_each(|(sum, &n)| change(sum, n));
         self.pipes.iter_mut().zip(&other.pipes).for_each(|(sum, &n)| change(sum, n));
+        self.events.iter_mut().zip(&other.events).for_each(|(sum, &n)| change(sum, n));
     }
 }
 

@@ -11,6 +11,7 @@ use crate::blocking::Blockers;
 use crate::bypass::{Bypasses, PIPES, Value};
 use crate::commit::{Commit, Completion};
 use crate::dispatch::Dispatch;
+use crate::events::count_refills;
 use crate::frontend::Frontend;
 use crate::lsu::Lsu;
 use crate::predict::{Branched, Predictor};
@@ -161,6 +162,9 @@ impl Pipeline {
                 issued = Cycle::MAX;
             }
         }
+        if !self.memory.refills.is_empty() {
+            count_refills(&mut self.memory.refills, profiles);
+        }
     }
 
     /// Takes one micro-operation through all stages. Returns when its first flow was issued and when it committed.
@@ -197,6 +201,7 @@ impl Pipeline {
             Action::Store => self.lsu.commit_store(uop, committed, &mut self.memory.pipes),
             Action::Load if uop.store_ports > 0 => self.lsu.commit_load(uop, committed),
             Action::Zero => {
+                self.memory.refills.inst = uop.inst;
                 let words = uop.words(stream);
                 self.lsu.commit_zero(uop, words, committed, &mut self.memory.with(chip), &mut self.signals);
             }

@@ -20,6 +20,7 @@ mod bypass;
 pub mod commit;
 pub mod core;
 pub mod dispatch;
+pub mod events;
 mod execute;
 mod fast_forward;
 pub mod frontend;

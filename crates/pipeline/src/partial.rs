@@ -11,6 +11,7 @@ use fxscope_memory::Chip;
 use crate::bind::{Action, BoundBlock, BoundUop};
 use crate::bypass::{FLA, FLB, PIPES};
 use crate::core::Pipeline;
+use crate::events::INACTIVE;
 use crate::uop_probe::{StageTimes, UopProbe};
 
 /// The unit in which signals count missing elements: an operation on all elements stands for 16, whatever the vector length.
@@ -40,6 +41,7 @@ impl Pipeline {
             self.signals.add(signal, missing);
         }
         for (partial, before) in partials.iter().zip(before) {
+            block.profile[usize::from(partial.inst)].events[INACTIVE] += partial.missing(WHOLE);
             let now = operates(block, partial);
             let missing = |pipe: usize| (now[pipe] - before[pipe]) * partial.missing(WHOLE);
             // The data flow of a plain store counts nothing, whatever is active.

@@ -8,18 +8,24 @@
 //! client. A file is always replaced as a whole; a digest over a run's rows detects damage.
 
 mod counts;
+mod data;
 mod file;
 mod pack;
 mod part;
+mod profile;
 mod read;
+mod read_data;
+mod read_loops;
 mod run;
 mod sample;
 mod schema;
 mod write;
 
 pub use counts::{Counts, Names, Region, Tallies, Thread};
+pub use data::{Data, DataCounts, DataLine, DataObject, DataUser, ObjectKind, SourceLine};
 pub use file::{RecordError, Target, append, append_all, load};
 pub use part::Part;
+pub use profile::{Accesses, Arithmetic, Loop, Profile, SourceLines, StackFrame, StackSample, Stacks};
 pub use run::{
     CodeFile, Description, Finish, Host, HotSpot, Interval, Intervals, Mode, MpiCall, MpiFunction, Origin, Pages,
     Parallel, Process, Run,

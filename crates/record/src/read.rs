@@ -9,13 +9,15 @@ use crate::ONE_PASS;
 use crate::counts::{Counts, Names, Region, Thread};
 use crate::pack::unpack;
 use crate::part::Part;
+use crate::profile::Profile;
 use crate::run::{
     CodeFile, Description, Finish, Host, HotSpot, Interval, Intervals, Mode, MpiCall, MpiFunction, Origin, Pages,
     Parallel, Process, Run,
 };
 use crate::sample::{Replicates, Sample, Totals};
 use crate::schema::{
-    DESCRIBED, FAILURES, INTERVALS, NUMBERED_SPOTS, PACKED, PAGES, PARALLEL, PARTS, REGION_INTERVALS, SAMPLES, version,
+    DESCRIBED, FAILURES, INTERVALS, LOOPS, NUMBERED_SPOTS, PACKED, PAGES, PARALLEL, PARTS, REGION_INTERVALS, SAMPLES,
+    version,
 };
 
 /// Reads all `count` runs.
@@ -81,6 +83,11 @@ fn read(db: &Connection, id: u32) -> rusqlite::Result<Run> {
     } else {
         read_hot_spots(db, id, &mut run)?
     }
+    if version >= LOOPS {
+        run.profile.loops = crate::read_loops::read(db, id, &run)?;
+        run.profile.stacks = crate::read_loops::read_stacks(db, id)?;
+        run.profile.data = crate::read_data::read(db, id)?;
+    }
     Ok(run)
 }
 
@@ -144,8 +151,8 @@ fn read_hot_spots(db: &Connection, id: u32, run: &mut Run) -> rusqlite::Result<(
         let query = format!("SELECT name FROM part WHERE run = ?1 AND kind = '{kind}' ORDER BY part");
         list(db, id, &query, |r| r.get(0))
     };
-    (run.stalls, run.pipes) = (named("stall")?, named("pipe")?);
-    let (stalls, pipes) = (vec![0; run.stalls.len()], vec![0; run.pipes.len()]);
+    (run.stalls, run.pipes, run.profile.events) = (named("stall")?, named("pipe")?, named("event")?);
+    let [stalls, pipes, events] = [&run.stalls, &run.pipes, &run.profile.events].map(|names| vec![0; names.len()]);
     let query = "SELECT file, place, address, function, offset, executions, cycles, in_flight FROM hot_spot
                  WHERE run = ?1 ORDER BY spot";
     run.hot_spots = list(db, id, query, |r| {
@@ -160,6 +167,7 @@ fn read_hot_spots(db: &Connection, id: u32, run: &mut Run) -> rusqlite::Result<(
             in_flight: r.get(7)?,
             stalls: stalls.clone(),
             pipes: pipes.clone(),
+            events: events.clone(),
         })
     })?;
     let mut parts = db.prepare("SELECT spot, part, cycles FROM hot_part WHERE run = ?1")?;
@@ -167,7 +175,7 @@ fn read_hot_spots(db: &Connection, id: u32, run: &mut Run) -> rusqlite::Result<(
     while let Some(row) = rows.next()? {
         let (spot, part): (usize, usize) = (row.get(0)?, row.get(1)?);
         let spot = run.hot_spots.get_mut(spot);
-        let cycles = spot.and_then(|s| s.stalls.iter_mut().chain(&mut s.pipes).nth(part));
+        let cycles = spot.and_then(|s| s.stalls.iter_mut().chain(&mut s.pipes).chain(&mut s.events).nth(part));
         *cycles.ok_or_else(|| rusqlite::Error::InvalidColumnName("part".to_owned()))? = row.get(2)?;
     }
     Ok(())
@@ -241,6 +249,7 @@ fn read_origin(row: &Row) -> rusqlite::Result<Run> {
         stalls: Vec::new(),
         pipes: Vec::new(),
         hot_spots: Vec::new(),
+        profile: Profile::default(),
     })
 }
 
@@ -369,7 +378,7 @@ fn for_each(
     Ok(())
 }
 
-fn list<T, C: FromIterator<T>>(
+pub(crate) fn list<T, C: FromIterator<T>>(
     db: &Connection,
     id: u32,
     query: &str,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::counts::{Names, Region};
 use crate::part::Part;
+use crate::profile::Profile;
 use crate::sample::Sample;
 
 /// How much of the machine was modelled.
@@ -117,6 +118,8 @@ pub struct HotSpot {
     pub stalls: Vec<u64>,
     /// Cycles that it occupied each of [`Run::pipes`].
     pub pipes: Vec<u64>,
+    /// Its counts of [`Profile::events`].
+    pub events: Vec<u64>,
 }
 
 /// Pages of one size that a run had for a segment on a memory node: the maximum at any time, over all its processes.
@@ -289,6 +292,8 @@ pub struct Run {
     pub pipes: Vec<String>,
     /// Executed instructions, by ascending file and place.
     pub hot_spots: Vec<HotSpot>,
+    /// What else is known of the code.
+    pub profile: Profile,
 }
 
 impl Run {

@@ -2,8 +2,9 @@
 //!
 //! Every change of a table increments [`VERSION`]. Older versions can be read: 1 (without files and stall causes), 2
 //! (without pages), 3 (one row per count), 4 (without intervals), 5 (intervals of whole runs only), 6 (without the machine's
-//! tables), 7 (without processes and calls of MPI), 8 (without failures and skipped instructions), 9 (without samples) and 10 (without
-//! parts that were timed).
+//! tables), 7 (without processes and calls of MPI), 8 (without failures and skipped instructions), 9 (without samples), 10 (without
+//! parts that were timed) and 11 (without loops, call stacks, data
+//! objects and events of instructions).
 
 use rusqlite::{Connection, OptionalExtension as _};
 use sha2::{Digest as _, Sha256};
@@ -13,11 +14,12 @@ pub(crate) const APPLICATION: i32 = 0x6678_7372;
 /// The oldest readable version.
 pub(crate) const OLDEST: i32 = 1;
 /// `PRAGMA user_version`.
-pub(crate) const VERSION: i32 = 11;
+pub(crate) const VERSION: i32 = 12;
 
 /// All rows of a run have its number in the column `run`. `digest` has for each run a digest over its rows in all other
-/// tables and the digest of the previous run; `contents` the number of runs. `part` names stall causes (kind `stall`)
-/// and pipes (kind `pipe`); `hot_part` has the cycles of each instruction for each of them, without zeros. An imported
+/// tables and the digest of the previous run; `contents` the number of runs. `part` names stall causes (kind `stall`),
+/// pipes (kind `pipe`) and events (kind `event`); `hot_part` has the cycles or events of each instruction for each of them, without
+/// zeros, and `loop_part` those of each loop in `loop`. An imported
 /// run has its format in `run` and its files in `source`.
 ///
 /// `count` has one row per region and pass with all its counts, encoded by [`crate::pack`]: thread by thread in the
@@ -36,6 +38,12 @@ pub(crate) const VERSION: i32 = 11;
 /// `sample` says how a run was sampled. `replicate` has for each region of such a run the totals of events in each replicate: event
 /// by event in the order of the row's `name_set`, for each the total in the first replicate, then the differences of one replicate to the
 /// next, as 0, −1, 1, −2 and so on numbered from 0, in the encoding of `count`.
+///
+/// `stack_frame` has the functions of call stacks, and `stack_samples` their samples, in the encoding of `count`: for each the process,
+/// the thread, the ns since the one before, and the position in `stack_frame`.
+///
+/// `data_object` has the data objects of a run, with their counts in the encoding of `count`; `data_line` the lines that moved most often
+/// between threads, and `data_user` the threads of each.
 ///
 /// `timed_part` says which part of a run was timed, if not all of it.
 pub(crate) const SCHEMA: &str = "
@@ -108,6 +116,25 @@ CREATE TABLE part (run INTEGER NOT NULL, part INTEGER NOT NULL, kind TEXT NOT NU
     PRIMARY KEY (run, part)) STRICT, WITHOUT ROWID;
 CREATE TABLE hot_part (run INTEGER NOT NULL, spot INTEGER NOT NULL, part INTEGER NOT NULL, cycles INTEGER NOT NULL,
     PRIMARY KEY (run, spot, part)) STRICT, WITHOUT ROWID;
+CREATE TABLE loop (run INTEGER NOT NULL, loop INTEGER NOT NULL, parent INTEGER, function TEXT NOT NULL, file INTEGER NOT NULL,
+    place INTEGER NOT NULL, address INTEGER NOT NULL, offset INTEGER NOT NULL, size INTEGER NOT NULL, source TEXT,
+    first_line INTEGER, last_line INTEGER, iterations INTEGER NOT NULL, entries INTEGER, instructions INTEGER NOT NULL,
+    cycles INTEGER NOT NULL, own_cycles INTEGER NOT NULL, operations INTEGER NOT NULL, of_all_elements INTEGER NOT NULL,
+    arithmetic INTEGER NOT NULL, bits INTEGER NOT NULL, loaded INTEGER NOT NULL, stored INTEGER NOT NULL,
+    PRIMARY KEY (run, loop), UNIQUE (run, file, place)) STRICT, WITHOUT ROWID;
+CREATE TABLE loop_part (run INTEGER NOT NULL, loop INTEGER NOT NULL, part INTEGER NOT NULL, amount INTEGER NOT NULL,
+    PRIMARY KEY (run, loop, part)) STRICT, WITHOUT ROWID;
+CREATE TABLE stack_frame (run INTEGER NOT NULL, position INTEGER NOT NULL, caller INTEGER, function TEXT NOT NULL, file TEXT,
+    PRIMARY KEY (run, position)) STRICT, WITHOUT ROWID;
+CREATE TABLE data_object (run INTEGER NOT NULL, position INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, source TEXT,
+    line INTEGER, blocks INTEGER NOT NULL, bytes INTEGER NOT NULL, counts BLOB NOT NULL,
+    PRIMARY KEY (run, position)) STRICT, WITHOUT ROWID;
+CREATE TABLE data_line (run INTEGER NOT NULL, position INTEGER NOT NULL, object INTEGER NOT NULL, offset INTEGER NOT NULL,
+    transfers INTEGER NOT NULL, falsely_shared INTEGER NOT NULL, PRIMARY KEY (run, position)) STRICT, WITHOUT ROWID;
+CREATE TABLE data_user (run INTEGER NOT NULL, line INTEGER NOT NULL, position INTEGER NOT NULL, process INTEGER NOT NULL,
+    thread INTEGER NOT NULL, cmg INTEGER NOT NULL, touched_first INTEGER, touched_last INTEGER, written_first INTEGER,
+    written_last INTEGER, PRIMARY KEY (run, line, position)) STRICT, WITHOUT ROWID;
+CREATE TABLE stack_samples (run INTEGER PRIMARY KEY, interval_ns INTEGER NOT NULL, samples BLOB NOT NULL) STRICT;
 ";
 
 /// A table or view that a run's digest covers.
@@ -156,6 +183,13 @@ const COVERED: &[Covered] = &[
     covered("hot_spot", "spot", NUMBERED_SPOTS, VERSION),
     covered("part", "part", NUMBERED_SPOTS, VERSION),
     covered("hot_part", "spot, part", NUMBERED_SPOTS, VERSION),
+    covered("loop", "loop", LOOPS, VERSION),
+    covered("loop_part", "loop, part", LOOPS, VERSION),
+    covered("stack_frame", "position", LOOPS, VERSION),
+    covered("stack_samples", "run", LOOPS, VERSION),
+    covered("data_object", "position", LOOPS, VERSION),
+    covered("data_line", "position", LOOPS, VERSION),
+    covered("data_user", "line, position", LOOPS, VERSION),
 ];
 
 /// The version that added numbers, files and parts of hot spots.
@@ -182,6 +216,9 @@ pub(crate) const SAMPLES: i32 = 10;
 
 /// The version that added parts that were timed.
 pub(crate) const PARTS: i32 = 11;
+
+/// The version that added loops, call stacks, data objects and events of instructions.
+pub(crate) const LOOPS: i32 = 12;
 
 /// Creates the tables in an empty database with a page size.
 pub(crate) fn create(db: &Connection, page_bytes: u32) -> rusqlite::Result<()> {

@@ -8,8 +8,10 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use rusqlite::{Connection, params};
 
 use crate::counts::{Names, Region, Thread};
+use crate::data::Data;
 use crate::pack::pack;
 use crate::part::Part;
+use crate::profile::{Profile, Stacks};
 use crate::run::{Description, Finish, Intervals, Mode, Origin, Pages, Parallel, Run};
 use crate::sample::Sample;
 use crate::schema::{digest, runs};
@@ -29,6 +31,9 @@ pub(crate) fn insert(db: &Connection, run: &Run) -> rusqlite::Result<()> {
     insert_parallel(db, id, &run.parallel)?;
     insert_pages(db, id, &run.pages)?;
     insert_hot_spots(db, id, run)?;
+    insert_loops(db, id, &run.profile)?;
+    insert_stacks(db, id, &run.profile.stacks)?;
+    insert_data(db, id, &run.profile.data)?;
     db.execute("INSERT INTO digest VALUES (?1, ?2)", params![id, digest(db, id)?])?;
     db.execute("UPDATE contents SET runs = ?1", [id])?;
     Ok(())
@@ -269,6 +274,7 @@ fn insert_hot_spots(db: &Connection, id: u32, run: &Run) -> rusqlite::Result<()>
         db.execute("INSERT INTO code_file VALUES (?1, ?2, ?3, ?4)", params![id, i as i64, file.path, file.digest])?;
     }
     let kinds = run.stalls.iter().map(|name| ("stall", name)).chain(run.pipes.iter().map(|name| ("pipe", name)));
+    let kinds = kinds.chain(run.profile.events.iter().map(|name| ("event", name)));
     for (i, (kind, name)) in kinds.enumerate() {
         db.execute("INSERT INTO part VALUES (?1, ?2, ?3, ?4)", params![id, i as i64, kind, name])?;
     }
@@ -279,8 +285,91 @@ fn insert_hot_spots(db: &Connection, id: u32, run: &Run) -> rusqlite::Result<()>
         let (offset, executions, cycles) = (h.offset, h.executions, h.cycles);
         let function = &h.function;
         hot.execute(params![id, i, h.file, h.place, h.address, function, offset, executions, cycles, h.in_flight])?;
-        for (part, &cycles) in h.stalls.iter().chain(&h.pipes).enumerate().filter(|&(_, &cycles)| cycles > 0) {
+        for (part, &cycles) in
+            h.stalls.iter().chain(&h.pipes).chain(&h.events).enumerate().filter(|&(_, &cycles)| cycles > 0)
+        {
             parts.execute(params![id, i, part as i64, cycles])?;
+        }
+    }
+    Ok(())
+}
+
+fn insert_loops(db: &Connection, id: u32, profile: &Profile) -> rusqlite::Result<()> {
+    let mut insert = db.prepare(
+        "INSERT INTO loop VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
+         ?22, ?23)",
+    )?;
+    let mut parts = db.prepare("INSERT INTO loop_part VALUES (?1, ?2, ?3, ?4)")?;
+    for (i, l) in (0i64..).zip(&profile.loops) {
+        let source = l.source.as_ref();
+        insert.execute(params![
+            id,
+            i,
+            l.parent,
+            l.function,
+            l.file,
+            l.place,
+            l.address,
+            l.offset,
+            l.size,
+            source.map(|lines| &lines.file),
+            source.map(|lines| lines.first),
+            source.map(|lines| lines.last),
+            l.iterations,
+            l.entries,
+            l.instructions,
+            l.cycles,
+            l.own_cycles,
+            l.arithmetic.operations,
+            l.arithmetic.of_all_elements,
+            l.arithmetic.instructions,
+            l.arithmetic.bits,
+            l.accesses.loaded,
+            l.accesses.stored
+        ])?;
+        let amounts = l.stalls.iter().chain(&l.pipes).chain(&l.events).enumerate();
+        for (part, &amount) in amounts.filter(|&(_, &amount)| amount > 0) {
+            parts.execute(params![id, i, part as i64, amount])?;
+        }
+    }
+    Ok(())
+}
+
+fn insert_stacks(db: &Connection, id: u32, stacks: &Stacks) -> rusqlite::Result<()> {
+    if stacks.interval_ns == 0 {
+        return Ok(());
+    }
+    let mut insert = db.prepare("INSERT INTO stack_frame VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    for (position, frame) in (0i64..).zip(&stacks.frames) {
+        insert.execute(params![id, position, frame.caller, frame.function, frame.file])?;
+    }
+    let mut before = 0;
+    let numbers = stacks.samples.iter().flat_map(|sample| {
+        let passed = sample.at_ns.wrapping_sub(std::mem::replace(&mut before, sample.at_ns));
+        [sample.process.into(), sample.thread.into(), passed, sample.frame.into()]
+    });
+    let samples: Vec<u64> = numbers.collect();
+    db.execute("INSERT INTO stack_samples VALUES (?1, ?2, ?3)", params![id, stacks.interval_ns, pack(&samples)])?;
+    Ok(())
+}
+
+fn insert_data(db: &Connection, id: u32, data: &Data) -> rusqlite::Result<()> {
+    let mut insert = db.prepare("INSERT INTO data_object VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?;
+    for (position, object) in (0i64..).zip(&data.objects) {
+        let (kind, counts, source) = (object.kind.name(), pack(&object.counts.to_numbers()), object.source.as_ref());
+        let (file, line) = (source.map(|source| &source.file), source.map(|source| source.line));
+        insert.execute(params![id, position, kind, object.name, file, line, object.blocks, object.bytes, counts])?;
+    }
+    let mut insert = db.prepare("INSERT INTO data_line VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
+    let mut users = db.prepare("INSERT INTO data_user VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")?;
+    for (position, line) in (0i64..).zip(&data.lines) {
+        insert.execute(params![id, position, line.object, line.offset, line.transfers, line.is_falsely_shared])?;
+        for (place, user) in (0i64..).zip(&line.users) {
+            let [touched, written] = [user.touched, user.written].map(|range| (range.map(|r| r.0), range.map(|r| r.1)));
+            let (process, thread, cmg) = (user.process, user.thread, user.cmg);
+            users.execute(params![
+                id, position, place, process, thread, cmg, touched.0, touched.1, written.0, written.1
+            ])?;
         }
     }
     Ok(())

@@ -2,10 +2,13 @@
 //!
 //! An [`Annotation`] combines a run with its code. [`document`] formats it for display, [`json`] for programs.
 
+mod listing;
+pub(crate) mod nest;
+
 use std::fmt::Write as _;
 
 use fxscope_counts::Stall;
-use fxscope_record::Run;
+use fxscope_record::{ALL, Run};
 use serde_json::{Value as Json, json};
 
 use crate::document::{Body, Document, Line, Row, Section, Value};
@@ -14,7 +17,7 @@ use crate::sections::{plain, title};
 /// Smallest share shown in a terminal column.
 const LEAST: f64 = 0.01;
 /// Functions listed on the terminal; the others are summed in one line.
-const FUNCTIONS: usize = 20;
+pub(crate) const FUNCTIONS: usize = 20;
 
 /// Note of sampled runs.
 const SAMPLED: &str =
@@ -29,6 +32,8 @@ pub struct Annotation {
     pub cycles: u64,
     /// Cycles of the run outside any instruction: system calls, and waiting in them.
     pub outside: u64,
+    /// Instructions that a core can commit in a cycle; 0: unknown.
+    pub commit_width: u32,
     /// The executed functions, by descending cycles.
     pub functions: Vec<Function>,
     /// What is missing, and how to get it.
@@ -71,6 +76,12 @@ pub struct Instruction {
     pub stalls: Vec<u64>,
     /// Cycles that it occupied each of [`Run::pipes`].
     pub pipes: Vec<u64>,
+    /// Its counts of [`fxscope_record::Profile::events`].
+    pub events: Vec<u64>,
+    /// The loops that it is in, as indices into [`fxscope_record::Profile::loops`], the outermost first.
+    pub loops: Vec<u32>,
+    /// The offset in the function of the instruction that makes its latest operand, as far as the code says which that is.
+    pub producer: Option<u64>,
     /// Its source line; `None` without debug information.
     pub source: Option<Source>,
     /// The instruction itself; `None` without the program's file.
@@ -84,6 +95,8 @@ pub struct Source {
     pub file: String,
     /// Line number, counted from 1.
     pub line: u32,
+    /// What it says; `None` if the file cannot be read.
+    pub text: Option<String>,
 }
 
 /// Static properties of an instruction.
@@ -119,8 +132,15 @@ pub struct Flow {
     pub busy: u16,
 }
 
+/// Returns the cycles of all threads of a whole run.
+#[must_use]
+pub fn cycles(run: &Run) -> u64 {
+    let Some(region) = run.region(ALL) else { return 0 };
+    (0..region.threads.len()).filter_map(|thread| region.count(thread, "CPU_CYCLES")).sum()
+}
+
 /// `part` as a fraction of `whole`; 0 of nothing.
-fn share(part: u64, whole: u64) -> f64 {
+pub(crate) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
@@ -130,7 +150,7 @@ pub fn document(run: &Run, annotation: &Annotation) -> Document {
     let mut sections = vec![functions(run, annotation)];
     for function in &annotation.functions {
         let Some(list) = &function.instructions else { continue };
-        sections.push(instructions(run, annotation, function, list));
+        sections.push(listing::instructions(run, annotation, function, list));
         sections.extend(waits(run, function));
     }
     let sampled = run.sample.is_some().then(|| SAMPLED.to_owned());
@@ -142,12 +162,12 @@ pub fn document(run: &Run, annotation: &Annotation) -> Document {
 }
 
 /// What is added to titles of sampled runs.
-fn mark(run: &Run) -> &'static str {
+pub(crate) fn mark(run: &Run) -> &'static str {
     if run.sample.is_some() { " (sampled)" } else { "" }
 }
 
 /// Display name of a function, with its file unless that is the program.
-fn name(run: &Run, function: &Function) -> String {
+pub(crate) fn name(run: &Run, function: &Function) -> String {
     let name = if function.name.is_empty() { "(code without a name)" } else { &function.name };
     let foreign = function.file.as_ref().filter(|file| run.files.first().is_some_and(|program| program.path != **file));
     match foreign {
@@ -181,60 +201,32 @@ fn functions(run: &Run, annotation: &Annotation) -> Section {
     Section { title: format!("Functions{}", mark(run)), body: Body::Listing { headings, lines } }
 }
 
-/// The instructions of a function. Dynamic columns come before static ones.
-fn instructions(run: &Run, annotation: &Annotation, function: &Function, list: &[Instruction]) -> Section {
-    let mut lines = Vec::new();
-    let mut source = None;
-    for instruction in list {
-        if instruction.source.is_some() && instruction.source != source {
-            source.clone_from(&instruction.source);
-            lines.extend(source.as_ref().map(|s| Line::Caption(plain(&format!("{}:{}", s.file, s.line)))));
-        }
-        lines.push(Line::Row(row(run, function, instruction)));
-    }
-    let percent = 100.0 * share(function.cycles, annotation.cycles);
-    let place = if function.name.is_empty() { String::new() } else { format!(" at {:#x}", function.address) };
-    let title = format!("{}{place}, {percent:.1} % of all cycles{}", name(run, function), mark(run));
-    let headings = ["Offset", "executed", "each", "share", "flight", "waits for", "µops", "instruction", "pipes"];
-    let headings = headings.map(str::to_owned).to_vec();
-    Section { title, body: Body::Listing { headings, lines } }
-}
-
-fn row(run: &Run, function: &Function, instruction: &Instruction) -> Row {
-    let code = instruction.code.as_ref();
-    let label = if function.name.is_empty() {
-        format!("{:#x}", instruction.address)
-    } else {
-        format!("+{:#x}", instruction.offset)
-    };
-    let values = vec![
-        Some(Value::number(instruction.executions as f64, "count")),
-        Some(Value::number(share(instruction.cycles, instruction.executions), "cycles/execution")),
-        Some(Value::Share(share(instruction.cycles, function.cycles))),
-        in_flight(run, instruction).map(|cycles| Value::number(cycles, "cycles/execution")),
-        Some(Value::Text(longest_wait(run, instruction))),
-        code.map(|c| Value::number(c.uops.len() as f64, "count")),
-        code.map(|c| Value::Text(c.text.clone().unwrap_or_else(|| format!(".inst {:#010x}", c.word)))),
-        Some(Value::Text(used(run, instruction).or(code.map(|c| pipes(&c.uops))).unwrap_or_default())),
-    ];
-    Row { label, values }
-}
-
 /// Mean cycles from issue to commit; `None` if not counted.
-fn in_flight(run: &Run, instruction: &Instruction) -> Option<f64> {
+pub(crate) fn in_flight(run: &Run, instruction: &Instruction) -> Option<f64> {
     (!run.pipes.is_empty()).then(|| share(instruction.in_flight, instruction.executions))
 }
 
 /// The stall cause with most cycles of an instruction, and its share of the instruction's cycles in percent; empty if
 /// negligible.
-fn longest_wait(run: &Run, instruction: &Instruction) -> String {
+pub(crate) fn longest_wait(run: &Run, instruction: &Instruction) -> String {
+    longest(run, instruction)
+        .map_or_else(String::new, |(name, n)| format!("{} {:.0}", short(name), 100.0 * share(n, instruction.cycles)))
+}
+
+fn longest<'a>(run: &'a Run, instruction: &Instruction) -> Option<(&'a str, u64)> {
     let longest = sorted(&run.stalls, &instruction.stalls).into_iter().next();
-    let longest = longest.filter(|&(_, n)| share(n, instruction.cycles) >= LEAST);
-    longest.map_or_else(String::new, |(name, n)| format!("{} {:.0}", short(name), 100.0 * share(n, instruction.cycles)))
+    longest.filter(|&(_, n)| share(n, instruction.cycles) >= LEAST)
+}
+
+/// The offset in the function of the instruction that makes the operand of an instruction which waits mainly for a result.
+pub(crate) fn waits_on(run: &Run, instruction: &Instruction) -> Option<u64> {
+    const RESULTS: [Stall; 4] = [Stall::BaseL1, Stall::VectorL1, Stall::BaseOperation, Stall::VectorOperation];
+    let (name, _) = longest(run, instruction)?;
+    instruction.producer.filter(|_| known(name).is_some_and(|stall| RESULTS.contains(&stall)))
 }
 
 /// The pipes that an instruction used, with their shares in percent if several matter; `None` if it used none.
-fn used(run: &Run, instruction: &Instruction) -> Option<String> {
+pub(crate) fn used(run: &Run, instruction: &Instruction) -> Option<String> {
     let all: u64 = instruction.pipes.iter().sum();
     let mut pipes = sorted(&run.pipes, &instruction.pipes);
     pipes.retain(|&(_, n)| share(n, all) >= LEAST);
@@ -259,7 +251,7 @@ fn known(name: &str) -> Option<Stall> {
 }
 
 /// Abbreviated name of a stall cause.
-fn short(name: &str) -> String {
+pub(crate) fn short(name: &str) -> String {
     known(name).map_or_else(|| plain(name), |stall| stall.short().to_owned())
 }
 
@@ -324,6 +316,7 @@ pub fn json(run: &Run, annotation: &Annotation) -> Json {
         "cycles": annotation.cycles,
         "cycles_outside": annotation.outside,
         "notes": annotation.notes,
+        "loops": crate::loops::json(run),
         "functions": annotation.functions.iter().map(|f| json_function(run, f, annotation.cycles)).collect::<Vec<_>>(),
     })
 }
@@ -345,7 +338,7 @@ fn json_function(run: &Run, function: &Function, cycles: u64) -> Json {
 }
 
 /// Nonzero counts by name, in descending order; `null` if not counted.
-fn json_counts(names: &[String], counts: &[u64]) -> Json {
+pub(crate) fn json_counts(names: &[String], counts: &[u64]) -> Json {
     if names.is_empty() {
         return Json::Null;
     }
@@ -368,8 +361,12 @@ fn json_instruction(run: &Run, instruction: &Instruction, cycles: u64) -> Json {
         "issue_to_commit": in_flight(run, instruction),
         "stalls": json_counts(&run.stalls, &instruction.stalls),
         "pipes": json_counts(&run.pipes, &instruction.pipes),
+        "events": json_counts(&run.profile.events, &instruction.events),
+        "loops": instruction.loops,
+        "producer": instruction.producer,
         "file": instruction.source.as_ref().map(|s| &s.file),
         "line": instruction.source.as_ref().map(|s| s.line),
+        "source": instruction.source.as_ref().and_then(|s| s.text.as_ref()),
         "word": code.map(|c| c.word),
         "text": code.and_then(|c| c.text.as_ref()),
         "uops": code.map(|c| c.uops.iter().map(json_uop).collect::<Vec<_>>()),

@@ -5,8 +5,11 @@
 
 pub mod annotate;
 pub mod compare;
+pub mod data;
 pub mod document;
 mod evaluate;
+pub mod export;
+pub mod loops;
 mod options;
 pub mod parallel;
 pub mod render;

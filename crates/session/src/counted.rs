@@ -7,37 +7,57 @@ use fxscope_counts::{Signal, Signals, Stall};
 use fxscope_linux::pages::PageUse;
 use fxscope_linux::{End, Guest};
 use fxscope_pipeline::bind::PIPE_NAMES;
+use fxscope_pipeline::events::EVENT_NAMES;
 use fxscope_pmu::{constants, energy, recorded, scope};
 use fxscope_record::{
-    ALL, CodeFile, Finish, Host, HotSpot, Interval, Intervals, Names, ONE_PASS, Origin, Pages, Part, Region, Run,
+    ALL, CodeFile, Data, Finish, Host, HotSpot, Interval, Intervals, Names, ONE_PASS, Origin, Pages, Part, Profile,
+    Region, Run, StackFrame, StackSample, Stacks, Thread,
 };
 use fxscope_sim::part::{PartPlan, PartSummary};
+use fxscope_sim::stacks::{Call, CallSample, CallStacks};
 use fxscope_sim::{Counted, Mode, Outcome};
 
 use crate::described::machine_constants;
 use crate::diagnosis;
 use crate::environment::affects_speed;
 use crate::host_view::HostView;
+use crate::loops::{Trust, loops};
 use crate::notes::notes;
 use crate::numbering::Numbering;
-use crate::{MAX_PROGRAM_BYTES, Request, sampled};
+use crate::{MAX_PROGRAM_BYTES, Request, objects, sampled};
 
-/// Returns the record of a run; `first_notes` come before all other notes.
+/// What is known of a run beside its outcome.
+pub(crate) struct Observed {
+    /// Notes that come before all others.
+    pub notes: Vec<String>,
+    /// Its data objects.
+    pub data: Option<objects::Observer>,
+}
+
+/// Returns the record of a run.
 pub(crate) fn run(
     request: &Request,
     outcome: &Outcome,
     process: &Guest,
     host: &HostView,
     wall_seconds: f64,
-    first_notes: Vec<String>,
+    observed: Observed,
 ) -> Run {
     let text = |s: &OsStr| s.to_string_lossy().into_owned();
     let kept = |name: &OsString| affects_speed(name) || request.recorded_variables.contains(name);
     let environment = request.environment.iter().filter(|(name, _)| kept(name));
     let numbering = Numbering::of(outcome, process);
     let regions = regions(request, outcome, &numbering);
+    let stacks = stacks(outcome, &numbering);
+    let data = observed.data.map_or_else(Data::default, |observer| {
+        let (objects, lines) = observer.finish(process, |thread| {
+            let Thread { process, thread, .. } = numbering.thread(thread, 0);
+            (process, thread)
+        });
+        Data { objects, lines }
+    });
     let speed = |instructions: u64| instructions as f64 / 1e6 / wall_seconds.max(1e-9);
-    Run {
+    let mut run = Run {
         tool: concat!("fxscope ", env!("CARGO_PKG_VERSION")).to_owned(),
         command: std::iter::once(text(request.program.as_os_str()))
             .chain(request.arguments.iter().map(|a| text(a)))
@@ -61,7 +81,7 @@ pub(crate) fn run(
             peak_rss_bytes: host.peak_rss_bytes(),
             guest_bytes: process.memory().backed_bytes(),
         },
-        notes: first_notes.into_iter().chain(notes(request, outcome, process)).collect(),
+        notes: observed.notes.into_iter().chain(notes(request, outcome, process)).collect(),
         failures: diagnosis::failures(process),
         origin: Origin::Simulated,
         passes: vec![ONE_PASS.to_owned()],
@@ -75,7 +95,10 @@ pub(crate) fn run(
         stalls: Stall::ALL.iter().map(|stall| stall.name().to_owned()).collect(),
         pipes: PIPE_NAMES.map(str::to_owned).to_vec(),
         hot_spots: outcome.hot.iter().map(hot_spot).collect(),
-    }
+        profile: Profile { events: EVENT_NAMES.map(str::to_owned).to_vec(), stacks, data, ..Profile::default() },
+    };
+    run.profile.loops = loops(&run, &request.spec, Trust::Unchanged);
+    run
 }
 
 fn finish(finish: &fxscope_sim::Finish, outcome: &Outcome, process: &Guest) -> Finish {
@@ -154,6 +177,25 @@ fn files(outcome: &Outcome, process: &Guest) -> Vec<CodeFile> {
     outcome.files.iter().map(file).collect()
 }
 
+/// Returns the sampled call stacks.
+fn stacks(outcome: &Outcome, numbering: &Numbering) -> Stacks {
+    let CallStacks { interval_ns, calls, samples, .. } = &outcome.stacks;
+    let frame = |call: &Call| StackFrame {
+        caller: call.caller,
+        function: call.function.clone(),
+        file: call.file.as_ref().map(|path| String::from_utf8_lossy(path).into_owned()),
+    };
+    let sample = |sample: &CallSample| {
+        let Thread { process, thread, .. } = numbering.thread(sample.thread, 0);
+        StackSample { process, thread, at_ns: sample.at_ns, frame: sample.call }
+    };
+    Stacks {
+        interval_ns: *interval_ns,
+        frames: calls.iter().map(frame).collect(),
+        samples: samples.iter().map(sample).collect(),
+    }
+}
+
 fn pages(p: &PageUse) -> Pages {
     let PageUse { segment, page_bytes, node, pages, bytes } = *p;
     Pages { segment: segment.name().to_owned(), page_bytes, node, pages, bytes }
@@ -172,5 +214,6 @@ fn hot_spot(h: &fxscope_sim::HotSpot) -> HotSpot {
         in_flight: h.profile.in_flight,
         stalls: h.profile.stalls.to_vec(),
         pipes: h.profile.pipes.to_vec(),
+        events: h.profile.events.to_vec(),
     }
 }

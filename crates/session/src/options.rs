@@ -88,6 +88,12 @@ pub struct RunOptions {
     pub no_progress: NoProgressLimit,
     /// Also count by intervals of this many nanoseconds of simulated time, in timing mode; 0 means `None`.
     pub interval_ns: Option<u64>,
+    /// Sample call stacks at intervals of this many nanoseconds of simulated time, in timing mode.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stack_ns: Option<u64>,
+    /// Attribute misses to data objects, in timing mode.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub data: bool,
     /// Count by intervals only what happens in this region.
     pub interval_region: Option<String>,
     /// Time windows of the program only, and estimate its counts from them, in timing mode.
@@ -119,6 +125,8 @@ impl Default for RunOptions {
             max_instructions: None,
             no_progress: NoProgressLimit::Default,
             interval_ns: None,
+            stack_ns: None,
+            data: false,
             interval_region: None,
             sample: None,
             precision: Precision::default(),

@@ -368,6 +368,11 @@ impl Scenario {
                 options.interval_ns.is_some_and(|ns| ns > 0),
                 "estimates are made for regions, not for intervals of time; leave --interval or --sample out",
             ),
+            (options.data, "what is not timed has no misses to attribute to data; leave --data or --sample out"),
+            (
+                options.stack_ns.is_some_and(|ns| ns > 0),
+                "call stacks are sampled at distances of time, which estimates do not have; leave --stacks or --sample out",
+            ),
             (
                 options.host_threads > 1,
                 "a sampled run is simulated by one host thread; leave --host-threads or --sample out",

@@ -19,7 +19,7 @@ use crate::contain::{HostProtection, Needs, on_its_own_thread, restrict};
 use crate::engine::{RunEngine, engine};
 use crate::host_view::HostView;
 use crate::sector_data::find_all;
-use crate::{CallPages, Error, Request, SectorData, counted, machine_memory};
+use crate::{CallPages, Error, Request, SectorData, counted, machine_memory, objects};
 
 /// A program loaded and ready to run, on a thread whose access to the host is limited to what the program may use.
 pub struct Session {
@@ -152,8 +152,12 @@ impl Session {
     /// Runs it to its end, or until `watch` stops it.
     pub fn run(mut self, watch: &mut dyn FnMut(Progress) -> Control) -> Run {
         let start = Instant::now();
-        let outcome = self.simulation.run(watch);
-        self.recorded(&outcome, start.elapsed().as_secs_f64())
+        let mut data = self.request.options.data.then(|| objects::Observer::new(&self.request.spec));
+        let outcome = match &mut data {
+            Some(observer) => self.simulation.run_observed(watch, observer),
+            None => self.simulation.run(watch),
+        };
+        self.recorded_with(&outcome, start.elapsed().as_secs_f64(), data)
     }
 
     /// Runs it with a trace of `window`. The trace is empty in functional mode, which has no pipeline.
@@ -228,6 +232,7 @@ fn options(request: &Request) -> Result<Options, StartError> {
         spin: if exact { SpinLoops::Exact } else { options.spin },
         follow: options.follow,
         interval_ns: options.interval_ns,
+        stack_ns: options.stack_ns,
         interval_region: options.interval_region,
         sample: options.sample,
         precision: options.precision,
@@ -239,8 +244,14 @@ fn options(request: &Request) -> Result<Options, StartError> {
 
 impl Session {
     pub(crate) fn recorded(&self, outcome: &fxscope_sim::Outcome, wall_seconds: f64) -> Run {
+        self.recorded_with(outcome, wall_seconds, None)
+    }
+
+    /// Returns the record of a run with the data objects that were observed.
+    fn recorded_with(&self, outcome: &fxscope_sim::Outcome, wall_seconds: f64, data: Option<objects::Observer>) -> Run {
         let notes = self.sector_notes().chain(self.call_notes()).collect();
-        counted::run(&self.request, outcome, self.simulation.guest(), &self.host, wall_seconds, notes)
+        let observed = counted::Observed { notes, data };
+        counted::run(&self.request, outcome, self.simulation.guest(), &self.host, wall_seconds, observed)
     }
 
     /// Notes on mappings with another page size than their segment: the settings do not include it.

@@ -154,11 +154,14 @@ impl<E: Engine> Driver<'_, E> {
         totals
     }
 
-    /// Ends the intervals that end by `now`, which all cores have reached.
+    /// Ends the intervals that end by `now`, which all cores have reached, and samples call stacks if that is due.
     #[inline(always)]
     pub(crate) fn reach(&mut self, now: Cycle) {
         if now >= self.timing.intervals.due() {
             self.end_intervals(now);
+        }
+        if now >= self.timing.stacks.due() {
+            self.sample_stacks(now);
         }
     }
 

@@ -26,6 +26,7 @@ mod sectors;
 mod skipping;
 pub mod snapshot;
 mod spin_skip;
+pub mod stacks;
 mod timing;
 pub mod trace;
 
@@ -38,4 +39,5 @@ pub use progress::{NoProgress, default_limit_ns};
 pub use region::{Counted, Region, ThreadStarts, Totals, Unpaired};
 pub use run::{Control, Finish, Follow, Mode, Options, Outcome, Progress, QUANTUM, Simulation, SpinLoops, platform};
 pub use sampling::{Bias, SampleSummary, SampledRegion, SkipSummary};
+pub use stacks::CallStacks;
 pub use trace::{Traced, Tracer, Window};

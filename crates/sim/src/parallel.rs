@@ -162,7 +162,8 @@ impl<E: Engine> Driver<'_, E> {
         Some(None)
     }
 
-    /// Returns the end of an epoch that begins at `from`. No interval of counts ends and no time limit expires within it.
+    /// Returns the end of an epoch that begins at `from`. No interval of counts ends, no call stack is sampled and no time limit expires
+    /// within it.
     fn epoch_end(&self, from: Cycle) -> Cycle {
         let due = self.guest.next_due_ns().map_or(NEVER, |ns| self.timing.machine.core().cycle_at(ns));
         let runs = self.timing.clocks.iter().enumerate().filter(|&(_, clock)| clock != NEVER);
@@ -171,7 +172,11 @@ impl<E: Engine> Driver<'_, E> {
         // After epochs that did not pay, a short one is a trial.
         let most = if self.timing.backoff > *BACKOFF.start() { *QUANTA.start() } else { *QUANTA.end() };
         let quanta = cycles.div_ceil(self.options.quantum).clamp(*QUANTA.start(), most);
-        (from + quanta * self.options.quantum).min(self.timing.intervals.due()).min(due).min(self.pause_at_cycle)
+        (from + quanta * self.options.quantum)
+            .min(self.timing.intervals.due())
+            .min(self.timing.stacks.due())
+            .min(due)
+            .min(self.pause_at_cycle)
     }
 
     /// Returns whether the core with the lowest clock and one of another partition can run until `end`.

@@ -5,6 +5,7 @@ use fxscope_counts::Signals;
 use crate::hotspots::{HotSpot, hot_spots};
 use crate::intervals::Interval;
 use crate::sampling::Sampling;
+use crate::stacks::CallStacks;
 use crate::timing::Timing;
 
 impl Timing {
@@ -17,6 +18,11 @@ impl Timing {
     /// Returns the intervals of a run that ended at `now_ns`; `counted` is the sum of their counts.
     pub(crate) fn intervals(&mut self, now_ns: u64, counted: &Signals) -> Vec<Interval> {
         self.intervals.finish(now_ns, counted)
+    }
+
+    /// Returns the call stacks of a run that is over.
+    pub(crate) fn stacks(&mut self) -> CallStacks {
+        self.stacks.finish()
     }
 
     /// Returns the files that code was mapped from.

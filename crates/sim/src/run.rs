@@ -27,6 +27,7 @@ use crate::progress::{NoProgress, ProgressWatch};
 use crate::region::{self, Counted, Counts, Region, Regions, Snapshot, Totals, Unpaired};
 use crate::sampling::{SampleSummary, Sampling};
 use crate::sectors;
+use crate::stacks::CallStacks;
 use crate::timing::{Driver, Timing};
 use crate::trace::{Trace, Window};
 
@@ -82,6 +83,8 @@ pub struct Options {
     pub spin: SpinLoops,
     /// Count by intervals of this many ns, too, in timing mode.
     pub interval_ns: Option<u64>,
+    /// Sample the call stacks of threads at intervals of this many ns, in timing mode.
+    pub stack_ns: Option<u64>,
     /// Count by intervals in the region of this name only.
     pub interval_region: Option<String>,
     /// In timing mode, time windows of the run only, and estimate its counts from them.
@@ -139,6 +142,8 @@ pub struct Outcome {
     pub regions: Vec<Region>,
     /// Intervals of time in order, if they were requested.
     pub intervals: Vec<Interval>,
+    /// Call stacks, if they were requested.
+    pub stacks: CallStacks,
     /// Calls of MPI. In functional mode, their times are those of the instructions of their process.
     pub mpi: Calls,
     /// The calls of MPI in which threads were at the end, by the thread's number in the record.
@@ -257,6 +262,7 @@ impl<E: Engine> Simulation<E> {
                 timing.mpi = recorder;
                 if phase == Some(Phase::Timed) {
                     timing.intervals.begin_at(0, 0);
+                    timing.stacks.begin_at(0);
                 }
             }
             None => {
@@ -408,6 +414,7 @@ impl<E: Engine> Simulation<E> {
         let in_region = self.options.interval_region.as_ref().map(|name| self.regions.so_far(name, &totals));
         let counted = in_region.unwrap_or_else(|| region::sum(&totals));
         let intervals = self.timing.as_mut().map_or_else(Vec::new, |timing| timing.intervals(now_ns, &counted));
+        let stacks = self.timing.as_mut().map_or_else(CallStacks::default, Timing::stacks);
         // Behind a part that was timed, calls are followed as in functional mode.
         let open_calls = match &self.timing {
             Some(timing) if self.is_modelled() => timing.mpi.open_calls(),
@@ -438,6 +445,7 @@ impl<E: Engine> Simulation<E> {
             regions,
             sample,
             intervals,
+            stacks,
             part: self.part.as_mut().map(|part| part.summary(self.guest.instructions())),
             hot: timing.map_or_else(Vec::new, |timing| timing.hot_spots(self.sampling.as_ref(), is_timed)),
             files: timing.map_or_else(Vec::new, Timing::files),

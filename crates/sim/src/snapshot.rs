@@ -79,6 +79,7 @@ struct Basis {
     follow: Follow,
     spin: SpinLoops,
     interval_ns: Option<u64>,
+    stack_ns: Option<u64>,
     interval_region: Option<String>,
     /// The plan of a sampled run.
     sample: Option<String>,
@@ -103,6 +104,7 @@ impl Basis {
             follow: options.follow,
             spin: options.spin,
             interval_ns: options.interval_ns,
+            stack_ns: options.stack_ns,
             interval_region: options.interval_region.clone(),
             sample: options.sample.as_ref().map(ToString::to_string),
             part: options.part.as_ref().map(ToString::to_string),
@@ -130,6 +132,7 @@ impl Basis {
         compare("processes followed:", &self.follow, &given.follow)?;
         compare("spin loops", &self.spin, &given.spin)?;
         compare("intervals in ns of", &self.interval_ns, &given.interval_ns)?;
+        compare("call stacks every ns of", &self.stack_ns, &given.stack_ns)?;
         compare("intervals in region", &self.interval_region, &given.interval_region)?;
         compare("a sample", &self.sample, &given.sample)?;
         compare("a part", &self.part, &given.part)?;
@@ -270,6 +273,7 @@ impl Timing {
             && self.clocks.is_sound(cpus)
             && self.spinning.iter().all(|spinning| exists(spinning.index))
             && self.paused.as_ref().is_none_or(|paused| paused.quantum.index == active)
+            && self.stacks.is_sound()
             && self.known.code_map.is_sound();
         let origins = self.known.code_map.len();
         self.machine.iter_mut().for_each(|core| core.share_tables(&mut self.known.tables));

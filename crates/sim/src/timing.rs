@@ -30,6 +30,7 @@ use crate::run::{Control, Finish, Options, Progress, SpinLoops};
 use crate::sectors::SectorData;
 use crate::spin_skip::Spin;
 use crate::spin_skip::Spinning;
+use crate::stacks::StackSampler;
 use crate::trace::Trace;
 
 /// Blocks between two checks of the limit and calls of the watcher.
@@ -58,6 +59,8 @@ pub(crate) struct Timing {
     address_spaces: AddressSpaceLocks,
     sectors: SectorData,
     pub(crate) intervals: Intervals,
+    /// Call stacks.
+    pub(crate) stacks: StackSampler,
     /// Up to this time no epoch runs on several host threads.
     pub(crate) alone_until: Cycle,
     /// Cycles without epochs after the next one that does not pay.
@@ -91,6 +94,7 @@ impl Timing {
             mpi: Recorder::default(),
             sectors,
             intervals: Intervals::new(options),
+            stacks: StackSampler::new(options),
             alone_until: 0,
             backoff: *parallel::BACKOFF.start(),
             parallel_instructions: 0,

@@ -9,7 +9,7 @@ use fxscope::lab::Runner;
 use fxscope::machine::Spec;
 use fxscope::record::{Finish, Run};
 use fxscope::report::annotate::{document, json};
-use fxscope::report::render::terminal;
+use fxscope::report::render::{html, terminal};
 
 use super::console::Console;
 use super::output::{Target, program_streams};
@@ -64,8 +64,14 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "function")]
     top: usize,
     /// Write the annotation as JSON to this file, or to standard output (-), instead of text.
-    #[arg(long, value_name = "FILE|-")]
+    #[arg(long, value_name = "FILE|-", conflicts_with = "html")]
     json: Option<PathBuf>,
+    /// Write the annotation as a page, in which loops can be folded, to this file, or to standard output (-), instead of text.
+    #[arg(long, value_name = "FILE|-")]
+    html: Option<PathBuf>,
+    /// Time and annotate only the executions of this region. For a record, time it when it is made: `fxscope run --region NAME -o FILE.fxr`.
+    #[arg(long, value_name = "NAME", conflicts_with = "file")]
+    region: Option<String>,
     #[command(flatten)]
     scenario: ScenarioArgs,
     /// The program (AArch64 Linux) and its arguments.
@@ -75,17 +81,20 @@ pub struct Args {
 
 /// Annotates a run.
 pub(super) fn annotate(args: &Args) -> Outcome {
-    let json_target = args.json.as_deref().map(Target::check).transpose()?;
+    let target = args.json.as_deref().or(args.html.as_deref()).map(Target::check).transpose()?;
     let (run, spec) = match &args.file {
         Some(path) => recorded(args, path)?,
         None => {
-            let prepared = args.scenario.scenario(&args.command)?.prepare()?;
+            let prepared = args.scenario.scenario_of(&args.command, args.region.as_deref())?.prepare()?;
             let spec = prepared.spec().as_ref().clone();
-            let stdio = program_streams(json_target.as_ref())?;
+            let stdio = program_streams(target.as_ref())?;
             let run = Runner::new(None, &Console::catching_signals(false)?).run(prepared, stdio)?;
             (run, spec)
         }
     };
+    if let Some(part) = run.part.as_ref().filter(|part| part.executions == 0) {
+        say(&format!("{}: the part never began, and nothing was timed; check the name, or the number", part.options));
+    }
     if let Finish::Failed(message) | Finish::NoProgress(message) = &run.finish {
         say(&format!("the program cannot continue: {message}"));
     }
@@ -98,7 +107,8 @@ pub(super) fn annotate(args: &Args) -> Outcome {
     if args.program.is_some() && annotation.code.is_none() {
         return Err(annotation.notes.concat().into());
     }
-    match json_target {
+    match target {
+        Some(target) if args.html.is_some() => target.write_bytes(html::annotation(&run, &annotation).as_bytes())?,
         Some(target) => target.write(&json(&run, &annotation))?,
         None => print(terminal::render(&[document(&run, &annotation)], style(&std::io::stdout())))?,
     }
@@ -111,5 +121,5 @@ fn recorded(args: &Args, path: &Path) -> Result<(Run, Spec), Failure> {
     let machine = args.scenario.machine.as_deref();
     let hint = if machine.is_some() { "" } else { "; --machine PATH names its description" };
     let spec = fxscope::spec_of(&run, machine).map_err(|e| format!("the machine of the run: {e}{hint}"))?;
-    Ok((run, spec))
+    Ok((fxscope::with_loops(run, &spec), spec))
 }

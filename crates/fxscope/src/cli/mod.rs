@@ -9,6 +9,7 @@ mod collect;
 mod compare;
 mod console;
 mod events;
+mod export;
 mod hwpf;
 mod import;
 mod interrupt;
@@ -63,6 +64,7 @@ enum Command {
     Report(report::Args),
     Compare(compare::Args),
     Advise(advise::Args),
+    Export(export::Args),
     Annotate(annotate::Args),
     Import(import::Args),
     Collect(collect::Args),
@@ -129,6 +131,7 @@ pub fn main() -> ExitCode {
         Command::Report(args) => report::report(&args),
         Command::Compare(args) => compare::compare_files(&args),
         Command::Advise(args) => advise::advise(&args),
+        Command::Export(args) => export::export(&args),
         Command::Import(args) => import::import(&args),
         Command::Collect(args) => collect::collect(&args),
         Command::Annotate(args) => annotate::annotate(&args),

@@ -19,3 +19,14 @@ pub(super) fn run_of(path: &Path, number: Option<u32>) -> Result<(usize, Run), F
     }
     Ok((number, runs.swap_remove(number - 1)))
 }
+
+/// Returns a run with its loops, which records of older versions lack. Without its machine or its files, there are none.
+pub(super) fn with_loops(run: Run) -> Run {
+    if !run.profile.loops.is_empty() || run.hot_spots.is_empty() {
+        return run;
+    }
+    match fxscope::spec_of(&run, None) {
+        Ok(spec) => fxscope::with_loops(run, &spec),
+        Err(_) => run,
+    }
+}

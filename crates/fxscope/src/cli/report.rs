@@ -7,9 +7,10 @@ use std::process::ExitCode;
 use fxscope::record::{self, Run};
 use fxscope::report::document::{Document, Report};
 use fxscope::report::render::{csv, html, json, terminal, xlsx};
-use fxscope::report::{self, Options, pages, side_by_side, summary_of_region, summary_with};
+use fxscope::report::{self, Options, data, loops, pages, side_by_side, summary_of_region, summary_with};
 
 use super::output::Target;
+use super::recorded::with_loops;
 use super::{Failure, Outcome, style};
 
 /// Show the runs in record files.
@@ -33,7 +34,7 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "PART")]
     by: Option<By>,
     /// What the terminal shows: the report; the pages of each run (segment, page size, node, number, memory lost to
-    /// rounding); or the traffic between CMGs by region.
+    /// rounding); the traffic between CMGs by region; the loops, hottest first; or data objects (`run --data`). With --format csv, loops are one per line.
     #[arg(long, value_enum, default_value_t = Section::Summary, conflicts_with_all = ["level", "by"])]
     section: Section,
     /// Output format.
@@ -62,6 +63,8 @@ enum Section {
     Summary,
     Pages,
     Traffic,
+    Loops,
+    Data,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -87,7 +90,8 @@ enum By {
 
 /// Shows the runs.
 pub(super) fn report(args: &Args) -> Outcome {
-    if args.section != Section::Summary && args.format != Format::Terminal {
+    let is_loops = args.section == Section::Loops && args.format == Format::Csv;
+    if args.section != Section::Summary && args.format != Format::Terminal && !is_loops {
         return Err("--section applies to the terminal only; the other formats show everything in the record".into());
     }
     let target = Target::check(&args.output)?;
@@ -96,7 +100,7 @@ pub(super) fn report(args: &Args) -> Outcome {
     }
     let mut runs = Vec::new();
     for path in &args.files {
-        runs.extend(record::load(path)?);
+        runs.extend(record::load(path)?.into_iter().map(with_loops));
     }
     if runs.is_empty() {
         return Err("no run in the files; add one with fxscope run -o FILE.fxr".into());
@@ -115,6 +119,7 @@ fn write(args: &Args, runs: &[Run], target: Target) -> Result<(), Failure> {
         }
         Format::Html => target.write_bytes(html::render(&reports(args, runs)?).as_bytes()),
         Format::Xlsx => target.write_bytes(&xlsx::render(&reports(args, runs)?)?),
+        Format::Csv if args.section == Section::Loops => target.write_bytes(&loops::to_csv(runs)),
         Format::Csv => target.write_bytes(&csv::render(&reports(args, runs)?)),
         Format::Terminal => {
             let mut style = style(&std::io::stdout());
@@ -129,6 +134,10 @@ fn documents(args: &Args, runs: &[Run]) -> Result<Vec<Document>, Failure> {
     let tables = args.level.is_some() || args.by.is_some();
     Ok(match (args.section, runs, &args.region) {
         (Section::Pages, runs, _) => some(runs.iter().filter_map(pages).collect(), "pages")?,
+        (Section::Data, runs, _) => {
+            some_with(runs.iter().filter_map(data::document).collect(), "data objects", "--data ")?
+        }
+        (Section::Loops, runs, _) => some(runs.iter().filter_map(loops::document).collect(), "loops")?,
         (Section::Traffic, ..) => {
             let documents = reports(args, runs)?.into_iter().flat_map(Report::documents);
             some(documents.filter_map(Document::matrices).collect(), "traffic between CMGs")?
@@ -142,8 +151,13 @@ fn documents(args: &Args, runs: &[Run]) -> Result<Vec<Document>, Failure> {
 
 /// Returns the documents, or an error that names what is missing if there are none.
 fn some(documents: Vec<Document>, about: &str) -> Result<Vec<Document>, Failure> {
+    some_with(documents, &format!("data on {about}"), "")
+}
+
+/// The same; `options` of a run make what is missing.
+fn some_with(documents: Vec<Document>, what: &str, options: &str) -> Result<Vec<Document>, Failure> {
     if documents.is_empty() {
-        return Err(format!("the files have no data on {about}; add a run with fxscope run -o FILE.fxr").into());
+        return Err(format!("the files have no {what}; add a run with fxscope run {options}-o FILE.fxr").into());
     }
     Ok(documents)
 }

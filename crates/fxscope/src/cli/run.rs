@@ -70,6 +70,14 @@ pub struct Args {
     /// intervals; the last one then extends to the end.
     #[arg(long, value_name = "TIME", value_parser = scenario::interval_ns)]
     interval: Option<u64>,
+    /// Sample the call stacks of all threads at intervals of simulated time, such as 10us, for the record: `fxscope export` shows them in
+    /// other tools' viewers. Functions need frame pointers (docs/exports.md).
+    #[arg(long, value_name = "TIME", value_parser = scenario::interval_ns)]
+    stacks: Option<u64>,
+    /// Attribute misses to data: variables, heap blocks and mappings by the call that made them, stacks; and find lines that threads
+    /// share (docs/data.md). The run takes longer; what it counts stays the same.
+    #[arg(long)]
+    data: bool,
     /// Time only the executions of this region. What is between them keeps caches and branch predictors up to date (docs/parts.md).
     #[arg(long, value_name = "NAME")]
     region: Option<String>,
@@ -92,6 +100,8 @@ pub(super) fn run(args: &Args) -> Outcome {
     let mut scenario = args.scenario.scenario_of(&args.command, args.region.as_deref())?;
     scenario.options.mode = args.mode;
     scenario.options.engine = args.engine;
+    scenario.options.stack_ns = args.stacks;
+    scenario.options.data = args.data;
     let scenario = scenario.with_intervals(args.interval, args.interval_region.as_deref());
     if args.trace.is_wanted() && scenario.options.sample.is_some() {
         return Err("--sample: a trace needs each instruction timed; leave --sample or --konata out".to_owned().into());
@@ -99,12 +109,21 @@ pub(super) fn run(args: &Args) -> Outcome {
     if args.trace.is_wanted() && args.checkpoints.folder().is_some() {
         return Err("--checkpoint: a trace cannot be continued; leave --checkpoint or --konata out".to_owned().into());
     }
+    if args.data && (args.trace.is_wanted() || args.checkpoints.folder().is_some()) {
+        let why = "neither a trace nor snapshots have the objects that exist; leave --data or the other option out";
+        return Err(format!("--data: {why}").into());
+    }
     let prepared = scenario.prepare()?;
     // Errors of the outputs are reported now, not after an hour.
     let record_target = args.output.as_deref().map(record::Target::check).transpose()?;
     let json_target = args.json.as_deref().map(Target::check).transpose()?;
-    if args.interval.is_some() && args.mode == Mode::Functional {
-        return Err("--interval: intervals need simulated time; use --mode timing".to_owned().into());
+    let timed = [
+        ("interval", args.interval.is_some(), "intervals need"),
+        ("stacks", args.stacks.is_some(), "call stacks are sampled in"),
+        ("data", args.data, "misses need"),
+    ];
+    if let Some((option, _, what)) = timed.iter().find(|(_, given, _)| *given && args.mode == Mode::Functional) {
+        return Err(format!("--{option}: {what} simulated time; use --mode timing").into());
     }
     let mut trace = TraceTarget::check(&args.trace, args.mode)?;
     let stdio = output::program_streams(json_target.as_ref())?;

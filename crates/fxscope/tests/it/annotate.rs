@@ -155,7 +155,7 @@ fn source_lines_come_from_debug_information() {
         assert!(hottest["line"] == 4 || hottest["line"] == 5, "{link}: the loop, not {}", hottest["line"]);
     }
     let output = output(folder.path(), &["annotate", "--", "./work"]);
-    assert!(String::from_utf8_lossy(&output.stdout).contains("work.c:5\n"));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("work.c:5: sum += i * i;\n"));
 }
 
 #[test]

@@ -266,6 +266,18 @@ const CASES: &[Case] = &[
         let counted = counted_in_intervals(ran);
         assert!(0 < counted && counted < ran.event("INST_RETIRED"), "{counted}");
     }),
+    case("--stacks", "--stacks 1us -o run.fxr", |ran, plain| {
+        assert_eq!(ran.cycles(), plain.cycles(), "samples change nothing");
+        let folded = output(&ran.folder, &["export", "--to", "folded", "run.fxr"]).stdout;
+        let folded = String::from_utf8(folded).expect("text");
+        assert!(folded.lines().any(|line| line.contains("main;")), "{folded}");
+    }),
+    case("--data", "--data", |ran, plain| {
+        assert_eq!(ran.cycles(), plain.cycles(), "observing changes nothing");
+        let objects = ran.json["data"]["objects"].as_array().expect("a list");
+        let refills = |name: &str| objects.iter().find(|o| o["name"] == name).and_then(|o| o["l1_refills"].as_u64());
+        assert!(refills("numbers") > Some(0), "{}", ran.json["data"]);
+    }),
     case("--quiet", "--quiet", |ran, plain| {
         assert!(ran.error.is_empty() && plain.error.contains("Where the cycles went"), "{}", ran.error);
     }),

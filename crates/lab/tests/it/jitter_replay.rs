@@ -79,6 +79,7 @@ fn run(ranks: u32, made: &[Made]) -> Run {
         pipes: Vec::new(),
         sample: None,
         hot_spots: Vec::new(),
+        profile: Default::default(),
     }
 }
 

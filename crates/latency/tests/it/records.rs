@@ -40,6 +40,7 @@ fn run(machine: &str, threads: &[Counted<'_>]) -> Run {
         pipes: Vec::new(),
         sample: None,
         hot_spots: Vec::new(),
+        profile: Default::default(),
         parallel: Default::default(),
         part: None,
         intervals: Vec::new(),

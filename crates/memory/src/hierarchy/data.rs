@@ -6,6 +6,7 @@ use fxscope_counts::{Signal, Signals};
 use super::{Cause, CoreMemory, Hierarchy, Located, Misses, NEVER, Response};
 use crate::chip::{Evicted, Held, Holder, Request};
 use crate::pointer::Pointer;
+use crate::refills::RefillKind;
 use crate::reserve::{delay, first_free, hold};
 use crate::sectors::{Joins, Sector};
 use crate::snoop_queue::{Snoop, SnoopKind};
@@ -36,7 +37,7 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
             self.core.l1d.line_mut(slot).join(Joins { sector, moves: true });
         }
         if write && !self.core.l1d.line(slot).has(Line::DIRTY) {
-            self.first_write(slot, line, t, signals);
+            self.first_write(slot, line, place.pointer.addr, t, signals);
         }
         let state = self.core.l1d.line_mut(slot);
         let first_use = state.take(Line::PREFETCHED);
@@ -55,7 +56,10 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
     #[inline(never)]
     fn miss(&mut self, place: Located, line: u64, t: Cycle, write: bool, signals: &mut Signals) -> Response {
         let sector = self.core.sector_of(place.pointer);
+        let before = signals.get(Signal::L2dCacheRefill);
         let state = self.refill(line, sector, t, write, Cause::Demand, signals);
+        let missed_l2 = signals.get(Signal::L2dCacheRefill) > before;
+        self.refilled(place.pointer.addr, missed_l2, Cause::Demand, write, t);
         self.follow_stream(place.pointer, true, t, signals);
         self.core.wait_for(state, t, write)
     }
@@ -63,13 +67,17 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
     /// A store to a clean line: an exclusive one becomes modified; a shared one must be upgraded first.
     #[cold]
     #[inline(never)]
-    fn first_write(&mut self, slot: Slot, line: u64, t: Cycle, signals: &mut Signals) {
+    fn first_write(&mut self, slot: Slot, line: u64, address: u64, t: Cycle, signals: &mut Signals) {
         let state = self.core.l1d.line_mut(slot);
         state.set(Line::DIRTY, true);
         // Whether a line in flight is shared is known when it arrives.
         let known = t.max(state.ready());
         if state.take(Line::SHARED) {
             let (ready, refilled) = self.upgrade(slot, line, known, signals);
+            if TIMED {
+                let kind = if refilled { RefillKind::FromL2 } else { RefillKind::Permission };
+                self.core.refills.add(address, kind, Cause::Demand, true, known);
+            }
             let state = self.core.l1d.line_mut(slot);
             state.take(Line::ASKED);
             if refilled { state.set_ready(ready) } else { state.ask(ready) }
@@ -166,6 +174,14 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
             self.core.pipes.both(state.ready(), self.core.move_in);
         }
         state
+    }
+
+    /// Notes what the instruction at hand has brought into L1D, and perhaps into L2: the line of a virtual address.
+    pub(super) fn refilled(&mut self, address: u64, missed_l2: bool, cause: Cause, write: bool, t: Cycle) {
+        if TIMED {
+            let kind = if missed_l2 { RefillKind::FromMemory } else { RefillKind::FromL2 };
+            self.core.refills.add(address, kind, cause, write, t);
+        }
     }
 
     /// Evicts a line from L1D at `t`. L2 probably has it at `l2_slot_hint`. Returns when its slot is free.

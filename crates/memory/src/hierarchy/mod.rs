@@ -24,6 +24,7 @@ use crate::cmg::fill_cycles;
 use crate::frames::PageRange;
 use crate::pipes::LoadStorePipes;
 use crate::prefetch::Prefetcher;
+use crate::refills::Refills;
 use crate::sectors::{Assignment, Limits, SECTORS};
 use crate::tables::Tables;
 use crate::tags::{Slot, Tags};
@@ -211,6 +212,9 @@ pub struct CoreMemory {
     /// Accesses over which warming passes.
     #[serde(skip)]
     repeats: Repeats,
+    /// What instructions have brought into the caches since this was last read. Empty between blocks.
+    #[serde(skip)]
+    pub refills: Refills,
 }
 
 impl CoreMemory {
@@ -264,6 +268,7 @@ impl CoreMemory {
             acknowledge: spec.l2_timing.acknowledge,
             fetched: u64::MAX,
             repeats: Repeats::default(),
+            refills: Refills::default(),
         }
     }
 

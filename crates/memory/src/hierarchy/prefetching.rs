@@ -4,13 +4,14 @@
 //! strong prefetch waits and keeps its cause from committing; a weak one is dropped (manual 11.3, 14.4).
 
 use fxscope_calendar::Cycle;
-use fxscope_counts::Signals;
+use fxscope_counts::{Signal, Signals};
 
 use super::{Cause, CoreMemory, Hierarchy, Located, Misses, Response};
 use crate::chip::{Holder, Request};
 use crate::pointer::Pointer;
 use crate::prefetch::control::{Registers, Reliableness};
 use crate::prefetch::{Access, Requests, Run};
+use crate::refills::RefillKind;
 use crate::reserve::{first_free, hold};
 use crate::sectors::Sector;
 use crate::tags::Line;
@@ -49,7 +50,8 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
         let mut granted = t;
         let mut result = Ok(());
         for line in lines(r.l2, r.step) {
-            let sector = self.core.sector_of(pointer.at(line << self.core.line_shift));
+            let address = line << self.core.line_shift;
+            let sector = self.core.sector_of(pointer.at(address));
             let Some(line) = self.core.translated(line, t) else {
                 self.core.stop(r.entry);
                 result = Err(Untranslated);
@@ -57,7 +59,7 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
             };
             signals.add(counter, 1);
             let p = Prefetch { cause: Cause::HardwarePrefetch, reliableness: r.l2.reliableness, sector };
-            let taken = self.prefetch_l2(line, t, p, signals);
+            let taken = self.prefetch_l2(line, address, t, p, signals);
             self.chip.expect(self.core.id.cmg, line.wrapping_add_signed(r.step), r.step);
             let Some(Taken { at, hit }) = taken else { continue };
             granted = granted.max(at);
@@ -77,11 +79,12 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
     fn prefetch_stream_l1(&mut self, r: &Requests, pointer: Pointer, t: Cycle, signals: &mut Signals) {
         let counter = r.mode.counters().0;
         for line in lines(r.l1, r.step) {
-            let sector = self.core.sector_of(pointer.at(line << self.core.line_shift));
+            let address = line << self.core.line_shift;
+            let sector = self.core.sector_of(pointer.at(address));
             let Some(line) = self.core.translated(line, t) else { return self.core.stop(r.entry) };
             signals.add(counter, 1);
             let p = Prefetch { cause: Cause::HardwarePrefetch, reliableness: r.l1.reliableness, sector };
-            let taken = self.prefetch_l1(line, t, p, signals);
+            let taken = self.prefetch_l1(line, address, t, p, signals);
             let next = line.wrapping_add_signed(r.step);
             self.chip.expect_again(self.core.id.cmg, next);
             let victim = self.core.l1d.last(next as usize & self.core.l1d_set_mask);
@@ -92,24 +95,29 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
         }
     }
 
-    /// Prefetches a line into L2. `None`: the prefetch was weak and no port was free.
+    /// Prefetches a line, that of a virtual address, into L2. `None`: the prefetch was weak and no port was free.
     #[inline(always)]
-    fn prefetch_l2(&mut self, line: u64, t: Cycle, p: Prefetch, signals: &mut Signals) -> Option<Taken> {
+    fn prefetch_l2(&mut self, line: u64, address: u64, t: Cycle, p: Prefetch, signals: &mut Signals) -> Option<Taken> {
         let port = first_free::<TIMED>(&mut self.core.prefetch_ports, t);
         if port.at > t && p.reliableness == Reliableness::Weak {
             return None;
         }
         let (at, joins) = (self.core.at_l2::<TIMED>(port.at), self.core.sectors.in_l2(p.sector));
         let request = Request { line, at, cause: p.cause, holder: Holder::None, write: false, joins };
+        let before = signals.get(Signal::L2dCacheRefill);
         let (answer, evicted) = self.chip.read::<TIMED>(self.core.id, request, signals);
+        let missed_l2 = signals.get(Signal::L2dCacheRefill) > before;
         self.back_invalidate(evicted, signals);
         hold::<TIMED>(&mut self.core.prefetch_ports, port, port.at, answer.taken);
+        if TIMED && missed_l2 {
+            self.core.refills.add(address, RefillKind::IntoL2, p.cause, false, t);
+        }
         Some(Taken { at: port.at, hit: answer.missed.is_none() })
     }
 
-    /// Prefetches a line into L1D. `None`: the prefetch was weak and no MSHR was free.
+    /// Prefetches a line, that of a virtual address, into L1D. `None`: the prefetch was weak and no MSHR was free.
     #[inline(always)]
-    fn prefetch_l1(&mut self, line: u64, t: Cycle, p: Prefetch, signals: &mut Signals) -> Option<Taken> {
+    fn prefetch_l1(&mut self, line: u64, address: u64, t: Cycle, p: Prefetch, signals: &mut Signals) -> Option<Taken> {
         if self.core.l1d.find(line as usize & self.core.l1d_set_mask, line).is_some() {
             return Some(Taken { at: t, hit: true });
         }
@@ -119,7 +127,10 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
         if at > t && p.reliableness == Reliableness::Weak {
             return None;
         }
+        let before = signals.get(Signal::L2dCacheRefill);
         let state = self.refill(line, p.sector, t, false, p.cause, signals);
+        let missed_l2 = signals.get(Signal::L2dCacheRefill) > before;
+        self.refilled(address, missed_l2, p.cause, false, t);
         Some(Taken { at, hit: !state.has(Line::FROM_MEMORY) })
     }
 
@@ -167,8 +178,8 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
         let line = self.core.line_of(physical);
         let known = t + self.core.miss_known;
         let (taken, misses) = match level {
-            1 => (self.prefetch_l1(line, t, p, signals), Misses { l1: known, ..Misses::NONE }),
-            _ => (self.prefetch_l2(line, t, p, signals), Misses { port: known, ..Misses::NONE }),
+            1 => (self.prefetch_l1(line, pointer.addr, t, p, signals), Misses { l1: known, ..Misses::NONE }),
+            _ => (self.prefetch_l2(line, pointer.addr, t, p, signals), Misses { port: known, ..Misses::NONE }),
         };
         match taken {
             Some(Taken { at, .. }) if TIMED && at > t => {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals};
 
-use super::{CoreMemory, Hierarchy};
+use super::{Cause, CoreMemory, Hierarchy};
 use crate::chip::Chip;
 use crate::frames::{PageRange, Placement};
 use crate::pointer::Pointer;
+use crate::refills::RefillKind;
 use crate::tables::VIRTUAL_BITS;
 
 /// The range of addresses outside all ranges: it has no pages. Addresses in it are looked up as in pages of
@@ -54,6 +55,9 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
             Ok(hit) => hit,
             Err(missed) => {
                 signals.add(Signal::L2dTlbRefill, 1);
+                if TIMED {
+                    self.core.refills.add(pointer.addr, RefillKind::Walk, Cause::Demand, false, t);
+                }
                 let (frame, ready) = self.walk(pointer.addr, range, missed, signals);
                 self.core.data_tlb.insert(addr, range.shift, frame, ready)
             }

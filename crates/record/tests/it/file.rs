@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use fxscope_record::{
-    ALL, CodeFile, Counts, Description, Finish, Host, HotSpot, Interval, Intervals, Mode, MpiCall, MpiFunction, Names,
-    Origin, Pages, Parallel, Part, Process, RecordError, Region, Replicates, Run, Sample, Target, Thread, Totals,
+    ALL, CodeFile, Counts, Description, Finish, Host, Interval, Intervals, Mode, MpiCall, MpiFunction, Names, Origin,
+    Pages, Parallel, Part, Process, Profile, RecordError, Region, Replicates, Run, Sample, Target, Thread, Totals,
     append, append_all, load,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
+
+use crate::profiles::{data, hot_spots, loops, stacks};
 
 /// A temporary folder, and a path in it that does not exist.
 pub(crate) fn place() -> (tempfile::TempDir, PathBuf) {
@@ -20,7 +22,7 @@ pub(crate) fn place() -> (tempfile::TempDir, PathBuf) {
 }
 
 /// Counts that SQLite can hold as an integer.
-fn count() -> impl Strategy<Value = u64> {
+pub(crate) fn count() -> impl Strategy<Value = u64> {
     prop_oneof![0..=1000u64, 0..=i64::MAX as u64]
 }
 
@@ -79,24 +81,6 @@ fn region() -> impl Strategy<Value = Region> {
 fn origin() -> impl Strategy<Value = Origin> {
     let imported = (any::<String>(), vec(any::<String>(), 0..3));
     prop_oneof![Just(Origin::Simulated), imported.prop_map(|(format, files)| Origin::Imported { format, files })]
-}
-
-/// Stall causes, pipes, and hot spots with as many counts of each.
-fn hot_spots() -> impl Strategy<Value = (Vec<String>, Vec<String>, Vec<HotSpot>)> {
-    (vec(any::<String>(), 0..4), vec(any::<String>(), 0..4)).prop_flat_map(|(stalls, pipes)| {
-        let counts = |n: usize| vec(prop_oneof![Just(0), count()], n);
-        let key = (proptest::option::of(any::<u32>()), count());
-        let times = (count(), count(), count());
-        let spot = (any::<String>(), count(), count(), times, counts(stalls.len()), counts(pipes.len()));
-        let spots = btree_map(key, spot, 0..40).prop_map(|spots| {
-            let spot = |((file, place), (function, address, offset, times, stalls, pipes))| {
-                let (executions, cycles, in_flight) = times;
-                HotSpot { file, place, address, function, offset, executions, cycles, in_flight, stalls, pipes }
-            };
-            spots.into_iter().map(spot).collect()
-        });
-        (Just(stalls), Just(pipes), spots)
-    })
 }
 
 fn pages() -> impl Strategy<Value = Pages> {
@@ -212,7 +196,7 @@ fn regions() -> impl Strategy<Value = (Vec<Region>, Option<Sample>)> {
 }
 
 prop_compose! {
-    fn run()(
+    fn run_without_loops()(
         texts in vec(any::<String>(), 3),
         description in proptest::option::of(description()),
         command in vec(any::<String>(), 0..4),
@@ -228,7 +212,7 @@ prop_compose! {
         ((regions, sample), intervals, pages) in (regions(), vec(intervals(), 0..3), vec(pages(), 0..4)),
         parallel in parallel(),
         files in vec((any::<String>(), any::<String>()), 0..3),
-        (stalls, pipes, hot_spots) in hot_spots(),
+        (stalls, pipes, events, hot_spots) in hot_spots(),
     ) -> Run {
         Run {
             tool: texts[0].clone(),
@@ -256,8 +240,21 @@ prop_compose! {
             stalls,
             pipes,
             hot_spots,
+            profile: Profile { events, ..Profile::default() },
         }
     }
+}
+
+/// A run with loops, call stacks and data objects.
+fn run() -> impl Strategy<Value = Run> {
+    let with = |run: Run| {
+        let amounts = [run.stalls.len(), run.pipes.len(), run.profile.events.len()];
+        (loops(amounts, run.files.len()), stacks(), data(), Just(run))
+    };
+    run_without_loops().prop_flat_map(with).prop_map(|(loops, stacks, data, run)| {
+        let profile = Profile { loops, stacks, data, ..run.profile };
+        Run { profile, ..run }
+    })
 }
 
 proptest! {
@@ -354,6 +351,7 @@ pub(crate) fn small_run() -> Run {
         stalls: Vec::new(),
         pipes: Vec::new(),
         hot_spots: Vec::new(),
+        profile: Default::default(),
         parallel: Default::default(),
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use fxscope_record::{
-    ALL, Finish, Interval, Intervals, Names, Origin, Pages, Parallel, Part, RecordError, Run, append, load,
+    ALL, Finish, Interval, Intervals, Names, Origin, Pages, Parallel, Part, Profile, RecordError, Run, append, load,
 };
 
 use crate::file::{described, names, place, small_run, with_calls};
@@ -201,6 +201,23 @@ fn records_of_version_10_are_read_as_runs_that_were_timed_as_a_whole() {
     assert_eq!(fs::read(&path).expect("readable"), VERSION_10, "reading changes nothing");
     let part = Part { options: "--region work".to_owned(), timed: 7, executions: 2, ..Part::default() };
     runs.push(Run { part: Some(part), ..sampled() });
+    append(&path, &runs[1]).expect("saved");
+    assert_eq!(load(&path).expect("loaded"), runs);
+}
+
+/// Written by an fxscope with record version 11.
+const VERSION_11: &[u8] = include_bytes!("../version11.fxr");
+
+#[test]
+fn records_of_version_11_are_read_without_loops_and_call_stacks() {
+    let (_folder, path) = place();
+    fs::write(&path, VERSION_11).expect("written");
+    let mut runs = load(&path).expect("loaded");
+    assert_eq!((runs.len(), runs[0].program(), runs[0].finish.clone()), (1, "./steps.elf", Finish::Exited(0)));
+    assert!(!runs[0].hot_spots.is_empty() && runs[0].hot_spots.iter().all(|spot| spot.events.is_empty()));
+    assert_eq!(runs[0].profile, Profile::default());
+    assert_eq!(fs::read(&path).expect("readable"), VERSION_11, "reading changes nothing");
+    runs.push(sampled());
     append(&path, &runs[1]).expect("saved");
     assert_eq!(load(&path).expect("loaded"), runs);
 }

@@ -1,5 +1,6 @@
 //! Reports as a self-contained page: no network, no other files.
 
+mod annotation;
 mod chart;
 mod experiment;
 mod overview;
@@ -16,6 +17,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+pub use annotation::draw as annotation;
 pub use experiment::draw as experiment;
 pub use validation::draw as validation;
 

@@ -159,6 +159,12 @@ fn head(run: &Run, options: &Options) -> Map<String, Value> {
         members.insert("part".to_owned(), of_part(part));
     }
     parallel::add(run, &mut members);
+    if !run.profile.data.objects.is_empty() {
+        members.insert("data".to_owned(), crate::data::json(run));
+    }
+    if !run.profile.loops.is_empty() {
+        members.insert("loops".to_owned(), crate::loops::json(run).into());
+    }
     members
 }
 

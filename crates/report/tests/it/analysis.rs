@@ -32,6 +32,7 @@ fn run(program: &str, counts: &[(&str, u64)]) -> Run {
         pipes: Vec::new(),
         sample: None,
         hot_spots: Vec::new(),
+        profile: Default::default(),
         parallel: Default::default(),
         origin: Origin::Simulated,
         passes: Vec::new(),

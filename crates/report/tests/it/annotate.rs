@@ -36,7 +36,10 @@ fn annotation() -> Annotation {
         in_flight: 12_500_000,
         stalls: vec![400_000, 700_000],
         pipes: vec![250_000, 750_000, 0],
-        source: Some(Source { file: "folder/".repeat(20) + "kernel.c", line: 42 }),
+        events: Vec::new(),
+        loops: Vec::new(),
+        producer: None,
+        source: Some(Source { file: "folder/".repeat(20) + "kernel.c", line: 42, text: None }),
         code: Some(Code { word: 0xe5e0_4000, text: Some(INSTRUCTION.to_owned()), uops: vec![store] }),
     };
     let unknown = Instruction { address: 0x40_0108, offset: 8, executions: 1, ..Instruction::default() };
@@ -51,7 +54,8 @@ fn annotation() -> Annotation {
     };
     let others = (0..30).map(|i| Function { address: i, cycles: 10, executions: 7, ..Function::default() });
     let functions = std::iter::once(named).chain(others).collect();
-    Annotation { code: None, cycles: 2_000_000, outside: 499_700, functions, notes: vec!["Something.".to_owned()] }
+    let notes = vec!["Something.".to_owned()];
+    Annotation { code: None, cycles: 2_000_000, outside: 499_700, commit_width: 4, functions, notes }
 }
 
 fn text(style: Style) -> String {

@@ -25,6 +25,8 @@ pub(super) struct FileCode<'a> {
     engine: Interpreter,
     /// `None` if the debug information cannot be read; without any, it has no lines.
     lines: Option<Loader>,
+    /// Lines of source files, by the path in the debug information; `None`: the file cannot be read.
+    sources: BTreeMap<String, Option<Vec<String>>>,
 }
 
 impl<'a> FileCode<'a> {
@@ -40,7 +42,7 @@ impl<'a> FileCode<'a> {
         let mut memory = Memory::new(bytes).map_err(|e| e.to_string())?;
         image.map(&file, &mut memory, bytes).map_err(|e| e.to_string())?;
         let engine = Interpreter::new(spec.clock.vector_bits as usize / 8);
-        Ok(FileCode { spec, image, memory, engine, lines: Loader::new(path).ok() })
+        Ok(FileCode { spec, image, memory, engine, lines: Loader::new(path).ok(), sources: BTreeMap::new() })
     }
 
     /// Adds to each instruction what the file has about it. `spots` are the instructions' own, sorted by place.
@@ -75,10 +77,21 @@ impl<'a> FileCode<'a> {
         found
     }
 
-    fn source(&self, mapped: u64) -> Option<Source> {
+    fn source(&mut self, mapped: u64) -> Option<Source> {
         let (file, line) = line_at(self.lines.as_ref()?, mapped.checked_sub(self.image.bias())?)?;
-        Some(Source { file, line })
+        let lines = self.sources.entry(file.clone()).or_insert_with(|| lines_of(&file));
+        let text = lines.as_ref().and_then(|lines| lines.get(line as usize - 1)).map(|text| text.trim().to_owned());
+        Some(Source { file, line, text })
     }
+}
+
+/// Largest source file that is read, bytes.
+const MAX_SOURCE_BYTES: u64 = 16 << 20;
+
+/// Returns the lines of a source file.
+fn lines_of(path: &str) -> Option<Vec<String>> {
+    let text = fxscope_host::read(Path::new(path), MAX_SOURCE_BYTES).ok()?;
+    Some(String::from_utf8_lossy(&text).lines().map(str::to_owned).collect())
 }
 
 /// Returns file and line of the code at an address of the debug information.

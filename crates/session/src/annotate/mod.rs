@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use fxscope_machine::Spec;
-use fxscope_record::{ALL, HotSpot, Run};
-use fxscope_report::annotate::{Annotation, Function, Instruction};
+use fxscope_record::{HotSpot, Run};
+use fxscope_report::annotate::{Annotation, Function, Instruction, cycles};
 
+use crate::loops::{Executed, contexts};
 use code::FileCode;
 pub(crate) use code::line_at;
 pub use code::source_line;
@@ -41,7 +42,8 @@ pub fn annotate(
     }
     let mut functions = functions(run);
     functions.sort_by_key(|f| (std::cmp::Reverse(f.function.cycles), f.function.address));
-    let mut annotation = Annotation { cycles: cycles(run), ..Annotation::default() };
+    let commit_width = spec.window.commit_width;
+    let mut annotation = Annotation { cycles: cycles(run), commit_width, ..Annotation::default() };
     let inside: u64 = functions.iter().map(|f| f.function.cycles).sum();
     annotation.outside = annotation.cycles.saturating_sub(inside);
     let chosen = choose(&functions, wanted)?;
@@ -119,12 +121,6 @@ impl<'a> Files<'a> {
     }
 }
 
-/// Returns the cycles of the whole run.
-fn cycles(run: &Run) -> u64 {
-    let Some(region) = run.region(ALL) else { return 0 };
-    (0..region.threads.len()).filter_map(|thread| region.count(thread, "CPU_CYCLES")).sum()
-}
-
 /// A function and its instructions with cycles.
 struct Spots<'a> {
     function: Function,
@@ -183,14 +179,33 @@ impl Spots<'_> {
             in_flight: spot.in_flight,
             stalls: spot.stalls.clone(),
             pipes: spot.pipes.clone(),
-            source: None,
-            code: None,
+            events: spot.events.clone(),
+            ..Instruction::default()
         };
         let mut list: Vec<Instruction> = self.spots.iter().map(instruction).collect();
         if let Some(code) = self.spots[0].file.and_then(|file| files.get(file)) {
             code.describe(&self.spots, &mut list);
+            mark_loops(files.run, &self.spots, &mut list, files.spec.clock.vector_bits as usize / 8);
         }
         self.function.instructions = Some(list);
+    }
+}
+
+/// Adds to each instruction of a function the loops that it is in, and the instruction that makes its operand.
+fn mark_loops(run: &Run, spots: &[&HotSpot], list: &mut [Instruction], vector_bytes: usize) {
+    let Some(file) = spots[0].file else { return };
+    let executed = |(spot, instruction): (&&HotSpot, &Instruction)| Executed {
+        place: spot.place,
+        word: instruction.code.as_ref().map(|code| code.word),
+        executions: spot.executions,
+        in_flight: spot.in_flight,
+    };
+    let code: Vec<Executed> = spots.iter().zip(&*list).map(executed).collect();
+    let start = spots[0].place.wrapping_sub(spots[0].offset);
+    let known = |head: &u64| run.profile.loops.iter().position(|l| l.file == file && l.place == *head);
+    for (instruction, context) in list.iter_mut().zip(contexts(&code, start, vector_bytes)) {
+        instruction.loops = context.heads.iter().filter_map(known).map(|index| index as u32).collect();
+        instruction.producer = context.producer.map(|producer| spots[producer].offset);
     }
 }
 

@@ -64,6 +64,7 @@ impl<E: Engine> Simulation<E> {
                 let (now, now_ns) = (timing.now(), self.guest.now_ns());
                 timing.mpi.enter_part(now_ns);
                 timing.intervals.begin_at(now, now_ns);
+                timing.stacks.begin_at(now);
             }
         }
         self.timing = Some(timing);
@@ -108,11 +109,13 @@ impl<E: Engine> Driver<'_, E> {
             let counted = self.counted_in_intervals(&self.totals_of_part());
             self.timing.mpi.leave_part(now_ns);
             self.timing.intervals.end_at(now_ns, &counted);
+            self.timing.stacks.end();
         } else {
             part.enter(all);
             part.switch(instructions, now_ns);
             self.timing.mpi.enter_part(now_ns);
             self.timing.intervals.begin_at(now, now_ns);
+            self.timing.stacks.begin_at(now);
         }
         self.timing.machine.iter_mut().for_each(|core| core.switch_part(!was_timed));
     }

@@ -46,6 +46,7 @@ fn run_with(arguments: &str, host_threads: usize, variables: &[&str]) -> (Simula
         follow: Follow::All,
         spin: SpinLoops::Fast,
         interval_ns: None,
+        stack_ns: None,
         interval_region: None,
         sample: None,
         precision: fxscope_sampling::Precision::default(),

@@ -114,6 +114,7 @@ pub fn run(program: &str, regions: Vec<Region>) -> Run {
         pipes: vec!["EAGA".to_owned(), "EAGB".to_owned(), "FLA".to_owned()],
         sample: None,
         hot_spots: Vec::new(),
+        profile: Default::default(),
         parallel: Default::default(),
     }
 }

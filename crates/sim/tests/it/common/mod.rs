@@ -76,6 +76,7 @@ impl Run {
             follow: Follow::All,
             spin: self.spin,
             interval_ns: Some(20_000),
+            stack_ns: None,
             interval_region: None,
             sample: self.sample.map(|plan| plan.parse().expect("a plan")),
             precision: fxscope_sampling::Precision::default(),
