@@ -65,7 +65,7 @@ run() {
 # usage: counts FILE    prints a JSON report without what it says of the host
 counts() { sed '/^  "host": {/,/^  }/d' "$1"; }
 
-# usage: saved IMPLEMENTATION MODE INSTRUCTIONS    saves a run every so many instructions and continues it from each snapshot
+# usage: saved IMPLEMENTATION MODE INSTRUCTIONS    saves a run every N instructions (INSTRUCTIONS) and continues it from each snapshot
 saved() {
     local mpi=$1 mode=$2 result=ok number
     rm -rf "$folder/saved"

@@ -93,7 +93,7 @@ impl Members {
         self.last_key.get()
     }
 
-    /// Adds a member under a key, and now and then forgets those that have been closed. `is_open`: whether any descriptor refers to an
+    /// Adds a member under a key, and forgets those that have been closed. `is_open`: whether any descriptor refers to an
     /// open file.
     pub(crate) fn add(&self, key: u64, member: Member, is_open: impl Fn(Description) -> bool) {
         self.last_key.set(self.last_key.get().max(key));

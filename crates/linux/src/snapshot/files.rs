@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use rustix::event::{EventfdFlags, epoll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll};
 use rustix::fs::{FileType, OFlags, SeekFrom};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, SpliceFlags};
@@ -92,6 +92,8 @@ struct Mark {
 struct SavedPipe {
     /// Its name in `/dev/shm`, if it has one.
     path: Option<Vec<u8>>,
+    /// A reader finds that the last writer has closed it. Readers of a named pipe may also be waiting for the first one.
+    hung_up: bool,
     capacity: u64,
     /// Data written to it and not yet read.
     bytes: Vec<u8>,
@@ -306,7 +308,7 @@ impl Collector {
             Err(error) => return Err(error.into()),
         }
         let place = self.saved.pipes.len() as u32;
-        self.saved.pipes.push(SavedPipe { path, capacity: capacity as u64, bytes });
+        self.saved.pipes.push(SavedPipe { path, hung_up: hung_up(host)?, capacity: capacity as u64, bytes });
         self.pipes.insert(identity, place);
         Ok(What::Pipe(place))
     }
@@ -421,7 +423,7 @@ impl Parts<'_> {
             What::Pipe(place) => {
                 let (reader, writer) = self.pipes.get(*place as usize).ok_or_else(damaged)?;
                 let end = if flags & OFlags::RWMODE == OFlags::RDONLY { reader } else { writer };
-                reopen(end.as_fd(), flags)?
+                open_pipe(end.as_fd(), flags)?
             }
             What::SharedFolder(path) => folder::open(self.view, path, flags | OFlags::DIRECTORY)?,
             What::Counter { value, semaphore } => counter(*value, *semaphore, !nonblocking.is_empty())?,
@@ -458,16 +460,46 @@ fn counter(value: u64, semaphore: bool, nonblocking: bool) -> Result<OwnedFd, Er
     Ok(counter)
 }
 
+/// Opens an end of a pipe, without waiting for another one.
+fn open_pipe(end: BorrowedFd<'_>, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let host = match reopen(end, flags | OFlags::NONBLOCK) {
+        // A writer of a named pipe whose reader is opened later.
+        Err(Errno::NXIO) => {
+            let _reader = reopen(end, OFlags::RDONLY | OFlags::NONBLOCK)?;
+            reopen(end, flags | OFlags::NONBLOCK)?
+        }
+        other => other?,
+    };
+    if !flags.contains(OFlags::NONBLOCK) {
+        rustix::fs::fcntl_setfl(&host, flags)?;
+    }
+    Ok(host)
+}
+
+/// Returns whether a pipe has lost its last writer, as far as this end shows it.
+fn hung_up(host: BorrowedFd<'_>) -> Result<bool, Errno> {
+    let mut list = [PollFd::from_borrowed_fd(host, PollFlags::IN)];
+    rustix::event::poll(&mut list, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
+    Ok(list[0].revents().contains(PollFlags::HUP))
+}
+
 /// Returns both ends of a pipe with its contents.
 fn pipe(saved: &SavedPipe, view: &View) -> Result<(OwnedFd, OwnedFd), SnapshotError> {
     let (reader, writer) = match &saved.path {
         None => rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?,
         Some(path) => {
-            let both = folder::open(view, path, OFlags::RDWR | OFlags::NONBLOCK)?;
+            // A writer, even for a moment, would be seen by readers that wait for the first one.
+            let is_new = saved.bytes.is_empty() && !saved.hung_up;
+            let flags = if is_new { OFlags::PATH } else { OFlags::RDWR | OFlags::NONBLOCK };
+            let both = folder::open(view, path, flags)?;
             if FileType::from_raw_mode(rustix::fs::fstat(&both)?.st_mode) != FileType::Fifo {
                 return Err(SnapshotError::Damaged);
             }
-            (rustix::io::fcntl_dupfd_cloexec(&both, 0)?, both)
+            let second = rustix::io::fcntl_dupfd_cloexec(&both, 0)?;
+            if is_new {
+                return Ok((second, both));
+            }
+            (second, both)
         }
     };
     rustix::pipe::fcntl_setpipe_size(&writer, saved.capacity as usize)?;

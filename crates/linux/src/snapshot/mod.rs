@@ -170,7 +170,7 @@ struct Contents {
 }
 
 impl Contents {
-    /// Creates them, with zeros; `folder`: where `/dev/shm` is to be, which is empty.
+    /// Creates them, with zeros; `folder`: the empty folder for `/dev/shm`.
     fn create(state: &State, mut folder: Option<Arc<SharedFolder>>) -> Result<Contents, SnapshotError> {
         if folder.is_none() && !state.entries.is_empty() {
             folder = SharedFolder::make().map(Arc::new);

@@ -260,7 +260,7 @@ fn whatever_the_bytes_say_restoring_a_guest_does_not_panic() {
 }
 
 /// Two processes with data on their way in sockets, connections that wait, `epoll` instances, objects with descriptors and files in
-/// `/dev/shm`. Saving must not disturb the run that goes on, either.
+/// `/dev/shm`. Saving must not disturb the run, which continues.
 #[test]
 fn data_on_their_way_between_processes_arrive_after_a_restore() {
     let folder = folder();

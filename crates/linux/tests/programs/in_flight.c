@@ -199,6 +199,8 @@ int main(void) {
     CHECK(mkfifo("/dev/shm/folder/fifo", 0600));
     int fifo = CHECK(open("/dev/shm/folder/fifo", O_RDWR | O_NONBLOCK));
     CHECK(write(fifo, "named", 5));
+    CHECK(mkfifo("/dev/shm/folder/new", 0600));
+    int unopened = CHECK(open("/dev/shm/folder/new", O_RDONLY | O_NONBLOCK));
     CHECK(pipe(ends));
     CHECK(write(ends[1], "piped", 5));
     int set = CHECK(epoll_create1(0)), outer = CHECK(epoll_create1(0));
@@ -295,7 +297,7 @@ int main(void) {
     bytes = read(ends[0], text, sizeof text);
     printf("pipe %.*s\n", (int)bytes, text);
     bytes = read(CHECK(open("/dev/shm/folder/fifo", O_RDONLY | O_NONBLOCK)), text, sizeof text);
-    printf("fifo %.*s\n", (int)bytes, text);
+    printf("fifo %.*s, no writer yet %d\n", (int)bytes, text, poll(&(struct pollfd){unopened, POLLIN, 0}, 1, 0));
     CHECK(faccessat(folder, "name", F_OK, 0));
     bytes = readlink("/dev/shm/link", text, sizeof text);
     printf("link %.*s\n", (int)bytes, text);
