@@ -316,7 +316,8 @@ impl Chip {
         if request.holder != Holder::None {
             let me = Holders::one(id.core, request.holder);
             if cmg.must_snoop(slot, me, request.write) {
-                self.snoop_holders::<TIMED>(id, slot, me, request, start, &mut answer, signals);
+                let is_owned = self.snoop_holders::<TIMED>(id, slot, me, request, start, &mut answer);
+                signals.add(Signal::OwnedElsewhere, u64::from(is_owned));
                 cmg = &mut self.cmgs[id.cmg];
             }
             cmg.hold(slot, me, request, delay::<TIMED>(self.shape.fill), &mut answer);

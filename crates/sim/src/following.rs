@@ -37,14 +37,11 @@ impl<E: Engine> Driver<'_, E> {
         }
         if running.others_spin {
             // What they read may be written: of blocks that are followed, after each block that is looked at.
-            return if sampling.may_skip() > 0 {
-                self.skip_blocks(running, blocks, sampling)
-            } else {
-                FollowedTo::Block
-            };
+            let skips = sampling.may_skip() > 0 && !std::mem::take(&mut running.follows_next);
+            return if skips { self.skip_blocks(running, blocks, sampling) } else { FollowedTo::Block };
         }
         while *blocks > end && sampling.follows() {
-            if sampling.may_skip() > 0 {
+            if sampling.may_skip() > 0 && !running.follows_next {
                 let to = self.skip_blocks(running, blocks, sampling);
                 if to != FollowedTo::Block || *blocks <= end || !sampling.follows() {
                     return to;
@@ -57,6 +54,7 @@ impl<E: Engine> Driver<'_, E> {
             if *blocks == before {
                 return FollowedTo::Block;
             }
+            running.follows_next = false;
             self.keep_time(running, *blocks);
             if self.is_over(running) {
                 return FollowedTo::End;

@@ -33,8 +33,8 @@ pub(crate) struct Running {
     /// Whether its core was watched at that time, and whether other cores spun.
     pub(crate) watched: bool,
     pub(crate) others_spin: bool,
-    /// The number of instructions up to which blocks are being skipped; 0: none are.
-    pub(crate) skips_to: u64,
+    /// Whether a block must be followed before others are skipped again.
+    pub(crate) follows_next: bool,
     /// Whether performance events sample its thread.
     #[serde(skip)]
     pub(crate) samples_events: bool,

@@ -4,6 +4,7 @@ use fxscope_aarch64::{BlockId, Engine};
 use fxscope_calendar::Cycle;
 
 use crate::following::FollowedTo;
+use crate::part::Part;
 use crate::quantum::Running;
 use crate::sampling::Sampling;
 use crate::timing::Driver;
@@ -18,7 +19,8 @@ const LATEST: u64 = 1 << 56;
 const FEWEST: u64 = 200;
 
 impl<E: Engine> Driver<'_, E> {
-    /// Skips blocks of the active core as far as the sample and the order of cores allow, up to one for which there is more to do.
+    /// Skips blocks of the active core as far as the sample and the order of cores allow, up to one for which there is more to do. A run
+    /// pauses behind them, so that it does the same with pauses and without.
     pub(crate) fn skip_blocks(
         &mut self,
         running: &mut Running,
@@ -26,24 +28,17 @@ impl<E: Engine> Driver<'_, E> {
         sampling: &mut Sampling,
     ) -> FollowedTo {
         let before = self.guest.instructions();
-        let is_new = running.skips_to <= before;
-        if is_new {
-            running.skips_to = before + self.instructions_ahead(running, sampling);
-        }
-        if running.skips_to == before {
+        let ahead = self.instructions_ahead(running, sampling);
+        if ahead == 0 {
             return FollowedTo::Block;
         }
-        let stop = running.skips_to.min(self.pause_at);
-        self.execute_skipped(stop.saturating_sub(before), sampling, blocks);
+        self.execute_skipped(ahead, sampling, blocks);
+        running.follows_next = true;
         let after = self.guest.instructions();
         if self.options.max_instructions.is_some_and(|max| after >= max) {
             *blocks = 0;
         }
-        if after >= self.pause_at && after < running.skips_to {
-            return FollowedTo::Pause;
-        }
-        running.skips_to = 0;
-        if after == before && is_new {
+        if after == before {
             return FollowedTo::Block;
         }
         self.first_touches();
@@ -67,7 +62,9 @@ impl<E: Engine> Driver<'_, E> {
         let event = core.cycle_at(self.guest.next_event_ns().min(LATEST));
         let until = running.quantum.in_order.saturating_add(AHEAD).min(event);
         let most = sampling.instructions_in(until.saturating_sub(self.timing.now()));
-        let limit = self.options.max_instructions.map_or(u64::MAX, |max| max.saturating_sub(self.guest.instructions()));
+        let end = self.part.as_deref().map_or(u64::MAX, Part::end_instructions);
+        let limit =
+            self.options.max_instructions.unwrap_or(u64::MAX).min(end).saturating_sub(self.guest.instructions());
         let planned = sampling.may_skip().min(limit);
         if most < FEWEST.min(planned) || self.guest.in_exclusive() { 0 } else { planned.min(most) }
     }

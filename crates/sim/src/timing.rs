@@ -320,7 +320,7 @@ impl<E: Engine> Driver<'_, E> {
             snoops: self.timing.machine.chip.snoops(),
             watched: matches!(self.timing.machine.core().spin, Spin::Watched(_)),
             others_spin: !self.timing.spinning.is_empty(),
-            skips_to: 0,
+            follows_next: false,
             samples_events: self.samples_events(),
         };
         self.continue_quantum(running, blocks, trace)

@@ -45,6 +45,7 @@ int main(void)
     pthread_join(other, 0);
     char *heap = block(1 << 20);
     memset(heap, 1, 1 << 20);
+    __asm__ volatile(\"\" : : \"r\"(heap) : \"memory\");
     char *map = mmap(0, 2 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     long sum = heap[5000] - 1;
     for (int i = 0; i < 2 << 20; i += 256)

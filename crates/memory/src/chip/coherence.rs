@@ -38,7 +38,7 @@ impl Chip {
     }
 
     /// Snoops the other holders of a line for a request of this core, whose cache is `me`. The answer waits until they
-    /// have given up what they must.
+    /// have given up what they must. Returns whether another core owned the line.
     #[cold]
     #[inline(never)]
     pub(super) fn snoop_holders<const TIMED: bool>(
@@ -49,14 +49,12 @@ impl Chip {
         request: &Request,
         start: Cycle,
         answer: &mut Answer,
-        signals: &mut Signals,
-    ) {
+    ) -> bool {
         let Request { line, write, .. } = *request;
         let others = self.cmgs[id.cmg].holders_mut(slot).without(me);
         answer.own_copy_lost = others.cores() >> id.core & 1 == 1;
         let snoop = Snoop { line, at: start, kind: snoop_of(write) };
         let is_owned = self.cmgs[id.cmg].line_mut(slot).has(Line::OWNED);
-        signals.add(Signal::OwnedElsewhere, u64::from(is_owned && others.data != 0));
         let mut settled = self.snoop_cores::<TIMED>(id.cmg, slot, others, snoop, Some(id.core));
         let state = self.cmgs[id.cmg].line_mut(slot);
         // An access that finds it in flight from now on waits for a core, not for memory.
@@ -68,6 +66,7 @@ impl Chip {
         let ready = settled + delay::<TIMED>(self.shape.request);
         state.set_ready(state.ready().max(ready));
         answer.ready = answer.ready.max(ready);
+        is_owned && others.data != 0
     }
 
     /// Snoops cores of a CMG. Returns when L2 has their answers, with the line if one of them might write it: until it

@@ -45,7 +45,8 @@ impl Chip {
         let request = Request { line, at: start, cause: Cause::Demand, holder: Holder::Data, write: true, joins };
         let me = Holders::one(id.core, Holder::Data);
         if cmg.must_snoop(slot, me, true) {
-            self.snoop_holders::<TIMED>(id, slot, me, &request, start, &mut answer, signals);
+            let is_owned = self.snoop_holders::<TIMED>(id, slot, me, &request, start, &mut answer);
+            signals.add(Signal::OwnedElsewhere, u64::from(is_owned));
             cmg = &mut self.cmgs[id.cmg];
         }
         cmg.hold(slot, me, &request, delay::<TIMED>(self.shape.fill), &mut answer);

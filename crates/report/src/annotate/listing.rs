@@ -28,7 +28,7 @@ pub(super) fn instructions(run: &Run, annotation: &Annotation, function: &Functi
     let percent = 100.0 * share(function.cycles, annotation.cycles);
     let place = if function.name.is_empty() { String::new() } else { format!(" at {:#x}", function.address) };
     let title = format!("{}{place}, {percent:.1} % of all cycles{}", name(run, function), mark(run));
-    let headings = ["Offset", "executed", "each", "share", "flight", "waits for", "µops", "instruction", "pipes"];
+    let headings = ["Offset", "times", "each", "share", "flight", "waits for", "µops", "instruction", "pipes"];
     let headings = headings.map(str::to_owned).to_vec();
     Section { title, body: Body::Listing { headings, lines } }
 }

@@ -89,7 +89,7 @@ fn what_was_not_counted_is_not_judged_and_the_verdict_says_so() {
     let kept = ["CPU_CYCLES", "0INST_COMMIT", "LD_COMP_WAIT", "LD_COMP_WAIT_PFP_BUSY", "EFFECTIVE_INST_SPEC"];
     let mut counts = common::counts(10);
     counts.retain(|name, _| kept.contains(&name.as_str()));
-    few.regions = common::of_threads(vec![(few.regions[0].threads[0].clone(), counts)]).regions;
+    few.regions = common::of_threads(vec![(few.regions[0].threads[0], counts)]).regions;
     let verdict = &json::run(&few)["verdict"];
     assert_eq!(verdict["limits"], serde_json::json!([]));
     let unjudged = verdict["not_judged"].as_array().expect("a list");

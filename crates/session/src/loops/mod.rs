@@ -245,7 +245,7 @@ fn add_work(
     let on_active = |all: u64| {
         let whole = u128::from(executions) * u128::from(WHOLE);
         let active = whole.saturating_sub(u128::from(missing));
-        if whole == 0 { 0 } else { (u128::from(all) * active / whole) as u64 }
+        (u128::from(all) * active).checked_div(whole).unwrap_or(0) as u64
     };
     let fp = of.info.fp;
     if fp.per_element > 0 {

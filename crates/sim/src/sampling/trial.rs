@@ -199,8 +199,9 @@ mod tests {
         assert_eq!(trials([(1000, 1001); 7]).verdict(0.005), Verdict::Open);
         assert_eq!(trials([(1000, 1001); 8]).verdict(0.005), Verdict::Enough);
         assert_eq!(trials([(1000, 1020); 8]).verdict(0.005), Verdict::TooLittle);
-        let unclear =
-            |number: u64, more: u64| trials((0..number).map(|n| (1000, if n % 2 == 0 { 1040 + more } else { 960 + more })));
+        let unclear = |number: u64, more: u64| {
+            trials((0..number).map(|n| (1000, if n % 2 == 0 { 1040 + more } else { 960 + more })))
+        };
         assert_eq!(unclear(30, 3).verdict(0.005), Verdict::Open);
         assert_eq!(unclear(32, 3).verdict(0.005), Verdict::Enough);
         assert_eq!(unclear(32, 8).verdict(0.005), Verdict::TooLittle);

@@ -216,10 +216,11 @@ fn compile(source: &str, flags: &[&str]) -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     // Test threads may build the same program: each builds to a separate file, then renames it.
     let own = target.with_extension(format!("{:?}", std::thread::current().id()).replace(['(', ')'], "-"));
-    // gfortran writes module files to the current folder.
+    // gfortran writes module files to the current folder, which is not shared with another test that builds the same program.
+    let modules = tempfile::tempdir().expect("temporary folder");
     let mut command = Command::new(compiler);
     command
-        .current_dir(env!("CARGO_TARGET_TMPDIR"))
+        .current_dir(modules.path())
         .arg("-mcpu=a64fx")
         .args(flags)
         .arg("-o")

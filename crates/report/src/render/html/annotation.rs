@@ -119,7 +119,7 @@ fn nested(run: &Run, annotation: &Annotation, function: &Function, group: &Group
 }
 
 fn table(run: &Run, function: &Function, group: &Group) -> Markup {
-    let columns = ["Offset", "executed", "each", "share", "flight"];
+    let columns = ["Offset", "times", "each", "share", "flight"];
     let texts = ["waits for", "instruction", "pipes"];
     html! {
         div.scroll tabindex="0" role="region" aria-label="Instructions" {
