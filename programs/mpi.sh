@@ -80,7 +80,10 @@ saved() {
     cmp -s output whole || result="other output with snapshots"
     [ -e kept/000003.snapshot ] || result="no snapshots"
     for number in $("$fxscope" resume kept --list | sed -n 's/^ *\([0-9][0-9]*\) .*/\1/p'); do
-        "$fxscope" resume kept --at "$number" -q >>output 2>>"$folder/errors" </dev/null || result="exit status $? from $number"
+        # What continues saves further snapshots.
+        rm -rf again
+        cp -r kept again
+        "$fxscope" resume again --at "$number" -q >>output 2>>"$folder/errors" </dev/null || result="exit status $? from $number"
         counts run.json | cmp -s - whole.json || result="other counts from snapshot $number"
         cmp -s output whole || result="other output from snapshot $number"
     done

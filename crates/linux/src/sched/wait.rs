@@ -61,12 +61,6 @@ pub(crate) enum Wait {
     Signal(u64),
     /// One of these descriptors.
     Files(#[serde(with = "crate::fs::poll::interests")] Vec<Interest>),
-    /// A host call to repeat.
-    #[serde(skip)]
-    Attempt(Attempt),
-    /// A record lock that another process or open file has.
-    #[serde(skip)]
-    Lock(WantedLock),
     /// A change of a System V object or a POSIX message queue.
     Ipc {
         /// The object.
@@ -81,6 +75,13 @@ pub(crate) enum Wait {
         /// The child that uses this process's memory.
         vfork: Option<u32>,
     },
+    // What no snapshot holds comes last: variants are read by their number among those that are kept.
+    /// A host call to repeat.
+    #[serde(skip)]
+    Attempt(Attempt),
+    /// A record lock that another process or open file has.
+    #[serde(skip)]
+    Lock(WantedLock),
 }
 
 impl Wait {
