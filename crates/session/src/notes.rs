@@ -49,6 +49,7 @@ pub(crate) fn notes(request: &Request, outcome: &Outcome, process: &Guest) -> Ve
     }
     notes.extend(host_threads(request.options.host_threads, outcome));
     notes.extend(last_interval(outcome));
+    notes.extend(full_stacks(outcome));
     notes.extend(unpaired(outcome));
     notes.extend(outcome.regions.iter().filter_map(thread_starts));
     notes.extend(memory_policy(request.memory_policy));
@@ -59,6 +60,18 @@ pub(crate) fn notes(request: &Request, outcome: &Outcome, process: &Guest) -> Ve
     }));
     notes.extend(missing_library(outcome, process));
     notes
+}
+
+/// Reports from when on call stacks are missing.
+fn full_stacks(outcome: &Outcome) -> Option<String> {
+    let stacks = &outcome.stacks;
+    stacks.is_full.then(|| {
+        format!(
+            "Call stacks: the {} samples that a run keeps were full before its end; later ones are missing. Sample at longer distances \
+             (--stacks).",
+            stacks.samples.len()
+        )
+    })
 }
 
 /// Reports which part of the run was timed.

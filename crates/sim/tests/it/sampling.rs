@@ -1,27 +1,12 @@
 //! Sampled runs: what is counted throughout is counted as without sampling, and the rest is estimated.
 
-use fxscope_aarch64::Interpreter;
-use fxscope_counts::{Signal, Signals};
-use fxscope_sim::{Control, Outcome};
+use fxscope_counts::Signal;
+use fxscope_sim::Outcome;
 
-use crate::common::{Run, build, kernel, text};
+use crate::common::{Run, build, counts, given, kernel};
 
 /// A plan for short programs.
 const PLAN: &str = "begin=50000,window=1000,warm=300,period=8000,keep=100000";
-
-/// What a run gives, and its output.
-fn given(run: &Run) -> (Outcome, String) {
-    let output = tempfile::tempfile().expect("temporary file");
-    let outcome = run.simulation::<Interpreter>(&output).run(&mut |_| Control::Continue);
-    (outcome, text(output))
-}
-
-/// The counts of all threads of a region.
-fn counts(outcome: &Outcome, region: usize) -> Signals {
-    let mut all = Signals::default();
-    outcome.regions[region].threads.values().for_each(|counted| all.merge(counted.signals()));
-    all
-}
 
 /// Compares a sampled run with one that times everything. Returns the relative error of the cycles.
 fn compared(run: Run, plan: &'static str) -> f64 {

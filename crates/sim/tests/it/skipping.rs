@@ -2,29 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use fxscope_aarch64::Interpreter;
 use fxscope_counts::{Signal, Signals};
-use fxscope_sim::{Control, Outcome, SampleSummary};
+use fxscope_sim::{Outcome, SampleSummary};
 
-use crate::common::{Run, build, kernel, text};
+use crate::common::{Run, build, counts, given, kernel};
 
 /// Plans for short programs, which differ in what is followed.
 const ALL: &str = "begin=20000,window=1000,warm=300,period=40000,keep=100000,follow=all";
 const LITTLE: &str = "begin=20000,window=1000,warm=300,period=40000,keep=100000,follow=8000";
-
-/// What a run gives, and its output.
-fn given(run: &Run) -> (Outcome, String) {
-    let output = tempfile::tempfile().expect("temporary file");
-    let outcome = run.simulation::<Interpreter>(&output).run(&mut |_| Control::Continue);
-    (outcome, text(output))
-}
-
-/// The counts of all threads of a region.
-fn counts(outcome: &Outcome, region: usize) -> Signals {
-    let mut all = Signals::default();
-    outcome.regions[region].threads.values().for_each(|counted| all.merge(counted.signals()));
-    all
-}
 
 /// How often each instruction was executed.
 fn executions(outcome: &Outcome) -> BTreeMap<(Option<u32>, u64), u64> {

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use fxscope_aarch64::Engine;
+use fxscope_aarch64::{Engine, Interpreter};
+use fxscope_counts::Signals;
 use fxscope_linux::{Access, Guest, Setup, Stdio};
 use fxscope_sim::part::PartPlan;
-use fxscope_sim::{Follow, Mode, Options, QUANTUM, Simulation, SpinLoops, page_sizes, platform};
+use fxscope_sim::{Control, Follow, Mode, Options, Outcome, QUANTUM, Simulation, SpinLoops, page_sizes, platform};
 
 #[path = "../../../../linux/tests/it/common/kept.rs"]
 pub mod kept;
@@ -117,4 +118,18 @@ pub fn text(mut file: File) -> String {
     let mut bytes = Vec::new();
     file.rewind().and_then(|()| file.read_to_end(&mut bytes)).expect("read");
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// What a run gives, and its output.
+pub fn given(run: &Run) -> (Outcome, String) {
+    let output = tempfile::tempfile().expect("temporary file");
+    let outcome = run.simulation::<Interpreter>(&output).run(&mut |_| Control::Continue);
+    (outcome, text(output))
+}
+
+/// The counts of all threads of a region.
+pub fn counts(outcome: &Outcome, region: usize) -> Signals {
+    let mut all = Signals::default();
+    outcome.regions[region].threads.values().for_each(|counted| all.merge(counted.signals()));
+    all
 }
