@@ -143,8 +143,9 @@ static void pending_error(int port) {
     pthread_t waits;
     pthread_create(&waits, NULL, polls, &a);
     usleep(20000);
-    report("to nobody", send(a, "x", 1, 0));
+    long sent = send(a, "x", 1, 0);
     pthread_join(waits, NULL);
+    report("to nobody", sent);
     struct pollfd w = {.fd = a, .events = POLLIN | POLLOUT};
     report("poll", poll(&w, 1, 0));
     report("events", w.revents);
