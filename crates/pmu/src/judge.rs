@@ -1,7 +1,7 @@
 //! Which rules apply to a region, and how much of its time each explains.
 
 use crate::evaluate::Evaluation;
-use crate::rules::{Piece, Rule};
+use crate::rules::{Piece, Rule, Try};
 
 /// What explains less of the time than this is not worth mentioning.
 const LEAST: f64 = 0.05;
@@ -38,7 +38,7 @@ pub struct Attempt {
     /// What to do, as a sentence.
     pub says: Vec<Said>,
     /// The command that shows whether it helps. `PROGRAM` stands for the program with its arguments.
-    pub command: Option<&'static str>,
+    pub command: Option<String>,
 }
 
 /// A piece of a sentence.
@@ -131,11 +131,19 @@ impl Evaluation<'_> {
             Some(Fact { title: &e.title, value: self.whole(e.place)?, unit: &e.unit })
         };
         let evidence = rule.evidence.iter().filter_map(fact).collect();
-        let tries = rule.tries.iter().map(|t| Attempt { says: sentence(&t.text), command: t.command.as_deref() });
+        let attempt = |t: &'static Try| Attempt { says: sentence(&t.text), command: self.command(t) };
+        let tries = rule.tries.iter().map(attempt);
         let tries = tries.collect();
         let share = share.min(1.0);
         let gain = rule.gain.and_then(|place| self.whole(place)).map_or(share, |gain| gain.clamp(0.0, 1.0));
         Outcome::Applies(Finding { rule, share, gain, says: sentence(&rule.says), evidence, tries })
+    }
+
+    /// The command that shows whether something helps: a run with its remedy, or the one that is given.
+    fn command(&self, t: &Try) -> Option<String> {
+        let remedy = t.remedy.as_ref().and_then(|name| self.metrics().remedies().iter().find(|r| r.name == *name));
+        let run = remedy.map(|remedy| format!("fxscope run {} -- PROGRAM", remedy.options.join(" ")));
+        run.or_else(|| t.command.clone())
     }
 
     fn said(&self, piece: &'static Piece) -> Option<Said> {

@@ -86,6 +86,8 @@ const CONSTANTS: &[Constant] = &[
     }),
     // Cycles from a flow of a load that is cancelled to the next one.
     ("replay_cycles", |spec| (spec.stages.commit_short + spec.load_store.resubmit) as f64),
+    // Bandwidth of local memory that a stream of reads reaches, bytes per second.
+    ("memory_read_peak", |spec| spec.memory.peak_bytes_per_second as f64 * spec.memory.read_efficiency / 100.0),
     // Cycles between two requests of a core to L2.
     ("l2_request_period", |spec| spec.l2_timing.request_period),
     // What the nearest memory of another CMG takes longer than the local one, cycles: requests and lines pass the ring.

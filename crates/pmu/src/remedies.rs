@@ -91,7 +91,13 @@ pub(crate) fn parse((file, text): (&str, &str), rules: &[Rule]) -> Result<Vec<Re
         let what = if twice { Err("a second remedy has this name".to_owned()) } else { check(remedy, rules) };
         what.map_err(|what| error(format!("{}: {what}", remedy.name)))?;
     }
-    Ok(remedies)
+    // A command needs options without values.
+    let has = |name: &String| remedies.iter().any(|remedy| remedy.name == *name && remedy.values.is_none());
+    let named = rules.iter().flat_map(|rule| rule.tries.iter().filter_map(move |t| Some((rule, t.remedy.as_ref()?))));
+    match named.into_iter().find(|(_, name)| !has(name)) {
+        Some((rule, name)) => Err(error(format!("rule {}: no remedy without values is called '{name}'", rule.name))),
+        None => Ok(remedies),
+    }
 }
 
 fn check(remedy: &Remedy, rules: &[Rule]) -> Result<(), String> {
@@ -116,8 +122,18 @@ fn check(remedy: &Remedy, rules: &[Rule]) -> Result<(), String> {
 mod tests {
     use super::*;
 
+    /// Parsed for a rule without a remedy of its own.
     fn parsed(remedies: &str) -> Result<Vec<Remedy>, TableError> {
-        parse(("f.toml", remedies), crate::Metrics::built_in().rules())
+        let rules = crate::Metrics::built_in().rules();
+        let plain = rules.iter().find(|rule| rule.name == "l2_latency").expect("there is one");
+        parse(("f.toml", remedies), std::slice::from_ref(plain))
+    }
+
+    #[test]
+    fn remedies_that_rules_name_exist() {
+        let rules = crate::Metrics::built_in().rules();
+        let error = parse(("f.toml", "remedy = []"), rules).expect_err("none");
+        assert!(error.to_string().contains("no remedy without values is called"), "{error}");
     }
 
     fn with(key: &str, value: &str) -> String {

@@ -55,6 +55,8 @@ pub struct Try {
     pub(crate) text: Vec<Piece>,
     /// The command that shows whether it helps. `PROGRAM` stands for the program with its arguments.
     pub command: Option<String>,
+    /// The name of the remedy that does the same without a change of the program.
+    pub remedy: Option<String>,
 }
 
 /// A piece of a sentence.
@@ -104,6 +106,7 @@ struct Entry {
 struct TryEntry {
     r#do: String,
     command: Option<String>,
+    remedy: Option<String>,
 }
 
 /// A metric by name, or a formula with title and unit.
@@ -169,7 +172,8 @@ fn rule(entry: &Entry, subject: &str, names: &[String], metrics: &mut Metrics) -
 }
 
 fn to_try(entry: &TryEntry, metrics: &mut Metrics) -> Result<Try, String> {
-    Ok(Try { text: pieces(&entry.r#do, metrics)?, command: entry.command.clone() })
+    let TryEntry { r#do, command, remedy } = entry;
+    Ok(Try { text: pieces(r#do, metrics)?, command: command.clone(), remedy: remedy.clone() })
 }
 
 fn define(text: &str, metrics: &mut Metrics) -> Result<usize, String> {

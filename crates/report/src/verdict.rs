@@ -232,7 +232,7 @@ fn remedies(run: &Run, findings: &[Finding]) -> Vec<Remedy> {
                 remedies.push(Remedy {
                     rule: finding.rule.name.clone(),
                     text,
-                    command: attempt.command.map(|command_text| command_text.replace(PROGRAM, &command)),
+                    command: attempt.command.as_ref().map(|text| text.replace(PROGRAM, &command)),
                 });
             }
         }

@@ -8,6 +8,8 @@ use crate::{Capture, Error, Runner};
 
 /// How often each line of a variable must come into L2, on average, for a sector to help.
 const REFILLS: f64 = 1.5;
+/// Smallest share of all lines that come into L2 for which a variable is tried.
+const SHARE: f64 = 0.05;
 /// Most variables that are tried.
 const MOST: usize = 2;
 /// Ways that are left to all other data.
@@ -23,13 +25,16 @@ pub(super) fn reused_variables(scenario: &Scenario, spec: &Spec, runner: &Runner
     with_data.options.data = true;
     let Ok(found) = runner.run_captured(&with_data, Capture::Error) else { return Ok(Vec::new()) };
     let mut objects = found.run.profile.data.objects;
+    let all: u64 = objects.iter().map(|object| object.counts.l2_refills).sum();
+    objects.retain(|object| object.counts.l2_refills as f64 >= SHARE * all as f64);
     objects.sort_by_key(|object| std::cmp::Reverse(object.counts.l2_refills));
     Ok(objects.iter().filter_map(|object| sector(object, spec)).take(MOST).collect())
 }
 
 /// Returns a sector of L2 that holds an object, if that may help and the object can be assigned to it.
 fn sector(object: &DataObject, spec: &Spec) -> Option<String> {
-    let can_be_named = object.kind == ObjectKind::Variable && !object.name.contains([',', '+', ':']);
+    let is_plain = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
+    let can_be_named = object.kind == ObjectKind::Variable && !object.name.is_empty() && is_plain(&object.name);
     let fewest = (0..spec.topology.cmgs).map(|cmg| u64::from(spec.l2_ways(cmg))).min()?;
     let way_bytes = spec.l2.bytes / u64::from(spec.l2.ways);
     // One more way, since lines of an object are not spread evenly over the sets.
@@ -64,5 +69,7 @@ mod tests {
         assert_eq!(sector(&object(ObjectKind::Variable, 4 * mib, 1.0), &spec), None, "read once");
         assert_eq!(sector(&object(ObjectKind::Variable, 8 * mib, 2.0), &spec), None, "too large");
         assert_eq!(sector(&object(ObjectKind::Heap, 4 * mib, 2.0), &spec), None, "without a name");
+        let odd = DataObject { name: "b,L2=3".to_owned(), ..object(ObjectKind::Variable, 4 * mib, 2.0) };
+        assert_eq!(sector(&odd, &spec), None, "no name for an option");
     }
 }

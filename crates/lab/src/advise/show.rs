@@ -19,14 +19,18 @@ impl Advice {
             sections.push(self.by_region());
             sections.extend((!self.tried.is_empty()).then(|| self.matrix()));
         }
-        sections.push(Section::notes("How to apply it", self.hints()));
+        sections.push(Section::notes("Apply", self.hints()));
         let failed =
             self.tried.iter().filter_map(|tried| Some(format!("{}: {}", tried.name, tried.outcome.as_ref().err()?)));
         sections.push(Section::notes("Not run", failed.collect()));
-        sections.extend(self.regions.iter().enumerate().map(|(place, region)| Section {
-            title: if place == 0 { "Verdict".to_owned() } else { format!("Verdict on {}", region.name) },
-            body: Body::Verdict(Box::new(region.verdict.clone())),
-        }));
+        for region in &self.regions {
+            if self.regions.len() > 1 {
+                let share = quantity(region.share, "ratio");
+                sections.push(Section::notes("Region", vec![format!("{}, {share} of the time", region.name)]));
+            }
+            let verdict = Box::new(region.verdict.clone());
+            sections.push(Section { title: "Verdict".to_owned(), body: Body::Verdict(verdict) });
+        }
         let program = self.run.subject();
         let name = program.rsplit('/').next().unwrap_or(program);
         Document::of(format!("Advice for {name} on {}, region {}", self.run.machine, self.first().name), sections)
@@ -103,13 +107,13 @@ impl Advice {
             let limit = limit.map(|limit| format!("{} ({})", limit.title, quantity(limit.share, "ratio")));
             let values = vec![
                 Some(Value::number(region.share, "ratio")),
-                limit.map(Value::text),
-                best.map(|tried| Value::text(&tried.name)),
                 best.and_then(|tried| tried.of_region(place)).map(gain),
+                best.map(|tried| Value::text(&tried.name)),
+                limit.map(Value::text),
             ];
             Row { label: region.name.clone(), values }
         };
-        let headings = ["region", "of the time", "limit", "best remedy", "gain"];
+        let headings = ["region", "of the time", "gain", "best remedy", "limit"];
         Section::table("By region", headings, self.regions.iter().enumerate().map(row).collect())
     }
 
@@ -124,14 +128,14 @@ impl Advice {
         Section::table("Gain by region", headings, self.tried.iter().map(row).collect())
     }
 
-    /// How to apply what gains somewhere, on the machine and in the simulator.
+    /// How to apply what gains most somewhere, on the machine and in the simulator.
     fn hints(&self) -> Vec<String> {
-        let gains = |tried: &&Tried| (0..self.regions.len()).any(|place| tried.gain(place).is_some());
+        let is_best = |tried: &&Tried| (0..self.regions.len()).any(|place| self.best(place) == Some(*tried));
         let hint = |tried: &Tried| {
             let options = shown_options(tried);
             format!("{}: on the machine {}; in the simulator fxscope run {options}", tried.name, tried.machine)
         };
-        self.tried.iter().filter(gains).map(hint).collect()
+        self.tried.iter().filter(is_best).map(hint).collect()
     }
 
     /// Returns the advice for programs.

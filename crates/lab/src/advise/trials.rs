@@ -53,7 +53,7 @@ impl Found<'_> {
             let applying = || region.verdict.limits.iter().filter(|limit| remedy.rules.contains(&limit.rule));
             Cause {
                 rules: applying().map(|limit| limit.rule.clone()).collect(),
-                predicted: applying().map(|limit| limit.gain).sum::<f64>().min(1.0),
+                predicted: applying().fold(0.0, |sum: f64, limit| sum + limit.gain).min(1.0),
             }
         };
         let mut causes: Vec<Cause> = self.regions.iter().map(cause).collect();
@@ -105,7 +105,9 @@ impl Found<'_> {
             options: page.options,
             ..remedy.clone()
         };
-        Ok(found.into_iter().map(remedy_of).collect())
+        // Names of calls may have characters that options do not take.
+        let can_be_set = |remedy: &Remedy| applied(self.scenario, &remedy.options).is_ok();
+        Ok(found.into_iter().map(remedy_of).filter(can_be_set).collect())
     }
 
     /// Returns the trial of a remedy, if it changes something that the scenario has not chosen.

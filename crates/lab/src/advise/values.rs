@@ -154,8 +154,20 @@ fn is_settable(option: &str, lines: u64) -> bool {
     matches!(hwpfctl::parse(&words), Ok(Call::Set(settings, _)) if settings.notes.is_empty())
 }
 
+/// A list of CPUs in ascending order as `taskset` and `numactl` take it.
 fn list(cpus: impl IntoIterator<Item = u32>) -> String {
-    cpus.into_iter().map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(",")
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for cpu in cpus {
+        match ranges.last_mut().filter(|(_, last)| last + 1 == cpu) {
+            Some((_, last)) => *last = cpu,
+            None => ranges.push((cpu, cpu)),
+        }
+    }
+    let shown = ranges.iter().map(|&(first, last)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    });
+    shown.collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]
@@ -181,11 +193,11 @@ mod tests {
     #[test]
     fn threads_move_to_one_cmg_or_to_all() {
         let (one, all) = (RemedyValues::CpusOfOneCmg, RemedyValues::CpusOfAllCmgs);
-        assert_eq!(values(one, &[12, 24], None), ["12,13"]);
+        assert_eq!(values(one, &[12, 24], None), ["12-13"]);
         assert_eq!(values(one, &[24, 25], None), [""; 0], "they are there");
         let many: Vec<u32> = (12..25).collect();
         assert_eq!(values(one, &many, None), [""; 0], "more than a CMG has");
-        assert_eq!(values(all, &[12, 13, 14, 15, 16], None), ["12,13,24,36,48"]);
+        assert_eq!(values(all, &[12, 13, 14, 15, 16], None), ["12-13,24,36,48"]);
         assert_eq!(values(all, &[12, 24], None), [""; 0], "two threads are on two CMGs");
         assert_eq!(values(RemedyValues::LocalNode, &[24, 25], None), ["5"]);
         assert_eq!(values(RemedyValues::LocalNode, &[12, 24], None), [""; 0]);

@@ -158,7 +158,7 @@ pub(super) fn remedy(advice: &Advice, choice: &Choice) -> PageRemedy {
         library.variables().iter().map(variable).collect::<Vec<_>>()
     };
     let machine = match choice.library {
-        _ if choice.default => "the machine's default, without any variable or option".to_owned(),
+        _ if choice.default => "no variable and no option: they are the default".to_owned(),
         Some(library) => variables(library).join(" "),
         None => by_hand(advice, choice).join(" "),
     };
