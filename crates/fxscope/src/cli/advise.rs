@@ -17,9 +17,9 @@ use super::{Outcome, print, style};
 ///
 /// The program runs once as under `fxscope run` with the same options. For each cause in the verdicts on the run and on the regions that take
 /// much of its time, the remedies that need no change of the program are simulated: page sizes, when and where pages are allocated, hardware
-/// prefetch, sectors of the L2 cache, number of threads and their cores, vector length; then the best of each kind together. Predicted is
-/// what a cause explains of the time, which is the most that its remedy gains. The output of these runs is discarded, so it must be possible
-/// to run the program again.
+/// prefetch, sectors of the L2 cache, number of threads and their cores, vector length; then the best of each kind together.
+/// Predicted is what a cure of the cause is expected to gain. The output of these runs is discarded, so it must be possible to run the
+/// program again.
 ///
 /// Exit status: 0 with advice, including the advice to change nothing; otherwise as for `fxscope run`.
 #[derive(clap::Args)]

@@ -42,7 +42,10 @@ pub(super) fn repeated(
     region: Option<&str>,
     command: &str,
 ) -> Result<Scenario, Failure> {
-    let (number, run) = run_of(path, number)?;
+    let (number, run) = run_of(path, number).map_err(|failure| Failure {
+        message: format!("{}; a program comes after --: fxscope {command} -- PROGRAM [ARGS]", failure.message),
+        ..failure
+    })?;
     let shown = path.display();
     let instead = format!("name it instead: fxscope {command} -- PROGRAM [ARGS]");
     if let Origin::Imported { format, .. } = &run.origin {

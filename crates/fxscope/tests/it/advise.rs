@@ -93,6 +93,44 @@ fn programs_with_openmp_are_tried_with_other_numbers_of_threads() {
     assert!(found.gain(&["-e", "OMP_NUM_THREADS=1"]) > 0.3, "{advice}");
 }
 
+/// A parent and its child touch more pages of 64 KiB than the TLB holds; larger ones also fault less often.
+#[test]
+fn page_sizes_are_found_for_all_processes() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let source = "#include <stdlib.h>\n\
+                  #include <sys/wait.h>\n\
+                  #include <unistd.h>\n\
+                  enum { PAGE = 65536, PAGES = 1400 };\n\
+                  int main(void) {\n\
+                      volatile char *block = malloc((size_t)PAGE * PAGES);\n\
+                      pid_t child = fork();\n\
+                      for (int i = 0; i < 20 * PAGES; i++)\n\
+                          block[(size_t)(i % PAGES) * PAGE + i % 256 * 256]++;\n\
+                      int status = 0;\n\
+                      if (child > 0)\n\
+                          wait(&status);\n\
+                      return status != 0;\n\
+                  }\n";
+    let program = compile(folder.path(), "pages", &["-O2", "-static"], source);
+    let advice = advise(folder.path(), &["-e", "XOS_MMM_L_HPAGE_TYPE=none", "--", &program]);
+    let found = Found::of(&advice, "all");
+    assert!(
+        found.best.as_str().is_some_and(|best| best.starts_with("pages ") && best.contains("heap=2MiB")),
+        "{advice}"
+    );
+    let gain = found.best_gain().expect("a gain");
+    assert!(gain > 0.1, "{advice}");
+    // The same run by hand.
+    let options = &list(&advice["tried"])[0]["options"];
+    let options: Vec<&str> = list(options).iter().filter_map(Value::as_str).collect();
+    let words =
+        [&["run", "-q", "--json", "run.json", "-e", "XOS_MMM_L_HPAGE_TYPE=none"], &options[..], &["--", &program]];
+    assert!(output(folder.path(), &words.concat()).status.success());
+    let run = json(&std::fs::read(folder.path().join("run.json")).expect("written"));
+    let seconds = number(&run["simulated"]["seconds"]);
+    assert!((1.0 - seconds / number(&advice["seconds"]) - gain).abs() < 1e-9, "{seconds} {advice}");
+}
+
 #[test]
 fn a_record_is_run_again_and_regions_are_judged_each() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -113,6 +151,8 @@ fn a_record_is_run_again_and_regions_are_judged_each() {
     }
     let (status, message) = failure(folder.path(), &["advise", "a.fxr", "--region", "none"]);
     assert!(status != 0 && message.contains("none"), "{message}");
+    let (_, message) = failure(folder.path(), &["advise", &program]);
+    assert!(message.contains("a program comes after --: fxscope advise -- PROGRAM"), "{message}");
 }
 
 #[test]
