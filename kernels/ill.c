@@ -141,14 +141,14 @@ static bool pages(const char *name, uint64_t page_bytes, int flags)
     return page_bytes != PAGE_BYTES || sum == VISITS * options[PASSES].value * PAGES;
 }
 
-/* Follows a ring of elements in L1, and notes each step in a line of its own, in L2. With the illness, the low 12 bits of that address
- * are those of the next element: the load of it seems to be of what the store writes, which waits for its line. */
-enum { RING = 16, ELEMENT_BYTES = 64, STEPS = 1024, NOTE_BYTES = 4096 };
+/* Follows a ring of elements in L1, and notes each step elsewhere, four steps in a line of L2. With the illness, the low 12 bits of that
+ * address are those of the next element: the load of it seems to be of what the store writes, which waits for its line. */
+enum { RING = 16, ELEMENT_BYTES = 64, STEPS = 4096, NOTES = 4, NOTE_BYTES = 4096 };
 
 static void *__attribute__((noinline)) aliasing_loop(void **element, uint64_t to_note, uint64_t steps)
 {
-    for (uint64_t i = 0; i < steps; i++, to_note += NOTE_BYTES) {
-        *(uint64_t *)((unsigned char *)element + to_note) = i;
+    for (uint64_t i = 0; i < steps; i++) {
+        *(uint64_t *)((unsigned char *)element + to_note + i / NOTES * NOTE_BYTES) = i;
         element = *element;
     }
     return element;
@@ -161,10 +161,10 @@ static bool aliasing(void)
         *(void **)(pool + i * ELEMENT_BYTES) = pool + (i + 1) % RING * ELEMENT_BYTES;
     void *end = aliasing_loop((void **)pool, to_note, STEPS);
     measure_begin("aliasing");
-    for (uint64_t round = 0; round < 4 * options[PASSES].value; round++)
+    for (uint64_t round = 0; round < options[PASSES].value; round++)
         end = aliasing_loop(end, to_note, STEPS);
     measure_end();
-    return end == pool && *(uint64_t *)(pool + (STEPS - 1) % RING * ELEMENT_BYTES + to_note + (STEPS - 1) * NOTE_BYTES) == STEPS - 1;
+    return end == pool && *(uint64_t *)(pool + (STEPS - 1) % RING * ELEMENT_BYTES + to_note + (STEPS - 1) / NOTES * NOTE_BYTES) == STEPS - 1;
 }
 
 /* Adds to rows of six elements. With the illness, rows are adjacent, and the load of a row overlaps the store of the row before. */
@@ -367,8 +367,8 @@ static bool branches(void)
     return sum == (int64_t)rounds * (7 * (int64_t)(4 * ELEMENTS - odd) - 3 * (int64_t)odd);
 }
 
-/* Follows pointers through lines of the first CMG's memory, on the second one; without the illness on the CMG that has the data. */
-enum { REMOTE_LINES = 40960, HOPS = 4000 };
+/* Follows pointers through lines in the first CMG's memory, and no longer in its cache, on the second CMG; without the illness on the first. */
+enum { REMOTE_LINES = 16384, OTHER_LINES = 49152, HOPS = 4000 };
 
 static void run_on(unsigned cpu)
 {
@@ -387,11 +387,13 @@ static void *__attribute__((noinline)) remote_loop(void **at, uint64_t hops)
 
 static bool remote(void)
 {
-    unsigned char *block = map((size_t)REMOTE_LINES * LINE, MAP_PRIVATE_ANONYMOUS);
+    unsigned char *block = map((size_t)(REMOTE_LINES + OTHER_LINES) * LINE, MAP_PRIVATE_ANONYMOUS);
     /* One cycle through all lines: the step is prime to their number. */
     const uint64_t step = 15013;
     for (uint64_t i = 0; i < REMOTE_LINES; i++)
         *(void **)(block + i * LINE) = block + (i + step) % REMOTE_LINES * LINE;
+    for (uint64_t i = 0; i < OTHER_LINES; i++)
+        block[(REMOTE_LINES + i) * LINE] = 1;
     run_on(cpu_of(ill ? 1 : 0));
     uint64_t hops = HOPS * options[PASSES].value;
     measure_begin("remote");
@@ -434,7 +436,7 @@ static void false_sharing(unsigned thread)
     sums[thread * LINE / sizeof(double)] = (double)*word / (double)options[PASSES].value / INCREMENTS;
 }
 
-/* Each thread sums as often as its number says; without the illness all threads equally often. */
+/* Each thread sums as often as its number says; without the illness all threads equally often, and as often in all. */
 static double __attribute__((noinline)) imbalance_loop(const double *x, uint64_t n, uint64_t rounds)
 {
     return vector_loop(x, x, n, rounds) / (double)rounds;
@@ -445,40 +447,45 @@ static void imbalance(unsigned thread)
     double *x = (double *)pool + thread * ELEMENTS;
     for (uint64_t i = 0; i < ELEMENTS; i++)
         x[i] = 1;
-    uint64_t rounds = ill ? 20 + 400 * thread : 200 * thread_count();
+    uint64_t rounds = ill ? 20 + 400 * thread : 20 + 200 * (thread_count() - 1);
     measure_begin_together(thread, "imbalance");
     double sum = imbalance_loop(x, ELEMENTS, rounds * options[PASSES].value);
     measure_end_together(thread);
     sums[thread * LINE / sizeof(double)] = sum / ELEMENTS;
 }
 
-/* Each thread sums its part of an array that the first thread has mapped and initialised; without the illness each has its own. */
-enum { PART_BYTES = 1 << 20 };
+/* Each thread touches all pages of its part of an array first, and then sums it from memory. With the illness, the first thread has mapped
+ * the array: if pages are allocated at once, all are on its CMG. Without it, each thread maps its part. A part is a large page. */
+enum { PART_BYTES = 2 << 20, PART_PAGES = PART_BYTES / PAGE_BYTES };
 
 static double __attribute__((noinline)) first_touch_loop(const double *x, uint64_t n)
 {
     return vector_loop(x, x + n / 2, n / 2, 1);
 }
 
-static void initialise(double *x)
+static void touch_pages(double *x)
 {
-    for (uint64_t i = 0; i < PART_BYTES / sizeof(double); i++)
-        x[i] = 1;
+    for (uint64_t page = 0; page < PART_PAGES; page++)
+        x[page * (PAGE_BYTES / sizeof(double))] = 1;
 }
 
 static void first_touch(unsigned thread)
 {
-    if (ill && thread == 0)
+    if (ill && thread == 0) {
+        unsigned char *all = map((size_t)thread_count() * PART_BYTES, MAP_PRIVATE_ANONYMOUS);
         for (unsigned t = 0; t < thread_count(); t++)
-            initialise(parts[t] = (double *)map(PART_BYTES, MAP_PRIVATE_ANONYMOUS));
+            parts[t] = (double *)(all + t * PART_BYTES);
+    }
+    meet(thread);
     if (!ill)
-        initialise(parts[thread] = (double *)map(PART_BYTES, MAP_PRIVATE_ANONYMOUS));
+        parts[thread] = (double *)map(PART_BYTES, MAP_PRIVATE_ANONYMOUS);
+    touch_pages(parts[thread]);
     measure_begin_together(thread, "first-touch");
     double sum = 0;
     for (uint64_t pass = 0; pass < options[PASSES].value; pass++)
         sum += first_touch_loop(parts[thread], PART_BYTES / sizeof(double));
     measure_end_together(thread);
-    sums[thread * LINE / sizeof(double)] = sum / (double)options[PASSES].value / (PART_BYTES / sizeof(double) / 2);
+    sums[thread * LINE / sizeof(double)] = sum / (double)options[PASSES].value / (PART_PAGES / 2);
 }
 
 /* Each thread adds to a number that all share, under a lock each time; without the illness once at the end. */
@@ -512,7 +519,7 @@ static uint64_t __attribute__((noinline)) lock_loop(volatile uint64_t *shared, u
 
 static void locking(unsigned thread)
 {
-    uint64_t rounds = (ill ? 500 : 20000) * options[PASSES].value;
+    uint64_t rounds = 500 * options[PASSES].value;
     measure_begin_together(thread, "lock");
     uint64_t own = lock_loop(words, rounds);
     lock_acquire();

@@ -110,6 +110,15 @@ impl<'a> Runner<'a> {
     }
 }
 
+/// Returns standard streams without input whose output is discarded.
+///
+/// # Errors
+/// If the host has no `/dev/null`.
+pub(crate) fn nowhere() -> std::io::Result<Stdio> {
+    let nothing = || OpenOptions::new().read(true).write(true).open("/dev/null");
+    Ok(Stdio { input: nothing()?.into(), output: nothing()?.into(), error: nothing()?.into() })
+}
+
 /// Runs a session in the foreground with `run`, one of the ways to run a [`Session`].
 pub fn simulate<R>(
     progress: &dyn Progress,

@@ -1,7 +1,7 @@
 //! Which rules apply to a region, and how much of its time each explains.
 
 use crate::evaluate::Evaluation;
-use crate::rules::{Piece, Rule};
+use crate::rules::{Piece, Rule, Try};
 
 /// What explains less of the time than this is not worth mentioning.
 const LEAST: f64 = 0.05;
@@ -22,10 +22,23 @@ pub struct Finding {
     pub rule: &'static Rule,
     /// The share of the time that it explains, from 0 to 1, without what more special rules explain.
     pub share: f64,
+    /// The share of the time that a cure is expected to gain.
+    pub gain: f64,
     /// What it says.
     pub says: Vec<Said>,
     /// What shows it.
     pub evidence: Vec<Fact>,
+    /// What to try.
+    pub tries: Vec<Attempt>,
+}
+
+/// Something to try against what limits a region.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attempt {
+    /// What to do, as a sentence.
+    pub says: Vec<Said>,
+    /// The command that shows whether it helps. `PROGRAM` stands for the program with its arguments.
+    pub command: Option<String>,
 }
 
 /// A piece of a sentence.
@@ -83,7 +96,9 @@ impl Evaluation<'_> {
         for ((outcome, rule), explained) in outcomes.into_iter().zip(rules).zip(explained) {
             match outcome {
                 Outcome::Applies(mut finding) => {
+                    let rest = (finding.share - explained) / finding.share;
                     finding.share -= explained;
+                    finding.gain *= rest;
                     judgement.findings.extend((finding.share >= LEAST).then_some(finding));
                 }
                 Outcome::Unknown(missing) => judgement.unjudged.push(Unjudged { rule, missing }),
@@ -111,12 +126,24 @@ impl Evaluation<'_> {
         if share < LEAST {
             return Outcome::No;
         }
-        let says = rule.says.iter().filter_map(|piece| self.said(piece)).collect();
+        let sentence = |pieces: &'static [Piece]| pieces.iter().filter_map(|piece| self.said(piece)).collect();
         let fact = |e: &'static crate::rules::Evidence| {
             Some(Fact { title: &e.title, value: self.whole(e.place)?, unit: &e.unit })
         };
         let evidence = rule.evidence.iter().filter_map(fact).collect();
-        Outcome::Applies(Finding { rule, share: share.min(1.0), says, evidence })
+        let attempt = |t: &'static Try| Attempt { says: sentence(&t.text), command: self.command(t) };
+        let tries = rule.tries.iter().map(attempt);
+        let tries = tries.collect();
+        let share = share.min(1.0);
+        let gain = rule.gain.and_then(|place| self.whole(place)).map_or(share, |gain| gain.clamp(0.0, 1.0));
+        Outcome::Applies(Finding { rule, share, gain, says: sentence(&rule.says), evidence, tries })
+    }
+
+    /// The command that shows whether something helps: a run with its remedy, or the one that is given.
+    fn command(&self, t: &Try) -> Option<String> {
+        let remedy = t.remedy.as_ref().and_then(|name| self.metrics().remedies().iter().find(|r| r.name == *name));
+        let run = remedy.map(|remedy| format!("fxscope run {} -- PROGRAM", remedy.options.join(" ")));
+        run.or_else(|| t.command.clone())
     }
 
     fn said(&self, piece: &'static Piece) -> Option<Said> {

@@ -7,7 +7,8 @@
 //! * [`mod@recorded`]: the PMU that counted a run: its events and event groups.
 //! * [`sampled`]: intervals of the metrics of sampled runs.
 //! * [`scope`]: CMG-wide events in the rows of threads and in sums.
-//! * [`rules`]: what may limit a program, from `data/rules/*.toml`; [`judge`]: which rules apply to a region.
+//! * [`rules`]: what may limit a program, from `data/rules/*.toml`; [`judge`]: which rules apply to a region; [`remedies`]: what may
+//!   help without a change of the program, from `data/remedies.toml`.
 //! * [`tables`]: the tables of the CPU performance analysis report.
 //! * [`formula`]: the formula language.
 //!
@@ -21,6 +22,7 @@ pub mod judge;
 pub mod metrics;
 mod passes;
 pub mod recorded;
+pub mod remedies;
 pub mod rules;
 pub mod sampled;
 pub mod scope;
@@ -28,10 +30,11 @@ pub mod tables;
 
 pub use evaluate::{Cell, Cells, Evaluation, Team, Values};
 pub use fxscope_machine::{Event, Events, Groups, Pmu, Scope, groups};
-pub use judge::{Fact, Finding, Judgement, Said, Unjudged};
+pub use judge::{Attempt, Fact, Finding, Judgement, Said, Unjudged};
 pub use metrics::{CALLS, CLOCKS, CYCLES, Group, KERNEL, Metric, Metrics, TICKS, constants};
 pub use recorded::{of_run, unknown_events};
-pub use rules::{Remedy, Rule};
+pub use remedies::{Remedy, Values as RemedyValues};
+pub use rules::{Rule, Try};
 pub use sampled::Sampled;
 pub use tables::{Column, Mark, Table, Tone};
 

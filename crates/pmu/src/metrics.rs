@@ -8,6 +8,7 @@ use fxscope_machine::{Events, Pmu, Spec};
 use crate::TableError;
 use crate::formula::Formula;
 use crate::functions::Functions;
+use crate::remedies::{self, Remedy};
 use crate::rules::{self, Rule};
 use crate::tables::{self, Table};
 
@@ -71,7 +72,49 @@ const CONSTANTS: &[Constant] = &[
     ("tlb_walk", |spec| spec.tlb.walk_extra as f64),
     // Entries of the TLB's second level.
     ("tlb_entries", |spec| f64::from(spec.tlb.l2_entries)),
+    // Sizes of the L1 caches, bytes.
+    ("l1d_bytes", |spec| spec.l1d.bytes as f64),
+    ("l1i_bytes", |spec| spec.l1i.bytes as f64),
+    // Streams that the hardware prefetcher follows: entries of its queue.
+    ("prefetch_queue", |spec| f64::from(spec.prefetch.queue)),
+    // Cycles from the resolution of a mispredicted branch until instructions of the correct path are decoded, and one of them is resolved
+    // as a branch on flags.
+    ("mispredict_cycles", |spec| (restart(spec) + spec.stages.branch) as f64),
+    // The same until a branch on a value that has to be loaded is resolved.
+    ("branch_restart", |spec| {
+        (restart(spec) + spec.stages.address + spec.load_store.load_integer + spec.stages.branch_after_execute) as f64
+    }),
+    // Cycles from a flow of a load that is cancelled to the next one.
+    ("replay_cycles", |spec| (spec.stages.commit_short + spec.load_store.resubmit) as f64),
+    // Bandwidth of local memory that a stream of reads reaches, bytes per second.
+    ("memory_read_peak", |spec| spec.memory.peak_bytes_per_second as f64 * spec.memory.read_efficiency / 100.0),
+    // Cycles between two requests of a core to L2.
+    ("l2_request_period", |spec| spec.l2_timing.request_period),
+    // What the nearest memory of another CMG takes longer than the local one, cycles: requests and lines pass the ring.
+    ("remote_extra", |spec| (2 * spec.ring.hop.min(spec.ring.row_hop)) as f64),
+    // Micro-operations that commit in a cycle.
+    ("commit_width", |spec| f64::from(spec.window.commit_width)),
+    // Cycles from the operands of a fused multiply-add to its result, and pipes that execute it.
+    ("fma_latency", fma_latency),
+    ("fma_pipes", |spec| f64::from(spec.clock.fma_pipes)),
+    // Cycles of a load that hits L1: into a general-purpose register, and of a vector.
+    ("load_integer", |spec| spec.load_store.load_integer as f64),
+    ("load_long", |spec| spec.load_store.load_long as f64),
+    // Bytes of a block whose elements one flow of a gather reads, and address bits that loads and stores are compared by.
+    ("flow_block", |spec| f64::from(spec.load_store.flow_block)),
+    ("alias_bits", |spec| f64::from(spec.load_store.partial_address_bits)),
 ];
+
+/// Cycles from the resolution of a mispredicted branch until the correct path is decoded.
+fn restart(spec: &Spec) -> u64 {
+    spec.frontend.fetch_to_decode + spec.frontend.mispredict_extra
+}
+
+/// Cycles of FMADD; 0 if the machine has no such instruction.
+fn fma_latency(spec: &Spec) -> f64 {
+    let flow = spec.recipes.named("simd:FMADD").and_then(|recipe| recipe.uops.first()?.flows.first());
+    flow.map_or(0.0, |flow| f64::from(flow.latency))
+}
 
 /// Returns the values of all constants for a machine, by name.
 #[must_use]
@@ -223,6 +266,7 @@ pub struct Metrics {
     tables: Vec<Table>,
     functions: Vec<Functions>,
     rules: Vec<Rule>,
+    remedies: Vec<Remedy>,
 }
 
 impl Metrics {
@@ -235,6 +279,7 @@ impl Metrics {
         static METRICS: LazyLock<Metrics> = LazyLock::new(|| {
             let metrics = Metrics::parse(BUILT_IN).and_then(|metrics| metrics.with_tables(TABLES));
             let metrics = metrics.and_then(|metrics| metrics.with_rules(rules::BUILT_IN));
+            let metrics = metrics.and_then(|metrics| metrics.with_remedies(remedies::BUILT_IN));
             metrics.expect("built-in tables are tested")
         });
         &METRICS
@@ -255,6 +300,7 @@ impl Metrics {
             tables: Vec::new(),
             functions: Vec::new(),
             rules: Vec::new(),
+            remedies: Vec::new(),
         };
         for (group, (file, _)) in metrics.groups.iter().zip(files) {
             for metric in &group.metrics {
@@ -293,6 +339,15 @@ impl Metrics {
     /// The error and its location.
     pub fn with_rules(mut self, files: &[(&str, &str)]) -> Result<Metrics, TableError> {
         self.rules = rules::parse(files, &mut self)?;
+        Ok(self)
+    }
+
+    /// Adds remedies for its rules, given as file name and text.
+    ///
+    /// # Errors
+    /// The error and its location.
+    pub fn with_remedies(mut self, file: (&str, &str)) -> Result<Metrics, TableError> {
+        self.remedies = remedies::parse(file, &self.rules)?;
         Ok(self)
     }
 
@@ -358,6 +413,12 @@ impl Metrics {
     #[must_use]
     pub fn rules(&self) -> &[Rule] {
         &self.rules
+    }
+
+    /// Returns the remedies that need no change of the program, in the order of their file.
+    #[must_use]
+    pub fn remedies(&self) -> &[Remedy] {
+        &self.remedies
     }
 
     /// Returns the groups of functions whose shares of the cycles formulas can use.

@@ -31,13 +31,15 @@ pub struct Rule {
     /// The file's subject, such as "bandwidth".
     pub subject: String,
     /// What to do next.
-    pub remedies: Vec<Remedy>,
+    pub tries: Vec<Try>,
     /// Where the rule comes from.
     pub source: String,
     /// Conditions that must all hold: a value other than 0. Indices of definitions, with their texts.
     pub(crate) conditions: Vec<usize>,
     /// The share of the time that it explains, from 0 to 1.
     pub(crate) share: usize,
+    /// The share of the time that a cure gains, if that is not all that the rule explains.
+    pub(crate) gain: Option<usize>,
     /// What it says.
     pub(crate) says: Vec<Piece>,
     /// What shows it.
@@ -47,14 +49,14 @@ pub struct Rule {
 }
 
 /// Something to try.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Remedy {
+#[derive(Clone, Debug, PartialEq)]
+pub struct Try {
     /// What to do, as a sentence.
-    #[serde(rename = "do")]
-    pub text: String,
+    pub(crate) text: Vec<Piece>,
     /// The command that shows whether it helps. `PROGRAM` stands for the program with its arguments.
     pub command: Option<String>,
+    /// The name of the remedy that does the same without a change of the program.
+    pub remedy: Option<String>,
 }
 
 /// A piece of a sentence.
@@ -90,12 +92,21 @@ struct Entry {
     title: String,
     when: Vec<String>,
     share: String,
+    gain: Option<String>,
     says: String,
     evidence: Vec<EvidenceEntry>,
-    r#try: Vec<Remedy>,
+    r#try: Vec<TryEntry>,
     #[serde(default)]
     part_of: Vec<String>,
     source: String,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TryEntry {
+    r#do: String,
+    command: Option<String>,
+    remedy: Option<String>,
 }
 
 /// A metric by name, or a formula with title and unit.
@@ -149,14 +160,20 @@ fn rule(entry: &Entry, subject: &str, names: &[String], metrics: &mut Metrics) -
         name: entry.name.clone(),
         title: entry.title.clone(),
         subject: subject.to_owned(),
-        remedies: entry.r#try.clone(),
+        tries: entry.r#try.iter().map(|entry| to_try(entry, metrics)).collect::<Result<_, _>>()?,
         source: entry.source.clone(),
         conditions: entry.when.iter().map(|text| define(text, metrics)).collect::<Result<_, _>>()?,
         share: define(&entry.share, metrics)?,
+        gain: entry.gain.as_ref().map(|text| define(text, metrics)).transpose()?,
         says: pieces(&entry.says, metrics)?,
         evidence: entry.evidence.iter().map(|e| evidence(e, metrics)).collect::<Result<_, _>>()?,
         part_of: entry.part_of.iter().map(general).collect::<Result<_, _>>()?,
     })
+}
+
+fn to_try(entry: &TryEntry, metrics: &mut Metrics) -> Result<Try, String> {
+    let TryEntry { r#do, command, remedy } = entry;
+    Ok(Try { text: pieces(r#do, metrics)?, command: command.clone(), remedy: remedy.clone() })
 }
 
 fn define(text: &str, metrics: &mut Metrics) -> Result<usize, String> {
@@ -243,6 +260,7 @@ mod tests {
             (with("share", "'1 +'"), "f.toml: a: '1 +': something is missing at the end"),
             (with("says", "'{time'"), "f.toml: a: '{' without '}'"),
             (with("says", "'{CPU_CYCLES}'"), "f.toml: a: 'CPU_CYCLES' has no unit"),
+            (with("try", "[{ do = 'Wait {CPU_CYCLES}.' }]"), "f.toml: a: 'CPU_CYCLES' has no unit"),
             (with("evidence", "['CPU_CYCLES']"), "f.toml: a: unknown metric 'CPU_CYCLES'"),
             (with("source", "' '"), "f.toml: a: its source is missing"),
             (with("part_of", "['b']"), "f.toml: a: part_of: no other rule is called 'b'"),

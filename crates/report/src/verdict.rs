@@ -44,6 +44,8 @@ pub struct Limit {
     pub title: String,
     /// The share of the time that it explains, from 0 to 1.
     pub share: f64,
+    /// The share of the time that a cure is expected to gain.
+    pub gain: f64,
     /// What it is, as a sentence.
     pub says: String,
     /// Numbers that show it.
@@ -196,34 +198,41 @@ fn result(values: &Values) -> String {
 }
 
 fn limit(finding: &Finding) -> Limit {
-    let said = finding.says.iter().map(|said| match said {
-        Said::Text(text) => (*text).to_owned(),
-        Said::Number(value, unit) => quantity(*value, unit),
-    });
     let fact =
         |fact: &fxscope_pmu::Fact| Fact { title: fact.title.to_owned(), value: fact.value, unit: fact.unit.to_owned() };
     Limit {
         rule: finding.rule.name.clone(),
         title: finding.rule.title.clone(),
         share: finding.share,
-        says: said.collect(),
+        gain: finding.gain,
+        says: sentence(&finding.says),
         evidence: finding.evidence.iter().map(fact).collect(),
     }
+}
+
+/// A sentence with its numbers.
+fn sentence(pieces: &[Said]) -> String {
+    let text = |said: &Said| match said {
+        Said::Text(text) => (*text).to_owned(),
+        Said::Number(value, unit) => quantity(*value, unit),
+    };
+    pieces.iter().map(text).collect()
 }
 
 /// The first remedy of each limit, then the second one of each, and so on.
 fn remedies(run: &Run, findings: &[Finding]) -> Vec<Remedy> {
     let command = shown_command(run);
-    let longest = findings.iter().map(|finding| finding.rule.remedies.len()).max().unwrap_or(0);
+    let longest = findings.iter().map(|finding| finding.tries.len()).max().unwrap_or(0);
     let mut remedies: Vec<Remedy> = Vec::new();
     for place in 0..longest {
-        for rule in findings.iter().map(|finding| finding.rule) {
-            let Some(remedy) = rule.remedies.get(place) else { continue };
-            if remedies.len() < REMEDIES && remedies.iter().all(|known| known.text != remedy.text) {
+        for finding in findings {
+            let Some(attempt) = finding.tries.get(place) else { continue };
+            let text = sentence(&attempt.says);
+            if remedies.len() < REMEDIES && remedies.iter().all(|known| known.text != text) {
                 remedies.push(Remedy {
-                    rule: rule.name.clone(),
-                    text: remedy.text.clone(),
-                    command: remedy.command.as_ref().map(|text| text.replace(PROGRAM, &command)),
+                    rule: finding.rule.name.clone(),
+                    text,
+                    command: attempt.command.as_ref().map(|text| text.replace(PROGRAM, &command)),
                 });
             }
         }

@@ -137,7 +137,7 @@ impl Placement {
     }
 
     /// Returns the CPUs that the program may run on, if not all.
-    pub(crate) fn cpus(&self, spec: &Spec) -> Result<Option<Vec<u32>>, Error> {
+    pub fn cpus(&self, spec: &Spec) -> Result<Option<Vec<u32>>, Error> {
         let t = &spec.topology;
         let all = t.first_core..=t.first_core + t.cmgs * t.cores_per_cmg - 1;
         let list = self.cpus.as_deref().map(|text| cpu_list(text, &all));

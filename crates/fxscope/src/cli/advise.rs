@@ -9,18 +9,29 @@ use fxscope::report::render::terminal;
 
 use super::console::Console;
 use super::output::{Target, program_streams};
+use super::recorded::repeated;
 use super::scenario::ScenarioArgs;
 use super::{Outcome, print, style};
 
 /// Say what limits a program, and simulate what may help.
 ///
-/// The program runs once as under `fxscope run` with the same options. For each cause in its verdict, the remedies that need no change of
-/// the program are simulated: page sizes, when and where pages are allocated, hardware prefetch. Predicted is what a cause explains of the
-/// time, which is the most that its remedy gains. The output of these runs is discarded, so it must be possible to run the program again.
+/// The program runs once as under `fxscope run` with the same options. For each cause in the verdicts on the run and on the regions that take
+/// much of its time, the remedies that need no change of the program are simulated: page sizes, when and where pages are allocated, hardware
+/// prefetch, sectors of the L2 cache, number of threads and their cores, vector length; then the best of each kind together.
+/// Predicted is what a cure of the cause is expected to gain. The output of these runs is discarded, so it must be possible to run the
+/// program again.
 ///
 /// Exit status: 0 with advice, including the advice to change nothing; otherwise as for `fxscope run`.
 #[derive(clap::Args)]
+#[command(override_usage = "fxscope advise [OPTIONS] -- PROGRAM [ARGS]...\n       fxscope advise [OPTIONS] FILE.fxr")]
 pub struct Args {
+    /// Record file, written by `fxscope run -o`: the program that it names runs again, with the recorded settings and
+    /// variables. Options that records do not keep, such as --cpus and --membind, can be given again.
+    #[arg(value_name = "FILE.fxr", required_unless_present = "command", conflicts_with = "command")]
+    file: Option<PathBuf>,
+    /// Run of the file, counted from 1; default: the last.
+    #[arg(long, value_name = "N", requires = "file", value_parser = clap::value_parser!(u32).range(1..))]
+    run: Option<u32>,
     /// Judge this region, which the program marks, and time only its executions.
     #[arg(long, value_name = "NAME")]
     region: Option<String>,
@@ -36,18 +47,22 @@ pub struct Args {
     #[command(flatten)]
     scenario: ScenarioArgs,
     /// The program (AArch64 Linux) and its arguments.
-    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM [ARGS]")]
+    #[arg(last = true, value_name = "PROGRAM [ARGS]")]
     command: Vec<OsString>,
 }
 
 /// Finds what limits the program, tries remedies and prints what they gain.
 pub(super) fn advise(args: &Args) -> Outcome {
     let target = args.json.as_deref().map(Target::check).transpose()?;
-    let scenario = args.scenario.scenario_of(&args.command, args.region.as_deref())?;
+    let region = args.region.as_deref();
+    let scenario = match &args.file {
+        Some(path) => repeated(&args.scenario, path, args.run, region, "advise")?,
+        None => args.scenario.scenario_of(&args.command, region)?,
+    };
     let stdio = program_streams(target.as_ref())?;
     let console = Console::catching_signals(args.quiet)?;
     let jobs = args.jobs.map(|jobs| jobs as usize);
-    let advice = advise::advise(&scenario, args.region.as_deref(), stdio, jobs, &console)?;
+    let advice = advise::advise(&scenario, region, stdio, jobs, &console)?;
     let instead = matches!(target, Some(Target::StandardOutput));
     if let Some(target) = target {
         target.write(&advice.json())?;

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
-use fxscope::record::{self, Run};
+use fxscope::record::{self, Origin, Run};
+use fxscope::{MAX_PROGRAM_BYTES, Scenario};
 
-use super::Failure;
+use super::scenario::ScenarioArgs;
+use super::{Failure, say};
 
 /// Returns a run of a record file, and its number: the one asked for, counted from 1, or the last.
 pub(super) fn run_of(path: &Path, number: Option<u32>) -> Result<(usize, Run), Failure> {
@@ -29,4 +31,48 @@ pub(super) fn with_loops(run: Run) -> Run {
         Ok(spec) => fxscope::with_loops(run, &spec),
         Err(_) => run,
     }
+}
+
+/// Returns a scenario that repeats a run of a record file for `command`; options that are given override the record, and of `region` only
+/// the executions are timed.
+pub(super) fn repeated(
+    options: &ScenarioArgs,
+    path: &Path,
+    number: Option<u32>,
+    region: Option<&str>,
+    command: &str,
+) -> Result<Scenario, Failure> {
+    let (number, run) = run_of(path, number).map_err(|failure| Failure {
+        message: format!("{}; a program comes after --: fxscope {command} -- PROGRAM [ARGS]", failure.message),
+        ..failure
+    })?;
+    let shown = path.display();
+    let instead = format!("name it instead: fxscope {command} -- PROGRAM [ARGS]");
+    if let Origin::Imported { format, .. } = &run.origin {
+        return Err(
+            format!("{shown}: run {number} was measured ({format}) and cannot be repeated here; {instead}").into()
+        );
+    }
+    if run.program().is_empty() {
+        return Err(format!("{shown}: run {number} does not name its program; {instead}").into());
+    }
+    if !Path::new(run.program()).exists() {
+        let program = run.program();
+        return Err(format!(
+            "{shown}: the program of run {number}, {program}, does not exist; change to the folder it was run from, or {instead}"
+        )
+        .into());
+    }
+    changed(&run).iter().for_each(|message| say(message));
+    let mut scenario = options.repeating(&run);
+    options.time_region(&mut scenario, region)?;
+    Ok(scenario)
+}
+
+/// Returns a warning if the program has changed since it was recorded.
+fn changed(run: &Run) -> Option<String> {
+    let recorded = run.files.first().filter(|file| !file.digest.is_empty())?;
+    let now = fxscope::host::read(Path::new(run.program()), MAX_PROGRAM_BYTES).ok()?;
+    (record::digest(&now) != recorded.digest)
+        .then(|| format!("{} has changed since it was recorded; the advice is for the current file", run.program()))
 }

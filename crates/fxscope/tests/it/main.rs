@@ -1,6 +1,7 @@
 //! The integration tests of `fxscope`, as one program: it links once.
 
 mod access;
+mod advise;
 mod annotate;
 mod arithmetic;
 mod bad_input;

@@ -1,32 +1,38 @@
-//! What to change: the verdict on a run, and the remedies that the simulator can apply without changing the program, each simulated.
+//! What to change: the verdict on a run and its regions, and the remedies (`data/remedies.toml`) that need no change of the program, each
+//! simulated, and the best ones together.
 
+mod apply;
+mod combine;
+mod judged;
+mod reused;
 mod show;
 mod trials;
+mod values;
 
 use std::sync::Arc;
 
 use fxscope_linux::Stdio;
-use fxscope_machine::Spec;
-use fxscope_pmu::{Evaluation, Sampled};
-use fxscope_record::{ALL, Finish, Run};
-use fxscope_report::verdict::{Verdict, verdict};
+use fxscope_record::{Finish, Run};
 use fxscope_session::Scenario;
 
 use crate::{Capture, Error, Progress, Runner};
-use trials::{TRIALS, Trial};
+use judged::time;
+pub use judged::{Judged, Time};
+use trials::Trial;
+
+/// Smallest gain, as a share of the time, for which a change is advised.
+const LEAST: f64 = 0.01;
+/// Host time of a run, seconds, from which on sampling is suggested.
+const LONG: f64 = 1.0;
 
 /// What was found about a program.
 #[derive(Clone, Debug)]
 pub struct Advice {
     /// The run as the scenario says.
     pub run: Run,
-    /// The region that times and the verdict are of.
-    pub region: String,
-    /// The verdict on it.
-    pub verdict: Verdict,
-    /// Its time, seconds.
-    pub seconds: f64,
-    /// What was tried, the largest gain first; what could not run comes last.
+    /// What was judged: the whole run, or the region asked for, and then the regions that take much of the time, the longest first.
+    pub regions: Vec<Judged>,
+    /// What was tried, the largest gain of the first region first; what could not run comes last.
     pub tried: Vec<Tried>,
 }
 
@@ -34,21 +40,32 @@ pub struct Advice {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tried {
     /// What it changes.
-    pub name: &'static str,
+    pub name: String,
+    /// What it is a choice of; empty for several remedies together.
+    pub kind: String,
     /// How to do the same on a machine.
-    pub how: &'static str,
-    /// The rules of the verdict that suggest it.
-    pub rules: Vec<String>,
-    /// The share of the time that they explain: what it gains at most.
-    pub predicted: f64,
-    /// What came out, or why nothing did.
-    pub outcome: Result<Outcome, String>,
+    pub machine: String,
+    /// The options of `fxscope run` that apply it, option and argument in turn.
+    pub options: Vec<String>,
+    /// Why it was tried, for each of the regions.
+    pub causes: Vec<Cause>,
+    /// What came out for each of the regions (`None` if the run has no such region), or why nothing did.
+    pub outcome: Result<Vec<Option<Outcome>>, String>,
 }
 
-/// The time of a simulated remedy.
+/// Why a remedy may help a region.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cause {
+    /// The rules of the verdict that suggest it; empty if none does.
+    pub rules: Vec<String>,
+    /// The share of the time that a cure of all that they find is expected to gain.
+    pub predicted: f64,
+}
+
+/// The time of a region with a remedy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    /// The region's time, seconds.
+    /// Seconds.
     pub seconds: f64,
     /// The share of the time that it gains; negative if it is slower.
     pub gain: f64,
@@ -56,14 +73,31 @@ pub struct Outcome {
     pub is_noise: bool,
 }
 
-/// A time with half of the width of its interval.
-#[derive(Clone, Copy)]
-struct Time {
-    seconds: f64,
-    half_width: f64,
+impl Tried {
+    /// Returns what came out for a region, by its place; `None` if nothing did.
+    #[must_use]
+    pub fn of_region(&self, place: usize) -> Option<Outcome> {
+        self.outcome.as_ref().ok().and_then(|all| all.get(place).copied().flatten())
+    }
+
+    /// Returns the gain for a region, if there is one that counts.
+    #[must_use]
+    pub fn gain(&self, place: usize) -> Option<f64> {
+        self.of_region(place).filter(|outcome| outcome.gain >= LEAST && !outcome.is_noise).map(|outcome| outcome.gain)
+    }
 }
 
-/// Runs the program of `scenario` as it says, and once for each remedy that fits the verdict on `region` (the whole run if it is `None`).
+impl Advice {
+    /// Returns the remedy with the largest gain for a region, by its place; `None` if none gains enough. Of equal gains, the first one.
+    #[must_use]
+    pub fn best(&self, place: usize) -> Option<&Tried> {
+        let gains = self.tried.iter().filter_map(|tried| Some((tried, tried.gain(place)?)));
+        gains.reduce(|best, other| if other.1 > best.1 { other } else { best }).map(|(tried, _)| tried)
+    }
+}
+
+/// Runs the program of `scenario` as it says, and once for each remedy that fits the verdict on `region`; if it is `None`, on the whole run
+/// and on the regions that take much of its time.
 ///
 /// The output of the further runs is discarded, so it must be possible to run the program again. `stdio` are the standard streams of the
 /// first run; `None`: those of this process.
@@ -77,52 +111,61 @@ pub fn advise(
     jobs: Option<usize>,
     progress: &dyn Progress,
 ) -> Result<Advice, Error> {
-    let region = region.unwrap_or(ALL);
     let runner = Runner::new(jobs, progress);
     let spec = Arc::new(scenario.spec()?);
     let run = runner.run(scenario.prepare()?, stdio)?;
     ended(&run)?;
-    let before = time(&run, region)?;
-    let found = run.region(region).ok_or_else(|| format!("the program marked no region '{region}'"))?;
-    let judged = verdict(&run, found, &Evaluation::new(&run, found), fxscope_session::hottest);
-    let verdict = judged.ok_or("the run has no verdict: advice needs simulated time (--mode timing)")?;
-    let suggested: Vec<(Tried, Scenario)> =
-        TRIALS.iter().filter_map(|trial| suggested(trial, &verdict, scenario, &spec)).collect();
-    let simulated = runner.batch(
-        &suggested,
-        |(tried, _)| tried.name.to_owned(),
-        |(tried, scenario)| Tried { outcome: outcome(&runner, scenario, region, before), ..tried.clone() },
-    )?;
-    Ok(Advice { region: region.to_owned(), seconds: before.seconds, tried: ranked(simulated), run, verdict })
-}
-
-/// A trial that the verdict suggests and that changes something, not yet simulated.
-fn suggested(trial: &Trial, verdict: &Verdict, scenario: &Scenario, spec: &Spec) -> Option<(Tried, Scenario)> {
-    let applying: Vec<_> = verdict.limits.iter().filter(|limit| trial.rules.contains(&limit.rule.as_str())).collect();
-    if applying.is_empty() {
-        return None;
+    let regions = judged::regions(&run, region)?;
+    let found = trials::Found { scenario, spec: &spec, run: &run, regions: &regions };
+    let trials = trials::suggested(&found, &runner)?;
+    suggest_sampling(&found, trials.len(), progress);
+    let mut tried = ranked(simulated(&found, &runner, trials)?);
+    if let Some(together) = combine::best_of_kinds(&found, &tried)? {
+        tried = ranked(simulated(&found, &runner, vec![together])?.into_iter().chain(tried).collect());
     }
-    let changed = (trial.change)(scenario, spec)?;
-    let predicted = applying.iter().map(|limit| limit.share).sum::<f64>().min(1.0);
-    let rules = applying.iter().map(|limit| limit.rule.clone()).collect();
-    let outcome = Err(String::new());
-    Some((Tried { name: trial.name, how: trial.how, rules, predicted, outcome }, changed))
+    Ok(Advice { regions, tried, run })
 }
 
-fn outcome(runner: &Runner, scenario: &Scenario, region: &str, before: Time) -> Result<Outcome, String> {
+/// Simulates trials.
+fn simulated(found: &trials::Found<'_>, runner: &Runner, trials: Vec<Trial>) -> Result<Vec<Tried>, Error> {
+    runner.batch(
+        &trials,
+        |trial| trial.tried.name.clone(),
+        |trial| Tried { outcome: outcomes(found, runner, &trial.scenario), ..trial.tried.clone() },
+    )
+}
+
+/// The times of all regions in a run of a changed scenario.
+fn outcomes(found: &trials::Found<'_>, runner: &Runner, scenario: &Scenario) -> Result<Vec<Option<Outcome>>, String> {
     let run = runner.run_captured(scenario, Capture::Error).map_err(|e| e.to_string())?.run;
     ended(&run).map_err(|e| e.to_string())?;
-    let after = time(&run, region).map_err(|e| e.to_string())?;
-    let gain = 1.0 - after.seconds / before.seconds;
-    let is_noise = (after.seconds - before.seconds).abs() < before.half_width + after.half_width;
-    Ok(Outcome { seconds: after.seconds, gain, is_noise })
+    if run.finish != found.run.finish {
+        let status = run.finish.exit_code().unwrap_or_default();
+        return Err(format!("the program ends with status {status}, which it does not without this change"));
+    }
+    Ok(found.regions.iter().map(|region| Some(outcome(region.time, time(&run, &region.name).ok()?))).collect())
 }
 
-/// The largest gain first.
+fn outcome(before: Time, after: Time) -> Outcome {
+    let is_noise = (after.seconds - before.seconds).abs() < before.half_width + after.half_width;
+    Outcome { seconds: after.seconds, gain: 1.0 - after.seconds / before.seconds, is_noise }
+}
+
+/// The largest gain of the first region first.
 fn ranked(mut tried: Vec<Tried>) -> Vec<Tried> {
-    let gain = |tried: &Tried| tried.outcome.as_ref().map_or(f64::NEG_INFINITY, |outcome| outcome.gain);
+    let gain = |tried: &Tried| tried.of_region(0).map_or(f64::NEG_INFINITY, |outcome| outcome.gain);
     tried.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
     tried
+}
+
+/// Says that sampling makes runs shorter if they are long.
+fn suggest_sampling(found: &trials::Found<'_>, trials: usize, progress: &dyn Progress) {
+    let seconds = found.run.host.wall_seconds;
+    if seconds > LONG && found.scenario.options.sample.is_none() && trials > 0 {
+        progress.message(&format!(
+            "{trials} more runs of about {seconds:.0} s each; --sample makes long runs shorter by estimating their time"
+        ));
+    }
 }
 
 /// Times of programs that did not end by themselves cannot be compared.
@@ -137,11 +180,4 @@ fn ended(run: &Run) -> Result<(), Error> {
             Err(Error::Ended { finish: finish.clone(), message })
         }
     }
-}
-
-fn time(run: &Run, region: &str) -> Result<Time, Error> {
-    let found = run.region(region).ok_or_else(|| format!("the program marked no region '{region}'"))?;
-    let seconds = Evaluation::new(run, found).total().get("seconds").filter(|seconds| *seconds > 0.0);
-    let half_width = Sampled::of(run, found).and_then(|sampled| sampled.of_metric("seconds")).unwrap_or(0.0);
-    Ok(Time { seconds: seconds.ok_or_else(|| format!("region '{region}' took no time"))?, half_width })
 }

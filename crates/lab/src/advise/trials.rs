@@ -1,143 +1,120 @@
-//! The remedies that the simulator can apply to an unchanged program.
+//! Which remedies are worth a simulation.
 
-use fxscope_linux::hwpfctl::{self, Call};
 use fxscope_machine::Spec;
+use fxscope_pmu::{Metrics, Remedy, RemedyValues};
+use fxscope_record::{Region, Run};
 use fxscope_session::Scenario;
 
-/// A remedy.
+use super::apply::applied;
+use super::reused::reused_variables;
+use super::values::Context;
+use super::{Cause, Judged, Tried};
+use crate::pages::advise::page_remedies;
+use crate::{Error, Runner};
+
+/// Most assignments of page sizes that are simulated.
+const PAGE_SIZES: usize = 2;
+/// Part of the options that only programs with OpenMP take.
+const OPENMP: &str = "OMP_";
+
+/// What is known after the first run.
+pub(super) struct Found<'a> {
+    pub scenario: &'a Scenario,
+    pub spec: &'a Spec,
+    pub run: &'a Run,
+    pub regions: &'a [Judged],
+}
+
+/// A remedy that is not simulated yet.
 pub(super) struct Trial {
-    /// What it changes.
-    pub name: &'static str,
-    /// How to do the same on a machine.
-    pub how: &'static str,
-    /// The rules (`data/rules/*.toml`) that suggest it.
-    pub rules: &'static [&'static str],
-    /// The changed scenario; `None` if it would be the same, or if the machine cannot do it.
-    pub change: fn(&Scenario, &Spec) -> Option<Scenario>,
+    pub tried: Tried,
+    pub scenario: Scenario,
 }
 
-/// Rules about waiting for data that a prefetch may bring.
-const WAITS: &[&str] = &[
-    "memory_latency",
-    "l2_latency",
-    "many_streams",
-    "sparse_lines",
-    "requests_in_flight",
-    "core_l2_bandwidth",
-    "memory_bandwidth",
-];
-/// Rules about data on other CMGs.
-const PLACES: &[&str] = &["one_memory", "remote_memory"];
-/// Rules about translations.
-const TRANSLATION: &[&str] = &["tlb_misses"];
-
-/// The segments whose pages programs can choose without being linked differently; text and files have the system's pages.
-const SEGMENTS: [&str; 7] = ["data", "bss", "heap", "stack", "thread_stack", "mmap", "shared"];
-
-/// The variable that says when pages are allocated.
-const POLICY: &str = "XOS_MMM_L_PAGING_POLICY";
-
-/// All of them. Of equal gains, the first is listed first.
-pub(super) const TRIALS: &[Trial] = &[
-    Trial {
-        name: "pages at first touch",
-        how: "XOS_MMM_L_PAGING_POLICY=demand:demand:demand",
-        rules: PLACES,
-        change: |scenario, _| variable(scenario, POLICY, "demand:demand:demand"),
-    },
-    Trial {
-        name: "pages interleaved over all CMGs",
-        how: "numactl --interleave=all",
-        rules: PLACES,
-        change: |scenario, _| (!scenario.placement.places_memory()).then(|| scenario.clone().with_interleaving()),
-    },
-    Trial {
-        name: "large pages everywhere",
-        how: "XOS_MMM_L_HPAGE_TYPE=hugetlbfs, and huge pages for shared memory",
-        rules: TRANSLATION,
-        change: large_pages,
-    },
-    Trial {
-        name: "memory kept after free",
-        how: "XOS_MMM_L_ARENA_FREE=2",
-        rules: &["kernel"],
-        change: |scenario, _| variable(scenario, "XOS_MMM_L_ARENA_FREE", "2"),
-    },
-    Trial {
-        name: "L2 prefetch 60 lines ahead",
-        how: "hwpfctl --distL2 60",
-        rules: WAITS,
-        change: |s, _| prefetch(s, &["--distL2", "60"]),
-    },
-    Trial {
-        name: "L2 prefetch 20 lines ahead",
-        how: "hwpfctl --distL2 20",
-        rules: WAITS,
-        change: |s, _| prefetch(s, &["--distL2", "20"]),
-    },
-    Trial {
-        name: "L1 prefetch 15 lines ahead",
-        how: "hwpfctl --distL1 15",
-        rules: WAITS,
-        change: |s, _| prefetch(s, &["--distL1", "15"]),
-    },
-    Trial {
-        name: "L1 prefetch 2 lines ahead",
-        how: "hwpfctl --distL1 2",
-        rules: WAITS,
-        change: |s, _| prefetch(s, &["--distL1", "2"]),
-    },
-    Trial {
-        name: "no hardware prefetch",
-        how: "hwpfctl --disableL1 --disableL2",
-        rules: WAITS,
-        change: |s, _| prefetch(s, &["--disableL1", "--disableL2"]),
-    },
-];
-
-/// The scenario with a variable of the program's environment, if it does not have it.
-fn variable(scenario: &Scenario, name: &str, value: &str) -> Option<Scenario> {
-    let has = scenario.variables.iter().any(|(known, _)| known == name);
-    (!has).then(|| scenario.clone().with_variables(&[(name, value)]))
-}
-
-/// The scenario with the machine's large pages for all segments, unless page sizes are chosen already.
-fn large_pages(scenario: &Scenario, spec: &Spec) -> Option<Scenario> {
-    let large = spec.pages.large;
-    let is_chosen =
-        !scenario.placement.pages.is_empty() || scenario.overrides.iter().any(|(key, _)| key.starts_with("pages."));
-    (!is_chosen && large > spec.pages.normal)
-        .then(|| scenario.clone().with_pages(SEGMENTS.map(|segment| (segment, large))))
-}
-
-/// The scenario with settings of hardware prefetch, unless it has some.
-fn prefetch(scenario: &Scenario, options: &[&str]) -> Option<Scenario> {
-    let words: Vec<Vec<u8>> = options.iter().map(|word| word.as_bytes().to_vec()).collect();
-    let Ok(Call::Set(settings, _)) = hwpfctl::parse(&words) else { return None };
-    let mut changed = scenario.clone();
-    changed.options.stream_detect = settings.stream_detect.into();
-    (scenario.options.stream_detect == 0).then_some(changed)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    #[test]
-    fn remedies_are_for_rules_that_exist_and_change_a_plain_scenario() {
-        let rules: BTreeSet<&str> =
-            fxscope_pmu::Metrics::built_in().rules().iter().map(|rule| rule.name.as_str()).collect();
-        let scenario = Scenario::new("a.out");
-        let spec = scenario.spec().expect("built in");
-        for trial in TRIALS {
-            assert!(trial.rules.iter().all(|rule| rules.contains(rule)), "{}: {:?}", trial.name, trial.rules);
-            let changed = (trial.change)(&scenario, &spec).expect(trial.name);
-            assert_ne!(changed, scenario, "{}", trial.name);
-            changed.spec().unwrap_or_else(|e| panic!("{}: {e}", trial.name));
-            // What is chosen already stays.
-            assert_eq!((trial.change)(&changed, &spec), None, "{}", trial.name);
+/// Returns the remedies that the verdicts suggest and that change something.
+pub(super) fn suggested(found: &Found<'_>, runner: &Runner) -> Result<Vec<Trial>, Error> {
+    let mut trials = Vec::new();
+    for remedy in Metrics::built_in().remedies() {
+        let causes = found.causes(remedy);
+        if causes.iter().all(|cause| cause.rules.is_empty()) {
+            continue;
         }
+        for remedy in found.variants(remedy, &causes, runner)? {
+            trials.extend(found.trial(remedy, &causes)?);
+        }
+    }
+    Ok(trials)
+}
+
+impl Found<'_> {
+    /// Returns why a remedy may help each region.
+    fn causes(&self, remedy: &Remedy) -> Vec<Cause> {
+        let cause = |region: &Judged| {
+            let applying = || region.verdict.limits.iter().filter(|limit| remedy.rules.contains(&limit.rule));
+            Cause {
+                rules: applying().map(|limit| limit.rule.clone()).collect(),
+                predicted: applying().fold(0.0, |sum: f64, limit| sum + limit.gain).min(1.0),
+            }
+        };
+        let mut causes: Vec<Cause> = self.regions.iter().map(cause).collect();
+        // What helps a part of the run helps the whole by the part's share.
+        let parts = self.regions.iter().zip(&causes).skip(1).map(|(region, cause)| region.share * cause.predicted);
+        let most = parts.fold(0.0, f64::max);
+        if let Some(first) = causes.first_mut() {
+            first.predicted = first.predicted.max(most);
+        }
+        causes
+    }
+
+    /// Returns a remedy with each of its values.
+    fn variants(&self, remedy: &Remedy, causes: &[Cause], runner: &Runner) -> Result<Vec<Remedy>, Error> {
+        let context = Context::new(self.scenario, self.spec, self.run, &self.of(causes));
+        if remedy.options.iter().any(|option| option.contains(OPENMP)) && !context.has_openmp {
+            return Ok(Vec::new());
+        }
+        // What is not timed has no accesses to look at.
+        let is_sampled = self.scenario.options.sample.is_some();
+        let with_value = |value: &String| remedy.with_value(value);
+        Ok(match remedy.values {
+            None => vec![remedy.clone()],
+            Some(RemedyValues::PageSizes | RemedyValues::ReusedVariables) if is_sampled => Vec::new(),
+            Some(RemedyValues::PageSizes) => self.page_sizes(remedy, runner)?,
+            Some(RemedyValues::ReusedVariables) => {
+                reused_variables(self.scenario, self.spec, runner)?.iter().map(with_value).collect()
+            }
+            Some(values) => context.values(values).iter().map(with_value).collect(),
+        })
+    }
+
+    /// The regions to which a remedy's rules apply.
+    fn of(&self, causes: &[Cause]) -> Vec<&Region> {
+        let applying = self.regions.iter().zip(causes).filter(|(_, cause)| !cause.rules.is_empty());
+        applying.filter_map(|(judged, _)| self.run.region(&judged.name)).collect()
+    }
+
+    /// Returns the page sizes that are expected to be best. Programs to which this does not apply have none.
+    fn page_sizes(&self, remedy: &Remedy, runner: &Runner) -> Result<Vec<Remedy>, Error> {
+        let found = match page_remedies(self.scenario, PAGE_SIZES, runner.progress()) {
+            Ok(found) => found,
+            Err(Error::Stopped) => return Err(Error::Stopped),
+            Err(_) => return Ok(Vec::new()),
+        };
+        let remedy_of = |page: crate::pages::advise::PageRemedy| Remedy {
+            name: remedy.with_value(&page.pages).name,
+            machine: remedy.with_value(&page.machine).machine,
+            options: page.options,
+            ..remedy.clone()
+        };
+        // Names of calls may have characters that options do not take.
+        let can_be_set = |remedy: &Remedy| applied(self.scenario, &remedy.options).is_ok();
+        Ok(found.into_iter().map(remedy_of).filter(can_be_set).collect())
+    }
+
+    /// Returns the trial of a remedy, if it changes something that the scenario has not chosen.
+    pub(super) fn trial(&self, remedy: Remedy, causes: &[Cause]) -> Result<Option<Trial>, Error> {
+        let Some(scenario) = applied(self.scenario, &remedy.options)? else { return Ok(None) };
+        let Remedy { name, kind, machine, options, .. } = remedy;
+        let outcome = Err(String::new());
+        Ok(Some(Trial { tried: Tried { name, kind, machine, options, causes: causes.to_vec(), outcome }, scenario }))
     }
 }

@@ -1,19 +1,17 @@
 //! `fxscope pages advise`: the best page sizes for a program.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use fxscope::lab::pages;
-use fxscope::record::{self, Origin, Run};
 use fxscope::report::render::terminal;
-use fxscope::{MAX_PROGRAM_BYTES, Scenario};
 
 use super::super::console::Console;
 use super::super::output::{Target, program_streams};
-use super::super::recorded::run_of;
+use super::super::recorded::repeated;
 use super::super::scenario::{self, ScenarioArgs};
-use super::super::{Failure, Outcome, print, say, style};
+use super::super::{Outcome, print, style};
 
 /// Find the page sizes with which a program runs fastest, and how to set them.
 ///
@@ -71,7 +69,7 @@ pub(super) fn advise(args: &Args) -> Outcome {
     args.scenario.refuse_sampling("pages advise")?;
     let target = args.json.as_deref().map(Target::check).transpose()?;
     let scenario = match &args.file {
-        Some(path) => recorded(args, path)?,
+        Some(path) => repeated(&args.scenario, path, args.run, args.region.as_deref(), "pages advise")?,
         None => args.scenario.scenario_of(&args.command, args.region.as_deref())?,
     };
     let options = pages::advise::Options {
@@ -89,38 +87,4 @@ pub(super) fn advise(args: &Args) -> Outcome {
         print(terminal::render(&[advice.document()], style(&std::io::stdout())))?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Returns a scenario that repeats a recorded run.
-fn recorded(args: &Args, path: &Path) -> Result<Scenario, Failure> {
-    let (number, run) = run_of(path, args.run)?;
-    let shown = path.display();
-    let instead = "name it instead: fxscope pages advise -- PROGRAM [ARGS]";
-    if let Origin::Imported { format, .. } = &run.origin {
-        return Err(
-            format!("{shown}: run {number} was measured ({format}) and cannot be repeated here; {instead}").into()
-        );
-    }
-    if run.program().is_empty() {
-        return Err(format!("{shown}: run {number} does not name its program; {instead}").into());
-    }
-    if !Path::new(run.program()).exists() {
-        let program = run.program();
-        return Err(format!(
-            "{shown}: the program of run {number}, {program}, does not exist; change to the folder it was run from, or {instead}"
-        )
-        .into());
-    }
-    changed(&run).iter().for_each(|message| say(message));
-    let mut scenario = args.scenario.repeating(&run);
-    args.scenario.time_region(&mut scenario, args.region.as_deref())?;
-    Ok(scenario)
-}
-
-/// Returns a warning if the program has changed since it was recorded.
-fn changed(run: &Run) -> Option<String> {
-    let recorded = run.files.first().filter(|file| !file.digest.is_empty())?;
-    let now = fxscope::host::read(Path::new(run.program()), MAX_PROGRAM_BYTES).ok()?;
-    (record::digest(&now) != recorded.digest)
-        .then(|| format!("{} has changed since it was recorded; the advice is for the current file", run.program()))
 }

@@ -83,6 +83,44 @@ pub fn advise(
     Ok(evaluator.finish(&run))
 }
 
+/// Page sizes of a program as a remedy.
+pub(crate) struct PageRemedy {
+    /// The pages of the parts that change.
+    pub pages: String,
+    /// How to set them on a machine.
+    pub machine: String,
+    /// Options of `fxscope run`, option and argument in turn.
+    pub options: Vec<String>,
+}
+
+/// Runs the program of `scenario` once without output, and returns the `most` assignments of page sizes that are expected to be best, the
+/// best first; none if fewer TLB misses can hardly gain anything.
+///
+/// # Errors
+/// As for [`advise`].
+pub(crate) fn page_remedies(
+    scenario: &Scenario,
+    most: usize,
+    progress: &dyn Progress,
+) -> Result<Vec<PageRemedy>, Error> {
+    let options = Options { simulate: most, ..Options::default() };
+    let spec = Arc::new(scenario.spec()?);
+    let mut runs = Runs::new(Some(crate::runner::nowhere()?), progress)?;
+    let (run, observation, start) = observe(scenario, &spec, &mut runs, &sizes(&options, &spec)?, Vec::new())?;
+    one_size_each(&run, &start)?;
+    let limits = PageLimits {
+        default: default_pages(scenario)?,
+        parts: mapped(&run, &observation),
+        memory: scenario.memory_bytes(&spec)?,
+    };
+    let candidates = choose(&observation, &spec, &limits, most)?;
+    let evaluator = Evaluator::new(scenario, &spec, &observation, &limits, &run, &options);
+    let is_worth = |candidate: &&Candidate| evaluator.at_most(candidate) >= options.least_gain;
+    let choice = |candidate: &Candidate| evaluator.choice(Some(candidate), &candidate.assignment);
+    let choices = candidates.iter().filter(is_worth).map(choice);
+    Ok(choices.map(|choice| super::show::remedy(&evaluator.advice, &choice)).collect())
+}
+
 /// Returns the page sizes to try.
 fn sizes(options: &Options, spec: &Spec) -> Result<Vec<u64>, Error> {
     let asked = &options.sizes;

@@ -15,6 +15,7 @@ use fxscope_machine::Spec;
 pub use advice::{Advice, Choice, NamedCall, PagePlacement, Simulated, UsedPart};
 pub use choose::{Candidate, Library, PageLimits, Prediction, at_most, candidate, choose};
 pub use evaluate::advise;
+pub(crate) use evaluate::{PageRemedy, page_remedies};
 pub use observe::{Call, Misses, Observation, Observer, PartMisses, Start};
 pub use parts::{Assignment, CALLS, Group, Kinds, PARTS, call, part_of_call};
 

@@ -8,6 +8,7 @@ use fxscope_report::render::quantity::quantity;
 use serde_json::{Value as Json, json};
 
 use super::advice::{ON_DEMAND, POLICY, pages};
+use super::evaluate::PageRemedy;
 use super::{Advice, Choice, Group, Library, PagePlacement, PartMisses, Simulated, UsedPart};
 
 impl Advice {
@@ -148,6 +149,26 @@ fn leave_it(advice: &Advice) -> String {
     };
     let places = if advice.choices.is_empty() { "" } else { ", and no other placement of its pages gains as much" };
     format!("Change nothing: {sizes}{places}.")
+}
+
+/// A choice as a remedy.
+pub(super) fn remedy(advice: &Advice, choice: &Choice) -> PageRemedy {
+    let variables = |library: Library| {
+        let variable = |(name, value): &(&str, &str)| format!("{name}={value}");
+        library.variables().iter().map(variable).collect::<Vec<_>>()
+    };
+    let machine = match choice.library {
+        _ if choice.default => "no variable and no option: they are the default".to_owned(),
+        Some(library) => variables(library).join(" "),
+        None => by_hand(advice, choice).join(" "),
+    };
+    let options = match choice.library {
+        Some(library @ Library::Transparent) => {
+            variables(library).into_iter().flat_map(|variable| ["-e".to_owned(), variable]).collect()
+        }
+        _ => vec!["--pages".to_owned(), options(advice, choice)],
+    };
+    PageRemedy { pages: advice.describe(choice), machine, options }
 }
 
 /// How to set a choice.

@@ -24,6 +24,7 @@ fn limit(limit: &Limit) -> Value {
         "rule": limit.rule,
         "title": limit.title,
         "share": limit.share,
+        "gain": limit.gain,
         "says": limit.says,
         "evidence": limit.evidence.iter().map(fact).collect::<Vec<_>>(),
     })
