@@ -20,7 +20,7 @@ use fxscope_calendar::Cycle;
 use fxscope_linux::Guest;
 use fxscope_memory::Chip;
 use fxscope_pipeline::{BoundBlock, COST_UNIT, Measures, Pipeline, Reach};
-use fxscope_sampling::{DEFAULT_GROUPS, Plan, Precision, Sample, Schedule, Window as Planned, estimate};
+use fxscope_sampling::{DEFAULT_GROUPS, Plan, Precision, Sample, Schedule, estimate};
 
 use crate::machine::Machine;
 use crate::trace::Trace;
@@ -39,9 +39,6 @@ const CYCLES: usize = Measures::COUNT;
 /// until it is judged again.
 const FIRST_JUDGED: u64 = 64;
 const JUDGED: u64 = 8;
-
-/// How many times further apart windows are on as many cores or more.
-const APART: u64 = 4;
 
 /// Instructions of each core between two looks at the schedule.
 const LOOK: u64 = 1_000;
@@ -286,22 +283,16 @@ impl Sampling {
         }
     }
 
-    /// Returns how many times further apart windows are than on one core: on several cores, a window sees more.
-    fn apart_by(&self) -> u64 {
-        self.cores.clamp(1, APART)
-    }
-
     /// Lets the instructions since the last look pass in the schedule. Begins a window if one is due.
     #[cold]
     fn advance(&mut self) -> bool {
         self.look_at = LOOK * self.cores;
         if !self.skip.has_window() {
             let (instructions, rare) = (std::mem::take(&mut self.pending), std::mem::take(&mut self.pending_rare));
-            let apart = self.apart_by();
-            match self.schedule.ran(instructions / (self.cores * apart), rare / self.cores) {
-                Some(due) => self.skip.wait(Planned { weight: due.weight * apart, ..due }),
+            match self.schedule.ran(instructions / self.cores, rare / self.cores) {
+                Some(due) => self.skip.wait(due),
                 None => {
-                    let until = self.schedule.until_next().saturating_mul(apart);
+                    let until = self.schedule.until_next();
                     match self.skip.plan(until, self.sample.windows(), self.cores) {
                         Ahead::Follow => {}
                         Ahead::Skip(instructions) => self.look_at = instructions * self.cores,
