@@ -260,7 +260,7 @@ impl Sampling {
         sums.share_busy();
         self.blocks.learn(&sums, &mut self.sample);
         if let Some(trial) = self.trial.take() {
-            self.skip.learn(trial.cycles(), self.precision.error);
+            self.skip.learn(trial.cycles().of_each(sums.cores()), self.precision.error);
         }
         self.sums = sums.emptied();
         if self.sample.windows() >= self.judged_at {
@@ -293,7 +293,7 @@ impl Sampling {
                 Some(due) => self.skip.wait(due),
                 None => {
                     let until = self.schedule.until_next();
-                    match self.skip.plan(until, self.sample.windows(), self.cores) {
+                    match self.skip.plan(until, self.sample.windows()) {
                         Ahead::Follow => {}
                         Ahead::Skip(instructions) => self.look_at = instructions * self.cores,
                         Ahead::Trial(instructions) => self.trial_begins = Some(instructions * self.cores),

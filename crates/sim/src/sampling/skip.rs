@@ -27,9 +27,6 @@ const SHORTEST: u64 = 4;
 /// Instructions that are followed at first, where trials decide, in windows.
 const FIRST_FOLLOW: u64 = 40;
 
-/// By which number this is divided on as many cores or more: what they follow warms the same L2.
-const SHARED: u64 = 4;
-
 /// Windows for each of which there is a trial, once trials have found the bias small enough.
 const TRIAL: u64 = 16;
 
@@ -45,10 +42,8 @@ const NEARLY: u64 = 4_000;
 /// What is skipped.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Skip {
-    /// Instructions that are followed before a window, of each core or, where trials decide, of one core alone; `None`: all are.
+    /// Instructions of each core that are followed before a window; `None`: all are.
     follow: Option<u64>,
-    /// Those of each core before the last window that came behind skipped code.
-    last_follow: Option<u64>,
     /// Whether trials decide on them.
     is_tried: bool,
     /// The fewest instructions of each core that are skipped.
@@ -100,7 +95,6 @@ impl Skip {
         };
         Skip {
             follow,
-            last_follow: None,
             is_tried,
             shortest: SHORTEST * plan.window,
             trials: Trials::default(),
@@ -134,18 +128,12 @@ impl Skip {
         (self.is_on, self.waiting) = (false, Some(window));
     }
 
-    /// Returns the instructions of each of `cores` cores that are followed before a window; `None`: all are.
-    fn follow_on(&self, cores: u64) -> Option<u64> {
-        let shared = if self.is_tried { cores.clamp(1, SHARED) } else { 1 };
-        self.follow.map(|follow| follow / shared)
-    }
-
     /// Returns the window that waits, if it begins now.
     ///
     /// # Errors
     /// The number of instructions of all cores to be followed before that.
     pub(super) fn due(&mut self, cores: u64) -> Result<Window, u64> {
-        let left = self.follow_on(cores).map_or(0, |follow| follow.saturating_mul(cores).saturating_sub(self.followed));
+        let left = self.follow.map_or(0, |follow| follow.saturating_mul(cores).saturating_sub(self.followed));
         if left <= NEARLY * cores
             && let Some(window) = self.waiting.take()
         {
@@ -154,11 +142,9 @@ impl Skip {
         Err(left.max(1))
     }
 
-    /// Plans what is done with the `until` instructions of each core that come before the next window, after `windows` windows on
-    /// `cores` cores.
-    pub(super) fn plan(&mut self, until: u64, windows: u64, cores: u64) -> Ahead {
-        let follow = self.follow_on(cores);
-        let mut left = follow.map_or(0, |follow| until.saturating_sub(follow));
+    /// Plans what is done with the `until` instructions of each core that come before the next window, after `windows` windows.
+    pub(super) fn plan(&mut self, until: u64, windows: u64) -> Ahead {
+        let mut left = self.follow.map_or(0, |follow| until.saturating_sub(follow));
         self.is_on = false;
         if left < self.shortest {
             return Ahead::Follow;
@@ -168,7 +154,7 @@ impl Skip {
             self.is_trial = !self.is_proven || self.gaps.is_multiple_of(TRIAL);
         }
         if self.is_trial {
-            let tried = follow.map_or(0, |follow| follow.saturating_mul(REACH - 1));
+            let tried = self.follow.map_or(0, |follow| follow.saturating_mul(REACH - 1));
             let before = left.saturating_sub(tried);
             if before < self.shortest {
                 let has_begun = std::mem::replace(&mut self.has_begun, true);
@@ -176,7 +162,7 @@ impl Skip {
             }
             left = before;
         }
-        (self.is_on, self.last_follow) = (true, follow);
+        self.is_on = true;
         Ahead::Skip(left.min(LEG))
     }
 
@@ -199,7 +185,7 @@ impl Skip {
 
     /// Returns what was skipped; `None`: nothing.
     pub(super) fn summary(&self) -> Option<SkipSummary> {
-        let follow = self.last_follow.filter(|_| self.instructions > 0)?;
+        let follow = self.follow.filter(|_| self.instructions > 0)?;
         Some(SkipSummary { instructions: self.instructions, follow, bias: self.trials.bias() })
     }
 }

@@ -44,6 +44,14 @@ pub(super) struct Pair {
     pub(super) skipped: u64,
 }
 
+impl Pair {
+    /// Returns the cycles of each of `cores` cores, on average. Where one thread runs, all others wait for it: a window of one core
+    /// matters as much for the time of the run as one of many.
+    pub(super) fn of_each(self, cores: u64) -> Pair {
+        Pair { followed: self.followed / cores.max(1), skipped: self.skipped / cores.max(1) }
+    }
+}
+
 impl Trial {
     /// Begins a trial in which `left` instructions of all cores would be skipped.
     pub(super) fn new(machine: &Machine, left: u64) -> Trial {
