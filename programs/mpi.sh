@@ -159,7 +159,7 @@ for mpi in openmpi mpich; do
     build "$mpi"
     for ranks in 2 4 12; do run "$mpi" "$ranks" functional 3 65536; done
     for ranks in 2 4; do run "$mpi" "$ranks" timing 5 65536; done
-    saved "$mpi" functional 20M
+    saved "$mpi" functional 10M
 done
 for name in lammps gromacs espresso mpi4py; do
     if ! wanted "$name"; then continue; fi

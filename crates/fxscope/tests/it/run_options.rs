@@ -372,11 +372,6 @@ fn a_program_found_in_the_sysroot_has_the_name_by_which_it_was_called() {
 }
 
 #[test]
-fn every_option_works_with_two_threads() {
-    check_all(Pair::Threads);
-}
-
-#[test]
 fn no_option_of_run_lacks_a_case() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let help = String::from_utf8(output(folder.path(), &["run", "--help"]).stdout).expect("text");
@@ -410,5 +405,11 @@ mod slow {
     #[ignore = "make slow-test runs it"]
     fn every_option_works_with_two_processes() {
         check_all(Pair::Processes);
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn every_option_works_with_two_threads() {
+        check_all(Pair::Threads);
     }
 }

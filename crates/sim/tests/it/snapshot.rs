@@ -112,51 +112,6 @@ fn append(path: &Path) -> File {
     File::options().create(true).append(true).read(true).open(path).expect("a file of the test")
 }
 
-#[test]
-fn a_run_continues_from_any_snapshot_in_another_process_to_the_same_record_and_output() {
-    if let Ok(folder) = std::env::var(FOLDER) {
-        return continue_runs(Path::new(&folder));
-    }
-    let folder = tempfile::tempdir().expect("temporary directory");
-    let mut expected = Vec::new();
-    for (number, run) in runs().iter().enumerate() {
-        let output = tempfile::tempfile().expect("temporary file");
-        let mut whole: Simulation = run.simulation(&output);
-        let finish = whole.advance(&mut |_| Control::Continue);
-        let outcome = whole.conclude(finish);
-        let (whole, instructions) = (given(&whole, &outcome), whole.guest().instructions());
-        expected.push((whole, text(output)));
-
-        // One run is paused at each point, where what it has written so far is kept, too.
-        let output = tempfile::tempfile().expect("temporary file");
-        let mut paused: Simulation = run.simulation(&output);
-        for (point, instructions) in points(instructions, number as u64 + 1).into_iter().enumerate() {
-            let finish = paused.advance_to(instructions, &mut |_| Control::Continue);
-            assert!(finish.is_none(), "it ends behind the point");
-            std::fs::write(at(folder.path(), number, point, "snapshot"), saved(&paused).to_bytes()).expect("write");
-            std::fs::write(at(folder.path(), number, point, "output"), text(output.try_clone().expect("duplicate")))
-                .expect("write");
-        }
-        let finish = paused.advance(&mut |_| Control::Continue);
-        let outcome = paused.conclude(finish);
-        assert_eq!(given(&paused, &outcome), expected[number].0, "paused, not restored: {}", run.program.display());
-    }
-    let name = "snapshot::a_run_continues_from_any_snapshot_in_another_process_to_the_same_record_and_output";
-    let mut other = Command::new(std::env::current_exe().expect("this program"));
-    let result = other.args([name, "--exact"]).env(FOLDER, folder.path()).output().expect("start");
-    assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stdout));
-    for (number, (run, (record, output))) in runs().iter().zip(&expected).enumerate() {
-        for point in 0..POINTS as usize {
-            let read = |what| std::fs::read_to_string(at(folder.path(), number, point, what)).expect("written");
-            let named = format!("{} {}, point {point}", run.program.display(), run.arguments);
-            for (restored, whole) in read("record").lines().zip(record.lines()) {
-                assert_eq!(restored, whole, "{named}");
-            }
-            assert_eq!(read("output"), *output, "{named}");
-        }
-    }
-}
-
 /// The other process: restores each run and leaves what comes of it.
 fn continue_runs(folder: &Path) {
     for (number, run) in runs().iter().enumerate() {
@@ -263,5 +218,54 @@ mod slow {
             accepted += usize::from(restored(&changed, &nowhere(), run.options()).is_ok());
         }
         assert!(accepted < 400, "some of this is noticed");
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn a_run_continues_from_any_snapshot_in_another_process_to_the_same_record_and_output() {
+        if let Ok(folder) = std::env::var(FOLDER) {
+            return continue_runs(Path::new(&folder));
+        }
+        let folder = tempfile::tempdir().expect("temporary directory");
+        let mut expected = Vec::new();
+        for (number, run) in runs().iter().enumerate() {
+            let output = tempfile::tempfile().expect("temporary file");
+            let mut whole: Simulation = run.simulation(&output);
+            let finish = whole.advance(&mut |_| Control::Continue);
+            let outcome = whole.conclude(finish);
+            let (whole, instructions) = (given(&whole, &outcome), whole.guest().instructions());
+            expected.push((whole, text(output)));
+
+            // One run is paused at each point, where what it has written so far is kept, too.
+            let output = tempfile::tempfile().expect("temporary file");
+            let mut paused: Simulation = run.simulation(&output);
+            for (point, instructions) in points(instructions, number as u64 + 1).into_iter().enumerate() {
+                let finish = paused.advance_to(instructions, &mut |_| Control::Continue);
+                assert!(finish.is_none(), "it ends behind the point");
+                std::fs::write(at(folder.path(), number, point, "snapshot"), saved(&paused).to_bytes()).expect("write");
+                std::fs::write(
+                    at(folder.path(), number, point, "output"),
+                    text(output.try_clone().expect("duplicate")),
+                )
+                .expect("write");
+            }
+            let finish = paused.advance(&mut |_| Control::Continue);
+            let outcome = paused.conclude(finish);
+            assert_eq!(given(&paused, &outcome), expected[number].0, "paused, not restored: {}", run.program.display());
+        }
+        let name = "snapshot::slow::a_run_continues_from_any_snapshot_in_another_process_to_the_same_record_and_output";
+        let mut other = Command::new(std::env::current_exe().expect("this program"));
+        let result = other.args([name, "--exact", "--ignored"]).env(FOLDER, folder.path()).output().expect("start");
+        assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stdout));
+        for (number, (run, (record, output))) in runs().iter().zip(&expected).enumerate() {
+            for point in 0..POINTS as usize {
+                let read = |what| std::fs::read_to_string(at(folder.path(), number, point, what)).expect("written");
+                let named = format!("{} {}, point {point}", run.program.display(), run.arguments);
+                for (restored, whole) in read("record").lines().zip(record.lines()) {
+                    assert_eq!(restored, whole, "{named}");
+                }
+                assert_eq!(read("output"), *output, "{named}");
+            }
+        }
     }
 }
