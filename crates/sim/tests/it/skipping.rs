@@ -96,8 +96,9 @@ fn trials_of_all_cores_decide_how_much_is_skipped_while_threads_run() {
     assert_eq!(printed, same);
     let skipped = tried.sample.as_ref().and_then(|sample| sample.skipped.as_ref()).expect("something was skipped");
     let bias = skipped.bias.expect("windows were tried");
-    assert!(bias.trials >= 8 && bias.relative.abs() < 0.05 && bias.standard_error > 0.0, "{bias:?}");
-    assert!(skipped.instructions > 100_000, "{skipped:?}");
+    // What is followed covers the arrays of a thread: copies are then as their cores are.
+    assert!(bias.trials >= 8 && bias.relative.abs() < 0.02, "{bias:?}");
+    assert!(skipped.instructions > 20_000, "{skipped:?}");
     let [one, other] = [&followed, &tried].map(|outcome| counts(outcome, 0));
     assert_eq!(one.get(Signal::FpDpScaleOps), other.get(Signal::FpDpScaleOps));
     let ratio = other.get(Signal::CpuCycles) as f64 / one.get(Signal::CpuCycles) as f64;
