@@ -9,6 +9,7 @@ pub mod kernel;
 pub mod latency;
 pub mod power;
 pub mod release;
+pub mod sampling;
 pub mod speed;
 pub mod tidy;
 

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{calibrate, counts, coverage, latency, release, speed, tidy};
+use xtask::{calibrate, counts, coverage, latency, release, sampling, speed, tidy};
 
 #[derive(Parser)]
 #[command(about = "Tasks of the project")]
@@ -30,6 +30,8 @@ enum Task {
     Latency(latency::Args),
     /// Build the fastest fxscope, with profile-guided optimisation. Takes twice as long as a release build.
     Release,
+    /// Compare sampled runs with runs that time everything: errors, and how much faster they are.
+    Sampling(sampling::Args),
     /// Measure the simulator's speed, with the ratio to a fixed loop timed in the same run.
     Speed(speed::Args),
 }
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         Task::Calibrate(args) => calibrate::run(&args),
         Task::Latency(args) => latency::run(&args),
         Task::Release => release::run(),
+        Task::Sampling(args) => sampling::run(&args),
         Task::Speed(args) => speed::run(&args),
     };
     match result {

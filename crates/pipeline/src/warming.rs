@@ -94,9 +94,9 @@ impl Pipeline {
         self.dispatch.hold_until(self.commit.now() + 1);
     }
 
-    /// The clock advances to that of `other`, as if blocks had been skipped until then. `chip` is the one of this core.
-    pub fn catch_up(&mut self, other: &Pipeline, chip: &mut Chip) {
-        self.skip(COST_UNIT * other.now().saturating_sub(self.now()), chip);
+    /// The clock advances to `cycle`, if it is behind, as if blocks had been skipped until then.
+    pub fn catch_up(&mut self, cycle: Cycle, chip: &mut Chip) {
+        self.skip(COST_UNIT * cycle.saturating_sub(self.now()), chip);
     }
 
     /// The page of an address was touched first by a block that was neither timed nor followed: it gets its frame.

@@ -76,6 +76,8 @@ pub struct Schedule {
 const REGULAR_WEIGHT: u64 = 16;
 /// Most doublings for precision that has been reached.
 const MOST_SPARSER: u32 = 6;
+/// How many times larger than wanted an error is for which windows become denser.
+const TOO_LARGE: f64 = 2.0;
 /// Most doublings of the period.
 const MOST_DOUBLINGS: u32 = 32;
 
@@ -161,14 +163,22 @@ impl Schedule {
     }
 
     /// Returns whether time is not yet known to `precision`, and spaces later windows accordingly if the plan is `auto`: periods double
-    /// when it is known and halve to those of other plans when it is not. `time` is the value of interest as a function of the measures'
+    /// when it is known, and once more for each halving of the error below that. They halve to those of other plans when the error is more
+    /// than twice as large: a smaller excess vanishes as the run continues. `time` is the value of interest as a function of the measures'
     /// totals. Ask after every hundred windows or so: each answer changes later periods.
     pub fn wants_more(&mut self, estimates: &Estimates, precision: &Precision, time: impl Fn(&[f64]) -> f64) -> bool {
-        let known = estimates.interval_of(precision.confidence, time).relative() <= precision.error;
+        let error = estimates.interval_of(precision.confidence, time).relative();
+        let is_known = error <= precision.error;
         if self.plan.auto {
-            self.sparser = if known { (self.sparser + 1).min(MOST_SPARSER) } else { self.sparser.saturating_sub(1) };
+            if is_known {
+                // Half of the error needs four times as many windows.
+                let halvings = (precision.error / error.max(f64::MIN_POSITIVE)).log2().min(MOST_SPARSER.into()) as u32;
+                self.sparser = (self.sparser + 1 + halvings).min(MOST_SPARSER);
+            } else if error > TOO_LARGE * precision.error {
+                self.sparser = self.sparser.saturating_sub(1);
+            }
         }
-        !known
+        !is_known
     }
 }
 

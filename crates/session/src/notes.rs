@@ -132,7 +132,7 @@ fn skipped(sample: &SampleSummary) -> Option<String> {
     let share = 100.0 * *instructions as f64 / all.max(1) as f64;
     let effect = match bias {
         Some(Bias { relative, standard_error, trials }) => format!(
-            "{trials} windows were also timed with all followed: after skipped code they take {:+.2} % (±{:.2}) longer",
+            "{trials} windows were also timed with much more followed: after skipped code they take {:+.2} % (±{:.2}) longer",
             100.0 * relative,
             200.0 * standard_error
         ),

@@ -30,6 +30,7 @@ impl<E: Engine> Driver<'_, E> {
         end: u64,
         sampling: &mut Sampling,
     ) -> FollowedTo {
+        sampling.begin_trial(&self.timing.machine);
         let core = self.timing.machine.core();
         let more = running.watched || running.samples_events || self.progress.is_open();
         if more || core.untimed || core.called_kernel {

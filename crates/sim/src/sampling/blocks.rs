@@ -38,13 +38,11 @@ impl Timed {
         self.cycles += other.cycles;
     }
 
-    /// Forgets half of what is known beyond [`LATELY`]: a program has phases.
-    #[inline(always)]
+    /// Forgets half of the executions.
     fn fade(&mut self) {
-        if self.executions > LATELY {
-            self.executions /= 2;
-            self.cycles /= 2;
-        }
+        let kept = self.executions / 2;
+        self.cycles = (self.cycles * kept).checked_div(self.executions).unwrap_or(0);
+        self.executions = kept;
     }
 
     /// Returns the cost of an execution; `None`: too few have been timed.
@@ -57,7 +55,7 @@ impl Timed {
 }
 
 /// Executions of which costs are the mean, at most, and those that it takes for one that depends on how far accesses go.
-const LATELY: u64 = 4096;
+const LATELY: u64 = 16_384;
 const ENOUGH: u64 = 8;
 
 impl Block {
@@ -65,7 +63,10 @@ impl Block {
     #[inline(always)]
     pub(super) fn learn(&mut self, reach: Reach, timed: Timed) {
         self.timed[reach as usize].add(timed);
-        self.timed[reach as usize].fade();
+        // A program has phases. All are forgotten alike: the mean must keep their shares.
+        while self.timed.iter().map(|timed| timed.executions).sum::<u64>() > LATELY {
+            self.timed.iter_mut().for_each(Timed::fade);
+        }
         self.update();
     }
 
@@ -153,6 +154,17 @@ mod tests {
         block.learn(Reach::L2, timed(ENOUGH - 1, 70));
         let mean = (16 * (30 * 10 + 10 * 250 + (ENOUGH - 1) * 70)).div_ceil(40 + ENOUGH - 1) as u32;
         assert_eq!(block.costs, [160, mean, 16 * 250, mean]);
+    }
+
+    #[test]
+    fn the_mean_keeps_the_shares_of_near_and_far_accesses_however_many_there_are() {
+        let mut block = Block::default();
+        for _ in 0..1_000 {
+            block.learn(Reach::L1, timed(990, 10));
+            block.learn(Reach::Memory, timed(10, 260));
+        }
+        let mean = f64::from(block.mean_cost) / COST_UNIT as f64;
+        assert!((mean - 12.5).abs() < 0.2, "{mean}");
     }
 
     #[test]

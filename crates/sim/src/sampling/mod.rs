@@ -16,11 +16,13 @@ mod trial;
 mod window;
 
 use fxscope_aarch64::Cpu;
+use fxscope_calendar::Cycle;
 use fxscope_linux::Guest;
 use fxscope_memory::Chip;
 use fxscope_pipeline::{BoundBlock, COST_UNIT, Measures, Pipeline, Reach};
 use fxscope_sampling::{DEFAULT_GROUPS, Plan, Precision, Sample, Schedule, estimate};
 
+use crate::machine::Machine;
 use crate::trace::Trace;
 use blocks::{Blocks, Timed};
 pub use estimates::{SampleSummary, SampledRegion};
@@ -56,7 +58,7 @@ pub(crate) struct Sampling {
     look_at: u64,
     /// Which of them are skipped.
     skip: Skip,
-    /// A trial that begins with the next block that is followed: the instructions that would be skipped. One that has begun.
+    /// A trial that begins before the next block: the instructions of all cores that would be skipped. One that has begun.
     trial_begins: Option<u64>,
     trial: Option<Box<Trial>>,
     /// Cores that were timed in the last window.
@@ -85,7 +87,7 @@ impl Sampling {
             pending: 0,
             pending_rare: 0,
             look_at: LOOK,
-            skip: Skip::new(plan.follow),
+            skip: Skip::new(plan),
             trial_begins: None,
             trial: None,
             cores: 1,
@@ -118,6 +120,11 @@ impl Sampling {
             known.learn(reach, Timed { executions: 1, cycles: pipeline.now() - before });
         }
         self.apart += executed as u64;
+        match self.trial.is_some() {
+            true if self.window.is_open => self.time_trial((pipeline, before), block, executed, guest, None),
+            true => self.follow_trial((pipeline, chip), block, executed, guest.cpu()),
+            false => {}
+        }
     }
 
     /// Times a block in the window.
@@ -135,13 +142,14 @@ impl Sampling {
         }
         self.timed += executed as u64;
         self.blocks.of(block).executions += 1;
+        let began = pipeline.now();
         let cores = self.sums.cores();
         if self.sums.warmed_up() < self.window.warm * cores {
             // Its profile is that of no execution that counts.
             let profile = block.profile.clone();
             Sampling::counted(pipeline, chip, block, executed, guest);
             block.profile = profile;
-            self.time_trial(pipeline, block, executed, guest, None);
+            self.time_trial((pipeline, began), block, executed, guest, None);
             self.sums.warm_up(executed as u64);
             return;
         }
@@ -152,7 +160,7 @@ impl Sampling {
             counted.add_subnormal(pipeline.subnormal_cycles(block, subnormal));
         }
         block.swap_profiles();
-        self.time_trial(pipeline, block, executed, guest, Some(counted.cycles()));
+        self.time_trial((pipeline, began), block, executed, guest, Some(counted.cycles()));
         self.sums.add(block.origin, executed as u64, &counted, pipeline.reached(chip).since(&reached));
         if self.sums.measured() >= self.window.instructions * cores {
             self.window.until = self.window.until.min(pipeline.now());
@@ -198,44 +206,40 @@ impl Sampling {
         self.pending += executed as u64;
         self.skip.followed(executed as u64);
         self.pending_rare += if is_rare { executed as u64 } else { 0 };
-        if self.trial_begins.is_some() || self.trial.is_some() {
-            self.follow_trial(pipeline, chip, block, executed, cpu, &costs);
+        if self.trial.is_some() {
+            self.follow_trial((pipeline, chip), block, executed, cpu);
         }
         pipeline.warm(block, executed, cpu.stream(), cpu.pc, &costs, chip);
     }
 
-    /// Begins the trial that is planned, or continues it.
-    #[cold]
-    #[inline(never)]
-    fn follow_trial(
-        &mut self,
-        pipeline: &Pipeline,
-        chip: &Chip,
-        block: &BoundBlock,
-        executed: usize,
-        cpu: &Cpu,
-        costs: &[u32; Reach::COUNT],
-    ) {
+    /// Begins the trial that is planned, if there is one.
+    #[inline(always)]
+    pub(crate) fn begin_trial(&mut self, machine: &Machine) {
         if let Some(left) = self.trial_begins.take() {
-            self.trial = Some(Box::new(Trial::new(pipeline, chip, left)));
-        }
-        match &mut self.trial {
-            Some(trial) if trial.is_on(pipeline) => trial.follow((pipeline, chip), block, executed, cpu, costs),
-            _ => self.trial = None,
+            self.trial = Some(Box::new(Trial::new(machine, left)));
         }
     }
 
-    /// Continues the trial, if there is one, in which a block was timed that takes `cycles` if it counts.
+    /// Continues the trial: a block is followed.
+    #[cold]
+    #[inline(never)]
+    fn follow_trial(&mut self, core: (&Pipeline, &Chip), block: &BoundBlock, executed: usize, cpu: &Cpu) {
+        if !self.trial.as_mut().is_some_and(|trial| trial.follow(core, block, executed, cpu)) {
+            self.trial = None;
+        }
+    }
+
+    /// Continues the trial, if there is one, in which a block was timed, which began at the cycle that comes with its core. It takes
+    /// `cycles` if it counts.
     fn time_trial(
         &mut self,
-        pipeline: &Pipeline,
+        core: (&Pipeline, Cycle),
         block: &mut BoundBlock,
         executed: usize,
         guest: &mut Guest,
         cycles: Option<u64>,
     ) {
-        let Some(trial) = &mut self.trial else { return };
-        if !(trial.is_on(pipeline) && trial.time(pipeline, block, executed, guest, cycles)) {
+        if !self.trial.as_mut().is_some_and(|trial| trial.time(core, block, executed, guest, cycles)) {
             self.trial = None;
         }
     }
@@ -255,8 +259,8 @@ impl Sampling {
         let mut sums = std::mem::take(&mut self.sums);
         sums.share_busy();
         self.blocks.learn(&sums, &mut self.sample);
-        if let Some(trial) = self.trial.take().filter(|_| sums.cores() == 1) {
-            self.skip.learn(trial.cycles(), self.precision.error);
+        if let Some(trial) = self.trial.take() {
+            self.skip.learn(trial.cycles().of_each(sums.cores()), self.precision.error);
         }
         self.sums = sums.emptied();
         if self.sample.windows() >= self.judged_at {
@@ -288,10 +292,11 @@ impl Sampling {
             match self.schedule.ran(instructions / self.cores, rare / self.cores) {
                 Some(due) => self.skip.wait(due),
                 None => {
-                    match self.skip.plan(self.schedule.until_next(), self.sample.windows(), self.cores) {
+                    let until = self.schedule.until_next();
+                    match self.skip.plan(until, self.sample.windows()) {
                         Ahead::Follow => {}
                         Ahead::Skip(instructions) => self.look_at = instructions * self.cores,
-                        Ahead::Trial(instructions) => self.trial_begins = Some(instructions),
+                        Ahead::Trial(instructions) => self.trial_begins = Some(instructions * self.cores),
                     }
                     return false;
                 }

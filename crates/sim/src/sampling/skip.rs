@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use fxscope_aarch64::{BlockId, Counting};
 use fxscope_calendar::Cycle;
 use fxscope_pipeline::{BoundBlock, COST_UNIT};
-use fxscope_sampling::{Follow, Window};
+use fxscope_sampling::{Follow, Plan, Window};
 use serde::{Deserialize, Serialize};
 
 use super::Sampling;
@@ -21,14 +21,17 @@ const LEG: u64 = 100_000;
 /// Blocks whose executions are looked at together: most have none.
 const TOGETHER: usize = 32;
 
-/// Fewer instructions are not worth it.
-const SHORTEST: u64 = 20_000;
+/// Fewer instructions are not worth it, in windows.
+const SHORTEST: u64 = 4;
 
-/// Instructions that are followed at first, where trials decide.
-const FIRST_FOLLOW: u64 = 200_000;
+/// Instructions that are followed at first, where trials decide, in windows.
+const FIRST_FOLLOW: u64 = 40;
 
 /// Windows for each of which there is a trial, once trials have found the bias small enough.
 const TRIAL: u64 = 16;
+
+/// How much more is followed in a trial than before other windows.
+const REACH: u64 = 16;
 
 /// The bias of windows after skipped code that is small enough, as a share of the error that is asked for.
 const BIAS: f64 = 0.25;
@@ -43,14 +46,17 @@ pub(super) struct Skip {
     follow: Option<u64>,
     /// Whether trials decide on them.
     is_tried: bool,
+    /// The fewest instructions of each core that are skipped.
+    shortest: u64,
     trials: Trials,
     /// Trials have found the bias small enough.
     is_proven: bool,
     /// Windows before which blocks could be skipped, and the number of windows when the last of these was planned.
     gaps: u64,
     planned_at: u64,
-    /// There is a trial before the next window.
+    /// There is a trial before the next window, and it has begun.
     is_trial: bool,
+    has_begun: bool,
     /// What is executed until the next look at the schedule may be skipped.
     is_on: bool,
     /// Instructions of all cores that have been followed since some were skipped.
@@ -80,21 +86,23 @@ fn may_skip(block: &BoundBlock, synchronises: bool) -> bool {
 }
 
 impl Skip {
-    pub(super) fn new(follow: Follow) -> Skip {
-        let is_tried = follow == Follow::Auto;
-        let follow = match follow {
+    pub(super) fn new(plan: &Plan) -> Skip {
+        let is_tried = plan.follow == Follow::Auto;
+        let follow = match plan.follow {
             Follow::All => None,
-            Follow::Auto => Some(FIRST_FOLLOW),
+            Follow::Auto => Some(FIRST_FOLLOW * plan.window),
             Follow::Instructions(number) => Some(number),
         };
         Skip {
             follow,
             is_tried,
+            shortest: SHORTEST * plan.window,
             trials: Trials::default(),
             is_proven: false,
             gaps: 0,
             planned_at: u64::MAX,
             is_trial: false,
+            has_begun: false,
             is_on: false,
             followed: u64::MAX / 2,
             waiting: None,
@@ -134,24 +142,25 @@ impl Skip {
         Err(left.max(1))
     }
 
-    /// Plans what is done with the `until` instructions of each core that come before the next window, after `windows` windows on
-    /// `cores` cores.
-    pub(super) fn plan(&mut self, until: u64, windows: u64, cores: u64) -> Ahead {
-        let left = self.follow.map_or(0, |follow| until.saturating_sub(follow));
+    /// Plans what is done with the `until` instructions of each core that come before the next window, after `windows` windows.
+    pub(super) fn plan(&mut self, until: u64, windows: u64) -> Ahead {
+        let mut left = self.follow.map_or(0, |follow| until.saturating_sub(follow));
         self.is_on = false;
-        // A trial copies one core.
-        if left < SHORTEST || self.is_tried && cores > 1 {
+        if left < self.shortest {
             return Ahead::Follow;
         }
         if self.is_tried && self.planned_at != windows {
-            (self.planned_at, self.gaps) = (windows, self.gaps + 1);
+            (self.planned_at, self.gaps, self.has_begun) = (windows, self.gaps + 1, false);
             self.is_trial = !self.is_proven || self.gaps.is_multiple_of(TRIAL);
-            if self.is_trial {
-                return Ahead::Trial(left);
-            }
         }
         if self.is_trial {
-            return Ahead::Follow;
+            let tried = self.follow.map_or(0, |follow| follow.saturating_mul(REACH - 1));
+            let before = left.saturating_sub(tried);
+            if before < self.shortest {
+                let has_begun = std::mem::replace(&mut self.has_begun, true);
+                return if has_begun { Ahead::Follow } else { Ahead::Trial(left) };
+            }
+            left = before;
         }
         self.is_on = true;
         Ahead::Skip(left.min(LEG))
@@ -188,7 +197,7 @@ pub(super) enum Ahead {
     Follow,
     /// This number of instructions of each core may be skipped.
     Skip(u64),
-    /// A trial begins, in which this number of instructions would be skipped.
+    /// A trial begins, in which this number of instructions of each core would be skipped.
     Trial(u64),
 }
 

@@ -1,27 +1,40 @@
 //! How much skipping changes what windows measure.
 //!
-//! In a *trial* all of what could be skipped is followed. A copy of the core and of the chip is made where skipping would begin, and stays as
-//! it is until as little is left as is followed after skipped code. From there on it gets every block, too, and it is timed in the
-//! window. What the window takes on the copy, compared with what it takes on the core, is the bias of windows after skipped code:
-//! both execute the same instructions, so that few trials show it well.
+//! In a *trial* all of what could be skipped is followed. A copy of all cores and of the chip is made where skipping would begin, and stays as
+//! it is until as little is left as is followed after skipped code. From there on the copy of a core gets every block of the core, too,
+//! and it is timed in the window. Blocks run in the order in which they do on the cores, and threads wait as they do there. What the window takes
+//! on the copies, compared with what it takes on the cores, is the bias of windows after skipped code: both execute the same
+//! instructions, so that few trials show it well.
 
 use fxscope_aarch64::Cpu;
+use fxscope_calendar::Cycle;
 use fxscope_linux::Guest;
 use fxscope_memory::Chip;
 use fxscope_pipeline::{BoundBlock, Pipeline, Reach};
 use serde::{Deserialize, Serialize};
 
+use crate::machine::Machine;
 use crate::trace::Trace;
 
 /// A trial that has begun.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Trial {
-    pipeline: Pipeline,
+    cores: Vec<CoreCopy>,
     chip: Chip,
-    /// Instructions until the copy follows, too.
+    /// The copy that has the chip: that of the core of the last block.
+    active: usize,
+    /// Instructions of all cores until the copies follow, too.
     left: u64,
-    /// Cycles of the window on the core, and on the copy.
+    /// Cycles of the window on the cores, and on their copies.
     cycles: Pair,
+}
+
+/// The copy of a core.
+#[derive(Clone, Serialize, Deserialize)]
+struct CoreCopy {
+    pipeline: Pipeline,
+    /// The clock of the core after its last block in the window; `None`: it has had none.
+    last: Option<Cycle>,
 }
 
 /// Cycles of one window: with all followed before it, and after skipped code.
@@ -31,59 +44,94 @@ pub(super) struct Pair {
     pub(super) skipped: u64,
 }
 
+impl Pair {
+    /// Returns the cycles of each of `cores` cores, on average. Where one thread runs, all others wait for it: a window of one core
+    /// matters as much for the time of the run as one of many.
+    pub(super) fn of_each(self, cores: u64) -> Pair {
+        Pair { followed: self.followed / cores.max(1), skipped: self.skipped / cores.max(1) }
+    }
+}
+
 impl Trial {
-    /// Begins a trial in which `left` instructions would be skipped.
-    pub(super) fn new(pipeline: &Pipeline, chip: &Chip, left: u64) -> Trial {
-        Trial { pipeline: pipeline.clone(), chip: chip.clone(), left, cycles: Pair::default() }
+    /// Begins a trial in which `left` instructions of all cores would be skipped.
+    pub(super) fn new(machine: &Machine, left: u64) -> Trial {
+        let copy = |pipeline: &Pipeline| CoreCopy { pipeline: pipeline.clone(), last: None };
+        let cores: Vec<CoreCopy> = machine.iter().map(|core| copy(&core.pipeline)).collect();
+        let active = machine.core();
+        let active = machine.iter().position(|core| std::ptr::eq(core, active)).expect("the active core exists");
+        Trial { cores, chip: machine.chip.clone(), active, left, cycles: Pair::default() }
     }
 
-    /// Returns whether it is a trial on the core of `pipeline`.
-    pub(super) fn is_on(&self, pipeline: &Pipeline) -> bool {
-        self.pipeline.memory.is_same_core(&pipeline.memory)
+    /// Makes the copy of the core of `pipeline` the active one. Returns whether there is one.
+    fn enter(&mut self, pipeline: &Pipeline) -> bool {
+        let is_copy = |copy: &CoreCopy| copy.pipeline.memory.is_same_core(&pipeline.memory);
+        if self.cores.get(self.active).is_some_and(is_copy) {
+            return true;
+        }
+        let Some(next) = self.cores.iter().position(is_copy) else { return false };
+        if let Some(before) = self.cores.get_mut(self.active) {
+            before.pipeline.suspend(&mut self.chip, true);
+        }
+        self.active = next;
+        self.cores[next].pipeline.resume(&mut self.chip);
+        true
     }
 
-    /// A block was followed on the core, at one of `costs`.
+    /// A block is followed on the core of `pipeline`. Returns whether the trial continues: it does not if the core has run for the first
+    /// time.
     pub(super) fn follow(
         &mut self,
         (pipeline, chip): (&Pipeline, &Chip),
         block: &BoundBlock,
         executed: usize,
         cpu: &Cpu,
-        costs: &[u32; Reach::COUNT],
-    ) {
+    ) -> bool {
         if self.left > 0 {
             self.left = self.left.saturating_sub(executed as u64);
             if self.left == 0 {
-                self.pipeline.catch_up(pipeline, &mut self.chip);
                 self.chip.take_frames_of(chip);
             }
-            return;
+            return true;
         }
-        self.pipeline.memory.take_pages_of(&pipeline.memory);
-        self.pipeline.warm(block, executed, cpu.stream(), cpu.pc, costs, &mut self.chip);
+        if !self.enter(pipeline) {
+            return false;
+        }
+        let copy = &mut self.cores[self.active].pipeline;
+        // Cores meet at the same times, whatever their copies find in the caches.
+        copy.catch_up(pipeline.now(), &mut self.chip);
+        copy.memory.take_pages_of(&pipeline.memory);
+        copy.warm(block, executed, cpu.stream(), cpu.pc, &[0; Reach::COUNT], &mut self.chip);
+        true
     }
 
-    /// A block was timed on the core; it has taken `cycles` if it counts. Returns whether the trial continues: it does not if the
-    /// window has begun too early.
+    /// A block was timed on the core of `pipeline`, which began at `began`; it has taken `cycles` if it counts. Returns whether the trial
+    /// continues: it does not if the window has begun too early, or the core has run for the first time.
     pub(super) fn time(
         &mut self,
-        pipeline: &Pipeline,
+        (pipeline, began): (&Pipeline, Cycle),
         block: &mut BoundBlock,
         executed: usize,
         guest: &mut Guest,
         cycles: Option<u64>,
     ) -> bool {
-        if self.left > 0 {
+        if self.left > 0 || !self.enter(pipeline) {
             return false;
         }
-        self.pipeline.memory.take_pages_of(&pipeline.memory);
-        self.pipeline.begin_timing();
-        let (profile, before) = (block.profile.clone(), self.pipeline.measures());
-        ().run(&mut self.pipeline, &mut self.chip, block, executed, guest);
+        let CoreCopy { pipeline: copy, last } = &mut self.cores[self.active];
+        match last.replace(pipeline.now()) {
+            None => copy.catch_up(began, &mut self.chip),
+            // Its thread has waited.
+            Some(last) if began > last => copy.sleep(began - last),
+            Some(_) => {}
+        }
+        copy.memory.take_pages_of(&pipeline.memory);
+        copy.begin_timing();
+        let (profile, before) = (block.profile.clone(), copy.measures());
+        ().run(copy, &mut self.chip, block, executed, guest);
         block.profile = profile;
         if let Some(cycles) = cycles {
             self.cycles.followed += cycles;
-            self.cycles.skipped += self.pipeline.measures().since(&before).cycles();
+            self.cycles.skipped += copy.measures().since(&before).cycles();
         }
         true
     }

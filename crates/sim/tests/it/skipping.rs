@@ -86,3 +86,21 @@ fn threads_that_skip_blocks_meet_at_barriers_and_execute_the_same_work() {
     let ratio = other.get(Signal::CpuCycles) as f64 / one.get(Signal::CpuCycles) as f64;
     assert!((ratio - 1.0).abs() < 0.15, "{ratio}");
 }
+
+#[test]
+fn trials_of_all_cores_decide_how_much_is_skipped_while_threads_run() {
+    const TRIED: &str = "begin=20000,window=100,warm=100,period=12000,keep=100000,rare=0,follow=auto";
+    let run = Run::new(kernel("triad-threads.elf"), "n=6144 passes=300 threads=4");
+    let (followed, printed) = given(&Run { sample: Some(ALL), ..run.clone() });
+    let (tried, same) = given(&Run { sample: Some(TRIED), ..run });
+    assert_eq!(printed, same);
+    let skipped = tried.sample.as_ref().and_then(|sample| sample.skipped.as_ref()).expect("something was skipped");
+    let bias = skipped.bias.expect("windows were tried");
+    // What is followed covers the arrays of a thread: copies are then as their cores are.
+    assert!(bias.trials >= 8 && bias.relative.abs() < 0.02, "{bias:?}");
+    assert!(skipped.instructions > 20_000, "{skipped:?}");
+    let [one, other] = [&followed, &tried].map(|outcome| counts(outcome, 0));
+    assert_eq!(one.get(Signal::FpDpScaleOps), other.get(Signal::FpDpScaleOps));
+    let ratio = other.get(Signal::CpuCycles) as f64 / one.get(Signal::CpuCycles) as f64;
+    assert!((ratio - 1.0).abs() < 0.15, "{ratio}");
+}
