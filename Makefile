@@ -11,7 +11,7 @@
 # make mpi       programs with MPI by Debian's arm64 Open MPI and MPICH, 2 to 12 ranks; takes minutes
 # make npb       the NAS benchmarks with OpenMP, class S, on 12 threads in timing mode; takes minutes each
 # make kernels   rebuilds the benchmark programs in kernels/prebuilt
-# make browser-test  opens the page of fxscope report in Chromium
+# make browser-test  opens the pages of fxscope in Chromium: layout, accessibility, print
 # make office-test   opens the workbook of fxscope report in LibreOffice
 # make calibrate-test  measures a simulated machine with other numbers, and has fits find every one; takes minutes
 # make jitter-test  injects noise into a measurement of this machine and finds it; as root
@@ -119,9 +119,15 @@ fuzz-import: cargo
 	.ci/need $(HOST_TOOLS)
 	FXSCOPE_FUZZ_SECONDS=$(SECONDS) FXSCOPE_FUZZ_SEED=$(SEED) cargo test -p fxscope-import --test it mutations:: -- --nocapture
 
+# axe-core, which judges the accessibility of pages, comes from npm and is not kept.
+AXE := axe-core-4.14.1
+AXE_DIGEST := e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745
 browser-test: cargo
-	.ci/need $(HOST_TOOLS) chromium-headless-shell:chromium-headless-shell
-	FXSCOPE_BROWSER=chromium-headless-shell cargo test -p fxscope-report --test it browser:: -- --nocapture
+	.ci/need $(HOST_TOOLS) chromium-headless-shell:chromium-headless-shell npm:npm
+	mkdir -p target/axe
+	cd target/axe && npm pack --silent axe-core@$(AXE:axe-core-%=%) && echo "$(AXE_DIGEST)  $(AXE).tgz" | sha256sum --check && tar xzf $(AXE).tgz
+	FXSCOPE_BROWSER=chromium-headless-shell FXSCOPE_AXE=$(CURDIR)/target/axe/package/axe.min.js \
+		cargo test -p fxscope-report --test it browser:: -- --nocapture
 
 office-test: cargo
 	.ci/need $(HOST_TOOLS) soffice:libreoffice-calc

@@ -6,7 +6,7 @@ mod grid;
 mod plot;
 mod printable;
 
-pub use chart::{Bar, Family, Gauge, Matrix, Point, Roof, Roofline, Slope, Stack, StackPart};
+pub use chart::{Bar, Family, Gauge, LoopPoint, Matrix, Point, Roof, Roofline, Slope, Stack, StackPart};
 pub use grid::{Grid, Heading, Mark, Place, ProcessName, Record};
 pub use plot::{Curve, Plot};
 

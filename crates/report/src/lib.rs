@@ -26,7 +26,7 @@ use fxscope_pmu::{Evaluation, Sampled, Values};
 use fxscope_record::{ALL, Region, Run};
 use rayon::prelude::*;
 
-use document::{Document, RegionReport, Report};
+use document::{Body, Document, RegionReport, Report, Section};
 use evaluate::Evaluated;
 use verdict::Hottest;
 
@@ -151,13 +151,20 @@ fn of_region(run: &Run, region: &Region, options: &Options) -> RegionReport {
     let evaluated = Evaluated::of(run, region, options);
     let verdict = sections::verdict::section(run, region, &evaluated.evaluation, options.hottest);
     let mut sections: Vec<_> = verdict.into_iter().collect();
-    sections.extend(if region.name == ALL { sections::ranks::sections(run) } else { Vec::new() });
+    if region.name == ALL {
+        sections.extend(loops::hottest_section(run));
+        sections.extend(sections::ranks::sections(run));
+    }
     sections.extend(sections::head(&evaluated));
     sections.extend(sections::stack::section(&evaluated));
     sections.extend(sections::gauges::section(&evaluated));
     sections.extend(sections::roofline::section(run, region, &evaluated));
     sections.extend(sections::traffic::sections(run, &evaluated));
     sections.extend(sections::tables::sections(&evaluated));
+    if region.name == ALL && !run.profile.loops.is_empty() {
+        let is_table = |section: &Section| matches!(section.body, Body::Table { .. });
+        sections.extend(loops::sections(run).into_iter().filter(is_table));
+    }
     RegionReport { name: sections::plain(&region.name), calls: region.calls, sections }
 }
 

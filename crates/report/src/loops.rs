@@ -10,6 +10,11 @@ use crate::sections::{plain, title};
 /// Loops that the terminal lists; the others are summed in one line.
 const SHOWN: usize = 20;
 
+/// Loops that the first screen lists, the title of their table, and the least share of the cycles of each.
+const FIRST: usize = 5;
+pub(crate) const HOTTEST: &str = "Hottest loops";
+const LEAST_SHARE: f64 = 0.01;
+
 /// Events of refills: lines that came into L1D, and those that came into L2, prefetches included.
 const L1_REFILL: &str = "L1D_CACHE_REFILL";
 const L2_REFILL: &str = "L2D_CACHE_REFILL";
@@ -158,7 +163,23 @@ pub fn document(run: &Run) -> Option<Document> {
     })
 }
 
-fn sections(run: &Run) -> Vec<Section> {
+/// Returns the few loops with most cycles of their own, and what they wait for; `None` if there are none.
+pub(crate) fn hottest_section(run: &Run) -> Option<Section> {
+    let hot = hottest(run).into_iter().filter(|hot| hot.own_share >= LEAST_SHARE).take(FIRST);
+    let row = |hot: HotLoop| {
+        let number = |number: Option<f64>| number.map(|number| Value::number(number, ""));
+        let gflops = roofline(run, hot.of).map(|point| point.gflops);
+        let waits = waits(run, hot.of).and_then(|row| row.values.into_iter().next().flatten());
+        let values = vec![Some(Value::number(hot.own_share, "ratio")), number(hot.of.ipc()), number(gflops), waits];
+        Row { label: hot.name(), values }
+    };
+    let rows: Vec<Row> = hot.map(row).collect();
+    let headings = ["Loop", "cycles", "IPC", "GFLOPS", "waits for"];
+    (!rows.is_empty()).then(|| Section::table(HOTTEST, headings, rows))
+}
+
+/// Returns the tables of loops, and how to read them.
+pub(crate) fn sections(run: &Run) -> Vec<Section> {
     let hot = hottest(run);
     let (shown, others) = hot.split_at(hot.len().min(SHOWN));
     let mut rows: Vec<Row> = shown.iter().map(|hot| row(run, hot)).collect();

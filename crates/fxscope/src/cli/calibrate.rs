@@ -31,7 +31,7 @@ pub enum Command {
 #[derive(clap::Args)]
 pub struct CollectArgs {
     /// The file of measurements; it is written as a whole, or not at all.
-    #[arg(long, value_name = "FILE", default_value = "a64fx.json")]
+    #[arg(short = 'o', long = "output", alias = "out", value_name = "FILE", default_value = "a64fx.json")]
     out: PathBuf,
     /// Measure nothing; write the measuring program to this file. `./FILE out=a64fx.json` then measures the machine on
     /// which it runs.
@@ -49,7 +49,7 @@ pub struct CollectArgs {
 /// their time is the measured one.
 ///
 /// Proposes a value for each key whose measured time differs, with the spread of the measurements and the remaining error.
-/// Keys without a measurement stay as they are, with the reason. Changes nothing; --out writes a machine file, which `fxscope
+/// Keys without a measurement stay as they are, with the reason. Changes nothing; -o writes a machine file, which `fxscope
 /// run --machine` takes. Simulated loops are cached, so an interrupted fit continues where it stopped.
 #[derive(clap::Args)]
 pub struct FitArgs {
@@ -57,7 +57,7 @@ pub struct FitArgs {
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Write the proposed numbers to this file, a machine that extends the one that is fitted.
-    #[arg(long, value_name = "KEYS.toml")]
+    #[arg(short = 'o', long = "output", alias = "out", value_name = "KEYS.toml")]
     out: Option<PathBuf>,
     /// The machine: a name shown by `fxscope machine list`, or the path of a machine's folder or file.
     #[arg(short, long, default_value = DEFAULT_MACHINE)]

@@ -34,7 +34,7 @@ pub struct Args {
     #[arg(long)]
     user: bool,
     /// Add the measured runs to this record file, which is created if needed.
-    #[arg(short, value_name = "FILE.fxr")]
+    #[arg(short, long, value_name = "FILE.fxr")]
     output: PathBuf,
     /// Keep perf's output in this folder, one file per run of the program.
     #[arg(long, value_name = "FOLDER")]

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use fxscope::lab;
-use fxscope::record::{self, Run};
+use fxscope::record::Run;
 use fxscope::report::compare::{Comparison, Per, report};
 use fxscope::report::render::{comparison, html, terminal};
 
 use super::output::Target;
+use super::recorded::{labels, of_file, runs_of};
 use super::{Failure, Outcome, style};
 
 /// Compare runs: which is faster, where the difference comes from, and all metrics and events, largest differences first.
@@ -22,8 +23,14 @@ pub struct Args {
     files: Vec<PathBuf>,
     /// Region to compare; give it once per file to choose a region for each. Default: whole runs, or the only region of
     /// measurements that have no more.
-    #[arg(long)]
+    #[arg(long, value_name = "NAME")]
     region: Vec<String>,
+    /// Run of the files, counted from 1; give it once per file to choose a run for each. Default: all runs.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    run: Vec<u32>,
+    /// Name of a file in the results; give it once per file, in their order. Default: the file's name.
+    #[arg(long, value_name = "NAME")]
+    label: Vec<String>,
     /// Give times and counts per thousand instructions, per thousand floating-point operations, per call of the region, or divided by a
     /// number for each file, such as its elements: for runs of different sizes.
     #[arg(long, value_name = "instruction|flop|call|N,N…")]
@@ -35,7 +42,7 @@ pub struct Args {
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     fail_above: Option<f64>,
     /// Write to this file, which is replaced atomically, or to standard output (-).
-    #[arg(short, value_name = "FILE|-", default_value = "-", hide_default_value = true)]
+    #[arg(short, long, value_name = "FILE|-", default_value = "-", hide_default_value = true)]
     output: PathBuf,
 }
 
@@ -50,8 +57,7 @@ enum Format {
 /// Compares the runs.
 pub(super) fn compare_files(args: &Args) -> Outcome {
     let target = Target::check(&args.output)?;
-    let files: Vec<(String, Vec<Run>)> =
-        args.files.iter().map(|path| Ok((label(path), record::load(path)?))).collect::<Result<_, Failure>>()?;
+    let files = loaded(args)?;
     if let Some(path) = args.files.iter().zip(&files).find(|(_, (_, runs))| runs.is_empty()).map(|(path, _)| path) {
         return Err(format!("{}: has no runs; add one with fxscope run -o FILE.fxr", path.display()).into());
     }
@@ -61,6 +67,17 @@ pub(super) fn compare_files(args: &Args) -> Outcome {
     let Some(slower) = slower else { return Ok(ExitCode::SUCCESS) };
     eprintln!("fxscope compare: {slower} (--fail-above)");
     Ok(ExitCode::FAILURE)
+}
+
+/// Returns the label and the runs of each file.
+fn loaded(args: &Args) -> Result<Vec<(String, Vec<Run>)>, Failure> {
+    let labels = labels(&args.label, &args.files, label)?;
+    let runs = |(i, path): (usize, &PathBuf)| {
+        let number = of_file("--run", &args.run, i, args.files.len())?;
+        runs_of(path, number.copied())
+    };
+    let runs = args.files.iter().enumerate().map(runs).collect::<Result<Vec<_>, Failure>>()?;
+    Ok(labels.into_iter().zip(runs).collect())
 }
 
 /// Reads a percentage, such as `2%` or `0.5`, as a fraction.

@@ -25,7 +25,7 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     run: Option<u32>,
     /// Write to this file, which is replaced atomically, or to standard output (-).
-    #[arg(short, value_name = "FILE|-", default_value = "-", hide_default_value = true)]
+    #[arg(short, long, value_name = "FILE|-", default_value = "-", hide_default_value = true)]
     output: PathBuf,
 }
 

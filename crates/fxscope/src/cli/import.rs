@@ -25,7 +25,7 @@ pub struct Args {
     #[arg(required = true, value_name = "FILE|FOLDER")]
     files: Vec<PathBuf>,
     /// Add the runs to this record file, which is created if needed.
-    #[arg(short, value_name = "FILE.fxr")]
+    #[arg(short, long, value_name = "FILE.fxr")]
     output: PathBuf,
     /// Machine that was measured: a name shown by `fxscope machine list`, the path of a machine's folder, or a
     /// processor listed by `fxscope latency methods`.

@@ -31,14 +31,17 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use clap::{Parser, Subcommand};
 use fxscope::host::text::{printable, printable_lines};
 use fxscope::lab;
 use fxscope::linux::StartError;
 use fxscope::record::Finish;
-use fxscope::report::render::terminal::Style;
+use fxscope::report::render::terminal::{self, Style};
+use terminal_size::terminal_size_of;
 
 /// Exit status if fxscope itself failed.
 const FAILED: u8 = 125;
@@ -51,11 +54,25 @@ const NOT_FOUND: u8 = 127;
 /// A performance laboratory for A64FX-class processors: runs AArch64+SVE Linux programs on a cycle-level
 /// model of the machine, counts what the machine's own PMU would count, and shows where the cycles went.
 #[derive(Parser)]
-#[command(version, arg_required_else_help = true)]
+#[command(version, arg_required_else_help = true, max_term_width = 120)]
 struct Cli {
+    /// When output has colours: on terminals that have them unless NO_COLOR is set, always, or never.
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Colour::Auto)]
+    color: Colour,
     #[command(subcommand)]
     command: Command,
 }
+
+/// When output has colours.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Colour {
+    Auto,
+    Always,
+    Never,
+}
+
+/// What the option says, for all that is printed.
+static COLOUR: OnceLock<Colour> = OnceLock::new();
 
 #[derive(Subcommand)]
 enum Command {
@@ -125,7 +142,9 @@ fn start_status(error: &fxscope::Error) -> u8 {
 /// Runs the command line.
 pub fn main() -> ExitCode {
     interrupt::survive_file_size_limit();
-    let outcome = match parsed().command {
+    let Cli { color, command } = parsed();
+    let _ = COLOUR.set(color);
+    let outcome = match command {
         Command::Run(args) => run::run(&args),
         Command::Resume(args) => resume::resume(&args),
         Command::Report(args) => report::report(&args),
@@ -168,14 +187,27 @@ fn say(message: &str) {
 }
 
 /// Returns what a stream can display.
-fn style(stream: &impl IsTerminal) -> Style {
-    let variable = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
+fn style(stream: &(impl IsTerminal + AsFd)) -> Style {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(variable).unwrap_or_default().to_uppercase();
     let dumb = variable("TERM").is_none_or(|term| term == "dumb");
-    Style {
-        unicode: locale.contains("UTF-8") || locale.contains("UTF8"),
-        colour: stream.is_terminal() && !dumb && variable("NO_COLOR").is_none(),
-    }
+    let colour = match COLOUR.get() {
+        Some(Colour::Always) => true,
+        Some(Colour::Never) => false,
+        Some(Colour::Auto) | None => stream.is_terminal() && !dumb && variable("NO_COLOR").is_none(),
+    };
+    Style { unicode: locale.contains("UTF-8") || locale.contains("UTF8"), colour, width: width(stream) }
+}
+
+/// Returns the width of the text for a stream: `COLUMNS`, the width of a terminal, or the usual one.
+fn width(stream: &impl AsFd) -> usize {
+    let given = variable("COLUMNS").and_then(|columns| columns.parse().ok());
+    let terminal = || terminal_size_of(stream).map(|(width, _)| usize::from(width.0));
+    given.or_else(terminal).map_or(terminal::USUAL, |width: usize| width.clamp(terminal::NARROWEST, terminal::WIDEST))
+}
+
+/// Returns an environment variable that is not empty.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// Writes a result to standard output.

@@ -4,13 +4,13 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use fxscope::record::{self, Run};
+use fxscope::record::Run;
 use fxscope::report::document::{Document, Report};
 use fxscope::report::render::{csv, html, json, terminal, xlsx};
 use fxscope::report::{self, Options, data, loops, pages, side_by_side, summary_of_region, summary_with};
 
 use super::output::Target;
-use super::recorded::with_loops;
+use super::recorded::{labels, of_file, runs_of, with_loops};
 use super::{Failure, Outcome, style};
 
 /// Show the runs in record files.
@@ -24,8 +24,14 @@ pub struct Args {
     #[arg(required = true, value_name = "FILE.fxr")]
     files: Vec<PathBuf>,
     /// Show this region only; default: all regions, or whole runs if several runs are shown side by side.
-    #[arg(long)]
+    #[arg(long, value_name = "NAME")]
     region: Option<String>,
+    /// Run of the files, counted from 1; give it once per file to choose a run for each. Default: all runs.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    run: Vec<u32>,
+    /// Name of a file's runs in column heads and titles; give it once per file, in their order. Default: the program's name.
+    #[arg(long, value_name = "NAME")]
+    label: Vec<String>,
     /// Level of detail: what 1, 5, 11 or 17 runs under Fujitsu's profiler measure. Default: detailed.
     #[arg(long, value_enum, value_name = "LEVEL")]
     level: Option<Level>,
@@ -41,7 +47,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     format: Format,
     /// Write to this file, which is replaced atomically, or to standard output (-).
-    #[arg(short, value_name = "FILE|-", default_value = "-", hide_default_value = true)]
+    #[arg(short, long, value_name = "FILE|-", default_value = "-", hide_default_value = true)]
     output: PathBuf,
 }
 
@@ -50,6 +56,8 @@ enum Format {
     Terminal,
     /// A self-contained page with charts.
     Html,
+    /// A page that prints on one A3 sheet for each region, in the order of Fujitsu's CPU performance analysis report.
+    Sheet,
     /// A workbook with charts.
     Xlsx,
     /// One line per value.
@@ -98,39 +106,53 @@ pub(super) fn report(args: &Args) -> Outcome {
     if args.format == Format::Xlsx && args.output.as_os_str() == "-" && std::io::stdout().is_terminal() {
         return Err("a workbook cannot be written to a terminal; name a file with -o FILE.xlsx".into());
     }
-    let mut runs = Vec::new();
-    for path in &args.files {
-        runs.extend(record::load(path)?.into_iter().map(with_loops));
-    }
+    let (runs, labels) = loaded(args)?;
     if runs.is_empty() {
         return Err("no run in the files; add one with fxscope run -o FILE.fxr".into());
     }
-    write(args, &runs, target)?;
+    write(args, &runs, &labels, target)?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// Returns the runs of all files that are asked for, and the label of each, which is empty if none was given.
+fn loaded(args: &Args) -> Result<(Vec<Run>, Vec<String>), Failure> {
+    let labels = labels(&args.label, &args.files, |_| String::new())?;
+    let (mut runs, mut named) = (Vec::new(), Vec::new());
+    for (i, (path, label)) in args.files.iter().zip(&labels).enumerate() {
+        let number = of_file("--run", &args.run, i, args.files.len())?.copied();
+        let of_this = runs_of(path, number)?;
+        let several = of_this.len() > 1;
+        for (n, run) in (1..).zip(of_this) {
+            runs.push(with_loops(run));
+            named.push(if several && !label.is_empty() { format!("{label}#{n}") } else { label.clone() });
+        }
+    }
+    Ok((runs, named))
+}
+
 /// Writes the runs in the format asked for.
-fn write(args: &Args, runs: &[Run], target: Target) -> Result<(), Failure> {
+fn write(args: &Args, runs: &[Run], labels: &[String], target: Target) -> Result<(), Failure> {
     match args.format {
         Format::Json => {
             let options = options(args);
             report::check(runs, &options)?;
             target.write_with(|out| json::write(out, runs, &options))
         }
-        Format::Html => target.write_bytes(html::render(&reports(args, runs)?).as_bytes()),
-        Format::Xlsx => target.write_bytes(&xlsx::render(&reports(args, runs)?)?),
+        Format::Html => target.write_bytes(html::render(&reports(args, runs, labels)?).as_bytes()),
+        Format::Sheet => target.write_bytes(html::sheet(&reports(args, runs, labels)?).as_bytes()),
+        Format::Xlsx => target.write_bytes(&xlsx::render(&reports(args, runs, labels)?)?),
         Format::Csv if args.section == Section::Loops => target.write_bytes(&loops::to_csv(runs)),
-        Format::Csv => target.write_bytes(&csv::render(&reports(args, runs)?)),
+        Format::Csv => target.write_bytes(&csv::render(&reports(args, runs, labels)?)),
         Format::Terminal => {
             let mut style = style(&std::io::stdout());
             style.colour &= args.output.as_os_str() == "-";
-            target.write_bytes(terminal::render(&documents(args, runs)?, style).as_bytes())
+            target.write_bytes(terminal::render(&documents(args, runs, labels)?, style).as_bytes())
         }
     }
 }
 
 /// Returns the documents that show the runs on a terminal.
-fn documents(args: &Args, runs: &[Run]) -> Result<Vec<Document>, Failure> {
+fn documents(args: &Args, runs: &[Run], labels: &[String]) -> Result<Vec<Document>, Failure> {
     let tables = args.level.is_some() || args.by.is_some();
     Ok(match (args.section, runs, &args.region) {
         (Section::Pages, runs, _) => some(runs.iter().filter_map(pages).collect(), "pages")?,
@@ -139,13 +161,21 @@ fn documents(args: &Args, runs: &[Run]) -> Result<Vec<Document>, Failure> {
         }
         (Section::Loops, runs, _) => some(runs.iter().filter_map(loops::document).collect(), "loops")?,
         (Section::Traffic, ..) => {
-            let documents = reports(args, runs)?.into_iter().flat_map(Report::documents);
+            let documents = reports(args, runs, labels)?.into_iter().flat_map(Report::documents);
             some(documents.filter_map(Document::matrices).collect(), "traffic between CMGs")?
         }
-        (Section::Summary, runs, _) if tables => reports(args, runs)?.into_iter().flat_map(Report::documents).collect(),
+        (Section::Summary, runs, _) if tables => {
+            reports(args, runs, labels)?.into_iter().flat_map(Report::documents).collect()
+        }
         (Section::Summary, [run], None) => summary_with(run, fxscope::hottest),
         (Section::Summary, [run], Some(region)) => vec![summary_of_region(run, region, fxscope::hottest)?],
-        (Section::Summary, runs, region) => vec![side_by_side(runs, region.as_deref())?],
+        (Section::Summary, runs, region) => {
+            let mut document = side_by_side(runs, region.as_deref())?;
+            for (column, label) in document.columns.iter_mut().zip(labels).filter(|(_, label)| !label.is_empty()) {
+                column.clone_from(label);
+            }
+            vec![document]
+        }
     })
 }
 
@@ -163,9 +193,13 @@ fn some_with(documents: Vec<Document>, what: &str, options: &str) -> Result<Vec<
 }
 
 /// Returns the reports of the runs, as the options ask for.
-fn reports(args: &Args, runs: &[Run]) -> Result<Vec<Report>, Failure> {
+fn reports(args: &Args, runs: &[Run], labels: &[String]) -> Result<Vec<Report>, Failure> {
     let options = options(args);
-    Ok(runs.iter().map(|run| report::report(run, &options)).collect::<Result<_, _>>()?)
+    let mut reports = runs.iter().map(|run| report::report(run, &options)).collect::<Result<Vec<_>, _>>()?;
+    for (report, label) in reports.iter_mut().zip(labels).filter(|(_, label)| !label.is_empty()) {
+        report.title = format!("{label}: {}", report.title);
+    }
+    Ok(reports)
 }
 
 /// Returns the options of a report.

@@ -36,7 +36,7 @@ pub struct Args {
     #[arg(long)]
     list: bool,
     /// Add the run to this record file, instead of that given to fxscope run.
-    #[arg(short, value_name = "FILE.fxr", conflicts_with = "list")]
+    #[arg(short, long, value_name = "FILE.fxr", conflicts_with = "list")]
     output: Option<PathBuf>,
     /// Write the counts as JSON to this file or to standard output (-), instead of where fxscope run was told to.
     #[arg(long, value_name = "FILE|-", conflicts_with = "list")]

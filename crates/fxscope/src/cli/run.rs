@@ -48,7 +48,7 @@ pub struct Args {
     #[command(flatten)]
     scenario: ScenarioArgs,
     /// Add the run to this record file, which is created if needed.
-    #[arg(short, value_name = "FILE.fxr")]
+    #[arg(short, long, value_name = "FILE.fxr")]
     output: Option<PathBuf>,
     /// Write the counts as JSON to this file, or to standard output (-); the program's standard output then goes to
     /// standard error.

@@ -5,7 +5,7 @@ use crate::common;
 use std::fs;
 use std::path::Path;
 
-use common::{failure, json, kernel, output};
+use common::{failure, fxscope, json, kernel, output};
 
 /// A folder with `a.fxr`, a run of a kernel, and `b.fxr`, a run of another size.
 fn records() -> tempfile::TempDir {
@@ -28,9 +28,10 @@ fn report(folder: &Path, args: &[&str]) -> Vec<u8> {
 #[test]
 fn every_format_goes_to_standard_output_or_to_a_file() {
     let folder = records();
-    let starts: [(&str, &[u8]); 5] = [
+    let starts: [(&str, &[u8]); 6] = [
         ("terminal", b"triad-l1.elf on a64fx"),
         ("html", b"<!DOCTYPE html>"),
+        ("sheet", b"<!DOCTYPE html>"),
         ("xlsx", b"PK"),
         ("csv", b"run,region,"),
         ("json", b"["),
@@ -44,6 +45,42 @@ fn every_format_goes_to_standard_output_or_to_a_file() {
         // Workbooks contain the time of their creation.
         assert!(format == "xlsx" || written == shown, "{format}");
     }
+}
+
+#[test]
+fn labels_name_files_and_run_chooses_one_of_several() {
+    let folder = records();
+    let program = kernel("triad-l1.elf");
+    let more = output(folder.path(), &["run", "-q", "-o", "b.fxr", "--", &program, "n=4096", "passes=2"]);
+    assert!(more.status.success(), "{more:?}");
+    let text = |args: &[&str]| String::from_utf8(report(folder.path(), args)).expect("text");
+
+    let both = text(&["report", "a.fxr", "b.fxr", "--run", "1", "--label", "small", "--label", "large"]);
+    assert!(both.contains("small") && both.contains("large") && !both.contains("large#"), "{both}");
+    let all = text(&["report", "a.fxr", "b.fxr", "--label", "small", "--label", "large"]);
+    assert!(all.contains("large#1") && all.contains("large#2"), "{all}");
+    let compared = text(&["compare", "a.fxr", "b.fxr", "--run", "1", "--run", "2", "--label", "small"]);
+    assert!(compared.starts_with("Comparison of small, b\n"), "{compared}");
+    let (_, error) = failure(folder.path(), &["compare", "a.fxr", "b.fxr", "--run", "1", "--run", "1", "--run", "1"]);
+    assert!(error.contains("--run is given 3 times for 2 files"), "{error}");
+}
+
+#[test]
+fn text_has_the_width_of_columns_within_80_and_160_and_colours_on_request() {
+    let folder = records();
+    let shown = |columns: &str, args: &[&str]| {
+        let args = [&["report", "a.fxr", "--level", "detailed"], args].concat();
+        let done = fxscope(folder.path(), &args).env("COLUMNS", columns).output().expect("fxscope starts");
+        assert!(done.status.success(), "{done:?}");
+        String::from_utf8(done.stdout).expect("text")
+    };
+    // Commands are not broken.
+    let lines = |text: &str| text.lines().filter(|line| !line.contains(" $ ")).map(|line| line.chars().count()).max();
+    let widest = |text: &str| lines(text).unwrap_or(0);
+    let widths = ["20", "80", "120", "400"].map(|columns| widest(&shown(columns, &[])));
+    assert_eq!(widths[0], widths[1]);
+    assert!(widths[1] <= 80 && widths[1] < widths[2] && widths[2] <= 120 && widths[3] <= 160, "{widths:?}");
+    assert!(!shown("80", &[]).contains('\x1b') && shown("80", &["--color", "always"]).contains('\x1b'));
 }
 
 #[test]

@@ -57,6 +57,22 @@ pub enum Family {
 }
 
 impl Family {
+    /// Returns what threads do or wait for in its components.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Family::Prefetch => "prefetch ports busy",
+            Family::Memory => "memory",
+            Family::L2 => "L2 cache",
+            Family::L1 => "L1 cache",
+            Family::Operation => "operations",
+            Family::Other => "other waits",
+            Family::Barrier => "barriers, sleep",
+            Family::Kernel => "kernel",
+            Family::Commit => "instructions commit",
+        }
+    }
+
     /// Returns whether it is useful work.
     #[must_use]
     pub fn tone(self) -> Tone {
@@ -109,6 +125,8 @@ pub struct Roofline {
     pub points: Vec<Point>,
     /// Memory levels without traffic: labels of slopes.
     pub idle: Vec<String>,
+    /// The loops with most cycles, the hottest first.
+    pub loops: Vec<LoopPoint>,
     /// How to interpret a point's position.
     pub reading: String,
 }
@@ -138,6 +156,19 @@ pub struct Point {
     pub level: String,
     /// Operations per byte.
     pub intensity: f64,
+}
+
+/// A loop of a roofline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoopPoint {
+    /// Name.
+    pub name: String,
+    /// Its share of the cycles of all threads, without inner loops, from 0 to 1.
+    pub share: f64,
+    /// Its rate if all cores execute it as its threads do, 1e9 operations per second.
+    pub gflops: f64,
+    /// Data that it moves, where known and nonzero.
+    pub points: Vec<Point>,
 }
 
 /// Traffic from sources to destinations.

@@ -46,11 +46,21 @@ pub fn class(stack: &Stack, part: usize) -> String {
     format!("f-{}-{index}", COLOURS[row].1)
 }
 
+/// Returns the CSS class of a family.
+#[must_use]
+pub fn class_of(family: Family) -> String {
+    let name = COLOURS.iter().find(|row| row.0 == family).map_or("other", |row| row.1);
+    format!("b-{name}")
+}
+
 /// Returns the style rules for all classes.
 #[must_use]
 pub fn rules() -> String {
-    let mut css = format!("svg .busy{{fill:#{BUSY:06x}}}svg .busy.high{{fill:#{HIGH:06x}}}");
+    let mut css = format!(".busy{{background:#{BUSY:06x}}}.busy.high{{background:#{HIGH:06x}}}");
     for (_, name, colours) in COLOURS {
+        // A family has the strongest of its colours.
+        let strongest = colours[colours.len() / 2];
+        let _ = write!(css, ".b-{name}{{background:#{strongest:06x}}}");
         for (i, colour) in colours.iter().enumerate() {
             let _ = write!(css, ".f-{name}-{i}{{fill:#{colour:06x}}}");
         }

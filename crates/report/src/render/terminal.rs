@@ -20,10 +20,17 @@ pub struct Style {
     pub unicode: bool,
     /// Colours.
     pub colour: bool,
+    /// Width of the text, columns: [`NARROWEST`] to [`WIDEST`].
+    pub width: usize,
 }
 
-/// Width of the text, columns.
-const WIDTH: usize = 100;
+/// Width of the narrowest terminal that texts are made for, columns.
+pub const NARROWEST: usize = 80;
+/// Width of the text if it does not go to a terminal, columns.
+pub const USUAL: usize = 100;
+/// Width of the widest text: longer lines are hard to read.
+pub const WIDEST: usize = 160;
+
 /// Start column of inline sections.
 const INDENT: usize = 12;
 /// Width of a share: "100.0 %".
@@ -84,7 +91,7 @@ impl Terminal {
     }
 
     fn title(&mut self, title: &str) {
-        for line in wrap(title.split(' ').map(str::to_owned), " ", 0) {
+        for line in wrap(title.split(' ').map(str::to_owned), " ", self.style.width) {
             let line = self.paint(BOLD, &line);
             self.line(&line);
         }
@@ -112,7 +119,7 @@ impl Terminal {
 
     /// Pieces after a title, wrapped.
     fn flow(&mut self, title: &str, pieces: impl Iterator<Item = String>, gap: &str) {
-        for (i, line) in wrap(pieces, gap, INDENT).into_iter().enumerate() {
+        for (i, line) in wrap(pieces, gap, self.style.width - INDENT).into_iter().enumerate() {
             let title = if i == 0 { title } else { "" };
             self.line(&format!("  {title:<width$}{line}", width = INDENT - 2));
         }
@@ -128,7 +135,8 @@ impl Terminal {
         let labels = parts.iter().map(|p| width(&p.label)).max().unwrap_or(0);
         let is_sampled = parts.iter().any(|part| part.half_widths.first().is_some_and(Option::is_some));
         let intervals = if is_sampled { INTERVAL } else { 0 };
-        let room = WIDTH - 4 - labels - 2 - SHARE - 2 - if is_sampled { INTERVAL + 1 } else { 0 };
+        let room =
+            self.style.width.saturating_sub(4 + labels + 2 + SHARE + 2 + if is_sampled { INTERVAL + 1 } else { 0 });
         for part in parts {
             let fraction = part.fractions.first().copied().flatten().unwrap_or(0.0);
             let share = share(fraction);
@@ -178,14 +186,14 @@ impl Terminal {
                 let _ = if left { write!(out, " {cell}{gap}") } else { write!(out, " {gap}{cell}") };
                 out.push(' ');
             }
-            self.line(&cut(out.trim_end(), WIDTH));
+            self.line(&cut(out.trim_end(), self.style.width));
         }
     }
 
     /// One line per value and one column per subject, in as many blocks as the columns need.
     fn side_by_side(&mut self, document: &Document) {
         let labels = document.sections.iter().flat_map(row_labels).map(width).max().unwrap_or(0);
-        let room = WIDTH.saturating_sub(4 + labels);
+        let room = self.style.width.saturating_sub(4 + labels);
         let count = document.columns.len();
         let at_once = (room / (NARROW_COLUMN + 1)).clamp(1, count.max(1));
         let column = (room / at_once).saturating_sub(1).clamp(NARROW_COLUMN, COLUMN);
@@ -290,12 +298,12 @@ impl Terminal {
     }
 }
 
-/// Joins pieces with `gap` into lines that fit after `indent` characters.
-fn wrap(pieces: impl Iterator<Item = String>, gap: &str, indent: usize) -> Vec<String> {
+/// Joins pieces with `gap` into lines of at most `room` columns.
+fn wrap(pieces: impl Iterator<Item = String>, gap: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for piece in pieces.flat_map(|piece| broken(piece, WIDTH - indent)) {
+    for piece in pieces.flat_map(|piece| broken(piece, room)) {
         match lines.last_mut() {
-            Some(line) if indent + width(line) + gap.len() + width(&piece) <= WIDTH => {
+            Some(line) if width(line) + gap.len() + width(&piece) <= room => {
                 line.push_str(gap);
                 line.push_str(&piece);
             }
@@ -342,8 +350,9 @@ fn cut(text: &str, room: usize) -> String {
     if width(text) <= room { text.to_owned() } else { format!("{}~", head(text, room - 1)) }
 }
 
-/// A piece of text, broken if wider than `room` columns.
+/// A piece of text, broken if wider than `room` columns; at least two, the width of the widest character.
 fn broken(mut piece: String, room: usize) -> Vec<String> {
+    let room = room.max(2);
     let mut parts = Vec::new();
     while width(&piece) > room {
         let rest = piece.split_off(head(&piece, room).len());

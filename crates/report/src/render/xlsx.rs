@@ -1,6 +1,7 @@
-//! Reports as a workbook: a sheet for each table with all regions, and native charts.
+//! Reports as a workbook: a sheet of one page for each run, a sheet for each table with all regions, and native charts.
 
 mod charts;
+mod page;
 mod sheet;
 
 use rayon::prelude::*;
@@ -36,6 +37,7 @@ fn workbook(reports: &[Report]) -> Result<Vec<u8>, XlsxError> {
     let mut book = Workbook::new();
     book.set_zip_compression_level(COMPRESSION);
     overview(&mut book, reports)?;
+    page::sheets(&mut book, &places)?;
     charts::sheets(&mut book, &places)?;
     for sheet in table_sheets(&mut book, &places)? {
         book.push_worksheet(sheet);

@@ -9,7 +9,7 @@ use fxscope_report::render::{html, json};
 use fxscope_report::verdict::{Hot, SourceLine};
 use fxscope_report::{Options, report, summary, summary_of_region, summary_with};
 
-const STYLE: Style = Style { unicode: true, colour: false };
+const STYLE: Style = Style { unicode: true, colour: false, width: 100 };
 
 /// A run with two functions that took three and one quarter of its cycles.
 fn with_functions() -> Run {

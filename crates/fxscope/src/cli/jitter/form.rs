@@ -16,7 +16,7 @@ pub struct Form {
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     format: Format,
     /// Write to this file, which is replaced atomically, or to standard output (-).
-    #[arg(short, value_name = "FILE|-", default_value = "-", hide_default_value = true)]
+    #[arg(short, long, value_name = "FILE|-", default_value = "-", hide_default_value = true)]
     output: PathBuf,
 }
 
@@ -48,7 +48,7 @@ impl Form {
         match (self.format, &target) {
             (Format::Terminal, Target::StandardOutput) => return show(sheet),
             (Format::Terminal, _) => {
-                let plain = terminal::Style { unicode: true, colour: false };
+                let plain = terminal::Style { unicode: true, colour: false, width: terminal::USUAL };
                 target.write_bytes(terminal::render(&[sheet.document()], plain).as_bytes())?;
             }
             (Format::Json, _) => target.write(&sheet.json())?,

@@ -31,7 +31,7 @@ pub struct Args {
     #[arg(long)]
     own: bool,
     /// Add the measured run to this record file, which is created if needed.
-    #[arg(short, value_name = "FILE.fxr")]
+    #[arg(short, long, value_name = "FILE.fxr")]
     output: PathBuf,
     /// Keep perf's own output in this folder.
     #[arg(long, value_name = "FOLDER")]

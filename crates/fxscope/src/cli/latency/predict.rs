@@ -50,7 +50,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     format: Format,
     /// Write to this file, which is replaced atomically, or to standard output (-).
-    #[arg(short, value_name = "FILE|-", default_value = "-", hide_default_value = true)]
+    #[arg(short, long, value_name = "FILE|-", default_value = "-", hide_default_value = true)]
     output: PathBuf,
     #[command(flatten)]
     scenario: ScenarioArgs,

@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, html};
 
-use super::{chart, head, plain};
+use super::{chart, head, library, plain};
 use crate::document::{Document, Plot};
 use crate::render::palette;
 
@@ -19,7 +19,8 @@ pub fn draw(document: &Document, plots: &[Plot]) -> String {
                     @if !plots.is_empty() { div.charts { @for plot in plots { (chart::curves(plot)) } } }
                     @for section in &document.sections { (plain::draw(section)) }
                 }
-                footer { p { "Made by fxscope." } }
+                footer { p { "Made by fxscope." } @if !plots.is_empty() { (library::licenses()) } }
+                @if !plots.is_empty() { (library::scripts()) }
             }
         }
     };

@@ -2,37 +2,72 @@
 
 use maud::{Markup, PreEscaped, html};
 
+use super::fold;
 use crate::document::{Body, Grid, Heading, Place, RegionReport};
-use crate::render::quantity::quantity;
+use crate::render::quantity::{quantity, share};
 
 /// The columns of the table.
 const COLUMNS: [&str; 6] = ["A01", "A02", "A04", "A11", "C05", "C07"];
 /// Maximum number of rows.
 const MOST: usize = 1_000;
 
+/// A region that has a row.
+pub struct Line<'a> {
+    /// Its name on the page.
+    pub name: String,
+    /// The region.
+    pub region: &'a RegionReport,
+    /// Its value in the list of regions on the page; `None` if it is not there.
+    pub choice: Option<usize>,
+}
+
 /// Returns a table of regions, the longest first; if there are too many, it says how many have no row.
-pub fn draw<'a>(regions: impl Iterator<Item = (String, &'a RegionReport)>) -> Markup {
-    let mut regions: Vec<_> = regions.collect();
-    regions.sort_by(|a, b| super::seconds(b.1).total_cmp(&super::seconds(a.1)));
+pub fn draw(title: &str, mut regions: Vec<Line>, state: fold::State) -> Markup {
+    regions.sort_by(|a, b| super::seconds(b.region).total_cmp(&super::seconds(a.region)));
+    let longest = regions.first().map(|line| (&line.name, super::seconds(line.region)));
+    let answer = longest.map_or_else(String::new, |(name, seconds)| {
+        format!("{}, the longest: {name}, {}", regions.len(), quantity(seconds, "s"))
+    });
     let more = regions.len().saturating_sub(MOST);
     regions.truncate(MOST);
-    let heading = |id: &str| regions.iter().find_map(|(_, region)| find(region, id)).map(|(heading, _)| heading);
+    let heading = |id: &str| regions.iter().find_map(|line| find(line.region, id)).map(|(heading, _)| heading);
     let headings: Vec<&Heading> = COLUMNS.iter().filter_map(|id| heading(id)).collect();
-    html! {
-        details {
-            summary { "Further regions" }
-            div.scroll tabindex="0" role="region" aria-label="Further regions" {
-                table {
-                    thead { tr {
-                        th scope="col" { "region" }
-                        @for heading in &headings { th scope="col" { (heading.title) } }
-                    } }
-                    tbody { @for (name, region) in &regions { tr { th scope="row" { (name) } (PreEscaped(cells(region, &headings))) } } }
+    let body = html! {
+        div.scroll tabindex="0" role="region" aria-label=(title) {
+            table {
+                thead { tr {
+                    th scope="col" { "region" }
+                    @for heading in &headings { th scope="col" { (heading.title) } }
+                    th scope="col" { "limited by" }
+                } }
+                tbody {
+                    @for line in &regions {
+                        tr {
+                            th scope="row" {
+                                @match line.choice {
+                                    Some(choice) => button.link type="button" data-choose=(choice) { (line.name) },
+                                    None => (line.name),
+                                }
+                            }
+                            (PreEscaped(cells(line.region, &headings)))
+                            td.text { (limit(line.region)) }
+                        }
+                    }
                 }
             }
-            @if more > 0 { p { (more) " more regions are not shown." } }
         }
-    }
+        @if more > 0 { p { (more) " more regions are not shown." } }
+    };
+    fold::draw(title, &answer, state, &body)
+}
+
+/// The first of what limits a region, with its share of the time.
+fn limit(region: &RegionReport) -> String {
+    let limit = region.sections.iter().find_map(|section| match &section.body {
+        Body::Verdict(verdict) => verdict.limits.first(),
+        _ => None,
+    });
+    limit.map_or_else(|| "–".to_owned(), |limit| format!("{} {}", limit.title, share(limit.share)))
 }
 
 /// The cells of a region: numbers, which need no escaping, without end tags, which HTML does not require.

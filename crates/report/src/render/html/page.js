@@ -29,6 +29,27 @@
       main.textContent = "This browser cannot unpack the other regions (" + error + "); use a newer one, or fxscope report --region.";
     }
     complete();
+    if (typeof charts !== "undefined") charts.draw(main);
+  }
+
+  // Parts that are open while the page is printed: all but lists that are of use on screens only.
+  const opened = [];
+  function unfold(printing) {
+    if (!printing) return opened.splice(0).forEach((part) => (part.open = false));
+    opened.push(...main.querySelectorAll("details:not([open]):not([data-screen])"));
+    opened.forEach((part) => (part.open = true));
+  }
+
+  function fold(open) {
+    main.querySelectorAll("details.fold").forEach((part) => (part.open = open));
+  }
+
+  // Shows the region of a row of the list of regions.
+  function follow(value) {
+    chooser.value = value;
+    chooser.dispatchEvent(new Event("change"));
+    scrollTo(0, 0);
+    chooser.focus();
   }
 
   function sort(button) {
@@ -51,10 +72,14 @@
   }
 
   document.addEventListener("click", (event) => {
-    const button = event.target.closest("th button");
-    if (button) sort(button);
+    const button = event.target.closest("button");
+    if (!button) return;
+    if (button.dataset.fold) fold(button.dataset.fold === "open");
+    else if (button.dataset.choose) follow(button.dataset.choose);
+    else if (button.closest("th[aria-sort]")) sort(button);
   });
-  addEventListener("beforeprint", () => main.querySelectorAll("details").forEach((d) => (d.open = true)));
+  addEventListener("beforeprint", () => unfold(true));
+  addEventListener("afterprint", () => unfold(false));
   if (chooser) {
     chooser.addEventListener("change", () => {
       history.replaceState(null, "", "#" + chooser.value);

@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 
-use crate::document::{Body, Line, Row, Section, Value};
+use super::{fold, summary};
+use crate::document::{Body, Row, Section, Value};
 use crate::render::quantity::{estimate, quantity, share};
 
 /// Returns the section; empty for charts and tables by thread.
@@ -17,22 +18,33 @@ pub fn draw(section: &Section) -> Markup {
         },
         Body::Notes(notes) => html! { h3 { (title) } ul { @for note in notes { li { (note) } } } },
         Body::Table { headings, rows } => rows_under(title, headings, rows.iter()),
-        Body::Listing { headings, lines } => {
-            let rows = lines.iter().filter_map(|line| match line {
-                Line::Row(row) => Some(row),
-                Line::Caption(_) => None,
-            });
-            rows_under(title, headings, rows)
+        Body::Listing { headings, lines } => rows_under(title, headings, summary::rows(lines)),
+        _ => html! {},
+    }
+}
+
+/// Returns a table that can be folded; empty for other sections.
+pub fn folded(section: &Section, state: fold::State) -> Markup {
+    let title = &section.title;
+    match &section.body {
+        Body::Table { headings, rows } => {
+            fold::draw(title, &summary::of_rows(headings, rows.iter()), state, &table(title, headings, rows.iter()))
         }
-        Body::Verdict(verdict) => super::verdict::draw(verdict),
+        Body::Listing { headings, lines } => {
+            let rows = || summary::rows(lines);
+            fold::draw(title, &summary::of_rows(headings, rows()), state, &table(title, headings, rows()))
+        }
         _ => html! {},
     }
 }
 
 fn rows_under<'a>(title: &str, headings: &[String], rows: impl Iterator<Item = &'a Row>) -> Markup {
+    html! { h3 { (title) } (table(title, headings, rows)) }
+}
+
+fn table<'a>(title: &str, headings: &[String], rows: impl Iterator<Item = &'a Row>) -> Markup {
     html! {
-        h3 { (title) }
-        div.scroll {
+        div.scroll tabindex="0" role="region" aria-label=(title) {
             table.plain {
                 thead { tr { @for heading in headings { th scope="col" { (heading) } } } }
                 tbody { @for row in rows { tr { th scope="row" { (row.label) } @for v in &row.values { td { (value(Some(v))) } } } } }
@@ -41,15 +53,18 @@ fn rows_under<'a>(title: &str, headings: &[String], rows: impl Iterator<Item = &
     }
 }
 
-fn value(value: Option<&Option<Value>>) -> String {
+/// Returns a value's text; a dash if it is unknown.
+pub fn value(value: Option<&Option<Value>>) -> String {
+    value.and_then(Option::as_ref).map_or_else(|| "–".to_owned(), text)
+}
+
+/// Returns the text of a value that is known.
+pub fn text(value: &Value) -> String {
     match value {
-        Some(Some(Value::Number(number, unit))) => quantity(*number, unit),
+        Value::Number(number, unit) => quantity(*number, unit),
         // A line may break before the half width, not in it.
-        Some(Some(Value::Estimate(number, unit, half_width))) => {
-            estimate(*number, unit, *half_width).replace(" %", "\u{a0}%")
-        }
-        Some(Some(Value::Text(text))) => text.clone(),
-        Some(Some(Value::Share(fraction))) => share(*fraction),
-        Some(None) | None => "–".to_owned(),
+        Value::Estimate(number, unit, half_width) => estimate(*number, unit, *half_width).replace(" %", "\u{a0}%"),
+        Value::Text(text) => text.clone(),
+        Value::Share(fraction) => share(*fraction),
     }
 }

@@ -2,6 +2,7 @@
 
 use maud::{Markup, PreEscaped, html};
 
+use super::{fold, summary};
 use crate::document::{Grid, Place, Record};
 use crate::render::scale::Scale;
 
@@ -53,9 +54,7 @@ pub fn draw(title: &str, grid: &Grid, form: Form, heads: &mut Heads) -> Markup {
     let (parts, wholes): (Vec<_>, Vec<_>) =
         grid.records.iter().enumerate().partition(|(_, r)| matches!(r.place, Place::Thread { .. }));
     let parts = if form == Form::Short { Vec::new() } else { parts };
-    html! {
-        details open {
-            summary { (summary(title, grid)) }
+    let body = html! {
             div.scroll tabindex="0" role="region" aria-label=(title) {
                 table data-head=[shared] {
                     thead {
@@ -67,12 +66,8 @@ pub fn draw(title: &str, grid: &Grid, form: Form, heads: &mut Heads) -> Markup {
                 }
             }
             (readings(grid))
-        }
-    }
-}
-
-fn summary(title: &str, grid: &Grid) -> String {
-    format!("{} {title}", grid.id)
+    };
+    fold::draw(&format!("{} {title}", grid.id), &summary::of_grid(grid), fold::State::Closed, &body)
 }
 
 fn heading_row(grid: &Grid) -> Markup {
@@ -88,12 +83,13 @@ fn heading_row(grid: &Grid) -> Markup {
     }
 }
 
-fn scale(grid: &Grid, column: usize) -> Scale {
+/// The unit and the digits of a column.
+pub fn scale(grid: &Grid, column: usize) -> Scale {
     Scale::of(&grid.headings[column].unit, grid.records.iter().filter_map(|r| r.values[column]))
 }
 
 /// A row. Its cells have no end tags, which HTML does not require.
-fn line(grid: &Grid, index: usize, record: &Record, scales: &[Scale]) -> Markup {
+pub fn line(grid: &Grid, index: usize, record: &Record, scales: &[Scale]) -> Markup {
     let mut cells = String::new();
     for (column, (value, scale)) in record.values.iter().zip(scales).enumerate() {
         cells.push_str(match grid.mark(index, column) {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{GREEN, NARROW_COLUMN, Terminal, WIDTH, YELLOW, cut, width};
+use super::{GREEN, NARROW_COLUMN, Terminal, YELLOW, cut, width};
 use crate::document::{Bar, Family, Gauge, Grid, Heading, Matrix, Part, Stack};
 use crate::render::quantity::quantity;
 use crate::render::scale::Scale;
@@ -19,7 +19,7 @@ impl Terminal {
     pub(super) fn grid(&mut self, title: &str, grid: &Grid) {
         let labels: Vec<String> = grid.headings.iter().map(label).collect();
         let longest = labels.iter().map(|l| width(l)).max().unwrap_or(0).min(LABEL);
-        let at_once = (WIDTH - 4 - longest) / (CELL + 1);
+        let at_once = (self.style.width - 4 - longest) / (CELL + 1);
         let count = grid.records.len();
         for first in (0..count).step_by(at_once) {
             let shown = first..count.min(first + at_once);
@@ -85,7 +85,7 @@ impl Terminal {
         self.line(&format!("  {title}, {}", scale.unit));
         let labels = matrix.rows.iter().map(|row| width(row)).max().unwrap_or(0);
         let heads: String = matrix.columns.iter().map(|column| format!(" {:>CELL$}", cut(column, CELL))).collect();
-        if 4 + labels + heads.len() > WIDTH {
+        if 4 + labels + heads.len() > self.style.width {
             let size = format!(
                 "{} × {} values: too wide here; -o FILE.html or FILE.csv shows them.",
                 matrix.rows.len(),
@@ -123,7 +123,7 @@ impl Terminal {
         }
         self.line(&format!("  {title}"));
         let labels = stack.bars.iter().map(|bar| width(&bar.label)).max().unwrap_or(0);
-        let room = WIDTH - 4 - labels - 2;
+        let room = self.style.width.saturating_sub(4 + labels + 2);
         let longest = stack.bars.iter().map(|bar| bar.values.iter().sum::<f64>()).fold(0.0, f64::max);
         for bar in &stack.bars {
             let mut reached = 0.0;

@@ -1,12 +1,12 @@
 //! Long tables: all lines have the same columns, with captions in between.
 
-use super::{Terminal, WIDTH, cut, width, wrap};
+use super::{Terminal, cut, width, wrap};
 use crate::document::{Line, Row, Tone, Value};
 
 /// Width of a bar in a listing.
 const BAR: usize = 5;
-/// Maximum length of a label.
-const LABEL: usize = 56;
+/// Columns that labels leave to the others.
+const OTHERS: usize = 44;
 /// Start of the first column.
 const LEFT: usize = 4;
 
@@ -35,7 +35,7 @@ impl Layout {
 impl Terminal {
     /// Rows under headings: numbers right-aligned, words and bars left-aligned.
     pub(super) fn listing(&mut self, title: &str, headings: &[String], lines: &[Line]) {
-        for line in wrap(title.split(' ').map(str::to_owned), " ", 2) {
+        for line in wrap(title.split(' ').map(str::to_owned), " ", self.style.width - 2) {
             self.line(&format!("  {line}"));
         }
         let layout = self.layout(headings, lines);
@@ -43,7 +43,7 @@ impl Terminal {
         self.cells(&layout, &head.collect::<Vec<_>>());
         for line in lines {
             match line {
-                Line::Caption(text) => self.line(&format!("    {}", keep_end(text, WIDTH - LEFT))),
+                Line::Caption(text) => self.line(&format!("    {}", keep_end(text, self.style.width - LEFT))),
                 Line::Row(row) => {
                     let cells: Vec<Cell> = (0..headings.len()).map(|i| self.shown(row, i)).collect();
                     self.cells(&layout, &cells);
@@ -64,7 +64,7 @@ impl Terminal {
             words: (0..columns).rev().take_while(|&i| words(i) && !bars(i)).last().unwrap_or(columns),
         };
         if layout.words + 1 < columns {
-            let room = WIDTH.saturating_sub(layout.start_of_words());
+            let room = self.style.width.saturating_sub(layout.start_of_words());
             layout.widths[columns - 2] = self.width_before_last(columns, lines, room, layout.widths[columns - 2]);
         }
         layout
@@ -89,7 +89,9 @@ impl Terminal {
             out += &if layout.left[i] { format!("{}{gap} ", cell.text) } else { format!("{gap}{} ", cell.text) };
         }
         let start = layout.start_of_words();
-        for (i, line) in flow(words, &layout.widths[layout.words..], WIDTH.saturating_sub(start)).iter().enumerate() {
+        for (i, line) in
+            flow(words, &layout.widths[layout.words..], self.style.width.saturating_sub(start)).iter().enumerate()
+        {
             let before = if i == 0 { std::mem::take(&mut out) } else { " ".repeat(start) };
             self.line(&(before + line));
         }
@@ -104,7 +106,7 @@ impl Terminal {
     /// A cell without colour.
     fn cell(&self, row: &Row, column: usize) -> String {
         if column == 0 {
-            return cut(&row.label, LABEL);
+            return cut(&row.label, self.style.width - OTHERS);
         }
         match value(row, column) {
             Some(Value::Share(fraction)) => self.plain_bar(*fraction, BAR, Tone::Work),
@@ -161,7 +163,7 @@ fn flow(cells: &[Cell], widths: &[usize], room: usize) -> Vec<String> {
             lines.push(std::mem::take(&mut line));
             at = column.min(room.saturating_sub(cell.shown));
         }
-        for (i, part) in wrap(cell.text.split(' ').map(str::to_owned), " ", WIDTH - room).into_iter().enumerate() {
+        for (i, part) in wrap(cell.text.split(' ').map(str::to_owned), " ", room).into_iter().enumerate() {
             if i > 0 {
                 lines.push(std::mem::take(&mut line));
             }

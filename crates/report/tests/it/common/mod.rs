@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use fxscope_record::{ALL, Finish, Host, Mode, ONE_PASS, Origin, Region, Run, Thread};
+use fxscope_record::{ALL, Arithmetic, Finish, Host, Loop, Mode, ONE_PASS, Origin, Region, Run, Thread};
 
 /// Counts of one thread over 1 ms, covering every group of metrics.
 const COUNTS: &[(&str, u64)] = &[
@@ -161,5 +161,25 @@ pub fn large(threads: u32, regions: u32) -> Run {
     let regions = (0..regions).map(region).collect();
     let mut run = run("a.out", regions);
     run.constants.extend([("first_core".to_owned(), 12.0), ("cmg_cores".to_owned(), 12.0)]);
+    run
+}
+
+/// [`large`], with this many loops of the whole run, nested in pairs.
+pub fn large_with_loops(threads: u32, regions: u32, loops: u32) -> Run {
+    let mut run = large(threads, regions);
+    let of = |i: u32| Loop {
+        parent: (i % 2 == 1).then(|| i - 1),
+        function: format!("function{}", i / 2),
+        offset: u64::from(i),
+        iterations: 1_000,
+        instructions: 100_000,
+        cycles: 100_000 + u64::from(i),
+        own_cycles: 50_000,
+        stalls: vec![10_000; run.stalls.len()],
+        pipes: vec![20_000; run.pipes.len()],
+        arithmetic: Arithmetic { operations: 400_000, ..Arithmetic::default() },
+        ..Loop::default()
+    };
+    run.profile.loops = (0..loops).map(of).collect();
     run
 }

@@ -1,107 +1,41 @@
 //! Curves with linear or logarithmic axes.
 
 use maud::{Markup, html};
+use serde_json::json;
 
-use super::{Axis, Frame, Log, coordinate, decade};
+use super::figure;
 use crate::document::{Curve, Plot};
+use crate::render::html::fold;
 
-const FRAME: Frame = Frame::new(338.0, 16.0, 24.0);
-/// Number of points from which they have no markers.
-const DENSE: usize = 60;
-
-/// An axis.
-enum Scale {
-    Log(Log),
-    /// From 0: its position, and the direction in which values grow.
-    Linear {
-        axis: Axis,
-        start: f64,
-        sign: f64,
-    },
-}
-
-impl Scale {
-    fn across(plot: &Plot) -> Scale {
-        let values = || plot.curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.0));
-        match plot.logarithmic {
-            true => Scale::Log(FRAME.x(values())),
-            false => Scale::linear(values(), FRAME.left, FRAME.right),
-        }
-    }
-
-    fn up(plot: &Plot) -> Scale {
-        let values = || plot.curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.1));
-        match plot.logarithmic_up {
-            true => Scale::Log(FRAME.y(values())),
-            false => Scale::linear(values(), FRAME.bottom, FRAME.top),
-        }
-    }
-
-    fn linear(values: impl Iterator<Item = f64>, start: f64, end: f64) -> Scale {
-        let axis = Axis::new(values.fold(0.0, f64::max), (end - start).abs());
-        Scale::Linear { axis, start, sign: (end - start).signum() }
-    }
-
-    fn at(&self, value: f64) -> f64 {
-        match self {
-            Scale::Log(axis) => axis.at(value),
-            Scale::Linear { axis, start, sign } => start + sign * axis.at(value),
-        }
-    }
-
-    /// Positions and labels of the ticks.
-    fn ticks(&self) -> Vec<(f64, String)> {
-        match self {
-            Scale::Log(axis) => axis.ticks().map(|power| (axis.at(10f64.powi(power)), decade(power))).collect(),
-            Scale::Linear { axis, .. } => axis.ticks().map(|tick| (self.at(tick), axis.label(tick))).collect(),
-        }
-    }
-}
-
-/// Returns the plot, and the names of its curves.
+/// Returns the plot, and its points in a table.
 pub fn draw(plot: &Plot) -> Markup {
-    let Frame { left, right, top, bottom, height, .. } = FRAME;
-    let (across, up) = (Scale::across(plot), Scale::up(plot));
-    let y = |value: f64| up.at(value);
-    html! {
-        figure.half {
-            figcaption { (plot.title) }
-            svg viewBox=(FRAME.view_box()) role="img" aria-label=(words(plot)) {
-                @for (at, label) in across.ticks() {
-                    @let at = coordinate(at);
-                    path.grid d=(format!("M{at} {top}V{bottom}")) {}
-                    text.soft x=(at) y=(bottom + 14.0) text-anchor="middle" { (label) }
-                }
-                @for (at, label) in up.ticks() {
-                    @let at = coordinate(at);
-                    path.grid d=(format!("M{left} {at}H{right}")) {}
-                    text.soft x=(left - 6.0) y=(at) text-anchor="end" dominant-baseline="middle" { (label) }
-                }
-                text.soft x=((left + right) / 2.0) y=(height - 6.0) text-anchor="middle" { (plot.across) }
-                text.soft x="4" y="10" { (plot.up) }
-                @for (i, curve) in plot.curves.iter().enumerate() {
-                    path class=(format!("slope l-{i}")) style="fill:none" d=(line(curve, |x| across.at(x), y)) {}
-                    @if curve.points.len() < DENSE {
-                        @for &(x, value) in &curve.points {
-                            circle class=(format!("l-{i}")) cx=(coordinate(across.at(x))) cy=(coordinate(y(value))) r="3" {
-                                title { (curve.label) ": " (number(x)) ", " (number(value)) }
-                            }
-                        }
+    let curve = |curve: &Curve| json!({ "label": curve.label, "points": curve.points });
+    let data = json!({
+        "kind": "curves",
+        "across": plot.across,
+        "up": plot.up,
+        "logarithmic": plot.logarithmic,
+        "logarithmicUp": plot.logarithmic_up,
+        "curves": plot.curves.iter().map(curve).collect::<Vec<_>>(),
+    });
+    figure("half", &plot.title, &words(plot), &data, &table(plot))
+}
+
+fn table(plot: &Plot) -> Markup {
+    let points: usize = plot.curves.iter().map(|curve| curve.points.len()).sum();
+    let body = html! {
+        div.scroll tabindex="0" role="region" aria-label=(plot.title) {
+            table {
+                thead { tr { th scope="col" { "curve" } th scope="col" { (plot.across) } th scope="col" { (plot.up) } } }
+                tbody {
+                    @for curve in &plot.curves {
+                        @for (x, y) in &curve.points { tr { th scope="row" { (curve.label) } td { (number(*x)) } td { (number(*y)) } } }
                     }
                 }
             }
-            ul.legend {
-                @for (i, curve) in plot.curves.iter().enumerate() {
-                    li { svg viewBox="0 0 10 10" aria-hidden="true" { circle class=(format!("l-{i}")) cx="5" cy="5" r="4" {} } span { (curve.label) } }
-                }
-            }
         }
-    }
-}
-
-fn line(curve: &Curve, x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -> String {
-    let point = |&(across, up): &(f64, f64)| format!("{} {}", coordinate(x(across)), coordinate(y(up)));
-    format!("M{}", curve.points.iter().map(point).collect::<Vec<_>>().join("L"))
+    };
+    fold::draw("Points", &format!("{points} of {} curves", plot.curves.len()), fold::State::ScreenOnly, &body)
 }
 
 /// Description of the plot for screen readers.
@@ -123,29 +57,14 @@ fn number(value: f64) -> String {
 mod tests {
     use super::*;
 
-    fn plot(logarithmic: bool, points: Vec<(f64, f64)>) -> Plot {
-        let curve = Curve { label: "4 MiB".to_owned(), points };
+    #[test]
+    fn the_points_of_a_plot_are_in_its_data_and_in_its_table() {
+        let curve = Curve { label: "4 MiB".to_owned(), points: vec![(1.0, 0.25), (1000.0, 8.0)] };
         let [title, across, up] = ["t", "stride, MiB", "miss rate, %"].map(str::to_owned);
-        Plot { title, across, logarithmic, up, logarithmic_up: false, curves: vec![curve] }
-    }
-
-    #[test]
-    fn points_lie_between_the_ends_of_both_axes() {
-        let text = draw(&plot(true, vec![(1.0, 0.0), (1000.0, 8.0)])).into_string();
-        assert!(text.contains("d=\"M58 298L544 24\""), "{text}");
-        let text = draw(&plot(false, vec![(0.0, 0.0), (10.0, 5.0)])).into_string();
-        assert!(text.contains("d=\"M58 298L544 24\""), "{text}");
-    }
-
-    #[test]
-    fn slowdowns_of_one_and_a_thousand_lie_at_the_ends_of_a_logarithmic_axis() {
-        let plot = Plot { logarithmic_up: true, ..plot(false, vec![(0.0, 1.0), (10.0, 1000.0)]) };
-        assert!(draw(&plot).into_string().contains("d=\"M58 298L544 24\""));
-    }
-
-    #[test]
-    fn a_plot_without_points_is_empty() {
-        let text = draw(&plot(true, Vec::new())).into_string();
-        assert!(text.contains("0 points") && !text.contains("NaN") && !text.contains("inf"), "{text}");
+        let plot = Plot { title, across, logarithmic: true, up, logarithmic_up: false, curves: vec![curve] };
+        let text = draw(&plot).into_string();
+        assert!(text.contains("[[1.0,0.25],[1000.0,8.0]]"), "{text}");
+        assert!(text.contains("<td>1000</td><td>8</td>"), "{text}");
+        assert!(text.contains("4 MiB: 2 points, at most 8"), "{text}");
     }
 }

@@ -2,36 +2,25 @@
 
 use maud::{Markup, html};
 
-use super::coordinate;
 use crate::document::Gauge;
 use crate::render::quantity::share;
 
-const WIDTH: f64 = 560.0;
-const ROW: f64 = 24.0;
-const BAR: f64 = 15.0;
-const LEFT: f64 = 92.0;
-/// Right end of the bars.
-const RIGHT: f64 = WIDTH - 62.0;
-
 /// Returns the bars, and the interpretations of marked ones.
 pub fn draw(title: &str, gauges: &[Gauge]) -> Markup {
-    let height = ROW * gauges.len() as f64 + 4.0;
-    let x = |fraction: f64| LEFT + fraction.clamp(0.0, 1.0) * (RIGHT - LEFT);
+    let percent = |fraction: f64| format!("{:.1}%", 100.0 * fraction.clamp(0.0, 1.0));
     html! {
         figure {
             figcaption { (title) }
-            svg viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-label=(description(title, gauges)) {
-                @for (i, gauge) in gauges.iter().enumerate() {
-                    @let y = 4.0 + ROW * i as f64;
-                    @let middle = y + BAR / 2.0;
-                    @let class = if gauge.is_high() { "busy high" } else { "busy" };
-                    text x=(LEFT - 8.0) y=(middle) text-anchor="end" dominant-baseline="central" { (gauge.label) }
-                    rect.track x=(LEFT) y=(y) width=(RIGHT - LEFT) height=(BAR) {}
-                    rect class=(class) x=(LEFT) y=(y) width=(coordinate(x(gauge.fraction) - LEFT)) height=(BAR) {}
-                    @if let Some(limit) = gauge.limit {
-                        path.limit d=(format!("M{} {y}v{BAR}", coordinate(x(limit)))) {}
+            ul.gauges {
+                @for gauge in gauges {
+                    li {
+                        span { (gauge.label) }
+                        span.track aria-hidden="true" {
+                            span class=(if gauge.is_high() { "busy high" } else { "busy" }) style=(format!("width:{}", percent(gauge.fraction))) {}
+                            @if let Some(limit) = gauge.limit { span.limit style=(format!("left:{}", percent(limit))) {} }
+                        }
+                        span { (share(gauge.fraction)) }
                     }
-                    text x=(WIDTH - 2.0) y=(middle) text-anchor="end" dominant-baseline="central" { (share(gauge.fraction)) }
                 }
             }
             ul.readings {
@@ -41,9 +30,4 @@ pub fn draw(title: &str, gauges: &[Gauge]) -> Markup {
             }
         }
     }
-}
-
-fn description(title: &str, gauges: &[Gauge]) -> String {
-    let list: Vec<_> = gauges.iter().map(|g| format!("{} {}", g.label, share(g.fraction))).collect();
-    format!("{title}: {}", list.join(", "))
 }

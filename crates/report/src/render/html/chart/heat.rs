@@ -17,7 +17,7 @@ pub fn draw(title: &str, matrix: &Matrix, most: f64) -> Markup {
     html! {
         figure {
             figcaption { (title) }
-            div.scroll {
+            div.scroll tabindex="0" role="region" aria-label=(title) {
                 table.heat {
                     caption { (scale.unit) ", from row to column" }
                     thead { tr { td {} @for column in &matrix.columns { th scope="col" { (column) } } } }

@@ -1,4 +1,4 @@
-//! Charts as inline SVG.
+//! Charts: those of reports and experiments are drawn in the browser, those of validation are inline SVG.
 
 mod curves;
 mod errors;
@@ -8,6 +8,7 @@ mod roofline;
 mod stack;
 
 use maud::{Markup, html};
+use serde_json::Value as Json;
 
 pub use curves::draw as curves;
 pub use errors::{Class, Histogram, Pair, histograms, scatter};
@@ -16,39 +17,31 @@ pub use heat::{draw as heat, most};
 pub use roofline::draw as roofline;
 pub use stack::draw as stack;
 
-/// A linear axis from 0.
-struct Axis {
-    /// Value at its end.
-    most: f64,
-    /// Length.
-    length: f64,
-    /// Distance between ticks.
-    step: f64,
+/// Returns a chart that the page's script draws from `data`, and `details` beside or below it.
+fn figure(class: &str, title: &str, description: &str, data: &Json, details: &Markup) -> Markup {
+    html! {
+        figure class=(class) {
+            figcaption { (title) }
+            div.beside-chart {
+                div.plot role="img" tabindex="0" aria-label=(description) data-chart=(data) {}
+                div { (details) }
+            }
+        }
+    }
 }
 
-impl Axis {
-    /// An axis for values up to `most`, with four to nine round steps.
-    fn new(most: f64, length: f64) -> Axis {
-        let most = if most > 0.0 && most.is_finite() { most } else { 1.0 };
-        let decade = 10f64.powf((most / 4.0).log10().floor());
-        let step = [5.0, 2.0, 1.0].iter().map(|s| s * decade).find(|s| most / s >= 3.0).unwrap_or(decade);
-        Axis { most: (most / step).ceil() * step, length, step }
-    }
+/// A number with the four digits that a chart needs.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.3e}").parse().unwrap_or(value)
+}
 
-    fn ticks(&self) -> impl Iterator<Item = f64> + use<> {
-        let step = self.step;
-        (0..=(self.most / step).round() as u32).map(move |i| f64::from(i) * step)
-    }
-
-    /// Distance of a value from the start.
-    fn at(&self, value: f64) -> f64 {
-        value / self.most * self.length
-    }
-
-    /// A tick's label, with as many digits as the steps need.
-    fn label(&self, tick: f64) -> String {
-        let digits = (-self.step.log10().floor()).max(0.0) as usize;
-        format!("{tick:.digits$}")
+/// A number with three digits.
+fn number(value: f64) -> String {
+    match value {
+        v if v >= 99.5 => format!("{v:.0}"),
+        v if v >= 9.95 => format!("{v:.1}"),
+        v if v >= 0.0995 => format!("{v:.2}"),
+        v => format!("{v:.4}"),
     }
 }
 
@@ -149,22 +142,6 @@ fn coordinate(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_axis_ends_at_a_round_step_that_its_values_fit_on() {
-        for (most, end, label) in [(17.71, 20.0, "5"), (0.93, 1.0, "0.2"), (1.0, 1.0, "0.2"), (100.0, 100.0, "20")] {
-            let axis = Axis::new(most, 100.0);
-            assert!((axis.most - end).abs() < 1e-9, "{most}: {}", axis.most);
-            assert_eq!(axis.label(axis.step), label, "{most}");
-        }
-    }
-
-    #[test]
-    fn an_axis_without_values_still_has_a_length() {
-        for most in [0.0, f64::NAN, f64::INFINITY] {
-            assert_eq!(Axis::new(most, 10.0).at(1.0), 10.0);
-        }
-    }
 
     #[test]
     fn coordinates_are_short() {

@@ -1,115 +1,136 @@
 //! Roofline: rates of operations compared with the machine's peaks, on logarithmic axes.
 
 use maud::{Markup, html};
+use serde_json::{Value as Json, json};
 
-use super::{Frame, Log, coordinate};
-use crate::document::{Point, Roof, Roofline, Slope};
+use super::{figure, number, rounded};
+use crate::document::{Point, Roofline};
+use crate::render::html::fold;
+use crate::render::quantity::share;
 
-const FRAME: Frame = Frame::new(338.0, 20.0, 34.0);
-/// Range of intensities always shown, operations per byte.
-const INTENSITIES: (f64, f64) = (0.01, 100.0);
-/// Approximate width of a letter.
-const LETTER: f64 = 6.2;
+/// A row of the table of points.
+struct Place<'a> {
+    name: &'a str,
+    /// A loop's share of the cycles.
+    share: Option<f64>,
+    point: &'a Point,
+    gflops: f64,
+}
 
-/// Returns the chart, and its description in words.
+impl Place<'_> {
+    /// Returns the most that the point's level and the pipes allow at its intensity.
+    fn limit(&self, roofline: &Roofline) -> f64 {
+        let slope = roofline.slopes.iter().find(|slope| slope.label == self.point.level);
+        let roof = roofline.roofs.iter().map(|roof| roof.gflops).fold(0.0, f64::max);
+        slope.map_or(roof, |slope| (slope.gigabytes * self.point.intensity).min(roof))
+    }
+}
+
+/// Returns the chart, its points in a table, and how to read it.
 pub fn draw(title: &str, roofline: &Roofline) -> Markup {
-    let points = &roofline.points;
-    let x = FRAME.x([INTENSITIES.0, INTENSITIES.1].into_iter().chain(points.iter().map(|p| p.intensity)));
-    let peak = roofline.roofs.iter().map(|r| r.gflops).fold(1.0, f64::max);
-    // Far below the roof, only the reached rate is of interest.
-    let y = FRAME.y([peak, peak / 1e3, roofline.reached.gflops].into_iter());
-    let words = words(roofline);
-    html! {
-        figure.half {
-            figcaption { (title) }
-            svg viewBox=(FRAME.view_box()) role="img" aria-label=(format!("{title}: {}", words.join("; "))) {
-                (FRAME.axes(&x, &y, "operations for each byte, FLOP/B", "GFLOPS"))
-                @for roof in &roofline.roofs { (level(roof, "roof", &y)) }
-                @for i in 0..roofline.slopes.len() { (line(&roofline.slopes, i, peak, &x, &y)) }
-                @if points.is_empty() { (level(&roofline.reached, "reached", &y)) }
-                @for (point, words) in points.iter().zip(&words) {
-                    @let i = roofline.slopes.iter().position(|s| s.label == point.level).unwrap_or(0);
-                    @let (across, up) = (x.at(point.intensity), y.at(roofline.reached.gflops));
-                    circle class=(format!("l-{i}")) cx=(coordinate(across)) cy=(coordinate(up)) r="5" { title { (words) } }
+    let places = places(roofline);
+    let details = html! {
+        @for words in idle(roofline) { p.reading { (words) } }
+        (table(roofline, &places))
+        p.reading { (roofline.reading) }
+    };
+    let description = format!("{title}: {} points, which the table below the chart lists", places.len());
+    figure("wide", title, &description, &data(roofline, &places), &details)
+}
+
+/// The points of the region, then those of loops.
+fn places(roofline: &Roofline) -> Vec<Place<'_>> {
+    let reached = &roofline.reached;
+    let of_region =
+        roofline.points.iter().map(|point| Place { name: &reached.label, share: None, point, gflops: reached.gflops });
+    let of_loops = roofline.loops.iter().flat_map(|of| {
+        of.points.iter().map(|point| Place { name: &of.name, share: Some(of.share), point, gflops: of.gflops })
+    });
+    of_region.chain(of_loops).collect()
+}
+
+fn data(roofline: &Roofline, places: &[Place]) -> Json {
+    let level = |slope: &crate::document::Slope| json!({ "label": slope.label, "gigabytes": rounded(slope.gigabytes) });
+    let roof = |roof: &crate::document::Roof| json!({ "label": roof.label, "gflops": rounded(roof.gflops) });
+    let point = |place: &Place| {
+        json!({
+            "name": place.name,
+            "share": place.share.map(share),
+            "level": place.point.level,
+            "intensity": rounded(place.point.intensity),
+            "gflops": rounded(place.gflops),
+            "limit": share(place.gflops / place.limit(roofline)),
+        })
+    };
+    json!({
+        "kind": "roofline",
+        "roofs": roofline.roofs.iter().map(roof).collect::<Vec<_>>(),
+        "levels": roofline.slopes.iter().map(level).collect::<Vec<_>>(),
+        "points": places.iter().map(point).collect::<Vec<_>>(),
+        // Without points, the rate is a line.
+        "reached": roofline.points.is_empty().then(|| roof(&roofline.reached)),
+    })
+}
+
+fn table(roofline: &Roofline, places: &[Place]) -> Markup {
+    let nearest =
+        places.iter().max_by(|a, b| (a.gflops / a.limit(roofline)).total_cmp(&(b.gflops / b.limit(roofline))));
+    let answer = nearest.map_or_else(String::new, |place| {
+        let of_limit = share(place.gflops / place.limit(roofline));
+        format!("nearest to its limit: {}, {}, {of_limit}", place.name, place.point.level)
+    });
+    let body = html! {
+        div.scroll tabindex="0" role="region" aria-label="Points of the roofline" {
+            table {
+                thead { tr {
+                    @for heading in ["point", "share of cycles", "bytes of", "FLOP/B", "GFLOPS", "of its limit"] { th scope="col" { (heading) } }
+                } }
+                tbody {
+                    @for place in places {
+                        tr {
+                            th scope="row" { (place.name) }
+                            td { (place.share.map_or_else(|| "–".to_owned(), share)) }
+                            td { (place.point.level) }
+                            td { (number(place.point.intensity)) }
+                            td { (number(place.gflops)) }
+                            td { (share(place.gflops / place.limit(roofline))) }
+                        }
+                    }
                 }
             }
-            ul.readings { @for words in &words { li { (words) } } }
-            p.reading { (roofline.reading) }
         }
-    }
+    };
+    html! { @if !places.is_empty() { (fold::draw("Points of the roofline", &answer, fold::State::Closed, &body)) } }
 }
 
-/// A rate, regardless of intensity.
-fn level(rate: &Roof, class: &str, y: &Log) -> Markup {
-    let Frame { left, right, .. } = FRAME;
-    let at = y.at(rate.gflops);
-    html! {
-        path class=(class) d=(format!("M{left} {}H{right}", coordinate(at))) {}
-        text x=(right - 4.0) y=(coordinate(at - 5.0)) text-anchor="end" { (rate.label) " " (number(rate.gflops)) " GFLOPS" }
-    }
-}
-
-/// The limit by a memory level, up to the roof.
-fn line(slopes: &[Slope], index: usize, peak: f64, x: &Log, y: &Log) -> Markup {
-    let slope = &slopes[index];
-    let least = 10f64.powf(x.low).max(10f64.powf(y.low) / slope.gigabytes);
-    let most = (peak / slope.gigabytes).min(10f64.powf(x.high));
-    let at = |intensity: f64| (x.at(intensity), y.at(intensity * slope.gigabytes));
-    let ((x0, y0), (x1, y1)) = (at(least), at(most));
-    let label = slope_label(slopes, index);
-    // Labels are placed along the line, at different positions so that they do not overlap, and below the roof and its
-    // label.
-    let room = 1.0 - (label.len() as f64 * LETTER + 24.0) / (x1 - x0).hypot(y1 - y0);
-    let along = (0.04 + 0.24 * index as f64).min(room).max(0.0);
-    let (tx, ty) = (x0 + along * (x1 - x0), y0 + along * (y1 - y0) - 6.0);
-    let angle = (y1 - y0).atan2(x1 - x0).to_degrees();
-    html! {
-        path class=(format!("slope l-{index}")) d=(format!("M{} {}L{} {}", coordinate(x0), coordinate(y0), coordinate(x1), coordinate(y1))) {}
-        text class=(format!("l-{index}")) x=(coordinate(tx)) y=(coordinate(ty))
-            transform=(format!("rotate({} {} {})", coordinate(angle), coordinate(tx), coordinate(ty))) {
-            (label)
-        }
-    }
-}
-
-/// The label of a slope; of several coinciding slopes, the first has all names.
-fn slope_label(slopes: &[Slope], index: usize) -> String {
-    let rate = slopes[index].gigabytes;
-    if slopes[..index].iter().any(|slope| slope.gigabytes == rate) {
-        return String::new();
-    }
-    let names: Vec<_> = slopes.iter().filter(|s| s.gigabytes == rate).map(|s| s.label.as_str()).collect();
-    format!("{} {} GB/s", names.join(", "), number(rate))
-}
-
-/// Descriptions of the points, then of levels without points.
-fn words(roofline: &Roofline) -> Vec<String> {
-    let Roof { label, gflops } = &roofline.reached;
-    let rate = number(*gflops);
-    let point = |p: &Point| format!("{label} by {} traffic: {} FLOP/B, {rate} GFLOPS", p.level, number(p.intensity));
-    let idle = |level: &String| format!("{label} by {level} traffic: nothing moved, {rate} GFLOPS");
-    roofline.points.iter().map(point).chain(roofline.idle.iter().map(idle)).collect()
-}
-
-/// A number with three digits.
-fn number(value: f64) -> String {
-    match value {
-        v if v >= 99.5 => format!("{v:.0}"),
-        v if v >= 9.95 => format!("{v:.1}"),
-        v if v >= 0.0995 => format!("{v:.2}"),
-        v => format!("{v:.4}"),
-    }
+/// Levels without points.
+fn idle(roofline: &Roofline) -> impl Iterator<Item = String> {
+    let rate = number(roofline.reached.gflops);
+    let label = &roofline.reached.label;
+    roofline.idle.iter().map(move |level| format!("{label} by {level} traffic: nothing moved, {rate} GFLOPS"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::{Roof, Slope};
 
     #[test]
-    fn coinciding_slopes_have_one_label() {
-        let slopes = [("L1", 256.0), ("L2", 128.0), ("memory", 256.0)]
-            .map(|(label, gigabytes)| Slope { label: label.to_owned(), gigabytes });
-        let labels = [0, 1, 2].map(|i| slope_label(&slopes, i));
-        assert_eq!(labels, ["L1, memory 256 GB/s", "L2 128 GB/s", ""]);
+    fn the_limit_of_a_point_is_the_bandwidth_of_its_level_or_the_pipes() {
+        let roof = Roof { label: "peak".to_owned(), gflops: 64.0 };
+        let point = |intensity| Point { level: "memory".to_owned(), intensity };
+        let roofline = Roofline {
+            roofs: vec![roof.clone()],
+            slopes: vec![Slope { label: "memory".to_owned(), gigabytes: 256.0 }],
+            reached: Roof { gflops: 16.0, ..roof },
+            points: vec![point(0.125), point(4.0)],
+            idle: Vec::new(),
+            loops: Vec::new(),
+            reading: String::new(),
+        };
+        let limits: Vec<f64> = places(&roofline).iter().map(|place| place.limit(&roofline)).collect();
+        assert_eq!(limits, [32.0, 64.0]);
+        let text = draw("Roofline", &roofline).into_string();
+        assert!(text.contains("nearest to its limit: peak, memory, 50.0 %"), "{text}");
     }
 }
