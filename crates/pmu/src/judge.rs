@@ -126,7 +126,7 @@ impl Evaluation<'_> {
         if share < LEAST {
             return Outcome::No;
         }
-        let sentence = |pieces: &'static [Piece]| pieces.iter().filter_map(|piece| self.said(piece)).collect();
+        let sentence = |pieces: &'static [Piece]| pieces.iter().map(|piece| self.said(piece)).collect();
         let fact = |e: &'static crate::rules::Evidence| {
             Some(Fact { title: &e.title, value: self.whole(e.place)?, unit: &e.unit })
         };
@@ -146,10 +146,11 @@ impl Evaluation<'_> {
         run.or_else(|| t.command.clone())
     }
 
-    fn said(&self, piece: &'static Piece) -> Option<Said> {
-        Some(match piece {
+    /// A piece of a sentence. Records of older versions lack constants of the machine.
+    fn said(&self, piece: &'static Piece) -> Said {
+        match piece {
             Piece::Text(text) => Said::Text(text),
-            Piece::Value(place, unit) => Said::Number(self.whole(*place)?, unit),
-        })
+            Piece::Value(place, unit) => self.whole(*place).map_or(Said::Text("?"), |value| Said::Number(value, unit)),
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Remedies: what may help against the causes that rules find without changing the program, from `data/remedies.toml`.
 //!
 //! Each is a list of options of `fxscope run`, so that it can be simulated, and says how to do the same on a machine. Values that depend
-//! on the machine or on the run, such as distances of prefetch, are named there and inserted by whoever applies the remedy.
+//! on the machine or on the run, such as distances of prefetch, are named there and inserted by the caller that applies the remedy.
 
 use crate::TableError;
 use crate::rules::Rule;

@@ -81,6 +81,10 @@ pub fn run(program: &str, regions: Vec<Region>) -> Run {
         ("l1_core_peak", 256e9),
         ("l2_core_peak", 128e9),
         ("l2_cmg_peak", 1024e9),
+        ("fma_latency", 9.0),
+        ("fma_pipes", 2.0),
+        ("load_integer", 5.0),
+        ("load_long", 11.0),
     ];
     Run {
         tool: "fxscope 0.0.0".to_owned(),
