@@ -96,7 +96,7 @@ fn a_page_has_a_plot_for_the_tables() {
     let page = folder.path().join("cost.html");
     assert!(experiment(&["cost", "--html", page.to_str().expect("text")]).status.success());
     let text = std::fs::read_to_string(page).expect("written");
-    assert!(text.contains("<svg") && text.contains("k_tlb-0019") && text.contains("Memory taken"));
+    assert!(text.contains("data-chart=") && text.contains("k_tlb-0019") && text.contains("Memory taken"));
 }
 
 #[test]

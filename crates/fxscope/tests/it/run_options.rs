@@ -281,6 +281,10 @@ const CASES: &[Case] = &[
     case("--quiet", "--quiet", |ran, plain| {
         assert!(ran.error.is_empty() && plain.error.contains("Where the cycles went"), "{}", ran.error);
     }),
+    case("--color", "--color always", |ran, plain| {
+        assert!(ran.error.contains("\x1b[1m") && !plain.error.contains('\x1b'), "{}", ran.error);
+    }),
+    case("--color", "--color never", |ran, plain| assert_eq!(ran.cycles(), plain.cycles())),
     case("-q", "-q", |ran, _| assert!(ran.error.is_empty(), "{}", ran.error)),
     case("--verbose", "--verbose", |ran, plain| {
         let barrier = |ran: &Ran| ran.error.lines().any(|line| line.contains("Landlock"));

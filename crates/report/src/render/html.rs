@@ -34,7 +34,7 @@ use table::{Form, Heads};
 
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
-/// Packed bytes for which the page, below 2 MB, has room besides the library that draws charts.
+/// Packed bytes for which the page, below 2 MB, has room beside the library that draws charts.
 const ROOM: usize = 850_000;
 /// Packed size from which no region is added: the compressor buffers some bytes that are not counted yet.
 const FULL: usize = 980_000;
