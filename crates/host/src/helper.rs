@@ -17,6 +17,8 @@ use rustix::process::{Pid, PidfdFlags, kill_process};
 const MAX_KEPT: usize = 64 << 10;
 /// Polling interval of a waiting caller.
 const STEP: Duration = Duration::from_millis(10);
+/// How often a caller that may have to stop looks.
+const LOOK: Duration = Duration::from_millis(500);
 /// How long a helper may take to exit after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -110,6 +112,19 @@ impl Helper {
                 _ => std::thread::sleep(STEP.min(left)),
             }
         }
+    }
+
+    /// Waits until it exits; returns its exit status, or `None` as soon as `stopped` returns true, which is asked twice a second.
+    ///
+    /// # Errors
+    /// When waiting fails.
+    pub fn wait_unless(&mut self, stopped: &dyn Fn() -> bool) -> io::Result<Option<ExitStatus>> {
+        while !stopped() {
+            if let Some(status) = self.ended_within(LOOK)? {
+                return Ok(Some(status));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns what it has written to standard error so far, at most the last 64 KiB.

@@ -16,6 +16,8 @@ pub use segments::{Segment, SegmentUse};
 pub use smaps::{Mapping, parse_smaps};
 pub use system::{Files, Host, MultiSize, Node, Pool, Thp};
 
+use std::path::Path;
+
 use serde::Serialize;
 
 /// What is known about a process.
@@ -112,6 +114,16 @@ fn quoted(text: &str) -> String {
         short.push('…');
     }
     short
+}
+
+/// Returns the memory that new programs can have without swapping, bytes: `MemAvailable` of `/proc/meminfo` below `root`
+/// (`proc_meminfo(5)`). `None` if the kernel does not say.
+#[must_use]
+pub fn available(root: &Path) -> Option<u64> {
+    const KIB: u64 = 1024;
+    let text = std::fs::read_to_string(root.join("proc/meminfo")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(KIB)
 }
 
 /// Formats a number of bytes in the largest fitting binary unit, such as 64 KiB or 3.1 GiB.

@@ -63,7 +63,7 @@ impl Cache {
         E: From<Error>,
     {
         let Some(folder) = &self.folder else { return make() };
-        let file = folder.join(self.name(&key()?));
+        let file = folder.join(self.name(&key()?) + ".json");
         if let Some(kept) = load(&file) {
             return Ok(kept);
         }
@@ -72,24 +72,24 @@ impl Cache {
         Ok(made)
     }
 
-    fn name(&self, key: &[Vec<u8>]) -> String {
+    /// Returns the name of the result for a key: a digest of the key and of the simulator.
+    pub(crate) fn name(&self, key: &[Vec<u8>]) -> String {
         let mut digest = Sha256::new();
         for part in std::iter::once(&self.simulator).chain(key) {
             digest.update((part.len() as u64).to_le_bytes());
             digest.update(part);
         }
-        let name: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        name + ".json"
+        digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 
 /// Reads a cached result; a missing or damaged file has none.
-fn load<T: DeserializeOwned>(file: &Path) -> Option<T> {
+pub(crate) fn load<T: DeserializeOwned>(file: &Path) -> Option<T> {
     serde_json::from_slice(&std::fs::read(file).ok()?).ok()
 }
 
 /// Writes a file atomically.
-fn store<T: Serialize>(file: &Path, value: &T) -> Result<(), Error> {
+pub(crate) fn store<T: Serialize>(file: &Path, value: &T) -> Result<(), Error> {
     let failed = |e: std::io::Error| Error::Request(format!("{}: cannot be written ({e})", file.display()));
     let mut draft = tempfile::NamedTempFile::new_in(file.parent().unwrap_or(Path::new("."))).map_err(failed)?;
     let text = serde_json::to_vec(value).map_err(|e| failed(e.into()))?;

@@ -8,6 +8,7 @@
 //! * [`validate`]: the model compared with measured rows.
 //! * [`compare()`]: runs side by side.
 //! * [`jitter`]: operating-system noise.
+//! * [`sweep`]: many runs with settings that a plan varies.
 //!
 //! A laboratory takes a [`fxscope_session::Scenario`] and options, and returns a documented result. It runs programs through
 //! a [`Runner`], caches their counts in a [`Cache`], reports to a [`Progress`], and never writes to the standard streams.
@@ -23,6 +24,7 @@ pub mod latency;
 pub mod pages;
 mod progress;
 mod runner;
+pub mod sweep;
 pub mod validate;
 
 pub use cache::Cache;

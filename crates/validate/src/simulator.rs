@@ -4,14 +4,11 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use fxscope_host::Helper;
 
 use crate::{Counts, Libraries, Run};
 
-/// Interval at which a run is checked.
-const LOOK: Duration = Duration::from_millis(500);
 /// Largest program, bytes.
 const MAX_PROGRAM_BYTES: u64 = 4 << 30;
 
@@ -97,14 +94,8 @@ impl Simulator {
             .stdout(Stdio::null());
         let failed = |e| format!("{}: {e}", self.program.display());
         let mut simulation = Helper::start_apart(command).map_err(failed)?;
-        let status = loop {
-            if stopped() {
-                return Err("was not run: a signal ended the validation".to_owned());
-            }
-            if let Some(status) = simulation.ended_within(LOOK).map_err(failed)? {
-                break status;
-            }
-        };
+        let status = simulation.wait_unless(stopped).map_err(failed)?;
+        let status = status.ok_or("was not run: a signal ended the validation")?;
         if !status.success() {
             let said = simulation.last_words();
             let last = said.lines().rfind(|line| !line.is_empty()).unwrap_or("it printed nothing");

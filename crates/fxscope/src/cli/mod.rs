@@ -25,6 +25,7 @@ mod report;
 mod resume;
 mod run;
 mod scenario;
+mod sweep;
 mod validate;
 
 use std::any::Any;
@@ -81,6 +82,7 @@ enum Command {
     Report(report::Args),
     Compare(compare::Args),
     Advise(advise::Args),
+    Sweep(sweep::Args),
     Export(export::Args),
     Annotate(annotate::Args),
     Import(import::Args),
@@ -150,6 +152,7 @@ pub fn main() -> ExitCode {
         Command::Report(args) => report::report(&args),
         Command::Compare(args) => compare::compare_files(&args),
         Command::Advise(args) => advise::advise(&args),
+        Command::Sweep(args) => sweep::sweep(&args),
         Command::Export(args) => export::export(&args),
         Command::Import(args) => import::import(&args),
         Command::Collect(args) => collect::collect(&args),

@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// Returns a bar on standard error that shows how many runs of a batch are done.
 pub(super) fn bar(runs: u64) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(runs), ProgressDrawTarget::stderr());
-    let template = "{bar:40} {pos} of {len} runs, {elapsed}  {msg}";
+    let template = "{bar:20} {pos} of {len} runs, {elapsed}, {eta} left  {wide_msg}";
     bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar
 }

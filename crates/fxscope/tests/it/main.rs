@@ -50,6 +50,7 @@ mod sampled;
 mod sector;
 mod signals;
 mod streams;
+mod sweep;
 mod threads;
 mod threads_host;
 mod threads_programs;

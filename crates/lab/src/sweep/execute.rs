@@ -1,0 +1,177 @@
+//! The runs of a sweep: made once, kept in its folder, failures too.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+use fxscope_host::Helper;
+use fxscope_record::{Finish, Run};
+use serde::{Deserialize, Serialize};
+
+use super::command::{Digests, Words};
+use super::counted::Counted;
+use super::design::Point;
+use super::plan::Plan;
+use crate::cache::{load, store};
+use crate::{Cache, Error, Runner};
+
+/// The folder of the records, in that of the sweep.
+const RECORDS: &str = "records";
+
+/// Where a sweep is made and kept.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The `fxscope` executable.
+    pub simulator: PathBuf,
+    /// The folder that relative paths of the plan begin in.
+    pub plan: PathBuf,
+    /// The folder of the results.
+    pub results: PathBuf,
+}
+
+/// A run of a sweep.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// The value of each factor.
+    pub point: Point,
+    /// Its command line.
+    pub words: Words,
+    /// Its record; not there if the run failed.
+    pub record: PathBuf,
+    /// What it counted, or why there are no counts.
+    pub outcome: Result<Counted, String>,
+}
+
+/// Why a run has no counts, as its file has it.
+#[derive(Serialize, Deserialize)]
+struct Failed {
+    message: String,
+}
+
+/// A run that may have been made before.
+struct Task<'a> {
+    point: &'a Point,
+    words: Words,
+    record: PathBuf,
+}
+
+/// Makes the runs of a plan that are not in its folder yet. `again`: also those that failed before.
+///
+/// # Errors
+/// [`Error::Stopped`], if the plan's design is wrong, and if the folder cannot be written. A run that fails is a result.
+pub(super) fn execute(plan: &Plan, place: &Place, again: bool, runner: Runner<'_>) -> Result<Vec<Made>, Error> {
+    let points = plan.points()?;
+    let records = place.results.join(RECORDS);
+    let cache = Cache::new(Some(&records), &place.simulator)?;
+    let digests = Digests::default();
+    let mut tasks = Vec::with_capacity(points.len());
+    for point in &points {
+        let words = plan.run.words(point)?;
+        let record = records.join(cache.name(&words.key(&place.plan, &digests)?) + ".fxr");
+        tasks.push(Task { point, words, record });
+    }
+    let mut outcomes: Vec<_> = tasks.iter().map(|task| task.kept(again)).collect();
+    let open: Vec<&Task> = tasks.iter().zip(&outcomes).filter(|(_, kept)| kept.is_none()).map(|(task, _)| task).collect();
+    let kept = tasks.len() - open.len();
+    if kept > 0 {
+        let what = if open.is_empty() { "nothing is left to run" } else { "the others run now" };
+        runner.progress().message(&format!("{kept} of {} runs were made before; {what}", tasks.len()));
+    }
+    let stopped = || runner.progress().stop_requested();
+    let mut made = runner.batch(&open, |task| task.name(), |task| task.make(place, &stopped))?.into_iter();
+    for outcome in outcomes.iter_mut().filter(|outcome| outcome.is_none()) {
+        *outcome = made.next().transpose()?;
+    }
+    let results = tasks.into_iter().zip(outcomes.into_iter().flatten());
+    Ok(results.map(|(task, outcome)| task.with(outcome)).collect())
+}
+
+impl Task<'_> {
+    /// Returns its name for people: the value of each factor.
+    fn name(&self) -> String {
+        self.point.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Returns the file that says why it failed.
+    fn failure(&self) -> PathBuf {
+        self.record.with_extension("failed.json")
+    }
+
+    /// Returns what was kept of it: counts of a record whose code has not changed since, or a failure.
+    fn kept(&self, again: bool) -> Option<Result<Counted, String>> {
+        if let Some(Failed { message }) = load(&self.failure()).filter(|_| !again) {
+            return Some(Err(message));
+        }
+        let run = last_run(&self.record).ok().filter(is_current)?;
+        Some(Ok(Counted::of(&run)))
+    }
+
+    /// Makes the run. A failure that would come again is kept.
+    fn make(&self, place: &Place, stopped: &dyn Fn() -> bool) -> Result<Result<Counted, String>, Error> {
+        for old in [&self.record, &self.failure()] {
+            if old.exists() {
+                std::fs::remove_file(old)?;
+            }
+        }
+        let mut helper = self.start(place)?;
+        let status = helper.wait_unless(stopped)?.ok_or(Error::Stopped)?;
+        if stopped() {
+            return Err(Error::Stopped);
+        }
+        let run = last_run(&self.record);
+        let Err(message) = judged(status, run.as_ref().ok(), &helper.last_words()) else {
+            return Ok(run.map(|run| Counted::of(&run)));
+        };
+        // A signal from outside, such as that of a host without memory, says nothing about the next time.
+        if status.signal().is_none() {
+            store(&self.failure(), &Failed { message: message.clone() })?;
+        }
+        Ok(Err(message))
+    }
+
+    /// Starts the run in a process of its own: one that needs too much memory ends alone, and its variables are the plan's.
+    fn start(&self, place: &Place) -> Result<Helper, Error> {
+        let absolute = |path: &Path| std::path::absolute(path);
+        let mut command = Command::new(absolute(&place.simulator)?);
+        command.args(["run", "--quiet", "-o"]).arg(absolute(&self.record)?);
+        command.args(&self.words.options).arg("--").args(&self.words.command);
+        command.env_clear().current_dir(&place.plan).stdin(Stdio::null()).stdout(Stdio::null());
+        Helper::start_apart(command).map_err(|e| format!("{}: {e}", place.simulator.display()).into())
+    }
+
+    fn with(self, outcome: Result<Counted, String>) -> Made {
+        Made { point: self.point.clone(), words: self.words, record: self.record, outcome }
+    }
+}
+
+/// Returns the run of a record.
+fn last_run(record: &Path) -> Result<Run, String> {
+    let runs = fxscope_record::load(record).map_err(|e| e.to_string())?;
+    runs.into_iter().next_back().ok_or_else(|| format!("{}: it has no run", record.display()))
+}
+
+/// Returns whether all files with code of a run are as they were.
+fn is_current(run: &Run) -> bool {
+    let is_same = |file: &fxscope_record::CodeFile| {
+        let found = std::fs::File::open(&file.path).and_then(fxscope_record::digest_of);
+        file.digest.is_empty() || !Path::new(&file.path).is_absolute() || found.is_ok_and(|digest| digest == file.digest)
+    };
+    run.files.iter().all(is_same)
+}
+
+/// Returns why a run does not count, if so.
+fn judged(status: ExitStatus, run: Option<&Run>, said: &str) -> Result<(), String> {
+    let last = || said.lines().rfind(|line| !line.is_empty()).map_or_else(String::new, |line| format!(": {line}"));
+    match run {
+        Some(Run { finish: Finish::Exited(0) | Finish::Limit, .. }) => Ok(()),
+        Some(Run { finish: Finish::Exited(code), .. }) => Err(format!("the program ended with exit status {code}{}", last())),
+        _ => Err(format!("fxscope run ended with {status}{}", last())),
+    }
+}
+
+/// Returns how many of `jobs` runs fit the host's free memory at a time if each may take `each` bytes.
+#[must_use]
+pub fn jobs_within(jobs: usize, each: u64, free: u64) -> usize {
+    let fit = usize::try_from(free / each.max(1)).unwrap_or(usize::MAX);
+    jobs.min(fit.max(1))
+}
