@@ -36,7 +36,7 @@ pub struct Made {
     pub point: Point,
     /// Its command line.
     pub words: Words,
-    /// Its record; not there if the run failed.
+    /// Its record, in the folder of the results; not there if the run failed.
     pub record: PathBuf,
     /// What it counted, or why there are no counts.
     pub outcome: Result<Counted, String>,
@@ -97,12 +97,13 @@ impl Task<'_> {
         self.record.with_extension("failed.json")
     }
 
-    /// Returns what was kept of it: counts of a record whose code has not changed since, or a failure.
+    /// Returns what was kept of it: counts of a record whose code has not changed since, or a failure. The record of a run that
+    /// failed is there, too, for those who want to look at it.
     fn kept(&self, again: bool) -> Option<Result<Counted, String>> {
         if let Some(Failed { message }) = load(&self.failure()).filter(|_| !again) {
             return Some(Err(message));
         }
-        let run = last_run(&self.record).ok().filter(is_current)?;
+        let run = last_run(&self.record).ok().filter(|run| has_counts(run) && is_current(run))?;
         Some(Ok(Counted::of(&run)))
     }
 
@@ -140,7 +141,8 @@ impl Task<'_> {
     }
 
     fn with(self, outcome: Result<Counted, String>) -> Made {
-        Made { point: self.point.clone(), words: self.words, record: self.record, outcome }
+        let name = self.record.file_name().unwrap_or_default();
+        Made { point: self.point.clone(), words: self.words, record: Path::new(RECORDS).join(name), outcome }
     }
 }
 
@@ -159,11 +161,16 @@ fn is_current(run: &Run) -> bool {
     run.files.iter().all(is_same)
 }
 
+/// Returns whether a run ended as it should.
+fn has_counts(run: &Run) -> bool {
+    matches!(run.finish, Finish::Exited(0) | Finish::Limit)
+}
+
 /// Returns why a run does not count, if so.
 fn judged(status: ExitStatus, run: Option<&Run>, said: &str) -> Result<(), String> {
     let last = || said.lines().rfind(|line| !line.is_empty()).map_or_else(String::new, |line| format!(": {line}"));
     match run {
-        Some(Run { finish: Finish::Exited(0) | Finish::Limit, .. }) => Ok(()),
+        Some(run) if has_counts(run) => Ok(()),
         Some(Run { finish: Finish::Exited(code), .. }) => Err(format!("the program ended with exit status {code}{}", last())),
         _ => Err(format!("fxscope run ended with {status}{}", last())),
     }

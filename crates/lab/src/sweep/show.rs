@@ -71,7 +71,7 @@ impl Study {
             let goal = if first.goal == Goal::Least { "least" } else { "most" };
             format!("Best runs, by {goal} {}", named(&first.metric))
         });
-        self.runs(&what, ranking.into_iter().take(BEST))
+        self.runs(&what, "best run", ranking.into_iter().take(BEST))
     }
 
     fn front(&self) -> Table {
@@ -79,14 +79,14 @@ impl Study {
         let more = front.len().saturating_sub(FRONT);
         let names: Vec<String> = self.plan.objectives.iter().map(|objective| named(&objective.metric)).collect();
         let left_out = if more > 0 { format!(" (and {more} more in results.csv)") } else { String::new() };
-        let title = format!("No other run is better in both or all of {}{left_out}", names.join(", "));
-        self.runs(&title, front.into_iter().take(FRONT))
+        let title = format!("Pareto front of {}{left_out}", names.join(" and "));
+        self.runs(&title, "on the front", front.into_iter().take(FRONT))
     }
 
-    /// A table of runs: their factors and what the plan shows.
-    fn runs(&self, title: &str, runs: impl Iterator<Item = usize>) -> Table {
+    /// A table of runs: their factors and what the plan shows. `label` heads their numbers, since titles are not shown on the terminal.
+    fn runs(&self, title: &str, label: &str, runs: impl Iterator<Item = usize>) -> Table {
         let factors = self.plan.factors.iter().map(|factor| factor.name.clone());
-        let columns = std::iter::once("run".to_owned()).chain(factors).chain(self.plan.show.iter().map(|name| named(name)));
+        let columns = std::iter::once(label.to_owned()).chain(factors).chain(self.plan.show.iter().map(|name| named(name)));
         let mut table = Table::new(title, columns);
         for index in runs {
             let made = &self.made[index];
@@ -117,7 +117,7 @@ impl Study {
     }
 
     fn failed(&self) -> Table {
-        let mut table = Table::new("Failed", ["run", "why", "command"]);
+        let mut table = Table::new("Failed", ["failed run", "why", "command"]);
         for (number, made) in (1..).zip(&self.made) {
             if let Err(message) = &made.outcome {
                 table.push(number.to_string(), vec![Cell::word(message), Cell::word(made.words.shown())]);

@@ -1,0 +1,81 @@
+"""Advice: what limits a program, and which remedies help."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Optional, Union
+
+import pandas
+
+from fxscope._command import Option, PathLike, Word, call
+from fxscope._machine import Machine
+from fxscope._record import Verdict
+from fxscope._run import scenario_words
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A remedy that was simulated."""
+
+    name: str
+    #: How to apply it on the machine.
+    machine: str
+    #: Options of ``fxscope run`` that apply it.
+    options: tuple[str, ...]
+    #: Part of the time that it saves in the region; None if the run failed.
+    gain: Optional[float]
+
+
+class Advice:
+    """What limits a program, and what remedies gain."""
+
+    def __init__(self, found: Mapping[str, Any]) -> None:
+        #: All results, as ``fxscope advise --json`` has them.
+        self.json = found
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on the run, or on the region that was asked for."""
+        return Verdict.of(self.json["regions"][0]["verdict"])
+
+    @property
+    def tried(self) -> list[Tried]:
+        """The remedies that were simulated, the largest gain first."""
+
+        def gain(one: Mapping[str, Any]) -> Optional[float]:
+            regions = one.get("regions") or [{}]
+            found = regions[0].get("gain")
+            return None if found is None else float(found)
+
+        tried = [Tried(one["name"], one.get("machine", ""), tuple(one["options"]), gain(one)) for one in self.json["tried"]]
+        return sorted(tried, key=lambda one: -1.0 if one.gain is None else one.gain, reverse=True)
+
+    def frame(self) -> pandas.DataFrame:
+        """Return the remedies as a table."""
+        lines = [(one.name, one.gain, " ".join(one.options), one.machine) for one in self.tried]
+        return pandas.DataFrame(lines, columns=["remedy", "gain", "options", "machine"])
+
+    def _repr_html_(self) -> str:
+        return self.verdict._repr_html_() + self.frame().to_html(index=False)
+
+
+def advise(
+    program: PathLike,
+    *arguments: Word,
+    machine: Union[str, Machine, None] = None,
+    set: Mapping[str, Word] = {},
+    env: Mapping[str, Word] = {},
+    region: Optional[str] = None,
+    cwd: Optional[PathLike] = None,
+    **options: Option,
+) -> Advice:
+    """Say what limits a program, and simulate what may help. Parameters are those of :func:`run`; ``region``: judge this one only."""
+    with tempfile.TemporaryDirectory(prefix="fxscope-") as folder:
+        path = Path(folder) / "advice.json"
+        words = ["advise", "--quiet", "--json", str(path), *scenario_words(machine, set, env, {"region": region, **options})]
+        call([*words, "--", str(program), *arguments], cwd=cwd).checked()
+        return Advice(json.loads(path.read_text(encoding="utf-8")))

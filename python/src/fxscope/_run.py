@@ -1,0 +1,66 @@
+"""Runs of programs."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Optional, Union
+
+from fxscope._command import Option, PathLike, ProgramFailed, Word, call, option_words
+from fxscope._machine import Machine
+from fxscope._record import Record, read
+
+
+def scenario_words(
+    machine: Union[str, Machine, None], set: Mapping[str, Word], env: Mapping[str, Word], options: Mapping[str, Option]
+) -> list[str]:
+    """Return the options of a scenario, as all commands have them that run a program."""
+    words: list[str] = []
+    if isinstance(machine, Machine):
+        set = {**machine.settings, **set}
+        machine = machine.name
+    words += option_words({"machine": machine, **options})
+    for key, value in set.items():
+        words += ["--set", f"{key}={value}"]
+    for name, value in env.items():
+        words += ["-e", f"{name}={value}"]
+    return words
+
+
+def run(
+    program: PathLike,
+    *arguments: Word,
+    machine: Union[str, Machine, None] = None,
+    set: Mapping[str, Word] = {},
+    env: Mapping[str, Word] = {},
+    threads: Optional[int] = None,
+    cwd: Optional[PathLike] = None,
+    output: Optional[PathLike] = None,
+    check: bool = True,
+    **options: Option,
+) -> Record:
+    """Run a program on a modelled machine, and return what it counted.
+
+    ``machine``: a name, the folder of a machine of your own, or a :class:`Machine`. ``set``: keys of its description. ``env``:
+    variables of the program. ``threads``: number of its OpenMP threads, a core each. ``cwd``: the folder in which it runs.
+    ``output``: the file of the record; without it, the record lasts as long as the result. ``options``: any other of ``fxscope run``,
+    with underscores: ``cpus="12-23"``, ``sample=True``, ``pages=["bss=2MiB"]``, ``ranks=4``.
+
+    Raises :class:`Failed` if the program cannot run, and, unless ``check`` is false, :class:`ProgramFailed` if it ends with a
+    status other than 0.
+    """
+    if threads is not None:
+        env = {"OMP_NUM_THREADS": threads, **env}
+    keep = None if output else tempfile.TemporaryDirectory(prefix="fxscope-")
+    # The run has its own folder: the record's name must not depend on it.
+    path = Path(output).absolute() if output else Path(str(keep and keep.name)) / "run.fxr"
+    words = ["run", "--quiet", "-o", str(path), *scenario_words(machine, set, env, options), "--", str(program)]
+    ended = call([*words, *arguments], cwd=cwd)
+    if ended.is_own_failure() or not path.exists():
+        ended.checked()
+    record = read(path, ended.output, keep)[-1]
+    if check and ended.status != 0:
+        message = ended.error.strip() or f"{program} ended with status {ended.status}"
+        raise ProgramFailed(message, ended.status, record)
+    return record
