@@ -13,6 +13,8 @@
 # make kernels   rebuilds the benchmark programs in kernels/prebuilt
 # make browser-test  opens the pages of fxscope in Chromium: layout, accessibility, print
 # make office-test   opens the workbook of fxscope report in LibreOffice
+# make python-test  the Python package: its tests and types, with the debug build
+# make wheel-test   builds its wheel, installs that in a fresh environment and runs the tests there; takes minutes
 # make calibrate-test  measures a simulated machine with other numbers, and has fits find every one; takes minutes
 # make jitter-test  injects noise into a measurement of this machine and finds it; as root
 # make osnoise-test  boots Debian kernels with tracers in QEMU, measures their noise and has it named; takes minutes
@@ -43,7 +45,7 @@ FEW_PROGRAMS := @(processors|shell-pipes|sqlite3|libgomp)
 # Tests that are skipped are listed here, with the reason.
 export FXSCOPE_SKIPPED := $(CURDIR)/target/skipped.txt
 
-.PHONY: demo release test slow-test kernels-test programs-test validate programs mpi npb fuzz-isa fuzz-import calibrate-test jitter-test osnoise-test browser-test office-test mutants kernels fmt lint prose cargo
+.PHONY: demo release test slow-test kernels-test programs-test validate programs mpi npb fuzz-isa fuzz-import calibrate-test jitter-test osnoise-test browser-test office-test python-test wheel-test mutants kernels fmt lint prose cargo
 
 cargo:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust as https://rustup.rs says" >&2; exit 1; }
@@ -132,6 +134,24 @@ browser-test: cargo
 office-test: cargo
 	.ci/need $(HOST_TOOLS) soffice:libreoffice-calc
 	FXSCOPE_OFFICE=soffice cargo test -p fxscope-report --test it spreadsheet:: -- --nocapture
+
+# Both environments are made anew, so that nothing is there but what the package asks for.
+PYTHON_TOOLS := python3:python3 /usr/share/doc/python3-venv:python3-venv
+MATURIN := maturin==1.9.6
+python-test: cargo
+	.ci/need $(HOST_TOOLS) $(PYTHON_TOOLS)
+	rm -rf target/python && python3 -m venv target/python
+	target/python/bin/pip install --quiet "$(MATURIN)"
+	cd python && VIRTUAL_ENV=$(CURDIR)/target/python $(CURDIR)/target/python/bin/maturin develop --quiet --extras test
+	cd python && ../target/python/bin/mypy && ../target/python/bin/pytest -q
+
+wheel-test: cargo
+	.ci/need $(HOST_TOOLS) $(PYTHON_TOOLS)
+	rm -rf target/wheels target/python target/wheel-test && python3 -m venv target/python && python3 -m venv target/wheel-test
+	target/python/bin/pip install --quiet "$(MATURIN)"
+	cd python && ../target/python/bin/maturin build --quiet --release --out ../target/wheels
+	target/wheel-test/bin/pip install --quiet "$$(echo target/wheels/*.whl)[test]"
+	cd python && ../target/wheel-test/bin/pytest -q -p no:cacheprovider
 
 calibrate-test: cargo
 	.ci/need $(HOST_TOOLS)

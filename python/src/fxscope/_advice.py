@@ -26,8 +26,13 @@ class Tried:
     machine: str
     #: Options of ``fxscope run`` that apply it.
     options: tuple[str, ...]
-    #: Part of the time that it saves in the region; None if the run failed.
-    gain: Optional[float]
+    #: Part of the time that it saves in each region; empty if the run failed.
+    gains: Mapping[str, float]
+
+    @property
+    def gain(self) -> Optional[float]:
+        """The gain in the first region: the whole run, or the one that was asked for."""
+        return next(iter(self.gains.values()), None)
 
 
 class Advice:
@@ -39,20 +44,18 @@ class Advice:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on the run, or on the region that was asked for."""
-        return Verdict.of(self.json["regions"][0]["verdict"])
+        """The verdict on the whole run, or on the region that was asked for."""
+        return Verdict.of(self.json["verdict"])
+
+    @property
+    def verdicts(self) -> Mapping[str, Verdict]:
+        """The verdict on each region that takes much of the time."""
+        return {region["name"]: Verdict.of(region["verdict"]) for region in self.json["regions"]}
 
     @property
     def tried(self) -> list[Tried]:
         """The remedies that were simulated, the largest gain first."""
-
-        def gain(one: Mapping[str, Any]) -> Optional[float]:
-            regions = one.get("regions") or [{}]
-            found = regions[0].get("gain")
-            return None if found is None else float(found)
-
-        tried = [Tried(one["name"], one.get("machine", ""), tuple(one["options"]), gain(one)) for one in self.json["tried"]]
-        return sorted(tried, key=lambda one: -1.0 if one.gain is None else one.gain, reverse=True)
+        return sorted(map(_tried, self.json["tried"]), key=lambda one: -1.0 if one.gain is None else one.gain, reverse=True)
 
     def frame(self) -> pandas.DataFrame:
         """Return the remedies as a table."""
@@ -61,6 +64,12 @@ class Advice:
 
     def _repr_html_(self) -> str:
         return self.verdict._repr_html_() + self.frame().to_html(index=False)
+
+
+def _tried(one: Mapping[str, Any]) -> Tried:
+    found = one.get("regions") or []
+    gains = {region["name"]: float(region["gain"]) for region in found if region.get("gain") is not None}
+    return Tried(one["name"], one.get("machine") or "", tuple(one["options"]), gains)
 
 
 def advise(
