@@ -135,7 +135,7 @@ office-test: cargo
 	.ci/need $(HOST_TOOLS) soffice:libreoffice-calc
 	FXSCOPE_OFFICE=soffice cargo test -p fxscope-report --test it spreadsheet:: -- --nocapture
 
-# Both environments are made anew, so that nothing is there but what the package asks for.
+# Both environments are fresh, so that nothing is there but what the package asks for.
 PYTHON_TOOLS := python3:python3 /usr/share/doc/python3-venv:python3-venv
 MATURIN := maturin==1.9.6
 python-test: cargo

@@ -6,7 +6,7 @@
 >>> record.verdict.limits[0].title
 >>> record.loops().head()
 
-A run is a process of its own: the simulated program has no access to the Python process, and other threads go on.
+A run is a process of its own: the simulated program has no access to the Python process, and other threads continue.
 """
 
 from fxscope._advice import Advice, Tried, advise

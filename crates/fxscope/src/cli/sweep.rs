@@ -15,7 +15,7 @@ use super::{Failure, Outcome, interrupt, print, say, style};
 ///
 /// The folder of results keeps the record of each run (records/), all values by run and region (results.csv, and the table `result` of
 /// results.sqlite), and a page (index.html). Runs that are there already are not made again, unless the plan, the program, its
-/// libraries, its inputs or fxscope have changed: an interrupted sweep goes on, and a plan may grow.
+/// libraries, its inputs or fxscope have changed: an interrupted sweep continues, and a plan may grow.
 ///
 /// Exit status: 0 if all runs have counts, 1 if some failed.
 #[derive(clap::Args)]
@@ -52,7 +52,10 @@ pub(super) fn sweep(args: &Args) -> Outcome {
     let runner = Runner::new(Some(jobs(args, &plan)), &console);
     let study = match sweep::sweep(plan, &place, args.retry, runner) {
         Err(lab::Error::Stopped) => {
-            let message = format!("{} ended the sweep; runs that were finished are kept, and the same command goes on", interrupt::name());
+            let message = format!(
+                "{} ended the sweep; finished runs are kept, and the same command continues",
+                interrupt::name()
+            );
             return Err(Failure { status: interrupt::status(), message });
         }
         study => study?,
@@ -86,7 +89,9 @@ fn jobs(args: &Args, plan: &Plan) -> usize {
     let Some((each, free)) = plan.memory().and_then(|text| integer(&text)).zip(free) else { return wanted };
     let jobs = sweep::jobs_within(wanted, each, free);
     if jobs < wanted {
-        say(&format!("{jobs} runs at a time: no more fit the host's free memory if each takes what the plan allows it"));
+        say(&format!(
+            "{jobs} runs at a time: no more fit the host's free memory if each takes what the plan allows it"
+        ));
     }
     jobs
 }

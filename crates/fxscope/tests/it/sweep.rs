@@ -62,8 +62,11 @@ fn every_combination_runs_and_the_factor_that_matters_comes_first() {
     let lines = results(folder.path());
     assert_eq!(lines.len(), 6);
     let instructions = |passes: f64| {
-        let of_passes: Vec<f64> =
-            lines.iter().filter(|line| number(line, "passes") == passes).map(|line| number(line, "instructions")).collect();
+        let of_passes: Vec<f64> = lines
+            .iter()
+            .filter(|line| number(line, "passes") == passes)
+            .map(|line| number(line, "instructions"))
+            .collect();
         assert!(of_passes.len() == 2 && of_passes[0] == of_passes[1], "{of_passes:?}");
         of_passes[0]
     };
@@ -79,11 +82,13 @@ fn the_database_has_the_same_values() {
     let folder = folder(PLAN);
     sweep(folder.path(), &[]);
     let db = rusqlite::Connection::open(folder.path().join("plan/results.sqlite")).expect("a database");
-    let mut query = db.prepare("SELECT passes, seconds FROM result WHERE region = 'all' ORDER BY run").expect("columns");
+    let mut query =
+        db.prepare("SELECT passes, seconds FROM result WHERE region = 'all' ORDER BY run").expect("columns");
     let rows = query.query_map([], |row| Ok((row.get::<_, f64>(0)?, row.get::<_, f64>(1)?))).expect("rows");
     let rows: Vec<(f64, f64)> = rows.collect::<Result<_, _>>().expect("numbers");
     let lines = results(folder.path());
-    let expected: Vec<(f64, f64)> = lines.iter().map(|line| (number(line, "passes"), number(line, "seconds"))).collect();
+    let expected: Vec<(f64, f64)> =
+        lines.iter().map(|line| (number(line, "passes"), number(line, "seconds"))).collect();
     assert_eq!(rows, expected);
 }
 

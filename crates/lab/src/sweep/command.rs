@@ -73,7 +73,8 @@ impl Words {
     #[must_use]
     pub fn shown(&self) -> String {
         let words = ["fxscope", "run"].into_iter().map(str::to_owned);
-        let all = words.chain(self.options.iter().cloned()).chain(["--".to_owned()]).chain(self.command.iter().cloned());
+        let all =
+            words.chain(self.options.iter().cloned()).chain(["--".to_owned()]).chain(self.command.iter().cloned());
         all.map(|word| quoted(&word)).collect::<Vec<_>>().join(" ")
     }
 
@@ -111,7 +112,11 @@ fn machine_files(options: &[String], folder: &Path) -> Vec<PathBuf> {
 /// Returns a word as a shell reads it.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=./,:@+%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }
 
 /// Digests of files, each read once.
@@ -184,7 +189,9 @@ mod tests {
         let missing = key().expect_err("no input").to_string();
         assert!(missing.contains("data"), "{missing}");
         let mut keys = Vec::new();
-        for (name, text) in [("data", "1"), ("mine/machine.toml", "1"), ("a.elf", "2"), ("data", "2"), ("mine/machine.toml", "2")] {
+        for (name, text) in
+            [("data", "1"), ("mine/machine.toml", "1"), ("a.elf", "2"), ("data", "2"), ("mine/machine.toml", "2")]
+        {
             file(name, text);
             keys.push(key().expect("all files"));
         }

@@ -73,7 +73,8 @@ fn full(factors: &[Factor]) -> Result<Vec<Point>, String> {
             point.insert(name.to_owned(), value.clone());
             point
         };
-        points = points.iter().flat_map(|point| values.iter().map(|value| with(point, value)).collect::<Vec<_>>()).collect();
+        points =
+            points.iter().flat_map(|point| values.iter().map(|value| with(point, value)).collect::<Vec<_>>()).collect();
     }
     Ok(points)
 }
@@ -118,7 +119,9 @@ fn latin_hypercube(plan: &Plan) -> Result<Vec<Point>, String> {
 /// Returns the runs that the plan lists.
 fn listed(plan: &Plan) -> Result<Vec<Point>, String> {
     if plan.listed.is_empty() {
-        return Err("design = \"list\" needs runs: a table [[point]] for each, with the values of all factors".to_owned());
+        return Err(
+            "design = \"list\" needs runs: a table [[point]] for each, with the values of all factors".to_owned()
+        );
     }
     for (number, point) in (1..).zip(&plan.listed) {
         if let Some(factor) = plan.factors.iter().find(|factor| !point.contains_key(&factor.name)) {

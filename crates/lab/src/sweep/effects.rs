@@ -163,7 +163,8 @@ mod tests {
     }
 
     fn factors() -> Vec<Factor> {
-        let text = "[run]\nprogram = '{a}{b}'\n[[factor]]\nname = 'a'\nvalues = [1]\n[[factor]]\nname = 'b'\nvalues = [1]\n";
+        let text =
+            "[run]\nprogram = '{a}{b}'\n[[factor]]\nname = 'a'\nvalues = [1]\n[[factor]]\nname = 'b'\nvalues = [1]\n";
         Plan::parse(text).expect("a plan").factors
     }
 
@@ -177,7 +178,10 @@ mod tests {
         let grid = [-1.0, 1.0].into_iter().flat_map(|a| [-1.0, 1.0].map(|b| made(a, b, 3.0 * a + b, 0.0)));
         let effects = effects(&grid.collect::<Vec<_>>(), &factors(), "all", "seconds");
         let shares: Vec<(&str, f64)> = effects.iter().map(|e| (e.factor.as_str(), e.share)).collect();
-        assert!(matches!(shares[..], [("a", a), ("b", b)] if (a - 0.9).abs() < 1e-12 && (b - 0.1).abs() < 1e-12), "{shares:?}");
+        assert!(
+            matches!(shares[..], [("a", a), ("b", b)] if (a - 0.9).abs() < 1e-12 && (b - 0.1).abs() < 1e-12),
+            "{shares:?}"
+        );
         assert_eq!(effects[0].levels.iter().map(|level| level.mean).collect::<Vec<_>>(), [-3.0, 3.0]);
     }
 
@@ -203,7 +207,8 @@ mod tests {
 
     #[test]
     fn the_front_has_what_nothing_beats() {
-        let runs = [made(1.0, 1.0, 1.0, 9.0), made(1.0, 1.0, 2.0, 5.0), made(1.0, 1.0, 3.0, 6.0), made(1.0, 1.0, 4.0, 1.0)];
+        let runs =
+            [made(1.0, 1.0, 1.0, 9.0), made(1.0, 1.0, 2.0, 5.0), made(1.0, 1.0, 3.0, 6.0), made(1.0, 1.0, 4.0, 1.0)];
         let both = [objective("seconds", Goal::Least), objective("watts", Goal::Least)];
         assert_eq!(front(&runs, &both, "all"), [0, 1, 3]);
         let most = [objective("seconds", Goal::Most), objective("watts", Goal::Most)];

@@ -71,7 +71,8 @@ pub(super) fn execute(plan: &Plan, place: &Place, again: bool, runner: Runner<'_
         tasks.push(Task { point, words, record });
     }
     let mut outcomes: Vec<_> = tasks.iter().map(|task| task.kept(again)).collect();
-    let open: Vec<&Task> = tasks.iter().zip(&outcomes).filter(|(_, kept)| kept.is_none()).map(|(task, _)| task).collect();
+    let open: Vec<&Task> =
+        tasks.iter().zip(&outcomes).filter(|(_, kept)| kept.is_none()).map(|(task, _)| task).collect();
     let kept = tasks.len() - open.len();
     if kept > 0 {
         let what = if open.is_empty() { "nothing is left to run" } else { "the others run now" };
@@ -156,7 +157,9 @@ fn last_run(record: &Path) -> Result<Run, String> {
 fn is_current(run: &Run) -> bool {
     let is_same = |file: &fxscope_record::CodeFile| {
         let found = std::fs::File::open(&file.path).and_then(fxscope_record::digest_of);
-        file.digest.is_empty() || !Path::new(&file.path).is_absolute() || found.is_ok_and(|digest| digest == file.digest)
+        file.digest.is_empty()
+            || !Path::new(&file.path).is_absolute()
+            || found.is_ok_and(|digest| digest == file.digest)
     };
     run.files.iter().all(is_same)
 }
@@ -171,7 +174,9 @@ fn judged(status: ExitStatus, run: Option<&Run>, said: &str) -> Result<(), Strin
     let last = || said.lines().rfind(|line| !line.is_empty()).map_or_else(String::new, |line| format!(": {line}"));
     match run {
         Some(run) if has_counts(run) => Ok(()),
-        Some(Run { finish: Finish::Exited(code), .. }) => Err(format!("the program ended with exit status {code}{}", last())),
+        Some(Run { finish: Finish::Exited(code), .. }) => {
+            Err(format!("the program ended with exit status {code}{}", last()))
+        }
         _ => Err(format!("fxscope run ended with {status}{}", last())),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A [`Plan`] says what runs, what varies and how ([`Design`]). Each run is one of `fxscope run` in a process of its own, so that
 //! its options are those of the command line. Records are kept in the folder of the results by a digest of what they depend
-//! on, so that a sweep that was interrupted goes on, and a plan that grows makes only what is new.
+//! on, so that an interrupted sweep continues, and a plan that grows makes only what is new.
 
 mod command;
 mod counted;

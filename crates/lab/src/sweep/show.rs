@@ -86,11 +86,13 @@ impl Study {
     /// A table of runs: their factors and what the plan shows. `label` heads their numbers, since titles are not shown on the terminal.
     fn runs(&self, title: &str, label: &str, runs: impl Iterator<Item = usize>) -> Table {
         let factors = self.plan.factors.iter().map(|factor| factor.name.clone());
-        let columns = std::iter::once(label.to_owned()).chain(factors).chain(self.plan.show.iter().map(|name| named(name)));
+        let columns =
+            std::iter::once(label.to_owned()).chain(factors).chain(self.plan.show.iter().map(|name| named(name)));
         let mut table = Table::new(title, columns);
         for index in runs {
             let made = &self.made[index];
-            let factor = |factor: &Factor| made.point.get(&factor.name).map_or_else(Cell::none, |v| Cell::word(v.to_string()));
+            let factor =
+                |factor: &Factor| made.point.get(&factor.name).map_or_else(Cell::none, |v| Cell::word(v.to_string()));
             let factors = self.plan.factors.iter().map(factor);
             let values = self.plan.show.iter().map(|name| self.cell(made, name));
             table.push((index + 1).to_string(), factors.chain(values).collect());
@@ -105,7 +107,8 @@ impl Study {
 
     fn by_factor(&self, effects: &[Effect]) -> Table {
         let metric = self.plan.objectives.first().map_or("", |objective| &objective.metric);
-        let mut table = Table::new("What each value does", ["factor", "value", "runs", &format!("mean {}", named(metric))]);
+        let mut table =
+            Table::new("What each value does", ["factor", "value", "runs", &format!("mean {}", named(metric))]);
         for effect in effects {
             for (index, level) in effect.levels.iter().enumerate() {
                 let label = if index == 0 { effect.factor.clone() } else { String::new() };
@@ -148,7 +151,8 @@ impl Study {
         if without > 0 {
             notes.push(format!("{without} runs marked no region '{region}', and have no values here."));
         }
-        let unknown = self.plan.show.iter().filter(|name| self.done() > 0 && self.made.iter().all(|made| !self.has(made, name)));
+        let unknown =
+            self.plan.show.iter().filter(|name| self.done() > 0 && self.made.iter().all(|made| !self.has(made, name)));
         notes.extend(unknown.map(|name| {
             format!("No run has a value '{name}': it is neither a metric nor an event that was counted; `fxscope events` lists events.")
         }));
@@ -168,12 +172,21 @@ impl Study {
                 self.made[*index].outcome.as_ref().ok().and_then(|counted| counted.get(&self.plan.region, name))
             };
             let front = front(&self.made, &self.plan.objectives, &self.plan.region);
-            let mut points: Vec<(f64, f64)> =
-                front.iter().filter_map(|index| Some((value(index, &first.metric)?, value(index, &second.metric)?))).collect();
+            let mut points: Vec<(f64, f64)> = front
+                .iter()
+                .filter_map(|index| Some((value(index, &first.metric)?, value(index, &second.metric)?)))
+                .collect();
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
             let (across, up) = (axis(&first.metric), axis(&second.metric));
             let curves = vec![Curve { label: "best runs".to_owned(), points }];
-            plots.push(Plot { title: "Pareto front".to_owned(), across, logarithmic: false, up, logarithmic_up: false, curves });
+            plots.push(Plot {
+                title: "Pareto front".to_owned(),
+                across,
+                logarithmic: false,
+                up,
+                logarithmic_up: false,
+                curves,
+            });
         }
         plots
     }
@@ -181,7 +194,8 @@ impl Study {
     /// The objective over a factor: a curve for each value of the other one if there are two, otherwise the means.
     fn curves(&self, effect: &Effect, metric: &str) -> Option<Plot> {
         let factor = self.plan.factors.iter().find(|factor| factor.name == effect.factor)?;
-        let means: Option<Vec<(f64, f64)>> = effect.levels.iter().map(|level| Some((level.number?, level.mean))).collect();
+        let means: Option<Vec<(f64, f64)>> =
+            effect.levels.iter().map(|level| Some((level.number?, level.mean))).collect();
         let means = means?;
         let curves = match self.other(factor) {
             Some(other) => self.families(factor, other, metric),

@@ -24,7 +24,8 @@ impl Template {
     /// # Errors
     /// If a brace has no partner.
     pub fn parse(text: &str) -> Result<Template, String> {
-        let lonely = |brace| format!("'{text}': '{brace}' has no partner; write {brace}{brace} for a brace of the program");
+        let lonely =
+            |brace| format!("'{text}': '{brace}' has no partner; write {brace}{brace} for a brace of the program");
         let mut pieces = Vec::new();
         let mut plain = String::new();
         let mut rest = text;
