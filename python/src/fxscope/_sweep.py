@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Optional, Union
+from typing import TYPE_CHECKING, Any, Literal, Optional, Union
 
 import pandas
 import tomli_w
 
 from fxscope._command import Failed, Option, PathLike, Word, call
 from fxscope._record import WHOLE, Record, read
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 Design = Literal["full", "one-at-a-time", "latin-hypercube", "list"]
 
@@ -71,19 +75,19 @@ class Sweep:
     objectives: Sequence[Objective] = (Objective("seconds"),)
     title: str = "sweep"
 
-    def plan(self) -> str:
-        """Return the plan as the text of a file for ``fxscope sweep``."""
+    def plan(self, folder: PathLike = ".") -> str:
+        """Return the plan as the text of a file in ``folder`` for ``fxscope sweep``."""
         plan: dict[str, Any] = {"title": self.title, "design": self.design, "seed": self.seed, "region": self.region}
         if self.samples is not None:
             plan["samples"] = self.samples
         options = {name.replace("_", "-"): _option(value) for name, value in self.options.items() if value is not None}
         plan["run"] = {
-            "program": str(Path(self.program).absolute()),
+            "program": _relative(self.program, folder),
             "arguments": [str(one) for one in self.arguments],
             "options": options,
             "set": dict(self.set),
             "environment": dict(self.env),
-            "inputs": [str(Path(one).absolute()) for one in self.inputs],
+            "inputs": [_relative(one, folder) for one in self.inputs],
         }
         factors = self.factors.items()
         plan["factor"] = [
@@ -94,13 +98,20 @@ class Sweep:
             plan["point"] = [dict(point) for point in self.points]
         return tomli_w.dumps(plan)
 
-    def run(self, folder: PathLike, jobs: Optional[int] = None, retry: bool = False) -> Study:
-        """Make the runs that are not in ``folder`` yet, ``jobs`` at a time, and return the results. ``retry``: also those that
-        failed before. Runs that fail are part of the results."""
+    def run(
+        self, folder: PathLike, jobs: Optional[int] = None, retry: bool = False, client: Optional[Client] = None
+    ) -> Study:
+        """Make the runs that are not in ``folder`` yet, and return the results. ``jobs``: runs at a time. ``retry``: also make those that
+        failed before. ``client``: of a Dask cluster, whose workers make the runs (:mod:`fxscope.distributed`). Runs that fail are
+        part of the results."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         plan = folder / "plan.toml"
-        plan.write_text(self.plan(), encoding="utf-8")
+        plan.write_text(self.plan(folder), encoding="utf-8")
+        if client is not None:
+            from fxscope import distributed
+
+            return Study(folder, self, distributed.sweep(plan, folder, client, retry))
         words: list[Word] = ["sweep", "--quiet", "-o", str(folder)]
         words += ["--retry"] if retry else []
         words += [] if jobs is None else ["--jobs", jobs]
@@ -146,6 +157,11 @@ class Study:
         columns = ["run", *self._sweep.factors, "state", *(one.metric for one in self._sweep.objectives)]
         frame = self.frame()
         return frame[[name for name in columns if name in frame]].to_html(index=False)
+
+
+def _relative(path: PathLike, folder: PathLike) -> str:
+    """Return a path from ``folder``, so that other hosts can have it elsewhere."""
+    return os.path.relpath(path, folder)
 
 
 def _option(value: Option) -> Any:

@@ -35,19 +35,33 @@ pub struct Args {
     /// Print the command line of each run and make none.
     #[arg(long)]
     dry_run: bool,
+    /// What --dry-run prints: a line for each run, or a list with the factors, the record, and whether it is kept already.
+    #[arg(long, value_name = "FORMAT", requires = "dry_run", value_enum, default_value_t = Format::Terminal)]
+    format: Format,
     /// Do not show progress.
     #[arg(long, short)]
     quiet: bool,
 }
 
+/// What a dry run prints.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Terminal,
+    Json,
+}
+
 /// Makes the runs, writes the results and prints what they say.
 pub(super) fn sweep(args: &Args) -> Outcome {
     let plan = Plan::read(&args.plan)?;
+    let place = place(args)?;
     if args.dry_run {
-        print(sweep::commands(&plan)?.iter().map(|line| format!("{line}\n")).collect::<String>())?;
+        let wanted = sweep::wanted(&plan, &place)?;
+        print(match args.format {
+            Format::Terminal => wanted.iter().map(|run| run.words.shown() + "\n").collect(),
+            Format::Json => format!("{:#}\n", sweep::wanted_json(&wanted)),
+        })?;
         return Ok(ExitCode::SUCCESS);
     }
-    let place = place(args)?;
     let console = Console::catching_signals(args.quiet)?;
     let runner = Runner::new(Some(jobs(args, &plan)), &console);
     let study = match sweep::sweep(plan, &place, args.retry, runner) {

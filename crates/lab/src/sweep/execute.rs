@@ -55,21 +55,52 @@ struct Task<'a> {
     record: PathBuf,
 }
 
+/// A run that the plan wants.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// The value of each factor.
+    pub point: Point,
+    /// Its command line.
+    pub words: Words,
+    /// Its record, in the folder of the results.
+    pub record: PathBuf,
+    /// Whether its counts, or why there are none, are kept already.
+    pub is_kept: bool,
+}
+
+/// Returns the runs of a plan. Changes nothing.
+///
+/// # Errors
+/// If the plan's design is wrong, or a file that a run needs cannot be read.
+pub fn wanted(plan: &Plan, place: &Place) -> Result<Vec<Wanted>, Error> {
+    let points = plan.points()?;
+    let cache = Cache::new(None, &place.simulator)?;
+    let wanted = |task: Task<'_>| {
+        let is_kept = task.kept(false).is_some();
+        Wanted { point: task.point.clone(), record: task.name_of_record(), words: task.words, is_kept }
+    };
+    Ok(tasks(plan, place, &points, &cache)?.into_iter().map(wanted).collect())
+}
+
+/// Returns the runs for the points of a plan's design.
+fn tasks<'a>(plan: &Plan, place: &Place, points: &'a [Point], cache: &Cache) -> Result<Vec<Task<'a>>, Error> {
+    let digests = Digests::default();
+    let task = |point: &'a Point| {
+        let words = plan.run.words(point)?;
+        let name = cache.name(&words.key(&place.plan, &digests)?) + ".fxr";
+        Ok(Task { point, words, record: place.results.join(RECORDS).join(name) })
+    };
+    points.iter().map(task).collect()
+}
+
 /// Makes the runs of a plan that are not in its folder yet. `again`: also those that failed before.
 ///
 /// # Errors
 /// [`Error::Stopped`], if the plan's design is wrong, and if the folder cannot be written. A run that fails is a result.
 pub(super) fn execute(plan: &Plan, place: &Place, again: bool, runner: Runner<'_>) -> Result<Vec<Made>, Error> {
     let points = plan.points()?;
-    let records = place.results.join(RECORDS);
-    let cache = Cache::new(Some(&records), &place.simulator)?;
-    let digests = Digests::default();
-    let mut tasks = Vec::with_capacity(points.len());
-    for point in &points {
-        let words = plan.run.words(point)?;
-        let record = records.join(cache.name(&words.key(&place.plan, &digests)?) + ".fxr");
-        tasks.push(Task { point, words, record });
-    }
+    let cache = Cache::new(Some(&place.results.join(RECORDS)), &place.simulator)?;
+    let tasks = tasks(plan, place, &points, &cache)?;
     let mut outcomes: Vec<_> = tasks.iter().map(|task| task.kept(again)).collect();
     let open: Vec<&Task> =
         tasks.iter().zip(&outcomes).filter(|(_, kept)| kept.is_none()).map(|(task, _)| task).collect();
@@ -91,6 +122,11 @@ impl Task<'_> {
     /// Returns its name for people: the value of each factor.
     fn name(&self) -> String {
         self.point.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Returns its record's path in the folder of the results.
+    fn name_of_record(&self) -> PathBuf {
+        Path::new(RECORDS).join(self.record.file_name().unwrap_or_default())
     }
 
     /// Returns the file that says why it failed.
@@ -142,8 +178,7 @@ impl Task<'_> {
     }
 
     fn with(self, outcome: Result<Counted, String>) -> Made {
-        let name = self.record.file_name().unwrap_or_default();
-        Made { point: self.point.clone(), words: self.words, record: Path::new(RECORDS).join(name), outcome }
+        Made { point: self.point.clone(), record: self.name_of_record(), words: self.words, outcome }
     }
 }
 

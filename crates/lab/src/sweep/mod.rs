@@ -24,7 +24,7 @@ pub use command::Words;
 pub use counted::{Counted, Values};
 pub use design::{Design, Point};
 pub use effects::{Effect, Level, effects, front, ranking};
-pub use execute::{Made, Place, jobs_within};
+pub use execute::{Made, Place, Wanted, jobs_within, wanted};
 pub use plan::{Command, Factor, Goal, Objective, OptionValue, Plan, Scalar, Scale};
 pub use tables::Tidy;
 pub use template::Template;
@@ -48,13 +48,22 @@ pub fn sweep(plan: Plan, place: &Place, again: bool, runner: Runner<'_>) -> Resu
     Ok(Study { plan, made })
 }
 
-/// Returns the command lines of a plan's runs, which make them by hand in the plan's folder.
-///
-/// # Errors
-/// If the design does not fit the plan.
-pub fn commands(plan: &Plan) -> Result<Vec<String>, Error> {
-    let shown = |point: &Point| plan.run.words(point).map(|words| words.shown());
-    plan.points()?.iter().map(shown).collect()
+/// Returns the runs that a plan wants, for programs: the value of each factor, the words of the command line, the record, and whether
+/// it is kept already.
+#[must_use]
+pub fn wanted_json(wanted: &[Wanted]) -> serde_json::Value {
+    let run = |(number, run): (usize, &Wanted)| {
+        serde_json::json!({
+            "run": number,
+            "factors": run.point.iter().map(|(name, value)| (name, value.json())).collect::<std::collections::BTreeMap<_, _>>(),
+            "options": run.words.options,
+            "command": run.words.command,
+            "inputs": run.words.inputs,
+            "record": run.record,
+            "kept": run.is_kept,
+        })
+    };
+    (1..).zip(wanted).map(run).collect()
 }
 
 impl Study {

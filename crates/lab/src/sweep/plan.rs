@@ -178,6 +178,16 @@ impl std::fmt::Display for Scalar {
 }
 
 impl Scalar {
+    /// Returns it for JSON.
+    pub(super) fn json(&self) -> serde_json::Value {
+        match self {
+            Scalar::Flag(value) => (*value).into(),
+            Scalar::Integer(value) => (*value).into(),
+            Scalar::Number(value) => (*value).into(),
+            Scalar::Text(value) => value.as_str().into(),
+        }
+    }
+
     /// Returns its number, if it is one, also as text.
     #[must_use]
     pub fn number(&self) -> Option<f64> {

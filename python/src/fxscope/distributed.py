@@ -1,0 +1,161 @@
+"""Sweeps on the workers of a Dask cluster: processes of this host, hosts reached by SSH, jobs of Slurm, pods of Kubernetes.
+
+>>> from dask.distributed import Client
+>>> from fxscope import distributed
+>>> print(distributed.sweep("plan.toml", "study", Client("tcp://head:8786")))
+
+Needs the package ``distributed`` here, and this package in the same version on all workers. ``python -m fxscope.distributed`` does
+the same from a shell.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import socket
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import tomli_w
+
+from fxscope._command import Failed, PathLike, call
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+#: How often a run is tried again elsewhere after its worker has died.
+RETRIES = 3
+
+
+def sweep(plan: PathLike, folder: PathLike, client: Client, retry: bool = False) -> str:
+    """Make the runs of a plan that are not in ``folder`` yet on the workers of ``client``, and return what ``fxscope sweep`` says of
+    all of them. The files in ``folder`` are the same as if they had been made here.
+
+    The program, its inputs and the machine's folder are sent to each worker once, if the plan names them by relative paths; absolute
+    paths must exist on all workers. Runs that are done are kept as they arrive: a sweep that was interrupted continues.
+    """
+    plan, folder = Path(plan), Path(folder)
+    here = ["sweep", "-o", str(folder), str(plan)]
+    wanted = json.loads(call([*here, "--dry-run", "--format", "json"]).checked().output)
+    missing = [run for run in wanted if not run["kept"] or retry and _failure(folder, run).exists()]
+    records = folder / "records"
+    records.mkdir(parents=True, exist_ok=True)
+    for made in _made(plan, missing, client):
+        for name, content in made.items():
+            _replace(records / name, content)
+    ended = call([*here, "--quiet"])
+    # Status 1: some runs have failed.
+    return (ended if ended.status == 1 else ended.checked()).output
+
+
+def _made(plan: Path, missing: Sequence[Mapping[str, Any]], client: Client) -> Any:
+    """Make runs on the workers; return the files of each as it ends."""
+    from distributed import as_completed
+
+    keys = tomllib.loads(plan.read_text(encoding="utf-8"))
+    sent: dict[str, Any] = {}
+    futures = []
+    for run in missing:
+        names = _files(plan.parent, run)
+        for name in names:
+            if name not in sent:
+                sent[name] = _sent(client, (plan.parent / name).read_bytes())
+        one = {key: value for key, value in keys.items() if key != "samples"}
+        text = tomli_w.dumps({**one, "design": "list", "point": [run["factors"]]})
+        contents = [sent[name] for name in names]
+        key = f"fxscope-{Path(run['record']).stem}"
+        futures.append(client.submit(_make, text, names, contents, Path(run["record"]).name, key=key, retries=RETRIES))
+    for _, files in as_completed(futures, with_results=True):
+        yield files
+
+
+def _sent(client: Client, content: bytes) -> Any:
+    """Send a file's content to the workers that need it. It is the result of a task, so that it is not lost with a worker."""
+    return client.submit(bytes, content, key=f"fxscope-file-{hashlib.sha256(content).hexdigest()}", retries=RETRIES)
+
+
+def _files(folder: Path, run: Mapping[str, Any]) -> list[str]:
+    """Return the relative paths of the files that a run needs: its program, its inputs, and the machine's folder."""
+    names = [run["command"][0], *run["inputs"]]
+    for option in run["options"]:
+        machine = folder / option.removeprefix("--machine=") if option.startswith("--machine=") else None
+        if machine is not None and machine.is_dir():
+            names += [os.path.relpath(file, folder) for file in sorted(machine.iterdir()) if file.is_file()]
+    return [name for name in names if not os.path.isabs(name)]
+
+
+def _make(plan: str, names: Sequence[str], contents: Sequence[bytes], record: str) -> dict[str, bytes]:
+    """On a worker: make the only run of a plan, and return the files that it leaves in the folder of records."""
+    with tempfile.TemporaryDirectory(prefix="fxscope-") as root:
+        # Paths that lead out of the plan's folder stay in the temporary one.
+        depth = max((Path(os.path.normpath(name)).parts.count("..") for name in names), default=0)
+        folder = Path(root, "results", "..", *["plan"] * (depth + 1)).resolve()
+        folder.mkdir(parents=True)
+        for name, content in zip(names, contents):
+            file = folder / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+            file.chmod(0o755)
+        (folder / "plan.toml").write_text(plan, encoding="utf-8")
+        results = Path(root, "results")
+        ended = call(["sweep", "--quiet", "--jobs", "1", "-o", str(results), str(folder / "plan.toml")])
+        if ended.status != 1:
+            ended.checked()
+        files = {file.name: file.read_bytes() for file in (results / "records").iterdir()}
+    if not any(name.startswith(Path(record).stem) for name in files):
+        raise Failed(
+            f"{socket.gethostname()}: another version of fxscope, or another file at an absolute path of the plan; "
+            "install the same version on all workers",
+            125,
+        )
+    return files
+
+
+def _failure(folder: Path, run: Mapping[str, Any]) -> Path:
+    return Path(folder, run["record"]).with_suffix(".failed.json")
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as draft:
+        draft.write(content)
+    os.replace(draft.name, path)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Make the runs of a plan on a cluster, and print the results."""
+    parser = argparse.ArgumentParser(prog="python -m fxscope.distributed", description=main.__doc__)
+    parser.add_argument("plan", type=Path, help="the plan; docs/sweep.md has the format")
+    parser.add_argument("-o", "--output", type=Path, help="folder of the results; default: the plan's name without .toml")
+    parser.add_argument("--retry", action="store_true", help="make runs again that failed before")
+    parser.add_argument(
+        "--on", metavar="ADDRESS", help="address of the Dask scheduler, such as tcp://head:8786; default: workers on this host"
+    )
+    given = parser.parse_args(arguments)
+    from distributed import Client, LocalCluster
+
+    try:
+        if given.on:
+            with Client(given.on) as client:
+                print(sweep(given.plan, given.output or given.plan.with_suffix(""), client, given.retry), end="")
+        else:
+            with LocalCluster(threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+                print(sweep(given.plan, given.output or given.plan.with_suffix(""), client, given.retry), end="")
+    except (Failed, OSError) as error:
+        print(f"fxscope: {error}", file=sys.stderr)
+        return 125
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

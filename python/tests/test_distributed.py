@@ -1,0 +1,98 @@
+"""Sweeps on the workers of a Dask cluster: the same results as here, whatever happens to workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from distributed import Client, LocalCluster
+
+import fxscope
+from fxscope import distributed
+
+KERNELS = Path(__file__).parents[2] / "kernels" / "prebuilt"
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """A scheduler and two workers, each a process."""
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        with Client(cluster) as client:
+            yield client
+
+
+def plan(passes: list[int]) -> fxscope.Sweep:
+    return fxscope.Sweep(
+        KERNELS / "triad-l1.elf",
+        arguments=["passes={passes}"],
+        set={"tlb.l1_entries": "{entries}"},
+        factors={"passes": passes, "entries": [16, 32]},
+    )
+
+
+def results(folder: Path) -> bytes:
+    return (folder / "results.csv").read_bytes()
+
+
+def test_results_are_those_of_a_sweep_here(tmp_path: Path, client: Any) -> None:
+    plan([20, 40]).run(tmp_path / "here")
+    study = plan([20, 40]).run(tmp_path / "there", client=client)
+    assert results(tmp_path / "here") == results(tmp_path / "there")
+    assert study.record(1).arguments == ("passes=20",)
+
+
+def test_only_what_is_missing_is_sent(tmp_path: Path, client: Any) -> None:
+    plan([20]).run(tmp_path / "study")
+    before = {file: file.stat().st_mtime_ns for file in (tmp_path / "study" / "records").iterdir()}
+    plan([20, 40]).run(tmp_path / "study", client=client)
+    after = {file: file.stat().st_mtime_ns for file in (tmp_path / "study" / "records").iterdir()}
+    assert len(after) == 4 and all(after[file] == at for file, at in before.items())
+
+
+def test_failed_runs_come_back_as_results(tmp_path: Path, client: Any) -> None:
+    wrong = fxscope.Sweep(KERNELS / "triad-l1.elf", arguments=["{word}"], factors={"word": ["passes=20", "wrong=1"]})
+    frame = wrong.run(tmp_path / "study", client=client).frame()
+    assert list(frame["state"]) == ["done", "failed"]
+
+
+def test_a_machine_of_ones_own_and_inputs_are_sent(tmp_path: Path, client: Any) -> None:
+    machine = tmp_path / "study" / "slow"
+    machine.mkdir(parents=True)
+    (machine / "machine.toml").write_text(
+        'extends = "a64fx"\n[clock]\ncore_hz = 1_000_000_000\nsource = "a test"\nevidence = "assumed"\nwould_close = "nothing"\n'
+    )
+    (tmp_path / "study" / "data").write_text("1")
+    (tmp_path / "study" / "plan.toml").write_text(
+        f"[run]\nprogram = '{os.path.relpath(KERNELS / 'triad-l1.elf', tmp_path / 'study')}'\narguments = ['passes=20']\n"
+        "options = { machine = '{machine}' }\ninputs = ['data']\n"
+        "[[factor]]\nname = 'machines'\nvalues = ['a64fx', 'slow']\n".replace("{machine}", "{machines}")
+    )
+    distributed.sweep(tmp_path / "study" / "plan.toml", tmp_path / "there", client)
+    study = fxscope.Study(tmp_path / "there", fxscope.Sweep("x"), "")
+    seconds = study.frame("triad")["seconds"]
+    assert seconds[1] == pytest.approx(2 * seconds[0], rel=0.01)
+
+
+def test_runs_of_a_worker_that_dies_are_made_elsewhere(tmp_path: Path, client: Any) -> None:
+    plan([2000, 2001, 2002, 2003]).run(tmp_path / "here")
+    killed: list[int] = []
+
+    def kill() -> None:
+        for _ in range(2):
+            time.sleep(1.5)
+            pids = list(client.run(os.getpid).values())
+            os.kill(pids[0], signal.SIGKILL)
+            killed.append(pids[0])
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    plan([2000, 2001, 2002, 2003]).run(tmp_path / "there", client=client)
+    killer.join()
+    assert len(killed) == 2
+    assert results(tmp_path / "here") == results(tmp_path / "there")
