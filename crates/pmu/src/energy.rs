@@ -43,30 +43,29 @@ pub fn count(region: &mut Region, energy: &Energy, core_hz: u64) {
 pub fn chip_watts(run: &Run, intervals: &Intervals) -> Option<Vec<f64>> {
     let constant = |name: &str| run.constants.get(name).copied();
     let cmgs = Evaluation::new(run, run.region(ALL)?).total().get("cmgs_used")?;
-    let idle_l2 = constant("core_hz")? * constant("l2_cycle_joules")?;
-    let core_terms = [
-        ("CPU_CYCLES", constant("core_cycle_joules")?),
-        ("FLA_VAL_PRD_CNT", constant("vector_operation_joules")? / ALL_ACTIVE as f64),
-        ("FLB_VAL_PRD_CNT", constant("vector_operation_joules")? / ALL_ACTIVE as f64),
-        ("L1_PIPE0_VAL", constant("load_store_cycle_joules")?),
-        ("L1_PIPE1_VAL", constant("load_store_cycle_joules")?),
-        ("L2_PIPE_VAL", constant("l2_pipe_cycle_joules")?),
+    let (core, memory) = (constant("chip_core_factor")?, constant("chip_memory_factor")?);
+    let operation = core * constant("vector_operation_joules")? / ALL_ACTIVE as f64;
+    let load_store = core * constant("load_store_cycle_joules")?;
+    let line = memory * constant("memory_line_joules")?;
+    let each = [
+        ("CPU_CYCLES", core * constant("core_cycle_joules")? - constant("chip_saved_joules")?),
+        ("FLA_VAL_PRD_CNT", operation),
+        ("FLB_VAL_PRD_CNT", operation),
+        ("L1_PIPE0_VAL", load_store),
+        ("L1_PIPE1_VAL", load_store),
+        ("L2_PIPE_VAL", core * constant("l2_pipe_cycle_joules")?),
+        ("BUS_READ_TOTAL_MEM", line),
+        ("BUS_WRITE_TOTAL_MEM", line),
     ];
-    let line = constant("memory_line_joules")?;
-    let memory_terms = [("BUS_READ_TOTAL_MEM", line), ("BUS_WRITE_TOTAL_MEM", line)];
-    let base = constant("chip_base_watts")?;
-    let (core_factor, memory_factor) = (constant("chip_core_factor")?, constant("chip_memory_factor")?);
-    let idle_memory = constant("memory_watts")?;
+    let idle = core * constant("core_hz")? * constant("l2_cycle_joules")? + memory * constant("memory_watts")?;
+    let always = constant("chip_base_watts")? + cmgs * idle;
     let mut begin = 0;
     let watts = |row: &Interval| {
         let seconds = row.end_ns.saturating_sub(begin) as f64 / NS_PER_S;
         begin = row.end_ns;
-        let joules = |terms: &[(&str, f64)]| -> Option<f64> {
-            terms.iter().map(|(name, each)| Some(row.counts[intervals.names.index(name)?] as f64 * each)).sum()
-        };
-        let core = joules(&core_terms)? / seconds + cmgs * idle_l2;
-        let memory = joules(&memory_terms)? / seconds + cmgs * idle_memory;
-        Some(base + core_factor * core + memory_factor * memory).filter(|watts| watts.is_finite())
+        let joules = |&(name, each): &(&str, f64)| Some(row.counts[intervals.names.index(name)?] as f64 * each);
+        let joules: f64 = each.iter().map(joules).sum::<Option<f64>>()?;
+        Some(always + joules / seconds).filter(|watts| watts.is_finite())
     };
     intervals.rows.iter().map(watts).collect()
 }

@@ -17,6 +17,7 @@ use super::{Found, solve};
 const FILE: &str = "data/calibration/power.csv";
 /// Share of the peak bandwidth that programs reach which memory limits: Triad with zero fill takes 81 % of it.
 const MEMORY_BOUND: f64 = 0.8;
+const PJ_PER_J: f64 = 1e12;
 /// The tested factors of energy in boost mode, per mille.
 const BOOST: std::ops::RangeInclusive<u64> = 1_000..=1_300;
 /// A change of power by mode is right if it differs by at most this share.
@@ -89,14 +90,16 @@ pub(super) struct Point {
     /// Of cores and L2 caches.
     core: f64,
     memory: f64,
+    /// Cycles of all cores per second.
+    cycles: f64,
 }
 
 impl Point {
-    /// Returns the terms of the chip's power: bases, factors of cores and of memory.
+    /// Returns the amounts in the chip's power of a base, of what a core saves per cycle in eco mode, of cores and of memory.
     fn terms(&self, boost: u64) -> [f64; 4] {
         let voltage = if self.mode.is_boost() { boost as f64 / 1e3 } else { 1.0 };
-        let [normal, eco] = [!self.mode.is_eco(), self.mode.is_eco()].map(|on| if on { voltage } else { 0.0 });
-        [normal, eco, voltage * self.core, self.memory]
+        let saving = if self.mode.is_eco() { -self.cycles } else { 0.0 };
+        [voltage, voltage * saving, voltage * self.core, self.memory]
     }
 
     /// Returns the relative error of a model.
@@ -105,7 +108,8 @@ impl Point {
     }
 }
 
-/// The fitted numbers: bases of both numbers of pipes, W, factors of counted power, and the factor of boost mode, per mille.
+/// The fitted numbers: the base, W, what a core saves per cycle in eco mode, J, factors of counted power, and the factor of boost mode,
+/// per mille.
 pub(super) struct Model {
     terms: [f64; 4],
     boost: u64,
@@ -115,8 +119,9 @@ impl Model {
     /// Returns the model that a machine has.
     pub(super) fn of(spec: &Spec) -> Model {
         let power = &spec.power;
-        let terms = [power.base_mw, power.eco_base_mw, power.core_permille, power.memory_permille];
-        Model { terms: terms.map(|n| n as f64 / 1e3), boost: power.boost_energy_permille }
+        let [base, core, memory] = [power.base_mw, power.core_permille, power.memory_permille].map(|n| n as f64 / 1e3);
+        let saved = power.eco_cycle_pj as f64 / PJ_PER_J;
+        Model { terms: [base, saved, core, memory], boost: power.boost_energy_permille }
     }
 
     fn watts(&self, point: &Point) -> f64 {
@@ -147,13 +152,14 @@ impl Model {
 
     /// Returns the keys of the machine's table with their values.
     fn found(&self) -> [Found; 5] {
-        let [base, eco, core, memory] = self.terms.map(|x| (1e3 * x).round() as u64);
+        let [base, saved, core, memory] = self.terms;
+        let thousandths = |x: f64| (1e3 * x).round() as u64;
         [
-            ("base_mw", base),
-            ("eco_base_mw", eco),
+            ("base_mw", thousandths(base)),
+            ("eco_cycle_pj", (PJ_PER_J * saved).round() as u64),
             ("boost_energy_permille", self.boost),
-            ("core_permille", core),
-            ("memory_permille", memory),
+            ("core_permille", thousandths(core)),
+            ("memory_permille", thousandths(memory)),
         ]
     }
 }
@@ -232,19 +238,18 @@ fn of_kernel(line: &Line, [fp, l1, l2, memory]: [f64; 4], spec: &Spec) -> Vec<Po
     };
     let point = |&mode: &PowerMode| {
         let measured = line.watts(mode)?;
-        let (core, memory) = counted(rates, mode, spec);
-        Some(Point { kernel: line.kernel.clone(), part: line.part, mode, measured, core, memory })
+        let hz = if mode.is_boost() { spec.power.boost_core_hz } else { spec.clock.core_hz } as f64;
+        let (core, memory) = counted(rates.in_mode(mode, hz / spec.clock.core_hz as f64), hz, spec);
+        let cycles = hz * f64::from(spec.topology.cmgs * spec.topology.cores_per_cmg);
+        Some(Point { kernel: line.kernel.clone(), part: line.part, mode, measured, core, memory, cycles })
     };
     PowerMode::ALL.iter().filter_map(point).collect()
 }
 
-/// Returns the power that the events of energy count for all cores and L2 caches, and for all memory, W.
-fn counted(rates: Rates, mode: PowerMode, spec: &Spec) -> (f64, f64) {
-    const PJ_PER_J: f64 = 1e12;
+/// Returns the power that the events of energy count for all cores and L2 caches, and for all memory, W, at a clock.
+fn counted(rates: Rates, hz: f64, spec: &Spec) -> (f64, f64) {
     const PIPES: f64 = 2.0;
     let (energy, topology) = (&spec.energy, &spec.topology);
-    let hz = if mode.is_boost() { spec.power.boost_core_hz } else { spec.clock.core_hz } as f64;
-    let rates = rates.in_mode(mode, hz / spec.clock.core_hz as f64);
     let cmgs = f64::from(topology.cmgs);
     let core = energy.core_cycle_pj as f64
         + PIPES * rates.fp * energy.vector_operation_pj as f64

@@ -13,10 +13,10 @@ table! {
         boost_core_hz: u64 => Range(0, 10_000_000_000); unit "Hz"; option of mode "boost" or "boost-eco",
         /// Floating-point pipes of eco mode. 0: the machine has no eco mode.
         eco_fma_pipes: u32 => Range(0, 2); unit "pipes"; option of mode "eco" or "boost-eco",
-        /// Power of the chip that no event counts, at the normal clock with all pipes, mW.
+        /// Power of the chip that no event counts, at the normal voltage, mW.
         base_mw: u64 => Range(0, 10_000_000); unit "mW"; inert "counts do not depend on it; the chip's power in reports does",
-        /// … of eco mode.
-        eco_base_mw: u64 => Range(0, 10_000_000); unit "mW"; inert "counts do not depend on it; the chip's power in reports does",
+        /// Energy that a core takes less per cycle in eco mode, at the normal voltage, pJ.
+        eco_cycle_pj: u64 => Range(0, 1_000_000); unit "pJ"; inert "counts do not depend on it; the chip's power in reports does",
         /// Energy at the voltage of boost mode, per mille of that at the normal one: of cores, L2 caches, and what no event counts.
         boost_energy_permille: u64 => Range(1, 10_000); unit "per mille"; inert "counts do not depend on it; the chip's power in reports does",
         /// Energy of the chip for the energy that EA_CORE and EA_L2 count, per mille.
@@ -28,6 +28,8 @@ table! {
 
 /// Per mille.
 const PERMILLE: f64 = 1e3;
+/// Picojoules of a joule.
+const PJ_PER_J: f64 = 1e12;
 /// Milliwatts of a watt.
 const MW_PER_W: f64 = 1e3;
 
@@ -44,8 +46,13 @@ impl ChipPower {
     /// Returns the power of the chip that no event counts, in its mode, W.
     #[must_use]
     pub fn base_watts(&self) -> f64 {
-        let mw = if self.mode.is_eco() { self.eco_base_mw } else { self.base_mw };
-        mw as f64 / MW_PER_W * self.voltage_factor()
+        self.base_mw as f64 / MW_PER_W * self.voltage_factor()
+    }
+
+    /// Returns the energy that a core takes less per cycle than the events let expect, in its mode, J.
+    #[must_use]
+    pub fn saved_per_cycle(&self) -> f64 {
+        if self.mode.is_eco() { self.eco_cycle_pj as f64 / PJ_PER_J * self.voltage_factor() } else { 0.0 }
     }
 
     /// Returns the chip's energy for a joule that EA_CORE or EA_L2 counts, in its mode, J.
