@@ -103,11 +103,7 @@ const CONSTANTS: &[Constant] = &[
     // Bytes of a block whose elements one flow of a gather reads, and address bits that loads and stores are compared by.
     ("flow_block", |spec| f64::from(spec.load_store.flow_block)),
     ("alias_bits", |spec| f64::from(spec.load_store.partial_address_bits)),
-    // Energy of a count of EA_CORE, EA_L2 and EA_MEMORY, J.
-    ("core_count_joules", |spec| spec.energy.core_count_nj as f64 / 1e9),
-    ("l2_count_joules", |spec| spec.energy.l2_count_nj as f64 / 1e9),
-    ("memory_count_joules", |spec| spec.energy.memory_count_nj as f64 / 1e9),
-    // Energy of what they count, J, and power of a CMG's idle memory, W.
+    // Energy of what the events of energy count, J, and power of a CMG's idle memory, W.
     ("core_cycle_joules", |spec| spec.energy.core_cycle_pj as f64 / 1e12),
     ("vector_operation_joules", |spec| spec.energy.vector_operation_pj as f64 / 1e12),
     ("load_store_cycle_joules", |spec| spec.energy.load_store_cycle_pj as f64 / 1e12),

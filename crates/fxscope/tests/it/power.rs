@@ -9,6 +9,8 @@ use common::{compile, failure, json, kernel, output};
 use fxscope::machine::{Spec, load};
 use serde_json::Value;
 
+/// A chase through L1, whose time is cycles and which has no floating-point operations.
+const CHASE: [&str; 3] = ["footprint=32768", "hops=100000", "state=warm"];
 /// Triad on two cores of each of two CMGs.
 const TRIAD: &str = "cpus=12-13,24-25 threads=4 n=32768 passes=2";
 
@@ -59,7 +61,7 @@ fn the_power_of_threads_on_two_cmgs_is_the_sum_of_its_parts_in_every_mode() {
         watts.push(metric(&ran, "chip_power"));
     }
     let [normal, boost, eco, both] = watts[..] else { panic!("{watts:?}") };
-    assert!(eco < both && both < normal && normal < boost, "{watts:?}");
+    assert!(eco < normal && both < boost && normal < boost && eco < both, "{watts:?}");
 }
 
 #[test]
@@ -99,8 +101,8 @@ fn reports_and_comparisons_show_energy() {
     let folder = tempfile::tempdir().expect("temporary folder");
     for mode in ["normal", "eco"] {
         let record = format!("{mode}.fxr");
-        let arguments = ["run", "--quiet", "--power-mode", mode, "-o", &record, "--", &kernel("triad-l1.elf")];
-        assert!(output(folder.path(), &arguments).status.success());
+        let run = ["run", "--quiet", "--power-mode", mode, "-o", &record, "--", &kernel("chase.elf")];
+        assert!(output(folder.path(), &[&run[..], &CHASE].concat()).status.success());
     }
     let text = |arguments: &[&str]| {
         let output = output(folder.path(), arguments);
@@ -108,7 +110,7 @@ fn reports_and_comparisons_show_energy() {
         String::from_utf8(output.stdout).expect("text")
     };
     let report = text(&["report", "eco.fxr"]);
-    assert!(report.contains("power.mode = eco") && report.contains("GFLOPS/W"), "{report}");
+    assert!(report.contains("power.mode = eco") && report.contains("energy"), "{report}");
     let compared = text(&["compare", "normal.fxr", "eco.fxr"]);
     assert!(compared.contains("% less energy: "), "{compared}");
 }
@@ -116,7 +118,8 @@ fn reports_and_comparisons_show_energy() {
 #[test]
 fn advice_lists_the_modes_as_trade_offs() {
     let folder = tempfile::tempdir().expect("temporary folder");
-    let run = output(folder.path(), &["advise", "--quiet", "--json", "a.json", "--", &kernel("triad-l1.elf")]);
+    let advise = ["advise", "--quiet", "--json", "a.json", "--", &kernel("chase.elf")];
+    let run = output(folder.path(), &[&advise[..], &CHASE].concat());
     let text = String::from_utf8(run.stdout).expect("text");
     let advice = json(&std::fs::read(folder.path().join("a.json")).expect("written"));
     let tried = advice["tried"].as_array().expect("a list");
@@ -127,9 +130,9 @@ fn advice_lists_the_modes_as_trade_offs() {
     };
     assert_eq!(modes.len(), 3, "all but the normal mode: {advice}");
     let (before, (eco, slower), (_, faster)) = (number(&advice["joules"]), joules("eco mode"), joules("boost mode"));
-    assert!(eco < before && slower < 0.05, "{eco} for {before} J");
-    // From L1, time is cycles: 2.2 instead of 2.0 GHz.
-    assert!((faster - (1.0 - 2.0 / 2.2)).abs() < 0.01, "{faster}");
+    assert!(eco < before && slower.abs() < 0.01, "{eco} for {before} J");
+    // 2.2 instead of 2.0 GHz.
+    assert!((faster - (1.0 - 2.0 / 2.2)).abs() < 0.02, "{faster}");
     assert!(text.contains("mode of power") && text.contains("eco_state=2"), "{text}");
     let best = &advice["regions"][0]["best"];
     assert!(!best.as_str().is_some_and(|best| best.contains("mode")), "{best}");
