@@ -34,15 +34,6 @@ const PJ_PER_J: f64 = 1e12;
 const MW_PER_W: f64 = 1e3;
 
 impl ChipPower {
-    /// Returns the modes that the machine has, the normal one first.
-    #[must_use]
-    pub fn modes(&self) -> Vec<PowerMode> {
-        let has = |mode: &&PowerMode| {
-            (!mode.is_boost() || self.boost_core_hz > 0) && (!mode.is_eco() || self.eco_fma_pipes > 0)
-        };
-        PowerMode::ALL.iter().filter(has).copied().collect()
-    }
-
     /// Returns the power of the chip that no event counts, in its mode, W.
     #[must_use]
     pub fn base_watts(&self) -> f64 {
