@@ -2,8 +2,9 @@
 //! (`data/calibration/power.csv`).
 //!
 //! Rates of other modes follow from those of normal mode: eco mode takes longer if the kernel needs more than half of the peak, boost mode
-//! makes faster what memory does not limit. A rate that was not published is the mean of the part `fit`. The kernels of the part `check`
-//! take no part in the fit.
+//! makes faster what memory does not limit. A rate that was not published is the mean of the part `fit`. Pipes are also busy with data of
+//! stores and inactive elements: the active part is the share of the peak or, where that was not published, in proportion as in `fit`.
+//! The kernels of the part `check` take no part in the fit.
 
 use std::path::Path;
 
@@ -62,7 +63,8 @@ impl Line {
 #[derive(Clone, Copy)]
 struct Rates {
     fp_peak: f64,
-    fp: f64,
+    /// Operations on active elements.
+    active: f64,
     l1: f64,
     l2: f64,
     memory: f64,
@@ -76,8 +78,8 @@ impl Rates {
         let slowed = if mode.is_eco() { (2.0 * self.fp_peak).max(1.0) } else { 1.0 };
         let work = boosted / slowed;
         // The rate of memory is by time, the others are by cycle.
-        let Rates { fp_peak, fp, l1, l2, memory } = self;
-        Rates { fp_peak, fp: fp * work, l1: l1 * work, l2: l2 * work, memory: memory * work * clock }
+        let Rates { fp_peak, active, l1, l2, memory } = self;
+        Rates { fp_peak, active: active * work, l1: l1 * work, l2: l2 * work, memory: memory * work * clock }
     }
 }
 
@@ -222,19 +224,34 @@ pub(super) fn points(root: &Path, spec: &Spec) -> Result<Vec<Point>, String> {
         let known: Vec<f64> = lines.iter().filter(|line| line.part == Part::Fit).filter_map(rate).collect();
         known.iter().sum::<f64>() / known.len() as f64
     };
-    let usual = [mean(|line| line.fp), mean(|line| line.l1), mean(|line| line.l2), mean(|line| line.memory)];
-    Ok(lines.iter().flat_map(|line| of_kernel(line, usual, spec)).collect())
+    let usual = Usual {
+        fp: mean(|line| line.fp),
+        active: mean(|line| Some(line.fp_peak? / line.fp?)),
+        l1: mean(|line| line.l1),
+        l2: mean(|line| line.l2),
+        memory: mean(|line| line.memory),
+    };
+    Ok(lines.iter().flat_map(|line| of_kernel(line, &usual, spec)).collect())
 }
 
-fn of_kernel(line: &Line, [fp, l1, l2, memory]: [f64; 4], spec: &Spec) -> Vec<Point> {
+/// Means of the part `fit`: rates in percent, and the active part of the rate of floating-point pipes.
+struct Usual {
+    fp: f64,
+    active: f64,
+    l1: f64,
+    l2: f64,
+    memory: f64,
+}
+
+fn of_kernel(line: &Line, usual: &Usual, spec: &Spec) -> Vec<Point> {
     let fraction = |rate: Option<f64>, usual: f64| rate.unwrap_or(usual) / 100.0;
     let rates = Rates {
         // A kernel that keeps the pipes busy most of the time does so by arithmetic.
         fp_peak: fraction(line.fp_peak.or(line.fp), 0.0),
-        fp: fraction(line.fp, fp),
-        l1: fraction(line.l1, l1),
-        l2: fraction(line.l2, l2),
-        memory: fraction(line.memory, memory),
+        active: fraction(line.fp_peak, line.fp.unwrap_or(usual.fp) * usual.active),
+        l1: fraction(line.l1, usual.l1),
+        l2: fraction(line.l2, usual.l2),
+        memory: fraction(line.memory, usual.memory),
     };
     let point = |&mode: &PowerMode| {
         let measured = line.watts(mode)?;
@@ -252,7 +269,7 @@ fn counted(rates: Rates, hz: f64, spec: &Spec) -> (f64, f64) {
     let (energy, topology) = (&spec.energy, &spec.topology);
     let cmgs = f64::from(topology.cmgs);
     let core = energy.core_cycle_pj as f64
-        + PIPES * rates.fp * energy.vector_operation_pj as f64
+        + PIPES * rates.active * energy.vector_operation_pj as f64
         + PIPES * rates.l1 * energy.load_store_cycle_pj as f64;
     let banks = f64::from(spec.l2_timing.banks);
     let l2 = energy.l2_cycle_pj as f64 + banks * rates.l2 * energy.l2_pipe_cycle_pj as f64;
