@@ -118,14 +118,6 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// Returns the model that a machine has.
-    pub(super) fn of(spec: &Spec) -> Model {
-        let power = &spec.power;
-        let [base, core, memory] = [power.base_mw, power.core_permille, power.memory_permille].map(|n| n as f64 / 1e3);
-        let saved = power.eco_cycle_pj as f64 / PJ_PER_J;
-        Model { terms: [base, saved, core, memory], boost: power.boost_energy_permille }
-    }
-
     fn watts(&self, point: &Point) -> f64 {
         point.terms(self.boost).iter().zip(self.terms).map(|(amount, each)| amount * each).sum()
     }
@@ -283,6 +275,14 @@ mod tests {
     use super::*;
     use crate::root;
 
+    /// Returns the model that a machine has.
+    fn model_of(spec: &Spec) -> Model {
+        let power = &spec.power;
+        let [base, core, memory] = [power.base_mw, power.core_permille, power.memory_permille].map(|n| n as f64 / 1e3);
+        let saved = power.eco_cycle_pj as f64 / PJ_PER_J;
+        Model { terms: [base, saved, core, memory], boost: power.boost_energy_permille }
+    }
+
     fn machine() -> (Spec, Vec<Point>) {
         let spec = fxscope_machine::load("a64fx", &[]).expect("built in");
         let points = points(&root(), &spec).expect("measured kernels");
@@ -293,20 +293,20 @@ mod tests {
     fn the_machine_has_the_power_that_the_fit_gives() {
         let (spec, points) = machine();
         let found = Model::best(&points).expect("kernels").found();
-        assert_eq!(found, Model::of(&spec).found());
+        assert_eq!(found, model_of(&spec).found());
     }
 
     #[test]
     fn kernels_that_the_fit_has_not_seen_are_within_eight_percent_on_average() {
         let (spec, points) = machine();
-        let model = Model::of(&spec);
+        let model = model_of(&spec);
         assert!(mean_error(&points, &model, Part::Check) <= 0.08);
     }
 
     #[test]
     fn modes_change_power_as_measured_within_five_points() {
         let (spec, points) = machine();
-        let (right, of) = savings(&points, &Model::of(&spec));
+        let (right, of) = savings(&points, &model_of(&spec));
         assert!(of >= 70 && 10 * right >= 9 * of, "{right} of {of}");
     }
 }
