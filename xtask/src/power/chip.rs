@@ -27,7 +27,7 @@ const SAVINGS: f64 = 0.05;
 /// Which kernels a fit may use.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Part {
+enum Part {
     Fit,
     Check,
 }
@@ -84,9 +84,9 @@ impl Rates {
 }
 
 /// A measured power, with the counted power that explains it, W.
-pub(super) struct Point {
+struct Point {
     kernel: String,
-    pub(super) part: Part,
+    part: Part,
     mode: PowerMode,
     measured: f64,
     /// Of cores and L2 caches.
@@ -105,14 +105,14 @@ impl Point {
     }
 
     /// Returns the relative error of a model.
-    pub(super) fn error(&self, model: &Model) -> f64 {
+    fn error(&self, model: &Model) -> f64 {
         model.watts(self) / self.measured - 1.0
     }
 }
 
 /// The fitted numbers: the base, W, what a core saves per cycle in eco mode, J, factors of counted power, and the factor of boost mode,
 /// per mille.
-pub(super) struct Model {
+struct Model {
     terms: [f64; 4],
     boost: u64,
 }
@@ -138,7 +138,7 @@ impl Model {
     }
 
     /// Returns the best model of the part `fit`.
-    pub(super) fn best(points: &[Point]) -> Option<Model> {
+    fn best(points: &[Point]) -> Option<Model> {
         let fit: Vec<&Point> = points.iter().filter(|point| point.part == Part::Fit).collect();
         let models = BOOST.map(|boost| Model::fitted(&fit, boost));
         models.min_by(|a, b| a.squares(&fit).total_cmp(&b.squares(&fit)))
@@ -183,13 +183,13 @@ pub(super) fn run(root: &Path, spec: &Spec) -> Result<(), String> {
 }
 
 /// Returns the mean of the absolute relative errors of a part.
-pub(super) fn mean_error(points: &[Point], model: &Model, part: Part) -> f64 {
+fn mean_error(points: &[Point], model: &Model, part: Part) -> f64 {
     let errors: Vec<f64> = points.iter().filter(|p| p.part == part).map(|p| p.error(model).abs()).collect();
     errors.iter().sum::<f64>() / errors.len() as f64
 }
 
 /// Returns how many changes of a kernel's power from mode to mode are right, and how many there are.
-pub(super) fn savings(points: &[Point], model: &Model) -> (usize, usize) {
+fn savings(points: &[Point], model: &Model) -> (usize, usize) {
     const PAIRS: [(PowerMode, PowerMode); 4] = [
         (PowerMode::Normal, PowerMode::Boost),
         (PowerMode::Normal, PowerMode::Eco),
@@ -208,7 +208,7 @@ pub(super) fn savings(points: &[Point], model: &Model) -> (usize, usize) {
 }
 
 /// Returns the measured powers of all kernels and modes.
-pub(super) fn points(root: &Path, spec: &Spec) -> Result<Vec<Point>, String> {
+fn points(root: &Path, spec: &Spec) -> Result<Vec<Point>, String> {
     let failed = |e: csv::Error| format!("{FILE}: {e}");
     let mut reader = csv::Reader::from_path(root.join(FILE)).map_err(failed)?;
     let lines: Vec<Line> = reader.deserialize().collect::<Result<_, _>>().map_err(failed)?;
