@@ -2,7 +2,10 @@
 //!
 //! The measured programs of `testdata/import/fapp` have counts of energy beside those of the events that consume it. Each of
 //! the three kinds of energy is fitted as a sum of a few terms per cycle, minimising the squared relative errors over the
-//! programs. Events of a thread are divided by its cycles in the same pass; threads are averaged.
+//! programs. Events of a thread are divided by its cycles in the same pass; threads are averaged. The chip's power, `[power]`, is then
+//! fitted to measured watts: see [`chip`].
+
+mod chip;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -92,7 +95,8 @@ fn kinds(energy: &Energy) -> [Kind; 3] {
 /// # Errors
 /// If a measured program cannot be read.
 pub fn run() -> Result<(), String> {
-    let energy = fxscope_machine::load("a64fx", &[]).map_err(|e| e.to_string())?.tables.energy;
+    let spec = fxscope_machine::load("a64fx", &[]).map_err(|e| e.to_string())?;
+    let energy = spec.tables.energy.clone();
     let programs = programs(&root().join("testdata/import/fapp"))?;
     let mut all = Vec::new();
     for kind in kinds(&energy) {
@@ -108,7 +112,7 @@ pub fn run() -> Result<(), String> {
     }
     println!("[energy]");
     all.iter().for_each(|(key, value)| println!("{key} = {value}"));
-    Ok(())
+    chip::run(&root(), &spec)
 }
 
 /// Returns the measured energy per cycle, pJ.

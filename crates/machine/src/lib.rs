@@ -10,6 +10,7 @@
 //!   [`mod@pmu`] with [`events`] and [`groups`] for `pmu.csv` and `groups.csv`.
 //! * [`evidence`]: where each value comes from and how well it is known.
 //! * [`mod@check`]: limits and relations of values. [`mod@show`]: a resolved machine as text and as a hash.
+//! * [`mod@modes`]: the mode of power, which replaces the clock and the pipes in use.
 //! * [`paging`]: the translation tables of pages of a size.
 //! * [`error`]: what can go wrong, and how it is said.
 
@@ -20,6 +21,7 @@ pub mod evidence;
 pub mod groups;
 pub mod layer;
 pub mod load;
+pub mod modes;
 pub mod notation;
 pub mod paging;
 pub mod pmu;

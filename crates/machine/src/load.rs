@@ -15,7 +15,7 @@ use crate::recipe::Pipes;
 use crate::rows::{self, Rows};
 use crate::schema::Value;
 use crate::spec::{SCHEMA, Spec};
-use crate::{layer, settings};
+use crate::{layer, modes, settings};
 
 /// A built-in machine: the files of its folder. It takes what it lacks from the machine that it extends.
 struct BuiltIn {
@@ -34,6 +34,27 @@ const BUILT_IN: &[BuiltIn] = &[
         instructions: Some(include_str!("../../../data/machines/a64fx/instructions.csv")),
         events: Some(include_str!("../../../data/machines/a64fx/pmu.csv")),
         groups: Some(include_str!("../../../data/machines/a64fx/groups.csv")),
+    },
+    BuiltIn {
+        name: "fx1000",
+        tables: include_str!("../../../data/machines/fx1000/machine.toml"),
+        instructions: None,
+        events: None,
+        groups: None,
+    },
+    BuiltIn {
+        name: "fugaku",
+        tables: include_str!("../../../data/machines/fugaku/machine.toml"),
+        instructions: None,
+        events: None,
+        groups: None,
+    },
+    BuiltIn {
+        name: "fx700",
+        tables: include_str!("../../../data/machines/fx700/machine.toml"),
+        instructions: None,
+        events: None,
+        groups: None,
     },
     BuiltIn {
         name: "k-computer",
@@ -245,6 +266,7 @@ fn assemble(machine: Files, settings: &[(String, String)]) -> Result<Spec, LoadE
     }
     let mut values = values.unwrap_or_else(Layer::empty);
     values.overlay(settings.clone());
+    modes::apply(&mut values, &settings)?;
     let tables = values.tables(&root)?;
     refuse_unused_options(&settings, &values)?;
     check(&tables).map_err(|found| LoadError::Values(placed(found, &values, &root)))?;

@@ -5,6 +5,7 @@
 
 mod hierarchy;
 mod policies;
+mod power;
 
 use crate::evidence::Provenance;
 use crate::pmu::Pmu;
@@ -16,7 +17,8 @@ pub use hierarchy::{
     Cache, Energy, HardwareBarrier, L2Hash, L2Timing, MemorySideCache, MemoryTiming, PageCosts, Pages, Prefetch, Ring,
     SectorCache, Tlb,
 };
-pub use policies::{DirectionPredictor, PrefetchPolicy, Replacement, StreamReplacement, TlbReplacement};
+pub use policies::{DirectionPredictor, PowerMode, PrefetchPolicy, Replacement, StreamReplacement, TlbReplacement};
+pub use power::ChipPower;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -458,6 +460,8 @@ tables! {
         hardware_barrier: HardwareBarrier,
         /// Energy.
         energy: Energy,
+        /// Modes of power, and power of the chip.
+        power: ChipPower,
         /// Costs that no document gives.
         assumptions: Assumptions,
     }

@@ -6,7 +6,9 @@
 //! measured programs by `cargo run -p xtask -- calibrate power`.
 
 use fxscope_machine::spec::Energy;
-use fxscope_record::{Counts, Region};
+use fxscope_record::{ALL, Counts, Interval, Intervals, Region, Run};
+
+use crate::Evaluation;
 
 /// The energy events: of cores, of L2 caches and of memories.
 pub const NAMES: [&str; 3] = ["EA_CORE", "EA_L2", "EA_MEMORY"];
@@ -14,6 +16,7 @@ pub const NAMES: [&str; 3] = ["EA_CORE", "EA_L2", "EA_MEMORY"];
 /// Count of a vector operation with all elements active.
 const ALL_ACTIVE: u128 = 16;
 const PJ_PER_NJ: u128 = 1_000;
+const NS_PER_S: f64 = 1e9;
 /// Picojoules per second and milliwatt.
 const PJ_PER_MW_SECOND: u128 = 1_000_000_000;
 
@@ -32,6 +35,39 @@ pub fn count(region: &mut Region, energy: &Energy, core_hz: u64) {
             }
         }
     }
+}
+
+/// Returns the power of the chip in each interval of a run, W: that of its counts in the intervals, with those parts that depend on time
+/// alone for the CMGs that its threads run on. `None` for runs without the events or the machine's coefficients.
+#[must_use]
+pub fn chip_watts(run: &Run, intervals: &Intervals) -> Option<Vec<f64>> {
+    let constant = |name: &str| run.constants.get(name).copied();
+    let cmgs = Evaluation::new(run, run.region(ALL)?).total().get("cmgs_used")?;
+    let (core, memory) = (constant("chip_core_factor")?, constant("chip_memory_factor")?);
+    let operation = core * constant("vector_operation_joules")? / ALL_ACTIVE as f64;
+    let load_store = core * constant("load_store_cycle_joules")?;
+    let line = memory * constant("memory_line_joules")?;
+    let each = [
+        ("CPU_CYCLES", core * constant("core_cycle_joules")? - constant("chip_saved_joules")?),
+        ("FLA_VAL_PRD_CNT", operation),
+        ("FLB_VAL_PRD_CNT", operation),
+        ("L1_PIPE0_VAL", load_store),
+        ("L1_PIPE1_VAL", load_store),
+        ("L2_PIPE_VAL", core * constant("l2_pipe_cycle_joules")?),
+        ("BUS_READ_TOTAL_MEM", line),
+        ("BUS_WRITE_TOTAL_MEM", line),
+    ];
+    let idle = core * constant("core_hz")? * constant("l2_cycle_joules")? + memory * constant("memory_watts")?;
+    let always = constant("chip_base_watts")? + cmgs * idle;
+    let mut begin = 0;
+    let watts = |row: &Interval| {
+        let seconds = row.end_ns.saturating_sub(begin) as f64 / NS_PER_S;
+        begin = row.end_ns;
+        let joules = |&(name, each): &(&str, f64)| Some(row.counts[intervals.names.index(name)?] as f64 * each);
+        let joules: f64 = each.iter().map(joules).sum::<Option<f64>>()?;
+        Some(always + joules / seconds).filter(|watts| watts.is_finite())
+    };
+    intervals.rows.iter().map(watts).collect()
 }
 
 /// The counts of one thread.

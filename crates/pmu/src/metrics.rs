@@ -103,6 +103,20 @@ const CONSTANTS: &[Constant] = &[
     // Bytes of a block whose elements one flow of a gather reads, and address bits that loads and stores are compared by.
     ("flow_block", |spec| f64::from(spec.load_store.flow_block)),
     ("alias_bits", |spec| f64::from(spec.load_store.partial_address_bits)),
+    // Energy of what the events of energy count, J, and power of a CMG's idle memory, W.
+    ("core_cycle_joules", |spec| spec.energy.core_cycle_pj as f64 / 1e12),
+    ("vector_operation_joules", |spec| spec.energy.vector_operation_pj as f64 / 1e12),
+    ("load_store_cycle_joules", |spec| spec.energy.load_store_cycle_pj as f64 / 1e12),
+    ("l2_cycle_joules", |spec| spec.energy.l2_cycle_pj as f64 / 1e12),
+    ("l2_pipe_cycle_joules", |spec| spec.energy.l2_pipe_cycle_pj as f64 / 1e12),
+    ("memory_watts", |spec| spec.energy.memory_mw as f64 / 1e3),
+    ("memory_line_joules", |spec| spec.energy.memory_line_pj as f64 / 1e12),
+    // Power of the chip that no event counts, W; its energy for a joule that the events of cores and L2 caches, or of memory, count; and
+    // what a core takes less in each cycle, J.
+    ("chip_base_watts", |spec| spec.power.base_watts()),
+    ("chip_core_factor", |spec| spec.power.core_factor()),
+    ("chip_memory_factor", |spec| spec.power.memory_factor()),
+    ("chip_saved_joules", |spec| spec.power.saved_per_cycle()),
 ];
 
 /// Cycles from the resolution of a mispredicted branch until the correct path is decoded.

@@ -46,8 +46,12 @@ pub struct Remedy {
     pub name: String,
     /// What it is a choice of: remedies of different kinds can be combined.
     pub kind: String,
-    /// The rules whose causes it may help against.
+    /// The rules whose causes it may help against; empty if it is a trade-off.
+    #[serde(default)]
     pub rules: Vec<String>,
+    /// It gives time for energy or energy for time, whatever limits the program.
+    #[serde(default)]
+    pub trade_off: bool,
     /// Options of `fxscope run` that apply it, option and argument in turn; empty with [`Values::PageSizes`], whose values have their own.
     #[serde(default)]
     pub options: Vec<String>,
@@ -104,8 +108,11 @@ fn check(remedy: &Remedy, rules: &[Rule]) -> Result<(), String> {
     if let Some(unknown) = remedy.rules.iter().find(|name| rules.iter().all(|rule| rule.name != **name)) {
         return Err(format!("no rule is called '{unknown}'"));
     }
-    if remedy.rules.is_empty() || remedy.source.trim().is_empty() {
-        return Err("its rules or its source are missing".to_owned());
+    if remedy.rules.is_empty() != remedy.trade_off {
+        return Err("it has rules, or else is a trade-off".to_owned());
+    }
+    if remedy.source.trim().is_empty() {
+        return Err("its source is missing".to_owned());
     }
     let has_own = remedy.values == Some(Values::PageSizes);
     if remedy.options.is_empty() != has_own || !remedy.options.len().is_multiple_of(2) {
@@ -162,8 +169,8 @@ mod tests {
         let name = "f.toml: L2 prefetch {} lines ahead";
         let cases = [
             (with("rules", "['none']"), "no rule is called 'none'"),
-            (with("rules", "[]"), "its rules or its source are missing"),
-            (with("source", "' '"), "its rules or its source are missing"),
+            (with("rules", "[]"), "it has rules, or else is a trade-off"),
+            (with("source", "' '"), "its source is missing"),
             (with("options", "['--hwpf']"), "its options are missing, or one has no argument"),
             (with("options", "['-e', 'A=1']"), "{} is in the options of remedies with values, and only there"),
             (with("values", "'page_sizes'"), "its options are missing, or one has no argument"),

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use fxscope::linux::ClockSource;
 use fxscope::linux::hwpfctl::Settings;
+use fxscope::machine::spec::PowerMode;
 use fxscope::record::Run;
 use fxscope::sampling::{Plan, Precision};
 use fxscope::{
@@ -33,6 +34,10 @@ pub(super) struct ScenarioArgs {
     /// Vector length in bits: short for --set clock.vector_bits=N.
     #[arg(long, value_name = "N", value_parser = ["128", "256", "512"])]
     vector_bits: Option<String>,
+    /// Mode of power: normal, boost (higher clock and voltage), eco (one floating-point pipe, less power) or both; short for
+    /// --set power.mode=MODE (docs/power.md).
+    #[arg(long, value_name = "MODE", value_parser = power_modes())]
+    power_mode: Option<String>,
     /// CPUs for the program, such as 12-23 or 12,24,36: one thread on each; further threads share them in time slices.
     /// The program sees them as its affinity and cannot leave them. Default: all CPUs of the machine.
     #[arg(long, value_name = "LIST")]
@@ -219,6 +224,7 @@ impl ScenarioArgs {
         scenario.ranks = self.ranks;
         scenario.settings.extend(self.set.iter().cloned());
         scenario.settings.extend(self.vector_bits.iter().map(|bits| ("clock.vector_bits".to_owned(), bits.clone())));
+        scenario.settings.extend(self.power_mode.iter().map(|mode| ("power.mode".to_owned(), mode.clone())));
         scenario.variables.extend(self.environment.iter().cloned());
         scenario.inherit_environment = true;
         scenario.placement.cpus.clone_from(&self.cpus);
@@ -267,6 +273,11 @@ pub(super) fn described_choice<T: Copy + Send + Sync>(
     let value = |name: String| values.iter().find(|(known, ..)| *known == name).map(|&(_, value, _)| value);
     let shown = values.iter().map(|(name, _, help)| PossibleValue::new(name).help(help));
     PossibleValuesParser::new(shown).try_map(move |name| value(name).ok_or("unknown"))
+}
+
+/// Returns a parser for names of modes of power.
+fn power_modes() -> PossibleValuesParser {
+    PossibleValuesParser::new(PowerMode::ALL.iter().map(|mode| mode.name()))
 }
 
 /// An access that `--allow` gives.

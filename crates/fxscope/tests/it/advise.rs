@@ -38,6 +38,7 @@ impl Found {
     fn of(advice: &Value, region: &str) -> Found {
         let regions = list(&advice["regions"]);
         let place = regions.iter().position(|found| found["name"] == region).unwrap_or_else(|| panic!("{advice}"));
+        let ranked = |tried: &&Value| tried["trade_off"] == false;
         let gain = |tried: &Value| {
             let gain = tried["regions"][place]["gain"].as_f64()?;
             Some((tried["name"].as_str()?.to_owned(), tried["options"].clone(), gain))
@@ -46,7 +47,7 @@ impl Found {
             seconds: number(&regions[place]["seconds"]),
             limits: list(&regions[place]["verdict"]["limits"]).to_vec(),
             best: regions[place]["best"].clone(),
-            gains: list(&advice["tried"]).iter().filter_map(gain).collect(),
+            gains: list(&advice["tried"]).iter().filter(ranked).filter_map(gain).collect(),
         }
     }
 

@@ -37,6 +37,7 @@ mod pages_advise;
 mod pages_experiment;
 mod pages_host;
 mod parts;
+mod power;
 mod processes;
 mod progress;
 mod ranks;

@@ -109,6 +109,15 @@ const CASES: &[Case] = &[
         assert!(ran.cycles() > plain.cycles() + 4000.0, "{} for {}", ran.cycles(), plain.cycles());
     }),
     case("--vector-bits", "--vector-bits 256", |ran, _| assert!(ran.said("vector").starts_with("32,"))),
+    case("--power-mode", "--power-mode boost --cpus 12-13", |ran, plain| {
+        // The same cycles, but for memory, at 2.2 instead of 2.0 GHz.
+        assert_eq!(ran.setting("power.mode"), Some("boost"));
+        let [seconds, before] = [ran, plain].map(|r| r.json["simulated"]["seconds"].as_f64().expect("seconds"));
+        assert!(seconds < before, "{seconds} for {before}");
+    }),
+    case("--power-mode", "--power-mode eco", |ran, _| {
+        assert_eq!((ran.setting("power.mode"), ran.event("FLB_VAL")), (Some("eco"), 0));
+    }),
     case("--cpus", "--cpus 12-13", |ran, _| {
         assert!(ran.said("vector").ends_with("cpus 2"));
         assert_eq!(ran.cpus(), [12, 13]);

@@ -37,11 +37,8 @@ pub(super) fn applied(scenario: &Scenario, options: &[String]) -> Result<Option<
                 scenario.placement.cpus.as_ref() != Some(argument)
             }
             "--sector" => sectors(scenario, &mut changed, argument)?,
-            "--vector-bits" => {
-                const KEY: &str = "clock.vector_bits";
-                changed.settings.push((KEY.to_owned(), argument.clone()));
-                scenario.settings.iter().all(|(key, _)| key != KEY)
-            }
+            "--vector-bits" => setting(scenario, &mut changed, ("clock.vector_bits", argument)),
+            "--power-mode" => setting(scenario, &mut changed, ("power.mode", argument)),
             _ => return Err(format!("{option} is not an option that remedies have")),
         };
         if !is_free {
@@ -61,6 +58,12 @@ fn variable(scenario: &Scenario, changed: &mut Scenario, argument: &str) -> Resu
     let is_free = known.is_none_or(|(_, known)| name == THREADS && known != value);
     changed.variables.push((name.into(), value.into()));
     Ok(is_free)
+}
+
+/// Sets a key of the machine.
+fn setting(scenario: &Scenario, changed: &mut Scenario, (key, value): (&str, &str)) -> bool {
+    changed.settings.push((key.to_owned(), value.to_owned()));
+    scenario.settings.iter().all(|(known, _)| known != key)
 }
 
 /// Sets page sizes of segments.

@@ -20,6 +20,7 @@ pub(super) fn best_of_kinds(found: &Found<'_>, tried: &[Tried]) -> Result<Option
         kind: String::new(),
         machine: join(|tried| &tried.machine, "; "),
         options,
+        trade_off: false,
         causes: (0..found.regions.len()).map(|place| all_causes(&best, place)).collect(),
         outcome: Err(String::new()),
     };
@@ -60,12 +61,13 @@ mod tests {
 
     /// A remedy of a kind against a rule that explains `predicted`.
     fn tried(kind: &str, rule: &str, predicted: f64, gain: f64) -> Tried {
-        let outcome = Outcome { seconds: 1.0 - gain, gain, is_noise: false };
+        let outcome = Outcome { seconds: 1.0 - gain, gain, is_noise: false, energy: None };
         Tried {
             name: format!("{kind} {gain}"),
             kind: kind.to_owned(),
             machine: String::new(),
             options: Vec::new(),
+            trade_off: false,
             causes: vec![Cause { rules: vec![rule.to_owned()], predicted }],
             outcome: Ok(vec![Some(outcome)]),
         }

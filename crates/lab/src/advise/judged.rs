@@ -24,13 +24,15 @@ pub struct Judged {
     pub verdict: Verdict,
 }
 
-/// A time.
+/// A time, and the energy that it takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Time {
     /// Seconds.
     pub seconds: f64,
     /// Half of the width of its interval, seconds; 0 if it is not an estimate.
     pub half_width: f64,
+    /// Energy of the chip in that time, J; `None` if the machine's events do not tell.
+    pub energy: Option<f64>,
 }
 
 /// Judges the region called `name`; if it is `None`, the whole run and the regions that take much of its time, the longest first.
@@ -63,9 +65,11 @@ fn judged(run: &Run, name: &str, whole: Option<f64>) -> Result<Judged, Error> {
 /// If the run has no such region, or it took no time.
 pub(super) fn time(run: &Run, name: &str) -> Result<Time, Error> {
     let found = run.region(name).ok_or_else(|| missing(name))?;
-    let seconds = Evaluation::new(run, found).total().get("seconds").filter(|seconds| *seconds > 0.0);
+    let total = Evaluation::new(run, found).total();
+    let seconds = total.get("seconds").filter(|seconds| *seconds > 0.0);
     let half_width = Sampled::of(run, found).and_then(|sampled| sampled.of_metric("seconds")).unwrap_or(0.0);
-    Ok(Time { seconds: seconds.ok_or_else(|| format!("region '{name}' took no time"))?, half_width })
+    let seconds = seconds.ok_or_else(|| format!("region '{name}' took no time"))?;
+    Ok(Time { seconds, half_width, energy: total.get("energy") })
 }
 
 fn missing(name: &str) -> String {

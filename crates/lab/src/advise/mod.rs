@@ -4,6 +4,7 @@
 mod apply;
 mod combine;
 mod judged;
+mod power;
 mod reused;
 mod show;
 mod trials;
@@ -47,6 +48,8 @@ pub struct Tried {
     pub machine: String,
     /// The options of `fxscope run` that apply it, option and argument in turn.
     pub options: Vec<String>,
+    /// It gives time for energy or energy for time: it is shown beside the others and not ranked with them.
+    pub trade_off: bool,
     /// Why it was tried, for each of the regions.
     pub causes: Vec<Cause>,
     /// What came out for each of the regions (`None` if the run has no such region), or why nothing did.
@@ -71,6 +74,8 @@ pub struct Outcome {
     pub gain: f64,
     /// Whether the gain is within the error of the estimates of sampled runs.
     pub is_noise: bool,
+    /// Energy of the chip, J; `None` if the machine's events do not tell.
+    pub energy: Option<f64>,
 }
 
 impl Tried {
@@ -80,10 +85,11 @@ impl Tried {
         self.outcome.as_ref().ok().and_then(|all| all.get(place).copied().flatten())
     }
 
-    /// Returns the gain for a region, if there is one that counts.
+    /// Returns the gain for a region, if there is one that counts. Trade-offs have none.
     #[must_use]
     pub fn gain(&self, place: usize) -> Option<f64> {
-        self.of_region(place).filter(|outcome| outcome.gain >= LEAST && !outcome.is_noise).map(|outcome| outcome.gain)
+        let counts = |outcome: &Outcome| outcome.gain >= LEAST && !outcome.is_noise && !self.trade_off;
+        self.of_region(place).filter(counts).map(|outcome| outcome.gain)
     }
 }
 
@@ -148,7 +154,7 @@ fn outcomes(found: &trials::Found<'_>, runner: &Runner, scenario: &Scenario) -> 
 
 fn outcome(before: Time, after: Time) -> Outcome {
     let is_noise = (after.seconds - before.seconds).abs() < before.half_width + after.half_width;
-    Outcome { seconds: after.seconds, gain: 1.0 - after.seconds / before.seconds, is_noise }
+    Outcome { seconds: after.seconds, gain: 1.0 - after.seconds / before.seconds, is_noise, energy: after.energy }
 }
 
 /// The largest gain of the first region first.

@@ -5,19 +5,20 @@ use fxscope_report::render::json;
 use fxscope_report::render::quantity::quantity;
 use serde_json::{Value as Json, json};
 
-use super::{Advice, Judged, Outcome, Tried};
+use super::{Advice, Judged, Outcome, Tried, power};
 
 impl Advice {
     /// Returns the advice for people: what gains most and how to apply it, what each remedy gains, by region, and the verdicts.
     #[must_use]
     pub fn document(&self) -> Document {
         let mut sections = vec![Section::notes("Advice", self.sentences())];
-        if !self.tried.is_empty() {
+        if self.ranked().next().is_some() {
             sections.push(self.gains());
         }
+        sections.extend(power::section(self));
         if self.regions.len() > 1 {
             sections.push(self.by_region());
-            sections.extend((!self.tried.is_empty()).then(|| self.matrix()));
+            sections.extend(self.ranked().next().is_some().then(|| self.matrix()));
         }
         sections.push(Section::notes("Apply", self.hints()));
         let failed =
@@ -52,13 +53,19 @@ impl Advice {
             Some(format!("In region {}: {}, {gain} less time.", region.name, best.name))
         }));
         all.extend(self.with_changes());
+        all.extend(power::sentence(self));
         all
+    }
+
+    /// The remedies that are ranked by time.
+    fn ranked(&self) -> impl Iterator<Item = &Tried> {
+        self.tried.iter().filter(|tried| !tried.trade_off)
     }
 
     /// The best that needs no change of the program.
     fn without_changes(&self) -> String {
         let best = self.best(0).and_then(|tried| Some((tried, tried.of_region(0)?)));
-        let has_run = self.tried.iter().any(|tried| tried.outcome.is_ok());
+        let has_run = self.ranked().any(|tried| tried.outcome.is_ok());
         match best {
             Some((tried, outcome)) => format!(
                 "Most gains: {}. {} instead of {}, {} less time. On the machine: {}.",
@@ -96,7 +103,7 @@ impl Advice {
             Row { label: tried.name.clone(), values }
         };
         let headings = ["remedy", "predicted gain", "simulated gain", "time"];
-        Section::table("Simulated", headings, self.tried.iter().map(row).collect())
+        Section::table("Simulated", headings, self.ranked().map(row).collect())
     }
 
     /// What limits each region, and what helps it most.
@@ -125,7 +132,7 @@ impl Advice {
         };
         let names = self.regions.iter().map(|region| region.name.clone());
         let headings: Vec<String> = std::iter::once("gain".to_owned()).chain(names).collect();
-        Section::table("Gain by region", headings, self.tried.iter().map(row).collect())
+        Section::table("Gain by region", headings, self.ranked().map(row).collect())
     }
 
     /// How to apply what gains most somewhere, on the machine and in the simulator.
@@ -135,7 +142,7 @@ impl Advice {
             let options = shown_options(tried);
             format!("{}: on the machine {}; in the simulator fxscope run {options}", tried.name, tried.machine)
         };
-        self.tried.iter().filter(is_best).map(hint).collect()
+        self.ranked().filter(is_best).map(hint).chain(power::hints(self)).collect()
     }
 
     /// Returns the advice for programs.
@@ -147,6 +154,7 @@ impl Advice {
             "machine": self.run.machine,
             "region": first.name,
             "seconds": first.time.seconds,
+            "joules": first.time.energy,
             "verdict": json::verdict_json(&first.verdict),
             "regions": self.regions.iter().enumerate().map(|(place, region)| self.region_json(place, region)).collect::<Vec<_>>(),
             "tried": self.tried.iter().map(|tried| self.tried_json(tried)).collect::<Vec<_>>(),
@@ -176,6 +184,7 @@ impl Advice {
                 "seconds": outcome.map(|outcome| outcome.seconds),
                 "gain": outcome.map(|outcome| outcome.gain),
                 "noise": outcome.map(|outcome| outcome.is_noise),
+                "joules": outcome.and_then(|outcome| outcome.energy),
             })
         });
         json!({
@@ -188,6 +197,8 @@ impl Advice {
             "seconds": outcome.map(|outcome| outcome.seconds),
             "gain": outcome.map(|outcome| outcome.gain),
             "noise": outcome.map(|outcome| outcome.is_noise),
+            "joules": outcome.and_then(|outcome| outcome.energy),
+            "trade_off": tried.trade_off,
             "regions": regions.collect::<Vec<_>>(),
             "error": tried.outcome.as_ref().err(),
         })

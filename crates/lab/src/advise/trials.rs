@@ -36,7 +36,7 @@ pub(super) fn suggested(found: &Found<'_>, runner: &Runner) -> Result<Vec<Trial>
     let mut trials = Vec::new();
     for remedy in Metrics::built_in().remedies() {
         let causes = found.causes(remedy);
-        if causes.iter().all(|cause| cause.rules.is_empty()) {
+        if causes.iter().all(|cause| cause.rules.is_empty()) && !found.is_offered(remedy) {
             continue;
         }
         for remedy in found.variants(remedy, &causes, runner)? {
@@ -47,6 +47,12 @@ pub(super) fn suggested(found: &Found<'_>, runner: &Runner) -> Result<Vec<Trial>
 }
 
 impl Found<'_> {
+    /// Returns whether a remedy is a trade-off that the machine has, and that changes it.
+    fn is_offered(&self, remedy: &Remedy) -> bool {
+        let changed = || applied(self.scenario, &remedy.options).ok().flatten()?.spec().ok();
+        remedy.trade_off && changed().is_some_and(|spec| spec.tables != self.spec.tables)
+    }
+
     /// Returns why a remedy may help each region.
     fn causes(&self, remedy: &Remedy) -> Vec<Cause> {
         let cause = |region: &Judged| {
@@ -113,8 +119,8 @@ impl Found<'_> {
     /// Returns the trial of a remedy, if it changes something that the scenario has not chosen.
     pub(super) fn trial(&self, remedy: Remedy, causes: &[Cause]) -> Result<Option<Trial>, Error> {
         let Some(scenario) = applied(self.scenario, &remedy.options)? else { return Ok(None) };
-        let Remedy { name, kind, machine, options, .. } = remedy;
-        let outcome = Err(String::new());
-        Ok(Some(Trial { tried: Tried { name, kind, machine, options, causes: causes.to_vec(), outcome }, scenario }))
+        let Remedy { name, kind, machine, options, trade_off, .. } = remedy;
+        let (causes, outcome) = (causes.to_vec(), Err(String::new()));
+        Ok(Some(Trial { tried: Tried { name, kind, machine, options, trade_off, causes, outcome }, scenario }))
     }
 }

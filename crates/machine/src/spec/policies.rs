@@ -56,3 +56,31 @@ policies! {
         Gshare = "gshare",
     }
 }
+
+policies! {
+    /// The clock and the floating-point pipes that a processor runs with.
+    PowerMode {
+        /// The normal clock, all pipes.
+        Normal = "normal",
+        /// A higher clock at a higher voltage.
+        Boost = "boost",
+        /// One floating-point pipe, and less power.
+        Eco = "eco",
+        /// The higher clock with one floating-point pipe.
+        BoostEco = "boost-eco",
+    }
+}
+
+impl PowerMode {
+    /// Whether the clock is the one of boost mode.
+    #[must_use]
+    pub const fn is_boost(self) -> bool {
+        matches!(self, PowerMode::Boost | PowerMode::BoostEco)
+    }
+
+    /// Whether the floating-point pipes are those of eco mode.
+    #[must_use]
+    pub const fn is_eco(self) -> bool {
+        matches!(self, PowerMode::Eco | PowerMode::BoostEco)
+    }
+}

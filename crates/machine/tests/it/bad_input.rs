@@ -32,7 +32,7 @@ fn an_unknown_machine_is_answered_with_the_known_ones() {
     assert_eq!(message("a64fz"), "no machine is called 'a64fz'; did you mean 'a64fx'?");
     assert_eq!(
         message("zen"),
-        "no machine is called 'zen'; known are a64fx, k-computer, knl, knl-small; others are named by the path of a folder with a machine.toml"
+        "no machine is called 'zen'; known are a64fx, fx1000, fugaku, fx700, k-computer, knl, knl-small; others are named by the path of a folder with a machine.toml"
     );
 }
 

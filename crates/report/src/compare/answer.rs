@@ -83,8 +83,11 @@ impl Comparison {
 
 /// Returns what there is to say about a subject, in sentences.
 pub(super) fn sentences(comparison: &Comparison, subject: usize) -> Vec<String> {
-    let first =
-        [faster, work, size].iter().filter_map(|sentence| sentence(comparison, subject)).collect::<Vec<_>>().join(" ");
+    let first = [faster, work, energy, size]
+        .iter()
+        .filter_map(|sentence| sentence(comparison, subject))
+        .collect::<Vec<_>>()
+        .join(" ");
     [first, parts(comparison, subject).unwrap_or_default()].into_iter().filter(|text| !text.is_empty()).collect()
 }
 
@@ -134,6 +137,26 @@ fn work(comparison: &Comparison, subject: usize) -> Option<String> {
             Some(format!("It executes {} the instructions, at {} the cycles each.", times(instructions), times(each)))
         }
     }
+}
+
+/// By how much the energy differs, and the power.
+fn energy(comparison: &Comparison, subject: usize) -> Option<String> {
+    let named = |name: &str| comparison.metrics.iter().find(|q| q.name == name);
+    let (joules, watts) = (named("energy")?, named("chip_power")?);
+    let shown = |q: &Quantity, i: usize| Some(quantity::quantity(q.values[i]?.mean, &q.unit));
+    let change = 100.0 * (joules.ratio(subject)? - 1.0);
+    if change.abs() < 100.0 * NONE {
+        return None;
+    }
+    let word = if change > 0.0 { "more" } else { "less" };
+    Some(format!(
+        "The chip takes {:.1} % {word} energy: {} at {}, instead of {} at {}.",
+        change.abs(),
+        shown(joules, subject)?,
+        shown(watts, subject)?,
+        shown(joules, 0)?,
+        shown(watts, 0)?
+    ))
 }
 
 /// That the runs did different amounts of work.

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use fxscope_pmu::energy::chip_watts;
 use fxscope_record::{Intervals, Run};
 use serde_json::{Value, json};
 
@@ -121,7 +122,8 @@ fn counters(run: &Run, series: &Intervals) -> Vec<Value> {
     let line = run.constants.get("line_bytes").copied();
     let mut events = Vec::new();
     let mut begin = 0;
-    for interval in &series.rows {
+    let watts = chip_watts(run, series);
+    for (place, interval) in series.rows.iter().enumerate() {
         let seconds = interval.end_ns.saturating_sub(begin) as f64 / 1e9;
         let of = |names: &[&str]| sum(&interval.counts, names);
         // FP_SCALE_OPS_SPEC counts operations for each 128 bits of vectors.
@@ -132,6 +134,7 @@ fn counters(run: &Run, series: &Intervals) -> Vec<Value> {
             ("GFLOPS", flop.map(|flop| flop / seconds / 1e9)),
             ("memory GB/s", bytes.map(|bytes| bytes / seconds / 1e9)),
             ("IPC", ipc.map(|(instructions, cycles)| instructions / cycles)),
+            ("chip W", watts.as_ref().map(|watts| watts[place])),
         ];
         for (name, rate) in rates {
             let Some(rate) = rate.filter(|rate| rate.is_finite()) else { continue };

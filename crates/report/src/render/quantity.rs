@@ -20,6 +20,7 @@ pub fn quantity(number: f64, unit: &str) -> String {
         "ratio" => push_percent(&mut text, 100.0 * number),
         "%" => push_percent(&mut text, number),
         "s" => push_scaled(&mut text, number, &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")]),
+        "J" => push_scaled(&mut text, number, &[(1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ"), (1e-9, "nJ")]),
         "B" => {
             let units = [(f64::from(1 << 30), "GiB"), (f64::from(1 << 20), "MiB"), (1024.0, "KiB"), (1.0, "B")];
             push_scaled(&mut text, number, &units);

@@ -29,6 +29,10 @@ impl Scale {
                 let (factor, unit) = prefix(most, &[(1.0, "s"), (1e3, "ms"), (1e6, "µs"), (1e9, "ns")]);
                 (factor, unit.to_owned(), false)
             }
+            "J" => {
+                let (factor, unit) = prefix(most, &[(1.0, "J"), (1e3, "mJ"), (1e6, "µJ"), (1e9, "nJ")]);
+                (factor, unit.to_owned(), false)
+            }
             "cycles" | "instructions" | "lines" | "count" | "FLOP" => {
                 let (factor, sign) = match most < FULL {
                     true => (1.0, ""),
@@ -82,6 +86,7 @@ mod tests {
             ("cycles", &[2_000_000.0, 7.0], "M cycles", &["2.000", "0.000"]),
             ("count", &[250_000.0], "k", &["250.0"]),
             ("FLOP", &[1_048_320.0], "MFLOP", &["1.048"]),
+            ("J", &[17.71e-3, 1.2e-3], "mJ", &["17.71", "1.20"]),
             ("GB/s", &[159.94], "GB/s", &["159.9"]),
             ("GFLOPS", &[12_345.6], "GFLOPS", &["12346"]),
             ("s", &[0.0], "s", &["0"]),

@@ -29,6 +29,16 @@ pub(super) const MISSES: &[(&str, &str)] = &[
     ("branches", "branch_misprediction_share"),
 ];
 
+/// Power and energy of the chip, and their parts.
+pub(super) const POWER: &[(&str, &str)] = &[
+    ("chip", "chip_power"),
+    ("energy", "energy"),
+    ("cores", "chip_core_power"),
+    ("L2", "chip_l2_power"),
+    ("memory", "chip_memory_power"),
+    ("rate by power", "gflops_per_watt"),
+];
+
 pub(super) const BUSY: &[(&str, &str)] = &[
     ("EAGA", "eaga_busy"),
     ("EAGB", "eagb_busy"),
@@ -93,7 +103,7 @@ mod tests {
 
     #[test]
     fn sections_name_metrics_that_exist() {
-        for (_, name) in [RUN, RATES, MISSES, BUSY].concat() {
+        for (_, name) in [RUN, RATES, MISSES, BUSY, POWER].concat() {
             assert!(Metrics::built_in().named(name).is_some(), "{name}");
         }
     }

@@ -34,6 +34,7 @@ pub(crate) fn of_region(columns: &[Column]) -> Vec<Section> {
         accounting::section(columns),
         facts::section("Misses", facts::MISSES, &values),
         facts::section("Busy", facts::BUSY, &values),
+        facts::section("Power", facts::POWER, &values),
     ];
     all.into_iter().filter(has_content).collect()
 }
@@ -45,6 +46,7 @@ pub(crate) fn head(evaluated: &Evaluated) -> Vec<Section> {
         facts::section("Run", facts::RUN, values),
         facts::rates(values),
         facts::section("Misses", facts::MISSES, values),
+        facts::section("Power", facts::POWER, values),
     ];
     all.into_iter().filter(has_content).collect()
 }

@@ -67,7 +67,7 @@ fn measurements_but_not_simulations_report_missing_events() {
     let text = render(&summary(&Run { origin, command: Vec::new(), ..simulated }), ASCII);
     assert!(text.starts_with("pass1.csv on a64fx"), "{text}");
     // Power has three columns, from three events of the eighth group.
-    assert!(text.contains("K Power: 3 of 3 columns need EA_CORE, EA_L2, EA_MEMORY (pa8)"), "{text}");
+    assert!(text.contains("K Power: 5 of 5 columns need EA_CORE, EA_L2, EA_MEMORY (pa8)"), "{text}");
 }
 
 /// The shares of time in the first document of a run's summary.

@@ -13,7 +13,7 @@ const COLUMNS: [(&str, &[&str]); 9] = [
     ("G", &["G01-G02", "G04"]),
     ("I", &["I01", "I04"]),
     ("J", &["J01 read", "J01 write"]),
-    ("K", &["K01", "K02", "K03"]),
+    ("K", &["K CMG", "K energy", "K01"]),
     ("H", &["H01", "H02"]),
 ];
 /// Tables whose largest columns say most, each with the column of its whole, if it has one.

@@ -1,5 +1,6 @@
 //! Counts by time interval, a list for each event.
 
+use fxscope_pmu::energy::chip_watts;
 use fxscope_record::{Intervals, Run};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
@@ -24,11 +25,14 @@ struct Series<'a> {
 impl Serialize for Series<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let ends: Vec<f64> = self.intervals.rows.iter().map(|row| row.end_ns as f64 / 1e9).collect();
-        let mut map = serializer.serialize_map(Some(3))?;
+        let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("pass", &self.run.passes.get(self.intervals.pass))?;
         map.serialize_entry("end_seconds", &ends)?;
         map.serialize_entry("region", &self.intervals.region)?;
         map.serialize_entry("events", &Columns(self.intervals))?;
+        if let Some(watts) = chip_watts(self.run, self.intervals) {
+            map.serialize_entry("chip_watts", &watts)?;
+        }
         map.end()
     }
 }
