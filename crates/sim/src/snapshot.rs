@@ -275,12 +275,13 @@ impl Timing {
             && self.paused.as_ref().is_none_or(|paused| paused.quantum.index == active)
             && self.stacks.is_sound()
             && self.known.code_map.is_sound();
-        let origins = self.known.code_map.len();
+        let (functions, origins) = (self.known.code_map.function_count(), self.known.code_map.len());
         self.machine.iter_mut().for_each(|core| core.share_tables(&mut self.known.tables));
         shape
+            && self.calls.is_sound(functions, origins)
             && (0..cpus).all(|index| {
                 let spins = self.spinning.iter().filter(|spinning| spinning.index == index).count();
-                self.machine.get_mut(index).is_none_or(|core| core.reload(code, origins, spins))
+                self.machine.get_mut(index).is_none_or(|core| core.reload(code, (functions, origins), spins))
             })
     }
 }
