@@ -194,7 +194,11 @@ pub(crate) fn sections(run: &Run) -> Vec<Section> {
     let waits: Vec<Row> = shown.iter().filter_map(|hot| waits(run, hot.of)).collect();
     let mut sections = vec![Section::table("Loops", headings, rows)];
     if !calling.is_empty() {
-        sections.push(Section::table("With the functions that they call", ["Loop", "time", "total"], calling));
+        sections.push(Section::table(
+            "Loops with the functions that they call",
+            ["With calls", "time", "total"],
+            calling,
+        ));
     }
     if !waits.is_empty() {
         sections.push(Section::table(

@@ -45,7 +45,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = Section::Summary, conflicts_with_all = ["level", "by"])]
     section: Section,
     /// Output format.
-    #[arg(long, value_enum, default_value_t = Format::Terminal)]
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Terminal)]
     format: Format,
     /// Write to this file, which is replaced atomically, or to standard output (-).
     #[arg(short, long, value_name = "FILE|-", default_value = "-", hide_default_value = true)]

@@ -21,10 +21,9 @@ impl Calls {
         let folder = tempfile::tempdir().expect("temporary folder");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/calls.c");
         let flags = ["-g", "-O1", "-foptimize-sibling-calls", "-static", "-fno-omit-frame-pointer", "-pthread"];
-        let compiler =
-            Command::new("aarch64-linux-gnu-gcc").args(flags).arg(&source).arg("-o").arg(folder.path().join("calls"));
-        let mut compiler = compiler.spawn().expect("the cross compiler is installed");
-        assert!(compiler.wait().expect("it ends").success());
+        let program = folder.path().join("calls");
+        let compiler = Command::new("aarch64-linux-gnu-gcc").args(flags).arg(&source).arg("-o").arg(program).status();
+        assert!(compiler.expect("the cross compiler is installed").success());
         let mut arguments = vec!["run", "--quiet", "-o", "run.fxr", "--json", "run.json"];
         arguments.extend(options);
         arguments.extend(["--", "./calls", what]);
@@ -104,7 +103,7 @@ fn functions_that_call_each_other_continue_their_outer_contexts() {
 fn a_function_that_ends_with_a_jump_is_replaced_by_the_other_one() {
     let calls = Calls::of("tail", &[]);
     let paths = calls.paths("cycles");
-    assert!(paths.contains_key("main;hop") && paths["main;spend"] > 100 * paths["main;hop"], "{paths:?}");
+    assert!(paths.contains_key("main;hop") && paths["main;spend"] > 20 * paths["main;hop"], "{paths:?}");
     assert!(!paths.contains_key("main;hop;spend"), "{paths:?}");
 }
 
@@ -171,7 +170,7 @@ fn inlined_functions_have_contexts_and_loops_the_time_of_what_they_call() {
         (around["cycles"].as_u64().expect("a number"), around["total_cycles"].as_u64().expect("known"));
     assert_eq!((&around["function"], total), (&"outer".into(), cycles + spend["cycles"].as_u64().expect("a number")));
     let table = calls.shown(&["report", "--section", "loops", "run.fxr"]);
-    assert!(table.contains("With the functions that they call"), "{table}");
+    assert!(table.contains("  With calls "), "{table}");
     let folded = calls.shown(&["export", "--to", "folded", "run.fxr"]);
     assert!(folded.lines().any(|line| line.contains(";outer;twice (inlined) ")), "{folded}");
 }

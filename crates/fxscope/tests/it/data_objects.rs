@@ -171,8 +171,9 @@ fn thread_local_variables_of_programs_and_libraries_are_named() {
         fs::write(folder.path().join("data.c"), THREAD_LOCAL).expect("written");
         fs::write(folder.path().join("library.c"), LIBRARY).expect("written");
         let compile = |arguments: &[&str]| {
-            let compiler = Command::new("aarch64-linux-gnu-gcc").args(["-g", "-O1", "-mcpu=a64fx"]).args(arguments);
-            let status = compiler.current_dir(folder.path()).status();
+            let mut compiler = Command::new("aarch64-linux-gnu-gcc");
+            compiler.args(["-g", "-O1", "-mcpu=a64fx"]).args(arguments).current_dir(folder.path());
+            let status = compiler.status();
             assert!(status.expect("the cross compiler is installed").success());
         };
         compile(&["-shared", "-fPIC", "library.c", "-o", "libown.so"]);
