@@ -48,6 +48,7 @@ pub mod syscalls;
 mod system;
 mod table;
 pub mod thread;
+mod thread_local;
 mod usage;
 
 pub use abi::elf::{self, ElfError, Image};
@@ -74,3 +75,4 @@ pub use snapshot::{
 pub use stack::Frame;
 pub use start_error::StartError;
 pub use symbols::{Place, Probe, Symbols};
+pub use thread_local::ThreadLocal;

@@ -9,6 +9,7 @@ use object::read::elf::{FileHeader as _, SectionHeader as _, SectionTable, Sym a
 use serde::{Deserialize, Serialize};
 
 use crate::abi::content::Content;
+use crate::thread_local::{Module, Variable};
 
 /// The type of a probe's note.
 const PROBE_NOTE: elf::NoteType = elf::NoteType(3);
@@ -63,6 +64,8 @@ pub struct Symbols {
     version: u64,
     /// The program's own variables of known size, in the order of its table.
     variables: Vec<Symbol>,
+    /// Thread-local data, in the order of loading.
+    modules: Vec<Module>,
     /// The text range of each file. A label of unknown size does not extend beyond its file.
     files: Vec<Range<u64>>,
 }
@@ -81,26 +84,29 @@ impl Symbols {
         file.limit_to_names();
         let Ok(sections) = header.sections(e, file) else { return Symbols::default() };
         let probes = probes(&sections, file, bias);
-        Symbols { probes, ..Symbols::named(&sections, file, bias) }
+        let (symbols, thread_local) = Symbols::named(&sections, file, bias);
+        let modules = Module::of(header, file, thread_local).into_iter().collect();
+        Symbols { probes, modules, ..symbols }
     }
 
-    fn named<'a>(sections: &Sections<'a>, file: Content<'a>, bias: u64) -> Symbols {
+    /// Returns the symbols of a file without its thread-local variables, and these.
+    fn named<'a>(sections: &Sections<'a>, file: Content<'a>, bias: u64) -> (Symbols, Vec<Variable>) {
         let e = Endianness::Little;
         let table = [elf::SHT_SYMTAB, elf::SHT_DYNSYM]
             .into_iter()
             .filter_map(|kind| sections.symbols(e, file, kind).ok())
             .find(|table| !table.is_empty());
-        let Some(table) = table else { return Symbols::default() };
+        let Some(table) = table else { return Default::default() };
         // Reads all names at once: one host call per name would be slow.
         let strings = sections.section(table.string_section()).and_then(|section| section.data(e, file));
-        let Ok(strings) = strings else { return Symbols::default() };
+        let Ok(strings) = strings else { return Default::default() };
         let strings = StringTable::new(strings, 0, strings.len() as u64);
-        let (mut ranked, mut variables) = (Vec::new(), Vec::new());
+        let (mut ranked, mut variables, mut thread_local) = (Vec::new(), Vec::new(), Vec::new());
         for symbol in table.iter() {
             let rank = match symbol.st_type() {
                 elf::STT_FUNC | elf::STT_GNU_IFUNC => Some(0u8),
                 elf::STT_NOTYPE => Some(1),
-                elf::STT_OBJECT | elf::STT_COMMON if symbol.st_size(e) > 0 => None,
+                elf::STT_OBJECT | elf::STT_COMMON | elf::STT_TLS if symbol.st_size(e) > 0 => None,
                 _ => continue,
             };
             let Ok(name) = symbol.name(e, strings) else { continue };
@@ -110,6 +116,11 @@ impl Symbols {
             }
             let local = u8::from(symbol.st_bind() == elf::STB_LOCAL);
             let name = String::from_utf8_lossy(name).into();
+            if symbol.st_type() == elf::STT_TLS {
+                // Its value is its offset in the blocks of threads.
+                thread_local.push(Variable { start: symbol.st_value(e), bytes: symbol.st_size(e), name });
+                continue;
+            }
             let start = symbol.st_value(e).wrapping_add(bias);
             let symbol = Symbol { start, bytes: symbol.st_size(e), name };
             match rank {
@@ -123,7 +134,8 @@ impl Symbols {
             (a.start, ra, la, a.name.len(), &a.name).cmp(&(b.start, rb, lb, b.name.len(), &b.name))
         });
         ranked.dedup_by_key(|(_, _, s)| s.start);
-        Symbols { list: ranked.into_iter().map(|(_, _, s)| s).collect(), variables, ..Symbols::default() }
+        let list = ranked.into_iter().map(|(_, _, s)| s).collect();
+        (Symbols { list, variables, ..Symbols::default() }, thread_local)
     }
 
     /// Returns the bytes they use.
@@ -131,11 +143,13 @@ impl Symbols {
         let symbols = self.list.iter().chain(&self.variables);
         let symbols: usize = symbols.map(|symbol| size_of::<Symbol>() + symbol.name.len()).sum();
         let probes: usize = self.probes.iter().map(|p| size_of::<Probe>() + p.provider.len() + p.name.len()).sum();
-        (symbols + probes) as u64
+        let modules: usize = self.modules.iter().map(Module::size).sum();
+        (symbols + probes + modules) as u64
     }
 
     /// Sets the text range that these names belong to.
     pub(crate) fn within(mut self, text: Range<u64>) -> Symbols {
+        self.modules.iter_mut().for_each(|module| module.text = text.clone());
         self.files = vec![text];
         self
     }
@@ -148,6 +162,8 @@ impl Symbols {
         self.files.retain(|range| !taken(range.start));
         self.list.extend(library.list);
         self.probes.extend(library.probes);
+        self.modules.retain(|module| !taken(module.text.start));
+        self.modules.extend(library.modules);
         self.version += 1;
         self.files.extend(library.files);
         // A stable sort keeps the file's order of names for one address.
@@ -167,6 +183,16 @@ impl Symbols {
             let in_file = self.list[first..].iter().take_while(|symbol| symbol.start < file.end);
             in_file.map(|symbol| (&*symbol.name, symbol.start))
         })
+    }
+
+    /// Returns the thread-local data of the program and its libraries, in the order of loading.
+    pub(crate) fn modules(&self) -> &[Module] {
+        &self.modules
+    }
+
+    /// Returns whether a module is that of the program itself.
+    pub(crate) fn is_of_program(&self, module: &Module) -> bool {
+        self.files.first().is_some_and(|program| *program == module.text)
     }
 
     /// Returns the static probes of the program and its libraries.

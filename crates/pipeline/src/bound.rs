@@ -421,6 +421,11 @@ pub struct BoundBlock {
     pub profile: Box<[Profile]>,
     /// The number of the code's origin, given by the driver of the core.
     pub origin: u32,
+    /// The number of the function that its first instruction is in, and whether that is the function's first one; set by the driver of
+    /// the core.
+    pub function: u32,
+    /// See `function`.
+    pub begins_function: bool,
     /// A region marker may be at its last instruction or at the next one, set by the driver of the core.
     pub marked: bool,
     /// How often the whole block was executed.
@@ -457,6 +462,13 @@ impl BoundBlock {
             && self.in_windows.as_ref().is_none_or(|profile| profile.len() == insts)
             && self.known.saturating_add(self.skipped) <= self.executions_of(0)
             && unknown.iter().all(|&inst| inst < insts)
+    }
+
+    /// Returns whether it ends with a call or a return.
+    #[inline(always)]
+    #[must_use]
+    pub fn calls_or_returns(&self) -> bool {
+        matches!(self.branch, Branch::Call | Branch::IndirectCall | Branch::Return)
     }
 
     /// Returns whether it is a block of the same code at the same address as `other`, and shares its tables.

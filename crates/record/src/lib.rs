@@ -7,6 +7,7 @@
 //! [`append`] and [`load`] store runs in a file: an SQLite database with the suffix `.fxr`, readable by any SQLite
 //! client. A file is always replaced as a whole; a digest over a run's rows detects damage.
 
+mod calls;
 mod counts;
 mod data;
 mod file;
@@ -14,13 +15,16 @@ mod pack;
 mod part;
 mod profile;
 mod read;
+mod read_calls;
 mod read_data;
 mod read_loops;
 mod run;
 mod sample;
 mod schema;
 mod write;
+mod write_calls;
 
+pub use calls::{CallContext, CallCount, Calls};
 pub use counts::{Counts, Names, Region, Tallies, Thread};
 pub use data::{Data, DataCounts, DataLine, DataObject, DataUser, ObjectKind, SourceLine};
 pub use file::{RecordError, Target, append, append_all, load};

@@ -1,5 +1,6 @@
 //! What a run knows of its code and data beyond counts by region: loops, and events by instruction.
 
+use crate::calls::Calls;
 use crate::data::Data;
 
 /// What a run knows of its code and data, beside the costs of each instruction ([`crate::Run::hot_spots`]).
@@ -11,6 +12,8 @@ pub struct Profile {
     pub loops: Vec<Loop>,
     /// Call stacks of threads.
     pub stacks: Stacks,
+    /// Calls of functions.
+    pub calls: Calls,
     /// Data objects; empty if they were not requested.
     pub data: Data,
 }

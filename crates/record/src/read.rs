@@ -16,8 +16,8 @@ use crate::run::{
 };
 use crate::sample::{Replicates, Sample, Totals};
 use crate::schema::{
-    DESCRIBED, FAILURES, INTERVALS, LOOPS, NUMBERED_SPOTS, PACKED, PAGES, PARALLEL, PARTS, REGION_INTERVALS, SAMPLES,
-    version,
+    CALLS, DESCRIBED, FAILURES, INTERVALS, LOOPS, NUMBERED_SPOTS, PACKED, PAGES, PARALLEL, PARTS, REGION_INTERVALS,
+    SAMPLES, version,
 };
 
 /// Reads all `count` runs.
@@ -87,6 +87,9 @@ fn read(db: &Connection, id: u32) -> rusqlite::Result<Run> {
         run.profile.loops = crate::read_loops::read(db, id, &run)?;
         run.profile.stacks = crate::read_loops::read_stacks(db, id)?;
         run.profile.data = crate::read_data::read(db, id)?;
+    }
+    if version >= CALLS {
+        run.profile.calls = crate::read_calls::read(db, id, &run)?;
     }
     Ok(run)
 }

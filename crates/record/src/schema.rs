@@ -3,8 +3,7 @@
 //! Every change of a table increments [`VERSION`]. Older versions can be read: 1 (without files and stall causes), 2
 //! (without pages), 3 (one row per count), 4 (without intervals), 5 (intervals of whole runs only), 6 (without the machine's
 //! tables), 7 (without processes and calls of MPI), 8 (without failures and skipped instructions), 9 (without samples), 10 (without
-//! parts that were timed) and 11 (without loops, call stacks, data
-//! objects and events of instructions).
+//! parts that were timed), 11 (without loops, call stacks, data objects and events of instructions) and 12 (without calls of functions).
 
 use rusqlite::{Connection, OptionalExtension as _};
 use sha2::{Digest as _, Sha256};
@@ -14,7 +13,7 @@ pub(crate) const APPLICATION: i32 = 0x6678_7372;
 /// The oldest readable version.
 pub(crate) const OLDEST: i32 = 1;
 /// `PRAGMA user_version`.
-pub(crate) const VERSION: i32 = 12;
+pub(crate) const VERSION: i32 = 13;
 
 /// All rows of a run have its number in the column `run`. `digest` has for each run a digest over its rows in all other
 /// tables and the digest of the previous run; `contents` the number of runs. `part` names stall causes (kind `stall`),
@@ -41,6 +40,9 @@ pub(crate) const VERSION: i32 = 12;
 ///
 /// `stack_frame` has the functions of call stacks, and `stack_samples` their samples, in the encoding of `count`: for each the process,
 /// the thread, the ns since the one before, and the position in `stack_frame`.
+///
+/// `call_context` has functions in the contexts of their callers, and `call_counts` what threads have counted in them, in the encoding of
+/// `count`: for each the context, the process, the thread, calls and cycles.
 ///
 /// `data_object` has the data objects of a run, with their counts in the encoding of `count`; `data_line` the lines that moved most often
 /// between threads, and `data_user` the threads of each.
@@ -126,6 +128,9 @@ CREATE TABLE loop_part (run INTEGER NOT NULL, loop INTEGER NOT NULL, part INTEGE
     PRIMARY KEY (run, loop, part)) STRICT, WITHOUT ROWID;
 CREATE TABLE stack_frame (run INTEGER NOT NULL, position INTEGER NOT NULL, caller INTEGER, function TEXT NOT NULL, file TEXT,
     PRIMARY KEY (run, position)) STRICT, WITHOUT ROWID;
+CREATE TABLE call_context (run INTEGER NOT NULL, position INTEGER NOT NULL, caller INTEGER, function TEXT NOT NULL, file INTEGER,
+    inlined INTEGER NOT NULL, source TEXT, line INTEGER, in_loop INTEGER, PRIMARY KEY (run, position)) STRICT, WITHOUT ROWID;
+CREATE TABLE call_counts (run INTEGER PRIMARY KEY, counts BLOB NOT NULL) STRICT;
 CREATE TABLE data_object (run INTEGER NOT NULL, position INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, source TEXT,
     line INTEGER, blocks INTEGER NOT NULL, bytes INTEGER NOT NULL, counts BLOB NOT NULL,
     PRIMARY KEY (run, position)) STRICT, WITHOUT ROWID;
@@ -187,6 +192,8 @@ const COVERED: &[Covered] = &[
     covered("loop_part", "loop, part", LOOPS, VERSION),
     covered("stack_frame", "position", LOOPS, VERSION),
     covered("stack_samples", "run", LOOPS, VERSION),
+    covered("call_context", "position", CALLS, VERSION),
+    covered("call_counts", "run", CALLS, VERSION),
     covered("data_object", "position", LOOPS, VERSION),
     covered("data_line", "position", LOOPS, VERSION),
     covered("data_user", "line, position", LOOPS, VERSION),
@@ -219,6 +226,9 @@ pub(crate) const PARTS: i32 = 11;
 
 /// The version that added loops, call stacks, data objects and events of instructions.
 pub(crate) const LOOPS: i32 = 12;
+
+/// The version that added calls of functions.
+pub(crate) const CALLS: i32 = 13;
 
 /// Creates the tables in an empty database with a page size.
 pub(crate) fn create(db: &Connection, page_bytes: u32) -> rusqlite::Result<()> {

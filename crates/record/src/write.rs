@@ -33,6 +33,7 @@ pub(crate) fn insert(db: &Connection, run: &Run) -> rusqlite::Result<()> {
     insert_hot_spots(db, id, run)?;
     insert_loops(db, id, &run.profile)?;
     insert_stacks(db, id, &run.profile.stacks)?;
+    crate::write_calls::insert(db, id, &run.profile.calls)?;
     insert_data(db, id, &run.profile.data)?;
     db.execute("INSERT INTO digest VALUES (?1, ?2)", params![id, digest(db, id)?])?;
     db.execute("UPDATE contents SET runs = ?1", [id])?;

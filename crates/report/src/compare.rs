@@ -36,7 +36,9 @@ pub fn report(comparison: &Comparison) -> Report {
     }
     let labels: Vec<_> = comparison.labels.iter().map(|l| plain(l)).collect();
     let region = RegionReport { name: plain(&comparison.region), calls: 1, sections };
-    Report { title: format!("Comparison of {}", labels.join(", ")), sections: Vec::new(), regions: vec![region] }
+    let title = format!("Comparison of {}", labels.join(", "));
+    let (label, settings) = (String::new(), String::new());
+    Report { title, label, settings, sections: Vec::new(), regions: vec![region] }
 }
 
 /// What there is to say about each subject.

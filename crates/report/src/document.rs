@@ -144,6 +144,10 @@ impl Value {
 pub struct Report {
     /// What was run, where, and how it ended.
     pub title: String,
+    /// The name that the user has given to it; empty: none.
+    pub label: String,
+    /// Settings of its machine, as `KEY=VALUE` with spaces between them.
+    pub settings: String,
     /// Sections about the whole run.
     pub sections: Vec<Section>,
     /// Its regions, in the record's order.

@@ -4,6 +4,7 @@
 //! know no metrics. The JSON form is the run itself with its metrics.
 
 pub mod annotate;
+pub mod calls;
 pub mod compare;
 pub mod data;
 pub mod document;
@@ -121,6 +122,8 @@ pub fn report(run: &Run, options: &Options) -> Result<Report, String> {
     let regions = regions(run, options)?;
     Ok(Report {
         title: sections::title(run),
+        label: String::new(),
+        settings: run.settings.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" "),
         sections,
         regions: regions.into_par_iter().map(|region| of_region(run, region, options)).collect(),
     })
@@ -161,9 +164,10 @@ fn of_region(run: &Run, region: &Region, options: &Options) -> RegionReport {
     sections.extend(sections::roofline::section(run, region, &evaluated));
     sections.extend(sections::traffic::sections(run, &evaluated));
     sections.extend(sections::tables::sections(&evaluated));
-    if region.name == ALL && !run.profile.loops.is_empty() {
+    if region.name == ALL {
         let is_table = |section: &Section| matches!(section.body, Body::Table { .. });
-        sections.extend(loops::sections(run).into_iter().filter(is_table));
+        let of_loops = if run.profile.loops.is_empty() { Vec::new() } else { loops::sections(run) };
+        sections.extend(calls::sections(run).into_iter().chain(of_loops).filter(is_table));
     }
     RegionReport { name: sections::plain(&region.name), calls: region.calls, sections }
 }

@@ -20,7 +20,7 @@ const L1_REFILL: &str = "L1D_CACHE_REFILL";
 const L2_REFILL: &str = "L2D_CACHE_REFILL";
 
 /// Columns of the CSV form.
-const COLUMNS: [&str; 25] = [
+const COLUMNS: [&str; 26] = [
     "run",
     "loop",
     "parent",
@@ -36,6 +36,7 @@ const COLUMNS: [&str; 25] = [
     "instructions",
     "cycles",
     "own_cycles",
+    "total_cycles",
     "share",
     "own_share",
     "ipc",
@@ -189,8 +190,16 @@ pub(crate) fn sections(run: &Run) -> Vec<Section> {
         rows.push(Row { label, values: vec![Some(Value::number(own, "ratio"))] });
     }
     let headings = ["Loop", "own", "time", "iterations", "trips", "IPC", "GFLOPS", "bits", "FLOP/B"];
+    let calling = calling(run, shown);
     let waits: Vec<Row> = shown.iter().filter_map(|hot| waits(run, hot.of)).collect();
     let mut sections = vec![Section::table("Loops", headings, rows)];
+    if !calling.is_empty() {
+        sections.push(Section::table(
+            "Loops with the functions that they call",
+            ["With calls", "time", "total"],
+            calling,
+        ));
+    }
     if !waits.is_empty() {
         sections.push(Section::table(
             "What they wait for",
@@ -204,7 +213,7 @@ pub(crate) fn sections(run: &Run) -> Vec<Section> {
 
 /// How to read the table.
 const READING: &str = "Shares are of the cycles of all threads: own without inner loops, time with them; functions that a loop calls are in \
-                       neither. Trips are iterations per entry. GFLOPS is the rate of one core in the loop, bits the mean width of \
+                       neither, only in the total. Trips are iterations per entry. GFLOPS is the rate of one core in the loop, bits the mean width of \
                        an instruction with floating-point operations, FLOP/B operations per byte brought into L2.";
 
 fn row(run: &Run, hot: &HotLoop) -> Row {
@@ -223,6 +232,21 @@ fn row(run: &Run, hot: &HotLoop) -> Row {
         of_point(|point| point.memory),
     ];
     Row { label: format!("{}{}", "  ".repeat(hot.depth), name(of)), values }
+}
+
+/// The loops whose time is more with the functions that they call.
+fn calling(run: &Run, shown: &[HotLoop]) -> Vec<Row> {
+    let all = crate::annotate::cycles(run);
+    let Some(totals) = crate::calls::cycles_of_loops(run).filter(|_| all > 0) else { return Vec::new() };
+    let more = shown.iter().filter(|hot| totals[hot.index] > hot.of.cycles);
+    let row = |hot: &HotLoop| {
+        let total = totals[hot.index] as f64 / all as f64;
+        Row {
+            label: hot.name(),
+            values: vec![Some(Value::number(hot.share, "ratio")), Some(Value::number(total, "ratio"))],
+        }
+    };
+    more.map(row).collect()
 }
 
 /// Causes of waiting that are listed for a loop, and the smallest share of its cycles among them.
@@ -246,10 +270,12 @@ fn waits(run: &Run, of: &Loop) -> Option<Row> {
 pub fn json(run: &Run) -> Vec<Json> {
     let mut hot = hottest(run);
     hot.sort_by_key(|hot| hot.index);
-    hot.iter().map(|hot| json_loop(run, hot)).collect()
+    let totals = crate::calls::cycles_of_loops(run);
+    hot.iter().map(|hot| json_loop(run, hot, totals.as_ref().map(|totals| totals[hot.index]))).collect()
 }
 
-fn json_loop(run: &Run, hot: &HotLoop) -> Json {
+/// `total` has its cycles with the functions that it calls.
+fn json_loop(run: &Run, hot: &HotLoop, total: Option<u64>) -> Json {
     let of = hot.of;
     let traffic = Traffic::of(run, of);
     let point = roofline(run, of);
@@ -268,6 +294,7 @@ fn json_loop(run: &Run, hot: &HotLoop) -> Json {
         "instructions": of.instructions,
         "cycles": of.cycles,
         "own_cycles": of.own_cycles,
+        "total_cycles": total,
         "share": hot.share,
         "own_share": hot.own_share,
         "ipc": of.ipc(),
@@ -291,15 +318,16 @@ pub fn to_csv(runs: &[Run]) -> Vec<u8> {
     for (number, run) in (1..).zip(runs) {
         let mut hot = hottest(run);
         hot.sort_by_key(|hot| hot.index);
+        let totals = crate::calls::cycles_of_loops(run);
         for hot in &hot {
-            let fields = fields(run, number, hot);
+            let fields = fields(run, number, hot, totals.as_ref().map(|totals| totals[hot.index]));
             csv::line(&mut out, &fields.each_ref().map(String::as_str));
         }
     }
     out.into_bytes()
 }
 
-fn fields(run: &Run, number: usize, hot: &HotLoop) -> [String; COLUMNS.len()] {
+fn fields(run: &Run, number: usize, hot: &HotLoop, total: Option<u64>) -> [String; COLUMNS.len()] {
     let of = hot.of;
     let (traffic, point) = (Traffic::of(run, of), roofline(run, of));
     let known = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
@@ -320,6 +348,7 @@ fn fields(run: &Run, number: usize, hot: &HotLoop) -> [String; COLUMNS.len()] {
         of.instructions.to_string(),
         of.cycles.to_string(),
         of.own_cycles.to_string(),
+        total.map_or_else(String::new, |total| total.to_string()),
         hot.share.to_string(),
         hot.own_share.to_string(),
         known(of.ipc()),

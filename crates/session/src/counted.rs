@@ -17,6 +17,7 @@ use fxscope_sim::part::{PartPlan, PartSummary};
 use fxscope_sim::stacks::{Call, CallSample, CallStacks};
 use fxscope_sim::{Counted, Mode, Outcome};
 
+use crate::calls::calls;
 use crate::described::machine_constants;
 use crate::diagnosis;
 use crate::environment::affects_speed;
@@ -97,7 +98,9 @@ pub(crate) fn run(
         hot_spots: outcome.hot.iter().map(hot_spot).collect(),
         profile: Profile { events: EVENT_NAMES.map(str::to_owned).to_vec(), stacks, data, ..Profile::default() },
     };
-    run.profile.loops = loops(&run, &request.spec, Trust::Unchanged);
+    let (loops, in_loops) = loops(&run, &request.spec, Trust::Unchanged);
+    run.profile.loops = loops;
+    run.profile.calls = calls(outcome, &numbering, &run, &in_loops);
     run
 }
 

@@ -8,6 +8,7 @@
 //! * [`annotate()`], [`konata`]: a run instruction by instruction.
 
 mod annotate;
+mod calls;
 mod checkpoint;
 mod contain;
 mod counted;

@@ -59,7 +59,7 @@ impl Numbering {
     }
 
     /// Returns the processes, and their calls of MPI.
-    pub(crate) fn parallel(self, outcome: &Outcome) -> Parallel {
+    pub(crate) fn parallel(&self, outcome: &Outcome) -> Parallel {
         let mut by_function: BTreeMap<(u32, &str), MpiFunction> = BTreeMap::new();
         for sum in &outcome.mpi.sums {
             let process = self.thread(sum.thread, 0).process;
@@ -82,6 +82,6 @@ impl Numbering {
         };
         let calls = outcome.mpi.calls.iter().map(call).collect();
         let functions = by_function.into_values().collect();
-        Parallel { processes: self.processes, functions, calls, dropped_calls: outcome.mpi.dropped }
+        Parallel { processes: self.processes.clone(), functions, calls, dropped_calls: outcome.mpi.dropped }
     }
 }

@@ -64,6 +64,7 @@ impl<E: Engine> Driver<'_, E> {
             let leader = self.guest.pid() - PID;
             let created_ns = self.guest.thread().created_ns();
             self.regions.runs(thread, leader, created_ns, self.timing.machine.core().now_ns());
+            self.follow_calls(thread);
         }
         // Control registers belong to the thread.
         let (core, chip) = self.timing.machine.running();
@@ -72,6 +73,7 @@ impl<E: Engine> Driver<'_, E> {
 
     fn credit(&mut self, index: usize, counted: Option<(u32, Counts)>) {
         let Some((thread, counts)) = counted else { return };
+        self.park_calls(index, thread);
         let cpu = self.cpu_of(index);
         region::add(&mut self.timing.totals, thread, &Counted { cpu, counts });
     }

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 
 use fxscope_linux::Guest;
 
-/// A function, by its place in [`CodeMap::names`].
-type FunctionId = u32;
+use crate::calls::CalledFunction;
+
+/// A function's name, by its place in [`CodeMap::names`].
+type NameId = u32;
 
 /// The origin of a block's code.
 #[derive(Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
@@ -15,6 +17,8 @@ pub(crate) struct Origin {
     pub file: Option<u32>,
     /// The offset of the first instruction in the file, or its address.
     pub place: u64,
+    /// The same of the last instruction.
+    pub last: u64,
     /// The parts of the block that are in one function each, in order. Instructions outside of them are in no function.
     functions: Box<[Part]>,
 }
@@ -24,9 +28,18 @@ struct Part {
     /// The first instruction, and one past the last.
     from: usize,
     to: usize,
-    function: FunctionId,
+    function: NameId,
     /// The offset of the first instruction in the function, bytes.
     offset: u64,
+}
+
+/// A function of a file, or all code of a file that is in no function.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize, serde::Serialize)]
+struct Function {
+    file: Option<u32>,
+    /// The offset of the first instruction in the file, or its address; 0 for code that is in no function.
+    start: u64,
+    name: Option<NameId>,
 }
 
 /// The origins of all blocks.
@@ -38,7 +51,10 @@ pub(crate) struct CodeMap {
     /// Paths of files, as programs see them.
     files: Vec<Vec<u8>>,
     names: Vec<Box<str>>,
-    by_name: BTreeMap<Box<str>, FunctionId>,
+    by_name: BTreeMap<Box<str>, NameId>,
+    /// Functions in the order in which they were executed first.
+    functions: Vec<Function>,
+    function_numbers: BTreeMap<Function, u32>,
 }
 
 impl CodeMap {
@@ -54,7 +70,8 @@ impl CodeMap {
             Some((path, offset)) => (Some(self.file(path)), offset),
             None => (None, start),
         };
-        let origin = Origin { file, place, functions: self.functions(guest, start, count) };
+        let last = place + 4 * (count as u64).saturating_sub(1);
+        let origin = Origin { file, place, last, functions: self.functions(guest, start, count) };
         let known = self.by_place.get(&(file, place)).copied();
         if let Some(number) = known.filter(|&number| *self.get(number) == origin) {
             return number;
@@ -93,11 +110,57 @@ impl CodeMap {
         parts.into()
     }
 
-    fn name(&mut self, name: &str) -> FunctionId {
+    /// Returns the number of the function in which an origin begins, and whether the function begins there, too.
+    pub(crate) fn function_of(&mut self, origin: u32) -> (u32, bool) {
+        let origin = self.get(origin);
+        let part = origin.functions.first().filter(|part| part.from == 0);
+        let (start, name) =
+            part.map_or((0, None), |part| (origin.place.wrapping_sub(part.offset), Some(part.function)));
+        let begins = part.is_some_and(|part| part.offset == 0);
+        let function = Function { file: origin.file, start, name };
+        (self.function_number(function), begins)
+    }
+
+    /// Returns the number of the function at an address in the running process.
+    pub(crate) fn function_at(&mut self, guest: &Guest, address: u64) -> u32 {
+        let (file, place) = match guest.file_at(address) {
+            Some((path, offset)) => (Some(self.file(path)), offset),
+            None => (None, address),
+        };
+        let found = guest.running_symbols().at(address);
+        let found = found.map(|found| (place.wrapping_sub(found.offset), Some(self.name(found.function))));
+        let (start, name) = found.unwrap_or((0, None));
+        self.function_number(Function { file, start, name })
+    }
+
+    fn function_number(&mut self, function: Function) -> u32 {
+        let next = self.functions.len() as u32;
+        let number = *self.function_numbers.entry(function).or_insert(next);
+        if number == next {
+            self.functions.push(function);
+        }
+        number
+    }
+
+    /// Returns all functions.
+    pub(crate) fn called_functions(&self) -> Vec<CalledFunction> {
+        let called = |&Function { file, start, name }: &Function| {
+            let name = name.map(|name| self.names[name as usize].to_string());
+            CalledFunction { file, start, name }
+        };
+        self.functions.iter().map(called).collect()
+    }
+
+    /// Returns the number of functions.
+    pub(crate) fn function_count(&self) -> usize {
+        self.functions.len()
+    }
+
+    fn name(&mut self, name: &str) -> NameId {
         if let Some(&id) = self.by_name.get(name) {
             return id;
         }
-        let id = self.names.len() as FunctionId;
+        let id = self.names.len() as NameId;
         self.names.push(name.into());
         self.by_name.insert(name.into(), id);
         id
@@ -115,6 +178,8 @@ impl CodeMap {
         self.list.iter().all(|origin| file(origin) && origin.functions.iter().all(known))
             && self.by_place.values().all(|&number| (number as usize) < self.list.len())
             && self.by_name.values().all(|&function| (function as usize) < self.names.len())
+            && self.functions.iter().all(|function| function.name.is_none_or(|name| (name as usize) < self.names.len()))
+            && self.function_numbers.values().all(|&number| (number as usize) < self.functions.len())
     }
 
     /// Returns origin number `number`.

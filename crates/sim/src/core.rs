@@ -11,6 +11,7 @@ use fxscope_machine::Spec;
 use fxscope_memory::{Chip, PrefetchRegisters};
 use fxscope_pipeline::{BoundBlock, Pipeline, SharedTables, bind_block};
 
+use crate::calls::ThreadCalls;
 use crate::code_map::CodeMap;
 use crate::event_samples::EventSampler;
 use crate::markers::Markers;
@@ -56,6 +57,8 @@ pub(crate) struct Core {
     pub(crate) thread: Option<u32>,
     /// The counters at the time when the thread arrived.
     since: Counts,
+    /// The calls of that thread.
+    pub(crate) calls: ThreadCalls,
     /// Blocks that the thread has executed ahead of the timing.
     pub(crate) ahead: RunAhead,
     /// What its thread has counted, if performance events sample it. Guests with events have no snapshots.
@@ -120,6 +123,7 @@ impl Core {
             markers: Markers::of(guest, &options.part.as_ref().map_or_else(Vec::new, PartPlan::functions)),
             spin: Spin::default(),
             thread: None,
+            calls: ThreadCalls::default(),
             since: Counts::default(),
             ahead: RunAhead::default(),
             event_sampler: None,
@@ -155,8 +159,14 @@ impl Core {
     pub(crate) fn sleep_until(&mut self, cycle: Cycle) {
         let left = cycle.saturating_sub(self.pipeline.now() + 1);
         if left > 0 {
-            self.pipeline.sleep(left);
+            self.sleep(left);
         }
+    }
+
+    fn sleep(&mut self, cycles: Cycle) {
+        let before = self.pipeline.now();
+        self.pipeline.sleep(cycles);
+        self.calls.sleeps(self.pipeline.now() - before);
     }
 
     /// Switches to the current thread, which may be of another process than the one before.
@@ -251,13 +261,18 @@ impl Core {
     #[cold]
     pub(crate) fn pass_untimed(&mut self) {
         let ns = std::mem::take(&mut self.untimed_instructions) * FUNCTIONAL_NS;
-        self.pipeline.sleep(self.cycle_at(ns));
+        self.sleep(self.cycle_at(ns));
     }
 
     /// Drops the blocks of the current process, whose code has changed.
     #[cold]
     pub(crate) fn forget_blocks(&mut self, guest: &Guest) {
         let pid = guest.pid();
+        // Linux clears the registers when a thread executes another program.
+        let restarts = guest.cpu().x(29) == 0 && guest.cpu().x(30) == 0;
+        if restarts && self.thread == Some(guest.thread().tid - PID) {
+            self.calls.restart(self.pipeline.now());
+        }
         let blocks = if pid == self.pid {
             self.markers = Markers::of(guest, self.markers.functions());
             std::mem::take(&mut self.blocks)
@@ -274,9 +289,10 @@ impl Core {
         elsewhere.retire(blocks);
     }
 
-    /// Completes the state from a snapshot: see [`Timing::reload`](crate::timing::Timing). `origins` are the origins of code, and
-    /// `spins` says how often the core is in the list of spinning ones.
-    pub(crate) fn reload<E: Engine>(&mut self, code: &Code<E>, origins: usize, spins: usize) -> bool {
+    /// Completes the state from a snapshot: see [`Timing::reload`](crate::timing::Timing). `known` are the numbers of functions and of origins of
+    /// code, and `spins` says how often the core is in the list of spinning ones.
+    pub(crate) fn reload<E: Engine>(&mut self, code: &Code<E>, known: (usize, usize), spins: usize) -> bool {
+        let (functions, origins) = known;
         // An engine without blocks has yet to decode them: the code has changed.
         let fits = |blocks: &[Option<BoundBlock>], engine: Option<&E>| {
             let engine = engine.filter(|engine| !engine.is_empty());
@@ -295,7 +311,10 @@ impl Core {
             && self.others.iter().all(|(&pid, other)| fits(&other.blocks, code.of_process(pid)))
             && fits(&self.elsewhere.blocks, engine)
             && self.elsewhere.others.iter().all(|(&pid, blocks)| fits(blocks, code.of_process(pid)))
-            && self.every_block().all(|block| block.is_sound() && (block.origin as usize) < origins)
+            && self.every_block().all(|block| {
+                block.is_sound() && (block.origin as usize) < origins && (block.function as usize) < functions
+            })
+            && self.calls.is_sound(functions, origins)
             && self.ahead.is_sound(&self.blocks)
             && matches!(self.spin, Spin::Spins(_)) == (spins == 1)
             && spins <= 1
@@ -312,6 +331,7 @@ impl Core {
             self.elsewhere.others.insert(*pid, std::mem::replace(&mut code.blocks, blocks));
         }
         self.spin = Spin::default();
+        self.calls.switch(self.pipeline.now(), is_timed);
         if is_timed && self.pipeline.is_sampled() {
             self.pipeline.begin_timing();
         }
@@ -382,6 +402,7 @@ impl Core {
         let mut bound = bind_block(block.start, &block.infos, spec);
         known.tables.share(&mut bound);
         bound.origin = known.code_map.note(guest, block.start, block.infos.len());
+        (bound.function, bound.begins_function) = known.code_map.function_of(bound.origin);
         let mut bound = self.revived(bound);
         let last = block.start + 4 * (block.infos.len() as u64 - 1);
         bound.marked = self.markers.may_meet(bound.branch, last);

@@ -85,6 +85,7 @@ impl Follower for Follows<'_> {
             return false;
         }
         *self.blocks -= 1;
+        self.core.calls.enters(block, self.core.pipeline.now());
         let (executed, cpu) = execute();
         if executed > 0 {
             self.sampling.follow(&mut self.core.pipeline, self.chip, block, executed, cpu);
@@ -93,6 +94,7 @@ impl Follower for Follows<'_> {
             self.core.pipeline.subnormals(block, cpu.subnormals());
         }
         block.count(executed);
+        self.core.calls.leaves(block, executed, cpu.pc);
         self.goes_on()
     }
 }

@@ -1,6 +1,7 @@
 //! Wires one run: a program, a machine, the clock between them, and what is counted.
 
 mod accounts;
+pub mod calls;
 mod clocks;
 mod code_map;
 mod core;
@@ -30,6 +31,7 @@ pub mod stacks;
 mod timing;
 pub mod trace;
 
+pub use calls::Calls;
 pub use hotspots::HotSpot;
 pub use intervals::{Interval, MOST_INTERVALS};
 pub use observer::{BlockEvent, BlockObserver, MemoryAccess};

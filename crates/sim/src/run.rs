@@ -16,6 +16,7 @@ use fxscope_memory::NEVER;
 use fxscope_sampling::{Plan, Precision};
 
 use crate::accounts;
+use crate::calls::Calls as FunctionCalls;
 use crate::hotspots::HotSpot;
 use crate::intervals::Interval;
 use crate::mpi::{Calls, Follower, OpenCall, Recorder};
@@ -144,6 +145,8 @@ pub struct Outcome {
     pub intervals: Vec<Interval>,
     /// Call stacks, if they were requested.
     pub stacks: CallStacks,
+    /// Calls of functions (timing mode).
+    pub calls: FunctionCalls,
     /// Calls of MPI. In functional mode, their times are those of the instructions of their process.
     pub mpi: Calls,
     /// The calls of MPI in which threads were at the end, by the thread's number in the record.
@@ -415,6 +418,7 @@ impl<E: Engine> Simulation<E> {
         let counted = in_region.unwrap_or_else(|| region::sum(&totals));
         let intervals = self.timing.as_mut().map_or_else(Vec::new, |timing| timing.intervals(now_ns, &counted));
         let stacks = self.timing.as_mut().map_or_else(CallStacks::default, Timing::stacks);
+        let calls = self.timing.as_mut().map_or_else(FunctionCalls::default, Timing::calls);
         // Behind a part that was timed, calls are followed as in functional mode.
         let open_calls = match &self.timing {
             Some(timing) if self.is_modelled() => timing.mpi.open_calls(),
@@ -446,6 +450,7 @@ impl<E: Engine> Simulation<E> {
             sample,
             intervals,
             stacks,
+            calls,
             part: self.part.as_mut().map(|part| part.summary(self.guest.instructions())),
             hot: timing.map_or_else(Vec::new, |timing| timing.hot_spots(self.sampling.as_ref(), is_timed)),
             files: timing.map_or_else(Vec::new, Timing::files),

@@ -153,6 +153,7 @@ impl Core {
         ahead.instructions -= executed.instructions as u64;
         let block = self.blocks[executed.block].as_mut().expect("bound when it was executed");
         let (instructions, next_pc) = (executed.instructions, executed.next_pc);
+        self.calls.enters(block, self.pipeline.now());
         if executed.partials.is_empty() {
             self.pipeline.run(block, instructions, words, next_pc, chip);
         } else {
@@ -162,6 +163,7 @@ impl Core {
             self.pipeline.subnormals(block, &executed.subnormals);
         }
         block.count(instructions);
+        self.calls.leaves(block, instructions, next_pc);
         if executed.pause > 0 {
             self.pipeline.pause(executed.pause);
         }

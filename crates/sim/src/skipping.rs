@@ -88,8 +88,10 @@ impl<E: Engine> Driver<'_, E> {
             }
         }
         let (core, chip) = self.timing.machine.running();
+        core.calls.charge(core.pipeline.now());
         core.pipeline.skip(cost, chip);
         self.add_skipped(sampling, stopped, blocks);
+        self.find_calls();
     }
 
     /// Returns whether the next block may be skipped although it had no cost: it does not, or the core knows it by now.

@@ -26,7 +26,7 @@ use crate::sampling::Sampling;
 use crate::timing::Timing;
 
 /// The version of the format. It changes whenever the state of the model or of the guest does.
-pub const VERSION: u32 = 12;
+pub const VERSION: u32 = 13;
 
 /// Why a snapshot cannot be taken or restored.
 #[derive(Debug, thiserror::Error)]
@@ -275,12 +275,13 @@ impl Timing {
             && self.paused.as_ref().is_none_or(|paused| paused.quantum.index == active)
             && self.stacks.is_sound()
             && self.known.code_map.is_sound();
-        let origins = self.known.code_map.len();
+        let (functions, origins) = (self.known.code_map.function_count(), self.known.code_map.len());
         self.machine.iter_mut().for_each(|core| core.share_tables(&mut self.known.tables));
         shape
+            && self.calls.is_sound(functions, origins)
             && (0..cpus).all(|index| {
                 let spins = self.spinning.iter().filter(|spinning| spinning.index == index).count();
-                self.machine.get_mut(index).is_none_or(|core| core.reload(code, origins, spins))
+                self.machine.get_mut(index).is_none_or(|core| core.reload(code, (functions, origins), spins))
             })
     }
 }

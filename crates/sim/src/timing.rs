@@ -13,6 +13,7 @@ use fxscope_linux::{Code, Guest, Step};
 use fxscope_memory::{Chip, NEVER};
 use fxscope_pipeline::{Pipeline, SharedTables};
 
+use crate::calls::Parked;
 use crate::clocks::Clocks;
 use crate::code_map::CodeMap;
 use crate::core::{Core, Known};
@@ -53,6 +54,8 @@ pub(crate) struct Timing {
     /// Counts of threads from cores on which they no longer run.
     pub(crate) totals: Totals,
     pub(crate) known: Known,
+    /// Calls of threads that are on no core.
+    pub(crate) calls: Parked,
     /// Calls of MPI.
     pub(crate) mpi: Recorder,
     pages: KnownPages,
@@ -91,6 +94,7 @@ impl Timing {
             pages: KnownPages::default(),
             address_spaces: AddressSpaceLocks::default(),
             known: Known { code_map: CodeMap::new(guest), unknown: Vec::new(), tables: SharedTables::default() },
+            calls: Parked::default(),
             mpi: Recorder::default(),
             sectors,
             intervals: Intervals::new(options),
@@ -463,6 +467,7 @@ impl<E: Engine> Driver<'_, E> {
             core.bind(self.guest, id, self.code.block(id), &self.options.spec, &mut self.timing.known);
         }
         let block = core.blocks[index].as_mut().expect("just bound");
+        core.calls.enters(block, core.pipeline.now());
         if watched {
             trace.run_watched(&mut core.pipeline, chip, block, executed, self.guest);
         } else {
@@ -473,6 +478,7 @@ impl<E: Engine> Driver<'_, E> {
             core.pipeline.subnormals(block, subnormals);
         }
         block.count(executed);
+        core.calls.leaves(block, executed, self.guest.cpu().pc);
         let (start, marked, enters_kernel) = (block.start, block.marked, block.enters_kernel);
         if enters_kernel {
             block.charge(executed.max(1) as u8 - 1, Stall::Kernel, self.options.spec.assumptions.system_call);

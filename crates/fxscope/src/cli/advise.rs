@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use fxscope::lab::advise;
-use fxscope::report::render::terminal;
+use fxscope::report::render::html;
 
+use super::Outcome;
 use super::console::Console;
-use super::output::{Target, program_streams};
+use super::form::{Answer, Form};
 use super::recorded::repeated;
 use super::scenario::ScenarioArgs;
-use super::{Outcome, print, style};
 
 /// Say what limits a program, and simulate what may help.
 ///
@@ -38,9 +38,8 @@ pub struct Args {
     /// Runs to make at the same time; default: as many as the host has cores.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     jobs: Option<u32>,
-    /// Write all results as JSON to this file, which is replaced atomically, or to standard output (-) instead of text.
-    #[arg(long, value_name = "FILE|-")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    form: Form,
     /// Do not show which run is simulated.
     #[arg(long, short)]
     quiet: bool,
@@ -53,22 +52,21 @@ pub struct Args {
 
 /// Finds what limits the program, tries remedies and prints what they gain.
 pub(super) fn advise(args: &Args) -> Outcome {
-    let target = args.json.as_deref().map(Target::check).transpose()?;
+    let outputs = args.form.check()?;
     let region = args.region.as_deref();
     let scenario = match &args.file {
         Some(path) => repeated(&args.scenario, path, args.run, region, "advise")?,
         None => args.scenario.scenario_of(&args.command, region)?,
     };
-    let stdio = program_streams(target.as_ref())?;
+    let stdio = outputs.program_streams()?;
     let console = Console::catching_signals(args.quiet)?;
     let jobs = args.jobs.map(|jobs| jobs as usize);
     let advice = advise::advise(&scenario, region, stdio, jobs, &console)?;
-    let instead = matches!(target, Some(Target::StandardOutput));
-    if let Some(target) = target {
-        target.write(&advice.json())?;
-    }
-    if !instead {
-        print(terminal::render(&[advice.document()], style(&std::io::stdout())))?;
-    }
+    let document = advice.document();
+    outputs.write(&Answer {
+        html: &|| html::experiment(&document, &[]),
+        json: &|| advice.json(),
+        text: std::slice::from_ref(&document),
+    })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -9,13 +9,13 @@ use fxscope::lab::Runner;
 use fxscope::machine::Spec;
 use fxscope::record::{Finish, Run};
 use fxscope::report::annotate::{document, json};
-use fxscope::report::render::{html, terminal};
+use fxscope::report::render::html;
 
 use super::console::Console;
-use super::output::{Target, program_streams};
+use super::form::{Answer, Form};
 use super::recorded::run_of;
 use super::scenario::ScenarioArgs;
-use super::{Failure, Outcome, print, say, style};
+use super::{Failure, Outcome, say};
 
 /// Options that only apply to a program that is run now.
 const FOR_PROGRAMS: [&str; 14] = [
@@ -63,12 +63,8 @@ pub struct Args {
     /// Show the instructions of this many functions, starting with the one that took most cycles.
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "function")]
     top: usize,
-    /// Write the annotation as JSON to this file, or to standard output (-), instead of text.
-    #[arg(long, value_name = "FILE|-", conflicts_with = "html")]
-    json: Option<PathBuf>,
-    /// Write the annotation as a page, in which loops can be folded, to this file, or to standard output (-), instead of text.
-    #[arg(long, value_name = "FILE|-")]
-    html: Option<PathBuf>,
+    #[command(flatten)]
+    form: Form,
     /// Time and annotate only the executions of this region. For a record, time it when it is made: `fxscope run --region NAME -o FILE.fxr`.
     #[arg(long, value_name = "NAME", conflicts_with = "file")]
     region: Option<String>,
@@ -81,13 +77,13 @@ pub struct Args {
 
 /// Annotates a run.
 pub(super) fn annotate(args: &Args) -> Outcome {
-    let target = args.json.as_deref().or(args.html.as_deref()).map(Target::check).transpose()?;
+    let outputs = args.form.check()?;
     let (run, spec) = match &args.file {
         Some(path) => recorded(args, path)?,
         None => {
             let prepared = args.scenario.scenario_of(&args.command, args.region.as_deref())?.prepare()?;
             let spec = prepared.spec().as_ref().clone();
-            let stdio = program_streams(target.as_ref())?;
+            let stdio = outputs.program_streams()?;
             let run = Runner::new(None, &Console::catching_signals(false)?).run(prepared, stdio)?;
             (run, spec)
         }
@@ -107,11 +103,11 @@ pub(super) fn annotate(args: &Args) -> Outcome {
     if args.program.is_some() && annotation.code.is_none() {
         return Err(annotation.notes.concat().into());
     }
-    match target {
-        Some(target) if args.html.is_some() => target.write_bytes(html::annotation(&run, &annotation).as_bytes())?,
-        Some(target) => target.write(&json(&run, &annotation))?,
-        None => print(terminal::render(&[document(&run, &annotation)], style(&std::io::stdout())))?,
-    }
+    outputs.write(&Answer {
+        text: &[document(&run, &annotation)],
+        html: &|| html::annotation(&run, &annotation),
+        json: &|| json(&run, &annotation),
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -13,6 +13,7 @@ use super::batch::BatchArgs;
 use super::console::Console;
 use super::interrupt;
 use super::output::Target;
+use super::sheet_form::SheetForm;
 use super::{Failure, Outcome, print, style};
 
 /// Measure an A64FX, and fit numbers of the model to what was measured.
@@ -81,9 +82,8 @@ pub struct FitArgs {
 /// List the benchmarks with what they isolate, and the keys that are fitted to them, in the order of the fits.
 #[derive(clap::Args)]
 pub struct ListArgs {
-    /// Write the lists as JSON to this file, or to standard output (-) instead of the tables.
-    #[arg(long, value_name = "FILE|-")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    form: SheetForm,
 }
 
 /// Runs the command.
@@ -126,9 +126,8 @@ fn fit(args: &FitArgs) -> Outcome {
 }
 
 fn list(args: &ListArgs) -> Outcome {
-    let json = args.json.as_deref().map(Target::check).transpose()?;
-    show(&calibrate::benchmarks_sheet(), json)?;
-    Ok(ExitCode::SUCCESS)
+    let target = args.form.target()?;
+    args.form.write(&calibrate::benchmarks_sheet(), target)
 }
 
 /// Shows a sheet as tables, or writes it as JSON to standard output instead; to a file, it does both.

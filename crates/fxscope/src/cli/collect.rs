@@ -24,7 +24,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = Level::Standard)]
     level: Level,
     /// Repeat the whole measurement this many times, so that reports and compare know the variation between runs.
-    #[arg(short, long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     repeat: u32,
     /// Count everything that runs on these CPUs, each CPU separately (perf -a -A -C); needs permission. Default: count
     /// all threads of the program together.

@@ -36,7 +36,7 @@ pub struct Args {
     #[arg(long, value_name = "instruction|flop|call|N,N…")]
     per: Option<Per>,
     /// Output format. CSV and JSON have all metrics and events, the others only the largest differences.
-    #[arg(long, value_enum, default_value_t = Format::Terminal)]
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Terminal)]
     format: Format,
     /// Exit with status 1 and one line that says why if another run takes longer than the first by more than this, and by more than noise.
     #[arg(long, value_name = "PERCENT", value_parser = percent)]

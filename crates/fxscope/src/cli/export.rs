@@ -19,8 +19,8 @@ pub struct Args {
     #[arg(value_name = "FILE.fxr")]
     file: PathBuf,
     /// The format.
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    to: To,
+    #[arg(long, alias = "to", value_enum, value_name = "FORMAT")]
+    format: Viewer,
     /// Run of the file, counted from 1; default: the last.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     run: Option<u32>,
@@ -30,7 +30,7 @@ pub struct Args {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum To {
+enum Viewer {
     /// speedscope, <https://www.speedscope.app>.
     Speedscope,
     /// The Firefox Profiler, <https://profiler.firefox.com>.
@@ -43,14 +43,14 @@ enum To {
     Folded,
 }
 
-impl To {
+impl Viewer {
     fn format(self) -> Format {
         match self {
-            To::Speedscope => Format::Speedscope,
-            To::Firefox => Format::Firefox,
-            To::Perfetto => Format::Perfetto,
-            To::Pprof => Format::Pprof,
-            To::Folded => Format::Folded,
+            Viewer::Speedscope => Format::Speedscope,
+            Viewer::Firefox => Format::Firefox,
+            Viewer::Perfetto => Format::Perfetto,
+            Viewer::Pprof => Format::Pprof,
+            Viewer::Folded => Format::Folded,
         }
     }
 }
@@ -59,6 +59,6 @@ impl To {
 pub(super) fn export(args: &Args) -> Outcome {
     let target = Target::check(&args.output)?;
     let (_, run) = run_of(&args.file, args.run)?;
-    target.write_bytes(&export::export(&with_loops(run), args.to.format())?)?;
+    target.write_bytes(&export::export(&with_loops(run), args.format.format())?)?;
     Ok(ExitCode::SUCCESS)
 }

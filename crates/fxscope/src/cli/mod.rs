@@ -10,6 +10,7 @@ mod compare;
 mod console;
 mod events;
 mod export;
+mod form;
 mod hwpf;
 mod import;
 mod interrupt;
@@ -25,7 +26,10 @@ mod report;
 mod resume;
 mod run;
 mod scenario;
+mod sheet_form;
 mod sweep;
+#[cfg(test)]
+mod tests;
 mod validate;
 
 use std::any::Any;

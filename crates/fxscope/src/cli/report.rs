@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use fxscope::record::Run;
 use fxscope::report::document::{Document, Report};
 use fxscope::report::render::{csv, html, json, terminal, xlsx};
-use fxscope::report::{self, Options, data, loops, pages, side_by_side, summary_of_region, summary_with};
+use fxscope::report::{self, Options, calls, data, loops, pages, side_by_side, summary_of_region, summary_with};
 
 use super::output::Target;
 use super::recorded::{labels, of_file, runs_of, with_loops};
@@ -40,11 +40,12 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "PART")]
     by: Option<By>,
     /// What the terminal shows: the report; the pages of each run (segment, page size, node, number, memory lost to
-    /// rounding); the traffic between CMGs by region; the loops, hottest first; or data objects (`run --data`). With --format csv, loops are one per line.
+    /// rounding); the traffic between CMGs by region; the loops, hottest first; functions with the time of those
+    /// that they call, and who calls whom; or data objects (`run --data`). With --format csv, loops and functions are one per line.
     #[arg(long, value_enum, default_value_t = Section::Summary, conflicts_with_all = ["level", "by"])]
     section: Section,
     /// Output format.
-    #[arg(long, value_enum, default_value_t = Format::Terminal)]
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Terminal)]
     format: Format,
     /// Write to this file, which is replaced atomically, or to standard output (-).
     #[arg(short, long, value_name = "FILE|-", default_value = "-", hide_default_value = true)]
@@ -72,6 +73,7 @@ enum Section {
     Pages,
     Traffic,
     Loops,
+    Calls,
     Data,
 }
 
@@ -98,8 +100,8 @@ enum By {
 
 /// Shows the runs.
 pub(super) fn report(args: &Args) -> Outcome {
-    let is_loops = args.section == Section::Loops && args.format == Format::Csv;
-    if args.section != Section::Summary && args.format != Format::Terminal && !is_loops {
+    let has_csv = matches!(args.section, Section::Loops | Section::Calls) && args.format == Format::Csv;
+    if args.section != Section::Summary && args.format != Format::Terminal && !has_csv {
         return Err("--section applies to the terminal only; the other formats show everything in the record".into());
     }
     let target = Target::check(&args.output)?;
@@ -136,11 +138,12 @@ fn write(args: &Args, runs: &[Run], labels: &[String], target: Target) -> Result
         Format::Json => {
             let options = options(args);
             report::check(runs, &options)?;
-            target.write_with(|out| json::write(out, runs, &options))
+            target.write_with(|out| json::write(out, runs, labels, &options))
         }
         Format::Html => target.write_bytes(html::render(&reports(args, runs, labels)?).as_bytes()),
         Format::Sheet => target.write_bytes(html::sheet(&reports(args, runs, labels)?).as_bytes()),
         Format::Xlsx => target.write_bytes(&xlsx::render(&reports(args, runs, labels)?)?),
+        Format::Csv if args.section == Section::Calls => target.write_bytes(&calls::to_csv(runs)),
         Format::Csv if args.section == Section::Loops => target.write_bytes(&loops::to_csv(runs)),
         Format::Csv => target.write_bytes(&csv::render(&reports(args, runs, labels)?)),
         Format::Terminal => {
@@ -159,6 +162,7 @@ fn documents(args: &Args, runs: &[Run], labels: &[String]) -> Result<Vec<Documen
         (Section::Data, runs, _) => {
             some_with(runs.iter().filter_map(data::document).collect(), "data objects", "--data ")?
         }
+        (Section::Calls, runs, _) => some(runs.iter().filter_map(calls::document).collect(), "calls")?,
         (Section::Loops, runs, _) => some(runs.iter().filter_map(loops::document).collect(), "loops")?,
         (Section::Traffic, ..) => {
             let documents = reports(args, runs, labels)?.into_iter().flat_map(Report::documents);
@@ -198,6 +202,7 @@ fn reports(args: &Args, runs: &[Run], labels: &[String]) -> Result<Vec<Report>, 
     let mut reports = runs.iter().map(|run| report::report(run, &options)).collect::<Result<Vec<_>, _>>()?;
     for (report, label) in reports.iter_mut().zip(labels).filter(|(_, label)| !label.is_empty()) {
         report.title = format!("{label}: {}", report.title);
+        report.label.clone_from(label);
     }
     Ok(reports)
 }

@@ -1,19 +1,19 @@
 //! `fxscope validate`: the model compared with measured results.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use fxscope::lab::{self, Cache, Runner};
-use fxscope::report::render::{html, terminal};
+use fxscope::report::render::html;
 use fxscope::report::validation;
 use fxscope::validate::{self, Libraries, Outcome as RowOutcome, Simulator, Suite};
 
 use super::batch::BatchArgs;
 use super::console::Console;
+use super::form::{Answer, Form};
 use super::interrupt;
 use super::output::Target;
-use super::{Failure, Outcome, style};
+use super::{Failure, Outcome};
 
 /// Compare the model with measured results: run the program of every row and compare its counts with the measured ones.
 ///
@@ -37,12 +37,8 @@ pub struct Args {
     /// Write the current errors into the rows' files as the expected ones.
     #[arg(long)]
     accept: bool,
-    /// Write all figures as JSON to this file, or to standard output (-) instead of the tables.
-    #[arg(long, value_name = "FILE|-")]
-    json: Option<PathBuf>,
-    /// Write an HTML page to this file.
-    #[arg(long, value_name = "FILE|-")]
-    html: Option<PathBuf>,
+    #[command(flatten)]
+    form: Form,
     /// Write Markdown tables to this file.
     #[arg(long, value_name = "FILE|-")]
     markdown: Option<PathBuf>,
@@ -50,28 +46,24 @@ pub struct Args {
 
 /// Runs a suite and shows the errors of the model.
 pub(super) fn validate(args: &Args) -> Outcome {
-    let outputs = [&args.json, &args.html, &args.markdown];
-    let [json, html_page, markdown] = outputs.map(|path| path.as_deref().map(Target::check).transpose());
-    let (json, html_page, markdown) = (json?, html_page?, markdown?);
+    let (mut outputs, markdown) = (args.form.check()?, args.markdown.as_deref().map(Target::check).transpose()?);
     let all = Suite::read(&args.folder).map_err(|e| format!("{e}{}", hint(&args.folder)))?;
     let mut suite = all.clone().choose(&args.suite)?;
     let libraries = libraries(args, &mut suite);
     let results = run(args, &suite, libraries)?;
     let outcomes = validate::judge(&suite, &results);
 
-    if let Some(target) = json {
-        target.write(&validation::json(&args.suite, &outcomes))?;
-    }
-    if let Some(target) = html_page {
-        target.write_bytes(html::validation(&args.suite, &outcomes).as_bytes())?;
-    }
     if let Some(target) = markdown {
+        if matches!(target, Target::StandardOutput) {
+            outputs = outputs.without_text();
+        }
         target.write_bytes(validation::markdown(&outcomes).as_bytes())?;
     }
-    if !outputs.into_iter().flatten().any(|path| path.as_os_str() == "-") {
-        let tables = terminal::render(&[validation::document(&outcomes)], style(&std::io::stdout()));
-        super::told(std::io::stdout().lock().write_all(tables.as_bytes()))?;
-    }
+    outputs.write(&Answer {
+        text: &[validation::document(&outcomes)],
+        html: &|| html::validation(&args.suite, &outcomes),
+        json: &|| validation::json(&args.suite, &outcomes),
+    })?;
     if args.accept {
         let changed = validate::accept(&all, &outcomes)?;
         super::say(&format!("the errors of {changed} rows of {} have changed", args.folder.display()));

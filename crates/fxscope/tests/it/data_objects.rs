@@ -130,3 +130,70 @@ fn data_goes_neither_with_snapshots_nor_with_samples_and_needs_time() {
         assert!(status == 125 && error.contains(why), "{all:?}: {error}");
     }
 }
+
+/// Each of two threads walks over an array of its own in the program, which has 64 KiB, and one in a library, which has 32 KiB.
+const THREAD_LOCAL: &str = "\
+#include <pthread.h>
+extern long in_library(void);
+static __thread char small;
+__thread volatile long own[8192];
+static void *work(void *argument)
+{
+    long sum = small;
+    for (int i = 0; i < 8192; i += 32)
+        sum += own[i]++;
+    return (void *)(sum + in_library());
+}
+int main(void)
+{
+    pthread_t other;
+    pthread_create(&other, 0, work, 0);
+    work(0);
+    pthread_join(other, 0);
+    return 0;
+}
+";
+const LIBRARY: &str = "\
+static __thread volatile long of_library[4096];
+long in_library(void)
+{
+    long sum = 0;
+    for (int i = 0; i < 4096; i += 32)
+        sum += of_library[i]++;
+    return sum;
+}
+";
+
+#[test]
+fn thread_local_variables_of_programs_and_libraries_are_named() {
+    for link in [&["-static", "data.c", "library.c"][..], &["data.c", "-L.", "-lown", "-Wl,-rpath,$ORIGIN"]] {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        fs::write(folder.path().join("data.c"), THREAD_LOCAL).expect("written");
+        fs::write(folder.path().join("library.c"), LIBRARY).expect("written");
+        let compile = |arguments: &[&str]| {
+            let mut compiler = Command::new("aarch64-linux-gnu-gcc");
+            compiler.args(["-g", "-O1", "-mcpu=a64fx"]).args(arguments).current_dir(folder.path());
+            let status = compiler.status();
+            assert!(status.expect("the cross compiler is installed").success());
+        };
+        compile(&["-shared", "-fPIC", "library.c", "-o", "libown.so"]);
+        compile(&[link, &["-pthread", "-o", "data"]].concat());
+        let arguments =
+            ["run", "-q", "--data", "--sysroot", "/usr/aarch64-linux-gnu", "--json", "run.json", "--", "./data"];
+        let ran = output(folder.path(), &arguments);
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        let run = json(&fs::read(folder.path().join("run.json")).expect("written"));
+        let objects = run["data"]["objects"].as_array().expect("a list");
+        for (name, bytes) in [("own (thread-local)", 64 << 10), ("of_library (thread-local)", 32 << 10)] {
+            let of =
+                objects.iter().find(|object| object["name"] == name).unwrap_or_else(|| panic!("{name}: {objects:?}"));
+            assert_eq!(
+                (&of["kind"], &of["blocks"], &of["bytes"]),
+                (&"variable".into(), &2.into(), &(2 * bytes).into())
+            );
+            // A line of 256 bytes each; a line at either end may be shared with a neighbour.
+            let (lines, refills) = (2 * bytes / 256, of["l1_refills"].as_u64().expect("a count"));
+            assert!((lines - 2..=lines + 2).contains(&refills), "{name}: {refills} of {lines}");
+        }
+    }
+}

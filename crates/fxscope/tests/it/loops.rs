@@ -163,7 +163,7 @@ fn call_stacks_show_who_called_whom_in_every_format() {
 }
 
 #[test]
-fn without_call_stacks_profiles_have_functions_and_loops_with_all_cycles() {
+fn without_call_stacks_profiles_have_functions_in_their_callers_and_loops_with_all_cycles() {
     let folder = folder();
     let program = kernel("dgemm-tile.elf");
     let ran =
@@ -174,7 +174,9 @@ fn without_call_stacks_profiles_have_functions_and_loops_with_all_cycles() {
     let sum: u64 = folded.lines().filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok()).sum();
     assert_eq!(Some(sum), run["simulated"]["cycles"].as_u64(), "{folded}");
     assert!(
-        folded.lines().any(|l| l.starts_with("dgemm-tile.elf;dgemm_5x4_kernel;loop dgemm_5x4_kernel+0x")),
+        folded.lines().any(|l| {
+            l.starts_with("dgemm-tile.elf;_start;") && l.contains(";dgemm_5x4_kernel;loop dgemm_5x4_kernel+0x")
+        }),
         "{folded}"
     );
     check_speedscope(&json(&stdout(folder.path(), &["export", "--to", "speedscope", "run.fxr"])));

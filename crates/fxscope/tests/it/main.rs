@@ -6,6 +6,7 @@ mod annotate;
 mod arithmetic;
 mod bad_input;
 mod calibrate;
+mod calls;
 mod checkpoint;
 mod ci;
 mod collect;

@@ -90,6 +90,8 @@ pub fn bind_block(start: u64, infos: &[StaticInst], spec: &Spec) -> BoundBlock {
         branch,
         profile: vec![Profile::default(); infos.len()].into(),
         origin: 0,
+        function: 0,
+        begins_function: false,
         marked: false,
         executions: 0,
         known: 0,

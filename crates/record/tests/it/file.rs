@@ -12,7 +12,7 @@ use fxscope_record::{
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
-use crate::profiles::{data, hot_spots, loops, stacks};
+use crate::profiles::{calls, data, hot_spots, loops, stacks};
 
 /// A temporary folder, and a path in it that does not exist.
 pub(crate) fn place() -> (tempfile::TempDir, PathBuf) {
@@ -245,16 +245,18 @@ prop_compose! {
     }
 }
 
-/// A run with loops, call stacks and data objects.
+/// A run with loops, calls, call stacks and data objects.
 fn run() -> impl Strategy<Value = Run> {
     let with = |run: Run| {
         let amounts = [run.stalls.len(), run.pipes.len(), run.profile.events.len()];
         (loops(amounts, run.files.len()), stacks(), data(), Just(run))
     };
-    run_without_loops().prop_flat_map(with).prop_map(|(loops, stacks, data, run)| {
+    let with_loops = run_without_loops().prop_flat_map(with).prop_map(|(loops, stacks, data, run)| {
         let profile = Profile { loops, stacks, data, ..run.profile };
         Run { profile, ..run }
-    })
+    });
+    let with = |run: Run| (calls(run.files.len(), run.profile.loops.len()), Just(run));
+    with_loops.prop_flat_map(with).prop_map(|(calls, run)| Run { profile: Profile { calls, ..run.profile }, ..run })
 }
 
 proptest! {

@@ -1,8 +1,8 @@
-//! Loops and call stacks of any shape.
+//! Loops, calls and call stacks of any shape.
 
 use fxscope_record::{
-    Accesses, Arithmetic, Data, DataCounts, DataLine, DataObject, DataUser, HotSpot, Loop, ObjectKind, SourceLine,
-    SourceLines, StackFrame, StackSample, Stacks,
+    Accesses, Arithmetic, CallContext, CallCount, Calls, Data, DataCounts, DataLine, DataObject, DataUser, HotSpot,
+    Loop, ObjectKind, SourceLine, SourceLines, StackFrame, StackSample, Stacks,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -139,4 +139,32 @@ pub(crate) fn stacks() -> impl Strategy<Value = Stacks> {
         }
     });
     prop_oneof![Just(Stacks::default()), stacks]
+}
+
+/// Calls, in a run with some files and loops: each context was called by the one before, or by none.
+pub(crate) fn calls(files: usize, loops: usize) -> impl Strategy<Value = Calls> {
+    let site = proptest::option::of((any::<String>(), any::<u32>()));
+    let context = (any::<bool>(), any::<String>(), any::<u32>(), any::<bool>(), site, any::<u32>());
+    let counts = |contexts: usize| vec((0..contexts as u32, any::<u32>(), any::<u32>(), count(), count()), 0..6);
+    let calls = vec(context, 1..5).prop_flat_map(move |contexts| (counts(contexts.len()), Just(contexts)));
+    let calls = calls.prop_map(move |(counts, contexts)| {
+        let one_of = |number: u32, all: usize| number.checked_rem(all as u32);
+        let context = |(index, (called, function, file, is_inlined, site, in_loop)): (u32, (_, _, u32, _, _, u32))| {
+            let site: Option<(String, u32)> = site;
+            CallContext {
+                caller: (called && index > 0).then(|| index - 1),
+                function,
+                file: one_of(file, files),
+                is_inlined,
+                site: site.map(|(file, line)| SourceLine { file, line }),
+                in_loop: one_of(in_loop, loops),
+            }
+        };
+        let count = |(context, process, thread, calls, cycles)| CallCount { context, process, thread, calls, cycles };
+        Calls {
+            contexts: (0u32..).zip(contexts).map(context).collect(),
+            counts: counts.into_iter().map(count).collect(),
+        }
+    });
+    prop_oneof![Just(Calls::default()), calls]
 }

@@ -3,7 +3,8 @@
 use std::fs;
 
 use fxscope_record::{
-    ALL, Finish, Interval, Intervals, Names, Origin, Pages, Parallel, Part, Profile, RecordError, Run, append, load,
+    ALL, CallContext, CallCount, Calls, Finish, Interval, Intervals, Names, Origin, Pages, Parallel, Part, Profile,
+    RecordError, Run, append, load,
 };
 
 use crate::file::{described, names, place, small_run, with_calls};
@@ -218,6 +219,25 @@ fn records_of_version_11_are_read_without_loops_and_call_stacks() {
     assert_eq!(runs[0].profile, Profile::default());
     assert_eq!(fs::read(&path).expect("readable"), VERSION_11, "reading changes nothing");
     runs.push(sampled());
+    append(&path, &runs[1]).expect("saved");
+    assert_eq!(load(&path).expect("loaded"), runs);
+}
+
+/// Written by an fxscope with record version 12.
+const VERSION_12: &[u8] = include_bytes!("../version12.fxr");
+
+#[test]
+fn records_of_version_12_are_read_without_calls_of_functions() {
+    let (_folder, path) = place();
+    fs::write(&path, VERSION_12).expect("written");
+    let mut runs = load(&path).expect("loaded");
+    assert_eq!((runs.len(), runs[0].program(), runs[0].finish.clone()), (1, "./steps.elf", Finish::Exited(0)));
+    assert!(!runs[0].profile.loops.is_empty());
+    assert_eq!(runs[0].profile.calls, Calls::default());
+    assert_eq!(fs::read(&path).expect("readable"), VERSION_12, "reading changes nothing");
+    let contexts = vec![CallContext { function: "main".to_owned(), ..CallContext::default() }];
+    let calls = Calls { contexts, counts: vec![CallCount { cycles: 7, ..CallCount::default() }] };
+    runs.push(Run { profile: Profile { calls, ..Profile::default() }, ..sampled() });
     append(&path, &runs[1]).expect("saved");
     assert_eq!(load(&path).expect("loaded"), runs);
 }

@@ -1,8 +1,10 @@
 //! Runs in the formats of other tools' viewers.
 //!
-//! Where a run has sampled call stacks, they are what profiles consist of, thread by thread. Otherwise profiles have each function with
-//! its loops, and the cycles of all threads, which are exact.
+//! Where a run has sampled call stacks, they are what profiles consist of, thread by thread. Otherwise profiles have each function in the
+//! contexts of its callers, with its loops and the cycles of each thread, which are not sampled; of records without calls, each function
+//! with its loops and the cycles of all threads.
 
+mod calls;
 mod firefox;
 mod folded;
 mod perfetto;

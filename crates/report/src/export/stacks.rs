@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use fxscope_record::{Run, StackSample};
 
+use super::calls;
 use crate::annotate;
 use crate::loops;
 use crate::sections::program;
@@ -56,7 +57,13 @@ pub(super) struct Stacks {
 
 impl Stacks {
     pub(super) fn of(run: &Run) -> Stacks {
-        if run.profile.stacks.samples.is_empty() { of_cycles(run) } else { sampled(run) }
+        if !run.profile.stacks.samples.is_empty() {
+            sampled(run)
+        } else if !run.profile.calls.contexts.is_empty() {
+            calls::of(run)
+        } else {
+            of_cycles(run)
+        }
     }
 
     /// Returns the frames of a stack, the innermost first.

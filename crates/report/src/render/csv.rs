@@ -5,8 +5,10 @@ use std::borrow::Cow;
 use crate::document::{Body, Grid, Place, Report};
 
 /// The columns of the file, in order.
-pub const COLUMNS: [&str; 12] =
-    ["run", "region", "scope", "process", "cmg", "thread", "cpu", "table", "id", "name", "unit", "value"];
+pub const COLUMNS: [&str; 14] = [
+    "run", "region", "scope", "process", "cmg", "thread", "cpu", "table", "id", "name", "unit", "value", "label",
+    "settings",
+];
 
 /// Returns all known values of all tables, one per line, after a header line ([`COLUMNS`]).
 #[must_use]
@@ -17,7 +19,8 @@ pub fn render(reports: &[Report]) -> Vec<u8> {
         for region in &report.regions {
             for section in &region.sections {
                 if let Body::Grid(grid) = &section.body {
-                    table(&mut out, [&format!("{run}"), &region.name], grid);
+                    let run = [&format!("{run}"), &report.label, &report.settings];
+                    table(&mut out, run.map(String::as_str), &region.name, grid);
                 }
             }
         }
@@ -47,7 +50,7 @@ fn field(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("\"{apostrophe}{}\"", text.replace('"', "\"\"")))
 }
 
-fn table(out: &mut String, [run, region]: [&str; 2], grid: &Grid) {
+fn table(out: &mut String, [run, label, settings]: [&str; 3], region: &str, grid: &Grid) {
     for record in &grid.records {
         let [scope, process, cmg, thread, cpu] = place(record.place);
         for (heading, value) in grid.headings.iter().zip(&record.values) {
@@ -66,6 +69,8 @@ fn table(out: &mut String, [run, region]: [&str; 2], grid: &Grid) {
                 &heading.title,
                 &heading.unit,
                 &value,
+                label,
+                settings,
             ];
             line(out, &fields);
         }

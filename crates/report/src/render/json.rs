@@ -59,14 +59,18 @@ pub fn verdict_json(of: &Verdict) -> Value {
     verdict::value(Some(of))
 }
 
-/// Writes a list of runs in the form of [`run`], restricted to what is requested.
+/// Writes a list of runs in the form of [`run`], restricted to what is requested. `labels` has the names that the user has given to
+/// them, which are empty if none was given.
 ///
 /// # Errors
 /// If `out` fails. [`crate::check`] tests beforehand that the requested region exists.
-pub fn write(out: &mut dyn Write, runs: &[Run], options: &Options) -> io::Result<()> {
+pub fn write(out: &mut dyn Write, runs: &[Run], labels: &[String], options: &Options) -> io::Result<()> {
     let mut before = "[";
-    for run in runs {
+    for (index, run) in runs.iter().enumerate() {
         write!(out, "{before}\n  {{")?;
+        if let Some(label) = labels.get(index).filter(|label| !label.is_empty()) {
+            write!(out, "\n    \"label\": {},", Value::from(label.as_str()))?;
+        }
         write_run(out, &crate::at_level(run, options.level), options)?;
         write!(out, "\n  }}")?;
         before = ",";
@@ -161,6 +165,9 @@ fn head(run: &Run, options: &Options) -> Map<String, Value> {
     parallel::add(run, &mut members);
     if !run.profile.data.objects.is_empty() {
         members.insert("data".to_owned(), crate::data::json(run));
+    }
+    if !run.profile.calls.contexts.is_empty() {
+        members.insert("calls".to_owned(), crate::calls::json(run).into());
     }
     if !run.profile.loops.is_empty() {
         members.insert("loops".to_owned(), crate::loops::json(run).into());

@@ -150,7 +150,7 @@ fn a_single_region_can_be_requested() {
 /// The text written for runs.
 fn text(runs: &[Run], options: &Options) -> String {
     let mut out = Vec::new();
-    json::write(&mut out, runs, options).expect("written to memory");
+    json::write(&mut out, runs, &[], options).expect("written to memory");
     String::from_utf8(out).expect("text")
 }
 

@@ -37,14 +37,18 @@ pub(crate) enum Trust {
 #[must_use]
 pub fn with_loops(mut run: Run, spec: &Spec) -> Run {
     if run.profile.loops.is_empty() {
-        run.profile.loops = loops(&run, spec, Trust::Digest);
+        run.profile.loops = loops(&run, spec, Trust::Digest).0;
     }
     run
 }
 
-/// Returns the loops of a run on the machine `spec`, function by function. Code without a name or without a file has none.
-pub(crate) fn loops(run: &Run, spec: &Spec, trust: Trust) -> Vec<Loop> {
-    let mut found = Vec::new();
+/// The innermost loop of calls that are in one, by file and place, as an index into the loops.
+pub(crate) type LoopsOfCalls = BTreeMap<(u32, u64), u32>;
+
+/// Returns the loops of a run on the machine `spec`, function by function, and those of calls. Code without a name or without a file has
+/// none.
+pub(crate) fn loops(run: &Run, spec: &Spec, trust: Trust) -> (Vec<Loop>, LoopsOfCalls) {
+    let (mut found, mut calls) = (Vec::new(), LoopsOfCalls::new());
     for (index, file) in (0u32..).zip(&run.files) {
         let functions = functions(run, index);
         if functions.is_empty() {
@@ -53,13 +57,15 @@ pub(crate) fn loops(run: &Run, spec: &Spec, trust: Trust) -> Vec<Loop> {
         let Some(code) = FileCode::open(Path::new(&file.path), &file.digest, trust, spec) else { continue };
         for function in functions.values() {
             let first = found.len() as u32;
-            found.extend(code.loops(run, index, function).into_iter().map(|mut l| {
+            let (loops, in_loops) = code.loops(run, index, function);
+            calls.extend(in_loops.into_iter().map(|(place, inner)| ((index, place), first + inner)));
+            found.extend(loops.into_iter().map(|mut l| {
                 l.parent = l.parent.map(|parent| first + parent);
                 l
             }));
         }
     }
-    found
+    (found, calls)
 }
 
 /// Returns the executed instructions of each named function of a file, by ascending place.
@@ -75,6 +81,7 @@ fn functions(run: &Run, file: u32) -> BTreeMap<(u64, &str), Vec<&HotSpot>> {
 #[derive(Clone, Copy)]
 struct Instruction {
     flow: Flow,
+    calls: bool,
     info: StaticInst,
 }
 
@@ -89,7 +96,8 @@ fn decode(word: u32, address: u64, vector_bytes: usize) -> Option<Instruction> {
         Branch::Indirect => Flow::Indirect,
         Branch::Return => Flow::Return,
     };
-    Some(Instruction { flow, info: decoded.info })
+    let calls = matches!(decoded.info.branch, Branch::Call | Branch::IndirectCall);
+    Some(Instruction { flow, calls, info: decoded.info })
 }
 
 /// An executed instruction of a function.
@@ -162,8 +170,9 @@ impl FileCode {
         decode(u32::from_le_bytes(*word), place, self.vector_bytes)
     }
 
-    /// Returns the loops of a function. Branches are relative, so that places in the file do for addresses.
-    fn loops(&self, run: &Run, file: u32, spots: &[&HotSpot]) -> Vec<Loop> {
+    /// Returns the loops of a function, and the innermost one of each call, by its place. Branches are relative, so that places in the
+    /// file do for addresses.
+    fn loops(&self, run: &Run, file: u32, spots: &[&HotSpot]) -> (Vec<Loop>, BTreeMap<u64, u32>) {
         let code: Vec<Option<Instruction>> = spots.iter().map(|spot| self.instruction(spot.place)).collect();
         let step = |(spot, instruction): (&&HotSpot, &Option<Instruction>)| Step {
             address: spot.place,
@@ -181,7 +190,12 @@ impl FileCode {
             sum.source = self.source(of, spots);
             Loop { file, ..sum }
         });
-        sums.collect()
+        let calls = (0u32..).zip(&natural).flat_map(|(index, of)| {
+            let calls = |&&member: &&usize| code[member].is_some_and(|instruction| instruction.calls);
+            // Inner loops come behind outer ones.
+            of.members.iter().filter(calls).map(move |&member| (spots[member].place, index))
+        });
+        (sums.collect(), calls.collect())
     }
 
     /// Returns the lines of most of the instructions of a loop; code from other files was inlined.

@@ -9,9 +9,9 @@ mod lines;
 use std::collections::{BTreeMap, BTreeSet};
 
 use fxscope_guestmem::Segment;
-use fxscope_linux::Guest;
 use fxscope_linux::guest::PID;
 use fxscope_linux::pages::Site;
+use fxscope_linux::{Guest, ThreadLocal};
 use fxscope_machine::Spec;
 use fxscope_memory::{Cause, Refill, RefillKind};
 use fxscope_record::{DataCounts, DataLine, DataObject, DataUser, ObjectKind, SourceLine};
@@ -60,6 +60,8 @@ struct Process {
     /// Variables by address, for the version of the symbols that they are from.
     variables: Vec<Range>,
     version: Option<u64>,
+    /// Where threads have thread-local variables.
+    thread_local: BTreeSet<u64>,
 }
 
 /// Observes a run.
@@ -149,7 +151,18 @@ impl Observer {
         if let Some(variable) = found.filter(|variable| variable.start <= address) {
             return (variable.object, address - variable.start);
         }
-        self.in_region(guest, address)
+        self.thread_local(guest, address).unwrap_or_else(|| self.in_region(guest, address))
+    }
+
+    /// Returns the thread-local variable of the running thread at an address, and the offset of the address in it.
+    fn thread_local(&mut self, guest: &Guest, address: u64) -> Option<(u32, u64)> {
+        let ThreadLocal { name, place } = guest.thread_local_at(address)?;
+        let number = self.object(ObjectKind::Variable, &format!("{name} (thread-local)"), None);
+        if self.processes.entry(guest.pid()).or_default().thread_local.insert(place.start) {
+            let object = &mut self.objects[number as usize];
+            (object.blocks, object.bytes) = (object.blocks + 1, object.bytes + (place.end - place.start));
+        }
+        Some((number, address - place.start))
     }
 
     #[cold]

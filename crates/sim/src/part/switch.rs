@@ -57,6 +57,7 @@ impl<E: Engine> Simulation<E> {
         self.guest.forget_memory_work();
         let mut timing = Timing::new(&mut self.guest, &self.options);
         timing.begin_at(self.guest.now_ns());
+        timing.calls.begin_ns = self.guest.now_ns();
         timing.mpi = std::mem::take(&mut self.mpi).into_recorder();
         if let Some(part) = &mut self.part {
             timing.assign_sectors(std::mem::take(&mut part.sectors));

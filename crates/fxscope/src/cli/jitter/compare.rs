@@ -3,8 +3,8 @@
 use fxscope::jitter::remedies::Options as Settings;
 use fxscope::lab::jitter;
 
+use super::super::sheet_form::SheetForm;
 use super::super::{Failure, Outcome};
-use super::form::Form;
 use super::setup::Options;
 
 /// Compare remedies against noise: a core or hardware threads set aside for the system, lighter daemons, synchronised
@@ -32,7 +32,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(2..=1000))]
     collective_every: u64,
     #[command(flatten)]
-    form: Form,
+    form: SheetForm,
 }
 
 /// Simulates all remedies at all sizes.

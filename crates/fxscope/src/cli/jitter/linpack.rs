@@ -4,7 +4,7 @@ use fxscope::jitter::linpack::memory;
 use fxscope::lab::jitter;
 
 use super::super::Outcome;
-use super::form::Form;
+use super::super::sheet_form::SheetForm;
 
 /// Estimate the efficiency of LINPACK by problem size: DGEMM, panels, communication, and the effect of noise.
 ///
@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     #[command(flatten)]
-    form: Form,
+    form: SheetForm,
 }
 
 /// Estimates all runs.

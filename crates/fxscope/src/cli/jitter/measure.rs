@@ -12,8 +12,8 @@ use fxscope::osnoise::trace::Method;
 use super::super::console::Console;
 use super::super::interrupt::{self, STOP};
 use super::super::output::replaceable;
+use super::super::sheet_form::show;
 use super::super::{Failure, Outcome};
-use super::form::show;
 
 /// Measure the noise of this host: how much time the system takes from the cores, when, for how long, and why.
 ///
@@ -50,7 +50,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = Causes::Auto)]
     causes: Causes,
     /// The perf program, which reports context switches where the kernel's tracers are not available.
-    #[arg(long, value_name = "PROGRAM", default_value = "perf")]
+    #[arg(long, value_name = "PATH", default_value = "perf")]
     perf: PathBuf,
     /// The trace to write, a file that is replaced atomically.
     #[arg(short, long, value_name = "FILE.fxn")]

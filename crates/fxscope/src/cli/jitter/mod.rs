@@ -2,7 +2,6 @@
 
 mod compare;
 mod fit;
-mod form;
 mod import;
 mod linpack;
 mod measure;

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use fxscope::lab::jitter;
 
+use super::super::sheet_form::SheetForm;
 use super::super::{Outcome, print};
-use super::form::Form;
 
 /// Lists the profiles and the networks.
 pub(super) fn profiles() -> Outcome {
@@ -27,7 +27,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 48, value_parser = clap::value_parser!(u32).range(1..=65_535))]
     cores_per_node: u32,
     #[command(flatten)]
-    form: Form,
+    form: SheetForm,
 }
 
 /// Shows a trace or a model.

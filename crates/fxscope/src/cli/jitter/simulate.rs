@@ -6,8 +6,8 @@ use fxscope::lab::jitter::{self, Recorded, ReplayOptions};
 use fxscope::record;
 
 use super::super::recorded::run_of;
+use super::super::sheet_form::SheetForm;
 use super::super::{Failure, Outcome};
-use super::form::Form;
 use super::setup::Options;
 
 /// Simulate a program of phases under noise, on one node up to a whole machine.
@@ -35,7 +35,7 @@ pub struct Args {
     #[command(flatten)]
     options: Options,
     #[command(flatten)]
-    form: Form,
+    form: SheetForm,
 }
 
 /// Simulates all sizes.

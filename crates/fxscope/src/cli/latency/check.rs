@@ -8,13 +8,13 @@ use clap::Parser as _;
 use fxscope::Scenario;
 use fxscope::lab::Cache;
 use fxscope::lab::latency::{CheckOptions, Subject, check_one, check_set, plan};
-use fxscope::report::render::{html, terminal};
+use fxscope::report::render::html;
 
 use super::super::batch::BatchArgs;
 use super::super::console::Console;
-use super::super::output::Target;
+use super::super::form::{Answer, Form};
 use super::super::scenario::{ScenarioArgs, interval_ns};
-use super::super::{Failure, Outcome, print, style};
+use super::super::{Failure, Outcome};
 use super::PredictArgs;
 
 /// Check predictions against full simulation: run a program with normal and with slower memory, and predict the latter
@@ -42,12 +42,8 @@ pub struct Args {
     interval: u64,
     #[command(flatten)]
     batch: BatchArgs,
-    /// Write all figures as JSON to this file, or to standard output (-) instead of the tables.
-    #[arg(long, value_name = "FILE|-")]
-    json: Option<PathBuf>,
-    /// Write a page with plots to this file.
-    #[arg(long, value_name = "FILE|-")]
-    html: Option<PathBuf>,
+    #[command(flatten)]
+    form: Form,
     #[command(flatten)]
     scenario: ScenarioArgs,
     /// The program (AArch64 Linux) and its arguments.
@@ -84,9 +80,7 @@ impl plan::Syntax for Syntax {
 
 /// Simulates, predicts and compares.
 pub(super) fn check(args: &Args) -> Outcome {
-    let [json, page] = [&args.json, &args.html].map(|path| path.as_deref().map(Target::check).transpose());
-    let (json, page) = (json?, page?);
-    let instead = [&args.json, &args.html].into_iter().flatten().any(|path| path.as_os_str() == "-");
+    let outputs = args.form.check()?;
     let folder = args.batch.cache("latency");
     let cache = Cache::of_this_program(folder.as_deref())?;
     let options = CheckOptions { jobs: args.batch.jobs(), cache, fit: args.fit };
@@ -95,15 +89,11 @@ pub(super) fn check(args: &Args) -> Outcome {
         [] => check_one(&subject(args)?, &options, &console)?,
         paths => check_set(paths, &plan::read(paths, &args.predict.options(), &Syntax)?, &options, &console)?,
     };
-    if let Some(target) = json {
-        target.write(&checked.json)?;
-    }
-    if let Some(target) = page {
-        target.write_bytes(html::experiment(&checked.document, &checked.plots).as_bytes())?;
-    }
-    if !instead {
-        print(terminal::render(&[checked.document], style(&std::io::stdout())))?;
-    }
+    outputs.write(&Answer {
+        text: std::slice::from_ref(&checked.document),
+        html: &|| html::experiment(&checked.document, &checked.plots),
+        json: &|| checked.json.clone(),
+    })?;
     Ok(if checked.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

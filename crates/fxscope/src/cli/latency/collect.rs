@@ -22,7 +22,7 @@ use super::super::import::keep;
 #[derive(clap::Args)]
 pub struct Args {
     /// Run the program this many times and take the means.
-    #[arg(short, long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     repeat: u32,
     /// Count by intervals of this many milliseconds, too.
     #[arg(short = 'I', long, value_name = "MS", conflicts_with = "repeat", value_parser = clap::value_parser!(u32).range(1..=3_600_000))]

@@ -36,7 +36,7 @@ struct PredictArgs {
     #[arg(long, value_name = "NS", value_delimiter = ',', value_parser = nanoseconds)]
     latencies: Vec<f64>,
     /// Look at this region of the program only.
-    #[arg(long)]
+    #[arg(long, value_name = "NAME")]
     region: Option<String>,
     /// Number of cores that worked at a time, where the record does not say.
     #[arg(long, value_name = "N", value_parser = cores)]

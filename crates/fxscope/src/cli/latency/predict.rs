@@ -7,13 +7,13 @@ use std::process::ExitCode;
 use fxscope::lab::Runner;
 use fxscope::lab::latency::Case;
 use fxscope::record::{Finish, Run};
-use fxscope::report::render::{html, terminal};
+use fxscope::report::render::html;
 
 use super::super::console::Console;
-use super::super::output::{Target, program_streams};
+use super::super::form::{Answer, Form, Outputs};
 use super::super::recorded::run_of;
 use super::super::scenario::{ScenarioArgs, interval_ns};
-use super::super::{Failure, Outcome, say, style};
+use super::super::{Failure, Outcome, say};
 use super::{PredictArgs, nanoseconds};
 
 /// Predict how much longer a program takes with slower memory, by every method that its counts allow.
@@ -46,12 +46,8 @@ pub struct Args {
     /// Length of intervals, for a run that is simulated now.
     #[arg(long, value_name = "TIME", default_value = "100us", value_parser = interval_ns)]
     interval: u64,
-    /// Output format.
-    #[arg(long, value_enum, default_value_t = Format::Terminal)]
-    format: Format,
-    /// Write to this file, which is replaced atomically, or to standard output (-).
-    #[arg(short, long, value_name = "FILE|-", default_value = "-", hide_default_value = true)]
-    output: PathBuf,
+    #[command(flatten)]
+    form: Form,
     #[command(flatten)]
     scenario: ScenarioArgs,
     /// The program (AArch64 Linux) and its arguments.
@@ -59,20 +55,12 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Terminal,
-    /// A page with plots.
-    Html,
-    Json,
-}
-
 /// Predicts, and shows.
 pub(super) fn predict(args: &Args) -> Outcome {
-    let target = Target::check(&args.output)?;
+    let outputs = args.form.check()?;
     let run = match &args.file {
         Some(path) => run_of(path, args.run)?.1,
-        None => simulated(args, Some(&target).filter(|_| args.format != Format::Terminal))?,
+        None => simulated(args, &outputs)?,
     };
     let options = args.predict.options();
     let mut case = Case::of(&run, &options, args.base_ns, None)?;
@@ -89,26 +77,20 @@ pub(super) fn predict(args: &Args) -> Outcome {
     }
     let forecast = case.predict(&options);
     let document = forecast.document();
-    match args.format {
-        Format::Terminal => {
-            let mut style = style(&std::io::stdout());
-            style.colour &= matches!(target, Target::StandardOutput);
-            target.write_bytes(terminal::render(&[document], style).as_bytes())?;
-        }
-        Format::Html => {
-            target.write_bytes(html::experiment(&document, &forecast.plots()).as_bytes())?;
-        }
-        Format::Json => target.write(&forecast.json())?,
-    }
+    outputs.write(&Answer {
+        text: std::slice::from_ref(&document),
+        html: &|| html::experiment(&document, &forecast.plots()),
+        json: &|| forecast.json(),
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs the program that is named; `target` is where results for programs are written.
-fn simulated(args: &Args, target: Option<&Target>) -> Result<Run, Failure> {
+/// Runs the program that is named; `outputs` are where results are written.
+fn simulated(args: &Args, outputs: &Outputs) -> Result<Run, Failure> {
     args.scenario.refuse_sampling("latency predict")?;
     let scenario = args.scenario.scenario(&args.command)?;
     let scenario = scenario.with_intervals(Some(args.interval), args.predict.region.as_deref());
-    let stdio = program_streams(target)?;
+    let stdio = outputs.program_streams()?;
     let run = Runner::new(None, &Console::catching_signals(false)?).run(scenario.prepare()?, stdio)?;
     match &run.finish {
         Finish::Exited(0) => {}

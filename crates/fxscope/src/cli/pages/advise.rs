@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use fxscope::lab::pages;
-use fxscope::report::render::terminal;
+use fxscope::report::render::html;
 
+use super::super::Outcome;
 use super::super::console::Console;
-use super::super::output::{Target, program_streams};
+use super::super::form::{Answer, Form};
 use super::super::recorded::repeated;
 use super::super::scenario::{self, ScenarioArgs};
-use super::super::{Outcome, print, style};
 
 /// Find the page sizes with which a program runs fastest, and how to set them.
 ///
@@ -43,9 +43,8 @@ pub struct Args {
     /// Smallest gain, percent of the time, for which a change is advised.
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
     least: f64,
-    /// Write all results as JSON to this file, which is replaced atomically, or to standard output (-) instead of text.
-    #[arg(long, value_name = "FILE|-")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    form: Form,
     /// Do not show which run is simulated.
     #[arg(long, short)]
     quiet: bool,
@@ -67,7 +66,7 @@ fn percent(text: &str) -> Result<f64, String> {
 /// Finds the best page sizes and prints the advice.
 pub(super) fn advise(args: &Args) -> Outcome {
     args.scenario.refuse_sampling("pages advise")?;
-    let target = args.json.as_deref().map(Target::check).transpose()?;
+    let outputs = args.form.check()?;
     let scenario = match &args.file {
         Some(path) => repeated(&args.scenario, path, args.run, args.region.as_deref(), "pages advise")?,
         None => args.scenario.scenario_of(&args.command, args.region.as_deref())?,
@@ -77,14 +76,13 @@ pub(super) fn advise(args: &Args) -> Outcome {
         simulate: args.simulate as usize,
         least_gain: args.least / 100.0,
     };
-    let stdio = program_streams(target.as_ref())?;
+    let stdio = outputs.program_streams()?;
     let advice = pages::advise(&scenario, &options, stdio, &Console::catching_signals(args.quiet)?)?;
-    let instead = matches!(target, Some(Target::StandardOutput));
-    if let Some(target) = target {
-        target.write(&advice.json())?;
-    }
-    if !instead {
-        print(terminal::render(&[advice.document()], style(&std::io::stdout())))?;
-    }
+    let document = advice.document();
+    outputs.write(&Answer {
+        html: &|| html::experiment(&document, &[]),
+        json: &|| advice.json(),
+        text: std::slice::from_ref(&document),
+    })?;
     Ok(ExitCode::SUCCESS)
 }

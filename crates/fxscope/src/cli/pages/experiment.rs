@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use fxscope::lab::pages::experiment::{ALL, Experiment, Options, named};
-use fxscope::report::render::{html, terminal};
+use fxscope::report::render::html;
 
 use super::super::console::Console;
-use super::super::output::Target;
-use super::super::{Outcome, print, style};
+use super::super::form::{Answer, Form};
+use super::super::{Outcome, print};
 
 /// Measure the effect of page sizes; without a name, list the experiments.
 ///
@@ -29,7 +29,7 @@ pub struct Args {
     set: Vec<(String, String)>,
     /// Page sizes to compare, ascending; the others are compared with the largest. Default: those of the publication:
     /// 4MiB,32MiB,256MiB or 64KiB,2MiB.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = super::super::scenario::size)]
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = super::super::scenario::size)]
     sizes: Vec<u64>,
     /// Size of the memory range that holds the program's arrays.
     #[arg(long, value_name = "SIZE", value_parser = super::super::scenario::size, default_value = "12GiB")]
@@ -43,12 +43,8 @@ pub struct Args {
     /// Folder of the programs.
     #[arg(long, value_name = "FOLDER", default_value = "kernels/prebuilt")]
     programs: PathBuf,
-    /// Write a page with plots to this file.
-    #[arg(long, value_name = "FILE|-")]
-    html: Option<PathBuf>,
-    /// Write all figures as JSON to this file, or to standard output (-) instead of the tables.
-    #[arg(long, value_name = "FILE|-")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    form: Form,
 }
 
 /// Lists the experiments, or runs one.
@@ -59,9 +55,7 @@ pub(super) fn experiment(args: &Args) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     };
     let experiment = named(name)?;
-    let [json, page] = [&args.json, &args.html].map(|path| path.as_deref().map(Target::check).transpose());
-    let (json, page) = (json?, page?);
-    let instead = [&args.json, &args.html].into_iter().flatten().any(|path| path.as_os_str() == "-");
+    let outputs = args.form.check()?;
     let options = Options {
         machine: args.machine.clone(),
         settings: args.set.clone(),
@@ -72,14 +66,10 @@ pub(super) fn experiment(args: &Args) -> Outcome {
         programs: args.programs.clone(),
     };
     let outcome = experiment.run(&options, &Console::new(false))?;
-    if let Some(target) = json {
-        target.write(&outcome.json())?;
-    }
-    if let Some(target) = page {
-        target.write_bytes(html::experiment(&outcome.document(), &outcome.findings.plots).as_bytes())?;
-    }
-    if !instead {
-        print(terminal::render(&[outcome.lines()], style(&std::io::stdout())))?;
-    }
+    outputs.write(&Answer {
+        text: &[outcome.lines()],
+        html: &|| html::experiment(&outcome.document(), &outcome.findings.plots),
+        json: &|| outcome.json(),
+    })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,17 +1,16 @@
 //! `fxscope pages risks`: accesses with a false mask to pages that do not exist.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use fxscope::lab::pages;
 use fxscope::record::Finish;
-use fxscope::report::render::terminal;
+use fxscope::report::render::html;
 
 use super::super::console::Console;
-use super::super::output::{Target, program_streams};
+use super::super::form::{Answer, Form};
 use super::super::scenario::ScenarioArgs;
-use super::super::{Outcome, print, say, style};
+use super::super::{Outcome, say};
 
 /// Find instructions that address non-existent pages with a false mask: memory that was never mapped, or pages that
 /// were never touched.
@@ -23,9 +22,8 @@ use super::super::{Outcome, print, say, style};
 #[derive(clap::Args)]
 #[command(override_usage = "fxscope pages risks [OPTIONS] -- PROGRAM [ARGS]...")]
 pub struct Args {
-    /// Write the results as JSON to this file, which is replaced atomically, or to standard output (-) instead of text.
-    #[arg(long, value_name = "FILE|-")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    form: Form,
     #[command(flatten)]
     scenario: ScenarioArgs,
     /// The program (AArch64 Linux) and its arguments.
@@ -35,20 +33,19 @@ pub struct Args {
 
 /// Looks for risks in a run.
 pub(super) fn risks(args: &Args) -> Outcome {
-    let target = args.json.as_deref().map(Target::check).transpose()?;
+    let outputs = args.form.check()?;
     args.scenario.refuse_sampling("pages risks")?;
     let scenario = args.scenario.scenario(&args.command)?;
-    let stdio = program_streams(target.as_ref())?;
+    let stdio = outputs.program_streams()?;
     let found = pages::risks(&scenario, stdio, &Console::catching_signals(false)?)?;
     if let Finish::Failed(message) | Finish::NoProgress(message) = &found.run.finish {
         say(&format!("the program cannot continue: {message}"));
     }
-    let instead = matches!(target, Some(Target::StandardOutput));
-    if let Some(target) = target {
-        target.write(&found.json())?;
-    }
-    if !instead {
-        print(terminal::render(&[found.document()], style(&std::io::stdout())))?;
-    }
+    let document = found.document();
+    outputs.write(&Answer {
+        html: &|| html::experiment(&document, &[]),
+        json: &|| found.json(),
+        text: std::slice::from_ref(&document),
+    })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -4,8 +4,6 @@ use super::{BOLD, Terminal, cut, head, width};
 use crate::render::quantity::share;
 use crate::verdict::{Hot, Limit, Remedy, Verdict};
 
-/// Width of the verdict: that of the narrowest terminal.
-const WIDTH: usize = 80;
 /// Limits that are shown.
 const LIMITS: usize = 4;
 /// Start column of what belongs to a heading, and of what follows a share there.
@@ -53,9 +51,9 @@ impl Terminal {
         let name = if hot.function.is_empty() { "(no function)" } else { &hot.function };
         let place = hot.line.as_ref().map_or_else(String::new, |line| format!("  {}", line.short()));
         let text = format!("{}{place}", cut(name, FUNCTION));
-        self.line(&format!("{:INDENT$}{:>7} {}", "", share(hot.share), cut(&text, WIDTH - TEXT)));
+        self.line(&format!("{:INDENT$}{:>7} {}", "", share(hot.share), cut(&text, self.style.width - TEXT)));
         if let Some(text) = hot.line.as_ref().and_then(|line| line.text.as_ref()) {
-            self.line(&format!("{:TEXT$}  {}", "", cut(text, WIDTH - TEXT - 2)));
+            self.line(&format!("{:TEXT$}  {}", "", cut(text, self.style.width - TEXT - 2)));
         }
     }
 
@@ -80,7 +78,7 @@ impl Terminal {
         let mut line = " ".repeat(first);
         let mut is_empty = true;
         for word in text.split(' ') {
-            if !is_empty && width(&line) + 1 + width(word) > WIDTH {
+            if !is_empty && width(&line) + 1 + width(word) > self.style.width {
                 self.line(&line);
                 line = " ".repeat(others);
                 is_empty = true;
@@ -88,7 +86,7 @@ impl Terminal {
             if !is_empty {
                 line.push(' ');
             }
-            line.push_str(head(&word.replace('\u{a0}', " "), WIDTH - others));
+            line.push_str(head(&word.replace('\u{a0}', " "), self.style.width - others));
             is_empty = false;
         }
         self.line(&line);

@@ -6,18 +6,21 @@ use std::process::ExitCode;
 use fxscope::report::render::terminal;
 use fxscope::report::sheet::Sheet;
 
-use super::super::output::Target;
-use super::super::{Failure, Outcome, print, style};
+use super::output::Target;
+use super::{Failure, Outcome, print, style};
 
 /// Output format and destination.
 #[derive(clap::Args)]
-pub struct Form {
+pub struct SheetForm {
     /// Output format.
-    #[arg(long, value_enum, default_value_t = Format::Terminal)]
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Terminal)]
     format: Format,
     /// Write to this file, which is replaced atomically, or to standard output (-).
     #[arg(short, long, value_name = "FILE|-", default_value = "-", hide_default_value = true)]
     output: PathBuf,
+    /// The older name of --format json -o FILE.
+    #[arg(long, value_name = "FILE|-", hide = true, conflicts_with_all = ["format", "output"])]
+    json: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -37,15 +40,16 @@ pub(super) fn show(sheet: &Sheet) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-impl Form {
+impl SheetForm {
     /// Opens the destination before any work is done, so that errors show early.
     pub(super) fn target(&self) -> Result<Target, Failure> {
-        Target::check(&self.output)
+        Target::check(self.json.as_ref().unwrap_or(&self.output))
     }
 
     /// Writes a sheet in the format asked for.
     pub(super) fn write(&self, sheet: &Sheet, target: Target) -> Outcome {
-        match (self.format, &target) {
+        let format = if self.json.is_some() { Format::Json } else { self.format };
+        match (format, &target) {
             (Format::Terminal, Target::StandardOutput) => return show(sheet),
             (Format::Terminal, _) => {
                 let plain = terminal::Style { unicode: true, colour: false, width: terminal::USUAL };
