@@ -51,8 +51,8 @@ pub enum WindowKind {
 /// placed by what ran, early in the life of a block, so that regular windows decide the cost of all blocks that they see.
 ///
 /// With `auto`, [`Schedule::wants_more`] doubles periods again each time it finds that time is known well enough, up to
-/// 2⁶ times, and halves them when it is no longer, on several cores also to those of one core. Windows never stop: a later phase of the run may differ, and its first sign is a
-/// wider interval.
+/// 2⁶ times, and halves them when it is no longer, on several cores also to those of one core. Windows never stop: a later phase of the run may
+/// differ, and its first sign is a wider interval.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Schedule {
     plan: Plan,
@@ -173,9 +173,9 @@ impl Schedule {
 
     /// Returns whether time is not yet known to `precision`, and spaces later windows accordingly if the plan is `auto`: periods double
     /// when it is known, and once more for each halving of the error below that. They halve when the error is more than twice as large: a
-    /// smaller excess vanishes as the run continues. On several cores, they may become as short as those of other plans are on one: what
-    /// cores do in one window is alike, so that a window may show less than as many of one core. `time` is the value of interest as a function of the measures'
-    /// totals. Ask after every hundred windows or so: each answer changes later periods.
+    /// smaller excess vanishes as the run continues. On several cores, they may become as short as those of other plans are on one: cores do
+    /// the like in one window, which may show less than as many windows of one core. `time` is the value of interest as a function of the
+    /// measures' totals. Ask after every hundred windows or so: each answer changes later periods.
     pub fn wants_more(&mut self, estimates: &Estimates, precision: &Precision, time: impl Fn(&[f64]) -> f64) -> bool {
         let error = estimates.interval_of(precision.confidence, time).relative();
         let is_known = error <= precision.error;

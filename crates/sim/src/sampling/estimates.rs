@@ -24,7 +24,8 @@ pub struct SampleSummary {
     pub skipped: Option<SkipSummary>,
     /// The share of all instructions in blocks that no window has seen, 0 to 1: their costs are those of the others.
     pub unseen: f64,
-    /// The share of all cycles in which threads sleep, or repeat iterations of spin loops, 0 to 1.
+    /// The share of all cycles in which threads sleep or repeat iterations of spin loops, 0 to 1. Where a part of the run is timed, only sleep
+    /// is known.
     pub waiting: f64,
     /// The regions, in the order of [`crate::Outcome::regions`].
     pub regions: Vec<SampledRegion>,
