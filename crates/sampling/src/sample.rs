@@ -12,6 +12,12 @@ pub const MAX_GROUPS: usize = 64;
 /// Most values that a sample holds: 128 MB.
 const MAX_VALUES: usize = 16 << 20;
 
+/// The weight of a window that stands for as many instructions as it measures: weights are whole numbers.
+const WEIGHT_UNIT: u64 = 256;
+/// By how much less a window for rare blocks counts: it is placed by what ran, so that regular windows must decide the cost of all blocks that
+/// they see.
+const RARE: u64 = 16;
+
 /// What windows saw: for each block its executions and sums of measures, divided into groups of windows.
 ///
 /// Groups form pairs, 0 with 1, 2 with 3 and so on. Two consecutive windows go to the two groups of a pair, the next two to those of the
@@ -20,7 +26,8 @@ const MAX_VALUES: usize = 16 << 20;
 /// are made from. In every second round the two groups of a pair change their order: otherwise a cost that only rises would
 /// make one of them dearer. Each kind of window is divided separately, so that all groups have as many of each.
 ///
-/// A window counts with its [`Window::weight`], since later ones stand for more of the run than earlier ones.
+/// What a window sees counts as often as it stands for more instructions ([`Window::stands_for`]) than it measures: later windows stand for
+/// more of the run than earlier ones, and one in which few cores ran may stand for as much as one in which all did.
 ///
 /// # Memory
 /// A block takes 8 bytes for each of its measures that are not always zero, and for its executions, once in total and once for each group
@@ -99,16 +106,18 @@ impl Sample {
         }
     }
 
-    /// Begins a window: what is added from now on belongs to it.
-    pub fn begin_window(&mut self, window: &Window) {
-        let (kind, rarer_than) = match window.kind {
-            WindowKind::Regular => (0, u64::MAX),
-            WindowKind::Rare { seen_less_than } => (1, seen_less_than),
+    /// Begins a window that measures `measured` instructions of all cores: what is added from now on belongs to it. A window that ends
+    /// early, with the run, counts as if it had measured what was planned for one core.
+    pub fn begin_window(&mut self, window: &Window, measured: u64) {
+        let (kind, rarer_than, unit) = match window.kind {
+            WindowKind::Regular => (0, u64::MAX, WEIGHT_UNIT),
+            WindowKind::Rare { seen_less_than } => (1, seen_less_than, WEIGHT_UNIT / RARE),
         };
+        let weight = window.stands_for.saturating_mul(unit) / measured.max(window.instructions).max(1);
         let group = group_of(self.by_kind[kind], self.groups as u64);
         self.by_kind[kind] += 1;
         self.windows[group] += 1;
-        self.current = Current { number: self.current.number + 1, group, weight: window.weight, rarer_than };
+        self.current = Current { number: self.current.number + 1, group, weight: weight.max(1), rarer_than };
     }
 
     /// Adds executions of a block in the current window with the sums of their measures; measures left out are zero.
@@ -348,14 +357,14 @@ mod tests {
     use super::*;
 
     fn window() -> Window {
-        Window { kind: WindowKind::Regular, weight: 1, warm: 0, instructions: 100 }
+        Window { stands_for: 100, instructions: 100, ..Window::default() }
     }
 
     #[test]
     fn a_full_sample_leaves_out_what_takes_more_memory_and_continues_with_known_blocks() {
         // A block with one measure takes two rows of two values.
         let mut sample = Sample { max_values: 400, ..Sample::new(3, 2) };
-        sample.begin_window(&window());
+        sample.begin_window(&window(), 100);
         for block in 0..110 {
             sample.add(block, 3, &[(1, 6)]);
         }
@@ -365,7 +374,7 @@ mod tests {
         assert_eq!((sample.left_out(), sample.rate(0, 1)), (30, Some(3.0)));
         sample.add(0, 3, &[(1, 12), (2, 1)]);
         assert_eq!((sample.left_out(), sample.rate(0, 1)), (33, Some(3.0)), "another measure takes another column");
-        sample.begin_window(&window());
+        sample.begin_window(&window(), 100);
         sample.add(0, 3, &[(1, 12)]);
         assert_eq!((sample.left_out(), sample.executions_seen(0)), (36, 6), "another group takes another row");
     }

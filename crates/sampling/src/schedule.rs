@@ -8,12 +8,12 @@ use crate::plan::Plan;
 use crate::random::Random;
 
 /// A window that begins now with its detailed warm-up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
     /// Why it begins.
     pub kind: WindowKind,
-    /// How much of the run it stands for, relative to other windows: the factor by which what it sees is multiplied.
-    pub weight: u64,
+    /// Instructions of all cores that it stands for: those since the period of the window before it.
+    pub stands_for: u64,
     /// Instructions of each core that are timed first and not counted.
     pub warm: u64,
     /// Instructions of each core that are timed and counted after that.
@@ -21,9 +21,10 @@ pub struct Window {
 }
 
 /// Why a window begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WindowKind {
     /// At a random place of its period.
+    #[default]
     Regular,
     /// Because many instructions ran in blocks that windows have hardly seen.
     Rare {
@@ -34,33 +35,35 @@ pub enum WindowKind {
 
 /// The windows of a run, as it continues.
 ///
-/// Progress is the number of instructions of all running cores divided by the number of these cores, in windows and between them.
-/// It is divided into periods, and each has one regular window, which begins at a random place of it, all places alike. A
-/// program that repeats itself with the period of the sample is therefore not always seen in the same phase. A window that would
-/// overlap the one before begins when that has ended.
+/// Progress is the number of instructions of all cores, in windows and between them. It is divided into periods, and each has one regular
+/// window, which begins at a random place of it, all places alike. A program that repeats itself with the period of the sample is
+/// therefore not always seen in the same phase. A window that would overlap the one before begins when that has ended.
 ///
-/// Periods are short at first. The period doubles when progress comes to 2 · `keep` periods, so that a run of any length has `keep` to 2 ·
-/// `keep` periods of its last length. Earlier windows are not forgotten; a window has the *weight* of its period, so that a part
-/// of the run counts by its length and not by how densely it was sampled.
+/// A period is as many times longer than that of one core as cores run when it begins, since a window times all of them. Other numbers of
+/// cores may run before it ends, and in its window. A window therefore *stands for* the instructions of its period, however many it
+/// measures: a part of the run counts by its length, and neither by how densely it was sampled nor by how many cores ran it.
+///
+/// Periods are short at first. The period of a core doubles when progress comes to 2 · `keep` of them: a run of any length has `keep` to
+/// 2 · `keep` samples of its last density, of which a window on twelve cores gives twelve. Earlier windows are not forgotten.
 ///
 /// Windows for rare blocks have a series of their own: one begins when a *rare period* of instructions has run in rare blocks since any
-/// window began. That is the first period, and it doubles in the same way. Such a window has a sixteenth of the weight that a regular
-/// one with its period would have: it shows what else would remain unknown, but it is placed by what ran, early in the life of a block,
-/// so that regular windows decide the cost of all blocks that they see.
+/// window began. That is the first period, and it doubles in the same way. Such a window shows what else would remain unknown, but it is
+/// placed by what ran, early in the life of a block, so that regular windows decide the cost of all blocks that they see.
 ///
 /// With `auto`, [`Schedule::wants_more`] doubles periods again each time it finds that time is known well enough, up to
-/// 2⁶ times, and halves them when it is no longer. Windows never stop: a later phase of the run may differ, and its first sign is a
-/// wider interval.
+/// 2⁶ times, and halves them when it is no longer, on several cores also to those of one core. Windows never stop: a later phase of the run may
+/// differ, and its first sign is a wider interval.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Schedule {
     plan: Plan,
     random: Random,
-    /// Instructions so far.
+    /// Instructions so far, and the cores that ran the last of them.
     progress: u64,
+    cores: u64,
     /// Where the current period ends.
     period_end: u64,
-    /// Weight of the current period.
-    weight: u64,
+    /// The length of the current period, with those before it that had no window.
+    stands_for: u64,
     /// Where the next window's warm-up begins.
     next: u64,
     /// Where the last window ends.
@@ -68,14 +71,12 @@ pub struct Schedule {
     /// Instructions in rare blocks so far, and those since a window began.
     rare_progress: u64,
     rare_since: u64,
-    /// Doublings of the period beyond what progress demands.
-    sparser: u32,
+    /// Doublings of the period beyond what progress demands; less than 0: fewer.
+    sparser: i32,
 }
 
-/// Weight of a regular window of the first period; one for rare blocks has 1.
-const REGULAR_WEIGHT: u64 = 16;
 /// Most doublings for precision that has been reached.
-const MOST_SPARSER: u32 = 6;
+const MOST_SPARSER: i32 = 6;
 /// How many times larger than wanted an error is for which windows become denser.
 const TOO_LARGE: f64 = 2.0;
 /// Most doublings of the period.
@@ -89,8 +90,9 @@ impl Schedule {
             random: Random::new(plan.seed),
             plan: plan.clone(),
             progress: 0,
+            cores: 1,
             period_end: 0,
-            weight: 1,
+            stands_for: 0,
             next: 0,
             busy_until: 0,
             rare_progress: 0,
@@ -119,42 +121,49 @@ impl Schedule {
         self.next.max(self.busy_until).saturating_sub(self.progress)
     }
 
-    /// Notes that the run has continued by `instructions`, of which `rare` in rare blocks ([`Schedule::is_rare`]), and returns the window
-    /// that begins now, if one does. What a window itself runs, with its warm-up, must be noted, too; no window begins in it.
-    pub fn ran(&mut self, instructions: u64, rare: u64) -> Option<Window> {
+    /// Notes that the run has continued by `instructions` of all cores, of which `rare` in rare blocks ([`Schedule::is_rare`]), and
+    /// returns the window that begins now, if one does. `cores` run now. What a window itself runs, with its warm-up, must be noted, too; no
+    /// window begins in it.
+    pub fn ran(&mut self, instructions: u64, rare: u64, cores: u64) -> Option<Window> {
+        self.cores = cores.max(1);
         self.progress = self.progress.saturating_add(instructions);
         self.rare_progress = self.rare_progress.saturating_add(rare);
         self.rare_since = self.rare_since.saturating_add(rare);
         if self.progress < self.busy_until {
             return None;
         }
-        let rare_weight = 1 << doublings(self.rare_progress, &self.plan);
+        let rare_period = self.period(doublings(self.rare_progress, &self.plan));
         if self.progress >= self.next {
-            let weight = self.weight;
+            let stands_for = std::mem::take(&mut self.stands_for);
             self.begin_period();
-            Some(self.window(WindowKind::Regular, weight * REGULAR_WEIGHT))
-        } else if self.plan.rare > 0 && self.rare_since >= self.plan.period.saturating_mul(rare_weight) {
-            Some(self.window(WindowKind::Rare { seen_less_than: self.plan.rare }, rare_weight))
+            Some(self.window(WindowKind::Regular, stands_for))
+        } else if self.plan.rare > 0 && self.rare_since >= rare_period {
+            Some(self.window(WindowKind::Rare { seen_less_than: self.plan.rare }, rare_period))
         } else {
             None
         }
     }
 
     /// Returns a window that begins now.
-    fn window(&mut self, kind: WindowKind, weight: u64) -> Window {
+    fn window(&mut self, kind: WindowKind, stands_for: u64) -> Window {
         let Plan { warm, window: instructions, .. } = self.plan;
-        self.busy_until = self.progress.saturating_add(warm + instructions);
+        self.busy_until = self.progress.saturating_add((warm + instructions).saturating_mul(self.cores));
         self.rare_since = 0;
-        Window { kind, weight, warm, instructions }
+        Window { kind, stands_for, warm, instructions }
+    }
+
+    /// Returns the instructions of all cores in a period that has doubled this often.
+    fn period(&self, doublings: u32) -> u64 {
+        self.plan.period.saturating_mul(self.cores).saturating_mul(1 << doublings)
     }
 
     /// Begins the period behind the current one, or the one that progress has come to, and places its window.
     fn begin_period(&mut self) {
         loop {
             let begin = self.period_end;
-            self.weight = 1 << (doublings(begin, &self.plan) + self.sparser);
-            let period = self.plan.period.saturating_mul(self.weight);
+            let period = self.period(doublings(begin, &self.plan).saturating_add_signed(self.sparser));
             self.period_end = begin.saturating_add(period);
+            self.stands_for = self.stands_for.saturating_add(period);
             self.next = begin.saturating_add(self.random.below(period));
             if self.period_end > self.progress || self.period_end == u64::MAX {
                 return;
@@ -163,26 +172,27 @@ impl Schedule {
     }
 
     /// Returns whether time is not yet known to `precision`, and spaces later windows accordingly if the plan is `auto`: periods double
-    /// when it is known, and once more for each halving of the error below that. They halve to those of other plans when the error is more
-    /// than twice as large: a smaller excess vanishes as the run continues. `time` is the value of interest as a function of the measures'
-    /// totals. Ask after every hundred windows or so: each answer changes later periods.
+    /// when it is known, and once more for each halving of the error below that. They halve when the error is more than twice as large: a
+    /// smaller excess vanishes as the run continues. On several cores, they may become as short as those of other plans are on one: cores do
+    /// the like in one window, which may show less than as many windows of one core. `time` is the value of interest as a function of the
+    /// measures' totals. Ask after every hundred windows or so: each answer changes later periods.
     pub fn wants_more(&mut self, estimates: &Estimates, precision: &Precision, time: impl Fn(&[f64]) -> f64) -> bool {
         let error = estimates.interval_of(precision.confidence, time).relative();
         let is_known = error <= precision.error;
         if self.plan.auto {
             if is_known {
                 // Half of the error needs four times as many windows.
-                let halvings = (precision.error / error.max(f64::MIN_POSITIVE)).log2().min(MOST_SPARSER.into()) as u32;
+                let halvings = (precision.error / error.max(f64::MIN_POSITIVE)).log2().min(MOST_SPARSER.into()) as i32;
                 self.sparser = (self.sparser + 1 + halvings).min(MOST_SPARSER);
             } else if error > TOO_LARGE * precision.error {
-                self.sparser = self.sparser.saturating_sub(1);
+                self.sparser = (self.sparser - 1).max(-(self.cores.ilog2() as i32));
             }
         }
         !is_known
     }
 }
 
-/// Returns how often a period has doubled at a point of a run: as often as keeps the run shorter than 2 · `keep` periods.
+/// Returns how often the period of a core has doubled at a point of a run: as often as keeps the run shorter than 2 · `keep` of them.
 fn doublings(progress: u64, plan: &Plan) -> u32 {
     let periods = progress / plan.period / (2 * plan.keep);
     (u64::BITS - periods.leading_zeros()).min(MOST_DOUBLINGS)

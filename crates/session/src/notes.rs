@@ -39,6 +39,7 @@ pub(crate) fn notes(request: &Request, outcome: &Outcome, process: &Guest) -> Ve
     notes.extend(request.options.part.as_ref().zip(outcome.part.as_ref()).into_iter().flat_map(part));
     notes.extend(outcome.sample.as_ref().and_then(too_short));
     notes.extend(outcome.sample.as_ref().and_then(skipped));
+    notes.extend(outcome.sample.as_ref().and_then(waiting));
     for (class, count) in &outcome.unknown_classes {
         notes.push(format!(
             "The machine has no timing for '{class}' (instructions of the program: {count}); theirs is assumed."
@@ -145,6 +146,20 @@ fn skipped(sample: &SampleSummary) -> Option<String> {
     ))
 }
 
+/// The share of all cycles from which it is said that threads wait.
+const MUCH_WAITING: f64 = 0.2;
+
+/// Reports that threads of a sampled run mostly wait, which is known less well than what they execute.
+fn waiting(sample: &SampleSummary) -> Option<String> {
+    (sample.windows > 0 && sample.waiting >= MUCH_WAITING).then(|| {
+        format!(
+            "Sampling: in {:.0} % of all cycles threads wait for others, asleep or in spin loops. How long follows from mean costs of code; \
+             intervals assume that waits are as uncertain as the code, and do not show irregular waits.",
+            100.0 * sample.waiting
+        )
+    })
+}
+
 /// Reports that the last interval was extended because of the limit.
 fn last_interval(outcome: &Outcome) -> Option<String> {
     let from = outcome.intervals.iter().nth_back(1).filter(|_| outcome.intervals.len() == MOST_INTERVALS)?;
@@ -232,4 +247,26 @@ fn refusal(refusal: &Refusal) -> String {
         }
     };
     format!("The program was refused {what} (calls: {calls}); {switch} permits it.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sampled_run_says_how_much_its_threads_wait_if_that_is_much() {
+        let sample = |windows, waiting| SampleSummary {
+            plan: "auto".to_owned(),
+            windows,
+            exact: 0,
+            timed: 0,
+            followed: 0,
+            skipped: None,
+            unseen: 0.0,
+            waiting,
+            regions: Vec::new(),
+        };
+        assert!(super::waiting(&sample(100, 0.42)).is_some_and(|note| note.contains("in 42 % of all cycles")));
+        assert_eq!((super::waiting(&sample(100, 0.19)), super::waiting(&sample(0, 0.9))), (None, None));
+    }
 }

@@ -17,6 +17,8 @@ pub(crate) struct Clocks {
     /// CPUs themselves follow the matches.
     winners: Box<[usize]>,
     cpus: usize,
+    /// CPUs that have something to do.
+    busy: usize,
 }
 
 impl Clocks {
@@ -25,11 +27,13 @@ impl Clocks {
         let places = cpus.next_power_of_two().max(2);
         let first_of = |place: usize| (0..).map(|n| place << n).find(|&p| p >= places).map_or(0, |p| p - places);
         let winners = (0..2 * places).map(|place| if place == 0 { 0 } else { first_of(place) }).collect();
-        Clocks { clocks: vec![NEVER; places].into(), winners, cpus }
+        Clocks { clocks: vec![NEVER; places].into(), winners, cpus, busy: 0 }
     }
 
     /// Sets the time at which CPU number `cpu` runs next.
     pub(crate) fn set(&mut self, cpu: usize, clock: Cycle) {
+        self.busy -= usize::from(self.clocks[cpu] != NEVER);
+        self.busy += usize::from(clock != NEVER);
         self.clocks[cpu] = clock;
         let mut at = (self.clocks.len() + cpu) / 2;
         while at > 0 {
@@ -56,6 +60,11 @@ impl Clocks {
         let mut clocks = Clocks::new(cpus);
         self.clocks.iter().take(cpus).enumerate().for_each(|(cpu, &clock)| clocks.set(cpu, clock));
         clocks == *self
+    }
+
+    /// Returns the number of CPUs that have something to do.
+    pub(crate) fn busy(&self) -> usize {
+        self.busy
     }
 
     /// Iterates over all clocks, by CPU.
@@ -87,6 +96,7 @@ mod tests {
                 let mut all: Vec<_> = clocks.iter().zip(0..).collect();
                 assert_eq!(all.len(), cpus);
                 all.sort_unstable();
+                assert_eq!(clocks.busy(), all.iter().filter(|&&(clock, _)| clock != NEVER).count());
                 let second = all.get(1).map_or(NEVER, |&(clock, _)| clock);
                 let expected = (all[0].0 != NEVER).then_some((all[0].1, second));
                 assert_eq!(clocks.first_two(), expected, "{cpus} CPUs, step {step}");

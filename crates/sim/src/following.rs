@@ -31,6 +31,7 @@ impl<E: Engine> Driver<'_, E> {
         sampling: &mut Sampling,
     ) -> FollowedTo {
         sampling.begin_trial(&self.timing.machine);
+        sampling.set_running(self.timing.clocks.busy().saturating_sub(self.timing.spinning.len()));
         let core = self.timing.machine.core();
         let more = running.watched || running.samples_events || self.progress.is_open();
         if more || core.untimed || core.called_kernel {

@@ -436,9 +436,11 @@ impl<E: Engine> Simulation<E> {
             unpaired.retain(|unpaired| !matches!(unpaired, Unpaired::NeverLeft(_)));
         }
         let mut regions = std::mem::take(&mut self.regions).finish(&Snapshot { totals, ns: now_ns });
+        // How much of it is in a part is not known.
+        let spun = timing.filter(|_| self.part.is_none()).map_or(0, |timing| timing.spun);
         let sample = self.sampling.as_mut().map(|sampling| {
             sampling.finish();
-            sampling.complete(&mut regions)
+            sampling.complete(&mut regions, spun)
         });
         Outcome {
             finish,

@@ -49,6 +49,8 @@ pub(crate) struct Timing {
     pub(crate) clocks: Clocks,
     /// Spinning cores; their clocks say until when they are known to spin.
     pub(crate) spinning: Vec<Spinning>,
+    /// Cycles of the iterations that they were found to repeat.
+    pub(crate) spun: Cycle,
     /// The version of the guest's CPU states that `clocks` reflect.
     pub(crate) changes: u64,
     /// Counts of threads from cores on which they no longer run.
@@ -89,6 +91,7 @@ impl Timing {
             machine: Machine::new(Chip::new(&options.spec), cpus.len(), active, core),
             clocks: Clocks::new(cpus.len()),
             spinning: Vec::new(),
+            spun: 0,
             changes: u64::MAX,
             totals: Totals::new(),
             pages: KnownPages::default(),

@@ -2,7 +2,7 @@
 
 use fxscope_sampling::{Exposure, Precision, Sample, estimate};
 
-use crate::window;
+use crate::{MEASURED, window};
 
 /// Instructions of blocks 0 to 9.
 const SIZES: [u32; 10] = [3, 1, 1, 1, 7, 10, 1, 1, 1, 4];
@@ -15,7 +15,7 @@ fn exposure(counts: &[(u32, u64)]) -> Exposure {
 fn windows_of_block_0(costs: &[u64]) -> Sample {
     let mut sample = Sample::new(1, 4);
     for cost in costs {
-        sample.begin_window(&window(1));
+        sample.begin_window(&window(1), MEASURED);
         sample.add(0, 10, &[(0, *cost)]);
     }
     sample
@@ -24,9 +24,9 @@ fn windows_of_block_0(costs: &[u64]) -> Sample {
 #[test]
 fn a_total_is_the_sum_of_exact_executions_times_the_cost_of_one_in_windows() {
     let mut sample = Sample::new(3, 2);
-    sample.begin_window(&window(1));
+    sample.begin_window(&window(1), MEASURED);
     sample.add(0, 10, &[(0, 40), (2, 5)]);
-    sample.begin_window(&window(1));
+    sample.begin_window(&window(1), MEASURED);
     sample.add(0, 5, &[(0, 20)]);
     sample.add(0, 5, &[(0, 40)]);
     sample.add(4, 2, &[(1, 8)]);
@@ -39,9 +39,9 @@ fn a_total_is_the_sum_of_exact_executions_times_the_cost_of_one_in_windows() {
 #[test]
 fn windows_count_by_their_weight() {
     let mut sample = Sample::new(1, 2);
-    sample.begin_window(&window(1));
+    sample.begin_window(&window(1), MEASURED);
     sample.add(0, 10, &[(0, 40)]);
-    sample.begin_window(&window(3));
+    sample.begin_window(&window(3), MEASURED);
     sample.add(0, 10, &[(0, 80)]);
     let estimates = estimate(&sample, &SIZES, &exposure(&[(0, 100)]));
     assert_eq!(estimates.totals(), [700.0]);
@@ -68,7 +68,7 @@ fn a_replicate_leaves_one_group_out_and_counts_its_mate_twice() {
 fn a_ratio_whose_parts_vary_together_has_a_narrow_interval() {
     let mut sample = Sample::new(2, 4);
     for cost in [40, 60, 50, 90, 20, 80] {
-        sample.begin_window(&window(1));
+        sample.begin_window(&window(1), MEASURED);
         sample.add(0, 10, &[(0, cost), (1, cost / 10)]);
     }
     let estimates = estimate(&sample, &SIZES, &exposure(&[(0, 1_000)]));
@@ -81,7 +81,7 @@ fn a_ratio_whose_parts_vary_together_has_a_narrow_interval() {
 fn unseen_blocks_have_the_rate_of_blocks_that_few_windows_have_seen() {
     let mut sample = Sample::new(1, 4);
     for k in 0..8 {
-        sample.begin_window(&window(1));
+        sample.begin_window(&window(1), MEASURED);
         // 1 cycle an instruction in the common block; 4 in one that is seen twice.
         sample.add(0, 100, &[(0, 300)]);
         if k % 4 == 0 {
@@ -104,7 +104,7 @@ fn a_block_that_only_one_group_has_seen_widens_the_interval() {
     let sample = |rare: u64| {
         let mut sample = Sample::new(1, 4);
         for k in 0..8 {
-            sample.begin_window(&window(1));
+            sample.begin_window(&window(1), MEASURED);
             sample.add(0, 100, &[(0, 300)]);
             if k == 3 {
                 sample.add(4, 1, &[(0, rare)]);
@@ -123,7 +123,7 @@ fn a_block_that_only_one_group_has_seen_widens_the_interval() {
 fn an_exposure_that_only_one_group_has_seen_is_known_badly() {
     let mut sample = Sample::new(1, 2);
     for k in 0..6 {
-        sample.begin_window(&window(1));
+        sample.begin_window(&window(1), MEASURED);
         let block = if [0, 3, 4].contains(&k) { 4 } else { 0 };
         sample.add(block, 3, &[(0, 10)]);
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fxscope_sampling::{Exposure, Sample, Window, WindowKind, estimate};
 use proptest::prelude::*;
 
-use crate::window;
+use crate::{MEASURED, window};
 
 const MEASURES: usize = 150;
 
@@ -22,7 +22,7 @@ fn windows() -> impl Strategy<Value = Vec<(u64, Vec<Addition>)>> {
 fn sample(windows: &[(u64, Vec<Addition>)]) -> Sample {
     let mut sample = Sample::new(MEASURES, 6);
     for (weight, additions) in windows {
-        sample.begin_window(&window(*weight));
+        sample.begin_window(&window(*weight), MEASURED);
         for (block, executions, sums) in additions {
             sample.add(*block, *executions, sums);
         }
@@ -78,7 +78,7 @@ proptest! {
         let bytes = postcard::to_stdvec(&stored).expect("writing to memory");
         stored = postcard::from_bytes(&bytes).expect("what was written");
         for (weight, additions) in &windows[at..] {
-            stored.begin_window(&window(*weight));
+            stored.begin_window(&window(*weight), MEASURED);
             additions.iter().for_each(|(block, executions, sums)| stored.add(*block, *executions, sums));
         }
         let bytes = |sample: &Sample| postcard::to_stdvec(sample).expect("writing to memory");
@@ -89,10 +89,11 @@ proptest! {
 #[test]
 fn windows_for_rare_blocks_add_only_to_blocks_that_were_rare_when_they_began() {
     let mut sample = Sample::new(1, 2);
-    sample.begin_window(&window(1));
+    sample.begin_window(&window(1), MEASURED);
     sample.add(0, 20, &[(0, 20)]);
     sample.add(1, 19, &[(0, 19)]);
-    sample.begin_window(&Window { kind: WindowKind::Rare { seen_less_than: 20 }, ..window(1) });
+    // It counts a sixteenth of what it stands for.
+    sample.begin_window(&Window { kind: WindowKind::Rare { seen_less_than: 20 }, ..window(16) }, MEASURED);
     sample.add(0, 20, &[(0, 2_000)]);
     for _ in 0..2 {
         sample.add(1, 19, &[(0, 38)]);
@@ -103,9 +104,28 @@ fn windows_for_rare_blocks_add_only_to_blocks_that_were_rare_when_they_began() {
 }
 
 #[test]
+fn windows_count_by_the_instructions_that_they_stand_for_and_not_by_those_that_they_measure() {
+    let mut sample = Sample::new(1, 2);
+    // One core: 100 of 1,000 instructions. Twelve cores: 1,200 of 3,000.
+    sample.begin_window(&Window { stands_for: 1_000, ..window(1) }, 100);
+    sample.add(0, 100, &[(0, 100)]);
+    sample.begin_window(&Window { stands_for: 3_000, ..window(1) }, 1_200);
+    sample.add(0, 1_200, &[(0, 6_000)]);
+    let cost = sample.rate(0, 0).expect("a rate");
+    assert!((cost - (1_000.0 + 3_000.0 * 5.0) / 4_000.0).abs() < 1e-9, "{cost}");
+    // The run ends in a window: it counts as if it had measured all that was planned.
+    let mut cut = Sample::new(1, 2);
+    for (measured, cycles) in [(100, 100), (1, 9)] {
+        cut.begin_window(&window(1), measured);
+        cut.add(0, measured, &[(0, cycles)]);
+    }
+    assert_eq!(cut.rate(0, 0), Some(109.0 / 101.0));
+}
+
+#[test]
 #[should_panic(expected = "measure 2 of 2")]
 fn a_measure_that_does_not_exist_is_refused() {
     let mut sample = Sample::new(2, 2);
-    sample.begin_window(&window(1));
+    sample.begin_window(&window(1), MEASURED);
     sample.add(0, 1, &[(2, 1)]);
 }

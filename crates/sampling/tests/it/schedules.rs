@@ -3,14 +3,19 @@
 use fxscope_sampling::{Plan, Schedule, Window, WindowKind};
 use proptest::prelude::*;
 
-/// Runs `instructions` in steps of at most `step`, of which `rare` of 100 run in rare blocks, and returns where windows began.
+/// Runs `instructions` on one core in steps of at most `step`, of which `rare` of 100 run in rare blocks, and returns where windows began.
 fn run(plan: &Plan, instructions: u64, step: u64, rare: u64) -> Vec<(u64, Window)> {
+    run_on(plan, instructions, step, rare, |_| 1)
+}
+
+/// The same on as many cores as `cores` says from how many instructions have run.
+fn run_on(plan: &Plan, instructions: u64, step: u64, rare: u64, cores: impl Fn(u64) -> u64) -> Vec<(u64, Window)> {
     let mut schedule = Schedule::new(plan);
     let (mut at, mut windows) = (0, Vec::new());
     while at < instructions {
         let next = schedule.until_next().clamp(1, step).min(instructions - at);
         at += next;
-        windows.extend(schedule.ran(next, next * rare / 100).map(|window| (at, window)));
+        windows.extend(schedule.ran(next, next * rare / 100, cores(at)).map(|window| (at, window)));
     }
     windows
 }
@@ -27,14 +32,22 @@ proptest! {
         for pair in windows.windows(2) {
             prop_assert!(pair[1].0 - pair[0].0 >= 60);
         }
-        // A window's weight is 16 for each first period that it stands for. The last period may still be open.
-        let last = windows.last().map_or(0, |(_, window)| window.weight);
-        let stood_for: u64 = windows.iter().map(|(_, window)| window.weight * plan.period / 16).sum();
-        prop_assert!(stood_for.abs_diff(length) <= 2 * last.max(16) * plan.period / 16, "{stood_for} of {length}");
+        // The last period may still be open.
+        let last_period = windows.last().map_or(0, |(_, window)| window.stands_for).max(plan.period);
+        let stood_for: u64 = windows.iter().map(|(_, window)| window.stands_for).sum();
+        prop_assert!(stood_for.abs_diff(length) <= 2 * last_period, "{stood_for} of {length}");
         // Periods are as long as keeps their number between `keep` and 2 · `keep` of the last length; the window of the first that is
         // twice as long may still be missing.
-        let last_period = last * plan.period / 16;
         prop_assert!(length / plan.period < 2 * keep || (keep..=2 * keep + 2).contains(&(length / last_period)));
+    }
+
+    #[test]
+    fn windows_stand_for_all_of_the_run_whatever_number_of_cores_runs(seed: u64, length in 100_000..2_000_000_u64, phase in 1_000..50_000_u64) {
+        let plan = Plan { seed, ..small() };
+        let windows = run_on(&plan, length, 100, 0, |at| if at / phase % 2 == 0 { 1 } else { 12 });
+        let longest = windows.iter().map(|(_, window)| window.stands_for).max().unwrap_or(0);
+        let stood_for: u64 = windows.iter().map(|(_, window)| window.stands_for).sum();
+        prop_assert!(stood_for.abs_diff(length) <= 2 * longest.max(12 * plan.period), "{stood_for} of {length}");
     }
 
     #[test]
@@ -46,7 +59,7 @@ proptest! {
                 let bytes = postcard::to_stdvec(&stored).expect("writing to memory");
                 stored = postcard::from_bytes(&bytes).expect("what was written");
             }
-            prop_assert_eq!(whole.ran(*step, *step / 3), stored.ran(*step, *step / 3));
+            prop_assert_eq!(whole.ran(*step, *step / 3, 2), stored.ran(*step, *step / 3, 2));
         }
     }
 }
@@ -64,6 +77,15 @@ fn places_in_periods_are_all_alike_and_differ_by_seed() {
 }
 
 #[test]
+fn a_window_on_twelve_cores_takes_the_place_of_twelve_on_one() {
+    let windows = |cores| run_on(&small(), 12_000_000, 10, 0, |_| cores).len();
+    // Of one core, 12,000,000 instructions are 100 to 200 periods of 500 · 2⁷. Of all periods, 200 have the first length.
+    let (one, twelve) = (windows(1), windows(12));
+    assert!((700..1_000).contains(&one), "{one}");
+    assert!(twelve.abs_diff(one / 12) <= 12, "{twelve} on twelve, {one} on one");
+}
+
+#[test]
 fn windows_for_rare_blocks_begin_at_once_and_become_fewer_like_others() {
     let plan = Plan { period: 100_000, rare: 20, ..small() };
     let windows = run(&plan, 1_000_000, 10, 100);
@@ -71,7 +93,7 @@ fn windows_for_rare_blocks_begin_at_once_and_become_fewer_like_others() {
     let regular = windows.iter().filter(|(_, window)| window.kind == WindowKind::Regular).count();
     assert_eq!(regular, 10);
     assert!((3..=10).contains(&rare), "{rare} windows, since a regular one shows rare blocks, too");
-    assert!(windows.iter().all(|(_, window)| window.weight == if window.kind == WindowKind::Regular { 16 } else { 1 }));
+    assert!(windows.iter().all(|(_, window)| window.stands_for == 100_000));
     let long = run(&Plan { keep: 10, ..plan.clone() }, 1_000_000_000, 1_000, 10);
     let rare = long.iter().filter(|(_, window)| window.kind != WindowKind::Regular).count();
     assert!((1..100).contains(&rare), "{rare}");
@@ -81,8 +103,8 @@ fn windows_for_rare_blocks_begin_at_once_and_become_fewer_like_others() {
 #[test]
 fn a_step_over_several_periods_begins_one_window() {
     let mut schedule = Schedule::new(&small());
-    assert!(schedule.ran(10_000, 0).is_some());
-    assert_eq!(schedule.ran(50, 0), None, "the window runs");
+    assert!(schedule.ran(10_000, 0, 1).is_some());
+    assert_eq!(schedule.ran(50, 0, 1), None, "the window runs");
     assert!(schedule.until_next() <= 1_000);
-    assert!(schedule.ran(u64::MAX / 2, 0).is_some());
+    assert!(schedule.ran(u64::MAX / 2, 0, 1).is_some());
 }

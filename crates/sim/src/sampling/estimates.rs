@@ -1,6 +1,6 @@
 //! The counts of a sampled run, estimated from its windows.
 
-use fxscope_counts::Signals;
+use fxscope_counts::{Signal, Signals, Stall};
 use fxscope_pipeline::Measures;
 use fxscope_sampling::{Estimates, estimate};
 
@@ -24,6 +24,9 @@ pub struct SampleSummary {
     pub skipped: Option<SkipSummary>,
     /// The share of all instructions in blocks that no window has seen, 0 to 1: their costs are those of the others.
     pub unseen: f64,
+    /// The share of all cycles in which threads sleep or repeat iterations of spin loops, 0 to 1. Where a part of the run is timed, only sleep
+    /// is known.
+    pub waiting: f64,
     /// The regions, in the order of [`crate::Outcome::regions`].
     pub regions: Vec<SampledRegion>,
 }
@@ -41,11 +44,16 @@ pub struct SampledRegion {
 }
 
 impl Sampling {
-    /// Completes the counts of all regions with what the sample says. Returns how well they are known.
-    pub(crate) fn complete(&self, regions: &mut [Region]) -> SampleSummary {
+    /// Completes the counts of all regions with what the sample says. Returns how well they are known. Threads have repeated iterations of
+    /// spin loops for `spun` cycles.
+    pub(crate) fn complete(&self, regions: &mut [Region], spun: u64) -> SampleSummary {
         let instructions = self.blocks.instructions();
         let regions: Vec<SampledRegion> =
             regions.iter_mut().map(|region| self.complete_region(region, &instructions)).collect();
+        let share_of = |all: &SampledRegion| {
+            let waiting = spun + all.estimate.get(Signal::WfeWfiCycle);
+            waiting as f64 / all.estimate.get(Signal::CpuCycles).max(1) as f64
+        };
         let skipped = self.skip.instructions;
         SampleSummary {
             plan: self.schedule.plan().to_string(),
@@ -55,6 +63,7 @@ impl Sampling {
             followed: self.blocks.exposure().instructions(&instructions).saturating_sub(self.timed + skipped),
             skipped: self.skip.summary(),
             unseen: regions.first().map_or(0.0, |all| all.unseen),
+            waiting: regions.first().map_or(0.0, share_of),
             regions,
         }
     }
@@ -68,15 +77,15 @@ impl Sampling {
             counted.counts.signals.merge(&own.total());
         }
         let all = self.estimated(&all, instructions);
+        let mut total = all.total();
         let with_known = |mut signals: Signals| {
-            signals.merge(&known);
+            let ratio = signals.get(Signal::CpuCycles) as f64 / total.get(Signal::CpuCycles).max(1) as f64;
+            signals.merge(&stretched(&known, ratio));
             signals
         };
-        SampledRegion {
-            estimate: with_known(all.total()),
-            replicates: all.replicates().map(with_known).collect(),
-            unseen: all.timed.unseen_share(),
-        }
+        let replicates = all.replicates().map(with_known).collect();
+        total.merge(&known);
+        SampledRegion { estimate: total, replicates, unseen: all.timed.unseen_share() }
     }
 
     /// Returns the estimates of what the sample says of counts.
@@ -90,6 +99,19 @@ impl Sampling {
     pub(crate) fn executions_in_windows(&self, origin: u32) -> u64 {
         self.blocks.seen(origin)
     }
+}
+
+/// Returns counts that are known without windows, with cycles that last `ratio` times as long. Most of these cycles are those of threads that
+/// wait: as long as others take for what the windows show.
+fn stretched(known: &Signals, ratio: f64) -> Signals {
+    const COMMITS: [Signal; 6] =
+        [Signal::CpuCycles, Signal::Commit0, Signal::Commit1, Signal::Commit2, Signal::Commit3, Signal::Commit4];
+    let mut cycles: Vec<Signal> = Stall::ALL.iter().flat_map(|stall| stall.events()).copied().chain(COMMITS).collect();
+    cycles.sort_unstable();
+    cycles.dedup();
+    let mut signals = known.clone();
+    cycles.into_iter().for_each(|signal| signals.set(signal, (known.get(signal) as f64 * ratio).round() as u64));
+    signals
 }
 
 /// Estimates of counts that depend on time, for all executions that the sample stands for, and of the others, for those that were
@@ -120,4 +142,26 @@ fn signals(timed: &[f64], skipped: Option<&[f64]>) -> Signals {
     let mut signals = Measures::rounded(timed).signals();
     skipped.into_iter().for_each(|values| signals.merge(&Measures::rounded(values).untimed_signals()));
     signals
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_cycles_last_longer_and_known_work_stays() {
+        let mut known = Signals::default();
+        let counts = [
+            (Signal::CpuCycles, 1_000),
+            (Signal::Commit0, 900),
+            (Signal::Commit1, 100),
+            (Signal::WfeWfiCycle, 800),
+            (Signal::InstRetired, 100),
+            (Signal::L1dCacheRefill, 7),
+        ];
+        counts.into_iter().for_each(|(signal, n)| known.set(signal, n));
+        let longer = stretched(&known, 1.02);
+        assert_eq!(counts.map(|(signal, _)| longer.get(signal)), [1_020, 918, 102, 816, 100, 7]);
+        assert_eq!(stretched(&known, 1.0), known);
+    }
 }

@@ -61,8 +61,9 @@ pub(crate) struct Sampling {
     /// A trial that begins before the next block: the instructions of all cores that would be skipped. One that has begun.
     trial_begins: Option<u64>,
     trial: Option<Box<Trial>>,
-    /// Cores that were timed in the last window.
-    cores: u64,
+    /// Cores that were timed in the last window, and those that run now: that do not wait, and are not known to spin.
+    timed_cores: u64,
+    running_cores: u64,
     /// The cost of an instruction in the last windows.
     mean_cost: u64,
     /// Instructions at the beginning of the run that are all timed: a shorter program is timed as without sampling.
@@ -90,7 +91,8 @@ impl Sampling {
             skip: Skip::new(plan),
             trial_begins: None,
             trial: None,
-            cores: 1,
+            timed_cores: 1,
+            running_cores: 1,
             mean_cost: COST_UNIT,
             beginning: plan.begin,
             apart: 0,
@@ -144,7 +146,7 @@ impl Sampling {
         self.blocks.of(block).executions += 1;
         let began = pipeline.now();
         let cores = self.sums.cores();
-        if self.sums.warmed_up() < self.window.warm * cores {
+        if self.sums.warmed_up() < self.window.planned.warm * cores {
             // Its profile is that of no execution that counts.
             let profile = block.profile.clone();
             Sampling::counted(pipeline, chip, block, executed, guest);
@@ -162,7 +164,7 @@ impl Sampling {
         block.swap_profiles();
         self.time_trial((pipeline, began), block, executed, guest, Some(counted.cycles()));
         self.sums.add(block.origin, executed as u64, &counted, pipeline.reached(chip).since(&reached));
-        if self.sums.measured() >= self.window.instructions * cores {
+        if self.sums.measured() >= self.window.planned.instructions * cores {
             self.window.until = self.window.until.min(pipeline.now());
         }
     }
@@ -180,6 +182,18 @@ impl Sampling {
         let counted = pipeline.measures().since(&before);
         pipeline.exclude(&counted);
         counted
+    }
+
+    /// Notes how many cores run.
+    #[inline(always)]
+    pub(crate) fn set_running(&mut self, cores: usize) {
+        self.running_cores = cores as u64;
+    }
+
+    /// Returns on how many cores the next window is expected: the last one says how many come into it that wait for short times, those that run
+    /// now that there are more.
+    fn cores(&self) -> u64 {
+        self.timed_cores.max(self.running_cores)
     }
 
     /// Returns whether the next block will only be followed.
@@ -249,7 +263,7 @@ impl Sampling {
     fn close(&mut self) {
         self.window.is_open = false;
         if self.sums.cores() > 0 {
-            self.cores = self.sums.cores();
+            self.timed_cores = self.sums.cores();
         }
         if let Some(cost) = self.sums.cost() {
             self.mean_cost = (3 * self.mean_cost + cost) / 4;
@@ -258,6 +272,7 @@ impl Sampling {
         self.pending += self.sums.warmed_up() + self.sums.measured();
         let mut sums = std::mem::take(&mut self.sums);
         sums.share_busy();
+        self.sample.begin_window(&self.window.planned, sums.measured());
         self.blocks.learn(&sums, &mut self.sample);
         if let Some(trial) = self.trial.take() {
             self.skip.learn(trial.cycles().of_each(sums.cores()), self.precision.error);
@@ -286,26 +301,26 @@ impl Sampling {
     /// Lets the instructions since the last look pass in the schedule. Begins a window if one is due.
     #[cold]
     fn advance(&mut self) -> bool {
-        self.look_at = LOOK * self.cores;
+        let cores = self.cores();
+        self.look_at = LOOK * cores;
         if !self.skip.has_window() {
             let (instructions, rare) = (std::mem::take(&mut self.pending), std::mem::take(&mut self.pending_rare));
-            match self.schedule.ran(instructions / self.cores, rare / self.cores) {
+            match self.schedule.ran(instructions, rare, cores) {
                 Some(due) => self.skip.wait(due),
                 None => {
-                    let until = self.schedule.until_next();
+                    let until = self.schedule.until_next() / cores;
                     match self.skip.plan(until, self.sample.windows()) {
                         Ahead::Follow => {}
-                        Ahead::Skip(instructions) => self.look_at = instructions * self.cores,
-                        Ahead::Trial(instructions) => self.trial_begins = Some(instructions * self.cores),
+                        Ahead::Skip(instructions) => self.look_at = instructions * cores,
+                        Ahead::Trial(instructions) => self.trial_begins = Some(instructions * cores),
                     }
                     return false;
                 }
             }
         }
-        match self.skip.due(self.cores) {
+        match self.skip.due(cores) {
             Ok(planned) => {
-                self.sample.begin_window(&planned);
-                self.window.begin(&planned);
+                self.window.begin(planned);
                 true
             }
             Err(left) => {

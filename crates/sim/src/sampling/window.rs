@@ -18,16 +18,14 @@ pub(super) struct Window {
     pub(super) is_open: bool,
     /// When it ends, once that is known.
     pub(super) until: Cycle,
-    /// The instructions of a core that are planned as detailed warm-up, and those to be measured.
-    pub(super) warm: u64,
-    pub(super) instructions: u64,
+    /// What is planned.
+    pub(super) planned: fxscope_sampling::Window,
 }
 
 impl Window {
     /// Begins the window that is planned.
-    pub(super) fn begin(&mut self, planned: &fxscope_sampling::Window) {
-        let fxscope_sampling::Window { warm, instructions, .. } = *planned;
-        *self = Window { number: self.number + 1, is_open: true, until: Cycle::MAX, warm, instructions };
+    pub(super) fn begin(&mut self, planned: fxscope_sampling::Window) {
+        *self = Window { number: self.number + 1, is_open: true, until: Cycle::MAX, planned };
     }
 }
 

@@ -133,6 +133,7 @@ impl<E: Engine> Driver<'_, E> {
         let Spin::Spins(summary) = &mut core.spin else { return };
         let periods = until.saturating_sub(now).div_ceil(summary.cycles()).min(summary.left);
         summary.fast_forward(periods, &mut core.pipeline, &mut core.blocks);
+        self.timing.spun += periods * summary.cycles();
         let ns = core.now_ns() - began_ns;
         let Spin::Spins(summary) = &core.spin else { return };
         self.guest.skip_iterations(thread, &summary.iteration, periods * summary.iterations, ns);

@@ -104,3 +104,17 @@ fn replicates_belong_to_regions_and_differ_in_what_is_estimated_only() {
     assert!(replicates.iter().all(|r| r.get(Signal::L1dCacheRefill) == all.get(Signal::L1dCacheRefill)));
     assert!(replicates.iter().any(|r| r.get(Signal::CpuCycles) != all.get(Signal::CpuCycles)));
 }
+
+#[test]
+fn the_share_of_waiting_is_that_of_sleep_and_spin_loops() {
+    let waiting = |run: Run| {
+        let (outcome, _) = given(&Run { sample: Some(PLAN), ..run });
+        let all = counts(&outcome, 0);
+        let asleep = all.get(Signal::WfeWfiCycle) as f64 / all.get(Signal::CpuCycles) as f64;
+        (outcome.sample.expect("it was sampled").waiting, asleep)
+    };
+    let alone = Run { max_instructions: Some(400_000), ..Run::new(kernel("hashjoin.elf"), "") };
+    assert_eq!(waiting(alone), (0.0, 0.0));
+    let (share, asleep) = waiting(Run::new(kernel("triad-threads.elf"), "n=6144 passes=60 threads=4"));
+    assert!(share >= asleep && share > 0.01 && share < 0.9, "{share}, asleep {asleep}");
+}

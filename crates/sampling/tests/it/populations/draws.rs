@@ -1,6 +1,6 @@
 //! Samples drawn from synthetic programs, and how good the estimates from them are.
 
-use fxscope_sampling::{DEFAULT_GROUPS, Estimates, Exposure, Plan, Sample, Schedule, estimate};
+use fxscope_sampling::{DEFAULT_GROUPS, Estimates, Exposure, Plan, Sample, Schedule, Window, estimate};
 
 use super::synthetic::{MEASURES, Population};
 
@@ -22,24 +22,48 @@ pub fn draw(population: &Population, plan: &Plan, mut at_window: impl FnMut(&mut
     let mut schedule = Schedule::new(plan);
     let sample = Sample::new(MEASURES, DEFAULT_GROUPS);
     let mut draw = Draw { blocks: sample.clone(), whole: sample };
-    let (mut warm, mut counted) = (0, 0);
-    for &(block, cycles, misses) in &population.executions {
+    let (mut warm, mut counted) = (0_u64, 0_u64);
+    // A run knows how many cores there were in the last window.
+    let (mut expected, mut window, mut seen) = (1, Window::default(), Vec::new());
+    let (mut pending, mut pending_rare) = (0, 0);
+    for (position, &(block, cycles, misses)) in population.executions.iter().enumerate() {
         let size = u64::from(population.instructions[block as usize]);
-        let rare = if schedule.is_rare(draw.blocks.executions_seen(block)) { size } else { 0 };
-        if let Some(window) = schedule.ran(size, rare) {
-            at_window(&mut schedule, &draw.blocks);
-            draw.blocks.begin_window(&window);
-            draw.whole.begin_window(&window);
-            (warm, counted) = (window.warm, window.instructions);
-        } else if warm > 0 {
+        pending += size;
+        pending_rare += if schedule.is_rare(draw.blocks.executions_seen(block)) { size } else { 0 };
+        if warm > 0 {
             warm = warm.saturating_sub(size);
         } else if counted > 0 {
             counted = counted.saturating_sub(size);
-            draw.blocks.add(block, 1, &[(0, cycles), (1, misses)]);
-            draw.whole.add(0, size, &[(0, cycles), (1, misses)]);
+            seen.push((block, size, cycles, misses));
+            if counted == 0 {
+                draw.add(&window, &std::mem::take(&mut seen));
+            }
+        } else if let Some(begins) =
+            schedule.ran(std::mem::take(&mut pending), std::mem::take(&mut pending_rare), expected)
+        {
+            at_window(&mut schedule, &draw.blocks);
+            expected = population.cores_at(position);
+            (window, warm, counted) = (begins, begins.warm * expected, begins.instructions * expected);
         }
     }
+    draw.add(&window, &seen);
     draw
+}
+
+impl Draw {
+    /// Adds a window that has seen these executions: block, instructions, cycles and misses of each.
+    fn add(&mut self, window: &Window, seen: &[(u32, u64, u64, u64)]) {
+        let measured = seen.iter().map(|(_, size, ..)| size).sum();
+        if measured == 0 {
+            return;
+        }
+        self.blocks.begin_window(window, measured);
+        self.whole.begin_window(window, measured);
+        for &(block, size, cycles, misses) in seen {
+            self.blocks.add(block, 1, &[(0, cycles), (1, misses)]);
+            self.whole.add(0, size, &[(0, cycles), (1, misses)]);
+        }
+    }
 }
 
 /// Returns executions by block of a part of a program.

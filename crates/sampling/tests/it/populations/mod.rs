@@ -96,6 +96,11 @@ fn a_dear_block_of_one_short_phase_is_estimated_without_bias_and_within_its_inte
 }
 
 #[test]
+fn costs_that_depend_on_the_cores_that_run_are_estimated_without_bias_and_within_their_intervals() {
+    check_draws("serial and parallel", &synthetic::serial_and_parallel(5), 150, false, QUICK);
+}
+
+#[test]
 fn code_that_runs_once_is_estimated_like_such_code_that_windows_have_seen() {
     check_draws("cold code", &synthetic::cold_code(5), 150, false, QUICK);
 }
@@ -137,7 +142,7 @@ fn auto_takes_fewer_windows_once_time_is_known_and_its_intervals_hold() {
 mod slow {
     use super::*;
 
-    const KINDS: [Kind; 9] = [
+    const KINDS: [Kind; 10] = [
         ("independent", synthetic::independent),
         ("phases", synthetic::phases),
         ("autocorrelated", synthetic::autocorrelated),
@@ -146,6 +151,7 @@ mod slow {
         ("periodic", synthetic::periodic),
         ("heavy tail", synthetic::heavy_tail),
         ("one phase", synthetic::one_phase),
+        ("serial and parallel", synthetic::serial_and_parallel),
         ("cold code", synthetic::cold_code),
     ];
 

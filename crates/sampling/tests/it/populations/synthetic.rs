@@ -11,12 +11,19 @@ pub struct Population {
     pub instructions: Vec<u32>,
     /// Block, cycles and misses of each execution.
     pub executions: Vec<(u32, u64, u64)>,
+    /// How many cores run, by the number of the execution.
+    cores: fn(usize) -> u64,
 }
 
 impl Population {
     /// Returns instructions of all executions.
     pub fn length(&self) -> u64 {
         self.executions.iter().map(|(block, ..)| u64::from(self.instructions[*block as usize])).sum()
+    }
+
+    /// Returns how many cores run at an execution.
+    pub fn cores_at(&self, execution: usize) -> u64 {
+        (self.cores)(execution)
     }
 
     /// Returns the true totals of the measures.
@@ -115,7 +122,7 @@ fn build_by_instructions(
             blocks.run(block, factor, &mut numbers)
         })
         .collect();
-    Population { instructions: blocks.instructions, executions }
+    Population { instructions: blocks.instructions, executions, cores: |_| 1 }
 }
 
 /// Costs that are independent of each other.
@@ -210,4 +217,13 @@ pub fn cold_code(seed: u64) -> Population {
         }
     }
     population
+}
+
+/// A third of the executions on one core, the others on four, in turn, for few periods each. The same blocks cost the threefold while four
+/// cores contend.
+pub fn serial_and_parallel(seed: u64) -> Population {
+    let cores = |execution: usize| if execution / 2_000 % 3 == 0 { 1 } else { 4 };
+    let place = |at: f64| (at * EXECUTIONS as f64).round() as usize;
+    let population = build(seed, 50, |at, _| (0, 50, if cores(place(at)) == 1 { 1.0 } else { 3.0 }));
+    Population { cores, ..population }
 }
