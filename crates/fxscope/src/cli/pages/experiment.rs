@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use fxscope::lab::Programs;
 use fxscope::lab::pages::experiment::{ALL, Experiment, Options, named};
 use fxscope::report::render::{html, terminal};
 
@@ -40,9 +41,9 @@ pub struct Args {
     /// Runs at a time; default: all of the host's cores.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// Folder of the programs.
-    #[arg(long, value_name = "FOLDER", default_value = "kernels/prebuilt")]
-    programs: PathBuf,
+    /// Folder of the programs; default: those that fxscope contains.
+    #[arg(long, value_name = "FOLDER")]
+    programs: Option<PathBuf>,
     /// Write a page with plots to this file.
     #[arg(long, value_name = "FILE|-")]
     html: Option<PathBuf>,
@@ -62,6 +63,7 @@ pub(super) fn experiment(args: &Args) -> Outcome {
     let [json, page] = [&args.json, &args.html].map(|path| path.as_deref().map(Target::check).transpose());
     let (json, page) = (json?, page?);
     let instead = [&args.json, &args.html].into_iter().flatten().any(|path| path.as_os_str() == "-");
+    let programs = Programs::new(args.programs.as_deref())?;
     let options = Options {
         machine: args.machine.clone(),
         settings: args.set.clone(),
@@ -69,7 +71,7 @@ pub(super) fn experiment(args: &Args) -> Outcome {
         span: args.span,
         draws: args.draws,
         jobs: args.jobs.map(usize::from),
-        programs: args.programs.clone(),
+        programs: programs.folder().to_owned(),
     };
     let outcome = experiment.run(&options, &Console::new(false))?;
     if let Some(target) = json {
