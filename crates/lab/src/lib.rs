@@ -6,6 +6,8 @@
 //! * [`collect`]: counts of a real machine, through perf.
 //! * [`calibrate`]: numbers of the model from measurements of a real machine.
 //! * [`validate`]: the model compared with measured rows.
+//! * [`guide`]: the experiments of the tuning guide and of studies, published and simulated.
+//! * [`prefetched`]: the lines that hardware prefetch requests for a stream.
 //! * [`compare()`]: runs side by side.
 //! * [`jitter`]: operating-system noise.
 //!
@@ -18,9 +20,11 @@ pub mod calibrate;
 pub mod collect;
 mod compare;
 mod error;
+pub mod guide;
 pub mod jitter;
 pub mod latency;
 pub mod pages;
+pub mod prefetched;
 mod programs;
 mod progress;
 mod runner;

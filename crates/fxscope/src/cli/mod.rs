@@ -10,6 +10,7 @@ mod compare;
 mod console;
 mod events;
 mod export;
+mod guide;
 mod hwpf;
 mod import;
 mod interrupt;
@@ -86,6 +87,7 @@ enum Command {
     Import(import::Args),
     Collect(collect::Args),
     Validate(validate::Args),
+    Guide(guide::Args),
     #[command(subcommand)]
     Calibrate(calibrate::Command),
     #[command(subcommand)]
@@ -155,6 +157,7 @@ pub fn main() -> ExitCode {
         Command::Collect(args) => collect::collect(&args),
         Command::Annotate(args) => annotate::annotate(&args),
         Command::Validate(args) => validate::validate(&args),
+        Command::Guide(args) => guide::guide(&args),
         Command::Calibrate(command) => calibrate::calibrate(&command),
         Command::Machine(command) => machine::machine(&command),
         Command::Events(args) => events::events(&args),
