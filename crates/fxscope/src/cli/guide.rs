@@ -107,11 +107,7 @@ fn place(args: &Args, chosen: &[Chosen<'_>]) -> Result<Place, Failure> {
 }
 
 /// Runs the experiments, with a bar that shows how many runs are done.
-fn outcomes<'a>(
-    args: &Args,
-    guide: &'a Guide,
-    chosen: &[Chosen<'a>],
-) -> Result<Vec<lab::guide::Outcome<'a>>, Failure> {
+fn outcomes<'a>(args: &Args, guide: &'a Guide, chosen: &[Chosen<'a>]) -> Result<Vec<lab::guide::Outcome<'a>>, Failure> {
     let simulator = std::env::current_exe().map_err(|e| format!("cannot find the executable of fxscope: {e}"))?;
     // Runs of measured rows are those of the other command.
     let folder = args.batch.cache("validate");

@@ -69,7 +69,8 @@ fn an_unknown_experiment_is_refused() {
 #[test]
 fn prefetched_lines_are_listed_for_distances_of_the_user() {
     let folder = tempfile::tempdir().expect("a folder");
-    let text = printed(folder.path(), &["machine", "prefetched", "--l1-lines", "4", "--l2-lines", "10", "--accesses", "5"]);
+    let text =
+        printed(folder.path(), &["machine", "prefetched", "--l1-lines", "4", "--l2-lines", "10", "--accesses", "5"]);
     let last = text.lines().find(|line| line.trim_start().starts_with("A+5")).expect("the fifth access");
     assert_eq!(last.split_whitespace().collect::<Vec<_>>(), ["A+5", "A+10", "A+11", "A+8", "A+9"]);
     let (status, error) = failure(folder.path(), &["machine", "prefetched", "--l1-lines", "16"]);

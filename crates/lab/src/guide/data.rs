@@ -269,7 +269,8 @@ impl Guide {
         let similar: Vec<&str> =
             self.experiments().filter(|(c, _)| c.chapter == chapter).map(|(_, e)| e.id.as_str()).collect();
         let chapters: Vec<&str> = self.chapters.iter().map(|c| c.chapter.as_str()).collect();
-        let known = if similar.is_empty() { format!("the chapters {}", chapters.join(", ")) } else { similar.join(", ") };
+        let known =
+            if similar.is_empty() { format!("the chapters {}", chapters.join(", ")) } else { similar.join(", ") };
         format!("unknown experiment '{name}'; choose from {known} (fxscope guide lists all)")
     }
 
@@ -294,7 +295,11 @@ impl Guide {
             let formula = Formula::parse(&formula).map_err(|e| format!("formula '{formula}': {e}"))?;
             return Ok(Figure::Own(self.own_run(table, column, key), formula));
         }
-        Ok(column.stated.get(key).filter(|stated| !stated.is_nan()).map_or(Figure::None, |&stated| Figure::Stated(stated)))
+        Ok(column
+            .stated
+            .get(key)
+            .filter(|stated| !stated.is_nan())
+            .map_or(Figure::None, |&stated| Figure::Stated(stated)))
     }
 
     /// Returns the run of a cell: that of a measured row if it is the same.
@@ -351,10 +356,15 @@ impl Guide {
                     return Err(format!("column '{}' has {length} {what} for {keys} keys", column.title));
                 }
             }
-            let is_own = |key: usize| Ok::<_, String>(matches!(self.figure(table, column, key)?, Figure::Own(..) | Figure::Stated(_)));
+            let is_own = |key: usize| {
+                Ok::<_, String>(matches!(self.figure(table, column, key)?, Figure::Own(..) | Figure::Stated(_)))
+            };
             for key in 0..keys {
                 if is_own(key)? && table.unit_of(key).is_empty() {
-                    return Err(format!("column '{}' has cells without a measured row; give the table a unit", column.title));
+                    return Err(format!(
+                        "column '{}' has cells without a measured row; give the table a unit",
+                        column.title
+                    ));
                 }
             }
         }

@@ -93,7 +93,9 @@ fn slower(latency: &Latency, settings: &Settings<'_>, progress: &dyn Progress) -
 fn table(title: String, headings: Vec<String>, rows: Vec<Row>) -> Table {
     let cell = |value: Option<Value>| match value {
         Some(Value::Number(number, unit)) => Cell::new(number, format!("{} {unit}", fxscope_report::digits(number))),
-        Some(Value::Estimate(number, unit, _)) => Cell::new(number, format!("{} {unit}", fxscope_report::digits(number))),
+        Some(Value::Estimate(number, unit, _)) => {
+            Cell::new(number, format!("{} {unit}", fxscope_report::digits(number)))
+        }
         Some(Value::Share(share)) => Cell::share(share),
         Some(Value::Text(text)) => Cell::word(text),
         None => Cell::none(),
@@ -113,7 +115,10 @@ fn of_stream(what: &Prefetched) -> Result<Sheet, Error> {
         agree += usize::from(hit.l2 == *l2 && hit.l1 == *l1);
         table.push(
             format!("A+{}", hit.line),
-            vec![l2, &hit.l2, l1, &hit.l1].into_iter().map(|lines| Cell::new(lines, prefetched::lines(lines))).collect(),
+            vec![l2, &hit.l2, l1, &hit.l1]
+                .into_iter()
+                .map(|lines| Cell::new(lines, prefetched::lines(lines)))
+                .collect(),
         );
     }
     let note = format!("{agree} of {} accesses prefetch the published lines.", what.published.len());

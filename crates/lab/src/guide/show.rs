@@ -92,7 +92,8 @@ impl Shown<'_> {
 
     /// Returns what the title adds if columns with titles are published figures.
     fn about_columns(&self, shown: &[(usize, Part)]) -> &'static str {
-        let is_titled = |&(column, part): &(usize, Part)| part == Part::Published && !self.table.columns[column].title.is_empty();
+        let is_titled =
+            |&(column, part): &(usize, Part)| part == Part::Published && !self.table.columns[column].title.is_empty();
         if shown.iter().any(is_titled) { "; published, then simulated" } else { "" }
     }
 
@@ -102,18 +103,20 @@ impl Shown<'_> {
             (_, Part::Difference) => part.word().to_owned(),
             // Its simulated figures and their difference stand beside it.
             (title, Part::Published) => title.to_owned(),
-            (title, Part::Simulated) if !self.has(column, |cell| cell.published.is_some()) => format!("{title} simulated"),
+            (title, Part::Simulated) if !self.has(column, |cell| cell.published.is_some()) => {
+                format!("{title} simulated")
+            }
             (_, Part::Simulated) => part.word().to_owned(),
         }
     }
 
     fn section(&self, title: &str, shown: &[(usize, Part)], heading: impl Fn(usize, Part) -> String) -> Section {
         let row = |(key, cells): (usize, &Vec<Cell>)| {
-            let texts = shown.iter().map(|&(column, part)| part.text(&cells[column]));
-            Row::of_texts(self.label(key), texts)
+            let texts: Vec<String> = shown.iter().map(|&(column, part)| part.text(&cells[column])).collect();
+            texts.iter().any(|text| text != NOTHING).then(|| Row::of_texts(self.label(key), texts))
         };
         let headings = std::iter::once(self.table.rows.clone()).chain(shown.iter().map(|&(c, p)| heading(c, p)));
-        Section::table(title, headings, self.cells.iter().enumerate().map(row).collect())
+        Section::table(title, headings, self.cells.iter().enumerate().filter_map(row).collect())
     }
 
     /// Returns the label of a row: its key, with the unit if rows have different ones.
@@ -153,13 +156,33 @@ impl Outcome<'_> {
     /// Returns the experiment as a document: tables, then what they show.
     #[must_use]
     pub fn document(&self) -> Document {
-        let title = format!("{}: {}", self.experiment.id, self.experiment.title);
+        Document::of(self.title(), [self.results(), self.answer(), self.about()].concat())
+    }
+
+    pub(super) fn title(&self) -> String {
+        format!("{}: {}", self.experiment.id, self.experiment.title)
+    }
+
+    /// Returns the question and what the experiment shows.
+    pub(super) fn answer(&self) -> Vec<Section> {
+        let Experiment { question, shows, .. } = self.experiment;
+        [("Question", question), ("Shows", shows)]
+            .map(|(title, text)| Section::notes(title, vec![text.clone()]))
+            .to_vec()
+    }
+
+    /// Returns its tables.
+    pub(super) fn results(&self) -> Vec<Section> {
         let mut sections: Vec<Section> = self.tables.iter().flat_map(Shown::sections).collect();
         if let Some(Ok(sheet)) = &self.laboratory {
             sections.extend(sheet.document().sections);
         }
-        sections.push(Section::notes("Question", vec![self.experiment.question.clone()]));
-        sections.push(Section::notes("Shows", vec![self.experiment.shows.clone()]));
+        sections
+    }
+
+    /// Returns what is scaled, and where the figures come from.
+    pub(super) fn about(&self) -> Vec<Section> {
+        let mut sections = Vec::new();
         if !self.experiment.scaled.is_empty() {
             sections.push(Section::notes("Scaled", vec![self.experiment.scaled.clone()]));
         }
@@ -168,7 +191,7 @@ impl Outcome<'_> {
             sections.push(Section::notes("Figures", notes));
         }
         sections.push(Section::notes("Source", vec![self.chapter.source.clone()]));
-        Document::of(title, sections)
+        sections
     }
 
     /// Returns the document for a terminal, where tables have no titles: a line above each has its title.

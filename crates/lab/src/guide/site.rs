@@ -1,6 +1,6 @@
 //! Outcomes as pages: one for each experiment, and an index.
 
-use fxscope_report::document::{Bars, Curve, Plot};
+use fxscope_report::document::{Bars, Curve, Document, Plot};
 use fxscope_report::render::html::{self, GuideChapter, GuideEntry, GuidePage};
 
 use super::show::unit;
@@ -16,7 +16,8 @@ pub fn site(outcomes: &[Outcome<'_>]) -> Vec<(String, String)> {
     for (i, outcome) in outcomes.iter().enumerate() {
         let link = |other: usize| outcomes.get(other).map(|o| (file(o), o.experiment.id.clone()));
         let around = [i.checked_sub(1).and_then(link), link(i + 1)];
-        let links = std::iter::once((INDEX.to_owned(), "All experiments".to_owned())).chain(around.into_iter().flatten());
+        let links =
+            std::iter::once((INDEX.to_owned(), "All experiments".to_owned())).chain(around.into_iter().flatten());
         files.push((file(outcome), outcome.page(links.collect())));
     }
     files
@@ -71,7 +72,8 @@ impl Outcome<'_> {
             plots.extend(sheet.plots.iter().cloned());
         }
         let bars = self.tables.iter().filter_map(Shown::bars).collect();
-        html::guide_page(&GuidePage { document: self.document(), plots, bars, links })
+        let document = Document::of(self.title(), [self.results(), self.about()].concat());
+        html::guide_page(&GuidePage { lead: self.answer(), document, plots, bars, links })
     }
 }
 
@@ -109,7 +111,8 @@ impl Shown<'_> {
         let columns = self.table.columns.iter().enumerate();
         let all = columns.flat_map(|(i, column)| {
             parts.map(|(part, of)| {
-                let label = [column.title.as_str(), part].into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>();
+                let label =
+                    [column.title.as_str(), part].into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>();
                 (label.join(", "), self.cells.iter().map(|row| of(&row[i])).collect::<Vec<_>>())
             })
         });

@@ -30,7 +30,8 @@ impl Summary {
     #[must_use]
     pub fn of<'a>(outcomes: impl IntoIterator<Item = &'a Outcome<'a>>) -> Summary {
         let mut seen = std::collections::BTreeSet::new();
-        let cells = outcomes.into_iter().flat_map(|outcome| &outcome.tables).flat_map(|shown| shown.cells.iter().flatten());
+        let cells =
+            outcomes.into_iter().flat_map(|outcome| &outcome.tables).flat_map(|shown| shown.cells.iter().flatten());
         let cells: Vec<&Cell> = cells.filter(|cell| cell.row.as_ref().is_none_or(|row| seen.insert(row))).collect();
         let number = |is: &dyn Fn(&Cell) -> bool| cells.iter().filter(|cell| is(cell)).count();
         let errors = |is: &dyn Fn(&Cell) -> bool, of: &dyn Fn(&Cell) -> Option<f64>| {
@@ -99,12 +100,27 @@ impl Outcome<'_> {
         if fitted.number > 0 {
             let figures = plural(fitted.number, "figure was", "figures were");
             let what = self.fitted_to();
-            notes.push(format!("{figures} used for a fit{what} and {} nothing.", if fitted.number == 1 { "tests" } else { "test" }));
+            notes.push(format!(
+                "{figures} used for a fit{what} and {} nothing.",
+                if fitted.number == 1 { "tests" } else { "test" }
+            ));
         }
         let about = [
-            (zero, "figure is published as 0, which has no relative error", "figures are published as 0, which have no relative error"),
-            (simulated_only, "figure is simulated only: the source shows none, or a chart without numbers", "figures are simulated only: the source shows none, or a chart without numbers"),
-            (published_only, "published figure has no run: its loop is not public", "published figures have no run: their loops are not public"),
+            (
+                zero,
+                "figure is published as 0, which has no relative error",
+                "figures are published as 0, which have no relative error",
+            ),
+            (
+                simulated_only,
+                "figure is simulated only: the source shows none, or a chart without numbers",
+                "figures are simulated only: the source shows none, or a chart without numbers",
+            ),
+            (
+                published_only,
+                "published figure has no run: its loop is not public",
+                "published figures have no run: their loops are not public",
+            ),
             (failed, "figure is missing: its run failed", "figures are missing: their runs failed"),
         ];
         notes.extend(about.iter().filter(|one| one.0 > 0).map(|&(n, one, many)| format!("{}.", plural(n, one, many))));
@@ -115,8 +131,11 @@ impl Outcome<'_> {
     fn fitted_to(&self) -> String {
         let cells = self.tables.iter().flat_map(|shown| shown.cells.iter().flatten());
         let named = cells.filter(|cell| !cell.fitted_to.is_empty());
-        let mut names: Vec<String> =
-            named.map(|cell| format!("{} to {}", cell.row.as_deref().unwrap_or_default(), cell.fitted_to.replace(' ', " and "))).collect();
+        let mut names: Vec<String> = named
+            .map(|cell| {
+                format!("{} to {}", cell.row.as_deref().unwrap_or_default(), cell.fitted_to.replace(' ', " and "))
+            })
+            .collect();
         names.dedup();
         if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) }
     }

@@ -47,8 +47,23 @@ fn the_page_of_coverage_is_what_the_data_give() {
     assert!(page == made, "fxscope guide --items > docs/guide-coverage.md");
     // Sources with their sections, and how many items each has.
     let sections = [
-        ("000.A", 19), ("000.B", 24), ("000.C", 14), ("000.D", 14), ("000.E", 18), ("000.F", 8), ("000.G", 12), ("000.H", 6),
-        ("000.I", 7), ("000.J", 5), ("000.K", 8), ("000.L", 31), ("000.M", 13), ("001", 7), ("002", 12), ("003", 13), ("004", 16),
+        ("000.A", 19),
+        ("000.B", 24),
+        ("000.C", 14),
+        ("000.D", 14),
+        ("000.E", 18),
+        ("000.F", 8),
+        ("000.G", 12),
+        ("000.H", 6),
+        ("000.I", 7),
+        ("000.J", 5),
+        ("000.K", 8),
+        ("000.L", 31),
+        ("000.M", 13),
+        ("001", 7),
+        ("002", 12),
+        ("003", 13),
+        ("004", 16),
     ];
     let items = items(&guide).expect("sound data");
     for (section, number) in sections {
@@ -63,7 +78,8 @@ fn outcomes<'a>(guide: &'a Guide, names: &[&str]) -> Vec<Outcome<'a>> {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let chosen = guide.choose(&names).expect("known");
     let programs = Programs::new(None).expect("room");
-    let settings = Settings { simulator: "/no/such/simulator".into(), programs: &programs, cache: Cache::none(), jobs: None };
+    let settings =
+        Settings { simulator: "/no/such/simulator".into(), programs: &programs, cache: Cache::none(), jobs: None };
     run(guide, &chosen, &settings, Runner::new(None, &Silent)).expect("failed runs are part of the outcome")
 }
 
@@ -101,7 +117,8 @@ fn commands_are_those_of_the_measured_rows() {
     let guide = guide();
     let chosen = guide.choose(&["prefetch.l1-distance".to_owned()]).expect("known");
     let text = commands(&guide, chosen[0].1).expect("sound data");
-    let command = "fxscope run --cpus 12-23 --hwpf --distL1=3 -- kernels/prebuilt/triad-threads.elf n=174720 passes=10 form=wide";
+    let command =
+        "fxscope run --cpus 12-23 --hwpf --distL1=3 -- kernels/prebuilt/triad-threads.elf n=174720 passes=10 form=wide";
     assert!(text.lines().any(|line| line == command), "{text}");
     assert!(text.contains("form=swpf-l1 l1-lines=3"), "cells without a measured row have a command, too: {text}");
 }

@@ -8,6 +8,8 @@ use crate::render::palette;
 
 /// A page of an experiment.
 pub struct GuidePage {
+    /// What it is about, above the charts.
+    pub lead: Vec<Section>,
     /// Its tables and sentences.
     pub document: Document,
     /// Its curves.
@@ -47,9 +49,10 @@ pub struct GuideEntry {
 /// Returns the page of an experiment: charts, tables and sentences.
 #[must_use]
 pub fn page(page: &GuidePage) -> String {
-    let GuidePage { document, plots, bars, links } = page;
+    let GuidePage { lead, document, plots, bars, links } = page;
     let has_charts = !plots.is_empty() || !bars.is_empty();
     let body = html! {
+        @for section in lead { (plain::draw(section)) }
         @if has_charts {
             div.charts {
                 @for plot in plots { (chart::curves(plot)) }

@@ -10,9 +10,7 @@ use crate::render::quantity::digits;
 
 /// Returns the bars, and their values in a table.
 pub fn draw(bars: &Bars) -> Markup {
-    let series = |(name, values): &(String, Vec<Option<f64>>)| {
-        json!({ "label": name, "values": values.iter().map(|value| value.map(rounded)).collect::<Vec<_>>() })
-    };
+    let series = |(name, values): &(String, Vec<Option<f64>>)| json!({ "label": name, "values": values.iter().map(|value| value.map(rounded)).collect::<Vec<_>>() });
     let data = json!({
         "kind": "bars",
         "unit": bars.unit,
@@ -54,7 +52,10 @@ mod tests {
 
     #[test]
     fn the_values_of_bars_are_in_their_data_and_in_their_table() {
-        let series = vec![("published".to_owned(), vec![Some(7.42), None]), ("simulated".to_owned(), vec![Some(7.5), Some(8.0)])];
+        let series = vec![
+            ("published".to_owned(), vec![Some(7.42), None]),
+            ("simulated".to_owned(), vec![Some(7.5), Some(8.0)]),
+        ];
         let [title, unit] = ["Arithmetic", "GFLOPS"].map(str::to_owned);
         let bars = Bars { title, unit, labels: vec!["add".to_owned(), "sub".to_owned()], series };
         let text = draw(&bars).into_string();
