@@ -75,7 +75,7 @@ pub struct Experiment {
     pub scaled: String,
     /// Items of `data/guide/items.csv` that it covers.
     pub items: Vec<String>,
-    /// Time that its runs take on a host with two cores, seconds, measured with `--no-cache`.
+    /// Approximate time of its runs on a host with two free cores, seconds.
     pub seconds: u32,
     /// Its tables.
     #[serde(default, rename = "table")]

@@ -58,8 +58,8 @@ impl Summary {
         };
         let rows = vec![
             row("not fitted", self.checked, "%"),
-            row("not fitted: percentages, in points", self.points, "pt"),
-            row("fitted, or the same figure as a fitted one", self.fitted, "%"),
+            row("of them percentages", self.points, "pt"),
+            row("fitted", self.fitted, "%"),
         ];
         let [near, far] = fxscope_validate::NEAR.map(|limit| format!("within {limit}"));
         Section::table("Errors of published figures", ["figures", "number", "median", "mean", &near, &far], rows)

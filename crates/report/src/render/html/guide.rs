@@ -80,28 +80,27 @@ pub fn index(title: &str, chapters: &[GuideChapter], sections: &[Section]) -> St
 }
 
 fn of_chapter(chapter: &GuideChapter) -> Markup {
-    let error = |error: Option<(usize, f64)>| {
-        error.map_or_else(|| "–".to_owned(), |(number, mean)| format!("{mean:.1} % ({number})"))
-    };
     html! {
         h2 { (chapter.title) }
         p.soft { (chapter.source) }
-        div.scroll tabindex="0" role="region" aria-label=(chapter.title) {
-            table.plain {
-                thead { tr { @for heading in ["experiment", "mean error (figures)", "of fitted ones", ""] { th scope="col" { (heading) } } } }
-                tbody {
-                    @for entry in &chapter.entries {
-                        tr {
-                            th scope="row" { a href=(entry.file) { (entry.id) } br; (entry.title) }
-                            td { (error(entry.checked)) }
-                            td { (error(entry.fitted)) }
-                            td { (entry.state) }
-                        }
-                    }
-                }
+        ul {
+            @for entry in &chapter.entries {
+                li { a href=(entry.file) { (entry.id) } " " (entry.title) br; span.soft { (errors(entry)) } }
             }
         }
     }
+}
+
+/// The errors of an experiment, and what else there is to say about it.
+fn errors(entry: &GuideEntry) -> String {
+    let error = |what: &str, error: Option<(usize, f64)>| {
+        let (number, mean) = error?;
+        Some(format!("{what} {mean:.1} % ({number} {})", if number == 1 { "figure" } else { "figures" }))
+    };
+    let parts = [error("mean error", entry.checked), error("of fitted ones", entry.fitted)];
+    let state = (!entry.state.is_empty()).then(|| entry.state.clone());
+    let words: Vec<String> = parts.into_iter().flatten().chain(state).collect();
+    if words.is_empty() { "no published figure".to_owned() } else { words.join(", ") }
 }
 
 fn whole(title: &str, nav: &Markup, body: &Markup, has_charts: bool) -> String {
@@ -137,7 +136,7 @@ mod tests {
         let chapter = GuideChapter { title: "A".to_owned(), source: "guide".to_owned(), entries: vec![entry] };
         let text = index("Experiments", &[chapter], &[]);
         assert!(text.contains("<a href=\"a.b.html\">a.b</a>"), "{text}");
-        assert!(text.contains("<td>4.2 % (8)</td><td>–</td>"), "{text}");
+        assert!(text.contains("mean error 4.2 % (8 figures)</span>"), "{text}");
         assert!(!text.contains("data-chart"), "no chart, no library");
     }
 }
