@@ -70,7 +70,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "fxscope-lab",
         &[
             "aarch64", "guestmem", "host", "hostinfo", "import", "isa", "jitter", "latency", "linux", "machine",
-            "osnoise", "pmu", "record", "report", "session", "sim", "tlbsweep", "validate",
+            "memory", "osnoise", "pmu", "record", "report", "session", "sim", "tlbsweep", "validate",
         ],
     ),
     (

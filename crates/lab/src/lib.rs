@@ -6,6 +6,8 @@
 //! * [`collect`]: counts of a real machine, through perf.
 //! * [`calibrate`]: numbers of the model from measurements of a real machine.
 //! * [`validate`]: the model compared with measured rows.
+//! * [`guide`]: the experiments of the tuning guide and of studies, published and simulated.
+//! * [`prefetched`]: the lines that hardware prefetch requests for a stream.
 //! * [`compare()`]: runs side by side.
 //! * [`jitter`]: operating-system noise.
 //! * [`sweep`]: many runs with settings that a plan varies.
@@ -19,9 +21,12 @@ pub mod calibrate;
 pub mod collect;
 mod compare;
 mod error;
+pub mod guide;
 pub mod jitter;
 pub mod latency;
 pub mod pages;
+pub mod prefetched;
+mod programs;
 mod progress;
 mod runner;
 pub mod sweep;
@@ -30,5 +35,6 @@ pub mod validate;
 pub use cache::Cache;
 pub use compare::compare;
 pub use error::Error;
+pub use programs::Programs;
 pub use progress::{Progress, Silent};
 pub use runner::{Capture, CapturedRun, Runner, simulate};

@@ -12,7 +12,19 @@ use crate::{Cache, Error, Runner};
 /// # Errors
 /// [`Error::Stopped`], and if the host cannot start threads.
 pub fn execute(suite: &Suite, simulator: &Simulator, cache: &Cache, runner: Runner<'_>) -> Result<Results, Error> {
-    let mut runs = suite.needed();
+    make(suite.needed(), simulator, cache, runner)
+}
+
+/// Makes runs, as [`execute`] those of a suite.
+///
+/// # Errors
+/// As [`execute`].
+pub(crate) fn make(
+    mut runs: Vec<&Run>,
+    simulator: &Simulator,
+    cache: &Cache,
+    runner: Runner<'_>,
+) -> Result<Results, Error> {
     runs.sort_by_key(|run| Reverse(run.suite));
     let stopped = || runner.progress().stop_requested();
     let counts = |run: &&Run| {

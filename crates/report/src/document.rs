@@ -8,7 +8,7 @@ mod printable;
 
 pub use chart::{Bar, Family, Gauge, LoopPoint, Matrix, Point, Roof, Roofline, Slope, Stack, StackPart};
 pub use grid::{Grid, Heading, Mark, Place, ProcessName, Record};
-pub use plot::{Curve, Plot};
+pub use plot::{Bars, Curve, Plot};
 
 use crate::verdict::Verdict;
 

@@ -20,6 +20,7 @@ pub mod validation;
 pub mod verdict;
 
 pub use options::{By, Level, Options};
+pub use render::quantity::digits;
 
 use std::borrow::Cow;
 

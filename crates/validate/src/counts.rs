@@ -37,6 +37,19 @@ impl Counts {
         Ok(Counts { period, values, threads })
     }
 
+    /// Returns the value of a formula ([`Row::simulated`](crate::Row::simulated)) over these counts, and over those of a second
+    /// run for names that have its prefix.
+    ///
+    /// # Errors
+    /// If the runs do not count what the formula names: that name.
+    pub fn value(&self, formula: &Formula, before: Option<&Counts>) -> Result<f64, String> {
+        let names = Names { run: self, before };
+        formula.value(&names).ok_or_else(|| {
+            let unknown = formula.names().into_iter().find(|name| names.name(name).is_none());
+            format!("its runs count no {}", unknown.map_or("value for each thread", |name| name))
+        })
+    }
+
     /// Returns the counts of one thread, as if it had run alone.
     fn of_thread(&self, events: &BTreeMap<String, f64>) -> Counts {
         let mut values = events.clone();
@@ -73,9 +86,9 @@ struct Thread {
 }
 
 /// Values of names in a row's formula.
-pub(crate) struct Names<'a> {
-    pub(crate) run: &'a Counts,
-    pub(crate) before: Option<&'a Counts>,
+struct Names<'a> {
+    run: &'a Counts,
+    before: Option<&'a Counts>,
 }
 
 impl Scope<String> for Names<'_> {

@@ -3,7 +3,6 @@
 use fxscope_pmu::formula::Formula;
 
 use crate::accept::tenths;
-use crate::counts::Names;
 use crate::figure::{Kind, Probe, Relation, probe, relation};
 use crate::{Counts, Part, Results, Row, Suite};
 
@@ -108,11 +107,7 @@ pub fn judge<'a>(suite: &'a Suite, results: &Results) -> Vec<Outcome<'a>> {
     outcomes(suite, |row, formula| {
         let run: &Counts = of(&row.run)?;
         let before = if row.before.is_empty() { None } else { Some(of(&row.before)?) };
-        let names = Names { run, before };
-        formula.value(&names).ok_or_else(|| {
-            let unknown = formula.names().into_iter().find(|n| fxscope_pmu::formula::Scope::name(&names, n).is_none());
-            format!("its runs count no {}", unknown.map_or("value for each thread", |n| n))
-        })
+        run.value(formula, before)
     })
 }
 

@@ -1,10 +1,8 @@
 //! The programs of a suite's runs: which of them fits may use, and which check the model.
 
-use std::path::Path;
-
 use serde::Deserialize;
 
-use crate::suite::{Row, Run, Suite, lines};
+use crate::suite::{Row, Run, Suite, Text, lines};
 
 /// The file of the programs.
 pub(crate) const PROGRAMS: &str = "programs.csv";
@@ -62,19 +60,18 @@ impl Program {
     }
 }
 
-/// Reads the programs of a folder; none if it has no such file.
+/// Reads the programs of a suite from their file.
 ///
 /// # Errors
 /// If the file is invalid, or lines of one program name different parts.
-pub(crate) fn read(folder: &Path) -> Result<Vec<Program>, String> {
-    let file = folder.join(PROGRAMS);
+pub(crate) fn read(text: &Text) -> Result<Vec<Program>, String> {
     let mut programs: Vec<Program> = Vec::new();
-    for (line, program) in if file.exists() { lines::<Program>(&file)? } else { Vec::new() } {
+    for (line, program) in lines::<Program>(text)? {
         let other = programs.iter().find(|p| p.program == program.program && p.part != program.part);
         if let Some(other) = other {
             return Err(format!(
                 "{}:{line}: program '{}' belongs to {} in another line; a program is wholly in one part",
-                file.display(),
+                text.file.display(),
                 program.program,
                 other.part.name()
             ));

@@ -1,11 +1,13 @@
 //! The measured rows and the runs that reproduce them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use fxscope_pmu::formula::Formula;
 use serde::Deserialize;
 
+use crate::built_in::ROWS;
 use crate::programs::{self, PROGRAMS, Program};
 
 /// The file of the runs.
@@ -128,32 +130,54 @@ pub struct Suite {
     pub programs: Vec<Program>,
 }
 
+/// The text of a file, and its path for messages.
+pub(crate) struct Text {
+    pub(crate) file: PathBuf,
+    pub(crate) content: Cow<'static, str>,
+}
+
 impl Suite {
     /// Reads all files of a folder.
     ///
     /// # Errors
     /// If a file cannot be read, a line is invalid, or two lines contradict each other: the file, the line and what to do.
     pub fn read(folder: &Path) -> Result<Suite, String> {
+        Suite::of(folder, texts(folder)?)
+    }
+
+    /// Returns the rows that fxscope contains: those of the folder `validation` of its sources.
+    ///
+    /// # Errors
+    /// As [`Suite::read`]; tests read the same files.
+    pub fn built_in() -> Result<Suite, String> {
+        let folder = Path::new("validation");
+        let text = |&(name, content): &(&str, &'static str)| Text { file: folder.join(name), content: content.into() };
+        Suite::of(folder, ROWS.iter().map(text).collect())
+    }
+
+    fn of(folder: &Path, files: Vec<Text>) -> Result<Suite, String> {
+        let (shared, families): (Vec<_>, Vec<_>) = files.into_iter().partition(|text| is_shared(&text.file));
+        let named = |name: &str| shared.iter().find(|text| text.file.ends_with(name));
         let mut runs = BTreeMap::new();
-        let file = folder.join(RUNS);
-        for (line, run) in lines::<Run>(&file)? {
+        let file = named(RUNS).ok_or_else(|| format!("{}: there is no {RUNS}", folder.display()))?;
+        for (line, run) in lines::<Run>(file)? {
             if let Some(twice) = runs.insert(run.run.clone(), run) {
                 return Err(format!(
                     "{}:{line}: a run '{}' exists already; choose another name",
-                    file.display(),
+                    file.file.display(),
                     twice.run
                 ));
             }
         }
         let mut gaps = BTreeMap::new();
-        let file = folder.join(GAPS);
-        for (_, gap) in if file.exists() { lines::<Gap>(&file)? } else { Vec::new() } {
+        for (_, gap) in named(GAPS).map_or_else(|| Ok(Vec::new()), lines::<Gap>)? {
             gaps.insert(gap.gap.clone(), gap);
         }
-        let mut suite = Suite { families: Vec::new(), runs, gaps, programs: programs::read(folder)? };
+        let programs = named(PROGRAMS).map_or_else(|| Ok(Vec::new()), programs::read)?;
+        let mut suite = Suite { families: Vec::new(), runs, gaps, programs };
         let mut seen = BTreeMap::new();
-        for file in files(folder)? {
-            let family = suite.family(file)?;
+        for text in families {
+            let family = suite.family(&text)?;
             for (row, _) in &family.rows {
                 if let Some(other) = seen.insert(row.row.clone(), family.name.clone()) {
                     let file = family.file.display();
@@ -169,14 +193,14 @@ impl Suite {
         Ok(suite)
     }
 
-    fn family(&self, file: PathBuf) -> Result<Family, String> {
+    fn family(&self, text: &Text) -> Result<Family, String> {
         let mut rows = Vec::new();
-        for (line, row) in lines::<Row>(&file)? {
-            let formula = self.check(&row).map_err(|e| format!("{}:{line}: {e}", file.display()))?;
+        for (line, row) in lines::<Row>(text)? {
+            let formula = self.check(&row).map_err(|e| format!("{}:{line}: {e}", text.file.display()))?;
             rows.push((row, formula));
         }
-        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(Family { name, file, rows })
+        let name = text.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Family { name, file: text.file.clone(), rows })
     }
 
     /// Returns the formula of a row, after checking its values.
@@ -277,30 +301,37 @@ impl Row {
     }
 }
 
-/// Returns the families' files, by name.
-fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    let failed = |e: std::io::Error| format!("{}: {e}", folder.display());
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        let is_named = |names: &[&str]| path.file_name().is_some_and(|name| names.iter().any(|n| name == *n));
-        let is_family = path.extension().is_some_and(|e| e == "csv") && !is_named(&[RUNS, GAPS, PROGRAMS]);
-        files.extend(is_family.then_some(path));
-    }
-    files.sort();
-    Ok(files)
+/// Returns whether a file is one of those that all families share.
+fn is_shared(file: &Path) -> bool {
+    [RUNS, GAPS, PROGRAMS].iter().any(|name| file.ends_with(name))
 }
 
 /// Largest file of a family, bytes.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// Reads the lines of a CSV file with headings, with their line numbers.
-pub(crate) fn lines<T: serde::de::DeserializeOwned>(file: &Path) -> Result<Vec<(u64, T)>, String> {
-    let failed = |e: csv::Error| match e.position() {
-        Some(at) => format!("{}:{}: {e}", file.display(), at.line()),
-        None => format!("{}: {e}", file.display()),
+/// Reads the CSV files of a folder, by name.
+fn texts(folder: &Path) -> Result<Vec<Text>, String> {
+    let failed = |e: std::io::Error| format!("{}: {e}", folder.display());
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        files.extend(path.extension().is_some_and(|e| e == "csv").then_some(path));
+    }
+    files.sort();
+    let read = |file: PathBuf| {
+        let content = fxscope_host::read_text(&file, MOST_BYTES).map_err(|e| e.to_string())?;
+        Ok(Text { file, content: content.into() })
     };
-    let mut reader = csv::Reader::from_reader(fxscope_host::open(file, MOST_BYTES).map_err(|e| e.to_string())?);
+    files.into_iter().map(read).collect()
+}
+
+/// Reads the lines of a CSV file with headings, with their line numbers.
+pub(crate) fn lines<T: serde::de::DeserializeOwned>(text: &Text) -> Result<Vec<(u64, T)>, String> {
+    let failed = |e: csv::Error| match e.position() {
+        Some(at) => format!("{}:{}: {e}", text.file.display(), at.line()),
+        None => format!("{}: {e}", text.file.display()),
+    };
+    let mut reader = csv::Reader::from_reader(text.content.as_bytes());
     let headings = reader.headers().map_err(failed)?.clone();
     let mut lines = Vec::new();
     for record in reader.records() {

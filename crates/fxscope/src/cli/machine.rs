@@ -3,9 +3,11 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use fxscope::lab::prefetched;
 use fxscope::machine;
+use fxscope::report::render::terminal;
 
-use super::{Outcome, print};
+use super::{Outcome, print, style};
 
 /// Show machines and check machine descriptions.
 #[derive(clap::Subcommand)]
@@ -27,6 +29,21 @@ pub enum Command {
         #[arg(default_value = "a64fx")]
         machine: String,
     },
+    /// List the lines that hardware prefetch requests while a loop reads line after line: a miss on A, then each next line.
+    Prefetched {
+        /// A name, or the path of a machine's folder or file.
+        #[arg(default_value = "a64fx")]
+        machine: String,
+        /// Distance of prefetches into L1, lines; default: the machine's.
+        #[arg(long, value_name = "LINES")]
+        l1_lines: Option<u32>,
+        /// Distance of prefetches into L2, lines; default: the machine's.
+        #[arg(long, value_name = "LINES")]
+        l2_lines: Option<u32>,
+        /// Number of accesses after the miss.
+        #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        accesses: u32,
+    },
 }
 
 /// Runs the command; its text goes to standard output.
@@ -45,6 +62,10 @@ pub(super) fn machine(command: &Command) -> Outcome {
             let (values, rows) = (counted(machine::evidence_summary(&spec)), counted(machine::row_summary(&spec)));
             let (events, groups) = (spec.pmu.events.iter().count(), spec.pmu.groups.iter().count());
             format!("{name}: sound; values: {values}; instruction rows: {rows}; events: {events}, in {groups} groups\n")
+        }
+        Command::Prefetched { machine: name, l1_lines, l2_lines, accesses } => {
+            let sheet = prefetched::sheet(name, *l1_lines, *l2_lines, *accesses)?;
+            terminal::render(&[sheet.document()], style(&std::io::stdout()))
         }
     };
     print(&text)?;

@@ -11,6 +11,7 @@ mod console;
 mod events;
 mod export;
 mod form;
+mod guide;
 mod hwpf;
 mod import;
 mod interrupt;
@@ -92,6 +93,7 @@ enum Command {
     Import(import::Args),
     Collect(collect::Args),
     Validate(validate::Args),
+    Guide(guide::Args),
     #[command(subcommand)]
     Calibrate(calibrate::Command),
     #[command(subcommand)]
@@ -162,6 +164,7 @@ pub fn main() -> ExitCode {
         Command::Collect(args) => collect::collect(&args),
         Command::Annotate(args) => annotate::annotate(&args),
         Command::Validate(args) => validate::validate(&args),
+        Command::Guide(args) => guide::guide(&args),
         Command::Calibrate(command) => calibrate::calibrate(&command),
         Command::Machine(command) => machine::machine(&command),
         Command::Events(args) => events::events(&args),

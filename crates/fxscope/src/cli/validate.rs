@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use fxscope::lab::{self, Cache, Runner};
+use fxscope::lab::{self, Cache, Programs, Runner};
 use fxscope::report::render::html;
 use fxscope::report::validation;
 use fxscope::validate::{self, Libraries, Outcome as RowOutcome, Simulator, Suite};
@@ -25,17 +25,18 @@ pub struct Args {
     /// What to run: quick, full, a family (the name of a CSV file of the folder) or a single row.
     #[arg(default_value = "quick")]
     suite: String,
-    /// Folder of the rows; the programs are in kernels/prebuilt beside it.
-    #[arg(long, value_name = "FOLDER", default_value = "validation")]
-    folder: PathBuf,
+    /// Folder of the rows, such as the sources' validation; the programs are in kernels/prebuilt beside it. Default: the
+    /// rows and programs that fxscope contains.
+    #[arg(long, value_name = "FOLDER")]
+    folder: Option<PathBuf>,
     /// Folder that programs/libraries.sh has prepared, for rows of real libraries, which are left out if it does not
-    /// exist; default: target/libraries beside the rows' folder.
+    /// exist; default: target/libraries beside the rows' folder, or here.
     #[arg(long, value_name = "FOLDER")]
     libraries: Option<PathBuf>,
     #[command(flatten)]
     batch: BatchArgs,
-    /// Write the current errors into the rows' files as the expected ones.
-    #[arg(long)]
+    /// Write the current errors into the files of --folder as the expected ones.
+    #[arg(long, requires = "folder")]
     accept: bool,
     #[command(flatten)]
     form: Form,
@@ -47,7 +48,10 @@ pub struct Args {
 /// Runs a suite and shows the errors of the model.
 pub(super) fn validate(args: &Args) -> Outcome {
     let (mut outputs, markdown) = (args.form.check()?, args.markdown.as_deref().map(Target::check).transpose()?);
-    let all = Suite::read(&args.folder).map_err(|e| format!("{e}{}", hint(&args.folder)))?;
+    let all = match &args.folder {
+        Some(folder) => Suite::read(folder).map_err(|e| format!("{e}{}", hint(folder)))?,
+        None => Suite::built_in()?,
+    };
     let mut suite = all.clone().choose(&args.suite)?;
     let libraries = libraries(args, &mut suite);
     let results = run(args, &suite, libraries)?;
@@ -64,9 +68,9 @@ pub(super) fn validate(args: &Args) -> Outcome {
         html: &|| html::validation(&args.suite, &outcomes),
         json: &|| validation::json(&args.suite, &outcomes),
     })?;
-    if args.accept {
+    if let Some(folder) = args.folder.as_ref().filter(|_| args.accept) {
         let changed = validate::accept(&all, &outcomes)?;
-        super::say(&format!("the errors of {changed} rows of {} have changed", args.folder.display()));
+        super::say(&format!("the errors of {changed} rows of {} have changed", folder.display()));
     }
     Ok(if outcomes.iter().all(|o| is_fine(o, args.accept)) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -85,9 +89,9 @@ fn libraries(args: &Args, suite: &mut Suite) -> Option<Libraries> {
     libraries
 }
 
-/// Returns the folder that has the rows' folder.
+/// Returns the folder that has the rows' folder; the working folder if there is none.
 fn beside(args: &Args) -> &Path {
-    args.folder.parent().unwrap_or(Path::new(""))
+    args.folder.as_deref().and_then(Path::parent).unwrap_or(Path::new(""))
 }
 
 /// Returns whether a row passes; errors that were just accepted do.
@@ -98,7 +102,7 @@ fn is_fine(outcome: &RowOutcome, accepted: bool) -> bool {
 
 /// Returns what to do if the folder does not exist.
 fn hint(folder: &Path) -> &'static str {
-    if folder.exists() { "" } else { "; run it in the folder of fxscope's sources, or name one with --folder" }
+    if folder.exists() { "" } else { "; name the folder of the rows with --folder, or none for those of fxscope" }
 }
 
 /// Runs a suite, with a bar that shows how many runs are done.
@@ -106,7 +110,9 @@ fn run(args: &Args, suite: &Suite, libraries: Option<Libraries>) -> Result<valid
     let program = std::env::current_exe().map_err(|e| format!("cannot find the executable of fxscope: {e}"))?;
     let folder = args.batch.cache("validate");
     let cache = Cache::new(folder.as_deref(), &program)?;
-    let simulator = Simulator { program, kernels: beside(args).join("kernels/prebuilt"), libraries };
+    let given = args.folder.as_ref().map(|_| beside(args).join("kernels/prebuilt"));
+    let programs = Programs::new(given.as_deref())?;
+    let simulator = Simulator { program, kernels: programs.folder().to_owned(), libraries };
     let console = Console::catching_signals(false)?;
     let runner = Runner::new(args.batch.jobs(), &console);
     match lab::validate::execute(suite, &simulator, &cache, runner) {

@@ -14,6 +14,7 @@ mod common;
 mod data_objects;
 mod diagnosis;
 mod extra_programs;
+mod guide;
 mod hostile;
 mod hwpf;
 mod import;

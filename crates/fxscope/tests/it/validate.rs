@@ -300,7 +300,7 @@ fn wrong_files_are_named_with_line_and_reason() {
     let wrong = |file: &str, text: &str, parts: &[&str]| {
         let folder = folder(counted, 5.0, 0.0, "");
         fs::write(folder.path().join("validation").join(file), text).expect("a file");
-        let (status, error) = failure(folder.path(), &["validate", "--no-cache"]);
+        let (status, error) = failure(folder.path(), &["validate", "--folder", "validation", "--no-cache"]);
         assert_eq!(status, 125, "{error}");
         for part in parts {
             assert!(error.contains(part), "'{part}' in {error}");
@@ -321,10 +321,10 @@ fn wrong_files_are_named_with_line_and_reason() {
 #[test]
 fn an_unknown_suite_is_refused_with_the_known_ones() {
     let folder = folder(counted(), 5.0, 0.0, "");
-    let (status, error) = failure(folder.path(), &["validate", "everything"]);
+    let (status, error) = failure(folder.path(), &["validate", "--folder", "validation", "everything"]);
     assert_eq!(status, 125);
     assert!(error.contains("unknown suite 'everything'; choose from quick, full, the families loops"), "{error}");
     let (status, error) = failure(folder.path(), &["validate", "--folder", "nowhere"]);
     assert_eq!(status, 125);
-    assert!(error.contains("nowhere/runs.csv") && error.contains("--folder"), "{error}");
+    assert!(error.contains("nowhere: ") && error.contains("--folder"), "{error}");
 }

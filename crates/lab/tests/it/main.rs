@@ -2,6 +2,7 @@
 
 mod common;
 mod compare;
+mod guide;
 mod jitter;
 mod jitter_replay;
 mod latency;

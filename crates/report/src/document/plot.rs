@@ -1,4 +1,4 @@
-//! Curves.
+//! Curves and bars.
 
 /// A plot of curves.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,4 +24,17 @@ pub struct Curve {
     pub label: String,
     /// Its points, from left to right.
     pub points: Vec<(f64, f64)>,
+}
+
+/// Groups of bars.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bars {
+    /// Title.
+    pub title: String,
+    /// Unit of the values.
+    pub unit: String,
+    /// The groups.
+    pub labels: Vec<String>,
+    /// Names, and a value for each group; colours distinguish up to eight.
+    pub series: Vec<(String, Vec<Option<f64>>)>,
 }

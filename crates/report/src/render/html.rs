@@ -5,6 +5,7 @@ mod answers;
 mod chart;
 mod experiment;
 mod fold;
+mod guide;
 mod library;
 mod overview;
 mod plain;
@@ -23,6 +24,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 pub use annotation::draw as annotation;
 pub use experiment::draw as experiment;
+pub use guide::{GuideChapter, GuideEntry, GuidePage, index as guide_index, page as guide_page};
 pub use sheet::draw as sheet;
 pub(super) use sheet::of_few;
 pub use validation::draw as validation;

@@ -89,7 +89,8 @@ pub(super) fn share(fraction: f64) -> String {
 }
 
 /// Formats a number with four significant digits, at most three decimals.
-pub(crate) fn digits(number: f64) -> String {
+#[must_use]
+pub fn digits(number: f64) -> String {
     let mut text = String::new();
     push_digits(&mut text, number);
     text

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use fxscope::lab::Programs;
 use fxscope::lab::pages::experiment::{ALL, Experiment, Options, named};
 use fxscope::report::render::html;
 
@@ -40,9 +41,9 @@ pub struct Args {
     /// Runs at a time; default: all of the host's cores.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// Folder of the programs.
-    #[arg(long, value_name = "FOLDER", default_value = "kernels/prebuilt")]
-    programs: PathBuf,
+    /// Folder of the programs; default: those that fxscope contains.
+    #[arg(long, value_name = "FOLDER")]
+    programs: Option<PathBuf>,
     #[command(flatten)]
     form: Form,
 }
@@ -56,6 +57,7 @@ pub(super) fn experiment(args: &Args) -> Outcome {
     };
     let experiment = named(name)?;
     let outputs = args.form.check()?;
+    let programs = Programs::new(args.programs.as_deref())?;
     let options = Options {
         machine: args.machine.clone(),
         settings: args.set.clone(),
@@ -63,7 +65,7 @@ pub(super) fn experiment(args: &Args) -> Outcome {
         span: args.span,
         draws: args.draws,
         jobs: args.jobs.map(usize::from),
-        programs: args.programs.clone(),
+        programs: programs.folder().to_owned(),
     };
     let outcome = experiment.run(&options, &Console::new(false))?;
     outputs.write(&Answer {

@@ -60,7 +60,7 @@ impl<'a> Bench<'a> {
         if !options.programs.is_dir() {
             let shown = options.programs.display();
             return Err(format!(
-                "--programs {shown}: not a folder; run it in the folder of fxscope's sources, or name their kernels/prebuilt"
+                "--programs {shown}: not a folder; name the sources' kernels/prebuilt, or none for the programs of fxscope"
             )
             .into());
         }

@@ -150,7 +150,31 @@ const charts = (() => {
     return { option, points };
   }
 
-  const kinds = { stack, roofline, curves };
+  function bars(data, theme) {
+    const points = [];
+    const words = (series, at) => `${data.labels[at]}\n${series.label}: ${digits(series.values[at])} ${data.unit}`;
+    const series = data.series.map((series, i) => {
+      const values = series.values.map((value, at) => {
+        if (value === null) return "-";
+        points.push({ text: words(series, at), show: { seriesIndex: i, dataIndex: at } });
+        return { value, words: words(series, at) };
+      });
+      return { type: "bar", name: series.label, data: values, barCategoryGap: "24%", barMaxWidth: 28, itemStyle: { color: levels[i % levels.length] } };
+    });
+    const option = {
+      ...common(theme, [{ yAxisIndex: 0 }]),
+      legend: { type: "scroll", top: 0, textStyle: { color: theme.fg }, inactiveColor: theme.soft, pageTextStyle: { color: theme.fg } },
+      xAxis: axis(theme, data.unit, { type: "value", min: 0, nameGap: 28 }),
+      // The first group is on top, as in the table.
+      yAxis: axis(theme, "", { type: "category", data: data.labels, inverse: true, axisLabel: { color: theme.soft, width: 130, overflow: "truncate", interval: 0, hideOverlap: true } }),
+      series,
+    };
+    option.grid = { ...option.grid, left: 8, containLabel: true };
+    option.tooltip.formatter = (item) => item.data.words;
+    return { option, points };
+  }
+
+  const kinds = { stack, roofline, curves, bars };
   const keys = { "+": 0.6, "=": 0.6, "-": 1 / 0.6, "0": Infinity };
 
   // Zooms around the middle; an infinite factor shows everything.

@@ -1,5 +1,6 @@
 //! Charts: those of reports and experiments are drawn in the browser, those of validation are inline SVG.
 
+mod bars;
 mod curves;
 mod errors;
 mod gauges;
@@ -10,6 +11,7 @@ mod stack;
 use maud::{Markup, html};
 use serde_json::Value as Json;
 
+pub use bars::draw as bars;
 pub use curves::draw as curves;
 pub use errors::{Class, Histogram, Pair, histograms, scatter};
 pub use gauges::draw as gauges;

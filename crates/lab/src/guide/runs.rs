@@ -1,0 +1,92 @@
+//! Makes the runs of experiments.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use fxscope_validate::{Results, Run, Simulator, judge};
+
+use super::data::Figure;
+use super::outcome::tables;
+use super::{Chapter, Experiment, Guide, Outcome, laboratory};
+use crate::{Cache, Error, Programs, Runner, validate};
+
+/// Where runs are made, and what is kept of them.
+pub struct Settings<'a> {
+    /// The `fxscope` executable, which makes the runs of tables, each in a process of its own.
+    pub simulator: PathBuf,
+    /// The programs.
+    pub programs: &'a Programs,
+    /// Counts of runs; `fxscope validate` uses the same.
+    pub cache: Cache,
+    /// Runs at a time; `None`: as many as the host has cores.
+    pub jobs: Option<usize>,
+}
+
+/// Runs experiments: all tables' runs in one batch, then the laboratories one by one. A run or a laboratory that fails is
+/// part of the outcome.
+///
+/// # Errors
+/// [`Error::Stopped`], and if the host cannot start threads.
+pub fn run<'a>(
+    guide: &'a Guide,
+    chosen: &[(&'a Chapter, &'a Experiment)],
+    settings: &Settings<'_>,
+    runner: Runner<'_>,
+) -> Result<Vec<Outcome<'a>>, Error> {
+    let runs = needed(guide, chosen)?;
+    let simulator = Simulator {
+        program: settings.simulator.clone(),
+        kernels: settings.programs.folder().to_owned(),
+        libraries: None,
+    };
+    let results: Results = validate::make(runs.values().collect(), &simulator, &settings.cache, runner)?;
+    let judged = judge(&guide.suite, &results);
+    let rows = judged.iter().map(|outcome| (outcome.row.row.as_str(), outcome)).collect();
+    let mut outcomes = Vec::new();
+    for &(chapter, experiment) in chosen {
+        let laboratory = match &experiment.laboratory {
+            Some(what) => Some(laboratory::sheet(what, settings, runner.progress())),
+            None => None,
+        };
+        if runner.progress().stop_requested() {
+            return Err(Error::Stopped);
+        }
+        let tables = tables(guide, experiment, &results, &rows)?;
+        let laboratory = laboratory.map(|sheet| sheet.map_err(|e| e.to_string()));
+        outcomes.push(Outcome { chapter, experiment, tables, laboratory });
+    }
+    Ok(outcomes)
+}
+
+/// Returns the runs of all tables, by name, each once.
+pub(super) fn needed(guide: &Guide, chosen: &[(&Chapter, &Experiment)]) -> Result<BTreeMap<String, Run>, Error> {
+    let mut runs = BTreeMap::new();
+    for (_, experiment) in chosen {
+        for run in runs_of(guide, experiment)? {
+            runs.insert(run.run.clone(), run);
+        }
+    }
+    Ok(runs)
+}
+
+/// Returns the runs of an experiment's tables, in their order, each once.
+pub(super) fn runs_of(guide: &Guide, experiment: &Experiment) -> Result<Vec<Run>, Error> {
+    let mut runs: Vec<Run> = Vec::new();
+    for table in &experiment.tables {
+        for key in 0..table.keys.len() {
+            for column in &table.columns {
+                let of_cell: Vec<Run> = match guide.figure(table, column, key)? {
+                    Figure::Row(row) => row.runs().filter_map(|name| guide.suite.runs.get(name).cloned()).collect(),
+                    Figure::Own(run, _) => vec![run],
+                    Figure::Stated(_) | Figure::None => Vec::new(),
+                };
+                for run in of_cell {
+                    if runs.iter().all(|known| known.run != run.run) {
+                        runs.push(run);
+                    }
+                }
+            }
+        }
+    }
+    Ok(runs)
+}
