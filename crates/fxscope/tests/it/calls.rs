@@ -202,7 +202,7 @@ mod slow {
     use super::*;
 
     #[test]
-    #[ignore = "slow: runs a long program twice; run by make slow-test"]
+    #[ignore = "make slow-test runs it"]
     fn a_sampled_run_has_the_same_contexts_and_about_the_same_shares() {
         let exact = Calls::of("long", &[]);
         let sampled = Calls::of("long", &["--sample", "auto"]);
