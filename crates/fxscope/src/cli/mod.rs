@@ -29,8 +29,6 @@ mod run;
 mod scenario;
 mod sheet_form;
 mod sweep;
-#[cfg(test)]
-mod tests;
 mod validate;
 
 use std::any::Any;
@@ -61,7 +59,7 @@ const NOT_FOUND: u8 = 127;
 /// model of the machine, counts what the machine's own PMU would count, and shows where the cycles went.
 #[derive(Parser)]
 #[command(version, arg_required_else_help = true, max_term_width = 120)]
-struct Cli {
+pub(super) struct Cli {
     /// When output has colours: on terminals that have them unless NO_COLOR is set, always, or never.
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Colour::Auto)]
     color: Colour,

@@ -175,11 +175,34 @@ fn inlined_functions_have_contexts_and_loops_the_time_of_what_they_call() {
     assert!(folded.lines().any(|line| line.contains(";outer;twice (inlined) ")), "{folded}");
 }
 
+#[test]
+fn threads_that_run_ahead_of_their_timing_make_the_same_calls() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let program = common::kernel("plain-threads.elf");
+    let calls = |host_threads: &str| -> BTreeMap<(String, u64), u64> {
+        let options =
+            ["run", "-q", "--cpus", "12,13,24,25", "--host-threads", host_threads, "--json", "run.json", "--"];
+        let ran = output(folder.path(), &[&options[..], &[&program, "threads=4", "n=20000", "passes=4"]].concat());
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        let run = json(&fs::read(folder.path().join("run.json")).expect("written"));
+        let contexts = run["calls"].as_array().expect("a list").iter();
+        let mut numbers = BTreeMap::new();
+        for context in contexts {
+            let calls = context["calls"].as_u64().expect("a number");
+            *numbers.entry((name(context).to_owned(), calls)).or_default() += 1;
+        }
+        numbers
+    };
+    let alone = calls("1");
+    assert!(alone.keys().any(|(function, calls)| function.contains("kernel") && *calls > 0), "{alone:?}");
+    assert_eq!(alone, calls("2"));
+}
+
 mod slow {
     use super::*;
 
     #[test]
-    #[ignore = "slow: runs a long program twice; run by make slow-test"]
+    #[ignore = "make slow-test runs it"]
     fn a_sampled_run_has_the_same_contexts_and_about_the_same_shares() {
         let exact = Calls::of("long", &[]);
         let sampled = Calls::of("long", &["--sample", "auto"]);

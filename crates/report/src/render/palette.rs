@@ -56,8 +56,7 @@ pub fn class_of(family: Family) -> String {
 /// Returns the style rules for all classes.
 #[must_use]
 pub fn rules() -> String {
-    let mut css =
-        format!(".busy{{background:#{BUSY:06x}}}.busy.high{{background:#{HIGH:06x}}}svg .busy{{fill:#{BUSY:06x}}}");
+    let mut css = format!(".busy{{background:#{BUSY:06x}}}.busy.high{{background:#{HIGH:06x}}}");
     for (_, name, colours) in COLOURS {
         // A family has the strongest of its colours.
         let strongest = colours[colours.len() / 2];

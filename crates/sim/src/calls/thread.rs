@@ -206,7 +206,7 @@ impl ThreadCalls {
         if block.begins_function { self.replace(block, self.calls()) } else { self.unwind_to(block) }
     }
 
-    /// Continues in the innermost active call of a function or, if there is none, in its place.
+    /// Continues in the innermost active call of a function; if there is none, the function replaces the current one.
     fn unwind_to(&mut self, block: &BoundBlock) {
         let function = block.function;
         match self.frames.last() {

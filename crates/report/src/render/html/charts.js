@@ -65,11 +65,11 @@ const charts = (() => {
     };
     const option = {
       ...common(theme, [{ xAxisIndex: 0 }]),
-      xAxis: axis(theme, "", { type: "category", data: data.bars, axisLabel: { color: theme.soft, hideOverlap: true, interval: "auto", formatter: (name) => name.replace(/^thread /, "") } }),
+      xAxis: axis(theme, data.across ?? "", { type: "category", data: data.bars, nameGap: 28, axisLabel: { color: theme.soft, hideOverlap: true, interval: "auto", formatter: (name) => name.replace(/^thread /, "") } }),
       yAxis: axis(theme, data.unit, { type: "value", nameLocation: "end" }),
-      series: data.parts.map((part) => ({
+      series: data.parts.map((part, i) => ({
         type: "bar", stack: "all", name: part.name, data: part.values, barCategoryGap: "16%", barMaxWidth: 64,
-        itemStyle: { color: part.colour, borderColor: theme.bg, borderWidth: 0.5 },
+        itemStyle: { color: part.colour ?? levels[i % levels.length], borderColor: theme.bg, borderWidth: 0.5 },
       })),
     };
     option.tooltip.trigger = "axis";
@@ -128,6 +128,31 @@ const charts = (() => {
     return { option, points };
   }
 
+  // Two quantities that would be equal: points near a diagonal.
+  function scatter(data, theme) {
+    const points = [];
+    const all = data.classes.flatMap((of) => of.points.flatMap(([x, y]) => [x, y])).filter((value) => value > 0);
+    const [low, high] = all.length ? [10 ** Math.floor(Math.log10(Math.min(...all))), 10 ** Math.ceil(Math.log10(Math.max(...all)))] : [1, 10];
+    const decades = { axisLabel: { color: theme.soft, hideOverlap: true, formatter: (value) => (value >= 1e5 || value < 1e-3 ? value.toExponential(0) : digits(value)) } };
+    const series = data.classes.map((of, i) => {
+      of.points.forEach(([, , text], k) => points.push({ text, show: { seriesIndex: i, dataIndex: k } }));
+      return {
+        type: "scatter", name: of.label, data: of.points.map(([x, y, words]) => ({ value: [x, y], words })), symbolSize: 7,
+        itemStyle: { color: levels[i], opacity: 0.75 },
+      };
+    });
+    series.push({ type: "line", name: "equal", data: [[low, low], [high, high]], showSymbol: false, silent: true, tooltip: { show: false }, lineStyle: { color: theme.soft, width: 1 } });
+    const option = {
+      ...common(theme, [{ xAxisIndex: 0 }, { yAxisIndex: 0 }]),
+      legend: { type: "scroll", top: 0, data: data.classes.map((of) => of.label), textStyle: { color: theme.fg }, inactiveColor: theme.soft, pageTextStyle: { color: theme.fg } },
+      xAxis: axis(theme, data.across, { type: "log", min: low, max: high, nameGap: 28, ...decades }),
+      yAxis: axis(theme, data.up, { type: "log", min: low, max: high, nameGap: 40, ...decades }),
+      series,
+    };
+    option.tooltip.formatter = (item) => item.data.words;
+    return { option, points };
+  }
+
   function curves(data, theme) {
     const points = [];
     const words = (curve, point) => `${curve.label}\n${data.across}: ${digits(point[0])}\n${data.up}: ${digits(point[1])}`;
@@ -174,7 +199,7 @@ const charts = (() => {
     return { option, points };
   }
 
-  const kinds = { stack, roofline, curves, bars };
+  const kinds = { stack, roofline, curves, scatter, bars };
   const keys = { "+": 0.6, "=": 0.6, "-": 1 / 0.6, "0": Infinity };
 
   // Zooms around the middle; an infinite factor shows everything.

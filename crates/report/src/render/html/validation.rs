@@ -4,7 +4,7 @@ use fxscope_validate::{NEAR, Outcome, SLACK, Spread, Verdict};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::chart::{self, Class, Histogram, Pair};
-use super::{SCRIPT, head};
+use super::{SCRIPT, head, library};
 use crate::render::palette;
 use crate::render::quantity::digits;
 use crate::validation::{
@@ -53,7 +53,9 @@ pub fn draw(suite: &str, outcomes: &[Outcome]) -> String {
                         code { "validation/programs.csv" } " divides the programs."
                     }
                     p { "Made by fxscope." }
+                    (library::licenses())
                 }
+                (library::scripts())
                 script { (PreEscaped(SCRIPT)) }
             }
         }
