@@ -1,5 +1,7 @@
 //! How runs were sampled, and what to do if estimates are not to be trusted.
 
+use std::collections::BTreeSet;
+
 use fxscope_pmu::sampled::LEAST_WINDOWS;
 use fxscope_record::{Run, Sample};
 use fxscope_sampling::{Plan, Precision, windows_needed};
@@ -19,7 +21,8 @@ pub(super) fn section(columns: &[Column]) -> Section {
     let mut notes: Vec<String> = Vec::new();
     for column in columns {
         let Some(sample) = &column.run.sample else { continue };
-        let sentences = [Some(made(sample)), too_few(sample), unseen(column.run, sample), too_wide(column, sample)];
+        let sentences =
+            [Some(made(sample)), too_few(column.run, sample), unseen(column.run, sample), too_wide(column, sample)];
         for note in sentences.into_iter().flatten() {
             if !notes.contains(&note) {
                 notes.push(note);
@@ -45,13 +48,13 @@ fn made(sample: &Sample) -> String {
 }
 
 /// Says that there are no intervals, and why.
-fn too_few(sample: &Sample) -> Option<String> {
+fn too_few(run: &Run, sample: &Sample) -> Option<String> {
     (sample.windows < LEAST_WINDOWS).then(|| {
         format!(
             "Estimates have no intervals, since {} windows are too few; at least {LEAST_WINDOWS} are needed. Time the whole program, \
              without --sample, or give a smaller period, such as {}.",
             sample.windows,
-            suggestion(sample, 2 * LEAST_WINDOWS)
+            suggestion(run, sample, 2 * LEAST_WINDOWS)
         )
     })
 }
@@ -71,7 +74,7 @@ fn unseen(run: &Run, sample: &Sample) -> Option<String> {
          shows what they cost. A smaller period sees more of them, such as {}.",
         names.join(", "),
         100.0 * MOST_UNSEEN,
-        suggestion(sample, 2 * sample.windows.max(LEAST_WINDOWS))
+        suggestion(run, sample, 2 * sample.windows.max(LEAST_WINDOWS))
     ))
 }
 
@@ -89,18 +92,20 @@ fn too_wide(column: &Column, sample: &Sample) -> Option<String> {
         quantity(relative, "ratio"),
         quantity(precision.error, "ratio"),
         needed.saturating_sub(sample.windows),
-        suggestion(sample, needed)
+        suggestion(column.run, sample, needed)
     ))
 }
 
-/// Returns options with which the run has about this number of windows.
-fn suggestion(sample: &Sample, windows: u64) -> String {
+/// Returns options with which the run has about this number of windows. The plan keeps samples, of which a window has one for each core.
+fn suggestion(run: &Run, sample: &Sample, windows: u64) -> String {
+    let threads = run.regions.first().map_or(&[][..], |all| &all.threads);
+    let cores = threads.iter().map(|thread| thread.cpu).collect::<BTreeSet<u32>>().len() as u64;
     let plan: Plan = sample.plan.parse().unwrap_or_default();
     let period = u128::from(plan.period) * u128::from(sample.windows.max(1)) / u128::from(windows.max(1));
     let least = u128::from(plan.window) + u128::from(plan.warm) + 1;
     format!(
         "--sample period={},keep={}",
         period.clamp(least, u128::from(plan.period).max(least)),
-        windows.max(plan.keep)
+        windows.saturating_mul(cores.max(1)).max(plan.keep)
     )
 }

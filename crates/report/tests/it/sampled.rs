@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::common::{self, plain, region};
+use crate::common::{self, plain, region, threads};
 use fxscope_record::{ALL, Names, Replicates, Run, Sample, Totals};
 use fxscope_report::compare::{Quantity, Subject, compare};
 use fxscope_report::render::terminal::{Style, render};
@@ -132,6 +132,16 @@ fn too_few_windows_give_no_interval_and_a_hint() {
     assert!(text.contains("--sample period=24500,keep=1000"), "{text}");
     assert!(!text.contains('±') && text.contains(", sampled"), "{text}");
     assert!(json::run(&run)["regions"][0].get("half_widths").is_none());
+}
+
+#[test]
+fn a_hint_for_threads_keeps_a_sample_of_each_of_their_cores() {
+    let few = with(|sample| {
+        sample.windows = 49;
+        sample.plan = "auto,keep=10".to_owned();
+    });
+    let text = text(&Run { sample: few.sample, ..threads() });
+    assert!(text.contains("--sample period=24500,keep=400"), "{text}");
 }
 
 #[test]
