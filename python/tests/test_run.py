@@ -117,8 +117,14 @@ def test_messages_of_the_command_become_exceptions() -> None:
     for message, call in calls.items():
         with pytest.raises(fxscope.Failed, match=message):
             call()
+    record = fxscope.run(TRIAD, "passes=20", set={"prefetch.l1": False})
+    for name, message in {"gflop_s": "there is gflops", "xyzzy": "no metric or event 'xyzzy'"}.items():
+        with pytest.raises(KeyError, match=message):
+            record[name]
     with pytest.raises(KeyError, match="this run has all"):
-        fxscope.run(TRIAD, "passes=20").region("other")
+        record.region("other")
+    with pytest.raises(ValueError, match="data=True"):
+        record.data()
 
 
 def test_an_interrupt_ends_the_run(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def test_results_have_factors_and_values(tmp_path: Path) -> None:
     assert list(zip(frame["passes"], frame["entries"])) == [(20, 16), (20, 32), (40, 16), (40, 32)]
     assert list(frame["flop"]) == [2 * 2048 * passes for passes in frame["passes"]]
     assert set(frame["state"]) == {"done"}
-    assert "passes makes most of the difference" in str(study)
+    assert "passes matters most" in str(study)
     assert "passes" in study._repr_html_()
     record = study.record(3)
     assert record.arguments == ("passes=40",) and record.settings == {"tlb.l1_entries": "16"}
@@ -53,6 +53,17 @@ def test_ranges_and_objectives(tmp_path: Path) -> None:
     )
     frame = varied.run(tmp_path / "study").frame()
     assert len(frame) == 4 and frame["passes"].between(10, 100).all()
+
+
+def test_machines_of_ones_own_are_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "slow").mkdir()
+    (tmp_path / "slow" / "machine.toml").write_text(
+        'extends = "a64fx"\n[clock]\ncore_hz = 1_000_000_000\nsource = "a test"\nevidence = "assumed"\nwould_close = "nothing"\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    machine = fxscope.Machine("slow").with_({"prefetch.l1": False})
+    frame = plan(machine=machine).run("study").frame()
+    assert set(frame["state"]) == {"done"} and set(frame["clock_hz"].round()) == {1e9}
 
 
 def test_failed_runs_are_results(tmp_path: Path) -> None:

@@ -25,6 +25,11 @@ const REPLACED: [Replaced; 2] = [
     Replaced { by: PowerMode::is_eco, name: "eco", key: ("clock", "fma_pipes"), with: ("power", "eco_fma_pipes") },
 ];
 
+/// Latencies of memory, cycles, of which what lies beyond the L2 cache takes the same time in all modes.
+const MEMORY: [(&str, &str); 2] = [("memory", "latency_nearest"), ("memory", "latency_farthest")];
+/// The latency of the L2 cache, cycles, which has the core's clock.
+const L2: (&str, &str) = ("l2_timing", "hit_nearest");
+
 /// Replaces the normal values by those of the selected mode. `settings` are those of the user, which are among `values`.
 ///
 /// # Errors
@@ -32,6 +37,7 @@ const REPLACED: [Replaced; 2] = [
 pub fn apply(values: &mut Layer, settings: &Layer) -> Result<(), LoadError> {
     let Some(selector) = cell(values, MODE).cloned() else { return Ok(()) };
     let Some(mode) = PowerMode::read(&selector.value) else { return Ok(()) };
+    let normal_hz = integer(values, REPLACED[0].key);
     for replaced in REPLACED.into_iter().filter(|replaced| (replaced.by)(mode)) {
         let Some(with) = cell(values, replaced.with).cloned() else { continue };
         if with.value == Value::Integer(0) {
@@ -48,7 +54,29 @@ pub fn apply(values: &mut Layer, settings: &Layer) -> Result<(), LoadError> {
             *normal = with;
         }
     }
+    if let (true, Some(hz)) = (mode.is_boost(), normal_hz) {
+        keep_memory_time(values, settings, hz);
+    }
     Ok(())
+}
+
+/// Memory has a clock of its own: at another clock of the core, its latency is another number of cycles. Values of the user stay, and so
+/// do those that the machine's own description gives for the mode.
+fn keep_memory_time(values: &mut Layer, settings: &Layer, normal_hz: u64) {
+    let (Some(hz), Some(l2)) = (integer(values, REPLACED[0].key), integer(values, L2)) else { return };
+    for key in MEMORY.into_iter().filter(|&key| cell(settings, key).is_none()) {
+        if let Some(Cell { value: Value::Integer(cycles), .. }) = cell_mut(values, key) {
+            let beyond = cycles.saturating_sub(l2) as f64 * hz as f64 / normal_hz.max(1) as f64;
+            *cycles = l2 + beyond.round() as u64;
+        }
+    }
+}
+
+fn integer(layer: &Layer, key: (&str, &str)) -> Option<u64> {
+    match cell(layer, key)?.value {
+        Value::Integer(value) => Some(value),
+        _ => None,
+    }
 }
 
 fn full((table, key): (&str, &str)) -> String {
@@ -92,6 +120,18 @@ mod tests {
             assert_eq!(tables.power.core_factor() > normal.power.core_factor(), mode.is_boost(), "{}", mode.name());
             assert_eq!(tables.power.memory_factor(), normal.power.memory_factor());
         }
+    }
+
+    #[test]
+    fn memory_takes_the_same_time_at_another_clock_of_the_core() {
+        let latency = |settings: &[(&str, &str)]| {
+            let tables = load("a64fx", &set(settings)).expect("valid").tables;
+            (tables.memory.latency_nearest as f64 - tables.l2_timing.hit_nearest as f64) / tables.clock.core_hz as f64
+        };
+        let (normal, boost) = (latency(&[]), latency(&[("power.mode", "boost")]));
+        assert!((boost / normal - 1.0).abs() < 0.01, "{normal} {boost}");
+        let set = load("a64fx", &set(&[("power.mode", "boost"), ("memory.latency_nearest", "300")])).expect("valid").tables;
+        assert_eq!(set.memory.latency_nearest, 300, "the user's value");
     }
 
     #[test]

@@ -2,10 +2,10 @@
 //!
 //! What limits it follows from rules (`data/rules/*.toml`). Renderers only print what is here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fxscope_pmu::{Evaluation, Finding, Judgement, Said, Values};
-use fxscope_record::{ALL, Mode, Region, Run};
+use fxscope_record::{ALL, Mode, Origin, Region, Run};
 
 use crate::render::quantity::quantity;
 
@@ -144,7 +144,8 @@ pub fn most(mut all: Vec<Hot>) -> Vec<Hot> {
 #[must_use]
 pub fn verdict(run: &Run, region: &Region, evaluation: &Evaluation, hottest: Hottest) -> Option<Verdict> {
     let values = evaluation.total();
-    if run.mode == Mode::Functional || values.get("thread_cycles").is_none() {
+    let nothing_timed = run.part.as_ref().is_some_and(|part| part.executions == 0);
+    if run.mode == Mode::Functional || nothing_timed || values.get("thread_cycles").is_none() {
         return None;
     }
     let Judgement { findings, unjudged } = evaluation.judge();
@@ -221,7 +222,7 @@ fn sentence(pieces: &[Said]) -> String {
 
 /// The first remedy of each limit, then the second one of each, and so on.
 fn remedies(run: &Run, findings: &[Finding]) -> Vec<Remedy> {
-    let command = shown_command(run);
+    let (command, options) = (shown_command(run), shown_options(run));
     let longest = findings.iter().map(|finding| finding.tries.len()).max().unwrap_or(0);
     let mut remedies: Vec<Remedy> = Vec::new();
     for place in 0..longest {
@@ -232,7 +233,7 @@ fn remedies(run: &Run, findings: &[Finding]) -> Vec<Remedy> {
                 remedies.push(Remedy {
                     rule: finding.rule.name.clone(),
                     text,
-                    command: attempt.command.as_ref().map(|text| text.replace(PROGRAM, &command)),
+                    command: attempt.command.as_ref().map(|text| repeated(text, &options, &command)),
                 });
             }
         }
@@ -240,15 +241,59 @@ fn remedies(run: &Run, findings: &[Finding]) -> Vec<Remedy> {
     remedies
 }
 
+/// A command of a rule for the program that ran, with the options that it ran with in front of the command's own.
+fn repeated(text: &str, options: &str, command: &str) -> String {
+    const RUN: &str = "fxscope run ";
+    let with_options = match text.strip_prefix(RUN) {
+        Some(own) => format!("{RUN}{options}{own}"),
+        None => text.to_owned(),
+    };
+    with_options.replace(PROGRAM, command)
+}
+
 /// The program and its arguments, as a shell reads them; what stands for them if they are not known.
 fn shown_command(run: &Run) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
-    let quoted = |word: &String| match word.chars().all(plain) && !word.is_empty() {
-        true => word.clone(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    };
     match &run.command[..] {
         [] => PROGRAM.to_owned(),
-        words => words.iter().map(quoted).collect::<Vec<_>>().join(" "),
+        words => words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
+    }
+}
+
+/// The machine, settings, variables and CPUs of a run as options with a blank behind each, as far as a record has them.
+fn shown_options(run: &Run) -> String {
+    let mut words = Vec::new();
+    for (key, value) in &run.settings {
+        words.extend(["--set".to_owned(), format!("{key}={value}")]);
+    }
+    for (name, value) in &run.environment {
+        words.extend(["-e".to_owned(), format!("{name}={value}")]);
+    }
+    let threads = run.region(ALL).map_or(&[][..], |all| &all.threads);
+    if threads.len() > 1 && run.origin == Origin::Simulated {
+        let cpus = threads.iter().map(|thread| thread.cpu).collect();
+        words.extend(["--cpus".to_owned(), list(&cpus)]);
+    }
+    words.iter().map(|word| quoted(word) + " ").collect()
+}
+
+/// Numbers as a list of ranges, such as 12-23,30.
+fn list(numbers: &BTreeSet<u32>) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for &number in numbers {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => ranges.push((number, number)),
+        }
+    }
+    let range = |&(first, last): &(u32, u32)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    ranges.iter().map(range).collect::<Vec<_>>().join(",")
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    match word.chars().all(plain) && !word.is_empty() {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }

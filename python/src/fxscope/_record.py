@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import html
 import json
 from collections.abc import Iterator, Mapping
@@ -138,6 +139,9 @@ class Region(Mapping[str, float]):
         return pandas.DataFrame(lines).set_index(list(keys)) if lines else pandas.DataFrame()
 
     def __getitem__(self, name: str) -> float:
+        if name not in self._values:
+            close = difflib.get_close_matches(name, self._values, n=3)
+            raise KeyError(f"no metric or event '{name}'" + (f"; there is {', '.join(close)}" if close else ""))
         return self._values[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -234,15 +238,19 @@ class Record:
 
     def data(self) -> pandas.DataFrame:
         """Return the data objects of a run with ``data=True``."""
-        return _frame(self.json.get("data", {}).get("objects", []))
+        if "data" not in self.json:
+            raise ValueError("this run has no data objects; run it with data=True")
+        return _frame(self.json["data"]["objects"])
 
     def intervals(self) -> pandas.DataFrame:
         """Return the counts by interval of a run with ``interval=…``: a line for each, with its end in s."""
+        if not self.json.get("intervals"):
+            raise ValueError("this run has no intervals; run it with interval='100us' or another time")
         frames = []
-        for series in self.json.get("intervals", []):
+        for series in self.json["intervals"]:
             frame = pandas.DataFrame(series["events"], index=pandas.Index(series["end_seconds"], name="end_seconds"))
             frames.append(frame)
-        return pandas.concat(frames, axis=1) if frames else pandas.DataFrame()
+        return pandas.concat(frames, axis=1)
 
     def __repr__(self) -> str:
         words = " ".join([self.program, *self.arguments])

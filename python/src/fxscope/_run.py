@@ -22,7 +22,7 @@ def scenario_words(
         machine = machine.name
     words += option_words({"machine": machine, **options})
     for key, value in set.items():
-        words += ["--set", f"{key}={value}"]
+        words += ["--set", f"{key}={str(value).lower() if isinstance(value, bool) else value}"]
     for name, value in env.items():
         words += ["-e", f"{name}={value}"]
     return words

@@ -12,6 +12,7 @@ import pandas
 import tomli_w
 
 from fxscope._command import Failed, Option, PathLike, Word, call
+from fxscope._machine import Machine
 from fxscope._record import WHOLE, Record, read
 
 if TYPE_CHECKING:
@@ -41,10 +42,10 @@ class Range:
 
 @dataclass(frozen=True)
 class Objective:
-    """A metric or event that should be small ("least") or large ("most")."""
+    """A metric or event that should be small ("least") or large ("most"); by default, rates are better when large."""
 
     metric: str
-    goal: Literal["least", "most"] = "least"
+    goal: Optional[Literal["least", "most"]] = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ class Sweep:
 
     program: PathLike
     arguments: Sequence[Word] = ()
+    #: A name, a :class:`Machine`, or the folder of a machine of your own.
+    machine: Union[str, Machine, None] = None
     options: Mapping[str, Option] = field(default_factory=dict)
     set: Mapping[str, Word] = field(default_factory=dict)
     env: Mapping[str, Word] = field(default_factory=dict)
@@ -81,11 +84,14 @@ class Sweep:
         if self.samples is not None:
             plan["samples"] = self.samples
         options = {name.replace("_", "-"): _option(value) for name, value in self.options.items() if value is not None}
+        machine = self.machine if isinstance(self.machine, Machine) else Machine(self.machine or "")
+        if machine.name:
+            options["machine"] = _relative(machine.name, folder) if Path(machine.name).is_dir() else machine.name
         plan["run"] = {
             "program": _relative(self.program, folder),
             "arguments": [str(one) for one in self.arguments],
             "options": options,
-            "set": dict(self.set),
+            "set": {**machine.settings, **self.set},
             "environment": dict(self.env),
             "inputs": [_relative(one, folder) for one in self.inputs],
         }
@@ -93,7 +99,9 @@ class Sweep:
         plan["factor"] = [
             {"name": name, **(one.plan() if isinstance(one, Range) else {"values": list(one)})} for name, one in factors
         ]
-        plan["objective"] = [{"metric": one.metric, "goal": one.goal} for one in self.objectives]
+        plan["objective"] = [
+            {"metric": one.metric, **({} if one.goal is None else {"goal": one.goal})} for one in self.objectives
+        ]
         if self.points:
             plan["point"] = [dict(point) for point in self.points]
         return tomli_w.dumps(plan)

@@ -96,7 +96,7 @@ fn reports_in_every_form_name_the_part_and_two_parts_can_be_compared() {
         assert!(shown.contains("--until region=work#+2"), "{format}: {shown}");
     }
     let compared = text(&["compare", "run.fxr"]);
-    assert!(compared.contains("parts differ: --region work") && compared.contains("run#2"), "{compared}");
+    assert!(compared.contains("different parts: --region work") && compared.contains("run#2"), "{compared}");
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn every_combination_runs_and_the_factor_that_matters_comes_first() {
     };
     // What is added with the passes is the loop.
     assert_eq!(instructions(80.0) - instructions(40.0), 2.0 * (instructions(40.0) - instructions(20.0)));
-    assert!(text.contains("passes makes most of the difference"), "{text}");
+    assert!(text.contains("passes matters most"), "{text}");
     let best = text.lines().position(|line| line.contains("best run")).expect("the best runs");
     assert!(text.lines().nth(best + 1).expect("a run").contains("20"), "{text}");
 }
@@ -199,14 +199,30 @@ fn threads_and_ranges_and_objectives_go_together() {
 }
 
 #[test]
+fn rates_are_best_when_large_and_reasons_are_those_of_the_command() {
+    let folder = folder(
+        "[run]\nprogram = './triad-l1.elf'\narguments = ['passes={passes}']\noptions = { power_mode = '{mode}' }\n\
+         [[factor]]\nname = 'passes'\nvalues = [20, 80]\n[[factor]]\nname = 'mode'\nvalues = ['normal', 'sport']\n\
+         [[objective]]\nmetric = 'gflops'\n",
+    );
+    let output = output(folder.path(), &["sweep", "--quiet", "plan.toml"]);
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert_eq!(output.status.code(), Some(1));
+    // The program starts up once, whatever the passes.
+    let best = text.lines().skip_while(|line| !line.contains("best run")).nth(1).expect("the best run");
+    assert!(best.contains("80"), "{text}");
+    assert!(text.contains("invalid value 'sport' for '--power-mode") && text.contains("Run 2:"), "{text}");
+}
+
+#[test]
 fn a_wrong_plan_is_refused_with_what_to_do() {
     let folder = folder("");
     let run = "[run]\nprogram = './triad-l1.elf'\n";
     let factor = |text: &str| format!("{run}arguments = ['{{n}}']\n[[factor]]\nname = 'n'\n{text}\n");
     for (plan, expected) in [
         (String::new(), "missing field `run`"),
-        (factor(""), "has neither values"),
-        (factor("from = 3\nto = 1\nsteps = 2"), "of which from is smaller"),
+        (factor(""), "has no values"),
+        (factor("from = 3\nto = 1\nsteps = 2"), "from must be smaller"),
         (factor("from = 0\nto = 1\nsteps = 2\nscale = 'log'"), "begins above 0"),
         (factor("from = 1\nto = 2"), "needs steps"),
         (factor("values = [1]\nfrom = 1\nto = 2"), "values and a range"),
@@ -223,6 +239,9 @@ fn a_wrong_plan_is_refused_with_what_to_do() {
         ("[run]\nprogram = './missing'\n".to_owned(), "missing"),
         (format!("{run}inputs = ['nowhere']\n"), "nowhere"),
         (format!("{run}colour = 1\n"), "unknown field"),
+        (format!("show = ['secnds']\n{run}"), "there is no metric 'secnds'"),
+        (format!("{run}[[objective]]\nmetric = 'secnds'\n"), "there is no metric 'secnds'"),
+        (format!("{run}[[objective]]\nmetric = 'l1_busy'\n"), "say which values are better"),
     ] {
         std::fs::write(folder.path().join("plan.toml"), &plan).expect("written");
         let (status, error) = failure(folder.path(), &["sweep", "plan.toml"]);

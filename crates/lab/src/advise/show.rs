@@ -75,7 +75,10 @@ impl Advice {
                 quantity(outcome.gain, "ratio"),
                 tried.machine
             ),
-            None if has_run => "None of the remedies that need no change of the program makes it faster.".to_owned(),
+            None if has_run => {
+                let modes = if self.tried.iter().any(|tried| tried.trade_off) { ", power modes aside" } else { "" };
+                format!("None of the remedies that need no change of the program makes it faster{modes}.")
+            }
             None => "The simulator can apply none of the remedies without changing the program.".to_owned(),
         }
     }

@@ -24,6 +24,7 @@ const FILES: &[(&str, &str)] = &files![
     "alignment",
     "ooo",
     "simd-width",
+    "power",
     "basic",
     "stream",
     "cmg",

@@ -28,6 +28,7 @@ impl Command {
         let filled = |value: &Scalar| Ok::<_, Error>(Template::parse(&value.to_string())?.filled(point));
         let mut options = Vec::new();
         for (name, value) in &self.options {
+            let name = name.replace('_', "-");
             let values = match value {
                 OptionValue::One(value) => std::slice::from_ref(value),
                 OptionValue::Many(values) => values,

@@ -1,17 +1,22 @@
 //! Which factor makes the difference, and which runs are best.
 
+use super::design::{Design, Point};
 use super::execute::Made;
-use super::plan::{Factor, Goal, Objective};
+use super::plan::{Factor, Goal, Objective, Plan};
 
 /// Values of a factor from which they are put together in groups of equal size.
 const MOST_LEVELS: usize = 8;
+/// Runs that a group should have at least where the design does not repeat values.
+const RUNS_PER_LEVEL: usize = 4;
 
 /// What a factor does to a value: the means of the runs with each of its values (main effect).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Effect {
     /// The factor.
     pub factor: String,
-    /// The part of the value's variance over all runs that lies between the levels, from 0 to 1 (correlation ratio).
+    /// Its share of the differences, from 0 to 1. If all combinations ran, the part of the value's variance that lies between the
+    /// levels (correlation ratio). Of a sample, an estimate of that without bias (epsilon squared, Kelley 1935). If one
+    /// factor varied at a time, the range of its values as a part of the ranges of all factors.
     pub share: f64,
     /// Its values.
     pub levels: Vec<Level>,
@@ -38,25 +43,36 @@ struct Sample {
 }
 
 /// Returns the effect of each factor on a value, the largest first. Runs without the value are left out, and so are factors
-/// that did not vary.
+/// that did not vary, or whose values ran once each.
 #[must_use]
-pub fn effects(made: &[Made], factors: &[Factor], region: &str, metric: &str) -> Vec<Effect> {
+pub fn effects(plan: &Plan, made: &[Made], metric: &str) -> Vec<Effect> {
     let effect = |factor: &Factor| {
         let sample = |made: &Made| {
-            let value = made.outcome.as_ref().ok()?.get(region, metric)?;
+            let value = made.outcome.as_ref().ok()?.get(&plan.region, metric)?;
             let of_factor = made.point.get(&factor.name)?;
             Some(Sample { label: of_factor.to_string(), number: of_factor.number(), value })
         };
-        let levels = levels(made.iter().filter_map(sample).collect());
-        (levels.len() > 1).then(|| effect_of(factor, &levels))
+        let runs = made.iter().filter(|one| plan.design != Design::OneAtATime || differs_in(&one.point, &made[0].point, factor));
+        let levels = levels(runs.filter_map(sample).collect(), plan.design);
+        (levels.len() > 1).then(|| effect_of(factor, &levels, plan.design)).flatten()
     };
-    let mut effects: Vec<Effect> = factors.iter().filter_map(effect).collect();
+    let mut effects: Vec<Effect> = plan.factors.iter().filter_map(effect).collect();
+    if plan.design == Design::OneAtATime {
+        let all: f64 = effects.iter().map(|effect| effect.share).sum();
+        effects.iter_mut().for_each(|effect| effect.share = if all > 0.0 { effect.share / all } else { 0.0 });
+    }
     effects.sort_by(|a, b| b.share.total_cmp(&a.share));
     effects
 }
 
+/// Returns whether a point differs from the base in no other factor.
+fn differs_in(point: &Point, base: &Point, factor: &Factor) -> bool {
+    point.iter().all(|(name, value)| *name == factor.name || base.get(name) == Some(value))
+}
+
 /// Returns the samples by level.
-fn levels(samples: Vec<Sample>) -> Vec<Vec<Sample>> {
+fn levels(samples: Vec<Sample>, design: Design) -> Vec<Vec<Sample>> {
+    let runs = samples.len();
     let mut levels: Vec<Vec<Sample>> = Vec::new();
     for sample in samples {
         match levels.iter_mut().find(|level| level[0].label == sample.label) {
@@ -68,22 +84,47 @@ fn levels(samples: Vec<Sample>) -> Vec<Vec<Sample>> {
     if are_numbers {
         levels.sort_by(|a, b| a[0].number.unwrap_or_default().total_cmp(&b[0].number.unwrap_or_default()));
     }
-    if !are_numbers || levels.len() <= MOST_LEVELS {
+    let most = match design {
+        Design::Full | Design::OneAtATime => MOST_LEVELS,
+        Design::LatinHypercube | Design::List => (runs / RUNS_PER_LEVEL).clamp(2, MOST_LEVELS),
+    };
+    if !are_numbers || levels.len() <= most {
         return levels;
     }
     let (distinct, mut levels) = (levels.len(), levels.into_iter());
-    let group = |group: usize| (group + 1) * distinct / MOST_LEVELS - group * distinct / MOST_LEVELS;
-    (0..MOST_LEVELS).map(|index| levels.by_ref().take(group(index)).flatten().collect()).collect()
+    let group = |group: usize| (group + 1) * distinct / most - group * distinct / most;
+    (0..most).map(|index| levels.by_ref().take(group(index)).flatten().collect()).collect()
 }
 
-fn effect_of(factor: &Factor, levels: &[Vec<Sample>]) -> Effect {
+/// Returns the effect of a factor with these levels; `None` if they say nothing: each ran once in a sample.
+fn effect_of(factor: &Factor, levels: &[Vec<Sample>], design: Design) -> Option<Effect> {
     let all = || levels.iter().flatten().map(|sample| sample.value);
-    let mean = mean(all());
+    let (mean, runs) = (mean(all()), all().count());
     let total: f64 = all().map(|value| (value - mean).powi(2)).sum();
     let levels: Vec<Level> = levels.iter().map(|level| Level::of(level)).collect();
     let between: f64 = levels.iter().map(|level| level.runs as f64 * (level.mean - mean).powi(2)).sum();
-    let share = if total > 0.0 { (between / total).min(1.0) } else { 0.0 };
-    Effect { factor: factor.name.clone(), share, levels }
+    let share = match design {
+        Design::OneAtATime => range(all()),
+        Design::Full => ratio(between, total),
+        Design::LatinHypercube | Design::List if runs > levels.len() => {
+            // What differs within the levels differs between their means, too, by chance.
+            let by_chance = (levels.len() - 1) as f64 * (total - between) / (runs - levels.len()) as f64;
+            ratio(between - by_chance, total)
+        }
+        Design::LatinHypercube | Design::List => return None,
+    };
+    Some(Effect { factor: factor.name.clone(), share, levels })
+}
+
+/// Returns a part of a whole, from 0 to 1.
+fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { (part / whole).clamp(0.0, 1.0) } else { 0.0 }
+}
+
+/// Returns the largest value minus the smallest.
+fn range(values: impl Iterator<Item = f64>) -> f64 {
+    let (least, most) = values.fold((f64::MAX, f64::MIN), |(least, most), value| (least.min(value), most.max(value)));
+    most - least
 }
 
 impl Level {
@@ -105,10 +146,7 @@ impl Objective {
     /// Returns its value for a run, such that smaller is better.
     fn cost(&self, made: &Made, region: &str) -> Option<f64> {
         let value = made.outcome.as_ref().ok()?.get(region, &self.metric)?;
-        Some(match self.goal {
-            Goal::Least => value,
-            Goal::Most => -value,
-        })
+        Some(if self.direction() == Some(Goal::Most) { -value } else { value })
     }
 }
 
@@ -169,14 +207,14 @@ mod tests {
     }
 
     fn objective(metric: &str, goal: Goal) -> Objective {
-        Objective { metric: metric.to_owned(), goal }
+        Objective { metric: metric.to_owned(), goal: Some(goal) }
     }
 
     #[test]
     fn variance_is_divided_between_factors_that_add_up() {
         // seconds = 3a + b in a full design: variances 9 to 1.
         let grid = [-1.0, 1.0].into_iter().flat_map(|a| [-1.0, 1.0].map(|b| made(a, b, 3.0 * a + b, 0.0)));
-        let effects = effects(&grid.collect::<Vec<_>>(), &factors(), "all", "seconds");
+        let effects = effects(&plan("full"), &grid.collect::<Vec<_>>(), "seconds");
         let shares: Vec<(&str, f64)> = effects.iter().map(|e| (e.factor.as_str(), e.share)).collect();
         assert!(
             matches!(shares[..], [("a", a), ("b", b)] if (a - 0.9).abs() < 1e-12 && (b - 0.1).abs() < 1e-12),
@@ -188,7 +226,7 @@ mod tests {
     #[test]
     fn many_values_are_put_together_in_groups_of_equal_size() {
         let runs: Vec<Made> = (0..20).map(|i| made(f64::from(i), 1.0, f64::from(i), 0.0)).collect();
-        let effects = effects(&runs, &factors(), "all", "seconds");
+        let effects = effects(&plan("full"), &runs, "seconds");
         assert_eq!(effects.len(), 1, "b did not vary");
         let levels = &effects[0].levels;
         assert_eq!((levels.len(), levels.iter().map(|level| level.runs).sum::<usize>()), (MOST_LEVELS, 20));
@@ -198,10 +236,34 @@ mod tests {
     }
 
     #[test]
+    fn a_sample_of_values_without_effect_finds_none() {
+        // The value alternates, whatever a is, and b is the value.
+        let runs: Vec<Made> = (0..40).map(|i| made(f64::from(i), f64::from(i % 2), f64::from(i % 2), 0.0)).collect();
+        let effects = effects(&plan("latin-hypercube"), &runs, "seconds");
+        assert_eq!(effects.iter().map(|e| e.factor.as_str()).collect::<Vec<_>>(), ["b", "a"]);
+        assert!((effects[0].share - 1.0).abs() < 1e-12 && effects[1].share < 0.01, "{effects:?}");
+    }
+
+    #[test]
+    fn values_that_ran_once_each_say_nothing_in_a_sample() {
+        let runs: Vec<Made> = (0..2).map(|i| made(f64::from(i), 1.0, f64::from(i), 0.0)).collect();
+        assert_eq!(effects(&plan("latin-hypercube"), &runs, "seconds"), []);
+    }
+
+    #[test]
+    fn one_at_a_time_each_factor_is_compared_with_the_first_run() {
+        // a adds 3, b adds 1: the runs with other values of b have the first value of a.
+        let runs = [made(0.0, 0.0, 5.0, 0.0), made(1.0, 0.0, 8.0, 0.0), made(0.0, 1.0, 6.0, 0.0)];
+        let effects = effects(&plan("one-at-a-time"), &runs, "seconds");
+        let found: Vec<_> = effects.iter().map(|e| (e.factor.as_str(), e.share, e.levels[0].mean)).collect();
+        assert_eq!(found, [("a", 0.75, 5.0), ("b", 0.25, 5.0)]);
+    }
+
+    #[test]
     fn failed_runs_have_no_effect() {
         let mut runs = vec![made(1.0, 1.0, 1.0, 0.0), made(2.0, 1.0, 2.0, 0.0), made(3.0, 1.0, 9.0, 0.0)];
         runs[2].outcome = Err("no".to_owned());
-        assert_eq!(effects(&runs, &factors(), "all", "seconds")[0].levels.len(), 2);
+        assert_eq!(effects(&plan("full"), &runs, "seconds")[0].levels.len(), 2);
         assert_eq!(ranking(&runs, &[objective("seconds", Goal::Most)], "all"), [1, 0]);
     }
 
@@ -233,9 +295,11 @@ mod tests {
         #[test]
         fn shares_are_between_0_and_1(values in prop::collection::vec((0_u8..12, -1e6..1e6_f64), 2..40)) {
             let runs: Vec<Made> = values.iter().map(|&(a, v)| made(f64::from(a), 1.0, v, 0.0)).collect();
-            for effect in effects(&runs, &factors(), "all", "seconds") {
-                prop_assert!((0.0..=1.0).contains(&effect.share));
-                prop_assert_eq!(effect.levels.iter().map(|level| level.runs).sum::<usize>(), runs.len());
+            for design in ["full", "latin-hypercube", "one-at-a-time"] {
+                for effect in effects(&plan(design), &runs, "seconds") {
+                    prop_assert!((0.0..=1.0).contains(&effect.share));
+                    prop_assert_eq!(effect.levels.iter().map(|level| level.runs).sum::<usize>(), runs.len());
+                }
             }
         }
     }

@@ -99,7 +99,10 @@ fn tasks<'a>(plan: &Plan, place: &Place, points: &'a [Point], cache: &Cache) -> 
 /// [`Error::Stopped`], if the plan's design is wrong, and if the folder cannot be written. A run that fails is a result.
 pub(super) fn execute(plan: &Plan, place: &Place, again: bool, runner: Runner<'_>) -> Result<Vec<Made>, Error> {
     let points = plan.points()?;
-    let cache = Cache::new(Some(&place.results.join(RECORDS)), &place.simulator)?;
+    let records = place.results.join(RECORDS);
+    std::fs::create_dir_all(&records)
+        .map_err(|e| format!("{}: cannot be created ({e}); name another folder with --output", records.display()))?;
+    let cache = Cache::new(None, &place.simulator)?;
     let tasks = tasks(plan, place, &points, &cache)?;
     let mut outcomes: Vec<_> = tasks.iter().map(|task| task.kept(again)).collect();
     let open: Vec<&Task> =
@@ -206,14 +209,20 @@ fn has_counts(run: &Run) -> bool {
 
 /// Returns why a run does not count, if so.
 fn judged(status: ExitStatus, run: Option<&Run>, said: &str) -> Result<(), String> {
-    let last = || said.lines().rfind(|line| !line.is_empty()).map_or_else(String::new, |line| format!(": {line}"));
     match run {
         Some(run) if has_counts(run) => Ok(()),
         Some(Run { finish: Finish::Exited(code), .. }) => {
-            Err(format!("the program ended with exit status {code}{}", last()))
+            let last = said.lines().rfind(|line| !line.is_empty()).map_or_else(String::new, |line| format!(": {line}"));
+            Err(format!("the program ended with exit status {code}{last}"))
         }
-        _ => Err(format!("fxscope run ended with {status}{}", last())),
+        _ => Err(reason(said).unwrap_or_else(|| format!("fxscope run ended with {status}"))),
     }
+}
+
+/// Returns what fxscope says, or its reader of the command line.
+fn reason(said: &str) -> Option<String> {
+    let found = |line: &str| line.strip_prefix("fxscope: ").or_else(|| line.strip_prefix("error: ")).map(str::to_owned);
+    said.lines().rev().find_map(found)
 }
 
 /// Returns how many of `jobs` runs fit the host's free memory at a time if each may take `each` bytes.

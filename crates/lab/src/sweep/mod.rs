@@ -77,7 +77,7 @@ impl Study {
         let tidy = Tidy::of(&self.plan, &self.made);
         replace(&csv, |file| tidy.write_csv(file))?;
         tidy.write_sqlite(&sqlite)?;
-        let html = self.sheet().html();
+        let html = self.page();
         replace(&page, |file| std::io::Write::write_all(file, html.as_bytes()))?;
         Ok(vec![csv, sqlite, page])
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use fxscope_machine::settings::integer;
 use fxscope_pmu::Metrics;
 use serde::Deserialize;
 
@@ -142,17 +143,15 @@ pub enum Scale {
 pub struct Objective {
     /// Its name.
     pub metric: String,
-    /// Which values are better.
-    #[serde(default)]
-    pub goal: Goal,
+    /// Which values are better; default: small ones of times, energies and counts of work, large ones of rates.
+    pub goal: Option<Goal>,
 }
 
 /// Which values are better.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Goal {
     /// Small ones.
-    #[default]
     Least,
     /// Large ones.
     Most,
@@ -188,14 +187,14 @@ impl Scalar {
         }
     }
 
-    /// Returns its number, if it is one, also as text.
+    /// Returns its number, if it is one, also as text and as a size such as 512KiB.
     #[must_use]
     pub fn number(&self) -> Option<f64> {
         match self {
             Scalar::Flag(_) => None,
             Scalar::Integer(value) => Some(*value as f64),
             Scalar::Number(value) => Some(*value),
-            Scalar::Text(text) => text.parse().ok(),
+            Scalar::Text(text) => text.parse().ok().or_else(|| integer(text).map(|size| size as f64)),
         }
         .filter(|number: &f64| number.is_finite())
     }
@@ -225,8 +224,9 @@ impl Plan {
         plan.check_options()?;
         plan.check_uses()?;
         if plan.objectives.is_empty() {
-            plan.objectives.push(Objective { metric: "seconds".to_owned(), goal: Goal::Least });
+            plan.objectives.push(Objective { metric: "seconds".to_owned(), goal: None });
         }
+        plan.check_values()?;
         if plan.show.is_empty() {
             plan.show = USUAL_METRICS.map(str::to_owned).to_vec();
         }
@@ -275,16 +275,36 @@ impl Plan {
                 return Err(format!("factor '{name}': the results have a column of this name; choose another"));
             }
             if !names.insert(name.to_ascii_lowercase()) {
-                return Err(format!("factor '{name}' is there twice"));
+                return Err(format!("factor '{name}' is defined twice"));
             }
             factor.check().map_err(|e| format!("factor '{name}': {e}"))?;
         }
         Ok(())
     }
 
+    /// Checks that what is shown may exist, and that each objective has a goal.
+    fn check_values(&self) -> Result<(), String> {
+        let names = self.objectives.iter().map(|objective| &objective.metric).chain(&self.show);
+        // Machines of the user's own may have any events; all of them are written in capital letters.
+        let is_event = |name: &str| name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+        if let Some(name) = names.into_iter().find(|name| !is_event(name) && !is_metric(name)) {
+            return Err(format!(
+                "there is no metric '{name}': `fxscope report --format json` has the names of all metrics, `fxscope events` those \
+                 of events"
+            ));
+        }
+        match self.objectives.iter().find(|objective| objective.direction().is_none()) {
+            Some(Objective { metric, .. }) => {
+                Err(format!("objective '{metric}': say which values are better with goal = \"least\" or \"most\""))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Checks that no option is one that the sweep sets.
     fn check_options(&self) -> Result<(), String> {
         for name in self.run.options.keys() {
+            let name = &name.replace('_', "-");
             if name.starts_with('-') || name.len() < 2 {
                 return Err(format!(
                     "option '{name}': write its long name without hyphens, such as cpus = \"12-23\"; variables go \
@@ -340,10 +360,25 @@ impl Factor {
                 }
                 Ok(())
             }
-            (true, (None, None)) => Err("has neither values = [...] nor from and to".to_owned()),
-            (true, _) => Err("a range has from and to, of which from is smaller".to_owned()),
+            (true, (None, None)) => Err("has no values: give values = [...] with at least one, or from and to".to_owned()),
+            (true, _) => Err("a range needs from and to, and from must be smaller than to".to_owned()),
             (false, _) => Err("has values and a range; leave one of them out".to_owned()),
         }
+    }
+}
+
+impl Objective {
+    /// Returns which values are better; `None` if neither the plan nor the unit says.
+    #[must_use]
+    pub fn direction(&self) -> Option<Goal> {
+        const SMALL: [&str; 5] = ["s", "J", "W", "cycles", "instructions"];
+        const LARGE: [&str; 6] = ["GFLOPS", "GFLOPS/W", "GB/s", "instructions/cycle", "G/s", "FLOP"];
+        let of_unit = || match Metrics::built_in().named(&self.metric)?.unit.as_str() {
+            unit if SMALL.contains(&unit) => Some(Goal::Least),
+            unit if LARGE.contains(&unit) => Some(Goal::Most),
+            _ => None,
+        };
+        self.goal.or_else(of_unit)
     }
 }
 

@@ -5,6 +5,7 @@ use fxscope_report::document::{Curve, Plot};
 use fxscope_report::render::quantity::quantity;
 use fxscope_report::sheet::{Cell, Sheet, Table};
 
+use super::design::Design;
 use super::effects::{Effect, effects, front, ranking};
 use super::execute::Made;
 use super::plan::{Factor, Goal, Scale};
@@ -14,6 +15,10 @@ use super::{Study, counted};
 const BEST: usize = 5;
 /// Points of the Pareto front that are shown.
 const FRONT: usize = 12;
+/// Most runs that the page lists.
+const LISTED: usize = 500;
+/// Relative difference of values that is none.
+const EQUAL: f64 = 0.01;
 /// Curves of one plot.
 const CURVES: usize = 8;
 
@@ -32,18 +37,29 @@ impl Study {
         if !effects.is_empty() {
             tables.push(self.by_factor(&effects));
         }
-        let failed = self.failed();
-        if !failed.rows.is_empty() {
-            tables.push(failed);
-        }
         let shares = effects.iter().map(|effect| (effect.factor.clone(), effect.share)).collect();
         Sheet {
             title: self.title(),
             tables,
-            notes: vec![("Notes", self.notes(&effects))],
+            notes: vec![("Notes", self.notes(&effects)), ("Failed", self.failures())],
             plots: self.plots(&effects),
-            bars: vec![("Share of the variance", shares)],
+            bars: vec![(self.shares(), shares)],
         }
+    }
+
+    /// Returns the page: the same, with a table of all runs.
+    #[must_use]
+    pub fn page(&self) -> String {
+        let mut sheet = self.sheet();
+        let left_out = if self.made.len() > LISTED { ", the first ones" } else { "" };
+        let all = self.runs(&format!("All runs{left_out}"), "run", 0..self.made.len().min(LISTED));
+        sheet.tables.push(all);
+        sheet.html()
+    }
+
+    /// What shares of the factors are of.
+    fn shares(&self) -> &'static str {
+        if self.plan.design == Design::OneAtATime { "Share of the differences" } else { "Share of the variance" }
     }
 
     fn title(&self) -> String {
@@ -61,14 +77,14 @@ impl Study {
     #[must_use]
     pub fn effects(&self) -> Vec<Effect> {
         let metric = self.plan.objectives.first().map_or("", |objective| &objective.metric);
-        effects(&self.made, &self.plan.factors, &self.plan.region, metric)
+        effects(&self.plan, &self.made, metric)
     }
 
     fn best(&self) -> Table {
         let ranking = ranking(&self.made, &self.plan.objectives, &self.plan.region);
         let first = self.plan.objectives.first();
         let what = first.map_or_else(String::new, |first| {
-            let goal = if first.goal == Goal::Least { "least" } else { "most" };
+            let goal = if first.direction() == Some(Goal::Most) { "most" } else { "least" };
             format!("Best runs, by {goal} {}", named(&first.metric))
         });
         self.runs(&what, "best run", ranking.into_iter().take(BEST))
@@ -119,28 +135,19 @@ impl Study {
         table
     }
 
-    fn failed(&self) -> Table {
-        let mut table = Table::new("Failed", ["failed run", "why", "command"]);
-        for (number, made) in (1..).zip(&self.made) {
-            if let Err(message) = &made.outcome {
-                table.push(number.to_string(), vec![Cell::word(message), Cell::word(made.words.shown())]);
-            }
-        }
-        table
+    fn failures(&self) -> Vec<String> {
+        let failed = (1..).zip(&self.made).filter_map(|(number, made)| Some((number, made, made.outcome.as_ref().err()?)));
+        failed.map(|(number, made, message)| format!("Run {number}: {message}. {}", made.words.shown())).collect()
     }
 
     fn notes(&self, effects: &[Effect]) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some(first) = effects.first() {
+            notes.extend(self.answer(first));
             let rest = 1.0 - effects.iter().map(|effect| effect.share).sum::<f64>();
-            notes.push(format!(
-                "{} makes most of the difference: {} of the variance over all runs lies between its values.",
-                first.factor,
-                quantity(first.share, "ratio")
-            ));
-            if rest > 0.05 {
+            if rest > 0.05 && self.plan.design != Design::OneAtATime {
                 notes.push(format!(
-                    "{} of the variance is no factor's own: factors act together, or a value covers a range.",
+                    "{} of the variance is not explained by any single factor: factors interact, or a group covers a range.",
                     quantity(rest, "ratio")
                 ));
             }
@@ -149,14 +156,29 @@ impl Study {
         let lacks = |made: &&Made| made.outcome.as_ref().is_ok_and(|counted| counted.region(region).is_none());
         let without = self.made.iter().filter(lacks).count();
         if without > 0 {
-            notes.push(format!("{without} runs marked no region '{region}', and have no values here."));
+            notes.push(format!("{without} of the runs marked no region '{region}' and have no values here."));
         }
-        let unknown =
-            self.plan.show.iter().filter(|name| self.done() > 0 && self.made.iter().all(|made| !self.has(made, name)));
-        notes.extend(unknown.map(|name| {
-            format!("No run has a value '{name}': it is neither a metric nor an event that was counted; `fxscope events` lists events.")
+        let unknown = |name: &&String| without < self.done() && self.made.iter().all(|made| !self.has(made, name));
+        notes.extend(self.plan.show.iter().filter(unknown).map(|name| {
+            format!("No run counted '{name}'; `fxscope events` lists the events of a machine.")
         }));
         notes
+    }
+
+    /// Says which factor matters, if the value differs at all.
+    fn answer(&self, first: &Effect) -> Option<String> {
+        let metric = &self.plan.objectives.first()?.metric;
+        let values = || self.made.iter().filter_map(|made| made.outcome.as_ref().ok()?.get(&self.plan.region, metric));
+        let (least, most) = values().fold((f64::MAX, f64::MIN), |(least, most), v| (least.min(v), most.max(v)));
+        let spread = (most - least) / most.abs().max(least.abs());
+        if spread < EQUAL {
+            return Some(format!("No factor matters: {} differs by {} at most.", named(metric), quantity(spread, "ratio")));
+        }
+        let others = self.plan.factors.len() > 1;
+        others.then(|| {
+            let what = self.shares().to_lowercase();
+            format!("{} matters most: its {what} is {}.", first.factor, quantity(first.share, "ratio"))
+        })
     }
 
     fn has(&self, made: &Made, name: &str) -> bool {
@@ -199,6 +221,7 @@ impl Study {
         let means = means?;
         let curves = match self.other(factor) {
             Some(other) => self.families(factor, other, metric),
+            None if effect.levels.len() < 2 => return None,
             None => vec![Curve { label: "mean".to_owned(), points: means.clone() }],
         };
         Some(Plot {

@@ -8,6 +8,8 @@ use fxscope_record::{ALL, Region, Run};
 
 /// The table of the report whose columns are the parts of cycle accounting, and the column with their sum.
 const ACCOUNTING: (&str, &str) = ("B", "B21");
+/// A share of the time up to which cores are not idle: threads start one after the other.
+const NO_IDLE: f64 = 0.005;
 /// A difference of up to this many standard errors is noise: 95 of 100 random differences are smaller.
 const STANDARD_ERRORS: f64 = 2.0;
 /// What is rarer than one in this many cycles, waits that take a smaller share of the time, and smaller ratios come last, however much
@@ -341,7 +343,30 @@ fn accounting(subjects: &[Vec<Place>]) -> Vec<Quantity> {
         titles.into_iter().map(move |title| (column, title))
     };
     let parts = columns.flat_map(titles).map(|(column, title)| quantity(column, title));
-    parts.filter(|q| q.values.iter().any(Option::is_some)).collect()
+    let parts = parts.filter(|q| q.values.iter().any(Option::is_some));
+    parts.chain(idle(&evaluations)).collect()
+}
+
+/// Returns the time in which cores have no running thread, as a mean over threads like the parts of cycle accounting, which cover only the
+/// cycles of running threads. `None` if there is none, or if it is not known for all runs.
+fn idle(subjects: &[Vec<Known>]) -> Option<Quantity> {
+    let sum = Metrics::built_in().tables().iter().flat_map(|table| &table.columns).find(|c| c.id == ACCOUNTING.1)?;
+    let value = |(e, _): &Known| {
+        let seconds = e.total().get("seconds")?;
+        let idle = seconds - e.total_of(sum).1?.value;
+        Some((if idle > NO_IDLE * seconds { idle } else { 0.0 }, None))
+    };
+    let of = |runs: &Vec<Known>| Spread::of_estimates(&runs.iter().map(value).collect::<Option<Vec<_>>>()?);
+    let values: Vec<Option<Spread>> = subjects.iter().map(of).collect();
+    let is_idle = |spread: &Option<Spread>| spread.as_ref().is_some_and(|spread| spread.mean > 0.0);
+    (values.iter().all(Option::is_some) && values.iter().any(is_idle)).then(|| Quantity {
+        kind: Kind::Metric,
+        name: "idle".to_owned(),
+        title: "Cores without a running thread".to_owned(),
+        unit: sum.unit.clone(),
+        values,
+        rare: false,
+    })
 }
 
 /// Returns all metrics of all subjects.
@@ -431,7 +456,7 @@ fn notes(subjects: &[Subject], regions: &[Vec<Place>]) -> Vec<String> {
             ("threads", threads(&regions[0]), threads(places)),
         ];
         for (what, a, b) in differences.into_iter().filter(|(_, a, b)| a != b) {
-            notes.push(format!("{what} differ: {a} ({}), {b} ({})", subjects[0].label, subject.label));
+            notes.push(format!("different {what}: {a} ({}), {b} ({})", subjects[0].label, subject.label));
         }
     }
     notes

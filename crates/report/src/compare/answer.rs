@@ -110,7 +110,7 @@ fn faster(comparison: &Comparison, subject: usize) -> Option<String> {
     let result = match (time.is_within_intervals(subject), time.is_noise(subject)) {
         (Some(true), _) => "The difference is within the error of the estimates.".to_owned(),
         (_, Some(true)) => "The difference is within noise.".to_owned(),
-        _ if ratio - 1.0 < NONE => format!("{other} is as fast."),
+        _ if ratio - 1.0 < NONE => format!("{first} and {other} are equally fast."),
         _ if ratio < IN_PERCENT => {
             // Of the slower one's time, as one saves it; of the faster one's, as one loses it.
             let share = if speedup >= 1.0 { 1.0 - 1.0 / speedup } else { 1.0 / speedup - 1.0 };

@@ -117,7 +117,7 @@ fn different_runs_of_one_file_are_compared_with_each_other() {
     assert_eq!(comparison.labels, ["file#1", "file#2"]);
     assert_eq!(comparison.runs, [2, 1]);
     assert_eq!(event(&comparison, "CPU_CYCLES").values[0].map(|s| s.mean), Some(6.0));
-    assert_eq!(comparison.notes, ["program and arguments differ: a.out (file#1), b.out (file#2)"]);
+    assert_eq!(comparison.notes, ["different program and arguments: a.out (file#1), b.out (file#2)"]);
 }
 
 #[test]

@@ -60,7 +60,7 @@ mod tests {
         let bars = Bars { title, unit, labels: vec!["add".to_owned(), "sub".to_owned()], series };
         let text = draw(&bars).into_string();
         assert!(text.contains("[7.42,null]"), "{text}");
-        assert!(text.contains("<th scope=\"row\">sub</th><td>–</td><td>8</td>"), "{text}");
+        assert!(text.contains("<th scope=\"row\">sub</th><td>–</td><td>8.000</td>"), "{text}");
         assert!(text.contains("simulated: at most 8"), "{text}");
     }
 }

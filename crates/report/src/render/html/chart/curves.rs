@@ -35,7 +35,7 @@ fn table(plot: &Plot) -> Markup {
             }
         }
     };
-    fold::draw("Points", &format!("{points} of {} curves", plot.curves.len()), fold::State::ScreenOnly, &body)
+    fold::draw("Points", &format!("{}, {}", counted(points, "point"), counted(plot.curves.len(), "curve")), fold::State::ScreenOnly, &body)
 }
 
 /// Description of the plot for screen readers.
@@ -51,6 +51,12 @@ fn words(plot: &Plot) -> String {
 fn number(value: f64) -> String {
     let text = format!("{value:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A number of things.
+fn counted(number: usize, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{plural}")
 }
 
 #[cfg(test)]
