@@ -130,7 +130,8 @@ mod tests {
         };
         let (normal, boost) = (latency(&[]), latency(&[("power.mode", "boost")]));
         assert!((boost / normal - 1.0).abs() < 0.01, "{normal} {boost}");
-        let set = load("a64fx", &set(&[("power.mode", "boost"), ("memory.latency_nearest", "300")])).expect("valid").tables;
+        let set =
+            load("a64fx", &set(&[("power.mode", "boost"), ("memory.latency_nearest", "300")])).expect("valid").tables;
         assert_eq!(set.memory.latency_nearest, 300, "the user's value");
     }
 

@@ -25,6 +25,7 @@ pub(crate) const ROWS: &[(&str, &str)] = files![
     "memory",
     "openmp",
     "pages",
+    "power",
     "prefetch",
     "programs",
     "public-likwid",

@@ -52,7 +52,9 @@ pub fn effects(plan: &Plan, made: &[Made], metric: &str) -> Vec<Effect> {
             let of_factor = made.point.get(&factor.name)?;
             Some(Sample { label: of_factor.to_string(), number: of_factor.number(), value })
         };
-        let runs = made.iter().filter(|one| plan.design != Design::OneAtATime || differs_in(&one.point, &made[0].point, factor));
+        let runs = made
+            .iter()
+            .filter(|one| plan.design != Design::OneAtATime || differs_in(&one.point, &made[0].point, factor));
         let levels = levels(runs.filter_map(sample).collect(), plan.design);
         (levels.len() > 1).then(|| effect_of(factor, &levels, plan.design)).flatten()
     };
@@ -200,10 +202,24 @@ mod tests {
         }
     }
 
-    fn factors() -> Vec<Factor> {
-        let text =
-            "[run]\nprogram = '{a}{b}'\n[[factor]]\nname = 'a'\nvalues = [1]\n[[factor]]\nname = 'b'\nvalues = [1]\n";
-        Plan::parse(text).expect("a plan").factors
+    fn plan(design: &str) -> Plan {
+        let factors = ["a", "b"]
+            .map(|name| {
+                format!(
+                    "[[factor]]
+name = '{name}'
+values = [1]
+"
+                )
+            })
+            .concat();
+        Plan::parse(&format!(
+            "design = '{design}'
+[run]
+program = '{{a}}{{b}}'
+{factors}"
+        ))
+        .expect("a plan")
     }
 
     fn objective(metric: &str, goal: Goal) -> Objective {

@@ -360,7 +360,9 @@ impl Factor {
                 }
                 Ok(())
             }
-            (true, (None, None)) => Err("has no values: give values = [...] with at least one, or from and to".to_owned()),
+            (true, (None, None)) => {
+                Err("has no values: give values = [...] with at least one, or from and to".to_owned())
+            }
             (true, _) => Err("a range needs from and to, and from must be smaller than to".to_owned()),
             (false, _) => Err("has values and a range; leave one of them out".to_owned()),
         }

@@ -136,7 +136,8 @@ impl Study {
     }
 
     fn failures(&self) -> Vec<String> {
-        let failed = (1..).zip(&self.made).filter_map(|(number, made)| Some((number, made, made.outcome.as_ref().err()?)));
+        let failed =
+            (1..).zip(&self.made).filter_map(|(number, made)| Some((number, made, made.outcome.as_ref().err()?)));
         failed.map(|(number, made, message)| format!("Run {number}: {message}. {}", made.words.shown())).collect()
     }
 
@@ -159,9 +160,13 @@ impl Study {
             notes.push(format!("{without} of the runs marked no region '{region}' and have no values here."));
         }
         let unknown = |name: &&String| without < self.done() && self.made.iter().all(|made| !self.has(made, name));
-        notes.extend(self.plan.show.iter().filter(unknown).map(|name| {
-            format!("No run counted '{name}'; `fxscope events` lists the events of a machine.")
-        }));
+        notes.extend(
+            self.plan
+                .show
+                .iter()
+                .filter(unknown)
+                .map(|name| format!("No run counted '{name}'; `fxscope events` lists the events of a machine.")),
+        );
         notes
     }
 
@@ -172,7 +177,11 @@ impl Study {
         let (least, most) = values().fold((f64::MAX, f64::MIN), |(least, most), v| (least.min(v), most.max(v)));
         let spread = (most - least) / most.abs().max(least.abs());
         if spread < EQUAL {
-            return Some(format!("No factor matters: {} differs by {} at most.", named(metric), quantity(spread, "ratio")));
+            return Some(format!(
+                "No factor matters: {} differs by {} at most.",
+                named(metric),
+                quantity(spread, "ratio")
+            ));
         }
         let others = self.plan.factors.len() > 1;
         others.then(|| {

@@ -35,7 +35,12 @@ fn table(plot: &Plot) -> Markup {
             }
         }
     };
-    fold::draw("Points", &format!("{}, {}", counted(points, "point"), counted(plot.curves.len(), "curve")), fold::State::ScreenOnly, &body)
+    fold::draw(
+        "Points",
+        &format!("{}, {}", counted(points, "point"), counted(plot.curves.len(), "curve")),
+        fold::State::ScreenOnly,
+        &body,
+    )
 }
 
 /// Description of the plot for screen readers.
