@@ -45,6 +45,6 @@ fn the_action_fails_when_the_program_takes_longer_than_its_baseline_allows() {
     assert_eq!(slower.status.code(), Some(1), "{slower:?}");
     assert!(String::from_utf8_lossy(&slower.stderr).contains("% longer than baseline (--fail-above)"), "{slower:?}");
     let summary = std::fs::read_to_string(folder.path().join("summary")).expect("written");
-    assert!(summary.contains("now is as fast.") && summary.contains("now takes"), "{summary}");
+    assert!(summary.contains("baseline and now are equally fast.") && summary.contains("now takes"), "{summary}");
     assert!(run(folder.path(), 1024, "500%").status.success(), "within the limit");
 }

@@ -67,7 +67,7 @@ fn slower(latency: &Latency, settings: &Settings<'_>, progress: &dyn Progress) -
         fit: false,
         scenario: Scenario::new(settings.programs.folder().join(format!("{}.elf", subject.program)))
             .with_machine(&latency.machine)
-            .with_arguments(&subject.arguments.split_whitespace().collect::<Vec<_>>()),
+            .with_arguments(subject.arguments.split_whitespace()),
         options: PredictOptions {
             latencies: latency.latencies.clone(),
             region: Some(subject.region.clone()),

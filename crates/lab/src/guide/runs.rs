@@ -44,10 +44,8 @@ pub fn run<'a>(
     let rows = judged.iter().map(|outcome| (outcome.row.row.as_str(), outcome)).collect();
     let mut outcomes = Vec::new();
     for &(chapter, experiment) in chosen {
-        let laboratory = match &experiment.laboratory {
-            Some(what) => Some(laboratory::sheet(what, settings, runner.progress())),
-            None => None,
-        };
+        let sheet = |what| laboratory::sheet(what, settings, runner.progress());
+        let laboratory = experiment.laboratory.as_ref().map(sheet);
         if runner.progress().stop_requested() {
             return Err(Error::Stopped);
         }

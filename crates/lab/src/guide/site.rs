@@ -6,6 +6,9 @@ use fxscope_report::render::html::{self, GuideChapter, GuideEntry, GuidePage};
 use super::show::unit;
 use super::{Cell, Outcome, Shown, Summary};
 
+/// A part of a cell: its name, and its figure.
+type Part = (&'static str, fn(&Cell) -> Option<f64>);
+
 /// The index's file.
 const INDEX: &str = "index.html";
 
@@ -106,8 +109,7 @@ impl Shown<'_> {
 
     /// Returns the published and the simulated figures of each column that has some.
     fn series(&self) -> Vec<(String, Vec<Option<f64>>)> {
-        let parts: [(&str, fn(&Cell) -> Option<f64>); 2] =
-            [("published", |cell| cell.published), ("simulated", |cell| cell.simulated)];
+        let parts: [Part; 2] = [("published", |cell| cell.published), ("simulated", |cell| cell.simulated)];
         let columns = self.table.columns.iter().enumerate();
         let all = columns.flat_map(|(i, column)| {
             parts.map(|(part, of)| {

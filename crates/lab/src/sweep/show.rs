@@ -17,7 +17,7 @@ const BEST: usize = 5;
 const FRONT: usize = 12;
 /// Most runs that the page lists.
 const LISTED: usize = 500;
-/// Relative difference of values that is none.
+/// Relative difference below which values are taken as equal.
 const EQUAL: f64 = 0.01;
 /// Curves of one plot.
 const CURVES: usize = 8;

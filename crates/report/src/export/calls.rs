@@ -101,12 +101,15 @@ impl Nodes<'_> {
     }
 }
 
+/// A function: its file and its name.
+type Function<'a> = (Option<u32>, &'a str);
+
 /// How the cycles of functions are divided among their loops.
 struct LoopShares<'a> {
-    /// The cycles of each function by file and name.
-    functions: BTreeMap<(Option<u32>, &'a str), u64>,
+    /// The cycles of each function.
+    functions: BTreeMap<Function<'a>, u64>,
     /// Its loops with their own cycles.
-    loops: BTreeMap<(Option<u32>, &'a str), Vec<(u32, u64)>>,
+    loops: BTreeMap<Function<'a>, Vec<(u32, u64)>>,
     /// Contexts with inlined functions: their cycles are divided already.
     divided: BTreeSet<u32>,
 }

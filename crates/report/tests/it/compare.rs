@@ -75,7 +75,7 @@ fn the_first_sentence_says_which_run_is_faster_and_by_how_much() {
     assert!(text.contains("It executes 0.500 times the instructions, at as many cycles each."), "{text}");
     let slower = result(&waiting((10, 0), (10, 40_000)));
     assert!(slower.contains("b takes 2.0 % more time: it is slower."), "{slower}");
-    assert!(result(&waiting((10, 0), (10, 0))).contains("b is as fast."));
+    assert!(result(&waiting((10, 0), (10, 0))).contains("a and b are equally fast."));
 }
 
 #[test]

@@ -222,7 +222,7 @@ pub fn cold_code(seed: u64) -> Population {
 /// A third of the executions on one core, the others on four, in turn, for few periods each. The same blocks cost the threefold while four
 /// cores contend.
 pub fn serial_and_parallel(seed: u64) -> Population {
-    let cores = |execution: usize| if execution / 2_000 % 3 == 0 { 1 } else { 4 };
+    let cores = |execution: usize| if (execution / 2_000).is_multiple_of(3) { 1 } else { 4 };
     let place = |at: f64| (at * EXECUTIONS as f64).round() as usize;
     let population = build(seed, 50, |at, _| (0, 50, if cores(place(at)) == 1 { 1.0 } else { 3.0 }));
     Population { cores, ..population }
