@@ -171,9 +171,15 @@ impl Schedule {
         }
     }
 
+    /// Returns how often periods have doubled since time is known well enough.
+    #[must_use]
+    pub fn sparser(&self) -> u32 {
+        self.sparser.max(0).unsigned_abs()
+    }
+
     /// Returns whether time is not yet known to `precision`, and spaces later windows accordingly if the plan is `auto`: periods double
-    /// when it is known, and once more for each halving of the error below that. They halve when the error is more than twice as large: a
-    /// smaller excess vanishes as the run continues. On several cores, they may become as short as those of other plans are on one: cores do
+    /// when it is known, and once more for each halving of the error below that. They halve when the error is more than twice as large, once for
+    /// each doubling of the error: a smaller excess vanishes as the run continues. On several cores, they may become as short as those of other plans are on one: cores do
     /// the like in one window, which may show less than as many windows of one core. `time` is the value of interest as a function of the
     /// measures' totals. Ask after every hundred windows or so: each answer changes later periods.
     pub fn wants_more(&mut self, estimates: &Estimates, precision: &Precision, time: impl Fn(&[f64]) -> f64) -> bool {
@@ -185,7 +191,8 @@ impl Schedule {
                 let halvings = (precision.error / error.max(f64::MIN_POSITIVE)).log2().min(MOST_SPARSER.into()) as i32;
                 self.sparser = (self.sparser + 1 + halvings).min(MOST_SPARSER);
             } else if error > TOO_LARGE * precision.error {
-                self.sparser = (self.sparser - 1).max(-(self.cores.ilog2() as i32));
+                let doublings = (error / precision.error).log2().min(MOST_SPARSER.into()) as i32;
+                self.sparser = (self.sparser - doublings).max(-(self.cores.ilog2() as i32));
             }
         }
         !is_known

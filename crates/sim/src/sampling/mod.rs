@@ -39,6 +39,8 @@ const CYCLES: usize = Measures::COUNT;
 /// until it is judged again.
 const FIRST_JUDGED: u64 = 64;
 const JUDGED: u64 = 8;
+/// The least number of windows until it is judged again.
+const LEAST_JUDGED: u64 = 8;
 
 /// Instructions of each core between two looks at the schedule.
 const LOOK: u64 = 1_000;
@@ -285,10 +287,12 @@ impl Sampling {
 
     /// Makes windows sparser if time is known well enough, and denser again if it is not.
     fn judge(&mut self) {
-        let windows = self.sample.windows();
-        self.judged_at = windows + (windows / JUDGED).max(FIRST_JUDGED);
         let estimates = estimate(&self.sample, &self.blocks.instructions(), &self.blocks.exposure());
         self.schedule.wants_more(&estimates, &self.precision, |totals| totals[CYCLES]);
+        // A window of long periods stands for much of the run: a phase that is not known must be noticed after few of them.
+        let windows = self.sample.windows();
+        let usual = (windows / JUDGED).max(FIRST_JUDGED) >> self.schedule.sparser();
+        self.judged_at = windows + usual.max(LEAST_JUDGED);
     }
 
     /// Ends the run.
