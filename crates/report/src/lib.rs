@@ -119,6 +119,7 @@ pub fn report(run: &Run, options: &Options) -> Result<Report, String> {
     if let (Some([whole]), Level::Detailed) = (&whole, options.level) {
         sections.extend(sections::not_modelled(whole));
     }
+    let whole = run;
     let run = &*at_level(run, options.level);
     let regions = regions(run, options)?;
     Ok(Report {
@@ -126,7 +127,7 @@ pub fn report(run: &Run, options: &Options) -> Result<Report, String> {
         label: String::new(),
         settings: run.settings.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" "),
         sections,
-        regions: regions.into_par_iter().map(|region| of_region(run, region, options)).collect(),
+        regions: regions.into_par_iter().map(|region| of_region(whole, (run, region), options)).collect(),
     })
 }
 
@@ -151,9 +152,12 @@ pub(crate) fn regions<'a>(run: &'a Run, options: &Options) -> Result<Vec<&'a Reg
     })
 }
 
-fn of_region(run: &Run, region: &Region, options: &Options) -> RegionReport {
+/// The report of a region of a run that has what a level shows. The verdict takes all that was counted: `whole` has it.
+fn of_region(whole: &Run, (run, region): (&Run, &Region), options: &Options) -> RegionReport {
     let evaluated = Evaluated::of(run, region, options);
-    let verdict = sections::verdict::section(run, region, &evaluated.evaluation, options.hottest);
+    let verdict = whole
+        .region(&region.name)
+        .and_then(|region| sections::verdict::section(whole, region, &Evaluation::new(whole, region), options.hottest));
     let mut sections: Vec<_> = verdict.into_iter().collect();
     if region.name == ALL {
         sections.extend(loops::hottest_section(run));

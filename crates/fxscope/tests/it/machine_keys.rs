@@ -86,6 +86,8 @@ const GROUPS: &[(&str, &str)] = &[
 ];
 /// An A64FX with another predictor, whose table is small.
 const GSHARE: &[(&str, &str)] = &[("frontend.predictor", "gshare"), ("frontend.pattern_entries", "16")];
+/// An A64FX at its higher clock with one floating-point pipe.
+const BOOST_ECO: &[(&str, &str)] = &[("power.mode", "boost-eco")];
 /// Keys that must be equal and change together: lines have one size in all caches.
 const EQUAL: [&str; 3] = ["l1i.line_bytes", "l1d.line_bytes", "l2.line_bytes"];
 
@@ -94,6 +96,7 @@ const CASES: &[Case] = &[
     case("a64fx", "branches"),
     Case { settings: GSHARE, ..case("a64fx", "branches") },
     case("a64fx", "operations"),
+    Case { settings: BOOST_ECO, ..case("a64fx", "operations") },
     case("a64fx", "numbers"),
     case("a64fx", "accesses"),
     Case { settings: SMALL, ..case("a64fx", "streams") },
