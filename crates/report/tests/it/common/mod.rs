@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use fxscope_record::{ALL, Arithmetic, Finish, Host, Loop, Mode, ONE_PASS, Origin, Region, Run, Thread};
+use fxscope_record::{ALL, Arithmetic, CodeFile, Finish, Host, Loop, Mode, ONE_PASS, Origin, Region, Run, Thread};
 
 /// Counts of one thread over 1 ms, covering every group of metrics.
 const COUNTS: &[(&str, u64)] = &[
@@ -175,6 +175,7 @@ pub fn large_with_loops(threads: u32, regions: u32, loops: u32) -> Run {
         parent: (i % 2 == 1).then(|| i - 1),
         function: format!("function{}", i / 2),
         offset: u64::from(i),
+        place: u64::from(i),
         iterations: 1_000,
         instructions: 100_000,
         cycles: 100_000 + u64::from(i),
@@ -185,5 +186,6 @@ pub fn large_with_loops(threads: u32, regions: u32, loops: u32) -> Run {
         ..Loop::default()
     };
     run.profile.loops = (0..loops).map(of).collect();
+    run.files = vec![CodeFile { path: "program".to_owned(), digest: String::new() }];
     run
 }
