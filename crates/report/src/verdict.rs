@@ -290,7 +290,8 @@ fn list(numbers: &BTreeSet<u32>) -> String {
 }
 
 /// A word as a shell reads it.
-fn quoted(word: &str) -> String {
+#[must_use]
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     match word.chars().all(plain) && !word.is_empty() {
         true => word.to_owned(),

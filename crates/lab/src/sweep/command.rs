@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use fxscope_report::verdict::quoted;
+
 use super::design::Point;
 use super::plan::{Command, OptionValue, Scalar};
 use super::template::Template;
@@ -108,16 +110,6 @@ fn machine_files(options: &[String], folder: &Path) -> Vec<PathBuf> {
     files.retain(|file| file.is_file());
     files.sort();
     files
-}
-
-/// Returns a word as a shell reads it.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=./,:@+%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
 }
 
 /// Digests of files, each read once.
