@@ -1,11 +1,12 @@
 //! Combines the passes of a measured program into runs, for all formats.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use fxscope_pmu::{CALLS, CLOCKS, Groups, TICKS};
 use fxscope_record::{Counts, Intervals, Names, Region, Run, Thread};
 
+use crate::events::meaning as event_meaning;
 use crate::{FileError, Machine};
 
 /// The counts of a region in one pass.
@@ -48,8 +49,8 @@ pub(crate) struct Pass<'a> {
     pub cmgs: Vec<Option<u32>>,
     /// Regions of the program.
     pub regions: Vec<PassRegion>,
-    /// Counts of all threads by time interval, if the file has them.
-    pub intervals: Option<Intervals>,
+    /// Counts of all threads by time interval, if the file has them: a series for each region.
+    pub intervals: Vec<Intervals>,
     /// Notes for the reader.
     pub notes: Vec<String>,
 }
@@ -119,6 +120,7 @@ fn run(format: &str, mut passes: Vec<Pass>, machine: &Machine, command: &[String
     let groups = &machine.pmu.groups;
     passes.sort_by_key(|pass| group_of(pass, groups).unwrap_or(u8::MAX));
     passes.iter().try_for_each(|pass| check_same(&passes[0], pass))?;
+    same_regions(&passes)?;
     let names = passes.iter().map(|pass| match group_of(pass, groups) {
         Some(group) => format!("pa{group}"),
         None => stem(pass.file),
@@ -134,8 +136,12 @@ fn run(format: &str, mut passes: Vec<Pass>, machine: &Machine, command: &[String
         run.constants.insert("first_core".to_owned(), first_core);
     }
     run.notes = notes(&passes);
-    let series = passes.iter_mut().enumerate();
-    run.intervals = series.filter_map(|(pass, p)| Some(Intervals { pass, ..p.intervals.take()? })).collect();
+    run.notes.extend(unknown_events(&passes, machine));
+    run.notes.extend(unmeasured(&passes, machine));
+    let series = |(pass, p): (usize, &mut Pass)| {
+        std::mem::take(&mut p.intervals).into_iter().map(move |series| Intervals { pass, ..series }).collect::<Vec<_>>()
+    };
+    run.intervals = passes.iter_mut().enumerate().flat_map(series).collect();
     run.regions = regions(passes)?;
     Ok(run)
 }
@@ -167,14 +173,31 @@ fn check_same(first: &Pass, pass: &Pass) -> Result<(), FileError> {
         let what = "has counted other threads, or threads on other CPUs or CMGs, than";
         return error(format!("{what} {}: measure all passes alike", first.file));
     }
-    let names = |pass: &Pass| -> BTreeSet<String> { pass.regions.iter().map(|r| r.name.clone()).collect() };
-    let (here, there) = (names(pass), names(first));
-    if let Some(name) = here.symmetric_difference(&there).next() {
-        let (with, without) = if here.contains(name) { (pass, first) } else { (first, pass) };
-        return error(format!(
-            "the region '{name}' is in {} only, not in {}: they are of different programs",
-            with.file, without.file
-        ));
+    Ok(())
+}
+
+/// Refuses files with different regions. Within a file, a region may have been entered in some of the passes only.
+fn same_regions(passes: &[Pass]) -> Result<(), FileError> {
+    let of_file = |file: &str| -> BTreeSet<&str> {
+        let same = passes.iter().filter(|pass| pass.file == file);
+        same.flat_map(|pass| pass.regions.iter().map(|region| region.name.as_str())).collect()
+    };
+    let Some(first) = passes.first() else { return Ok(()) };
+    let there = of_file(first.file);
+    let mut checked = vec![first.file];
+    for pass in passes {
+        if checked.contains(&pass.file) {
+            continue;
+        }
+        checked.push(pass.file);
+        let here = of_file(pass.file);
+        if let Some(&name) = here.symmetric_difference(&there).next() {
+            let (with, without) = if here.contains(name) { (pass, first) } else { (first, pass) };
+            return Err(pass.problem(format!(
+                "the region '{name}' is in {} only, not in {}: they are of different programs",
+                with.file, without.file
+            )));
+        }
     }
     Ok(())
 }
@@ -214,30 +237,77 @@ fn notes(passes: &[Pass]) -> Vec<String> {
     }
     let calls: Vec<HashMap<&str, u64>> =
         passes.iter().map(|pass| pass.regions.iter().map(|r| (r.name.as_str(), r.calls)).collect()).collect();
-    for region in &passes[0].regions {
-        if calls.iter().any(|calls| calls[region.name.as_str()] != region.calls) {
-            notes.push(format!("The region {} was not entered equally often in all passes.", region.name));
+    for name in region_names(passes) {
+        let known: Vec<u64> = calls.iter().filter_map(|calls| calls.get(name.as_str()).copied()).collect();
+        if known.len() < passes.len() {
+            let (entered, all) = (known.len(), passes.len());
+            notes.push(format!("The region {name} was entered in {entered} of {all} passes; its other counts are missing."));
+        } else if known.iter().any(|&calls| calls != known[0]) {
+            notes.push(format!("The region {name} was not entered equally often in all passes."));
         }
     }
     notes
 }
 
+/// Returns a note that names the events that the machine does not know.
+fn unknown_events(passes: &[Pass], machine: &Machine) -> Option<String> {
+    let events = &machine.pmu.events;
+    // Without a table of events, all keep the tool's names.
+    events.iter().next()?;
+    let names: BTreeSet<&str> = passes.iter().flat_map(Pass::events).collect();
+    let named = |name: &&str| match event_meaning(events, name) {
+        Some(meaning) => format!("{name} ({meaning})"),
+        None => (*name).to_owned(),
+    };
+    let unknown: Vec<String> = names.iter().filter(|name| events.named(name).is_none()).map(named).collect();
+    let (list, machine) = (unknown.join(", "), &machine.name);
+    (!unknown.is_empty()).then(|| format!("Events unknown to {machine}, kept with their names and used by no metric: {list}."))
+}
+
+/// Returns a note on how to measure all events of the report, if no group of them was measured.
+fn unmeasured(passes: &[Pass], machine: &Machine) -> Option<String> {
+    let groups = &machine.pmu.groups;
+    let number = groups.iter().count();
+    let any = passes.iter().any(|pass| group_of(pass, groups).is_some());
+    (number > 0 && !any).then(|| {
+        format!(
+            "The report needs {number} groups of events, of which these files have none complete: `fxscope collect -o FILE.fxr -- \
+             PROGRAM` measures them on the machine."
+        )
+    })
+}
+
+/// The names of all regions, in the order of the passes.
+fn region_names(passes: &[Pass]) -> Vec<String> {
+    let mut known = HashSet::new();
+    let all = passes.iter().flat_map(|pass| &pass.regions).map(|region| &region.name);
+    all.filter(|name| known.insert(name.as_str())).cloned().collect()
+}
+
 fn regions(passes: Vec<Pass>) -> Result<Vec<Region>, FileError> {
-    let names: Vec<String> = passes[0].regions.iter().map(|r| r.name.clone()).collect();
+    let names = region_names(&passes);
     let places: HashMap<String, usize> = names.iter().cloned().enumerate().map(|(i, name)| (name, i)).collect();
     let mut regions: Vec<Region> = names.into_iter().map(|name| Region { name, ..Region::default() }).collect();
-    for pass in passes {
-        for part in pass.regions {
+    for pass in &passes {
+        for part in &pass.regions {
             let region = &mut regions[places[&part.name]];
             let threads: Vec<Thread> = part.threads.iter().map(|&i| pass.threads[i]).collect();
             let who = |t: &Thread| (t.process, t.thread);
-            if region.passes.is_empty() {
+            if region.threads.is_empty() {
                 (region.calls, region.threads) = (part.calls, threads);
             } else if !threads.iter().map(who).eq(region.threads.iter().map(who)) {
                 let what = format!("region '{}' has other threads than in the previous files", region.name);
                 return Err(FileError::of(pass.file, None, what));
             }
-            let counts = Counts::from_values(Arc::clone(&pass.names), region.threads.len(), part.values);
+        }
+    }
+    for pass in passes {
+        let mut of_pass: HashMap<String, Vec<u64>> = pass.regions.into_iter().map(|part| (part.name, part.values)).collect();
+        for region in &mut regions {
+            let threads = region.threads.len();
+            let values = of_pass.remove(&region.name);
+            let values = values.unwrap_or_else(|| vec![Counts::ABSENT; threads * pass.names.len()]);
+            let counts = Counts::from_values(Arc::clone(&pass.names), threads, values);
             region.passes.push(counts.expect("a row for each thread"));
         }
     }

@@ -1,15 +1,20 @@
 //! Imports measurements of other tools as runs.
 //!
 //! Each format is a module whose `read` converts the bytes of files to [`Run`]s. None reads files itself or interprets
-//! counts. Nothing is guessed: missing or contradictory data is a [`FileError`] with its location.
+//! counts. Nothing is guessed: contradictory data is a [`FileError`] with its location, and a value that cannot be taken is
+//! named in the run's notes, or refuses the file ([`Options::strict`]).
 
 mod events;
 pub mod fapp;
+mod intervals;
 mod join;
 pub mod likwid;
+mod losses;
+mod number;
 pub mod papi;
 pub mod perf;
 mod rows;
+mod text;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,6 +23,18 @@ use fxscope_pmu::{Pmu, recorded};
 use fxscope_record::{Finish, Host, Mode, Origin, Run};
 
 pub use events::event_name;
+use text::Text;
+
+/// Options of an import.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The program and its arguments, if known; some files contain them.
+    pub command: Vec<String>,
+    /// Accept counts of events that were multiplexed, as the tool has scaled them.
+    pub scaled: bool,
+    /// Refuse a file with a value that cannot be taken as it is, instead of noting that.
+    pub strict: bool,
+}
 
 /// A file of a measurement.
 #[derive(Clone, Copy, Debug)]
@@ -30,12 +47,11 @@ pub struct Source<'a> {
 
 impl<'a> Source<'a> {
     /// Its contents as text.
-    fn text(&self) -> Result<&'a str, FileError> {
+    fn text(&self) -> Result<Text<'a>, FileError> {
         if self.bytes.is_empty() {
             return Err(self.problem(None, "is empty: nothing was written to it".to_owned()));
         }
-        std::str::from_utf8(self.bytes)
-            .map_err(|e| self.problem(None, format!("is not text (byte {})", e.valid_up_to())))
+        Ok(text::decode(self.bytes))
     }
 
     fn problem(&self, line: Option<usize>, what: String) -> FileError {

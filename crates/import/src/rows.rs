@@ -18,6 +18,8 @@ pub(crate) enum Who {
     Cpu(u32),
     /// A thread known only by number.
     Thread { process: u32, thread: u64 },
+    /// What a rank of a parallel program ran on a CPU of a node.
+    Rank { rank: u32, node: u32, cpu: u32 },
 }
 
 impl Who {
@@ -27,6 +29,7 @@ impl Who {
             Who::Program => whole,
             Who::Cpu(cpu) => Identity { place: Some(cpu), ..whole },
             Who::Thread { process, thread } => Identity { process, thread, ..whole },
+            Who::Rank { rank, cpu, .. } => Identity { process: rank, thread: cpu.into(), place: Some(cpu) },
         }
     }
 }
@@ -48,6 +51,13 @@ impl Rows {
         Ok(())
     }
 
+    /// Removes the counts of an event.
+    pub(crate) fn remove(&mut self, event: &str) {
+        for row in self.counts.values_mut() {
+            row.remove(event);
+        }
+    }
+
     /// Sets the time that a thread, or all threads, spent in the region.
     pub(crate) fn set_seconds(&mut self, who: Option<&Who>, seconds: f64, machine: &Machine) {
         let Some(timer_hz) = machine.constants.get("timer_hz") else { return };
@@ -64,8 +74,8 @@ impl Rows {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pass {
     pub(crate) regions: Vec<Rows>,
-    /// Counts by time interval, if the file has them.
-    pub(crate) intervals: Option<Intervals>,
+    /// Counts by time interval, if the file has them: a series for each region.
+    pub(crate) intervals: Vec<Intervals>,
     /// The command line, if known.
     pub(crate) command: Option<String>,
     pub(crate) notes: Vec<String>,
@@ -145,5 +155,6 @@ pub(crate) fn thread(place: usize, who: &Who) -> Thread {
         Who::Program => Thread { thread, ..Thread::default() },
         Who::Cpu(cpu) => Thread { thread, cpu, ..Thread::default() },
         Who::Thread { process, .. } => Thread { process, thread, ..Thread::default() },
+        Who::Rank { rank, node, cpu } => Thread { process: rank, thread, node, cpu },
     }
 }

@@ -370,7 +370,7 @@ impl<'a> Reader<'a> {
         let identity =
             |(t, &place): (&Thread, &Option<u32>)| Identity { process: t.process, thread: t.thread.into(), place };
         let identities = threads.iter().zip(&cmgs).map(identity).collect();
-        Ok(Pass { file, command: None, constants, names, threads, identities, cmgs, regions, intervals: None, notes })
+        Ok(Pass { file, command: None, constants, names, threads, identities, cmgs, regions, intervals: Vec::new(), notes })
     }
 }
 

@@ -1,5 +1,7 @@
 //! Reads JSON (`-j`): one object per line.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 
 use super::{Contents, Line, NOT_BY_CPU, who};
@@ -12,12 +14,16 @@ struct Object<'a> {
     value: Option<&'a str>,
     #[serde(default)]
     unit: &'a str,
-    event: Option<&'a str>,
+    #[serde(borrow)]
+    event: Option<Cow<'a, str>>,
     #[serde(rename = "pcnt-running")]
     counted: Option<f64>,
     interval: Option<f64>,
     cpu: Option<&'a str>,
-    thread: Option<&'a str>,
+    #[serde(borrow)]
+    thread: Option<Cow<'a, str>>,
+    #[serde(default)]
+    cgroup: &'a str,
     /// A part of the computer that may have several CPUs.
     #[serde(alias = "cluster", alias = "cache", alias = "die", alias = "socket", alias = "node")]
     core: Option<&'a str>,
@@ -40,13 +46,30 @@ pub(super) fn read<'a>(source: &Source<'_>, text: &'a str) -> Result<Contents<'a
         let (Some(value), Some(event)) = (object.value, object.event) else { continue };
         let whose = match (object.cpu, object.thread, object.core) {
             (Some(cpu), ..) => Some(Who::Cpu(cpu.parse().map_err(|_| problem(format!("'{cpu}' is not a CPU")))?)),
-            (_, Some(thread), _) => Some(who(thread).ok_or_else(|| problem(format!("'{thread}' is not a thread")))?),
+            (_, Some(thread), _) => Some(who(&thread).ok_or_else(|| problem(format!("'{thread}' is not a thread")))?),
             (.., Some(_)) => return Err(problem(NOT_BY_CPU.to_owned())),
             (None, None, None) => None,
         };
-        let who = whose.unwrap_or(Who::Program);
-        let Object { unit, counted, interval, .. } = object;
-        contents.lines.push(Line { number, interval, who, value, unit, event, counted });
+        contents.lines.push(Line {
+            number,
+            interval: object.interval.map(|seconds| seconds.to_string().into()),
+            summary: false,
+            who: whose.unwrap_or(Who::Program),
+            cgroup: object.cgroup,
+            value,
+            unit: object.unit,
+            event: event.into_owned(),
+            counted: object.counted.map(|percent| percent.to_string().into()),
+        });
     }
+    mark_summary(&mut contents);
     Ok(contents)
+}
+
+/// Objects without an interval behind those with one are sums.
+fn mark_summary(contents: &mut Contents<'_>) {
+    let by_interval = contents.lines.iter().any(|line| line.interval.is_some());
+    for line in contents.lines.iter_mut().filter(|line| by_interval && line.interval.is_none()) {
+        line.summary = true;
+    }
 }

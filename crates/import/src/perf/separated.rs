@@ -1,62 +1,74 @@
-//! Reads separated values (`-x`): `[time,][thread or CPU,]value,unit,event[,deviation%],time
-//! counted,percent[,metric,unit]`.
+//! Reads separated values (`-x`), whatever the separator is.
 
-use super::{Contents, Line, NOT_BY_CPU, is_part, who};
-use crate::rows::Who;
+use super::{Contents, NOT_BY_CPU, fields, is_part};
 use crate::{FileError, Source};
 
-/// Possible separators, the usual one first.
-const SEPARATORS: [char; 5] = [',', ';', '\t', '|', '^'];
+/// Usual separators, the most usual first.
+const USUAL: [&str; 10] = [",", ";", "\t", "|", "^", ":", "/", "@", "::", " "];
+/// Words at the beginning of a line among which a part of the computer may be.
+const BEGINNING: usize = 4;
 
 pub(super) fn read<'a>(source: &Source<'_>, text: &'a str) -> Result<Contents<'a>, FileError> {
-    let data = || text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
-    let by_part = |line: &str| line.split(SEPARATORS).take(2).any(|word| is_part(word.trim()));
-    if let Some((i, _)) = data().find(|(_, line)| by_part(line)) {
+    let data: Vec<(usize, &str)> =
+        text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#')).collect();
+    let (first, line) = data.first().copied().unwrap_or_default();
+    let parsed = candidates(line).into_iter().map(|separator| parse(&data, &separator));
+    let mut best: Option<(usize, Contents<'a>)> = None;
+    for (read, contents) in parsed {
+        if read == data.len() {
+            return Ok(contents);
+        }
+        if best.as_ref().is_none_or(|(most, _)| read > *most) {
+            best = Some((read, contents));
+        }
+    }
+    if let Some((i, _)) = data.iter().find(|(_, line)| is_by_part(line)) {
         return Err(source.problem(Some(i + 1), NOT_BY_CPU.to_owned()));
     }
-    let first = data().next().map_or("", |(_, line)| line);
-    let separator = SEPARATORS.into_iter().find(|&s| parse(0, first, s).is_some());
-    let Some(separator) = separator else {
-        let what = "is not what perf stat writes: its text, -x separated values or -j JSON are expected".to_owned();
-        return Err(source.problem(data().next().map(|(i, _)| i + 1), what));
-    };
-    let mut contents = Contents::default();
-    for (i, line) in data() {
-        let Some(line) = parse(i + 1, line, separator) else {
+    match best.and_then(|(read, _)| data.get(read)).filter(|(i, _)| *i > first) {
+        Some((i, _)) => {
             let what = "a line of perf stat -x has value, unit, event, time and percent; this one does not".to_owned();
-            return Err(source.problem(Some(i + 1), what));
-        };
-        contents.lines.push(line);
+            Err(source.problem(Some(i + 1), what))
+        }
+        None => {
+            let what = "is not what perf stat writes: its text, -x separated values or -j JSON are expected".to_owned();
+            Err(source.problem(data.first().map(|(i, _)| i + 1), what))
+        }
     }
-    Ok(contents)
 }
 
-fn parse(number: usize, line: &str, separator: char) -> Option<Line<'_>> {
-    let fields: Vec<&str> = line.split(separator).map(str::trim).collect();
-    // A time, and a thread or CPU, may precede the value.
-    (0..=2).find_map(|at| parse_from(number, fields.split_at_checked(at)?))
-}
-
-/// Parses a line from the fields before the value and those from it on.
-fn parse_from<'a>(number: usize, (before, fields): (&[&'a str], &[&'a str])) -> Option<Line<'a>> {
-    let &[value, unit, event, ref rest @ ..] = fields else { return None };
-    let is_value = fraction(value).is_some() || value.starts_with("<not ");
-    if !is_value || fraction(unit).is_some() || event.is_empty() || fraction(event).is_some() {
-        return None;
+/// Parses lines with a separator, until one is none; returns how many are.
+fn parse<'a>(data: &[(usize, &'a str)], separator: &str) -> (usize, Contents<'a>) {
+    let mut contents = Contents::default();
+    for (read, &(i, line)) in data.iter().enumerate() {
+        match fields::parse(i + 1, line, separator) {
+            Some(line) => contents.lines.push(line),
+            None if fields::is_metric(line, separator) => {}
+            None => return (read, contents),
+        }
     }
-    let rest = if rest.first().is_some_and(|field| field.ends_with('%')) { &rest[1..] } else { rest };
-    rest.first()?.parse::<u64>().ok()?;
-    let counted = Some(fraction(rest.get(1)?)?);
-    let (interval, who) = match *before {
-        [] => (None, Who::Program),
-        [time] if time.contains(['.', ',']) && fraction(time).is_some() => (fraction(time), Who::Program),
-        [whose] => (None, who(whose)?),
-        [time, whose, ..] => (Some(fraction(time)?), who(whose)?),
-    };
-    Some(Line { number, interval, who, value, unit, event, counted })
+    let any = !contents.lines.is_empty();
+    (if any { data.len() } else { 0 }, contents)
 }
 
-/// Parses a number with a decimal point or comma.
-fn fraction(text: &str) -> Option<f64> {
-    text.replace(',', ".").parse().ok()
+/// Separators that a line may have: the usual ones; what is between its words, or half of it, since the unit of counts is
+/// empty; half of what is behind its last digit, since metrics may be empty.
+fn candidates(line: &str) -> Vec<String> {
+    let mut all: Vec<String> = USUAL.iter().map(|&usual| usual.to_owned()).collect();
+    let between = line.split(char::is_alphanumeric).filter(|part| !part.is_empty());
+    let end = line.rsplit(|c: char| c.is_ascii_digit()).next();
+    for part in between.chain(end) {
+        let (one, other) = part.split_at(part.floor_char_boundary(part.len() / 2));
+        for candidate in [one, part] {
+            if !candidate.is_empty() && (candidate == part || one == other) && !all.iter().any(|known| known == candidate) {
+                all.push(candidate.to_owned());
+            }
+        }
+    }
+    all
+}
+
+/// Returns whether a line counts a part of the computer with several CPUs.
+fn is_by_part(line: &str) -> bool {
+    line.split(|c: char| !c.is_alphanumeric() && c != '-').take(BEGINNING).any(is_part)
 }

@@ -1,16 +1,15 @@
-//! Counts by interval from `perf stat -I`.
+//! Counts by interval of time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fxscope_record::{ALL, Interval, Intervals, Names, Region};
+use fxscope_record::{Interval, Intervals, Names, Region};
 
-use super::Line;
-use crate::rows::{Rows, thread};
+use crate::rows::{Rows, Who, thread};
 use crate::{FileError, Machine, Source};
 
 /// The intervals of a file, in order of time.
 #[derive(Default)]
-pub(super) struct Series(Vec<Part>);
+pub(crate) struct Series(Vec<Part>);
 
 /// An interval, with its first line.
 struct Part {
@@ -22,25 +21,27 @@ struct Part {
 }
 
 impl Series {
-    /// Adds the count of a line, if it belongs to an interval; `None` if there was nothing to count. Fails if the
-    /// interval is invalid.
-    pub(super) fn add(&mut self, line: &Line<'_>, event: &str, count: Option<u64>) -> Result<(), String> {
-        let Some(seconds) = line.interval else { return Ok(()) };
-        if !(0.0..1e9).contains(&seconds) {
-            return Err(format!("'{seconds}' is not a time in seconds at which an interval ends"));
-        }
+    /// Adds the count of a line, by number, to the interval that ends at `seconds`; `None` if there was nothing to count. Fails if the
+    /// interval is not in order.
+    pub(crate) fn add(
+        &mut self,
+        (line, seconds): (usize, f64),
+        who: &Who,
+        event: &str,
+        count: Option<u64>,
+    ) -> Result<(), String> {
         let end_ns = (seconds * 1e9).round() as u64;
         match self.0.last() {
             Some(last) if last.end_ns == end_ns => {}
             Some(last) if last.end_ns > end_ns => {
-                let what = "give one file for each measurement, as written by perf";
+                let what = "give one file for each measurement, as written by the tool";
                 return Err(format!("the interval to {seconds} s comes after a later one: {what}"));
             }
-            _ => self.0.push(Part { end_ns, line: line.number, rows: Rows::default(), idle: BTreeSet::new() }),
+            _ => self.0.push(Part { end_ns, line, rows: Rows::default(), idle: BTreeSet::new() }),
         }
         let part = self.0.last_mut().expect("pushed above");
         match count {
-            Some(count) => part.rows.add(&line.who, event.to_owned(), count),
+            Some(count) => part.rows.add(who, event.to_owned(), count),
             None => {
                 part.idle.insert(event.to_owned());
                 Ok(())
@@ -48,15 +49,28 @@ impl Series {
         }
     }
 
-    /// Counts of all threads by interval; `None` if the file has no intervals.
-    pub(super) fn finish(self, source: &Source<'_>, machine: &Machine) -> Result<Option<Intervals>, FileError> {
-        if self.0.is_empty() {
-            return Ok(None);
+    /// Removes the counts of an event.
+    pub(crate) fn remove(&mut self, event: &str) {
+        for part in &mut self.0 {
+            part.rows.remove(event);
+            part.idle.remove(event);
         }
+    }
+
+    /// Counts of all threads of a region by interval; `None` if there are none.
+    pub(crate) fn finish(
+        self,
+        region: &str,
+        source: &Source<'_>,
+        machine: &Machine,
+    ) -> Result<Option<Intervals>, FileError> {
         let counted = |part: &Part| part.rows.counts.values().flat_map(BTreeMap::keys).cloned().collect::<Vec<_>>();
         let names: Names = self.0.iter().flat_map(counted).collect();
+        if names.is_empty() {
+            return Ok(None);
+        }
         let rows = self.0.iter().map(|part| part.row(&names, machine).map_err(|what| part.problem(source, what)));
-        Ok(Some(Intervals { pass: 0, region: ALL.to_owned(), rows: rows.collect::<Result<_, _>>()?, names }))
+        Ok(Some(Intervals { pass: 0, region: region.to_owned(), rows: rows.collect::<Result<_, _>>()?, names }))
     }
 }
 
