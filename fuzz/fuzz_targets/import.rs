@@ -4,7 +4,7 @@
 
 use std::sync::LazyLock;
 
-use fxscope_import::{Machine, Source, fapp, likwid, papi, perf};
+use fxscope_import::{Machine, Options, Source, fapp, likwid, papi, perf};
 use fxscope_pmu::{Evaluation, constants};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
@@ -14,24 +14,25 @@ use libfuzzer_sys::fuzz_target;
 struct Input<'a> {
     format: u8,
     scaled: bool,
+    strict: bool,
     first: &'a [u8],
     second: Option<&'a [u8]>,
 }
 
 static MACHINE: LazyLock<Machine> = LazyLock::new(|| {
     let spec = fxscope_machine::load("a64fx", &[]).expect("built in");
-    Machine { name: "a64fx".to_owned(), path: None, pmu: spec.pmu.clone(), constants: constants(&spec) }
+    Machine { name: "a64fx".to_owned(), path: None, pmu: spec.pmu.clone(), constants: constants(&spec), power_mode: None }
 });
 
 fuzz_target!(|input: Input| {
     let mut sources = vec![Source { name: "first", bytes: input.first }];
     sources.extend(input.second.map(|bytes| Source { name: "second", bytes }));
-    let command = vec!["program".to_owned()];
+    let options = Options { command: vec!["program".to_owned()], scaled: input.scaled, strict: input.strict };
     let runs = match input.format % 4 {
-        0 => fapp::read(&sources, &MACHINE, &command),
-        1 => perf::read(&sources, &MACHINE, &perf::Options { command, scaled: input.scaled }),
-        2 => papi::read(&sources, &MACHINE, &command),
-        _ => likwid::read(&sources, &MACHINE, &command),
+        0 => fapp::read(&sources, &MACHINE, &options),
+        1 => perf::read(&sources, &MACHINE, &options),
+        2 => papi::read(&sources, &MACHINE, &options),
+        _ => likwid::read(&sources, &MACHINE, &options),
     };
     match runs {
         Ok(runs) => {

@@ -247,7 +247,9 @@ mod tests {
             assert_eq!(event_name(&events("a64fx"), text), name, "{text}");
         }
         // Events that A64FX does not have keep the tool's name, and what it stands for is known.
-        for (text, arm) in [("branches", "PC_WRITE_RETIRED"), ("bus-cycles", "BUS_CYCLES"), ("LLC-loads", "LL_CACHE_RD")] {
+        for (text, arm) in
+            [("branches", "PC_WRITE_RETIRED"), ("bus-cycles", "BUS_CYCLES"), ("LLC-loads", "LL_CACHE_RD")]
+        {
             assert_eq!(event_name(&events("a64fx"), text), text);
             assert_eq!(meaning(&events("a64fx"), text), Some(arm));
         }

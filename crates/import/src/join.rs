@@ -138,6 +138,7 @@ fn run(format: &str, mut passes: Vec<Pass>, machine: &Machine, command: &[String
     run.notes = notes(&passes);
     run.notes.extend(unknown_events(&passes, machine));
     run.notes.extend(unmeasured(&passes, machine));
+    run.notes.extend(power_mode(&passes, machine));
     let series = |(pass, p): (usize, &mut Pass)| {
         std::mem::take(&mut p.intervals).into_iter().map(move |series| Intervals { pass, ..series }).collect::<Vec<_>>()
     };
@@ -241,7 +242,9 @@ fn notes(passes: &[Pass]) -> Vec<String> {
         let known: Vec<u64> = calls.iter().filter_map(|calls| calls.get(name.as_str()).copied()).collect();
         if known.len() < passes.len() {
             let (entered, all) = (known.len(), passes.len());
-            notes.push(format!("The region {name} was entered in {entered} of {all} passes; its other counts are missing."));
+            notes.push(format!(
+                "The region {name} was entered in {entered} of {all} passes; its other counts are missing."
+            ));
         } else if known.iter().any(|&calls| calls != known[0]) {
             notes.push(format!("The region {name} was not entered equally often in all passes."));
         }
@@ -261,7 +264,8 @@ fn unknown_events(passes: &[Pass], machine: &Machine) -> Option<String> {
     };
     let unknown: Vec<String> = names.iter().filter(|name| events.named(name).is_none()).map(named).collect();
     let (list, machine) = (unknown.join(", "), &machine.name);
-    (!unknown.is_empty()).then(|| format!("Events unknown to {machine}, kept with their names and used by no metric: {list}."))
+    (!unknown.is_empty())
+        .then(|| format!("Events unknown to {machine}, kept with their names and used by no metric: {list}."))
 }
 
 /// Returns a note on how to measure all events of the report, if no group of them was measured.
@@ -275,6 +279,14 @@ fn unmeasured(passes: &[Pass], machine: &Machine) -> Option<String> {
              PROGRAM` measures them on the machine."
         )
     })
+}
+
+/// Returns a note on the mode of power that watts and joules assume, if energy was counted.
+fn power_mode(passes: &[Pass], machine: &Machine) -> Option<String> {
+    let is_energy = |name: &str| machine.pmu.events.named(name).is_some_and(|event| event.energy);
+    let counted = passes.iter().flat_map(Pass::events).any(is_energy);
+    let mode = machine.power_mode.as_ref().filter(|_| counted)?;
+    Some(format!("Power and energy assume the power mode {mode} of {} (--power-mode).", machine.name))
 }
 
 /// The names of all regions, in the order of the passes.
@@ -302,7 +314,8 @@ fn regions(passes: Vec<Pass>) -> Result<Vec<Region>, FileError> {
         }
     }
     for pass in passes {
-        let mut of_pass: HashMap<String, Vec<u64>> = pass.regions.into_iter().map(|part| (part.name, part.values)).collect();
+        let mut of_pass: HashMap<String, Vec<u64>> =
+            pass.regions.into_iter().map(|part| (part.name, part.values)).collect();
         for region in &mut regions {
             let threads = region.threads.len();
             let values = of_pass.remove(&region.name);

@@ -88,6 +88,8 @@ pub struct Machine {
     pub pmu: Pmu,
     /// Its constants for metrics ([`fxscope_pmu::constants`]).
     pub constants: BTreeMap<String, f64>,
+    /// Its mode of power, which the constants are of; `None` if it has none.
+    pub power_mode: Option<String>,
 }
 
 impl Machine {

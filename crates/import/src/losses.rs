@@ -34,7 +34,9 @@ impl Losses {
         let Count { value, inexact } = marks.count(text).map_err(|refusal| refused(refusal, text, name))?;
         match inexact {
             Some(Inexact::Fraction) => self.lose(name, "had a fraction, as means have, and was rounded")?,
-            Some(Inexact::Rounded) => self.lose(name, "was rounded before it was written, as spreadsheets do (4.01E+10)")?,
+            Some(Inexact::Rounded) => {
+                self.lose(name, "was rounded before it was written, as spreadsheets do (4.01E+10)")?
+            }
             None => {}
         }
         Ok(value)
@@ -42,7 +44,10 @@ impl Losses {
 
     /// Returns a note for each reason.
     pub(crate) fn notes(self) -> impl Iterator<Item = String> {
-        self.names.into_iter().map(|(why, names)| format!("{} {why}", names.join(", ")))
+        self.names.into_iter().map(|(why, names)| match &names[..] {
+            [name] => format!("{name} {why}"),
+            names => format!("each of {} {why}", names.join(", ")),
+        })
     }
 }
 
@@ -50,8 +55,8 @@ impl Losses {
 pub(crate) fn refused(refusal: Refusal, text: &str, name: &str) -> String {
     match refusal {
         Refusal::Ambiguous => format!(
-            "'{text}' of {name} may have decimals or groups of digits, and no other number of the file shows which: measure with \
-             LC_ALL=C"
+            "'{text}' of {name} may have decimals or groups of digits, and no other number of the file shows which: write it \
+             without groups (LC_ALL=C)"
         ),
         Refusal::NoNumber | Refusal::Negative => format!("'{text}' is not a count of {name}"),
     }

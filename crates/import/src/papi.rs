@@ -152,7 +152,9 @@ impl Reader<'_> {
             let text = value.get(VALUE).map_or_else(|| written(value), written);
             let number = || {
                 let text = text.as_deref().ok_or_else(|| format!("{place}: {key} is not a count"))?;
-                let count = Marks::default().count(text).map_err(|refusal| format!("{place}: {}", refused(refusal, text, key)))?;
+                let count = Marks::default()
+                    .count(text)
+                    .map_err(|refusal| format!("{place}: {}", refused(refusal, text, key)))?;
                 Ok::<u64, String>(count.value)
             };
             match key.as_str() {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use encoding_rs::{Encoding, SHIFT_JIS, WINDOWS_1252};
+use encoding_rs::{Encoding, SHIFT_JIS, UTF_8, WINDOWS_1252};
 
 /// Text, and the encoding that was assumed for it; `None` for Unicode.
 pub(crate) struct Text<'a> {
@@ -23,6 +23,15 @@ pub(crate) fn decode(bytes: &[u8]) -> Text<'_> {
     match SHIFT_JIS.decode_without_bom_handling_and_without_replacement(bytes) {
         Some(text) => Text { text, assumed: Some(SHIFT_JIS) },
         None => Text { text: WINDOWS_1252.decode_without_bom_handling(bytes).0, assumed: Some(WINDOWS_1252) },
+    }
+}
+
+/// Returns bytes without a byte order mark; UTF-16 becomes UTF-8.
+pub(crate) fn unmarked(bytes: &[u8]) -> Cow<'_, [u8]> {
+    match Encoding::for_bom(bytes) {
+        None => Cow::Borrowed(bytes),
+        Some((encoding, mark)) if encoding == UTF_8 => Cow::Borrowed(&bytes[mark..]),
+        Some(_) => Cow::Owned(decode(bytes).text.into_owned().into_bytes()),
     }
 }
 

@@ -7,7 +7,7 @@ mod tracer;
 
 pub use join::{EventContext, name};
 pub use recognise::{Recognised, recognise};
-pub use text::{Parser, Start, ThreadKind};
+pub use text::{Parser, Start, Sums, ThreadKind, sums};
 pub use tracer::{Tracer, events, osnoise_settings, plain_settings, start};
 
 use crate::trace::Cause;

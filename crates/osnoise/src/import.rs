@@ -1,5 +1,6 @@
-//! Imports traces of other programs: the kernel's osnoise tracer and rtla, FTQ and FWQ, netgauge.
+//! Imports traces of other programs: the kernel's osnoise tracer and rtla, cyclictest, FTQ and FWQ, netgauge.
 
+mod latency;
 mod quantum;
 mod rtla;
 mod tracer;
@@ -17,10 +18,12 @@ use crate::trace::{Cause, CoreHeader, CoreSummary, Detour, Header, Method, Summa
 pub enum Format {
     /// Text of the kernel's tracers (`trace`, `trace_pipe`, `rtla osnoise -t`).
     Trace,
-    /// The table of `rtla osnoise top -q`.
+    /// The table of `rtla osnoise top -q` or `rtla timerlat top -q`.
     RtlaTop,
-    /// The histogram of `rtla osnoise hist`.
+    /// The histogram of `rtla osnoise hist` or `rtla timerlat hist`.
     RtlaHist,
+    /// Output of cyclictest, with a histogram (`-h`) or without.
+    Cyclictest,
     /// Files of FTQ: time and count in one file, or `*_times.dat` and `*_counts.dat`.
     Ftq,
     /// Files of FWQ: the time of each piece of work, in ticks.
@@ -85,6 +88,7 @@ pub fn read(format: Format, sources: &[Source<'_>], hz: f64) -> Result<Imported,
         Format::Trace => tracer::read(sources),
         Format::RtlaTop => rtla::top(sources),
         Format::RtlaHist => rtla::hist(sources),
+        Format::Cyclictest => latency::cyclictest(sources),
         Format::Ftq => quantum::ftq(sources, hz),
         Format::Fwq => quantum::fwq(sources, hz),
         Format::Netgauge => quantum::netgauge(sources),

@@ -4,17 +4,19 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use fxscope::host::text::printable;
-use fxscope::import::{Machine, Source, fapp, likwid, papi, perf};
-use fxscope::lab::collect::machine;
+use fxscope::import::{Machine, Options, Source, fapp, likwid, papi, perf};
+use fxscope::lab::collect::{Recorded, machine_in_mode, recorded_text};
 use fxscope::record::{self, Run};
 use fxscope::report::render::terminal;
 
+use super::scenario::power_modes;
 use super::{Failure, Outcome, print, style};
 
 /// Make a record from the measurements of another tool.
 ///
 /// The record can be reported, compared and exported like that of a simulated run. Nothing is guessed: missing counts
-/// stay missing, and a report names the events that it lacks.
+/// stay missing, notes name values that were lost and events that the machine does not know, and a report names the
+/// events that it lacks.
 #[derive(clap::Args)]
 pub struct Args {
     /// The tool that wrote the files.
@@ -37,17 +39,26 @@ pub struct Args {
     /// Accept counts of multiplexed events, which are estimates.
     #[arg(long)]
     scaled: bool,
+    /// Refuse files with values that cannot be taken as they are, such as <not counted>, instead of noting them.
+    #[arg(long)]
+    strict: bool,
+    /// Mode of power that the machine had, for power and energy from counts.
+    #[arg(long, value_name = "MODE", value_parser = power_modes())]
+    power_mode: Option<String>,
+    /// perf program that reads recordings of perf stat record.
+    #[arg(long, value_name = "PATH", default_value = "perf")]
+    perf: PathBuf,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
     /// CSV files pa1…pa17 of Fujitsu's profiler, written by fapppx -A -Icpupa -tcsv; any of them.
     Fapp,
-    /// perf stat: its text, -x separated values, -j JSON.
+    /// perf stat: its text, -x separated values, -j JSON, recordings of perf stat record.
     Perf,
     /// PAPI's high-level interface: papi_hl_output/rank_*.json.
     Papi,
-    /// likwid-perfctr: CSV, with marked regions or without; JSON without.
+    /// likwid-perfctr and likwid-mpirun: CSV and tables, with marked regions or without; JSON without; counts by time (-t).
     Likwid,
 }
 
@@ -57,7 +68,7 @@ const SHOWN_REGIONS: usize = 100;
 /// Imports, and shows the runs.
 pub(super) fn import(args: &Args) -> Outcome {
     record::Target::check(&args.output)?;
-    let machine = machine(&args.machine)?;
+    let machine = machine_in_mode(&args.machine, args.power_mode.as_deref())?;
     let mut paths = Vec::new();
     for path in &args.files {
         list(path, &mut paths)?;
@@ -77,18 +88,21 @@ fn runs(args: &Args, paths: &[PathBuf], machine: &Machine) -> Result<Vec<Run>, F
         None if args.format == Format::Fapp => vec![name(&args.files[0])],
         None => Vec::new(),
     };
+    let options = Options { command, scaled: args.scaled, strict: args.strict };
     let contents = |place: usize| fxscope::host::read(&paths[place], MOST_BYTES).map_err(|e| e.why.to_string());
     let all = || {
         (0..paths.len()).map(|i| contents(i).map_err(|e| format!("{}: {e}", names[i]))).collect::<Result<Vec<_>, _>>()
     };
+    let texts = || -> Result<Vec<Vec<u8>>, Failure> {
+        let text = |(path, bytes): (&PathBuf, _)| Ok(recorded_text(&args.perf, path, bytes, Recorded::Counts)?);
+        paths.iter().zip(all()?).map(text).collect()
+    };
     Ok(match args.format {
         // Read one by one: these files have hundreds of megabytes, the others are small.
-        Format::Fapp => fapp::read_in_turn(&names, contents, machine, &command)?,
-        Format::Perf => {
-            perf::read(&sources(&names, &all()?), machine, &perf::Options { command, scaled: args.scaled })?
-        }
-        Format::Papi => papi::read(&sources(&names, &all()?), machine, &command)?,
-        Format::Likwid => likwid::read(&sources(&names, &all()?), machine, &command)?,
+        Format::Fapp => fapp::read_in_turn(&names, contents, machine, &options)?,
+        Format::Perf => perf::read(&sources(&names, &texts()?), machine, &options)?,
+        Format::Papi => papi::read(&sources(&names, &all()?), machine, &options)?,
+        Format::Likwid => likwid::read(&sources(&names, &all()?), machine, &options)?,
     })
 }
 

@@ -276,7 +276,7 @@ pub(super) fn described_choice<T: Copy + Send + Sync>(
 }
 
 /// Returns a parser for names of modes of power.
-fn power_modes() -> PossibleValuesParser {
+pub(super) fn power_modes() -> PossibleValuesParser {
     PossibleValuesParser::new(PowerMode::ALL.iter().map(|mode| mode.name()))
 }
 

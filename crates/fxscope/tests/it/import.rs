@@ -97,3 +97,93 @@ fn a_damaged_record_is_refused_and_left_alone() {
     assert!(!output.status.success() && message.contains("damaged"), "{message}");
     assert_eq!(std::fs::read(&record).expect("readable"), bytes);
 }
+
+/// Imports a file of perf with further options; returns whether it succeeded, and what it printed and reported.
+fn perf(folder: &Path, name: &str, text: &[u8], options: &[&str]) -> (bool, String, String) {
+    let file = folder.join(name);
+    std::fs::write(&file, text).expect("writable");
+    let record = folder.join(format!("{name}.fxr"));
+    let arguments = [&["import", "perf"].map(Path::new)[..], &[&file, Path::new("-o"), &record]].concat();
+    let options: Vec<&Path> = options.iter().map(Path::new).collect();
+    let output = fxscope(&[&arguments[..], &options].concat());
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.success(), text(&output.stdout), text(&output.stderr))
+}
+
+const PARTLY: &str = "2000000,,cycles,1,100.00,,\n3000000,,instructions,1,100.00,,\n<not counted>,,r190,0,0.00,,\n7,,page-faults,1,100.00,,\n";
+
+#[test]
+fn an_import_says_that_it_was_measured_and_what_it_lacks_or_refuses_it() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let (success, shown, _) = perf(folder.path(), "partly.csv", PARTLY.as_bytes(), &[]);
+    assert!(success && shown.lines().any(|line| line.contains("partly.csv on a64fx, measured (perf)")), "{shown}");
+    let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("r190 was not counted"), "{shown}");
+    assert!(
+        words.contains("Events unknown to a64fx, kept with their names and used by no metric: page-faults."),
+        "{shown}"
+    );
+    assert!(words.contains("`fxscope collect -o FILE.fxr -- PROGRAM`"), "{shown}");
+    let (success, _, message) = perf(folder.path(), "strict.csv", PARTLY.as_bytes(), &["--strict"]);
+    assert!(!success && message.contains("strict.csv: line 3: r190 was not counted"), "{message}");
+    assert!(!folder.path().join("strict.csv.fxr").exists());
+}
+
+#[test]
+fn power_from_counts_names_its_mode() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let text = "2000000,,cycles,1,100.00,,\n3000000,,r1e0,1,100.00,,\n";
+    for (options, mode) in [(&[][..], "normal"), (&["--power-mode", "eco"], "eco")] {
+        let (success, shown, message) = perf(folder.path(), mode, text.as_bytes(), options);
+        let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(success, "{message}");
+        assert!(
+            words.contains(&format!("Power and energy assume the power mode {mode} of a64fx (--power-mode).")),
+            "{shown}"
+        );
+    }
+}
+
+#[test]
+fn recordings_of_perf_are_read_through_perf() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let helper = folder.path().join("perf");
+    let text = "#!/bin/sh\ncase \"$*\" in 'stat report -i '*) echo \" Performance counter stats for './a.out':\n\n  1,234,567 cycles\n\" >&2;; *) exit 3;; esac\n";
+    std::fs::write(&helper, text).expect("writable");
+    std::fs::set_permissions(&helper, std::fs::Permissions::from_mode(0o755)).expect("executable");
+    let option = format!("--perf={}", helper.display());
+    let (success, shown, message) = perf(folder.path(), "perf.data", b"PERFILE2....", &[&option]);
+    assert!(success && shown.contains("a.out on a64fx, measured (perf)"), "{shown}{message}");
+    let (success, _, message) = perf(folder.path(), "other.data", b"PERFILE2....", &["--perf=/nonexistent/perf"]);
+    assert!(!success && message.contains("is a recording of perf, which only perf can read"), "{message}");
+}
+
+#[test]
+fn measurements_of_different_sizes_compare_per_instruction() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let small = "2000000,,cycles,1,100.00,,\n3000000,,instructions,1,100.00,,\n";
+    let large = "8000000,,cycles,1,100.00,,\n12000000,,instructions,1,100.00,,\n";
+    for (name, text) in [("small", small), ("large", large), ("cycles", "5,,cycles,1,100.00,,\n")] {
+        assert!(perf(folder.path(), name, text.as_bytes(), &[]).0);
+    }
+    let file = |name: &str| folder.path().join(format!("{name}.fxr"));
+    let compare = |options: &[&str], names: [&str; 2]| {
+        let files = names.map(file);
+        let arguments = std::iter::once("compare").chain(options.iter().copied()).map(Path::new);
+        let output = fxscope(&arguments.chain(files.iter().map(PathBuf::as_path)).collect::<Vec<_>>());
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat())
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let text = compare(&[], ["small", "large"]);
+    assert!(
+        text.contains("It does 4.000 times the instructions: --per instruction compares equal amounts of work."),
+        "{text}"
+    );
+    let json = compare(&["--per", "instruction", "--format", "csv"], ["small", "large"]);
+    assert!(json.contains("CPU_CYCLES"), "{json}");
+    let text = compare(&["--per", "instruction"], ["small", "cycles"]);
+    assert!(text.contains("cycles: the number of instructions is unknown or zero"), "{text}");
+}

@@ -9,7 +9,9 @@ use fxscope_record::{ALL, Counts, Names, Thread};
 use memchr::{memchr, memchr_iter};
 
 use crate::join::{Identity, Pass, PassRegion};
-use crate::{FileError, Machine};
+use crate::losses::Losses;
+use crate::number::Marks;
+use crate::{FileError, Machine, Options, text};
 
 /// Largest plausible count: more than a processor counts in a year.
 const MOST: u64 = 1 << 56;
@@ -18,6 +20,8 @@ const CSV_VERSION: u64 = 2;
 /// Headings of columns that are not events, in order; the last ones are the [`CLOCKS`] of records.
 const HEADINGS: [&str; 9] =
     ["Level", "Spawn", "Process", "Thread", "Region_name", "Region_number", "Call", "CNTVCT", "PMCCNTR"];
+/// The place of a region's name in a line of counts.
+const NAME: usize = 5;
 /// Implausible number of cycles per timer tick.
 const ABSURD_CYCLES_PER_TICK: u64 = 1_000;
 /// Minimum number of ticks for which the ratio to cycles is checked.
@@ -27,16 +31,28 @@ const ENOUGH_TICKS: u64 = 1_000;
 ///
 /// # Errors
 /// The error and its line.
-pub(super) fn parse<'a>(file: &'a str, bytes: &[u8], machine: &'a Machine) -> Result<Pass<'a>, FileError> {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let mut reader = Reader::new(file, machine);
+pub(super) fn parse<'a>(
+    file: &'a str,
+    bytes: &[u8],
+    machine: &'a Machine,
+    options: &Options,
+) -> Result<Pass<'a>, FileError> {
+    let bytes = text::unmarked(bytes);
+    let mut reader = Reader::new(file, machine, options);
+    reader.mark = mark(&bytes);
     // Quoted fields may contain commas and line ends; fapp writes none.
-    if memchr(b'"', bytes).is_some() {
-        quoted(&mut reader, bytes)?
+    if memchr(b'"', &bytes).is_some() {
+        quoted(&mut reader, &bytes)?
     } else {
-        plain(&mut reader, bytes)?
+        plain(&mut reader, &bytes)?
     }
     reader.finish()
+}
+
+/// The character between fields: fapp's comma, or that of a spreadsheet that saved the file.
+fn mark(bytes: &[u8]) -> u8 {
+    let line = &bytes[..memchr(b'\n', bytes).unwrap_or(bytes.len())];
+    line.iter().copied().find(|byte| matches!(byte, b',' | b';' | b'\t')).unwrap_or(b',')
 }
 
 /// Reads the lines of a file without quotes.
@@ -48,25 +64,29 @@ fn plain(reader: &mut Reader, bytes: &[u8]) -> Result<(), FileError> {
         let line = &rest[..memchr(b'\n', rest).unwrap_or(rest.len())];
         begin += line.len() + 1;
         reader.line += 1;
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        if line.is_empty() {
-            continue;
-        }
         fields.clear();
         let mut first = 0;
-        for comma in memchr_iter(b',', line) {
-            fields.push(&line[first..comma]);
-            first = comma + 1;
+        for at in memchr_iter(reader.mark, line) {
+            fields.push(line[first..at].trim_ascii());
+            first = at + 1;
         }
-        fields.push(&line[first..]);
-        reader.take(&fields)?;
+        fields.push(line[first..].trim_ascii());
+        take_padded(reader, &fields)?;
     }
     Ok(())
 }
 
+/// Reads a line that a spreadsheet may have padded with empty fields.
+fn take_padded(reader: &mut Reader, fields: &[&[u8]]) -> Result<(), FileError> {
+    match fields.iter().rposition(|field| !field.is_empty()) {
+        Some(last) => reader.take(&fields[..=last]),
+        None => Ok(()),
+    }
+}
+
 /// Reads the lines of a file with quoted fields.
 fn quoted(reader: &mut Reader, bytes: &[u8]) -> Result<(), FileError> {
-    let mut lines = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bytes);
+    let mut lines = ReaderBuilder::new().delimiter(reader.mark).has_headers(false).flexible(true).from_reader(bytes);
     let mut record = ByteRecord::new();
     loop {
         match lines.read_byte_record(&mut record) {
@@ -78,7 +98,7 @@ fn quoted(reader: &mut Reader, bytes: &[u8]) -> Result<(), FileError> {
             }
         }
         reader.line = record.position().map_or(0, |position| position.line() as usize);
-        reader.take(&record.iter().collect::<Vec<_>>())?;
+        take_padded(reader, &record.iter().map(<[u8]>::trim_ascii).collect::<Vec<_>>())?;
     }
 }
 
@@ -93,6 +113,8 @@ enum Column {
 struct Reader<'a> {
     file: &'a str,
     machine: &'a Machine,
+    /// The character between fields.
+    mark: u8,
     line: usize,
     constants: Vec<(&'static str, f64)>,
     threads: Vec<Thread>,
@@ -109,14 +131,17 @@ struct Reader<'a> {
     by_name: HashMap<(Vec<u8>, Vec<u8>), usize>,
     /// The region of the previous line, which most lines share.
     last: Option<(Vec<u8>, Vec<u8>, usize)>,
-    notes: Vec<String>,
+    losses: Losses,
+    /// The encoding that names have, where they are no Unicode.
+    encoding: Option<String>,
 }
 
 impl<'a> Reader<'a> {
-    fn new(file: &'a str, machine: &'a Machine) -> Reader<'a> {
+    fn new(file: &'a str, machine: &'a Machine, options: &Options) -> Reader<'a> {
         Reader {
             file,
             machine,
+            mark: b',',
             line: 0,
             constants: Vec::new(),
             threads: Vec::new(),
@@ -129,7 +154,8 @@ impl<'a> Reader<'a> {
             regions: Vec::new(),
             by_name: HashMap::new(),
             last: None,
-            notes: Vec::new(),
+            losses: Losses::new(options.strict),
+            encoding: None,
         }
     }
 
@@ -186,7 +212,7 @@ impl<'a> Reader<'a> {
             let what = "a thread that is bound to no core: its CMG is not known; bind threads and measure again";
             return Err(self.error(what));
         }
-        let number = |column: usize, name: &str| -> Result<u32, FileError> {
+        let mut number = |column: usize, name: &str| -> Result<u32, FileError> {
             let number = self.number(fields, column, name)?;
             number.try_into().map_err(|_| self.error(format!("{name} is {number}, which is too large")))
         };
@@ -243,7 +269,6 @@ impl<'a> Reader<'a> {
         if let Some(event) = self.machine.pmu.events.iter().find(|e| e.number == Some(number)) {
             return Ok(Some(event.name.clone()));
         }
-        self.notes.push(format!("The event {number:#06x} is unknown to {}.", self.machine.name));
         Ok(Some(format!("r{number:04x}")))
     }
 
@@ -255,6 +280,12 @@ impl<'a> Reader<'a> {
             return Err(self.error("counts before the line of headings (LABEL-FAPP-cpupa)"));
         }
         let wanted = 1 + HEADINGS.len() - CLOCKS.len() + self.columns.len();
+        if let Some(more) = fields.len().checked_sub(wanted).filter(|&more| more > 0) {
+            // The name of the region contains the character between fields.
+            let (name, after) = (NAME..=NAME + more, NAME + more + 1);
+            let name = fields[name].join(&self.mark);
+            return self.counts(&[&fields[..NAME], &[&name[..]], &fields[after..]].concat());
+        }
         if fields.len() != wanted {
             return Err(self.error(format!("{} columns where the headings have {wanted}", fields.len())));
         }
@@ -290,13 +321,13 @@ impl<'a> Reader<'a> {
     }
 
     /// Appends the numbers of a line in the order of the names; returns the number of calls of the region.
-    fn read_row(&self, fields: &[&[u8]], values: &mut Vec<u64>) -> Result<u64, FileError> {
+    fn read_row(&mut self, fields: &[&[u8]], values: &mut Vec<u64>) -> Result<u64, FileError> {
         let before = values.len();
         values.resize(before + self.names.len(), Counts::ABSENT);
         let row = &mut values[before..];
         let first = 1 + HEADINGS.len() - CLOCKS.len();
-        for (i, column) in self.columns.iter().enumerate() {
-            let Column::Name(place) = *column else { continue };
+        for i in 0..self.columns.len() {
+            let Column::Name(place) = self.columns[i] else { continue };
             row[place] = self.number(fields, first + i, "count")?;
         }
         let [calls, ticks, cycles] = self.clocks.map(|place| row[place]);
@@ -318,7 +349,10 @@ impl<'a> Reader<'a> {
         let key = (name.to_vec(), number.to_vec());
         let place = *self.by_name.entry(key.clone()).or_insert(self.regions.len());
         if place == self.regions.len() {
-            let (name, number) = (String::from_utf8_lossy(name), String::from_utf8_lossy(number));
+            let number = String::from_utf8_lossy(number);
+            let decoded = text::decode(name);
+            self.encoding = self.encoding.take().or_else(|| decoded.note());
+            let name = decoded.text;
             // fapp's name for the whole program.
             let name = if name == ALL && number == "0" { ALL.to_owned() } else { format!("{name}, {number}") };
             // Most regions have as many threads as the previous one.
@@ -331,9 +365,9 @@ impl<'a> Reader<'a> {
     }
 
     /// An integer in a column; `name` is used in messages.
-    fn number(&self, fields: &[&[u8]], column: usize, name: &str) -> Result<u64, FileError> {
+    fn number(&mut self, fields: &[&[u8]], column: usize, name: &str) -> Result<u64, FileError> {
         let text = fields.get(column).ok_or_else(|| self.error(format!("{name} is missing")))?;
-        match whole(text) {
+        match whole(text).map_or_else(|| self.rounded(text, column), |value| Ok(Some(value)))? {
             Some(value) if value <= MOST => Ok(value),
             Some(value) => Err(self.error(format!("{name} is {value}, more than a counter reaches in a year"))),
             None => {
@@ -343,6 +377,22 @@ impl<'a> Reader<'a> {
                 Err(self.error(format!("{name} '{text}' {why}")))
             }
         }
+    }
+
+    /// A number that a spreadsheet has written with an exponent or decimals; `None` if it is none.
+    fn rounded(&mut self, text: &[u8], column: usize) -> Result<Option<u64>, FileError> {
+        let Some(text) = std::str::from_utf8(text).ok().filter(|text| Marks::default().count(text).is_ok()) else {
+            return Ok(None);
+        };
+        let place = column.checked_sub(1 + HEADINGS.len() - CLOCKS.len());
+        let name = place.and_then(|place| match self.columns.get(place) {
+            Some(Column::Name(name)) => self.names.iter().nth(*name),
+            _ => None,
+        });
+        let name = name.unwrap_or("a number").to_owned();
+        let (file, line) = (self.file, self.line);
+        let count = self.losses.count(Marks::default(), text, &name);
+        count.map(Some).map_err(|what| FileError::of(file, Some(line), what))
     }
 
     fn finish(mut self) -> Result<Pass<'a>, FileError> {
@@ -366,11 +416,23 @@ impl<'a> Reader<'a> {
                 return Err(FileError::of(self.file, None, what));
             }
         }
-        let Reader { file, constants, names, threads, cmgs, regions, notes, .. } = self;
+        let Reader { file, constants, names, threads, cmgs, regions, losses, encoding, .. } = self;
+        let notes = losses.notes().chain(encoding).collect();
         let identity =
             |(t, &place): (&Thread, &Option<u32>)| Identity { process: t.process, thread: t.thread.into(), place };
         let identities = threads.iter().zip(&cmgs).map(identity).collect();
-        Ok(Pass { file, command: None, constants, names, threads, identities, cmgs, regions, intervals: Vec::new(), notes })
+        Ok(Pass {
+            file,
+            command: None,
+            constants,
+            names,
+            threads,
+            identities,
+            cmgs,
+            regions,
+            intervals: Vec::new(),
+            notes,
+        })
     }
 }
 

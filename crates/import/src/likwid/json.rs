@@ -23,7 +23,7 @@ pub(super) fn read(
     let cpus = cpus.ok_or_else(|| problem("is not JSON of likwid-perfctr: it has no 'CPU list'".to_owned()))?;
     let mut cpus: Vec<u32> = cpus.iter().filter_map(Value::as_u64).filter_map(|cpu| cpu.try_into().ok()).collect();
     cpus.sort_unstable();
-    let columns = Columns::of(cpus.into_iter().map(Who::Cpu).collect());
+    let columns = Columns::of_events(cpus.into_iter().map(Who::Cpu).collect());
     let groups = file.as_object().into_iter().flatten().filter(|(name, _)| *name != "Info");
     let mut passes = Vec::new();
     for (_, group) in groups {

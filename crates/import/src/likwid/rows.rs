@@ -8,11 +8,16 @@ use crate::{Machine, event_name};
 
 /// Whose values the columns of a table are.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Columns(Vec<Who>);
+pub(super) struct Columns {
+    whose: Vec<Who>,
+    /// Whether a counter is between a row's name and its values, as in tables of events.
+    counter: bool,
+}
 
 impl Columns {
-    pub(super) fn of(whose: Vec<Who>) -> Columns {
-        Columns(whose)
+    /// Columns of a table of events.
+    pub(super) fn of_events(whose: Vec<Who>) -> Columns {
+        Columns { whose, counter: true }
     }
 
     /// Parses the headings of columns: `HWThread 12`, `Core 12` in version 4, `host:rank:cpu` of likwid-mpirun. `hosts`
@@ -30,12 +35,12 @@ impl Columns {
                 format!("'{field}' is not a hardware thread such as 'HWThread 12', or 'host:0:12' of likwid-mpirun")
             })?);
         }
-        Ok(Columns(whose))
+        Ok(Columns { whose, counter: fields.contains(&"Counter") })
     }
 
     /// Returns whether a row has as many fields as these columns need.
     pub(super) fn fit(&self, fields: &[&str]) -> bool {
-        !self.0.is_empty() && (self.0.len() + 1..=self.0.len() + 2).contains(&fields.len())
+        !self.whose.is_empty() && fields.len() == 1 + usize::from(self.counter) + self.whose.len()
     }
 
     /// Reads a row of a table: a name, the counter of an event, values.
@@ -48,14 +53,13 @@ impl Columns {
     ) -> Result<(), String> {
         let name = fields.first().copied().unwrap_or_default();
         if !self.fit(fields) {
-            return Err(format!("{name}: a value for each of {} hardware threads belongs here", self.0.len()));
+            return Err(format!("{name}: a value for each of {} hardware threads belongs here", self.whose.len()));
         }
-        let (before, values) = fields.split_at(fields.len() - self.0.len());
-        for (who, text) in self.0.iter().zip(values) {
+        for (who, text) in self.whose.iter().zip(&fields[fields.len() - self.whose.len()..]) {
             let is_time = matches!(name, "RDTSC Runtime [s]" | RUNTIME);
             let is_calls = matches!(name, "call count" | "Region calls");
             // A metric, which fxscope calculates itself from the counts.
-            if before.len() == 1 && !is_time && !is_calls {
+            if !self.counter && !is_time && !is_calls {
                 return Ok(());
             }
             if is_absent(text) {

@@ -95,7 +95,7 @@ fn drawn_tables<'a>(lines: &[&'a str]) -> Vec<Table<'a>> {
         } else if let Some(rest) = line.strip_prefix("Group").map(|rest| rest.trim_start_matches([':', ' '])) {
             group = number_before(rest).unwrap_or(group);
         } else if line.starts_with('+') && lines.get(i + 1).is_some_and(|next| is_head(next)) {
-            let statistics = lines[i + 1].contains("| Sum ") || lines[i + 1].contains(" Sum |");
+            let statistics = lines[i + 1].split('|').any(|field| field.trim() == "Sum");
             tables.push(Table { region, group, statistics, rows: None, begin: i + 1 });
         }
     }

@@ -110,7 +110,9 @@ fn without_deviation<'f, 'a>(names: &'f [&'a str], separator: &str) -> &'f [&'a 
     let Some((last, names)) = names.split_last().filter(|(last, _)| last.ends_with('%')) else { return names };
     let whole = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
     match names.split_last() {
-        Some((before, rest)) if separator == "," && whole(before) && whole(last.trim_end_matches('%')) && !rest.is_empty() => {
+        Some((before, rest))
+            if separator == "," && whole(before) && whole(last.trim_end_matches('%')) && !rest.is_empty() =>
+        {
             rest
         }
         _ => names,

@@ -86,7 +86,8 @@ struct Contents<'a> {
 impl Contents<'_> {
     /// What point and comma mean in the file.
     fn marks(&self) -> Marks {
-        let of_lines = self.lines.iter().flat_map(|line| [Some(line.value), line.counted.as_deref(), line.interval.as_deref()]);
+        let of_lines =
+            self.lines.iter().flat_map(|line| [Some(line.value), line.counted.as_deref(), line.interval.as_deref()]);
         Marks::of(of_lines.chain([self.seconds]).flatten().chain(self.others.iter().copied()))
     }
 }

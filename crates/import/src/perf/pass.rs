@@ -120,8 +120,7 @@ impl Taking<'_> {
     fn add_to_series(&mut self, line: &Line<'_>, name: &str, count: Option<u64>) -> Result<(), String> {
         let Some(text) = line.interval.as_deref() else { return Ok(()) };
         let seconds = self.marks.real(text).ok().filter(|seconds| (0.0..1e9).contains(seconds));
-        let seconds =
-            seconds.ok_or_else(|| format!("'{text}' is not a time in seconds at which an interval ends"))?;
+        let seconds = seconds.ok_or_else(|| format!("'{text}' is not a time in seconds at which an interval ends"))?;
         let series = self.series.entry(line.cgroup.to_owned()).or_default();
         series.add((line.number, seconds), &line.who, name, count)
     }
@@ -134,7 +133,11 @@ impl Taking<'_> {
             self.series.entry(cgroup.clone()).or_default().remove(event);
         }
         let Taking { machine, mut pass, series, losses, seen, seconds, quantities, .. } = self;
-        let who = pass.regions.iter().find_map(|rows| rows.counts.iter().find(|(_, row)| !row.is_empty())).map(|(who, _)| who);
+        let who = pass
+            .regions
+            .iter()
+            .find_map(|rows| rows.counts.iter().find(|(_, row)| !row.is_empty()))
+            .map(|(who, _)| who);
         let lost: Vec<String> = losses.notes().collect();
         let note = match who {
             None => {

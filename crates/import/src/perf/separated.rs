@@ -60,7 +60,10 @@ fn candidates(line: &str) -> Vec<String> {
     for part in between.chain(end) {
         let (one, other) = part.split_at(part.floor_char_boundary(part.len() / 2));
         for candidate in [one, part] {
-            if !candidate.is_empty() && (candidate == part || one == other) && !all.iter().any(|known| known == candidate) {
+            if !candidate.is_empty()
+                && (candidate == part || one == other)
+                && !all.iter().any(|known| known == candidate)
+            {
                 all.push(candidate.to_owned());
             }
         }

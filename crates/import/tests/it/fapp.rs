@@ -2,14 +2,20 @@
 
 use std::sync::LazyLock;
 
-use fxscope_import::{FileError, Machine, Source, fapp};
+use fxscope_import::{FileError, Machine, Options, Source, fapp};
 use fxscope_pmu::{Evaluation, constants};
 use fxscope_record::{Finish, Origin, Run};
 use proptest::prelude::*;
 
 static MACHINE: LazyLock<Machine> = LazyLock::new(|| {
     let spec = fxscope_machine::load("a64fx", &[]).expect("built in");
-    Machine { name: "a64fx".to_owned(), path: None, pmu: spec.pmu.clone(), constants: constants(&spec) }
+    Machine {
+        name: "a64fx".to_owned(),
+        path: None,
+        pmu: spec.pmu.clone(),
+        constants: constants(&spec),
+        power_mode: None,
+    }
 });
 
 const HEAD: &str = "FAPP-info,CSV version,2\n\
@@ -38,9 +44,13 @@ fn instructions() -> String {
     )
 }
 
+fn options(strict: bool) -> Options {
+    Options { command: vec!["work".to_owned()], strict, ..Options::default() }
+}
+
 fn read_all(files: &[(&str, &str)]) -> Result<Vec<Run>, FileError> {
     let sources: Vec<Source<'_>> = files.iter().map(|&(name, text)| Source { name, bytes: text.as_bytes() }).collect();
-    fapp::read(&sources, &MACHINE, &["work".to_owned()])
+    fapp::read(&sources, &MACHINE, &options(false))
 }
 
 /// The only run in the files.
@@ -98,9 +108,9 @@ fn errors_name_file_and_line() {
         (swap("13\n", "-\n"), "a: line 5: a thread that is bound to no core"),
         (swap("PMCCNTR,", ""), "a: line 6: column 10 is '0x0070' where PMCCNTR belongs"),
         (swap("0x0071", "0x0070"), "a: line 6: LD_SPEC has two columns"),
-        (swap("500,60,-", "500,60"), "a: line 8: 12 columns where the headings have 13"),
+        (swap("500,60,-", "500"), "a: line 8: 11 columns where the headings have 13"),
         (swap("400,50", "-400,50"), "a: line 9: count '-400' is negative"),
-        (swap("400,50", "4e2,50"), "a: line 9: count '4e2' is not an integer"),
+        (swap("400,50", "4x2,50"), "a: line 9: count '4x2' is not an integer"),
         (swap("400,50", "-,50"), "a: line 9: count '-' is not an integer"),
         (swap("400,50", "99999999999999999,50"), "a: line 9: count is 99999999999999999, more than a counter"),
         (swap("2000,41000", "2000,41000000"), "a: line 8: 41000000 cycles in 2000 timer ticks are impossible"),

@@ -7,7 +7,7 @@ use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use fxscope_import::{FileError, Machine, Source, fapp, likwid, papi, perf};
+use fxscope_import::{FileError, Machine, Options, Source, fapp, likwid, papi, perf};
 use fxscope_pmu::{Evaluation, Metrics, constants};
 use fxscope_record::Run;
 
@@ -43,6 +43,18 @@ const WORDS: &[&[u8]] = &[
     b"FAPP-core",
     b"\xef\xbb\xbf",
     b"\xc2\xa0",
+    b"\xe2\x80\xaf",
+    b"\xe2\x80\x99",
+    b"\xff\xfe",
+    b"\x83\x5c",
+    b"4.01E+10",
+    b"1.234",
+    b"summary,",
+    b"# GID,",
+    b"| Event |",
+    b"node1:0:12",
+    b"region_value",
+    b"uncore_imc_0/cas_count_read/",
     b"\xff",
 ];
 /// Maximum number of changes at once.
@@ -114,12 +126,12 @@ fn import(format: u64, files: &[Vec<u8>], machine: &Machine) {
     let names: Vec<String> = (1..=files.len()).map(|i| format!("pa{i}.csv")).collect();
     let sources: Vec<Source> = names.iter().zip(files).map(|(name, bytes)| Source { name, bytes }).collect();
     let command = vec!["program".to_owned()];
-    let runs: Result<Vec<Run>, FileError> = match format {
-        0 => fapp::read(&sources, machine, &command),
-        1 => perf::read(&sources, machine, &perf::Options { command, scaled: true }),
-        2 => perf::read(&sources, machine, &perf::Options { command, scaled: false }),
-        3 => papi::read(&sources, machine, &command),
-        _ => likwid::read(&sources, machine, &command),
+    let options = Options { command, scaled: format % 2 == 1, strict: format % 4 > 1 };
+    let runs: Result<Vec<Run>, FileError> = match format / 4 {
+        0 => fapp::read(&sources, machine, &options),
+        1 => perf::read(&sources, machine, &options),
+        2 => papi::read(&sources, machine, &options),
+        _ => likwid::read(&sources, machine, &options),
     };
     match runs {
         Ok(runs) => {
@@ -139,7 +151,13 @@ fn damaged_files_give_runs_or_messages() {
     let number = |name: &str, default| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
     let (seconds, mut seed) = (number("FXSCOPE_FUZZ_SECONDS", 2), number("FXSCOPE_FUZZ_SEED", 1));
     let spec = fxscope_machine::load("a64fx", &[]).expect("built in");
-    let machine = Machine { name: "a64fx".to_owned(), path: None, pmu: spec.pmu.clone(), constants: constants(&spec) };
+    let machine = Machine {
+        name: "a64fx".to_owned(),
+        path: None,
+        pmu: spec.pmu.clone(),
+        constants: constants(&spec),
+        power_mode: None,
+    };
     let mut golden_files = Vec::new();
     golden(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/import"), &mut golden_files);
     assert!(golden_files.len() > 100, "{}", golden_files.len());
@@ -155,7 +173,7 @@ fn damaged_files_give_runs_or_messages() {
                 bytes
             })
             .collect();
-        for format in 0..5 {
+        for format in 0..16 {
             let outcome = catch_unwind(|| import(format, &files, &machine));
             assert!(outcome.is_ok(), "FXSCOPE_FUZZ_SEED={seed} ends importer {format}");
         }

@@ -2,14 +2,20 @@
 
 use std::path::Path;
 
-use fxscope_import::perf::{Options, read};
-use fxscope_import::{Machine, Source};
+use fxscope_import::perf::read;
+use fxscope_import::{Machine, Options, Source};
 use fxscope_record::{Origin, Run};
 use proptest::prelude::*;
 
 fn machine() -> Machine {
     let spec = fxscope_machine::load("a64fx", &[]).expect("built in");
-    Machine { name: "a64fx".to_owned(), path: None, pmu: spec.pmu.clone(), constants: fxscope_pmu::constants(&spec) }
+    Machine {
+        name: "a64fx".to_owned(),
+        path: None,
+        pmu: spec.pmu.clone(),
+        constants: fxscope_pmu::constants(&spec),
+        power_mode: None,
+    }
 }
 
 fn golden(name: &str) -> Vec<u8> {
@@ -124,20 +130,12 @@ fn errors_name_file_and_line() {
             "file: line 1: is not what perf stat writes: its text, -x separated values or -j JSON are expected",
         ),
         (
-            "5,,r11,1,100.00,,\n<not supported>,,r190,0,100.00,,\n",
-            "file: line 2: r190 is not supported by this system's counters: omit it",
-        ),
-        (
             "<not counted>,,r11,0,0.00,,\n",
-            "file: line 1: r11 was not counted: it never got a counter, or the program did not run there",
+            "file: has no counts of perf stat: r11 was not counted: it never got a counter, or the program did not run there",
         ),
         (
             "5,,r11,1,100.00,,\n5,,r190\n",
             "file: line 2: a line of perf stat -x has value, unit, event, time and percent; this one does not",
-        ),
-        (
-            "5,,r11,1,100.00,,\n6,,cycles,1,100.00,,\n",
-            "file: line 2: r11 and cycles are the same event of the machine, whose counts would be summed: omit one of them",
         ),
         ("-5,,r11,1,100.00,,\n", "file: line 1: '-5' is not a count of r11"),
         ("99999999999999999999,,r11,1,100.00,,\n", "file: line 1: '99999999999999999999' is not a count of r11"),
@@ -152,6 +150,30 @@ fn errors_name_file_and_line() {
     ];
     for (text, message) in cases {
         assert_eq!(error(text), message, "{text}");
+    }
+}
+
+#[test]
+fn values_that_cannot_be_taken_are_named_or_refuse_the_file() {
+    let cases = [
+        (
+            "5,,r11,1,100.00,,\n<not supported>,,r190,0,100.00,,\n",
+            "r190 is not supported by this system's counters: omit it",
+        ),
+        (
+            "5,,r11,1,100.00,,\n<not counted>,,r190,0,0.00,,\n",
+            "r190 was not counted: it never got a counter, or the program did not run there",
+        ),
+        ("5,,r11,1,100.00,,\n6,,cycles,1,100.00,,\n", "cycles is CPU_CYCLES as well as r11, and keeps its own name"),
+        ("5,,r11,1,100.00,,\n6.5,,r190,1,100.00,,\n", "r190 had a fraction, as means have, and was rounded"),
+    ];
+    for (text, note) in cases {
+        let run = &read_one(text).expect(text)[0];
+        assert_eq!(run.regions[0].count(0, "CPU_CYCLES"), Some(5), "{text}");
+        assert!(run.notes.contains(&note.to_owned()), "{:?}", run.notes);
+        let strict = Options { strict: true, ..Options::default() };
+        let message = read_all(&[("file", text.as_bytes())], &strict).expect_err(text);
+        assert_eq!(message, format!("file: line 2: {note}"));
     }
 }
 
@@ -206,8 +228,16 @@ fn intervals_in_which_the_program_did_not_run_count_nothing_in_every_form() {
         assert_eq!(runs[0].regions[0].count(0, "CNTVCT"), Some(30_030_000), "{text}");
     }
     // No counter was available all the time of an interval.
-    let message = error("0.1001,5,,r11,1000,100.00,,\n0.2002,<not counted>,,r11,0,0.00,,\n");
-    assert!(message.starts_with("file: line 2: r11 was not counted: it never got a counter"), "{message}");
+    let text = "0.1001,5,,r11,1000,100.00,,\n0.1001,8,,r190,1000,100.00,,\n0.2002,<not counted>,,r11,0,0.00,,\n\
+                0.2002,9,,r190,1000,100.00,,\n";
+    let run = &read_one(text).expect("one event is whole")[0];
+    assert_eq!(run.regions[0].count(0, "CPU_CYCLES"), None, "a sum of some intervals would be too small");
+    assert_eq!(run.regions[0].count(0, "0INST_COMMIT"), Some(17));
+    assert!(
+        run.notes.iter().any(|note| note.starts_with("r11 was not counted: it never got a counter")),
+        "{:?}",
+        run.notes
+    );
 }
 
 #[test]
@@ -312,7 +342,7 @@ fn unordered_or_incomplete_intervals_are_reported_with_their_line() {
     let cases = [
         (
             "0.2002,5,,r11,1,100.00,,\n0.1001,6,,r11,1,100.00,,\n",
-            "file: line 2: the interval to 0.1001 s comes after a later one: give one file for each measurement, as written by perf",
+            "file: line 2: the interval to 0.1001 s comes after a later one: give one file for each measurement, as written by the tool",
         ),
         (
             "0.1001,5,,r11,1,100.00,,\n0.1001,1,,r190,1,100.00,,\n0.2002,6,,r11,1,100.00,,\n",

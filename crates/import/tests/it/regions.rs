@@ -2,13 +2,19 @@
 
 use std::path::Path;
 
-use fxscope_import::{Machine, Source, likwid, papi};
+use fxscope_import::{Machine, Options, Source, likwid, papi};
 use fxscope_record::{Region, Run};
 use proptest::prelude::*;
 
 fn machine() -> Machine {
     let spec = fxscope_machine::load("a64fx", &[]).expect("built in");
-    Machine { name: "a64fx".to_owned(), path: None, pmu: spec.pmu.clone(), constants: fxscope_pmu::constants(&spec) }
+    Machine {
+        name: "a64fx".to_owned(),
+        path: None,
+        pmu: spec.pmu.clone(),
+        constants: fxscope_pmu::constants(&spec),
+        power_mode: None,
+    }
 }
 
 fn golden(name: &str) -> Vec<u8> {
@@ -16,11 +22,11 @@ fn golden(name: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-type Reader = fn(&[Source<'_>], &Machine, &[String]) -> Result<Vec<Run>, fxscope_import::FileError>;
+type Reader = fn(&[Source<'_>], &Machine, &Options) -> Result<Vec<Run>, fxscope_import::FileError>;
 
 fn read(reader: Reader, files: &[(&str, &[u8])]) -> Result<Vec<Run>, String> {
     let sources: Vec<Source<'_>> = files.iter().map(|&(name, bytes)| Source { name, bytes }).collect();
-    reader(&sources, &machine(), &[]).map_err(|e| e.to_string())
+    reader(&sources, &machine(), &Options::default()).map_err(|e| e.to_string())
 }
 
 /// Counts of a name by thread.
@@ -109,15 +115,18 @@ fn errors_name_their_location() {
     let good = String::from_utf8(golden("likwid/groups.csv")).expect("text");
     let cut: String = good.lines().take(7).map(|line| format!("{line}\n")).collect();
     let likwid_cases = [
-        (
-            "hello".to_owned(),
-            "f: is not output of likwid-perfctr: CSV (-o FILE.csv, -O) has lines that begin with TABLE",
-        ),
+        ("hello".to_owned(), "f: is not output of LIKWID: CSV (-o FILE.csv, -O) has lines that begin with TABLE"),
         (cut, "f: line 7: the file ends within a table: it is truncated"),
         (good.replace("PMC1,2000000", "PMC1,-"), "f: line 7: '-' is not a count of CPU_CYCLES"),
         (good.replace("PMC1,2000000", "PMC1,-3"), "f: line 7: -3 is not a count of CPU_CYCLES"),
-        (good.replace("PMC1,2000000", "PMC1"), "f: line 7: 'PMC1' is not a count of CPU_CYCLES"),
-        (good.replace("HWThread 12", "GPU 0"), "f: line 6: 'GPU 0' is not a hardware thread such as 'HWThread 12'"),
+        (
+            good.replace("PMC1,2000000", "PMC1"),
+            "f: line 7: CPU_CYCLES: a value for each of 1 hardware threads belongs here",
+        ),
+        (
+            good.replace("HWThread 12", "GPU 0"),
+            "f: line 6: 'GPU 0' is not a hardware thread such as 'HWThread 12', or 'host:0:12' of likwid-mpirun",
+        ),
         ("{}".to_owned(), "f: is not JSON of likwid-perfctr: it has no 'CPU list'"),
     ];
     for (text, message) in likwid_cases {

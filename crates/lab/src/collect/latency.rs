@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use fxscope_import::{Source, perf};
+use fxscope_import::{Options, Source, perf};
 use fxscope_jitter::Time;
 use fxscope_latency::inputs::{Event, Pmu, pmus};
 use fxscope_record::Run;
@@ -62,7 +62,7 @@ pub fn latency_counts(args: &LatencyCounts, progress: &dyn Progress) -> Result<V
     let command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let sources: Vec<Source<'_>> = outputs.iter().map(|(name, bytes)| Source { name, bytes }).collect();
     let mut runs =
-        perf::read(&sources, &machine, &perf::Options { command, scaled: false }).map_err(|e| e.to_string())?;
+        perf::read(&sources, &machine, &Options { command, ..Options::default() }).map_err(|e| e.to_string())?;
     if !args.own && pmu.events.iter().any(|event| event.all && event.perf.is_some()) {
         let note = "Counts are those of the whole computer while the program ran.".to_owned();
         runs.iter_mut().for_each(|run| run.notes.push(note.clone()));

@@ -2,10 +2,10 @@
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use fxscope_host::{Helper, Signal};
+use fxscope_host::{Ended, Helper, Signal};
 use fxscope_jitter::Time;
 
 use crate::{Error, Progress};
@@ -74,6 +74,63 @@ fn supervise(perf: &mut Helper, name: &str, limit: Option<Time>, progress: &dyn 
                 "perf and the program under it did not end within {limit} (--timeout) and were stopped; nothing is recorded"
             )
             .into());
+        }
+    }
+}
+
+/// First bytes of what `perf record` and `perf stat record` write.
+const RECORDING: &[u8] = b"PERFILE2";
+/// How long perf may take to write a recording as text.
+const WRITING: Duration = Duration::from_secs(600);
+
+/// What a recording of perf has, as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recorded {
+    /// Counts of `perf stat record`.
+    Counts,
+    /// Events of `perf record`.
+    Events,
+}
+
+/// Returns the text that `perf` makes of a recording, if `bytes`, the contents of `file`, are one; otherwise the bytes.
+///
+/// # Errors
+/// If perf cannot be started or cannot read the file.
+pub fn recorded_text(perf: &Path, file: &Path, bytes: Vec<u8>, what: Recorded) -> Result<Vec<u8>, Error> {
+    if !bytes.starts_with(RECORDING) {
+        return Ok(bytes);
+    }
+    let arguments: &[&str] = match what {
+        Recorded::Counts => &["stat", "report", "-i"],
+        Recorded::Events => &["script", "--show-switch-events", "--ns", "-i"],
+    };
+    let failed = |e: std::io::Error| Error::from(format!("{}: {e}", file.display()));
+    let text = tempfile::NamedTempFile::new().map_err(failed)?;
+    let mut command = Command::new(perf);
+    command.args(arguments).arg(file).env("LC_ALL", "C").stdin(Stdio::null());
+    // `perf stat report` writes to standard error.
+    match what {
+        Recorded::Counts => command.stdout(Stdio::null()).stderr(text.reopen().map_err(failed)?),
+        Recorded::Events => command.stdout(text.reopen().map_err(failed)?).stderr(Stdio::piped()),
+    };
+    let mut helper = Helper::start(command).map_err(|e| {
+        format!(
+            "{}: is a recording of perf, which only perf can read, and {} cannot be started ({e}): install it (Debian: apt-get \
+             install linux-perf), name it with --perf, or give the text of `perf {} FILE`",
+            file.display(),
+            perf.display(),
+            arguments.join(" ")
+        )
+    })?;
+    let ended = helper.wait(WRITING).map_err(failed)?;
+    let bytes = fxscope_host::read(text.path(), MAX_OUTPUT_BYTES).map_err(|e| e.to_string())?;
+    match ended {
+        Ended::Itself(status) if status.success() => Ok(bytes),
+        _ => {
+            let said = helper.last_words();
+            let text = if said.is_empty() { String::from_utf8_lossy(&bytes).into_owned() } else { said };
+            let why = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no message");
+            Err(format!("{}: perf cannot read this recording ({why})", file.display()).into())
         }
     }
 }

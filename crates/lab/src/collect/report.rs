@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use fxscope_import::{Machine, Source, perf};
+use fxscope_import::{Machine, Options, Source, perf};
 use fxscope_jitter::Time;
 use fxscope_pmu::groups::Group;
 use fxscope_record::Run;
@@ -85,7 +85,8 @@ pub fn report_counts(args: &ReportCounts, progress: &dyn Progress) -> Result<Vec
 
 /// Fails if perf could not count something, before the program runs again for the next group.
 fn check_output(machine: &Machine, source: Source<'_>) -> Result<(), Error> {
-    perf::read(&[source], machine, &perf::Options::default()).map(drop).map_err(|e| {
+    let strict = Options { strict: true, ..Options::default() };
+    perf::read(&[source], machine, &strict).map(drop).map_err(|e| {
         format!(
             "{e}; nothing is recorded. A virtual machine, or a kernel without a driver for the processor's counters, offers none \
              (perf stat -e r11 true shows it); --keep FOLDER keeps what perf wrote"
@@ -104,7 +105,7 @@ fn imported(
     let sources: Vec<Source<'_>> = outputs.iter().map(|(name, bytes)| Source { name, bytes }).collect();
     let command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let mut runs =
-        perf::read(&sources, machine, &perf::Options { command, scaled: false }).map_err(|e| e.to_string())?;
+        perf::read(&sources, machine, &Options { command, ..Options::default() }).map_err(|e| e.to_string())?;
     for run in &mut runs {
         let apart = disagreeing(run);
         for note in &apart {

@@ -30,6 +30,9 @@ pub enum ThreadKind {
     Measuring,
 }
 
+/// What perf and trace-cmd may write before an event's name.
+const SUBSYSTEMS: [&str; 4] = ["osnoise:", "sched:", "irq:", "irq_vectors:"];
+
 /// Parses lines one after another.
 pub struct Parser<F> {
     start: Start,
@@ -71,7 +74,8 @@ impl<F: FnMut(&str, u32) -> ThreadKind> Parser<F> {
         if let Some(switch) = line.event.strip_prefix("PERF_RECORD_SWITCH") {
             return self.perf_switch(&line, switch);
         }
-        let (name, arguments) = line.event.split_once(':')?;
+        let event = SUBSYSTEMS.iter().find_map(|subsystem| line.event.strip_prefix(subsystem)).unwrap_or(line.event);
+        let (name, arguments) = event.split_once(':')?;
         let arguments = arguments.trim();
         match name {
             "irq_noise" | "softirq_noise" | "thread_noise" | "nmi_noise" | "sample_threshold" => {
@@ -154,15 +158,14 @@ impl<F: FnMut(&str, u32) -> ThreadKind> Parser<F> {
         Some(Event { core: line.core, start, length, net: false, cause: Cause::new(kind, name) })
     }
 
-    /// Parses `prev_comm=a prev_pid=1 … prev_state=R+ ==> next_comm=b next_pid=2 next_prio=120`.
+    /// Parses `prev_comm=a prev_pid=1 … prev_state=R+ ==> next_comm=b next_pid=2 next_prio=120`, or as perf and trace-cmd
+    /// write it, `a:1 [120] R ==> b:2 [120]`.
     fn sched_switch(&mut self, line: &Line<'_>, arguments: &str) -> Option<Event> {
         let ended = self.stop(line.core, line.time);
         let (previous, next) = arguments.split_once(" ==> ")?;
-        let (name, rest) = previous.strip_prefix("prev_comm=")?.rsplit_once(" prev_pid=")?;
-        let could_run = rest.rsplit_once(" prev_state=").is_some_and(|(_, state)| state.starts_with('R'));
-        self.leaves(line.core, name, rest.split_whitespace().next()?.parse().ok()?, could_run);
-        let (name, rest) = next.strip_prefix("next_comm=")?.rsplit_once(" next_pid=")?;
-        let number = rest.split_whitespace().next()?.parse().ok()?;
+        let (name, number, state) = thread_of_switch(previous, "prev")?;
+        self.leaves(line.core, name, number, state.starts_with('R'));
+        let (name, number, _) = thread_of_switch(next, "next")?;
         self.running.insert(line.core, (name.to_owned(), number, line.time));
         ended
     }
@@ -191,6 +194,46 @@ impl<F: FnMut(&str, u32) -> ThreadKind> Parser<F> {
         let length = time.checked_sub(start)?;
         Some(Event { core, start, length, net: false, cause })
     }
+}
+
+/// One side of a switch: name, number and state of the thread.
+fn thread_of_switch<'a>(text: &'a str, side: &str) -> Option<(&'a str, u32, &'a str)> {
+    let Some(rest) = text.trim().strip_prefix(side).and_then(|rest| rest.strip_prefix("_comm=")) else {
+        let (thread, state) = text.rsplit_once(" [")?;
+        let (name, number) = thread.trim().rsplit_once(':')?;
+        return Some((name, number.parse().ok()?, state.split_once(']')?.1.trim()));
+    };
+    let (name, rest) = rest.rsplit_once(&format!(" {side}_pid="))?;
+    let state = rest.rsplit_once("_state=").map_or("", |(_, state)| state);
+    Some((name, rest.split_whitespace().next()?.parse().ok()?, state))
+}
+
+/// A line in which the osnoise tracer sums up a period of a core.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sums {
+    /// Core.
+    pub core: u32,
+    /// Time that was measured, us.
+    pub runtime: u64,
+    /// Noise in it, us.
+    pub noise: u64,
+    /// The longest single noise, us.
+    pub longest: u64,
+    /// Numbers of hardware noise, NMIs, interrupts, soft interrupts and threads.
+    pub counts: [u64; 5],
+}
+
+/// Parses `task-pid [core] flags time: 1000000 190 99.98100 9 18 0 1007 18 1`.
+#[must_use]
+pub fn sums(text: &str) -> Option<Sums> {
+    let line = take_apart(text)?;
+    let words: Vec<&str> = line.event.split_whitespace().collect();
+    let [runtime, noise, available, longest, counts @ ..] = &words[..] else { return None };
+    available.parse::<f64>().ok()?;
+    let counts: Option<Vec<u64>> = counts.iter().map(|word| word.parse().ok()).collect();
+    let counts: [u64; 5] = counts?.try_into().ok()?;
+    let (runtime, noise, longest) = (runtime.parse().ok()?, noise.parse().ok()?, longest.parse().ok()?);
+    Some(Sums { core: line.core, runtime, noise, longest, counts })
 }
 
 /// Splits `  task-pid  [core] flags  time: event`, with or without flags.

@@ -1,11 +1,15 @@
-//! Imports the kernel's trace text: osnoise samples, named by its events; without samples, the events themselves.
+//! Imports the kernel's trace text, also as perf script and trace-cmd write it: osnoise samples, named by its events;
+//! without samples, the events themselves; without events, the osnoise tracer's sums.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::{Error, Imported, Source, lines, wrong_file};
-use crate::cause::{Event, NO_EVENT, Parser, Start, ThreadKind};
-use crate::trace::{Cause, Kind};
+use crate::cause::{Event, NO_EVENT, Parser, Start, Sums, ThreadKind, sums};
+use crate::trace::{Cause, CoreSummary, Counted, Kind};
+
+/// What the tracer counts in its sums.
+const KINDS: [Kind; 5] = [Kind::Hardware, Kind::Nmi, Kind::Interrupt, Kind::SoftInterrupt, Kind::KernelThread];
 
 /// Names of kernel threads.
 const KERNEL: [&str; 12] = [
@@ -35,6 +39,7 @@ fn who(name: &str, number: u32) -> ThreadKind {
 pub fn read(sources: &[Source<'_>]) -> Result<Imported, Error> {
     let mut imported = Imported { program: "kernel tracer".to_owned(), ..Imported::default() };
     let mut all: BTreeMap<u32, Vec<Event>> = BTreeMap::new();
+    let mut summed: Vec<Sums> = Vec::new();
     for source in sources {
         let mut parser = Parser::new(Start::Field, who);
         let mut found = 0;
@@ -42,18 +47,28 @@ pub fn read(sources: &[Source<'_>]) -> Result<Imported, Error> {
             if let Some(event) = parser.line(&line) {
                 found += 1;
                 all.entry(event.core).or_default().push(event);
+            } else if let Some(sums) = sums(&line) {
+                found += 1;
+                summed.push(sums);
             }
         }
         if found == 0 {
             return Err(wrong_file(
                 source,
                 "has no recognisable event; osnoise:sample_threshold, osnoise:*_noise, irq, irq_vectors and \
-                 sched:sched_switch events are, in the text of the kernel's file trace",
+                 sched:sched_switch events are, in the text of the kernel's file trace, of perf script or trace-cmd report",
             ));
         }
         if parser.lost() > 0 {
             imported.summary.notes.push(format!("{}: the tracer lost {} events", source.name, parser.lost()));
         }
+    }
+    if all.is_empty() {
+        return Ok(totals(imported, summed));
+    }
+    if !summed.is_empty() {
+        let note = "the tracer's sums of each period are left out: its events have the same time";
+        imported.summary.notes.push(note.to_owned());
     }
     let begin = all.values().flatten().map(|event| event.start).min().unwrap_or(0);
     let sampled = all.values().flatten().any(|event| event.cause.kind == Kind::Unknown);
@@ -65,6 +80,45 @@ pub fn read(sources: &[Source<'_>]) -> Result<Imported, Error> {
         imported.summary.notes.push(note.to_owned());
     }
     Ok(imported)
+}
+
+/// The sums of a trace that has nothing else.
+fn totals(mut imported: Imported, summed: Vec<Sums>) -> Imported {
+    let mut cores: BTreeMap<u32, Sums> = BTreeMap::new();
+    for sums in summed {
+        let known = cores.entry(sums.core).or_insert(Sums {
+            core: sums.core,
+            runtime: 0,
+            noise: 0,
+            longest: 0,
+            counts: [0; 5],
+        });
+        known.runtime = known.runtime.saturating_add(sums.runtime);
+        known.noise = known.noise.saturating_add(sums.noise);
+        known.longest = known.longest.max(sums.longest);
+        for (sum, count) in known.counts.iter_mut().zip(sums.counts) {
+            *sum = sum.saturating_add(count);
+        }
+    }
+    for (core, sums) in cores {
+        let counts = KINDS.into_iter().zip(sums.counts);
+        let counts = counts.map(|(kind, amount)| Counted { cause: Cause::new(kind, ""), amount, time: false });
+        let ns = |us: u64| us.saturating_mul(1000);
+        let noise = Counted { cause: Cause::unknown(), amount: ns(sums.noise), time: true };
+        let (total, longest) = (ns(sums.runtime), ns(sums.longest));
+        imported.summary.duration = imported.summary.duration.max(total);
+        let counted = std::iter::once(noise).chain(counts).collect();
+        imported.summary.cores.push(CoreSummary {
+            core,
+            total: total as f64,
+            longest,
+            counted,
+            ..CoreSummary::default()
+        });
+    }
+    let note = "the trace has the tracer's sums of each period only: there are no individual detours to fit or replay";
+    imported.summary.notes.push(note.to_owned());
+    imported
 }
 
 /// The detours of one core: named osnoise samples, or otherwise the events in sequence.

@@ -128,6 +128,143 @@ fn the_rtla_histogram_gives_counts_and_time() {
     assert_eq!(view.cores[&0].longest, 10_000);
 }
 
+#[test]
+fn samples_beyond_the_rtla_histogram_are_counted_and_named() {
+    let text = HIST
+        .replace("over:         0         0", "over:         0         3")
+        .replace("max:         10         0", "max:         10       340");
+    let imported = import(Format::RtlaHist, &[("hist.txt", &text)]).expect("understood");
+    let view = view(&imported);
+    // One of 340 us, two of at least the last bucket's 10 us; and 50 of 10 us on the other core.
+    assert_eq!((view.cores[&1].detours, view.cores[&1].time, view.cores[&1].longest), (203, 360_000, 340_000));
+    let note = "CPU 1: 3 samples were beyond the histogram; the longest is counted with 340 us, the others with 10 us at least";
+    assert!(imported.summary.notes.iter().any(|known| known == note), "{:?}", imported.summary.notes);
+    // Newer versions append sums over all CPUs, and write fractions.
+    let text = format!(
+        "{}ALL:      IRQ\ncount:    350\n",
+        HIST.replace("avg:          3         0", "avg:       3.33      0.00")
+    );
+    assert_eq!(import(Format::RtlaHist, &[("hist.txt", &text)]).map(|found| found.cores.len()), Ok(0));
+}
+
+/// Linux's own lines of perf script and trace-cmd report, with the subsystem and in the short form of libtraceevent.
+const SCRIPT: &str = "\
+osnoise/3  7267 [003]   100.000520: osnoise:sample_threshold: start 100.000295000 duration 160000 ns interference 1
+osnoise/3  7267 [003]   100.000100:        osnoise:irq_noise: local_timer:236 start 100.000298000 duration 2000 ns
+";
+const SWITCHES: [&str; 2] = [
+    "\
+swapper     0 [001]   200.100000:       sched:sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=my app next_pid=55 next_prio=120
+my app    55 [001]   200.300000:       sched:sched_switch: prev_comm=my app prev_pid=55 prev_prio=120 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
+",
+    "\
+          <idle>-0     [001]   200.100000: sched_switch:         swapper/1:0 [120] R ==> my app:55 [120]
+          my app-55    [001]   200.300000: sched_switch:         my app:55 [120] S ==> swapper/1:0 [120]
+",
+];
+
+#[test]
+fn events_of_perf_script_and_trace_cmd_are_those_of_the_tracer() {
+    let imported = import(Format::Trace, &[("script", SCRIPT)]).expect("understood");
+    assert_eq!(imported.cores[&3], [(0, 160_000, Cause::new(Kind::Interrupt, "local_timer:236"))]);
+    for text in SWITCHES {
+        let imported = import(Format::Trace, &[("script", text)]).expect("understood");
+        assert_eq!(imported.cores[&1], [(0, 200_000_000, Cause::new(Kind::Task, "my app"))], "{text}");
+    }
+}
+
+const SUMS: &str = "\
+# tracer: osnoise
+#  TASK-PID      CPU#    TIMESTAMP    IN US       IN US  AVAILABLE  IN US     HW    NMI    IRQ   SIRQ THREAD
+   <...>-859    [000] ....    81.637220: 1000000        190  99.98100       9     18      0   1007     18      1
+   <...>-860    [001] ....    81.638154: 1000000        656  99.93440      74     23      0   1006     16      3
+   <...>-859    [000] ....    82.637220: 1000000        210  99.97900      12     18      0   1007     18      1
+   <...>-860    [001] ....    82.638154: 1000000        656  99.93440      74     23      0   1006     16      3
+";
+
+#[test]
+fn sums_of_the_osnoise_tracer_are_totals() {
+    let imported = import(Format::Trace, &[("trace", SUMS)]).expect("understood");
+    let view = view(&imported);
+    assert_eq!(view.duration, 2_000_000_000);
+    let share = |core: u32| view.cores[&core].share(view.duration, 1);
+    assert!((share(0) - 0.0002).abs() < 1e-12 && (share(1) - 0.000_656).abs() < 1e-12);
+    assert_eq!((view.cores[&0].longest, view.cores[&1].longest), (12_000, 74_000));
+    let interrupts = imported.summary.cores[0].counted.iter().find(|c| c.cause.kind == Kind::Interrupt);
+    assert_eq!(interrupts.map(|counted| counted.amount), Some(2_014));
+    // Beside events, sums would be counted twice.
+    let both = import(Format::Trace, &[("trace", &format!("{SUMS}{OSNOISE}"))]).expect("understood");
+    assert_eq!(both.cores[&3].len(), 1);
+    assert!(both.summary.notes.iter().any(|note| note.contains("sums of each period are left out")));
+}
+
+const TIMERLAT_TOP: &str = "\
+                                     Timer Latency
+  0 00:00:06   |          IRQ Timer Latency (us)        |         Thread Timer Latency (us)
+CPU COUNT      |      cur       min       avg       max |      cur       min       avg       max
+  0 #6000      |        0         0         1        19 |        1         1         5        35
+  1 #6000      |        0         0         2        15 |        2         1         4        28
+";
+const TIMERLAT_HIST: &str = "\
+# RTLA timerlat histogram
+# Time unit is microseconds (us)
+# Duration:   0 00:01:00
+Index   IRQ-000   Thr-000   IRQ-001   Thr-001
+0         59990         0     59900         0
+1             9     50000        99     49000
+2             1      9999         1     10999
+over:         0         1         0         1
+count:    60000     60000     60000     60000
+min:          0         1         0         1
+avg:          0         1         0         1
+max:          2        41         2        31
+";
+
+#[test]
+fn latencies_of_rtla_timerlat_are_those_of_the_threads() {
+    let top = view(&import(Format::RtlaTop, &[("top.txt", TIMERLAT_TOP)]).expect("understood"));
+    assert_eq!((top.duration, top.all.time), (6_000_000_000, 6_000 * (5_000 + 4_000)));
+    assert_eq!((top.cores[&0].longest, top.cores[&1].longest), (35_000, 28_000));
+    let imported = import(Format::RtlaHist, &[("hist.txt", TIMERLAT_HIST)]).expect("understood");
+    let hist = view(&imported);
+    assert_eq!((imported.program.as_str(), hist.duration), ("rtla timerlat hist", 60_000_000_000));
+    let time = (50_000 + 2 * 9_999 + 41) + (49_000 + 2 * 10_999 + 31);
+    assert_eq!((hist.all.detours, hist.all.time, hist.all.longest), (120_000, time * 1_000, 41_000));
+    // How late the timer's interrupt was is a part of it.
+    let until_interrupt = &imported.summary.cores[0].counted[1];
+    assert_eq!((until_interrupt.cause.kind, until_interrupt.amount), (Kind::Interrupt, (9 + 2) * 1_000));
+}
+
+#[test]
+fn cyclictest_has_a_line_or_a_histogram_for_each_thread() {
+    let lines = "\
+# /dev/cpu_dma_latency set to 0us
+T: 0 ( 1234) P:95 I:1000 C:  10000 Min:      2 Act:    3 Avg:    4 Max:      57
+T: 1 ( 1235) P:95 I:1000 C:  10000 Min:      2 Act:    3 Avg:    4 Max:      31
+";
+    let found = view(&import(Format::Cyclictest, &[("c.txt", lines)]).expect("understood"));
+    assert_eq!((found.duration, found.all.time), (10_000_000_000, 2 * 10_000 * 4_000));
+    assert_eq!((found.cores[&0].longest, found.cores[&1].longest), (57_000, 31_000));
+    let histogram = "\
+# Histogram
+000000 000000\t000000
+000003 000100\t000200
+000004 000010\t000000
+# Total: 000000111 000000200
+# Min Latencies: 00003 00003
+# Avg Latencies: 00003 00003
+# Max Latencies: 00057 00003
+# Histogram Overflows: 00001 00000
+# Histogram Overflow at cycle number:
+# Thread 0: 00042
+";
+    let imported = import(Format::Cyclictest, &[("c.txt", histogram)]).expect("understood");
+    let found = view(&imported);
+    assert_eq!((found.cores[&0].detours, found.cores[&0].time), (111, 340_000 + 57_000));
+    assert_eq!((found.cores[&1].detours, found.cores[&1].time, found.cores[&1].longest), (200, 600_000, 3_000));
+    assert!(imported.summary.notes.iter().any(|note| note.contains("shares of time are unknown")));
+}
+
 /// 10 intervals of 1 ms with at most 1000 units of work; in one a quarter is missing, in another a tenth.
 fn ftq_lines() -> String {
     let line = |i: u64| {
@@ -197,6 +334,11 @@ fn malformed_lines_are_reported_with_file_and_line() {
     );
     assert!(message(Format::RtlaHist, "nothing").contains("begins with a line Index CPU-000"));
     assert!(message(Format::Trace, "nothing").contains("has no recognisable event"));
+    assert!(message(Format::Cyclictest, "nothing").contains("has no line of a thread of cyclictest"));
+    assert_eq!(
+        message(Format::Cyclictest, "T: 0 ( 1) P:1 I:1000 C: x\n"),
+        "x.dat, line 1: 'T: 0 ( 1) P:1 I:1000 C: x' is not a line of cyclictest"
+    );
     assert!(message(Format::Netgauge, "1 2\n").contains("does not say which benchmark it is"));
     let twice = import(Format::Fwq, &[("a_1.dat", "1\n"), ("b_1.dat", "1\n")]).expect_err("two of one core");
     assert!(twice.to_string().starts_with("b_1.dat: is the second one of core 1"), "{twice}");
@@ -205,12 +347,14 @@ fn malformed_lines_are_reported_with_file_and_line() {
 proptest! {
     #[test]
     fn damaged_files_give_a_message_or_a_trace_without_a_panic(
-        which in 0..5usize, at in any::<prop::sample::Index>(), bytes in prop::collection::vec(any::<u8>(), 0..6), remove in 0..9usize,
+        which in 0..10usize, at in any::<prop::sample::Index>(), bytes in prop::collection::vec(any::<u8>(), 0..6), remove in 0..9usize,
     ) {
         let ftq = ftq_lines();
         let (format, text) = [
             (Format::Trace, OSNOISE), (Format::RtlaTop, TOP), (Format::RtlaHist, HIST), (Format::Ftq, &ftq[..]),
-            (Format::Netgauge, "# Selfish Benchmark\n10.00\t5000.00\n1000010.00\t6000.00\n"),
+            (Format::Netgauge, "# Selfish Benchmark\n10.00\t5000.00\n1000010.00\t6000.00\n"), (Format::Trace, SUMS),
+            (Format::Trace, SWITCHES[1]), (Format::RtlaTop, TIMERLAT_TOP), (Format::RtlaHist, TIMERLAT_HIST),
+            (Format::Cyclictest, "# Histogram\n000003 000100\t000200\n# Total: 1 2\nT: 0 ( 1) P:95 I:10 C: 9 Min: 2 Act: 3 Avg: 4 Max: 5\n"),
         ][which];
         let mut all = text.as_bytes().to_vec();
         let at = at.index(all.len());

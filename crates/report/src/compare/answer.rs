@@ -1,6 +1,7 @@
 //! What a comparison answers first: which run is faster, by how much, and which parts of the time make the difference.
 
 use super::analysis::{Comparison, Quantity};
+use super::per::Per;
 use crate::render::quantity;
 use crate::sections::plain;
 
@@ -161,8 +162,12 @@ fn energy(comparison: &Comparison, subject: usize) -> Option<String> {
 
 /// That the runs did different amounts of work.
 fn size(comparison: &Comparison, subject: usize) -> Option<String> {
-    let ratio = times(comparison.other_work(subject)?);
-    Some(format!("It does {ratio} the floating-point operations: --per flop compares equal amounts of work."))
+    let (ratio, per) = comparison.other_work(subject)?;
+    let (work, option) = match per {
+        Per::Flop => ("floating-point operations", "flop"),
+        _ => ("instructions", "instruction"),
+    };
+    Some(format!("It does {} the {work}: --per {option} compares equal amounts of work.", times(ratio)))
 }
 
 fn times(ratio: f64) -> String {

@@ -97,16 +97,22 @@ impl Comparison {
                     Per::Flop => "floating-point operations",
                     Per::Call | Per::Number(_) => "calls",
                 };
-                format!("{label}: the number of {work} is unknown or zero, so nothing can be given per {per}")
+                format!(
+                    "{label}: the number of {work} is unknown or zero, so nothing can be given per {per}; --per with a number for each \
+                     file, such as its elements, needs no counts"
+                )
             })
         };
         amounts.iter().zip(&self.labels).map(known).collect()
     }
 
-    /// Returns how many times the floating-point operations of the first subject another one does, if it is another amount of work.
-    pub(super) fn other_work(&self, subject: usize) -> Option<f64> {
-        let ratio = self.metrics.iter().find(|q| q.name == "flop")?.ratio(subject)?;
-        (self.per.is_none() && ratio > 0.0 && ratio.max(1.0 / ratio) > DIFFERENT_WORK).then_some(ratio)
+    /// Returns how many times the work of the first subject another one does, and what counts it, if it is another amount of work:
+    /// floating-point operations, or instructions where a subject lacks their counts.
+    pub(super) fn other_work(&self, subject: usize) -> Option<(f64, Per)> {
+        let ratio = |name: &str| self.metrics.iter().find(|q| q.name == name)?.ratio(subject);
+        let flop = ratio("flop").map(|ratio| (ratio, Per::Flop));
+        let (ratio, per) = flop.or_else(|| Some((ratio("instructions")?, Per::Instruction)))?;
+        (self.per.is_none() && ratio > 0.0 && ratio.max(1.0 / ratio) > DIFFERENT_WORK).then_some((ratio, per))
     }
 }
 

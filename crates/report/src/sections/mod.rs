@@ -103,10 +103,11 @@ fn subject(run: &Run) -> String {
 /// Returns what was run, where, and how it ended.
 pub(crate) fn title(run: &Run) -> String {
     let settings: Vec<_> = run.settings.iter().map(|(key, value)| format!(", {key} = {value}")).collect();
-    let mode = match run.mode {
-        Mode::Timing if run.sample.is_some() => ", sampled",
-        Mode::Timing => "",
-        Mode::Functional => ", functional mode",
+    let mode = match (&run.origin, run.mode) {
+        (Origin::Imported { format, .. }, _) => format!(", measured ({format})"),
+        (Origin::Simulated, Mode::Timing) if run.sample.is_some() => ", sampled".to_owned(),
+        (Origin::Simulated, Mode::Timing) => String::new(),
+        (Origin::Simulated, Mode::Functional) => ", functional mode".to_owned(),
     };
     let part = run.part.as_ref().map_or_else(String::new, |part| format!(", {}", part.options));
     let finish = match &run.finish {

@@ -136,7 +136,9 @@ fn work_that_is_unknown_or_has_no_number_for_each_run_is_refused() {
     let mut unknown = half();
     unknown.calls[1] = 0.0;
     let message = unknown.per(&Per::Call).expect_err("no call");
-    assert_eq!(message, "new: the number of calls is unknown or zero, so nothing can be given per call");
+    let expected = "new: the number of calls is unknown or zero, so nothing can be given per call; --per with a number for each \
+                    file, such as its elements, needs no counts";
+    assert_eq!(message, expected);
     let message = half().per(&Per::Number(vec![1.0])).expect_err("two runs");
     assert_eq!(message, "--per has 1 of 2 numbers: give one for each of old, new");
     for text in ["", "0", "1,-1", "flops", "1,nan", "inf"] {

@@ -3,6 +3,7 @@
 use std::io::BufWriter;
 use std::path::PathBuf;
 
+use fxscope::lab::collect::{Recorded, recorded_text};
 use fxscope::lab::jitter;
 use fxscope::osnoise::import::{self, Source};
 
@@ -22,6 +23,9 @@ pub struct Args {
     /// Ticks per second, for files that have times in ticks (fwq, pairs of ftq).
     #[arg(long, value_name = "HZ", default_value_t = 1e9, value_parser = rate)]
     hz: f64,
+    /// perf program that reads recordings of perf record (tracer).
+    #[arg(long, value_name = "PATH", default_value = "perf")]
+    perf: PathBuf,
     /// The trace to write, a file that is replaced atomically.
     #[arg(short, long, value_name = "FILE.fxn")]
     output: PathBuf,
@@ -29,12 +33,15 @@ pub struct Args {
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
-    /// Text of the kernel's tracers: osnoise (also with rtla's -t), irq, irq_vectors and sched events.
+    /// Text of the kernel's tracers, perf script or trace-cmd report, or a recording of perf record: osnoise (also with
+    /// rtla's -t), irq, irq_vectors and sched events; or the sums of the osnoise tracer.
     Tracer,
-    /// The table of rtla osnoise top -q.
+    /// The table of rtla osnoise top -q or rtla timerlat top -q.
     RtlaTop,
-    /// The histogram of rtla osnoise hist.
+    /// The histogram of rtla osnoise hist or rtla timerlat hist.
     RtlaHist,
+    /// Output of cyclictest, with a histogram (-h) or without.
+    Cyclictest,
     /// FTQ: a file of times and counts, or *_times.dat and *_counts.dat.
     Ftq,
     /// FWQ: one time per piece of work.
@@ -60,12 +67,17 @@ pub(super) fn import(args: &Args) -> Outcome {
     };
     let names: Vec<String> = args.files.iter().map(|path| path.display().to_string()).collect();
     let contents = args.files.iter().map(|path| fxscope::host::read(path, MOST_BYTES));
-    let contents: Vec<Vec<u8>> = contents.collect::<Result<_, _>>()?;
+    let mut contents: Vec<Vec<u8>> = contents.collect::<Result<_, _>>()?;
+    if args.format == Format::Tracer {
+        let text = |(path, bytes): (&PathBuf, _)| recorded_text(&args.perf, path, bytes, Recorded::Events);
+        contents = args.files.iter().zip(contents).map(text).collect::<Result<_, _>>()?;
+    }
     let sources: Vec<Source<'_>> = names.iter().zip(&contents).map(|(name, bytes)| Source { name, bytes }).collect();
     let format = match args.format {
         Format::Tracer => import::Format::Trace,
         Format::RtlaTop => import::Format::RtlaTop,
         Format::RtlaHist => import::Format::RtlaHist,
+        Format::Cyclictest => import::Format::Cyclictest,
         Format::Ftq => import::Format::Ftq,
         Format::Fwq => import::Format::Fwq,
         Format::Netgauge => import::Format::Netgauge,
