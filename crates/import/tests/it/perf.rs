@@ -1,13 +1,14 @@
 //! Imports all forms of `perf stat` output.
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 use fxscope_import::perf::read;
 use fxscope_import::{Machine, Options, Source};
 use fxscope_record::{Origin, Run};
 use proptest::prelude::*;
 
-fn machine() -> Machine {
+static MACHINE: LazyLock<Machine> = LazyLock::new(|| {
     let spec = fxscope_machine::load("a64fx", &[]).expect("built in");
     Machine {
         name: "a64fx".to_owned(),
@@ -16,7 +17,7 @@ fn machine() -> Machine {
         constants: fxscope_pmu::constants(&spec),
         power_mode: None,
     }
-}
+});
 
 fn golden(name: &str) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/import/perf").join(name);
@@ -25,7 +26,7 @@ fn golden(name: &str) -> Vec<u8> {
 
 fn read_all(files: &[(&str, &[u8])], options: &Options) -> Result<Vec<Run>, String> {
     let sources: Vec<Source<'_>> = files.iter().map(|&(name, bytes)| Source { name, bytes }).collect();
-    read(&sources, &machine(), options).map_err(|e| e.to_string())
+    read(&sources, &MACHINE, options).map_err(|e| e.to_string())
 }
 
 fn read_one(text: &str) -> Result<Vec<Run>, String> {
@@ -329,7 +330,7 @@ fn measurements_without_intervals_have_no_series_and_each_pass_with_them_has_its
 
 #[test]
 fn an_event_of_a_whole_cmg_counts_once_for_each_in_intervals_too() {
-    let events = machine().pmu.events;
+    let events = &MACHINE.pmu.events;
     let event = events.iter().find(|e| e.scope == fxscope_pmu::Scope::Cmg && e.number.is_some()).expect("there");
     let line = |cpu, count| format!("0.1001,CPU{cpu},{count},,{},1,100.00,,\n", event.name);
     let text = [line(12, 5), line(13, 5), line(24, 7)].concat();

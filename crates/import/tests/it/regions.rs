@@ -1,12 +1,13 @@
 //! Imports of measurements by region: PAPI's high-level interface, LIKWID.
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 use fxscope_import::{Machine, Options, Source, likwid, papi};
 use fxscope_record::{Region, Run};
 use proptest::prelude::*;
 
-fn machine() -> Machine {
+static MACHINE: LazyLock<Machine> = LazyLock::new(|| {
     let spec = fxscope_machine::load("a64fx", &[]).expect("built in");
     Machine {
         name: "a64fx".to_owned(),
@@ -15,7 +16,7 @@ fn machine() -> Machine {
         constants: fxscope_pmu::constants(&spec),
         power_mode: None,
     }
-}
+});
 
 fn golden(name: &str) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/import").join(name);
@@ -26,7 +27,7 @@ type Reader = fn(&[Source<'_>], &Machine, &Options) -> Result<Vec<Run>, fxscope_
 
 fn read(reader: Reader, files: &[(&str, &[u8])]) -> Result<Vec<Run>, String> {
     let sources: Vec<Source<'_>> = files.iter().map(|&(name, bytes)| Source { name, bytes }).collect();
-    reader(&sources, &machine(), &Options::default()).map_err(|e| e.to_string())
+    reader(&sources, &MACHINE, &Options::default()).map_err(|e| e.to_string())
 }
 
 /// Counts of a name by thread.
