@@ -144,19 +144,46 @@ fn power_from_counts_names_its_mode() {
     }
 }
 
-#[test]
-fn recordings_of_perf_are_read_through_perf() {
+/// Writes a program that takes perf's place.
+fn helper(folder: &Path, text: &str) -> String {
     use std::os::unix::fs::PermissionsExt;
-    let folder = tempfile::tempdir().expect("temporary folder");
-    let helper = folder.path().join("perf");
-    let text = "#!/bin/sh\ncase \"$*\" in 'stat report -i '*) echo \" Performance counter stats for './a.out':\n\n  1,234,567 cycles\n\" >&2;; *) exit 3;; esac\n";
+    let helper = folder.join("perf");
     std::fs::write(&helper, text).expect("writable");
     std::fs::set_permissions(&helper, std::fs::Permissions::from_mode(0o755)).expect("executable");
-    let option = format!("--perf={}", helper.display());
+    format!("--perf={}", helper.display())
+}
+
+#[test]
+fn recordings_of_perf_are_read_through_perf() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let text = "#!/bin/sh\ncase \"$*\" in 'stat report -i '*) echo \" Performance counter stats for './a.out':\n\n  1,234,567 cycles\n\" >&2;; *) exit 3;; esac\n";
+    let option = helper(folder.path(), text);
     let (success, shown, message) = perf(folder.path(), "perf.data", b"PERFILE2....", &[&option]);
     assert!(success && shown.contains("a.out on a64fx, measured (perf)"), "{shown}{message}");
     let (success, _, message) = perf(folder.path(), "other.data", b"PERFILE2....", &["--perf=/nonexistent/perf"]);
     assert!(!success && message.contains("is a recording of perf, which only perf can read"), "{message}");
+}
+
+#[test]
+fn traces_of_perf_and_latencies_of_cyclictest_are_imported_as_noise() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let jitter = |format: &str, bytes: &[u8], option: &str| {
+        let (file, trace) = (folder.path().join(format), folder.path().join("t.fxn"));
+        std::fs::write(&file, bytes).expect("writable");
+        let arguments =
+            [&["jitter", "import", format].map(Path::new)[..], &[&file, Path::new(option), Path::new("-o"), &trace]];
+        let output = fxscope(&arguments.concat());
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    };
+    let text = "#!/bin/sh\necho 'osnoise/3  7267 [003]   100.000520: osnoise:sample_threshold: start 100.000295000 duration 160000 ns interference 1'\n";
+    let option = helper(folder.path(), text);
+    let shown = jitter("tracer", b"PERFILE2....", &option);
+    assert!(shown.contains("t.fxn: noise takes 100") && shown.contains("160 us"), "{shown}");
+    let lines = b"T: 0 ( 1234) P:95 I:1000 C:  10000 Min:      2 Act:    3 Avg:    4 Max:      57\n";
+    let shown = jitter("cyclictest", lines, &option);
+    // 4 us of each ms.
+    assert!(shown.contains("noise takes 0.400 %") || shown.contains("noise takes 0.40 %"), "{shown}");
+    assert!(shown.contains("57 us") && shown.contains("each latency of a timer's thread"), "{shown}");
 }
 
 #[test]

@@ -71,13 +71,19 @@ pub fn read(sources: &[Source<'_>]) -> Result<Imported, Error> {
         imported.summary.notes.push(note.to_owned());
     }
     let begin = all.values().flatten().map(|event| event.start).min().unwrap_or(0);
-    let sampled = all.values().flatten().any(|event| event.cause.kind == Kind::Unknown);
+    let mut unsampled: Vec<String> = Vec::new();
     for (core, events) in all {
+        let sampled = events.iter().any(|event| event.cause.kind == Kind::Unknown);
+        if !sampled {
+            unsampled.push(core.to_string());
+        }
         imported.cores.insert(core, detours(events, begin, sampled));
     }
-    if !sampled {
-        let note = "the trace has no osnoise samples: its events are taken as detours, which excludes the cost of entry and exit";
-        imported.summary.notes.push(note.to_owned());
+    let what = "has no osnoise samples: its events are taken as detours, which excludes the cost of entry and exit";
+    match unsampled.len() {
+        0 => {}
+        all if all == imported.cores.len() => imported.summary.notes.push(format!("the trace {what}")),
+        _ => imported.summary.notes.extend(unsampled.iter().map(|core| format!("CPU {core} {what}"))),
     }
     Ok(imported)
 }

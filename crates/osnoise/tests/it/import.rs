@@ -171,6 +171,10 @@ fn events_of_perf_script_and_trace_cmd_are_those_of_the_tracer() {
         let imported = import(Format::Trace, &[("script", text)]).expect("understood");
         assert_eq!(imported.cores[&1], [(0, 200_000_000, Cause::new(Kind::Task, "my app"))], "{text}");
     }
+    // Each core has samples of its own, or none.
+    let both = import(Format::Trace, &[("script", &format!("{SCRIPT}{}", SWITCHES[0]))]).expect("understood");
+    assert_eq!((detours(&both, 3)[0].1, detours(&both, 1)[0].1), (160_000, 200_000_000));
+    assert!(both.summary.notes.iter().any(|note| note.starts_with("CPU 1 has no osnoise samples")));
 }
 
 const SUMS: &str = "\
