@@ -183,7 +183,7 @@ fn traces_of_perf_and_latencies_of_cyclictest_are_imported_as_noise() {
     let shown = jitter("cyclictest", lines, &option);
     // 4 us of each ms.
     assert!(shown.contains("noise takes 0.400 %") || shown.contains("noise takes 0.40 %"), "{shown}");
-    assert!(shown.contains("57 us") && shown.contains("each latency of a timer's thread"), "{shown}");
+    assert!(shown.contains("57 us") && shown.contains("Each latency of a timer's thread"), "{shown}");
 }
 
 #[test]
