@@ -150,13 +150,11 @@ pub(crate) fn leading(text: &str) -> Option<(&str, &str)> {
     let mut best = None;
     let ends = text.char_indices().filter(|(_, c)| c.is_whitespace()).map(|(at, _)| at).chain([text.len()]);
     for end in ends {
-        match &text[..end] {
-            part if parts(part).is_some() => best = Some(end),
-            // Groups continue a number only without a gap.
-            _ if best.is_some() => break,
-            part if part.is_empty() => {}
-            _ => break,
+        // Groups continue a number only without a gap.
+        if parts(&text[..end]).is_none() {
+            break;
         }
+        best = Some(end);
     }
     best.map(|end| text.split_at(end))
 }
@@ -321,7 +319,7 @@ mod tests {
         let mut text = String::new();
         for (i, digit) in digits.chars().enumerate() {
             let left = digits.len() - i;
-            let begins = if indian { left == 3 || left > 3 && left % 2 == 1 } else { left % 3 == 0 };
+            let begins = if indian { left == 3 || left > 3 && left % 2 == 1 } else { left.is_multiple_of(3) };
             if i > 0 && begins {
                 text.push_str(separator);
             }

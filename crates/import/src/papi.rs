@@ -175,8 +175,11 @@ impl Reader<'_> {
     }
 }
 
+/// A region with its name.
+type Named<'a> = (&'a str, &'a Map<String, Value>);
+
 /// The regions of an entry with their names: PAPI 7 has the name inside, PAPI 6 has it as key.
-fn named<'a>(region: &'a Value, place: &str) -> Result<Vec<(&'a str, &'a Map<String, Value>)>, String> {
+fn named<'a>(region: &'a Value, place: &str) -> Result<Vec<Named<'a>>, String> {
     let region = region.as_object().ok_or_else(|| format!("{place} is not an object"))?;
     if let Some(name) = region.get(NAME).and_then(Value::as_str) {
         return Ok(vec![(name, region)]);

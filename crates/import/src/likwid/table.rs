@@ -36,7 +36,7 @@ impl Form {
     }
 
     /// The fields of a row; `None` for lines that are none.
-    fn fields<'a>(self, line: &'a str) -> Option<Vec<&'a str>> {
+    fn fields(self, line: &str) -> Option<Vec<&str>> {
         match self {
             Form::Csv(mark) => Some(line.trim_end_matches(mark).split(mark).map(str::trim).collect()),
             Form::Drawn => {

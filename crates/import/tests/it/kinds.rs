@@ -132,12 +132,12 @@ fn control_groups_are_regions() {
     let run = run(perf::read, "perf/cgroups.csv");
     let found: Vec<_> = run.regions.iter().map(|r| (r.name.as_str(), r.count(0, "CPU_CYCLES"))).collect();
     assert_eq!(found, [("batch/one", Some(3_000_000)), ("batch/two", Some(6_000_000))]);
-    let json = "{\"counter-value\" : \"5.000000\", \"unit\" : \"\", \"event\" : \"cycles\", \"cgroup\" : \"a/b\", \"pcnt-running\" : 100.00}\n";
-    let text = " Performance counter stats for 'system wide':\n\n     5      cycles      a/b   #  1.0 GHz\n\n";
-    for form in [json, text, "5//cycles/a/b/1/100.00//\n"] {
+    let json = "{\"counter-value\" : \"5.000000\", \"unit\" : \"\", \"event\" : \"cycles\", \"cgroup\" : \"a/job\", \"pcnt-running\" : 100.00}\n";
+    let text = " Performance counter stats for 'system wide':\n\n     5      cycles      a/job   #  1.0 GHz\n\n";
+    for form in [json, text, "5//cycles/a/job/1/100.00//\n"] {
         let run = import(perf::read, "a64fx", "f", form.as_bytes(), &Options::default()).expect(form);
         let found: Vec<_> = run.regions.iter().map(|r| (r.name.as_str(), r.count(0, "CPU_CYCLES"))).collect();
-        assert_eq!(found, [("a/b", Some(5))], "{form}");
+        assert_eq!(found, [("a/job", Some(5))], "{form}");
     }
 }
 
