@@ -142,7 +142,7 @@ python-test: cargo
 	.ci/need $(HOST_TOOLS) $(PYTHON_TOOLS)
 	rm -rf target/python && python3 -m venv target/python
 	target/python/bin/pip install --quiet "$(MATURIN)"
-	cd python && VIRTUAL_ENV=$(CURDIR)/target/python $(CURDIR)/target/python/bin/maturin develop --quiet --extras test
+	export PIP_CONSTRAINT=$(CURDIR)/python/constraints.txt && cd python && VIRTUAL_ENV=$(CURDIR)/target/python $(CURDIR)/target/python/bin/maturin develop --quiet --extras test
 	cd python && ../target/python/bin/mypy && ../target/python/bin/pytest -q
 
 wheel-test: cargo
@@ -150,7 +150,7 @@ wheel-test: cargo
 	rm -rf target/wheels target/python target/wheel-test && python3 -m venv target/python && python3 -m venv target/wheel-test
 	target/python/bin/pip install --quiet "$(MATURIN)"
 	cd python && ../target/python/bin/maturin build --quiet --release --out ../target/wheels
-	target/wheel-test/bin/pip install --quiet "$$(echo target/wheels/*.whl)[test]"
+	target/wheel-test/bin/pip install --quiet --constraint python/constraints.txt "$$(echo target/wheels/*.whl)[test]"
 	cd python && ../target/wheel-test/bin/pytest -q -p no:cacheprovider
 
 calibrate-test: cargo

@@ -37,15 +37,16 @@ if TYPE_CHECKING:
 RETRIES = 3
 
 
-def sweep(plan: PathLike, folder: PathLike, client: Client, retry: bool = False) -> str:
+def sweep(plan: PathLike, folder: PathLike, client: Client, retry: bool = False, own: Sequence[str] = ()) -> str:
     """Make the runs of a plan that are not in ``folder`` yet on the workers of ``client``, and return what ``fxscope sweep`` says of
-    all of them. The files in ``folder`` are the same as if they had been made here.
+    all of them. The files in ``folder`` are the same as if they had been made here. ``retry``: also make those that failed before.
+    ``own``: options of ``fxscope sweep`` for metrics of your own.
 
     The program, its inputs and the machine's folder are sent to each worker once, if the plan names them by relative paths; absolute
     paths must exist on all workers. Runs that are done are kept as they arrive: a sweep that was interrupted continues.
     """
     plan, folder = Path(plan), Path(folder)
-    here = ["sweep", "-o", str(folder), str(plan)]
+    here = ["sweep", "-o", str(folder), *own, str(plan)]
     wanted = json.loads(call([*here, "--dry-run", "--format", "json"]).checked().output)
     missing = [run for run in wanted if not run["kept"] or retry and _failure(folder, run).exists()]
     records = folder / "records"
