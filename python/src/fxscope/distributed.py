@@ -5,7 +5,7 @@
 >>> print(distributed.sweep("plan.toml", "study", Client("tcp://head:8786")))
 
 Needs the package ``distributed`` here, and this package in the same version on all workers. ``python -m fxscope.distributed`` does
-the same from a shell.
+the same from a shell, also on jobs of Slurm and on hosts reached by SSH.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ import os
 import socket
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tomli_w
 
+from fxscope._cluster import PLACES, client_on
 from fxscope._command import Failed, PathLike, call
+from fxscope._optional import Missing
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -33,8 +35,11 @@ else:
 if TYPE_CHECKING:
     from distributed import Client
 
-#: How often a run is tried again elsewhere after its worker has died.
+#: How often a task that failed is tried again.
 RETRIES = 3
+
+#: How often a run is given to the scheduler, which gives it up after its workers have died several times.
+ATTEMPTS = 5
 
 
 def sweep(plan: PathLike, folder: PathLike, client: Client, retry: bool = False, own: Sequence[str] = ()) -> str:
@@ -59,25 +64,34 @@ def sweep(plan: PathLike, folder: PathLike, client: Client, retry: bool = False,
     return (ended if ended.status == 1 else ended.checked()).output
 
 
-def _made(plan: Path, missing: Sequence[Mapping[str, Any]], client: Client) -> Any:
+def _made(plan: Path, missing: Sequence[Mapping[str, Any]], client: Client) -> Iterator[dict[str, bytes]]:
     """Make runs on the workers; return the files of each as it ends."""
-    from distributed import as_completed
+    from distributed import KilledWorker, as_completed
 
     keys = tomllib.loads(plan.read_text(encoding="utf-8"))
+    one = {key: value for key, value in keys.items() if key != "samples"}
     sent: dict[str, Any] = {}
-    futures = []
-    for run in missing:
+    runs: dict[str, tuple[Mapping[str, Any], int]] = {}
+
+    def submitted(run: Mapping[str, Any], attempt: int) -> Any:
         names = _files(plan.parent, run)
         for name in names:
             if name not in sent:
                 sent[name] = _sent(client, (plan.parent / name).read_bytes())
-        one = {key: value for key, value in keys.items() if key != "samples"}
         text = tomli_w.dumps({**one, "design": "list", "point": [run["factors"]]})
+        key = f"fxscope-{Path(run['record']).stem}-{attempt}"
+        runs[key] = (run, attempt)
         contents = [sent[name] for name in names]
-        key = f"fxscope-{Path(run['record']).stem}"
-        futures.append(client.submit(_make, text, names, contents, Path(run["record"]).name, key=key, retries=RETRIES))
-    for _, files in as_completed(futures, with_results=True):
-        yield files
+        return client.submit(_make, text, names, contents, Path(run["record"]).name, key=key, retries=RETRIES)
+
+    ended = as_completed([submitted(run, 1) for run in missing])
+    for future in ended:
+        run, attempt = runs.pop(future.key)
+        # The scheduler gives a task up after it has died with several workers.
+        if future.status == "error" and isinstance(future.exception(), KilledWorker) and attempt < ATTEMPTS:
+            ended.add(submitted(run, attempt + 1))
+        else:
+            yield future.result()
 
 
 def _sent(client: Client, content: bytes) -> Any:
@@ -139,20 +153,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("plan", type=Path, help="the plan; docs/sweep.md has the format")
     parser.add_argument("-o", "--output", type=Path, help="folder of the results; default: the plan's name without .toml")
     parser.add_argument("--retry", action="store_true", help="make runs again that failed before")
-    parser.add_argument(
-        "--on", metavar="ADDRESS", help="address of the Dask scheduler, such as tcp://head:8786; default: workers on this host"
-    )
+    parser.add_argument("--on", metavar="PLACE", default="", help=f"{PLACES}; default: workers on this host")
     given = parser.parse_args(arguments)
-    from distributed import Client, LocalCluster
-
     try:
-        if given.on:
-            with Client(given.on) as client:
-                print(sweep(given.plan, given.output or given.plan.with_suffix(""), client, given.retry), end="")
-        else:
-            with LocalCluster(threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
-                print(sweep(given.plan, given.output or given.plan.with_suffix(""), client, given.retry), end="")
-    except (Failed, OSError) as error:
+        with client_on(given.on) as client:
+            print(sweep(given.plan, given.output or given.plan.with_suffix(""), client, given.retry), end="")
+    except (Failed, OSError, Missing) as error:
         print(f"fxscope: {error}", file=sys.stderr)
         return 125
     return 0
