@@ -12,6 +12,7 @@ A run is a process of its own: the simulated program has no access to the Python
 from fxscope._advice import Advice, Tried, advise
 from fxscope._command import Failed, ProgramFailed
 from fxscope._comparison import Comparison, compare
+from fxscope._import import import_
 from fxscope._kernels import kernel, kernels
 from fxscope._machine import Machine
 from fxscope._metric import Metric
@@ -43,6 +44,7 @@ __all__ = [
     "Verdict",
     "advise",
     "compare",
+    "import_",
     "kernel",
     "kernels",
     "load",
