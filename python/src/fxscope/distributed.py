@@ -17,6 +17,7 @@ import os
 import socket
 import sys
 import tempfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,9 @@ RETRIES = 3
 
 #: How often a run is given to the scheduler, which gives it up after its workers have died several times.
 ATTEMPTS = 5
+
+#: Level at which records are compressed on the way.
+COMPRESSION = 1
 
 
 def sweep(plan: PathLike, folder: PathLike, client: Client, retry: bool = False, own: Sequence[str] = ()) -> str:
@@ -91,7 +95,7 @@ def _made(plan: Path, missing: Sequence[Mapping[str, Any]], client: Client) -> I
         if future.status == "error" and isinstance(future.exception(), KilledWorker) and attempt < ATTEMPTS:
             ended.add(submitted(run, attempt + 1))
         else:
-            yield future.result()
+            yield {name: zlib.decompress(content) for name, content in future.result().items()}
 
 
 def _sent(client: Client, content: bytes) -> Any:
@@ -110,7 +114,7 @@ def _files(folder: Path, run: Mapping[str, Any]) -> list[str]:
 
 
 def _make(plan: str, names: Sequence[str], contents: Sequence[bytes], record: str) -> dict[str, bytes]:
-    """On a worker: make the only run of a plan, and return the files that it leaves in the folder of records."""
+    """On a worker: make the only run of a plan, and return the files that it leaves in the folder of records, compressed."""
     with tempfile.TemporaryDirectory(prefix="fxscope-") as root:
         # Paths that lead out of the plan's folder stay in the temporary one.
         depth = max((Path(os.path.normpath(name)).parts.count("..") for name in names), default=0)
@@ -126,7 +130,7 @@ def _make(plan: str, names: Sequence[str], contents: Sequence[bytes], record: st
         ended = call(["sweep", "--quiet", "--jobs", "1", "-o", str(results), str(folder / "plan.toml")])
         if ended.status != 1:
             ended.checked()
-        files = {file.name: file.read_bytes() for file in (results / "records").iterdir()}
+        files = {file.name: zlib.compress(file.read_bytes(), COMPRESSION) for file in (results / "records").iterdir()}
     if not any(name.startswith(Path(record).stem) for name in files):
         raise Failed(
             f"{socket.gethostname()}: another version of fxscope, or another file at an absolute path of the plan; "
