@@ -14,7 +14,8 @@
 # make browser-test  opens the pages of fxscope in Chromium: layout, accessibility, print
 # make office-test   opens the workbook of fxscope report in LibreOffice
 # make python-test  the Python package: its tests and types, with the debug build
-# make wheel-test   builds its wheel, installs that in a fresh environment and runs the tests there; takes minutes
+# make wheel-test   builds its wheel, installs that in a fresh environment and runs the tests there; takes minutes. WHEEL_PROFILE=dev:
+#                with the debug build
 # make slurm-test    sweeps of the Python package as jobs of a real Slurm of one node, which it starts and ends; as root
 # make ssh-test      the same on a host reached by SSH: this one, with a server that it starts and ends; as root
 # make notebook-test runs the notebooks of docs/notebooks at small sizes; takes minutes
@@ -148,11 +149,13 @@ python-test: cargo
 	export PIP_CONSTRAINT=$(CURDIR)/python/constraints.txt && cd python && VIRTUAL_ENV=$(CURDIR)/target/python $(CURDIR)/target/python/bin/maturin develop --quiet --extras test
 	cd python && ../target/python/bin/mypy && ../target/python/bin/pytest -q
 
+# WHEEL_PROFILE=dev for a quick look.
+WHEEL_PROFILE ?= release
 wheel-test: cargo
 	.ci/need $(HOST_TOOLS) $(PYTHON_TOOLS)
 	rm -rf target/wheels target/python target/wheel-test && python3 -m venv target/python && python3 -m venv target/wheel-test
 	target/python/bin/pip install --quiet "$(MATURIN)"
-	cd python && ../target/python/bin/maturin build --quiet --release --out ../target/wheels
+	cd python && ../target/python/bin/maturin build --quiet --profile $(WHEEL_PROFILE) --out ../target/wheels
 	target/wheel-test/bin/pip install --quiet --constraint python/constraints.txt "$$(echo target/wheels/*.whl)[test]"
 	cd python && ../target/wheel-test/bin/pytest -q -p no:cacheprovider
 
