@@ -6,7 +6,7 @@ use crate::metrics::{Group, Metrics};
 use crate::{TableError, remedies, rules};
 
 /// The groups of metrics, in the order of reports.
-const BUILT_IN: &[(&str, &str)] = &[
+pub(crate) const BUILT_IN: &[(&str, &str)] = &[
     ("time.toml", include_str!("../../../data/metrics/time.toml")),
     ("vector.toml", include_str!("../../../data/metrics/vector.toml")),
     ("memory.toml", include_str!("../../../data/metrics/memory.toml")),
@@ -24,7 +24,7 @@ const BUILT_IN: &[(&str, &str)] = &[
 ];
 
 /// The tables of the report.
-const TABLES: (&str, &str) = ("report.toml", include_str!("../../../data/metrics/report.toml"));
+pub(crate) const TABLES: (&str, &str) = ("report.toml", include_str!("../../../data/metrics/report.toml"));
 
 /// A file of the user's own: its name in messages, and its text.
 pub type OwnFile<'a> = (&'a str, &'a str);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
 import threading
@@ -69,9 +70,9 @@ class _Tqdm:
     """A bar of tqdm, which knows notebooks and terminals."""
 
     def __init__(self, total: int, done: int) -> None:
-        from tqdm.auto import tqdm
-
-        self._bar: Any = tqdm(total=total, initial=done, unit="run")
+        # Without ipywidgets, notebooks have bars of text.
+        module = "tqdm.auto" if importlib.util.find_spec("ipywidgets") else "tqdm"
+        self._bar: Any = importlib.import_module(module).tqdm(total=total, initial=done, unit="run")
 
     def at(self, done: int) -> None:
         """Show how many are done."""

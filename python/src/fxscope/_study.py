@@ -43,7 +43,8 @@ class Study:
         default, of the one that is judged. ``backend``: whose data frame."""
         frame = self.all()
         wanted = frame["region"].isna() | (frame["region"] == (region or self._sweep.region))
-        frame = frame[wanted].reset_index(drop=True)
+        # The copy has its columns side by side in memory, so that more can be added.
+        frame = frame[wanted].reset_index(drop=True).copy()
         return frame if backend == "pandas" else module("polars", "polars").from_pandas(frame)
 
     def all(self) -> pandas.DataFrame:

@@ -81,6 +81,9 @@ class Tuning:
         point = " ".join(f"{name}={value}" for name, value in self.best.point.items())
         return f"{point}: {self.objective.metric} {self.best.value:.6g}, best of {len(self.trials)}"
 
+    def __repr__(self) -> str:
+        return f"<tuning of {len(self.trials)} points>"
+
     def _repr_html_(self) -> str:
         frame = self.frame()
         best = frame.sort_values(self.objective.metric, ascending=is_small(self.objective)).dropna(subset=[self.objective.metric])
@@ -184,8 +187,9 @@ class _Runner:
         return trials
 
     def study(self) -> Optional[Study]:
-        """Return all runs as one sweep."""
+        """Return all runs as one sweep; they are kept already."""
         runs = [trial.run for trial in self.trials if trial.run is not None]
+        self.progress = False
         return self._study(runs) if runs else None
 
     @property
