@@ -14,7 +14,11 @@
 # make browser-test  opens the pages of fxscope in Chromium: layout, accessibility, print
 # make office-test   opens the workbook of fxscope report in LibreOffice
 # make python-test  the Python package: its tests and types, with the debug build
-# make wheel-test   builds its wheel, installs that in a fresh environment and runs the tests there; takes minutes
+# make wheel-test   builds its wheel, installs that in a fresh environment and runs the tests there; takes minutes. WHEEL_PROFILE=dev:
+#                with the debug build
+# make slurm-test    sweeps of the Python package as jobs of a real Slurm of one node, which it starts and ends; as root
+# make ssh-test      the same on a host reached by SSH: this one, with a server that it starts and ends; as root
+# make notebook-test runs the notebooks of docs/notebooks at small sizes; takes minutes
 # make calibrate-test  measures a simulated machine with other numbers, and has fits find every one; takes minutes
 # make jitter-test  injects noise into a measurement of this machine and finds it; as root
 # make osnoise-test  boots Debian kernels with tracers in QEMU, measures their noise and has it named; takes minutes
@@ -45,7 +49,7 @@ FEW_PROGRAMS := @(processors|shell-pipes|sqlite3|libgomp)
 # Tests that are skipped are listed here, with the reason.
 export FXSCOPE_SKIPPED := $(CURDIR)/target/skipped.txt
 
-.PHONY: demo release test slow-test kernels-test programs-test validate programs mpi npb fuzz-isa fuzz-import calibrate-test jitter-test osnoise-test browser-test office-test python-test wheel-test mutants kernels fmt lint prose cargo
+.PHONY: demo release test slow-test kernels-test programs-test validate programs mpi npb fuzz-isa fuzz-import calibrate-test jitter-test osnoise-test browser-test office-test python-test wheel-test slurm-test ssh-test notebook-test mutants kernels fmt lint prose cargo
 
 cargo:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust as https://rustup.rs says" >&2; exit 1; }
@@ -142,16 +146,36 @@ python-test: cargo
 	.ci/need $(HOST_TOOLS) $(PYTHON_TOOLS)
 	rm -rf target/python && python3 -m venv target/python
 	target/python/bin/pip install --quiet "$(MATURIN)"
-	cd python && VIRTUAL_ENV=$(CURDIR)/target/python $(CURDIR)/target/python/bin/maturin develop --quiet --extras test
+	export PIP_CONSTRAINT=$(CURDIR)/python/constraints.txt && cd python && VIRTUAL_ENV=$(CURDIR)/target/python $(CURDIR)/target/python/bin/maturin develop --quiet --extras test
 	cd python && ../target/python/bin/mypy && ../target/python/bin/pytest -q
 
+# WHEEL_PROFILE=dev for a quick look.
+WHEEL_PROFILE ?= release
 wheel-test: cargo
 	.ci/need $(HOST_TOOLS) $(PYTHON_TOOLS)
 	rm -rf target/wheels target/python target/wheel-test && python3 -m venv target/python && python3 -m venv target/wheel-test
 	target/python/bin/pip install --quiet "$(MATURIN)"
-	cd python && ../target/python/bin/maturin build --quiet --release --out ../target/wheels
-	target/wheel-test/bin/pip install --quiet "$$(echo target/wheels/*.whl)[test]"
+	cd python && ../target/python/bin/maturin build --quiet --profile $(WHEEL_PROFILE) --out ../target/wheels
+	target/wheel-test/bin/pip install --quiet --constraint python/constraints.txt "$$(echo target/wheels/*.whl)[test]"
 	cd python && ../target/wheel-test/bin/pytest -q -p no:cacheprovider
+
+# With the environment of python-test, if that is there.
+SLURM_TOOLS := slurmctld:slurmctld slurmd:slurmd sbatch:slurm-client munged:munge
+PYTHON_ENVIRONMENT := target/python/bin/pytest
+$(PYTHON_ENVIRONMENT):
+	$(MAKE) python-test
+
+slurm-test: cargo $(PYTHON_ENVIRONMENT)
+	.ci/need $(SLURM_TOOLS)
+	cd python && FXSCOPE_SLURM=1 ../.ci/slurm ../target/python/bin/pytest -q -p no:cacheprovider tests/test_slurm.py
+
+ssh-test: cargo $(PYTHON_ENVIRONMENT)
+	.ci/need /usr/sbin/sshd:openssh-server ssh:openssh-client
+	cd python && FXSCOPE_SSH=1 ../.ci/sshd ../target/python/bin/pytest -q -p no:cacheprovider tests/test_ssh.py
+
+notebook-test: cargo $(PYTHON_ENVIRONMENT)
+	.ci/need $(CROSS_TOOLS)
+	cd python && FXSCOPE_NOTEBOOKS=1 ../target/python/bin/pytest -q -p no:cacheprovider tests/test_notebooks.py
 
 calibrate-test: cargo
 	.ci/need $(HOST_TOOLS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import threading
 import time
@@ -79,20 +80,41 @@ def test_a_machine_of_ones_own_and_inputs_are_sent(tmp_path: Path, client: Any) 
     assert seconds[1] == pytest.approx(2 * seconds[0], rel=0.01)
 
 
-def test_runs_of_a_worker_that_dies_are_made_elsewhere(tmp_path: Path, client: Any) -> None:
-    plan([2000, 2001, 2002, 2003]).run(tmp_path / "here")
+#: Seconds that a worker lives at least and at most. One that dies while it starts is not replaced.
+LIFE = (1.0, 4.0)
+
+
+def test_runs_of_workers_that_die_are_made_elsewhere(tmp_path: Path, client: Any) -> None:
+    """Two deaths; ``FXSCOPE_DEATHS=20`` for more."""
+    deaths = int(os.environ.get("FXSCOPE_DEATHS", "2"))
+    passes = list(range(300, 300 + 2 * deaths))
+    plan(passes).run(tmp_path / "here", progress=False)
+    moments = random.Random(deaths)
     killed: list[int] = []
 
     def kill() -> None:
-        for _ in range(2):
-            time.sleep(1.5)
-            pids = list(client.run(os.getpid).values())
-            os.kill(pids[0], signal.SIGKILL)
-            killed.append(pids[0])
+        for _ in range(deaths):
+            client.wait_for_workers(2)
+            time.sleep(moments.uniform(*LIFE))
+            victim = moments.choice(list(client.run(os.getpid).values()))
+            os.kill(victim, signal.SIGKILL)
+            killed.append(victim)
 
     killer = threading.Thread(target=kill)
     killer.start()
-    plan([2000, 2001, 2002, 2003]).run(tmp_path / "there", client=client)
+    plan(passes).run(tmp_path / "there", client=client)
     killer.join()
-    assert len(killed) == 2
+    assert len(killed) == deaths
     assert results(tmp_path / "here") == results(tmp_path / "there")
+
+
+def test_places_that_do_not_exist_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    places = {
+        "moon:a": "there is no such place; name tcp://HOST:PORT, slurm",
+        "ssh:": "there is no such place",
+        "slurm:nodes=3": "'nodes=3' is no option; there is jobs=, memory=",
+        "slurm:jobs=none": "give the number of jobs, at least 1",
+    }
+    for place, message in places.items():
+        assert distributed.main(["--on", place, str(tmp_path / "plan.toml")]) == 125
+        assert message in capsys.readouterr().err

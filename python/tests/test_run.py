@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -127,11 +128,20 @@ def test_messages_of_the_command_become_exceptions() -> None:
         record.data()
 
 
-def test_an_interrupt_ends_the_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize("to_group", [False, True], ids=["process", "group"])
+def test_an_interrupt_ends_the_run(tmp_path: Path, to_group: bool) -> None:
+    """Terminals and Jupyter interrupt all processes of a group."""
     script = f"import fxscope; fxscope.run({str(TRIAD)!r}, 'passes=100000000', output={str(tmp_path / 'run.fxr')!r})"
-    process = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True)
-    time.sleep(3)
-    process.send_signal(signal.SIGINT)
+    process = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True, start_new_session=True)
+    time.sleep(5)
+    (os.killpg if to_group else os.kill)(process.pid, signal.SIGINT)
     error = process.communicate(timeout=60)[1]
     assert "KeyboardInterrupt" in error
     assert (tmp_path / "run.fxr").exists(), "what was counted until then is kept"
+
+
+def test_counters_of_perf_are_compared_with_the_model(tmp_path: Path) -> None:
+    (tmp_path / "perf.csv").write_text("3000000,,r0011,1000000,100.00,,\n2000000,,r0008,1000000,100.00,,\n")
+    (measured,) = fxscope.import_("perf", tmp_path / "perf.csv", program="triad")
+    assert measured["cycles"] == 3e6 and measured["instructions"] == 2e6
+    assert fxscope.load(measured.path)[0].program == measured.program

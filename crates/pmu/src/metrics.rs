@@ -8,30 +8,10 @@ use fxscope_machine::{Events, Pmu, Spec};
 use crate::TableError;
 use crate::formula::Formula;
 use crate::functions::Functions;
-use crate::remedies::{self, Remedy};
-use crate::rules::{self, Rule};
-use crate::tables::{self, Table};
-
-/// The groups of metrics, in the order of reports.
-const BUILT_IN: &[(&str, &str)] = &[
-    ("time.toml", include_str!("../../../data/metrics/time.toml")),
-    ("vector.toml", include_str!("../../../data/metrics/vector.toml")),
-    ("memory.toml", include_str!("../../../data/metrics/memory.toml")),
-    ("cycle-accounting.toml", include_str!("../../../data/metrics/cycle-accounting.toml")),
-    ("cycle-accounting-brief.toml", include_str!("../../../data/metrics/cycle-accounting-brief.toml")),
-    ("misses.toml", include_str!("../../../data/metrics/misses.toml")),
-    ("busy.toml", include_str!("../../../data/metrics/busy.toml")),
-    ("instruction-mix.toml", include_str!("../../../data/metrics/instruction-mix.toml")),
-    ("extra.toml", include_str!("../../../data/metrics/extra.toml")),
-    ("hardware-prefetch.toml", include_str!("../../../data/metrics/hardware-prefetch.toml")),
-    ("traffic.toml", include_str!("../../../data/metrics/traffic.toml")),
-    ("power.toml", include_str!("../../../data/metrics/power.toml")),
-    ("time-shares.toml", include_str!("../../../data/metrics/time-shares.toml")),
-    ("manual-rates.toml", include_str!("../../../data/metrics/manual-rates.toml")),
-];
-
-/// The tables of the report.
-const TABLES: (&str, &str) = ("report.toml", include_str!("../../../data/metrics/report.toml"));
+use crate::remedies::Remedy;
+use crate::rules::Rule;
+use crate::tables::Table;
+use crate::{remedies, rules, tables};
 
 /// A machine constant: its name in formulas, and its value.
 type Constant = (&'static str, fn(&Spec) -> f64);
@@ -284,21 +264,6 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Returns the built-in metrics.
-    ///
-    /// # Panics
-    /// If they are invalid, which a test rules out.
-    #[must_use]
-    pub fn built_in() -> &'static Metrics {
-        static METRICS: LazyLock<Metrics> = LazyLock::new(|| {
-            let metrics = Metrics::parse(BUILT_IN).and_then(|metrics| metrics.with_tables(TABLES));
-            let metrics = metrics.and_then(|metrics| metrics.with_rules(rules::BUILT_IN));
-            let metrics = metrics.and_then(|metrics| metrics.with_remedies(remedies::BUILT_IN));
-            metrics.expect("built-in tables are tested")
-        });
-        &METRICS
-    }
-
     /// Parses and checks groups of metrics, each given as file name and text.
     ///
     /// # Errors

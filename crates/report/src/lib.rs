@@ -12,6 +12,7 @@ mod evaluate;
 pub mod export;
 pub mod loops;
 mod options;
+pub mod own;
 pub mod parallel;
 pub mod render;
 mod sections;

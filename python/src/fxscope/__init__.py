@@ -11,17 +11,26 @@ A run is a process of its own: the simulated program has no access to the Python
 
 from fxscope._advice import Advice, Tried, advise
 from fxscope._command import Failed, ProgramFailed
-from fxscope._comparison import compare
+from fxscope._comparison import Comparison, compare
+from fxscope._import import import_
+from fxscope._kernels import kernel, kernels
 from fxscope._machine import Machine
-from fxscope._record import Limit, Record, Region, Remedy, Verdict, load
+from fxscope._metric import Metric
+from fxscope._range import Range
+from fxscope._record import Record, Region, load
 from fxscope._run import run
-from fxscope._sweep import Objective, Range, Study, Sweep
+from fxscope._study import Study
+from fxscope._sweep import Objective, Sweep
+from fxscope._tune import Tuning, tune
+from fxscope._verdict import Limit, Remedy, Verdict
 
 __all__ = [
     "Advice",
+    "Comparison",
     "Failed",
     "Limit",
     "Machine",
+    "Metric",
     "Objective",
     "ProgramFailed",
     "Range",
@@ -31,9 +40,14 @@ __all__ = [
     "Study",
     "Sweep",
     "Tried",
+    "Tuning",
     "Verdict",
     "advise",
     "compare",
+    "import_",
+    "kernel",
+    "kernels",
     "load",
     "run",
+    "tune",
 ]

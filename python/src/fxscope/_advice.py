@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional, Union
@@ -12,9 +12,11 @@ from typing import Any, Optional, Union
 import pandas
 
 from fxscope._command import Option, PathLike, Word, call
+from fxscope._html import bars
 from fxscope._machine import Machine
-from fxscope._record import Verdict
+from fxscope._metric import Metrics, own_words
 from fxscope._run import scenario_words
+from fxscope._verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,8 @@ class Advice:
         return pandas.DataFrame(lines, columns=["remedy", "gain", "options", "machine"])
 
     def _repr_html_(self) -> str:
-        return self.verdict._repr_html_() + self.frame().to_html(index=False)
+        gains = [(one.name, one.gain, f"{one.gain:+.1%}") for one in self.tried if one.gain is not None]
+        return self.verdict._repr_html_() + bars("Time that remedies save", gains) + self.frame().to_html(index=False)
 
 
 def _tried(one: Mapping[str, Any]) -> Tried:
@@ -80,11 +83,14 @@ def advise(
     env: Mapping[str, Word] = {},
     region: Optional[str] = None,
     cwd: Optional[PathLike] = None,
+    metrics: Metrics = (),
+    rules: Sequence[PathLike] = (),
     **options: Option,
 ) -> Advice:
-    """Say what limits a program, and simulate what may help. Parameters are those of :func:`run`; ``region``: judge this one only."""
-    with tempfile.TemporaryDirectory(prefix="fxscope-") as folder:
+    """Say what limits a program, and simulate what may help. Parameters are those of :func:`run`; ``region``: judge this one only;
+    ``metrics``, ``rules``: more of your own, as in :meth:`Record.with_`."""
+    with tempfile.TemporaryDirectory(prefix="fxscope-") as folder, own_words(metrics, rules) as own:
         path = Path(folder) / "advice.json"
-        words = ["advise", "--quiet", "--json", str(path), *scenario_words(machine, set, env, {"region": region, **options})]
+        words = ["advise", "--quiet", "--json", str(path), *own, *scenario_words(machine, set, env, {"region": region, **options})]
         call([*words, "--", str(program), *arguments], cwd=cwd).checked()
         return Advice(json.loads(path.read_text(encoding="utf-8")))

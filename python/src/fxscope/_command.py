@@ -75,22 +75,35 @@ def executable() -> str:
 
 
 def call(arguments: Sequence[Word], cwd: PathLike | None = None, env: Mapping[str, str] | None = None) -> Ended:
-    """Run a command to its end. An interrupt reaches it, too, so that it can end in order."""
+    """Run a command to its end. An interrupt ends it in order; a second one, at once.
+
+    It has a session of its own: terminals and Jupyter send interrupts to all processes of a group, and two of them would end it at
+    once."""
     words = [executable(), *map(str, arguments)]
     try:
         process = subprocess.Popen(
             words, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            errors="replace",
+            errors="replace", start_new_session=True,
         )
     except OSError as error:
         raise Failed(f"{words[0]}: cannot be executed ({error.strerror}); name another with the variable FXSCOPE", 126) from error
     try:
         output, error_text = process.communicate()
     except BaseException:
-        process.send_signal(signal.SIGINT)
-        process.wait()
+        _end(process)
         raise
     return Ended(process.returncode, output, error_text)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End a command in order; at once if that is interrupted as well."""
+    process.send_signal(signal.SIGINT)
+    try:
+        process.communicate()
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
 
 
 def option_words(options: Mapping[str, Option]) -> list[str]:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import difflib
-import html
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Optional
+from typing import TYPE_CHECKING, Any, Literal, Optional, overload
 
 import pandas
 
+from fxscope import _charts
 from fxscope._command import PathLike, call
+from fxscope._html import bars, text
+from fxscope._metric import Metrics, own_words
+from fxscope._optional import module
+from fxscope._verdict import Json, Verdict
+
+if TYPE_CHECKING:
+    import polars
 
 #: The region that every run has: the whole run.
 WHOLE = "all"
 
-Json = Mapping[str, Any]
 Part = Literal["total", "process", "cmg", "thread"]
 
 #: For each kind of part: the member of a region, and what identifies one.
@@ -26,64 +31,6 @@ _PARTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "cmg": ("cmgs", ("process", "cmg")),
     "thread": ("threads", ("process", "thread", "node", "cpu")),
 }
-
-
-@dataclass(frozen=True)
-class Limit:
-    """A cause that limits a run."""
-
-    rule: str
-    title: str
-    #: Part of the time, from 0 to 1.
-    share: float
-    #: Part of the time that a cure is expected to save.
-    gain: float
-    says: str
-
-
-@dataclass(frozen=True)
-class Remedy:
-    """What to try."""
-
-    rule: str
-    do: str
-    command: Optional[str]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What limits a run or a region, and what to try."""
-
-    result: str
-    limits: tuple[Limit, ...]
-    remedies: tuple[Remedy, ...]
-    #: The hottest functions: share of the cycles, function, file, line and text, where they are known.
-    hottest: tuple[Json, ...]
-
-    @staticmethod
-    def of(found: Json) -> Verdict:
-        """Return the verdict that JSON has."""
-        return Verdict(
-            found["result"],
-            tuple(Limit(*(limit[name] for name in ("rule", "title", "share", "gain", "says"))) for limit in found["limits"]),
-            tuple(Remedy(one["rule"], one["do"], one["command"]) for one in found["try"]),
-            tuple(found["hottest"]),
-        )
-
-    def __str__(self) -> str:
-        lines = [self.result, *(f"  {limit.share:6.1%} {limit.title}" for limit in self.limits)]
-        return "\n".join([*lines, *(f"  {number}. {one.do}" for number, one in enumerate(self.remedies, 1))])
-
-    def _repr_html_(self) -> str:
-        limits = "".join(
-            f"<li><b>{limit.share:.1%}</b> {html.escape(limit.title)}: {html.escape(limit.says)}</li>" for limit in self.limits
-        )
-        remedies = "".join(f"<li>{html.escape(one.do)}</li>" for one in self.remedies)
-        return (
-            f"<p>{html.escape(self.result)}</p>"
-            f"<p>What limits it</p><ul>{limits}</ul>"
-            f"<p>What to try</p><ol>{remedies}</ol>"
-        )
 
 
 class Region(Mapping[str, float]):
@@ -125,6 +72,11 @@ class Region(Mapping[str, float]):
         values = {column["title"]: column["total"] for column in columns if column.get("total") is not None}
         return pandas.Series(values, name=self.name, dtype=float)
 
+    def parts(self, member: str) -> Sequence[Json]:
+        """Return its ``threads``, ``cmgs`` or ``processes``, as the record has them."""
+        found: Sequence[Json] = self._found[member]
+        return found
+
     def table(self) -> pandas.DataFrame:
         """Return the columns of Fujitsu's report for the whole region: identifier, title, unit and value."""
         rows = [(key, one["title"], one["unit"], one.get("total")) for key, one in self._found["tables"].items()]
@@ -134,9 +86,7 @@ class Region(Mapping[str, float]):
         """Return metrics and events: a line for each part, a column for each value."""
         if by == "total":
             return pandas.DataFrame([self._values], index=pandas.Index([self.name], name="region"))
-        member, keys = _PARTS[by]
-        lines = [{**{key: part[key] for key in keys}, **part.get("events", {}), **part["metrics"]} for part in self._found[member]]
-        return pandas.DataFrame(lines).set_index(list(keys)) if lines else pandas.DataFrame()
+        return _parts([self], by)
 
     def __getitem__(self, name: str) -> float:
         if name not in self._values:
@@ -157,7 +107,7 @@ class Region(Mapping[str, float]):
 class Record:
     """A run: what it counted, where its time went, and what limits it. Its items are the values of the whole run."""
 
-    def __init__(self, path: PathLike, found: Json, output: str = "", keep: object = None) -> None:
+    def __init__(self, path: PathLike, found: Json, output: str = "", keep: object = None, place: int = -1) -> None:
         #: The file, for ``fxscope report``, ``compare`` and ``annotate``.
         self.path = Path(path)
         #: What the program wrote to standard output, if it was run from here.
@@ -166,6 +116,8 @@ class Record:
         self.json = found
         # A temporary folder that lasts as long as the record.
         self._keep = keep
+        # Its place among the runs of the file; -1: the last.
+        self._place = place
 
     @property
     def machine(self) -> str:
@@ -225,12 +177,36 @@ class Record:
     def __getitem__(self, name: str) -> float:
         return self.region()[name]
 
-    def frame(self, by: Part = "total") -> pandas.DataFrame:
-        """Return metrics and events of all regions: a line for each region and part, a column for each value."""
-        frames = {name: region.frame(by) for name, region in self.regions.items()}
-        if by == "total":
-            return pandas.concat(frames.values())
-        return pandas.concat(frames, names=["region"])
+    def __contains__(self, name: object) -> bool:
+        return name in self.region()
+
+    @overload
+    def frame(self, by: Part = ..., *, metrics: Metrics = ..., backend: Literal["pandas"] = ...) -> pandas.DataFrame: ...
+
+    @overload
+    def frame(self, by: Part = ..., *, metrics: Metrics = ..., backend: Literal["polars"]) -> polars.DataFrame: ...
+
+    def frame(self, by: Part = "total", *, metrics: Metrics = (), backend: Literal["pandas", "polars"] = "pandas") -> Any:
+        """Return metrics and events of all regions: a line for each region and part, a column for each value. ``metrics``: more of
+        your own. ``backend``: whose data frame."""
+        if metrics:
+            return self.with_(metrics=metrics).frame(by, backend=backend)
+        regions = list(self.regions.values())
+        frame = pandas.concat([region.frame() for region in regions]) if by == "total" else _parts(regions, by, named=True)
+        if backend == "pandas":
+            return frame
+        return module("polars", "polars").from_pandas(frame.reset_index())
+
+    def with_(self, metrics: Metrics = (), rules: Sequence[PathLike] = ()) -> Record:
+        """Return the record with metrics of your own (:class:`Metric`, or files), and with a verdict that also applies the rules of these
+        files (docs/own-metrics.md)."""
+        found = load(self.path, metrics, rules)[self._place]
+        return Record(self.path, found.json, self.output, self._keep, self._place)
+
+    def chart(self, kind: _charts.Kind = "accounting", metric: str = "seconds") -> Any:
+        """Return a chart of Altair: ``accounting``, where the time of each region went; ``threads``, a metric by core; ``loops``, shares of
+        the cycles; ``intervals``, an event over time."""
+        return _charts.of_record(self, kind, metric)
 
     def loops(self) -> pandas.DataFrame:
         """Return the loops, the hottest first, with nested values such as stalls in columns of their own (``stalls.NAME``)."""
@@ -258,21 +234,40 @@ class Record:
         return f"<record of {words} on {self.machine}: {verdict.result if verdict else self.json['finish']}>"
 
     def _repr_html_(self) -> str:
-        words = html.escape(" ".join([self.program, *self.arguments]))
+        words = text(" ".join([self.program, *self.arguments]))
         verdict = self.verdict
-        return f"<p><b>{words}</b> on {html.escape(self.machine)}</p>" + (verdict._repr_html_() if verdict else "")
+        head = f"<p><b>{words}</b> on {text(self.machine)}</p>" + (verdict._repr_html_() if verdict else "")
+        parts = self.region().accounting if any(one["name"] == WHOLE for one in self.json["regions"]) else pandas.Series(dtype=float)
+        whole = float(parts.sum())
+        shares = parts[parts > 0].sort_values(ascending=False)
+        lines = [(str(part), float(seconds), f"{seconds / whole:.1%}") for part, seconds in shares.items()]
+        return head + bars("Where the time went", lines)
 
 
-def load(path: PathLike) -> list[Record]:
-    """Return the runs of a record file, oldest first."""
-    return read(path)
-
-
-def read(path: PathLike, output: str = "", keep: object = None) -> list[Record]:
-    """Return the runs of a record file, with what is known of how they were made."""
-    text = call(["report", "--format", "json", str(path)]).checked().output
-    return [Record(path, found, output, keep) for found in json.loads(text)]
+def load(path: PathLike, metrics: Metrics = (), rules: Sequence[PathLike] = ()) -> list[Record]:
+    """Return the runs of a record file, oldest first; with metrics and rules of your own, as :meth:`Record.with_`."""
+    with own_words(metrics, rules) as own:
+        text = call(["report", "--format", "json", *own, str(path)]).checked().output
+    return [Record(path, found, place=place) for place, found in enumerate(json.loads(text))]
 
 
 def _frame(lines: list[Any]) -> pandas.DataFrame:
     return pandas.json_normalize(lines) if lines else pandas.DataFrame(columns=["own_cycles"])
+
+
+def _parts(regions: Sequence[Region], by: Part, named: bool = False) -> pandas.DataFrame:
+    """Return a line for each part of regions. The columns are put together one by one, which is several times as fast as from lines."""
+    member, keys = _PARTS[by]
+    parts = [(region.name, part) for region in regions for part in region.parts(member)]
+    index = {key: [part[key] for _, part in parts] for key in keys}
+    if named:
+        index = {"region": [name for name, _ in parts], **index}
+    values = {}
+    for kind in ("events", "metrics"):
+        found = [part.get(kind, {}) for _, part in parts]
+        names = dict.fromkeys(name for one in found for name in one)
+        values.update({name: [one.get(name) for one in found] for name in names})
+    if not parts:
+        return pandas.DataFrame()
+    lines = pandas.DataFrame(index).set_index(list(index)).index
+    return pandas.DataFrame(values, index=lines)

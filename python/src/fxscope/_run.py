@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Optional, Union
 
 from fxscope._command import Option, PathLike, ProgramFailed, Word, call, option_words
 from fxscope._machine import Machine
-from fxscope._record import Record, read
+from fxscope._record import Record
 
 
 def scenario_words(
@@ -52,14 +53,16 @@ def run(
     """
     if threads is not None:
         env = {"OMP_NUM_THREADS": threads, **env}
-    keep = None if output else tempfile.TemporaryDirectory(prefix="fxscope-")
+    keep = tempfile.TemporaryDirectory(prefix="fxscope-")
     # The run has its own folder: the record's name must not depend on it.
-    path = Path(output).absolute() if output else Path(str(keep and keep.name)) / "run.fxr"
-    words = ["run", "--quiet", "-o", str(path), *scenario_words(machine, set, env, options), "--", str(program)]
-    ended = call([*words, *arguments], cwd=cwd)
+    path = Path(output).absolute() if output else Path(keep.name, "run.fxr")
+    # Its counts come with it: another command that reads the record would take longer.
+    counts = Path(keep.name, "run.json")
+    words = ["run", "--quiet", "-o", str(path), "--json", str(counts), *scenario_words(machine, set, env, options)]
+    ended = call([*words, "--", str(program), *arguments], cwd=cwd)
     if ended.is_own_failure() or not path.exists():
         ended.checked()
-    record = read(path, ended.output, keep)[-1]
+    record = Record(path, json.loads(counts.read_text(encoding="utf-8")), ended.output, keep)
     if check and ended.status != 0:
         message = ended.error.strip() or f"{program} ended with status {ended.status}"
         raise ProgramFailed(message, ended.status, record)

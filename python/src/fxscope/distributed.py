@@ -5,7 +5,7 @@
 >>> print(distributed.sweep("plan.toml", "study", Client("tcp://head:8786")))
 
 Needs the package ``distributed`` here, and this package in the same version on all workers. ``python -m fxscope.distributed`` does
-the same from a shell.
+the same from a shell, also on jobs of Slurm and on hosts reached by SSH.
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ import os
 import socket
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tomli_w
 
+from fxscope._cluster import PLACES, client_on
 from fxscope._command import Failed, PathLike, call
+from fxscope._optional import Missing
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -33,19 +36,26 @@ else:
 if TYPE_CHECKING:
     from distributed import Client
 
-#: How often a run is tried again elsewhere after its worker has died.
+#: How often a task that failed is tried again.
 RETRIES = 3
 
+#: How often a run is given to the scheduler, which gives it up after its workers have died several times.
+ATTEMPTS = 5
 
-def sweep(plan: PathLike, folder: PathLike, client: Client, retry: bool = False) -> str:
+#: Level at which records are compressed on the way.
+COMPRESSION = 1
+
+
+def sweep(plan: PathLike, folder: PathLike, client: Client, retry: bool = False, own: Sequence[str] = ()) -> str:
     """Make the runs of a plan that are not in ``folder`` yet on the workers of ``client``, and return what ``fxscope sweep`` says of
-    all of them. The files in ``folder`` are the same as if they had been made here.
+    all of them. The files in ``folder`` are the same as if they had been made here. ``retry``: also make those that failed before.
+    ``own``: options of ``fxscope sweep`` for metrics of your own.
 
     The program, its inputs and the machine's folder are sent to each worker once, if the plan names them by relative paths; absolute
     paths must exist on all workers. Runs that are done are kept as they arrive: a sweep that was interrupted continues.
     """
     plan, folder = Path(plan), Path(folder)
-    here = ["sweep", "-o", str(folder), str(plan)]
+    here = ["sweep", "-o", str(folder), *own, str(plan)]
     wanted = json.loads(call([*here, "--dry-run", "--format", "json"]).checked().output)
     missing = [run for run in wanted if not run["kept"] or retry and _failure(folder, run).exists()]
     records = folder / "records"
@@ -58,25 +68,34 @@ def sweep(plan: PathLike, folder: PathLike, client: Client, retry: bool = False)
     return (ended if ended.status == 1 else ended.checked()).output
 
 
-def _made(plan: Path, missing: Sequence[Mapping[str, Any]], client: Client) -> Any:
+def _made(plan: Path, missing: Sequence[Mapping[str, Any]], client: Client) -> Iterator[dict[str, bytes]]:
     """Make runs on the workers; return the files of each as it ends."""
-    from distributed import as_completed
+    from distributed import KilledWorker, as_completed
 
     keys = tomllib.loads(plan.read_text(encoding="utf-8"))
+    one = {key: value for key, value in keys.items() if key != "samples"}
     sent: dict[str, Any] = {}
-    futures = []
-    for run in missing:
+    runs: dict[str, tuple[Mapping[str, Any], int]] = {}
+
+    def submitted(run: Mapping[str, Any], attempt: int) -> Any:
         names = _files(plan.parent, run)
         for name in names:
             if name not in sent:
                 sent[name] = _sent(client, (plan.parent / name).read_bytes())
-        one = {key: value for key, value in keys.items() if key != "samples"}
         text = tomli_w.dumps({**one, "design": "list", "point": [run["factors"]]})
+        key = f"fxscope-{Path(run['record']).stem}-{attempt}"
+        runs[key] = (run, attempt)
         contents = [sent[name] for name in names]
-        key = f"fxscope-{Path(run['record']).stem}"
-        futures.append(client.submit(_make, text, names, contents, Path(run["record"]).name, key=key, retries=RETRIES))
-    for _, files in as_completed(futures, with_results=True):
-        yield files
+        return client.submit(_make, text, names, contents, Path(run["record"]).name, key=key, retries=RETRIES)
+
+    ended = as_completed([submitted(run, 1) for run in missing])
+    for future in ended:
+        run, attempt = runs.pop(future.key)
+        # The scheduler gives a task up after it has died with several workers.
+        if future.status == "error" and isinstance(future.exception(), KilledWorker) and attempt < ATTEMPTS:
+            ended.add(submitted(run, attempt + 1))
+        else:
+            yield {name: zlib.decompress(content) for name, content in future.result().items()}
 
 
 def _sent(client: Client, content: bytes) -> Any:
@@ -95,7 +114,7 @@ def _files(folder: Path, run: Mapping[str, Any]) -> list[str]:
 
 
 def _make(plan: str, names: Sequence[str], contents: Sequence[bytes], record: str) -> dict[str, bytes]:
-    """On a worker: make the only run of a plan, and return the files that it leaves in the folder of records."""
+    """On a worker: make the only run of a plan, and return the files that it leaves in the folder of records, compressed."""
     with tempfile.TemporaryDirectory(prefix="fxscope-") as root:
         # Paths that lead out of the plan's folder stay in the temporary one.
         depth = max((Path(os.path.normpath(name)).parts.count("..") for name in names), default=0)
@@ -111,7 +130,7 @@ def _make(plan: str, names: Sequence[str], contents: Sequence[bytes], record: st
         ended = call(["sweep", "--quiet", "--jobs", "1", "-o", str(results), str(folder / "plan.toml")])
         if ended.status != 1:
             ended.checked()
-        files = {file.name: file.read_bytes() for file in (results / "records").iterdir()}
+        files = {file.name: zlib.compress(file.read_bytes(), COMPRESSION) for file in (results / "records").iterdir()}
     if not any(name.startswith(Path(record).stem) for name in files):
         raise Failed(
             f"{socket.gethostname()}: another version of fxscope, or another file at an absolute path of the plan; "
@@ -138,20 +157,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("plan", type=Path, help="the plan; docs/sweep.md has the format")
     parser.add_argument("-o", "--output", type=Path, help="folder of the results; default: the plan's name without .toml")
     parser.add_argument("--retry", action="store_true", help="make runs again that failed before")
-    parser.add_argument(
-        "--on", metavar="ADDRESS", help="address of the Dask scheduler, such as tcp://head:8786; default: workers on this host"
-    )
+    parser.add_argument("--on", metavar="PLACE", default="", help=f"{PLACES}; default: workers on this host")
     given = parser.parse_args(arguments)
-    from distributed import Client, LocalCluster
-
     try:
-        if given.on:
-            with Client(given.on) as client:
-                print(sweep(given.plan, given.output or given.plan.with_suffix(""), client, given.retry), end="")
-        else:
-            with LocalCluster(threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
-                print(sweep(given.plan, given.output or given.plan.with_suffix(""), client, given.retry), end="")
-    except (Failed, OSError) as error:
+        with client_on(given.on) as client:
+            print(sweep(given.plan, given.output or given.plan.with_suffix(""), client, given.retry), end="")
+    except (Failed, OSError, Missing) as error:
         print(f"fxscope: {error}", file=sys.stderr)
         return 125
     return 0

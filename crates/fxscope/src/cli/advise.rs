@@ -10,6 +10,7 @@ use fxscope::report::render::html;
 use super::Outcome;
 use super::console::Console;
 use super::form::{Answer, Form};
+use super::own::OwnTables;
 use super::recorded::repeated;
 use super::scenario::ScenarioArgs;
 
@@ -40,6 +41,8 @@ pub struct Args {
     jobs: Option<u32>,
     #[command(flatten)]
     form: Form,
+    #[command(flatten)]
+    own: OwnTables,
     /// Do not show which run is simulated.
     #[arg(long, short)]
     quiet: bool,
@@ -52,6 +55,7 @@ pub struct Args {
 
 /// Finds what limits the program, tries remedies and prints what they gain.
 pub(super) fn advise(args: &Args) -> Outcome {
+    args.own.add()?;
     let outputs = args.form.check()?;
     let region = args.region.as_deref();
     let scenario = match &args.file {

@@ -9,6 +9,7 @@ use fxscope::report::compare::{Comparison, Per, report};
 use fxscope::report::render::{comparison, html, terminal};
 
 use super::output::Target;
+use super::own::OwnTables;
 use super::recorded::{labels, of_file, runs_of};
 use super::{Failure, Outcome, style};
 
@@ -35,6 +36,8 @@ pub struct Args {
     /// number for each file, such as its elements: for runs of different sizes.
     #[arg(long, value_name = "instruction|flop|call|N,N…")]
     per: Option<Per>,
+    #[command(flatten)]
+    own: OwnTables,
     /// Output format. CSV and JSON have all metrics and events, the others only the largest differences.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Terminal)]
     format: Format,
@@ -56,6 +59,7 @@ enum Format {
 
 /// Compares the runs.
 pub(super) fn compare_files(args: &Args) -> Outcome {
+    args.own.add()?;
     let target = Target::check(&args.output)?;
     let files = loaded(args)?;
     if let Some(path) = args.files.iter().zip(&files).find(|(_, (_, runs))| runs.is_empty()).map(|(path, _)| path) {

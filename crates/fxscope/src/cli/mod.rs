@@ -20,6 +20,7 @@ mod konata;
 mod latency;
 mod machine;
 mod output;
+mod own;
 mod pages;
 mod progress;
 mod recorded;

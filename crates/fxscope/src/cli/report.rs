@@ -10,6 +10,7 @@ use fxscope::report::render::{csv, html, json, terminal, xlsx};
 use fxscope::report::{self, Options, calls, data, loops, pages, side_by_side, summary_of_region, summary_with};
 
 use super::output::Target;
+use super::own::OwnTables;
 use super::recorded::{labels, of_file, runs_of, with_loops};
 use super::{Failure, Outcome, style};
 
@@ -44,6 +45,8 @@ pub struct Args {
     /// that they call, and who calls whom; or data objects (`run --data`). With --format csv, loops and functions are one per line.
     #[arg(long, value_enum, default_value_t = Section::Summary, conflicts_with_all = ["level", "by"])]
     section: Section,
+    #[command(flatten)]
+    own: OwnTables,
     /// Output format.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Terminal)]
     format: Format,
@@ -100,6 +103,7 @@ enum By {
 
 /// Shows the runs.
 pub(super) fn report(args: &Args) -> Outcome {
+    args.own.add()?;
     let has_csv = matches!(args.section, Section::Loops | Section::Calls) && args.format == Format::Csv;
     if args.section != Section::Summary && args.format != Format::Terminal && !has_csv {
         return Err("--section applies to the terminal only; the other formats show everything in the record".into());

@@ -9,6 +9,7 @@ use fxscope::machine::settings::integer;
 use fxscope::report::render::terminal;
 
 use super::console::Console;
+use super::own::OwnTables;
 use super::{Failure, Outcome, interrupt, print, say, style};
 
 /// Make the runs of a plan: a program with arguments, variables, options and machine keys that vary.
@@ -38,6 +39,8 @@ pub struct Args {
     /// What --dry-run prints: a line for each run, or a list with the factors, the record, and whether it is kept already.
     #[arg(long, value_name = "FORMAT", requires = "dry_run", value_enum, default_value_t = Format::Terminal)]
     format: Format,
+    #[command(flatten)]
+    own: OwnTables,
     /// Do not show progress.
     #[arg(long, short)]
     quiet: bool,
@@ -52,6 +55,7 @@ enum Format {
 
 /// Makes the runs, writes the results and prints what they say.
 pub(super) fn sweep(args: &Args) -> Outcome {
+    args.own.add()?;
     let plan = Plan::read(&args.plan)?;
     let place = place(args)?;
     if args.dry_run {

@@ -34,6 +34,7 @@ mod machine_keys;
 mod machine_rows;
 mod outputs;
 mod own_machine;
+mod own_tables;
 mod pages;
 mod pages_advise;
 mod pages_experiment;

@@ -1,6 +1,7 @@
 //! Tests of the built-in metrics.
 
 use super::*;
+use crate::own::{BUILT_IN, TABLES};
 use crate::evaluate::{Evaluation, Values};
 use fxscope_record::{Region, Thread};
 

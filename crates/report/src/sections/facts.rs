@@ -1,7 +1,8 @@
 //! Sections that list metrics with labels.
 
-use fxscope_pmu::{Metrics, Sampled, Values};
+use fxscope_pmu::{Group, Metrics, Sampled, Values};
 
+use super::plain;
 use crate::Column;
 use crate::document::{Body, Row, Section, Value};
 
@@ -95,6 +96,16 @@ pub(super) fn section(title: &str, list: &[(&str, &str)], columns: &[Known]) -> 
         values.iter().any(Option::is_some).then(|| Row { label: (*label).to_owned(), values })
     });
     Section { title: title.to_owned(), body: Body::Facts(rows.collect()) }
+}
+
+/// Returns a section for each group of the user's own metrics.
+pub(super) fn own(columns: &[Known]) -> Vec<Section> {
+    let of_group = |group: &Group| {
+        let titles: Vec<_> = group.metrics.iter().map(|metric| (plain(&metric.title), metric.name.as_str())).collect();
+        let list: Vec<_> = titles.iter().map(|(title, name)| (title.as_str(), *name)).collect();
+        section(&plain(&group.title), &list, columns)
+    };
+    Metrics::built_in().own_groups().iter().map(of_group).collect()
 }
 
 #[cfg(test)]

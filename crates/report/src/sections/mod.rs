@@ -36,7 +36,7 @@ pub(crate) fn of_region(columns: &[Column]) -> Vec<Section> {
         facts::section("Busy", facts::BUSY, &values),
         facts::section("Power", facts::POWER, &values),
     ];
-    all.into_iter().filter(has_content).collect()
+    all.into_iter().chain(facts::own(&values)).filter(has_content).collect()
 }
 
 /// Returns the first sections of a region's report: what its tables and charts do not show at a glance.
@@ -48,7 +48,7 @@ pub(crate) fn head(evaluated: &Evaluated) -> Vec<Section> {
         facts::section("Misses", facts::MISSES, values),
         facts::section("Power", facts::POWER, values),
     ];
-    all.into_iter().filter(has_content).collect()
+    all.into_iter().chain(facts::own(values)).filter(has_content).collect()
 }
 
 /// Returns the report columns that simulated runs never fill; `None` for measured runs.
