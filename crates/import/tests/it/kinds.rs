@@ -328,14 +328,6 @@ fn fapps_files_are_read_as_spreadsheets_save_them() {
     assert!(message.starts_with("saved/semicolons.csv: line 7: LD_SPEC was rounded"), "{message}");
 }
 
-#[test]
-fn cycles_and_instructions_alone_give_instructions_per_cycle() {
-    let text = "2000000,,cycles,1,100.00,,\n3000000,,instructions,1,100.00,,\n";
-    let run = import(perf::read, "a64fx", "f", text.as_bytes(), &Options::default()).expect("perf stat -x,");
-    let evaluation = fxscope_pmu::Evaluation::new(&run, &run.regions[0]);
-    assert_eq!(evaluation.total().get("ipc"), Some(1.5));
-}
-
 /// Groups digits as locales do.
 fn grouped(value: u64, separator: &str) -> String {
     let digits = value.to_string();
