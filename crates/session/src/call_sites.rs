@@ -71,8 +71,7 @@ fn in_function(function: &str, offset: Option<u64>, symbols: &Symbols, what: &st
     let starts = symbols.functions().filter(|(name, _)| *name == function).map(|(_, start)| start);
     let places: Vec<(u64, u64)> = starts.filter_map(|start| Some((start, symbols.at(start)?.bytes))).collect();
     if places.is_empty() {
-        let why =
-            if symbols.is_empty() { "it has no symbols; give the call's address".to_owned() } else { how(what) };
+        let why = if symbols.is_empty() { "it has no symbols; give the call's address".to_owned() } else { how(what) };
         return Err(format!("the program has no function {function}: {why}"));
     }
     let range = |(start, bytes): (u64, u64)| match offset {

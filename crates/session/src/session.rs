@@ -11,7 +11,8 @@ use fxscope_linux::{ClockSource, Guest, Setup, SharedFolder, StartError, Stdio, 
 use fxscope_machine::settings::size;
 use fxscope_record::Run;
 use fxscope_sim::{
-    BlockObserver, Control, HostThreads, Options, Outcome, Progress, Simulation, SpinLoops, Window, page_sizes, platform,
+    BlockObserver, Control, HostThreads, Options, Outcome, Progress, Simulation, SpinLoops, Window, page_sizes,
+    platform,
 };
 
 use crate::checkpoint::{More, Resumption, duplicate};

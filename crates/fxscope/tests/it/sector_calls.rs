@@ -58,7 +58,8 @@ fn run(folder: &Path, options: &[&str]) -> (String, Value) {
 /// Returns the lines that L2 fetched in the region `add`.
 #[track_caller]
 fn lines(run: &Value) -> u64 {
-    let region = run["regions"].as_array().expect("regions").iter().find(|region| region["name"] == "add").expect("marked");
+    let region =
+        run["regions"].as_array().expect("regions").iter().find(|region| region["name"] == "add").expect("marked");
     region["events"]["L2D_CACHE_REFILL"].as_u64().expect("counted")
 }
 
@@ -69,7 +70,8 @@ fn about(found: u64, expected: u64) {
 
 #[test]
 fn the_examples_of_the_page_keep_the_reused_array_in_l2() {
-    for (language, tool, file) in [("c", "gcc", "example.c"), ("c++", "g++", "example.cc"), ("fortran", "gfortran", "example.f90")]
+    for (language, tool, file) in
+        [("c", "gcc", "example.c"), ("c++", "g++", "example.cc"), ("fortran", "gfortran", "example.f90")]
     {
         let folder = tempfile::tempdir().expect("temporary folder");
         build(folder.path(), tool, file, &example(language), &[]);
@@ -132,7 +134,8 @@ int main(int argc, char **argv)
 "#;
 
 fn region(run: &Value, name: &str) -> u64 {
-    let region = run["regions"].as_array().expect("regions").iter().find(|region| region["name"] == name).expect("marked");
+    let region =
+        run["regions"].as_array().expect("regions").iter().find(|region| region["name"] == name).expect("marked");
     region["events"]["L2D_CACHE_REFILL"].as_u64().expect("counted")
 }
 
@@ -142,8 +145,7 @@ fn heap_blocks_are_in_a_sector_by_the_call_that_allocates_them_until_they_are_fr
     build(folder.path(), "gcc", "heap.c", HEAP, &[]);
     let (_, plain) = run(folder.path(), &SMALL);
     about(lines(&plain), STREAM + 2 * REUSED);
-    let (text, kept) =
-        run(folder.path(), &[&SMALL[..], &["--sector", "L2=10,assign=malloc@reused_block"]].concat());
+    let (text, kept) = run(folder.path(), &[&SMALL[..], &["--sector", "L2=10,assign=malloc@reused_block"]].concat());
     assert_eq!(text, "sum 2\n");
     about(lines(&kept), STREAM);
     about(region(&kept, "other"), STREAM + 2 * REUSED);
@@ -267,7 +269,13 @@ fn wrong_calls_and_options_that_hide_allocations_are_refused() {
         assert!(message.contains("--sector") && message.contains(expected), "{what}: {message}");
     }
     let option = ["--sector", "assign=malloc@reused_block"];
-    for other in [&["--sample"][..], &["--mode", "functional"], &["--from", "instructions=10"], &["--konata", "t.kanata"], &["--checkpoint", "c"]] {
+    for other in [
+        &["--sample"][..],
+        &["--mode", "functional"],
+        &["--from", "instructions=10"],
+        &["--konata", "t.kanata"],
+        &["--checkpoint", "c"],
+    ] {
         let message = message(&[&option[..], other].concat());
         assert!(message.contains("--sector") && message.contains("malloc@CALL"), "{other:?}: {message}");
     }
