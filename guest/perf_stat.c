@@ -169,7 +169,6 @@ static int follow(long pid, uint64_t start, const struct request *request, struc
     static struct result before;
     int status = 0;
     uint64_t interval = request->interval_ms * 1000000, end = 0, last = 0, now;
-    before = (struct result){0};
     for (unsigned intervals = 0;; intervals++) {
         end += interval;
         bool has_ended = wait_for(pid, interval ? start + end : 0, &status, used);

@@ -86,7 +86,7 @@ pub fn needs(spec: &Spec, operation: &str, shape: Shape) -> Result<Vec<Need>, Er
             "commit stack",
             (operations + loads + stores) * results,
             u64::from(window.commit_stack),
-            "(operations + loads + stores) x results in flight",
+            "all three x results in flight",
         ),
     ])
 }
@@ -123,8 +123,8 @@ pub fn sheet(machine: &str, operation: &str, shape: Shape) -> Result<Sheet, Erro
                 .to_owned()
         }
         short => format!(
-            "Out-of-order execution alone cannot keep them busy: there are too few {}. Software pipelining, or a loop split into \
-             shorter chains, needs fewer.",
+            "Out-of-order execution alone cannot keep them busy for lack of: {}. Software pipelining, or a loop split into shorter \
+             chains, needs fewer.",
             short.join(", ")
         ),
     };

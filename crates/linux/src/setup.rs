@@ -10,6 +10,7 @@ use fxscope_aarch64::Cpu;
 use fxscope_guestmem::{Memory, PAGE};
 
 use crate::abi::content::{Content, ProgramFile};
+use crate::abi::elf::HEADER;
 use crate::abi::layout::DEFAULT_STACK;
 use crate::abi::load;
 use crate::attributes::Attributes;
@@ -128,9 +129,12 @@ impl Guest {
     /// When the file cannot be read or is not a program that can run, or the host lacks resources.
     pub fn open(path: &Path, setup: Setup) -> Result<Guest, StartError> {
         let file = ProgramFile::open(path, setup.platform.memory_bytes);
-        if file.is_err()
-            && let Some(command) = commands::path_of(path.as_os_str().as_bytes())
-        {
+        let name = path.as_os_str().as_bytes();
+        let is_missing = match &file {
+            Ok(file) => commands::replaces(name, Content::File(file).start(HEADER)),
+            Err(_) => true,
+        };
+        if is_missing && let Some(command) = commands::path_of(name) {
             return Guest::start(Path::new(&command), Content::Bytes(commands::CONTENT), setup);
         }
         let file = file.map_err(|source| StartError::Read { path: path.to_owned(), source })?;

@@ -75,6 +75,9 @@ pub enum ElfError {
     TooLarge { bytes: u64, available: u64 },
 }
 
+/// Bytes at the start of a file that say for which processor it is: the ELF header.
+pub(crate) const HEADER: u64 = 64;
+
 /// Returns whether a file that begins with these bytes is an ELF file for 64-bit Arm processors.
 pub(crate) fn is_for_this_machine(start: &[u8]) -> bool {
     /// Magic number, 64 bits, little endian; `e_machine` at its offset.

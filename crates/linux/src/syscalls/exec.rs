@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use super::files::{open, open_simulated};
 use super::{Args, Result};
 use crate::abi::content::{Content, ProgramFile};
-use crate::abi::elf::{Image, Role};
+use crate::abi::elf::{HEADER, Image, Role};
 use crate::abi::layout::DEFAULT_STACK;
 use crate::abi::load::{Arguments, Ready, prepare};
 use crate::end::End;
@@ -43,9 +43,6 @@ const SCRIPTS: usize = 5;
 /// Descriptors of standard output and standard error.
 const STDOUT: i32 = 1;
 const STDERR: i32 = 2;
-
-/// Bytes at the start of a file that say for which processor it is.
-const HEADER: u64 = 64;
 
 /// Maximum number of significant bytes in a script's first line.
 const LINE: usize = 256;

@@ -22,10 +22,14 @@ pub(crate) fn replaces(path: &[u8], start: &[u8]) -> bool {
     !cfg!(target_arch = "aarch64") && stands_in_for(path) && !is_for_this_machine(start)
 }
 
-/// Returns the path of a command that is named without a folder.
+/// Returns the path of a command that is named with or without its folder.
 pub(crate) fn path_of(name: &[u8]) -> Option<String> {
-    let name = NAMES.iter().find(|known| known.as_bytes() == name)?;
-    Some(format!("{}{name}", FOLDERS[0]))
+    let known = NAMES.iter().map(|known| format!("{}{known}", FOLDERS[0]));
+    let mut found = known.filter(|path| {
+        let bare = &path.as_bytes()[FOLDERS[0].len()..];
+        bare == name || FOLDERS.iter().any(|folder| name.strip_prefix(folder.as_bytes()) == Some(bare))
+    });
+    found.next()
 }
 
 #[cfg(test)]
@@ -40,7 +44,10 @@ mod tests {
         for path in ["/usr/bin/numactl2", "/usr/local/bin/perf", "numactl", "/usr/bin/sh"] {
             assert!(!stands_in_for(path.as_bytes()), "{path}");
         }
-        assert_eq!(path_of(b"taskset").as_deref(), Some("/usr/bin/taskset"));
+        for name in ["taskset", "/usr/bin/taskset", "/bin/taskset"] {
+            assert_eq!(path_of(name.as_bytes()).as_deref(), Some("/usr/bin/taskset"), "{name}");
+        }
+        assert_eq!(path_of(b"./taskset"), None);
         assert_eq!(path_of(b"sh"), None);
     }
 
