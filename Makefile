@@ -3,7 +3,7 @@
 # make test      the tests; installs what it needs through apt when it can. Before a change lands, make lint and make slow-test
 #                must pass, too: continuous integration runs all three
 # make slow-test   tests that make test leaves out because they take minutes, kernels-test and programs-test among them
-# make kernels-test   rebuilds all of kernels/prebuilt, byte for byte, and runs the programs under QEMU
+# make kernels-test   rebuilds all of kernels/prebuilt and guest/prebuilt, byte for byte, and runs the programs under QEMU
 # make programs-test  those programs of make programs that take seconds, with the debug build
 # make fuzz-isa  compares more than ten million random instructions with QEMU; SEED=N for others
 # make fuzz-import   damaged files of every format, given to every importer, for five minutes; SECONDS=N for longer, SEED=N
@@ -70,6 +70,7 @@ test: cargo
 	rm -f $(FXSCOPE_SKIPPED)
 	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --workspace
 	$(MAKE) -C kernels check verify PROGRAMS="$(FEW_KERNELS)"
+	$(MAKE) -C guest check
 	ONLY="$(FEW_PROGRAMS)" FXSCOPE=target/debug/fxscope programs/debian.sh --fast
 	target/debug/fxscope validate quick --cache target/validate
 	.ci/skipped "make test" $(FXSCOPE_SKIPPED)
@@ -86,6 +87,7 @@ slow-test: cargo
 kernels-test:
 	.ci/need $(CROSS_TOOLS) qemu-aarch64:qemu-user
 	$(MAKE) -C kernels check verify
+	$(MAKE) -C guest check
 
 programs-test: cargo
 	.ci/need $(HOST_TOOLS) $(TEST_TOOLS)

@@ -1,5 +1,6 @@
-/* Marks parts of a program for fxscope: what is counted between FXSCOPE_BEGIN("name") and FXSCOPE_END("name") is a region
- * of that name in reports.
+/* For programs that are measured with fxscope: marks of regions, and sectors of the caches.
+ *
+ * Marks: what is counted between FXSCOPE_BEGIN("name") and FXSCOPE_END("name") is a region of that name in reports.
  *
  *     #include <fxscope.h>
  *     FXSCOPE_BEGIN("solver");
@@ -11,6 +12,17 @@
  * (`.note.stapsdt`), which is kept by `strip` and costs nothing at run time. Tools that know SystemTap's static probes
  * (perf, gdb, bpftrace) find the marks as well, as probes of the providers fxscope_begin and fxscope_end. On other
  * processors marks are empty. Fortran programs use include/fxscope.f90.
+ *
+ * Sectors: data that are reused keep their part of a cache while others stream through. A sector has at most a number of ways of each
+ * set, and a pointer says to which sector its accesses belong (A64FX specification, HPC extension 1.1 and 1.2):
+ *
+ *     fxscope_sector_l2_ways(4, 10);                       ten ways of L2 for sector 1, four for sector 0
+ *     const double *reused = fxscope_sector_assign(b, 1);  b through this pointer is in sector 1
+ *     ...
+ *     fxscope_sector_restore();
+ *
+ * Compile include/fxscope_sector.c with the program. Where processor or operating system have no sectors for programs, the calls
+ * change nothing. Pass only untagged pointers to the system and to `free`. docs/sector-cache.md has more.
  */
 #ifndef FXSCOPE_H
 #define FXSCOPE_H
@@ -48,5 +60,29 @@
 /* The region begins, or ends, here. */
 #define FXSCOPE_BEGIN(name) FXSCOPE_MARK("fxscope_begin", name)
 #define FXSCOPE_END(name) FXSCOPE_MARK("fxscope_end", name)
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Sets the most ways of each sector: of the L1 data cache of the core on which the thread runs (four sectors, 0 to 4 ways each), and of
+ * the L2 cache of its CMG (two sectors, 0 to 16 ways each; where the CMG has an assistant core, 14 in all are usable). Each returns 1 if
+ * they are set, 0 if programs cannot set them here, and -1 if a number is wrong. */
+int fxscope_sector_l1_ways(int ways0, int ways1, int ways2, int ways3);
+int fxscope_sector_l2_ways(int ways0, int ways1);
+
+/* Sets the ways that the registers had before the thread first changed them. */
+void fxscope_sector_restore(void);
+
+/* Returns a pointer to the same data whose accesses belong to a sector of L1, 0 to 3, and in L2 to sector 0 or 1 (sectors 2 and 3 of L1
+ * are 0 and 1 there). Another number returns the pointer unchanged, as do other processors. */
+void *fxscope_sector_pointer(const void *data, int sector);
+
+#ifdef __cplusplus
+}
+#endif
+
+/* The same with the type of the pointer or array. */
+#define fxscope_sector_assign(data, sector) ((__typeof__(&(data)[0]))fxscope_sector_pointer((data), (sector)))
 
 #endif

@@ -28,6 +28,7 @@ pub mod pages;
 pub mod prefetched;
 mod programs;
 mod progress;
+pub mod resources;
 mod runner;
 pub mod sweep;
 pub mod validate;

@@ -1,6 +1,7 @@
 //! How a program is started.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,12 +10,14 @@ use fxscope_aarch64::Cpu;
 use fxscope_guestmem::{Memory, PAGE};
 
 use crate::abi::content::{Content, ProgramFile};
+use crate::abi::elf::HEADER;
 use crate::abi::layout::DEFAULT_STACK;
 use crate::abi::load;
 use crate::attributes::Attributes;
 use crate::budget::{self, Budget, Charge};
 use crate::fs::files::{Files, Program};
 use crate::fs::vfs::access::{Access, real_path};
+use crate::fs::vfs::commands;
 use crate::fs::vfs::shared_memory::SharedFolder;
 use crate::fs::vfs::{View, default_sysroot};
 use crate::guest::{Guest, PID};
@@ -119,12 +122,21 @@ impl Setup {
 }
 
 impl Guest {
-    /// Loads the program in the file `path`, ready to execute its first instruction.
+    /// Loads the program in the file `path`, ready to execute its first instruction; one of the commands that every run has if there is
+    /// no such file.
     ///
     /// # Errors
     /// When the file cannot be read or is not a program that can run, or the host lacks resources.
     pub fn open(path: &Path, setup: Setup) -> Result<Guest, StartError> {
         let file = ProgramFile::open(path, setup.platform.memory_bytes);
+        let name = path.as_os_str().as_bytes();
+        let is_missing = match &file {
+            Ok(file) => commands::replaces(name, Content::File(file).start(HEADER)),
+            Err(_) => true,
+        };
+        if is_missing && let Some(command) = commands::path_of(name) {
+            return Guest::start(Path::new(&command), Content::Bytes(commands::CONTENT), setup);
+        }
         let file = file.map_err(|source| StartError::Read { path: path.to_owned(), source })?;
         Guest::start(path, Content::File(&file), setup)
     }
@@ -158,7 +170,8 @@ impl Guest {
         let first = setup.platform.cpus.iter().find(|place| allows(&affinity, place.cpu));
         let CpuPlace { cpu: number, .. } =
             *first.ok_or_else(|| StartError::Platform { what: "no CPU that programs may run on".to_owned() })?;
-        let pages = Pages::new(&setup.platform.page_sizes, &arguments.env, bytes);
+        let mut pages = Pages::new(&setup.platform.page_sizes, &arguments.env, bytes);
+        pages.set_exported_bss(program.image.exports_bss);
         let heap_start = pages.heap_start(program.image.end());
         let mut spaces = Table::default();
         let mapped = program.mapped;

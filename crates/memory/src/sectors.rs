@@ -111,10 +111,13 @@ impl Assignment {
     /// The same with sectors by address: `data` have the ones named, everything else the default sector, whatever
     /// pointers say. Ranges must not overlap.
     #[must_use]
-    pub fn with_data(self, mut data: Vec<(Range<u64>, Sector)>) -> Assignment {
-        if data.is_empty() {
-            return self;
-        }
+    pub fn with_data(self, data: Vec<(Range<u64>, Sector)>) -> Assignment {
+        if data.is_empty() { self } else { self.by_address(data) }
+    }
+
+    /// The same, also if there are no such data at present.
+    #[must_use]
+    pub fn by_address(self, mut data: Vec<(Range<u64>, Sector)>) -> Assignment {
         data.sort_unstable_by_key(|(range, _)| range.start);
         // A line's sector follows from its address then: it never moves.
         Assignment { tag_mask: 0, moves: false, data: data.into(), ..self }
@@ -124,12 +127,12 @@ impl Assignment {
     #[inline(always)]
     #[must_use]
     pub fn of(&self, tag: Sector, addr: u64) -> Sector {
-        if self.data.is_empty() { tag & self.tag_mask | self.default } else { self.by_address(addr) }
+        if self.data.is_empty() { tag & self.tag_mask | self.default } else { self.at(addr) }
     }
 
     #[cold]
     #[inline(never)]
-    fn by_address(&self, addr: u64) -> Sector {
+    fn at(&self, addr: u64) -> Sector {
         let i = self.data.partition_point(|(range, _)| range.end <= addr);
         self.data.get(i).filter(|(range, _)| range.start <= addr).map_or(self.default, |&(_, sector)| sector)
     }

@@ -8,6 +8,7 @@
 //! * [`annotate()`], [`konata`]: a run instruction by instruction.
 
 mod annotate;
+mod call_sites;
 mod calls;
 mod checkpoint;
 mod contain;
@@ -27,6 +28,7 @@ mod mapping;
 mod notes;
 mod numbering;
 mod objects;
+mod observers;
 mod options;
 mod pipes;
 mod placement;
@@ -35,6 +37,7 @@ mod request;
 mod rows;
 mod sampled;
 mod scenario;
+mod sector_blocks;
 mod sector_data;
 mod sectors;
 mod serial;
@@ -60,6 +63,7 @@ pub use prepared::Prepared;
 pub use request::{Request, machine_memory};
 pub use rows::check_rows;
 pub use scenario::{DEFAULT_MACHINE, HostAccess, Scenario, machine_of, spec_of};
+pub use sector_blocks::SectorBlocks;
 pub use sector_data::SectorData;
 pub use sectors::{CacheLevel, SectorOption};
 pub use session::Session;

@@ -9,18 +9,24 @@ use fxscope_linux::Stdio;
 use fxscope_machine::Spec;
 
 use crate::checkpoint::Resumption;
-use crate::{CallPages, Error, Request, SectorData, Session};
+use crate::{CallPages, Error, Request, SectorBlocks, SectorData, Session};
 
 /// A scenario with its machine loaded and its options checked.
 pub struct Prepared {
     request: Request,
     sector_data: Vec<SectorData>,
+    sector_blocks: Vec<SectorBlocks>,
     call_pages: Vec<CallPages>,
 }
 
 impl Prepared {
-    pub(crate) fn new(request: Request, sector_data: Vec<SectorData>, call_pages: Vec<CallPages>) -> Prepared {
-        Prepared { request, sector_data, call_pages }
+    pub(crate) fn new(
+        request: Request,
+        sector_data: Vec<SectorData>,
+        sector_blocks: Vec<SectorBlocks>,
+        call_pages: Vec<CallPages>,
+    ) -> Prepared {
+        Prepared { request, sector_data, sector_blocks, call_pages }
     }
 
     /// Returns the machine, with all settings.
@@ -74,9 +80,9 @@ impl Prepared {
         with: impl FnOnce(Session) -> R + Send,
     ) -> Result<R, Error> {
         self.request.stdio = stdio;
-        let (sector_data, call_pages) = (self.sector_data, self.call_pages);
+        let (sector_data, sector_blocks, call_pages) = (self.sector_data, self.sector_blocks, self.call_pages);
         let prepared = |mut session: Session| {
-            session.assign_sectors(&sector_data).map_err(|why| Error::option("sector", why))?;
+            session.assign_sectors(&sector_data, &sector_blocks).map_err(|why| Error::option("sector", why))?;
             session.assign_pages(&call_pages).map_err(|why| Error::option("pages", why))?;
             Ok(with(session))
         };

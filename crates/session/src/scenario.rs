@@ -216,6 +216,12 @@ impl Scenario {
         self
     }
 
+    /// Returns whether heap blocks are assigned to cache sectors by the calls that allocate them.
+    #[must_use]
+    pub fn assigns_heap_blocks(&self) -> bool {
+        !SectorOption::blocks(&self.sectors).is_empty()
+    }
+
     /// Returns the program's name and its arguments.
     #[must_use]
     pub fn command(&self) -> Vec<OsString> {
@@ -298,6 +304,7 @@ impl Scenario {
         self.check_host_threads(&spec)?;
         self.check_sampling()?;
         self.check_part()?;
+        self.check_sector_blocks()?;
         if let Some(sysroot) = self.options.sysroot.as_ref().filter(|folder| !folder.is_dir()) {
             let why = "not a folder; name one that holds lib or usr/lib";
             return Err(Error::option(format!("sysroot {}", sysroot.display()), why));
@@ -319,7 +326,7 @@ impl Scenario {
             options: self.options.clone(),
             ..Request::new(spec, started.program)
         };
-        Ok(Prepared::new(request, sector_data, self.placement.call_pages()))
+        Ok(Prepared::new(request, sector_data, SectorOption::blocks(&self.sectors), self.placement.call_pages()))
     }
 
     /// Returns what is started first: the program, or the launcher of its ranks.
@@ -414,6 +421,18 @@ impl Scenario {
             let option = if matches!(why, PartError::UnknownBeginning(_)) { "warm" } else { option };
             Error::option(option, why.to_string())
         })
+    }
+
+    /// Refuses heap blocks in sectors where not all allocations are seen.
+    fn check_sector_blocks(&self) -> Result<(), Error> {
+        let options = &self.options;
+        let unseen = options.sample.is_some() || options.part.is_some() || options.mode == Mode::Functional;
+        if !self.assigns_heap_blocks() || !unseen {
+            return Ok(());
+        }
+        let why = "heap blocks are found where the whole program is timed; leave assign=malloc@CALL out, or functional mode, --sample, \
+                   --from, --until and --region";
+        Err(Error::option("sector", why))
     }
 
     fn check_host_threads(&self, spec: &Spec) -> Result<(), Error> {

@@ -89,8 +89,8 @@ fn no_variable(name: &str, all: &[Range<u64>], symbols: &Symbols) -> String {
         );
     }
     format!(
-        "the program has no variable {name}; its largest are {} (arrays on the heap or stack are named by addresses, \
-         0xADDRESS:BYTES)",
+        "the program has no variable {name}; its largest are {} (blocks of the heap are named by the calls that allocate \
+         them, malloc@CALL, arrays on the stack by addresses, 0xADDRESS:BYTES)",
         largest.join(", ")
     )
 }

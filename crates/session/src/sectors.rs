@@ -3,7 +3,8 @@
 use fxscope_machine::Spec;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, SectorData};
+use crate::sector_blocks::WHAT;
+use crate::{Error, SectorBlocks, SectorData};
 
 /// Ways of a cache's sectors, or data assigned to a sector.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -12,6 +13,8 @@ pub enum SectorOption {
     Ways(CacheLevel, Vec<u64>),
     /// Data that belong to a sector whatever their pointers say.
     Data(SectorData),
+    /// Heap blocks that belong to a sector whatever their pointers say.
+    Blocks(SectorBlocks),
 }
 
 /// A cache with sectors.
@@ -37,7 +40,10 @@ impl SectorOption {
                 .ok()
                 .filter(|sector| *sector < 4)
                 .ok_or_else(|| format!("unknown sector '{sector}'; sectors are 0 to 3"))?;
-            return Ok(SectorOption::Data(SectorData::parse(value, sector)?));
+            return match value.strip_prefix(WHAT).and_then(|rest| rest.strip_prefix('@')) {
+                Some(calls) => SectorBlocks::parse(calls, sector).map(SectorOption::Blocks),
+                None => SectorData::parse(value, sector).map(SectorOption::Data),
+            };
         }
         let level = [CacheLevel::L1, CacheLevel::L2].into_iter().find(|level| level.name() == key).ok_or(HOW)?;
         let ways = value.split(':').map(str::parse).collect::<Result<Vec<u64>, _>>().unwrap_or_default();
@@ -64,7 +70,7 @@ impl SectorOption {
         check_enabled(options, spec)?;
         let ways = options.iter().filter_map(|option| match option {
             SectorOption::Ways(level, ways) => Some((level, ways)),
-            SectorOption::Data(_) => None,
+            SectorOption::Data(_) | SectorOption::Blocks(_) => None,
         });
         ways.map(|(level, ways)| Ok((level.key().to_owned(), format!("{:?}", level.all(ways, spec, cmgs)?)))).collect()
     }
@@ -74,9 +80,18 @@ impl SectorOption {
         check_enabled(options, spec)?;
         let data = options.iter().filter_map(|option| match option {
             SectorOption::Data(data) => Some(data.clone()),
-            SectorOption::Ways(..) => None,
+            SectorOption::Ways(..) | SectorOption::Blocks(_) => None,
         });
         Ok(data.collect())
+    }
+
+    /// Returns the heap blocks that `options` assign to sectors.
+    pub(crate) fn blocks(options: &[SectorOption]) -> Vec<SectorBlocks> {
+        let blocks = options.iter().filter_map(|option| match option {
+            SectorOption::Blocks(blocks) => Some(blocks.clone()),
+            SectorOption::Ways(..) | SectorOption::Data(_) => None,
+        });
+        blocks.collect()
     }
 }
 

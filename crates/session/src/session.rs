@@ -11,15 +11,17 @@ use fxscope_linux::{ClockSource, Guest, Setup, SharedFolder, StartError, Stdio, 
 use fxscope_machine::settings::size;
 use fxscope_record::Run;
 use fxscope_sim::{
-    BlockObserver, Control, HostThreads, Options, Progress, Simulation, SpinLoops, Window, page_sizes, platform,
+    BlockObserver, Control, HostThreads, Options, Outcome, Progress, Simulation, SpinLoops, Window, page_sizes,
+    platform,
 };
 
 use crate::checkpoint::{More, Resumption, duplicate};
 use crate::contain::{HostProtection, Needs, on_its_own_thread, restrict};
 use crate::engine::{RunEngine, engine};
 use crate::host_view::HostView;
+use crate::observers::Observers;
 use crate::sector_data::find_all;
-use crate::{CallPages, Error, Request, SectorData, counted, machine_memory, objects};
+use crate::{CallPages, Error, Request, SectorBlocks, SectorData, counted, machine_memory, objects, sector_blocks};
 
 /// A program loaded and ready to run, on a thread whose access to the host is limited to what the program may use.
 pub struct Session {
@@ -27,6 +29,8 @@ pub struct Session {
     pub(crate) simulation: Simulation<RunEngine>,
     /// Data assigned to sectors by options.
     pub(crate) sectors: Vec<(Range<u64>, u8)>,
+    /// Heap blocks assigned to sectors by options.
+    sector_blocks: Option<sector_blocks::Observer>,
     /// Calls whose mappings have their own page size, and the indices of their rules in the process.
     pub(crate) call_pages: Vec<(CallPages, Range<usize>)>,
     /// The program's standard streams.
@@ -75,7 +79,18 @@ impl Session {
         let mut simulation = Simulation::new(guest, options(&request)?);
         simulation.use_engine(engine);
         let (sectors, call_pages) = (Vec::new(), Vec::new());
-        Ok(Session { simulation, request, sectors, call_pages, stdio, seconds_before: 0.0, protection, host })
+        let sector_blocks = None;
+        Ok(Session {
+            simulation,
+            request,
+            sectors,
+            sector_blocks,
+            call_pages,
+            stdio,
+            seconds_before: 0.0,
+            protection,
+            host,
+        })
     }
 
     fn resume(
@@ -101,7 +116,8 @@ impl Session {
         let simulation = from.simulation(surroundings, options(&request)?, &engine)?;
         let seconds_before = from.seconds();
         let More { sectors, call_pages, .. } = from.more;
-        Ok(Session { simulation, request, sectors, call_pages, stdio, seconds_before, protection, host })
+        let sector_blocks = None;
+        Ok(Session { simulation, request, sectors, sector_blocks, call_pages, stdio, seconds_before, protection, host })
     }
 
     /// Returns the kernel's protection of the host.
@@ -110,13 +126,18 @@ impl Session {
         &self.protection
     }
 
-    /// Assigns data of the program to sectors of the caches, whatever its pointers say. All other data are then in the
-    /// default sector.
+    /// Assigns data of the program, and heap blocks that it will allocate, to sectors of the caches, whatever its pointers say. All other
+    /// data are then in the default sector. Blocks are found in runs without traces and snapshots.
     ///
     /// # Errors
-    /// Names data that the program does not have, or that overlap.
-    pub fn assign_sectors(&mut self, data: &[SectorData]) -> Result<(), String> {
-        self.sectors = find_all(data, self.simulation.guest().running_symbols())?;
+    /// Names data or calls that the program does not have, or data that overlap.
+    pub fn assign_sectors(&mut self, data: &[SectorData], blocks: &[SectorBlocks]) -> Result<(), String> {
+        let guest = self.simulation.guest();
+        self.sectors = find_all(data, guest.running_symbols())?;
+        if !blocks.is_empty() {
+            let path = guest.host_path(guest.program_file());
+            self.sector_blocks = Some(sector_blocks::Observer::new(blocks, &self.sectors, guest, &path)?);
+        }
         self.simulation.assign_sectors(self.sectors.clone());
         Ok(())
     }
@@ -154,8 +175,8 @@ impl Session {
         let start = Instant::now();
         let mut data = self.request.options.data.then(|| objects::Observer::new(&self.request.spec));
         let outcome = match &mut data {
-            Some(observer) => self.simulation.run_observed(watch, observer),
-            None => self.simulation.run(watch),
+            Some(observer) => self.observed(watch, Some(observer)),
+            None => self.observed(watch, None),
         };
         self.recorded_with(&outcome, start.elapsed().as_secs_f64(), data)
     }
@@ -170,8 +191,23 @@ impl Session {
     /// Runs it, and calls `observer` for all timed blocks.
     pub fn run_observed(mut self, watch: &mut dyn FnMut(Progress) -> Control, observer: &mut dyn BlockObserver) -> Run {
         let start = Instant::now();
-        let outcome = self.simulation.run_observed(watch, observer);
+        let outcome = self.observed(watch, Some(observer));
         self.recorded(&outcome, start.elapsed().as_secs_f64())
+    }
+
+    /// Runs it, with an observer if there is one, and with the one that finds heap blocks if some are assigned to sectors.
+    fn observed<'o>(
+        &'o mut self,
+        watch: &mut dyn FnMut(Progress) -> Control,
+        observer: Option<&'o mut dyn BlockObserver>,
+    ) -> Outcome {
+        let blocks = self.sector_blocks.as_mut().map(|blocks| blocks as &mut dyn BlockObserver);
+        let observers: Vec<_> = blocks.into_iter().chain(observer).collect();
+        if observers.is_empty() {
+            self.simulation.run(watch)
+        } else {
+            self.simulation.run_observed(watch, &mut Observers(observers))
+        }
     }
 
     /// Returns the page size of a segment of the program, bytes.
@@ -243,12 +279,12 @@ fn options(request: &Request) -> Result<Options, StartError> {
 }
 
 impl Session {
-    pub(crate) fn recorded(&self, outcome: &fxscope_sim::Outcome, wall_seconds: f64) -> Run {
+    pub(crate) fn recorded(&self, outcome: &Outcome, wall_seconds: f64) -> Run {
         self.recorded_with(outcome, wall_seconds, None)
     }
 
     /// Returns the record of a run with the data objects that were observed.
-    fn recorded_with(&self, outcome: &fxscope_sim::Outcome, wall_seconds: f64, data: Option<objects::Observer>) -> Run {
+    fn recorded_with(&self, outcome: &Outcome, wall_seconds: f64, data: Option<objects::Observer>) -> Run {
         let notes = self.sector_notes().chain(self.call_notes()).collect();
         let observed = counted::Observed { notes, data };
         counted::run(&self.request, outcome, self.simulation.guest(), &self.host, wall_seconds, observed)
@@ -272,8 +308,9 @@ impl Session {
 
     /// Notes on data assigned to sectors: the settings only have the ways.
     fn sector_notes(&self) -> impl Iterator<Item = String> + '_ {
-        self.sectors.iter().map(|(range, sector)| {
+        let data = self.sectors.iter().map(|(range, sector)| {
             format!("Data from {:#x} to {:#x} were put into sector {sector} of the caches.", range.start, range.end)
-        })
+        });
+        data.chain(self.sector_blocks.iter().flat_map(sector_blocks::Observer::notes))
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use fxscope::lab::prefetched;
+use fxscope::lab::{prefetched, resources};
 use fxscope::machine;
 use fxscope::report::render::terminal;
 
@@ -44,6 +44,35 @@ pub enum Command {
         #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         accesses: u32,
     },
+    /// Compute the resources of the core that a loop needs so that out-of-order execution alone keeps its pipes busy.
+    Resources {
+        /// A name, or the path of a machine's folder or file.
+        #[arg(default_value = "a64fx")]
+        machine: String,
+        /// Operations for each result (a vector), each of which needs the one before.
+        #[arg(long, value_name = "N", value_parser = entries(1))]
+        operations: u64,
+        /// Loads for each result.
+        #[arg(long, value_name = "N", default_value_t = 1, value_parser = entries(0))]
+        loads: u64,
+        /// Stores for each result.
+        #[arg(long, value_name = "N", default_value_t = 1, value_parser = entries(0))]
+        stores: u64,
+        /// Vector registers that keep their values through the loop.
+        #[arg(long, value_name = "N", default_value_t = 0, value_parser = entries(0))]
+        constants: u64,
+        /// Results of an iteration.
+        #[arg(long, value_name = "N", default_value_t = 1, value_parser = entries(1))]
+        unroll: u64,
+        /// The operation: a class of the machine's instructions.csv.
+        #[arg(long, value_name = "CLASS", default_value = resources::DEFAULT_OPERATION)]
+        operation: String,
+    },
+}
+
+/// Returns the parser of a number of instructions or registers.
+fn entries(least: u64) -> clap::builder::RangedU64ValueParser {
+    clap::value_parser!(u64).range(least..=1000)
 }
 
 /// Runs the command; its text goes to standard output.
@@ -65,6 +94,11 @@ pub(super) fn machine(command: &Command) -> Outcome {
         }
         Command::Prefetched { machine: name, l1_lines, l2_lines, accesses } => {
             let sheet = prefetched::sheet(name, *l1_lines, *l2_lines, *accesses)?;
+            terminal::render(&[sheet.document()], style(&std::io::stdout()))
+        }
+        &Command::Resources { machine: ref name, operations, loads, stores, constants, unroll, ref operation } => {
+            let shape = resources::Shape { operations, loads, stores, constants, unroll };
+            let sheet = resources::sheet(name, operation, shape)?;
             terminal::render(&[sheet.document()], style(&std::io::stdout()))
         }
     };

@@ -113,6 +113,10 @@ pub(super) fn run(args: &Args) -> Outcome {
         let why = "neither a trace nor snapshots have the objects that exist; leave --data or the other option out";
         return Err(format!("--data: {why}").into());
     }
+    if scenario.assigns_heap_blocks() && (args.trace.is_wanted() || args.checkpoints.folder().is_some()) {
+        let why = "neither a trace nor snapshots have the blocks that exist; leave assign=malloc@CALL or the other option out";
+        return Err(format!("--sector: {why}").into());
+    }
     let prepared = scenario.prepare()?;
     // Errors of the outputs are reported now, not after an hour.
     let record_target = args.output.as_deref().map(record::Target::check).transpose()?;

@@ -56,7 +56,8 @@ pub(super) struct ScenarioArgs {
     interleave: Option<String>,
     /// Sector cache: ways of sector 1, and the data in it, such as L2=10,assign=b. L1=N and L2=N give sector 0 the
     /// remaining ways; L1=N0:N1:N2:N3 and L2=N0:N1 set each sector. assign=NAME, NAME+OFFSET:BYTES or 0xADDRESS:BYTES
-    /// put data of the program into sector 1 (assign2=… into sector 2), whatever its pointers say.
+    /// put data of the program into sector 1 (assign2=… into sector 2), whatever its pointers say; assign=malloc@CALL the heap blocks
+    /// that a call allocates, named as for --pages mmap@CALL.
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = SectorOption::parse)]
     sector: Vec<SectorOption>,
     /// Start the program as this many MPI ranks, with the launcher of its MPI in the sysroot. Up to as many ranks as CMGs get a

@@ -79,6 +79,29 @@ fn prefetched_lines_are_listed_for_distances_of_the_user() {
 }
 
 #[test]
+fn resources_of_a_loop_are_computed_for_a_machine() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text =
+        printed(folder.path(), &["machine", "resources", "--operations", "9", "--constants", "10", "--unroll", "2"]);
+    let row = |name: &str| {
+        let line =
+            text.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_else(|| panic!("{name}: {text}"));
+        line[line.find(name).expect("found") + name.len()..].split_whitespace().take(3).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(row("vector registers"), "46 128 yes");
+    assert_eq!(row("stations RSE0 and RSE1"), "162 40 no");
+    assert!(text.lines().all(|line| line.chars().count() <= 80 + 20), "{text}");
+    for (args, what) in [
+        (&["--operations", "0"][..], "0 is not in 1..=1000"),
+        (&["--operations", "1", "--operation", "sve:NONE"], "no row for the operation 'sve:NONE'"),
+        (&[], "--operations"),
+    ] {
+        let (status, error) = failure(folder.path(), &[&["machine", "resources"], args].concat());
+        assert!(status != 0 && error.contains(what), "{args:?}: {error}");
+    }
+}
+
+#[test]
 fn validate_needs_no_sources() {
     let folder = tempfile::tempdir().expect("a folder");
     let result = json(printed(folder.path(), &["validate", "sfi-0001", "--no-cache", "--json", "-"]).as_bytes());

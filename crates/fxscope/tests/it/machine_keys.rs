@@ -166,7 +166,7 @@ impl Bench {
         };
         let data = case.sector_1.map(|name| SectorData::parse(name, 1).expect("a variable"));
         let run = Session::contained(request, |mut session| {
-            session.assign_sectors(data.as_slice()).expect("the program has it");
+            session.assign_sectors(data.as_slice(), &[]).expect("the program has it");
             session.run(&mut |_| Control::Continue)
         });
         let run = run.ok()?;

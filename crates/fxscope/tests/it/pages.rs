@@ -145,3 +145,27 @@ fn allocating_memory_takes_the_time_to_clear_it_unless_the_program_kept_it() {
         assert!(calls.contains(&(kept(region) - work)), "{region}: {}", kept(region));
     }
 }
+
+#[test]
+fn a_bss_that_libraries_see_is_allocated_at_once_even_if_its_policy_is_demand() {
+    const SOURCE: &str = "double data[4 << 20]; int main(void) { return data[1] != 0; }";
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let demand = ["--mode", "functional", "-e", "XOS_MMM_L_PAGING_POLICY=demand:demand:demand"];
+    let pages = |flags: &[&str]| {
+        let program = common::compile(folder.path(), "program", flags, SOURCE);
+        let args = [&["run", "--quiet", "--json", "out.json"], &demand[..], &["--", &program]].concat();
+        let ran = output(folder.path(), &args);
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        let run = json(&std::fs::read(folder.path().join("out.json")).expect("written"));
+        let pages = run["pages"].as_array().expect("a list").iter().filter(|pages| pages["segment"] == "bss");
+        let count: u64 = pages.map(|pages| pages["pages"].as_u64().expect("a number")).sum();
+        (count, run["notes"].to_string().contains("demand has no effect on .bss"))
+    };
+    // 32 MiB in pages of 2 MiB, of which the program touches one and the loader perhaps its neighbour.
+    let (exported, is_told) = pages(&["-O1", "-rdynamic"]);
+    assert!(exported >= 16 && is_told, "{exported} pages");
+    for flags in [&["-O1"][..], &["-O1", "-static"]] {
+        let (touched, is_told) = pages(flags);
+        assert!(touched <= 3 && !is_told, "{flags:?}: {touched} pages");
+    }
+}

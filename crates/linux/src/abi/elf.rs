@@ -11,6 +11,7 @@ use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use object::{Endianness, LittleEndian};
 
 use crate::abi::content::Content;
+use crate::abi::exported;
 use crate::abi::layout::MMAP_TOP;
 use crate::symbols::Symbols;
 
@@ -74,6 +75,17 @@ pub enum ElfError {
     TooLarge { bytes: u64, available: u64 },
 }
 
+/// Bytes at the start of a file that say for which processor it is: the ELF header.
+pub(crate) const HEADER: u64 = 64;
+
+/// Returns whether a file that begins with these bytes is an ELF file for 64-bit Arm processors.
+pub(crate) fn is_for_this_machine(start: &[u8]) -> bool {
+    /// Magic number, 64 bits, little endian; `e_machine` at its offset.
+    const IDENT: &[u8] = b"\x7fELF\x02\x01";
+    const MACHINE: usize = 18;
+    start.starts_with(IDENT) && start.get(MACHINE..MACHINE + 2) == Some(&elf::EM_AARCH64.0.to_le_bytes()[..])
+}
+
 /// One loadable segment, checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Load {
@@ -132,6 +144,8 @@ pub struct Image {
     phnum: u64,
     /// Whether the program requests an executable stack.
     pub executable_stack: bool,
+    /// Whether libraries see data objects that are in its `.bss`.
+    pub(crate) exports_bss: bool,
     /// Function names by address.
     pub symbols: Symbols,
 }
@@ -183,6 +197,7 @@ impl Image {
             phdr: header_address(header.e_phoff(LE), &loads),
             phnum: headers.len() as u64,
             executable_stack: stack.is_some_and(|p| p.p_flags(LE).0 & elf::PF_X.0 != 0),
+            exports_bss: role == Role::Program && exported::has_object(header, file, bss(&loads, bias)),
             symbols: Symbols::parse(header, file, bias).within(text(&loads)),
             loads,
             interpreter,
@@ -441,6 +456,12 @@ fn load(index: usize, p: &elf::ProgramHeader64<Endianness>, file: Content<'_>, b
     // AArch64 Linux has no mapping that is executable or writable but not readable.
     let prot = Prot { read: flags & 7 != 0, write: has(elf::PF_W), exec: has(elf::PF_X) };
     Ok(Load { index, prot, offset, address: vaddr + bias, file_bytes, memory_bytes })
+}
+
+/// Iterates over the addresses, as in the file, of writable memory without contents in the file.
+fn bss(loads: &[Load], bias: u64) -> impl Iterator<Item = std::ops::Range<u64>> + Clone + '_ {
+    let writable = loads.iter().filter(|l| l.prot.write);
+    writable.map(move |l| l.address + l.file_bytes - bias..l.end() - bias)
 }
 
 /// Returns the addresses from the first executable segment to the end of the last.

@@ -2,6 +2,7 @@
 
 pub(crate) mod content;
 pub mod elf;
+mod exported;
 pub(crate) mod layout;
 pub(crate) mod load;
 pub(crate) mod open;

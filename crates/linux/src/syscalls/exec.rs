@@ -11,15 +11,17 @@ use fxscope_guestmem::SpaceId;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::files::open;
+use super::files::{open, open_simulated};
 use super::{Args, Result};
 use crate::abi::content::{Content, ProgramFile};
-use crate::abi::elf::{Image, Role};
+use crate::abi::elf::{HEADER, Image, Role};
 use crate::abi::layout::DEFAULT_STACK;
 use crate::abi::load::{Arguments, Ready, prepare};
 use crate::end::End;
-use crate::fs::files::AT_FDCWD;
+use crate::fs::files::{AT_FDCWD, OpenFile};
+use crate::fs::vfs::Origin;
 use crate::fs::vfs::access::Denied;
+use crate::fs::vfs::commands;
 use crate::fs::vfs::resolve::{Last, Target, path_of, resolve};
 use crate::fs::vfs::tree::{Kind, Node};
 use crate::hwpfctl::{self, Call};
@@ -88,9 +90,20 @@ fn find(k: &mut Kernel<'_>, dir: i32, path: &[u8]) -> std::result::Result<Found,
     // A file in memory or one that has been deleted: as its link in `/proc` shows it.
     let shown = || k.process.files.shown_path(&file);
     let real = path_of(file.host.as_fd()).unwrap_or_else(shown);
-    let file = ProgramFile::of(std::fs::File::from(file.host), k.system.platform.memory_bytes);
-    let file = file.map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
+    let is_host = file.origin == Origin::Host;
+    let file = program_file(k, file)?;
+    if is_host && commands::replaces(&real, Content::File(&file).start(HEADER)) {
+        let node = Node { path: real.clone(), kind: Kind::Substitute };
+        let file = program_file(k, open_simulated(k, node, OFlags::RDONLY)?)?;
+        return Ok(Found { path: real, file });
+    }
     Ok(Found { path: real, file })
+}
+
+/// Returns an open file as that of a program.
+fn program_file(k: &Kernel<'_>, file: OpenFile) -> std::result::Result<ProgramFile, Errno> {
+    let file = ProgramFile::of(std::fs::File::from(file.host), k.system.platform.memory_bytes);
+    file.map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))
 }
 
 /// Returns interpreter and argument of a script's first line; `None`: it is not a script.
@@ -340,6 +353,7 @@ fn become_program(k: &mut Kernel<'_>, ready: Ready, arguments: Arguments, found:
     let space = &mut k.spaces[k.process.space];
     space.mapped = ready.program.mapped;
     space.pages.restart(&k.system.platform.page_sizes, &k.process.files.program.env);
+    space.pages.set_exported_bss(ready.program.image.exports_bss);
     space.pages.start(k.mem, toucher);
     space.heap_start = space.pages.heap_start(ready.program.image.end());
     space.brk = space.heap_start;

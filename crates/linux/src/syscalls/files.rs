@@ -141,14 +141,14 @@ fn opened(k: &Kernel<'_>, host: OwnedFd, path: &[u8], origin: Origin) -> std::re
 }
 
 /// Opens a simulated file: a separate file with its current contents.
-fn open_simulated(k: &Kernel<'_>, node: Node, flags: OFlags) -> std::result::Result<OpenFile, Errno> {
+pub(super) fn open_simulated(k: &Kernel<'_>, node: Node, flags: OFlags) -> std::result::Result<OpenFile, Errno> {
     let only_path = flags.contains(OFlags::PATH);
     match node.kind {
         Kind::Link | Kind::Descriptor(_) | Kind::DescriptorOf(..) if !only_path => return Err(Errno::LOOP),
         // Only `openat` opens them.
         Kind::Ptmx | Kind::Terminal(_) if !only_path => return Err(Errno::NXIO),
         Kind::Directory if writes(flags) => return Err(Errno::ISDIR),
-        Kind::File | Kind::PageMap | Kind::Command | Kind::Library if writes(flags) => return Err(Errno::ACCESS),
+        Kind::File | Kind::PageMap | Kind::Command | Kind::Substitute if writes(flags) => return Err(Errno::ACCESS),
         Kind::File
         | Kind::Memory
         | Kind::PageMap
@@ -157,7 +157,7 @@ fn open_simulated(k: &Kernel<'_>, node: Node, flags: OFlags) -> std::result::Res
         | Kind::Ptmx
         | Kind::Terminal(_)
         | Kind::Command
-        | Kind::Library
+        | Kind::Substitute
             if flags.contains(OFlags::DIRECTORY) =>
         {
             return Err(Errno::NOTDIR);
@@ -167,7 +167,7 @@ fn open_simulated(k: &Kernel<'_>, node: Node, flags: OFlags) -> std::result::Res
     let tree = &k.process.files.view.tree;
     let content = match node.kind {
         _ if only_path => Vec::new(),
-        Kind::File | Kind::Library => tree.content(k, &node),
+        Kind::File | Kind::Substitute => tree.content(k, &node),
         Kind::Directory => directory_entries(k, &node),
         Kind::Memory
         | Kind::PageMap

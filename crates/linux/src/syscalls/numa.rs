@@ -44,9 +44,9 @@ fn read_mask(k: &mut Kernel<'_>, mask: u64, bits: u64) -> std::result::Result<No
     Ok(nodes)
 }
 
-/// Writes a mask of nodes, `bits` long.
+/// Writes a mask of nodes; `bits` is one more than their number.
 fn write_mask(k: &mut Kernel<'_>, mask: u64, bits: u64, nodes: NodeMask) -> std::result::Result<(), Errno> {
-    let mut words = vec![0u64; bits.div_ceil(64) as usize];
+    let mut words = vec![0u64; bits.saturating_sub(1).div_ceil(64) as usize];
     if let Some(first) = words.first_mut() {
         *first = nodes;
     }

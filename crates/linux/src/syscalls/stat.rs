@@ -67,7 +67,7 @@ fn simulated_stat(k: &Kernel<'_>, node: &Node) -> GuestStat {
     /// Usual device number of `/proc` and `/sys`.
     const DEVICE: u64 = 0x15;
     let rights = match node.kind {
-        Kind::Directory | Kind::Command | Kind::Library => 0o555,
+        Kind::Directory | Kind::Command | Kind::Substitute => 0o555,
         Kind::File => 0o444,
         Kind::PageMap => 0o400,
         Kind::Memory => 0o600,

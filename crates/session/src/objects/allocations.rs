@@ -51,7 +51,7 @@ struct Call {
 
 /// A block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Block {
+pub(crate) struct Block {
     pub start: u64,
     pub bytes: u64,
     /// The address of the call that allocated it.
@@ -60,7 +60,7 @@ pub(super) struct Block {
 
 /// What a thread has done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(super) struct Change {
+pub(crate) struct Change {
     /// The block that is no more, by its address; 0: none.
     pub freed: u64,
     pub allocated: Option<Block>,
@@ -68,7 +68,7 @@ pub(super) struct Change {
 
 /// Follows the calls of the threads of a process.
 #[derive(Default)]
-pub(super) struct Allocations {
+pub(crate) struct Allocations {
     /// The version of the symbols that `functions` is from.
     version: Option<u64>,
     functions: BTreeMap<u64, Function>,
@@ -78,7 +78,7 @@ pub(super) struct Allocations {
 
 impl Allocations {
     /// Looks at the running thread of a guest, which has just executed a block of code.
-    pub(super) fn ran(&mut self, guest: &mut Guest) -> Option<Change> {
+    pub(crate) fn ran(&mut self, guest: &mut Guest) -> Option<Change> {
         if self.version != Some(guest.running_symbols().version()) {
             self.learn(guest);
         }

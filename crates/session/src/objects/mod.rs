@@ -3,7 +3,7 @@
 //! An observer looks at the refills of each block when it has run, so that it sees the objects that exist at that time. Hits cost
 //! nothing: the memory system notes only what it brings into the caches.
 
-mod allocations;
+pub(crate) mod allocations;
 mod lines;
 
 use std::collections::{BTreeMap, BTreeSet};

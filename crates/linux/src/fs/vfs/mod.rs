@@ -6,6 +6,7 @@
 //! [`handle`] for exactly that file: the host follows no link on the way.
 
 pub(crate) mod access;
+pub(crate) mod commands;
 pub(crate) mod handle;
 mod libraries;
 mod netfs;

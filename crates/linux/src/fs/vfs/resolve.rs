@@ -236,7 +236,7 @@ impl Walk<'_> {
                 | Kind::Ptmx
                 | Kind::Terminal(_)
                 | Kind::Command
-                | Kind::Library => Found::Other(FileType::RegularFile),
+                | Kind::Substitute => Found::Other(FileType::RegularFile),
             });
         }
         if tree::is_simulated(here) {

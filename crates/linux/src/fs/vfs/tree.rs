@@ -7,7 +7,7 @@ use std::ops::Bound;
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
-use super::{libraries, netfs, procfs, sysfs, sysvfs};
+use super::{commands, libraries, netfs, procfs, sysfs, sysvfs};
 use crate::fs::files::Files;
 use crate::hwpfctl;
 use crate::ipc::barrier;
@@ -45,7 +45,7 @@ impl Node {
     pub(crate) fn file_type(&self) -> FileType {
         match self.kind {
             Kind::Directory => FileType::Directory,
-            Kind::File | Kind::Memory | Kind::PageMap | Kind::Command | Kind::Library => FileType::RegularFile,
+            Kind::File | Kind::Memory | Kind::PageMap | Kind::Command | Kind::Substitute => FileType::RegularFile,
             Kind::Link | Kind::Descriptor(_) | Kind::DescriptorOf(..) => FileType::Symlink,
             Kind::Random | Kind::HardwareBarrier | Kind::Ptmx | Kind::Terminal(_) => FileType::CharacterDevice,
         }
@@ -77,8 +77,8 @@ pub(crate) enum Kind {
     DescriptorOf(u32, i32),
     /// A command that the simulator implements.
     Command,
-    /// A substitute for a library.
-    Library,
+    /// A substitute for a library or a command, with its contents.
+    Substitute,
 }
 
 /// Generates a file's contents from the state of the process.
@@ -184,8 +184,8 @@ impl Tree {
         let node = |kind| Some(Node { path: path.to_vec(), kind });
         if path == hwpfctl::PATH.as_bytes() {
             node(Kind::Command)
-        } else if libraries::stands_in_for(path) {
-            node(Kind::Library)
+        } else if libraries::stands_in_for(path) || commands::stands_in_for(path) {
+            node(Kind::Substitute)
         } else {
             None
         }
@@ -206,8 +206,9 @@ impl Tree {
 
     /// Returns the current contents of a file.
     pub(crate) fn content(&self, k: &Kernel<'_>, node: &Node) -> Vec<u8> {
-        if node.kind == Kind::Library {
-            return libraries::CONTENT.to_vec();
+        if node.kind == Kind::Substitute {
+            let is_command = commands::stands_in_for(&node.path);
+            return if is_command { commands::CONTENT } else { libraries::CONTENT }.to_vec();
         }
         let (key, t) = locate(k, &node.path);
         match self.0.get(&key) {

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use fxscope_guestmem::Segment;
 use serde::{Deserialize, Serialize};
 
+use super::Pages;
 use super::malloc::{Malloc, entry};
 
 /// Which pages the library allocates (`XOS_MMM_L_HPAGE_TYPE`).
@@ -61,7 +62,8 @@ impl Library {
             && number("COLORING", &value, 0..=1, &mut notes).is_some()
         {
             notes.push(format!(
-                "{PREFIX}COLORING={value} has no effect: blocks start where the program's malloc places them."
+                "{PREFIX}COLORING={value} has no effect: blocks start where the program's malloc places them, \
+                 at the same place of their first page."
             ));
         }
         let malloc = Malloc::of(environment, &mut notes);
@@ -71,6 +73,20 @@ impl Library {
         } else {
             library.switched_off()
         }
+    }
+
+    /// The same for a program that shows data objects in its `.bss` to libraries: the library allocates `.bss` at once, whatever the policy
+    /// says.
+    fn with_exported_bss(mut self) -> Library {
+        let is_on = matches!(self.page_type, None | Some(PageType::Large));
+        if is_on && !self.prepage[0] {
+            self.prepage[0] = true;
+            self.notes.push(format!(
+                "{PREFIX}PAGING_POLICY: demand has no effect on .bss, because data objects in .bss are in the program's dynamic symbol \
+                 table; the library then allocates .bss at once. On the machine .data and .bss also take two to three times the memory."
+            ));
+        }
+        self
     }
 
     fn noting(mut self, notes: Vec<String>) -> Library {
@@ -92,6 +108,15 @@ impl Library {
             Segment::Stack | Segment::ThreadStack => stack,
             Segment::Heap | Segment::Mmap => dynamic,
             Segment::Text | Segment::File | Segment::Shared => false,
+        }
+    }
+}
+
+impl Pages {
+    /// The program that is about to start shows data objects in its `.bss` to libraries, or not.
+    pub(crate) fn set_exported_bss(&mut self, exports: bool) {
+        if exports {
+            self.plan.library = self.plan.library.clone().with_exported_bss();
         }
     }
 }
@@ -169,6 +194,16 @@ mod tests {
         assert_eq!(prepaged(&library(&["PAGING_POLICY=demand:demand:demand"])), [true, false, false, false]);
         assert_eq!(prepaged(&library(&["PAGING_POLICY=demand:prepage:demand"])), [true, false, true, false]);
         assert_eq!(prepaged(&library(&["PAGING_POLICY=prepage:demand:demand"])), [true, true, false, false]);
+    }
+
+    #[test]
+    fn a_bss_that_libraries_see_is_allocated_at_once_whatever_the_policy() {
+        let demand = library(&["PAGING_POLICY=demand:demand:demand"]).with_exported_bss();
+        assert_eq!(prepaged(&demand), [true, true, false, false]);
+        assert!(demand.notes[0].contains("demand has no effect on .bss"));
+        assert!(library(&[]).with_exported_bss().notes.is_empty());
+        let none = library(&["HPAGE_TYPE=none", "PAGING_POLICY=demand:demand:demand"]).with_exported_bss();
+        assert_eq!((prepaged(&none), none.notes.len()), ([false; 4], 0));
     }
 
     #[test]
