@@ -65,6 +65,40 @@ for bytes in 64 32 16; do
             run $bytes 0 arith-types type=$type op=$op form=scalar passes=2
         done
     done
+    for type in f64 f32 f16 i64 i32 i16 i8; do
+        for op in load store copy add sub mul fma max min abs sign; do
+            run $bytes 0 family op=$op type=$type n=4096 passes=2
+            run $bytes 0 family op=$op type=$type n=4096 passes=2 load=pairs store=pairs offset=16
+            run $bytes 0 family op=$op type=$type n=16384 passes=2 threads=3 l1-lines=4 l2-lines=20 store-offset=8
+        done
+        run $bytes 0 family type=$type n=16384 passes=2 threads=3 zero-lines=4
+        run $bytes 0 family type=$type n=16384 passes=2 threads=3 zero-lines=4 l1-lines=4 l2-lines=20
+        run $bytes 0 family type=$type n=8192 passes=2 threads=3 block=1024 pitch=1536 l1-lines=4
+    done
+    for type in f64 f32 i64 i32; do
+        for load in contiguous strided indirect; do
+            for store in contiguous strided indirect; do
+                run $bytes 0 family type=$type load=$load store=$store n=4096 passes=2 threads=2
+                run $bytes 0 family type=$type load=$load store=$store n=2048 stride=3 passes=2
+            done
+        done
+        for order in ascending random; do
+            run $bytes 0 family type=$type load=indirect store=indirect order=$order stride=2 n=4096 passes=2
+        done
+        run $bytes 0 family type=$type load=indirect stride=0 passes=2
+    done
+    for op in div mod recip sqrt sqrt-series aint anint; do
+        for type in f64 f32 f16; do
+            run $bytes 0 family op=$op type=$type passes=2 n=4096
+        done
+    done
+    for op in exp log sin cos atan pow; do
+        run $bytes 0 family op=$op type=f64 passes=2
+        run $bytes 0 family op=$op type=f32 passes=2
+    done
+    for conversion in double-f32 double-i32 single-f64 single-i32 int-f64 int-f32 nint-f64 nint-f32 div-i64 mod-i32; do
+        run $bytes 0 family op=${conversion%-*} type=${conversion#*-} passes=2
+    done
     for lines in 1 18 100; do
         run $bytes 0 copy-zfill bytes=12800 passes=2 zero-lines=$lines
     done
@@ -258,6 +292,11 @@ run 64 2 horner m=1 form=pipelined
 run 64 2 spmv matrix=diagonals row=1
 run 64 2 spmv matrix=file
 run 64 2 spmv file=/nonexistent
+run 64 2 family type=i8 load=strided
+run 64 2 family op=exp type=i64
+run 64 2 family load=pairs
+run 64 2 family load=strided zero-lines=4
+run 64 2 family n=1000
 
 # Formats that need more memory than the limit.
 run 64 3 spmv format=ell matrix=arrow n=200000

@@ -55,6 +55,7 @@ const PROGRAMS: &[(&str, &[u8])] = files![
     "dgemm-tile",
     "dgemm",
     "dtrn3",
+    "family",
     "gather-threads",
     "gather",
     "hashjoin",
