@@ -1,10 +1,14 @@
-/* C += A B on the threads of one to four CMGs. C is divided by rows among threads. For each block of columns of A and rows of B, the
+/* C += A B on the threads of one to four CMGs, A by columns, B and C by rows. C is divided by rows among threads. For each block of columns of A and rows of B, the
  * threads of a CMG pack B together, in memory of their own CMG, and each packs its rows of A; the inner loop (dgemm_tile.S) then reads
  * one panel of B again and again from L1, and the panels of A from L2. */
 #include "threads.h"
 
 /* Rows and vectors of a tile of C (dgemm_8x3_kernel), and the columns of A that are packed together: a panel of B has half of L1. */
 enum { ROWS = 8, VECTORS = 3, DEPTH = 160 };
+
+/* Distance of prefetches while blocks are packed: rows of B, columns of A. */
+enum { PACKED_AHEAD = 12 };
+
 enum { MAX_M = 4096, MAX_N = 4096, MAX_K = 1280, MAX_ROWS = 512, MAX_WIDTH = VECTORS * 32, MAX_CMGS = 4, CMG_CPUS = 12, FIRST_CPU = 12 };
 
 enum { M, N, K, PASSES, THREADS, SECTORS };
@@ -18,7 +22,8 @@ static struct option options[] = {
     [SECTORS] = {"sectors", 0, 0, 1, NULL},
 };
 
-void dgemm_8x3_kernel(double *c, const double *a, const double *b, uint64_t iterations);
+void dgemm_8x3_pitch_kernel(double *c, const double *a, const double *b, uint64_t iterations, uint64_t pitch,
+                            const double *next);
 
 static _Alignas(LINE) double a[MAX_M * MAX_K], b[MAX_K * MAX_N], c[MAX_M * MAX_N];
 /* The kernel loads one row of a panel beyond its end. */
@@ -64,50 +69,34 @@ static uint64_t smaller(uint64_t x, uint64_t y)
     return x < y ? x : y;
 }
 
-/* Rows `from` to `to` of a block of B into panels as wide as a tile, one after the other; zero beyond the last column. */
-static void pack_b(double *to_pack, uint64_t k, uint64_t depth, uint64_t from, uint64_t to)
+/* Share `share` of `shares` of a block of B: panels as wide as a tile, one after the other. Rows of B are far from each other, so that
+ * hardware prefetch does not follow them. */
+static void pack_b(double *panels, uint64_t k, uint64_t depth, unsigned share, unsigned shares)
 {
-    uint64_t n = options[N].value;
-    for (uint64_t l = from; l < to; l++) {
-        const double *row = b + (k + l) * n;
-        double *panel = to_pack + l * width();
-        for (uint64_t j = 0; j < n; j += width(), panel += depth * width())
-            for (unsigned v = 0; v < VECTORS; v++) {
-                uint64_t column = j + v * svcntd();
-                svst1(svptrue_b64(), panel + v * svcntd(), svld1(svwhilelt_b64(column, n), row + column));
-            }
+    const uint64_t n = options[N].value, all = n / width() * depth, end = all * (share + 1) / shares;
+    uint64_t at = all * share / shares, l = at % depth;
+    const double *column = b + k * n + at / depth * width();
+    for (double *to = panels + at * width(); at < end; at++, l++, to += width()) {
+        if (l == depth) {
+            l = 0;
+            column += width();
+        }
+        const double *row = column + l * n;
+        __builtin_prefetch(row + PACKED_AHEAD * n, 0, 3);
+        for (unsigned v = 0; v < VECTORS; v++)
+            svst1_vnum(svptrue_b64(), to, v, svld1_vnum(svptrue_b64(), row, v));
     }
 }
 
-/* Rows `from` to `to` of A, a tile's rows at a time: the eight elements of a column are gathered and stored together. */
+/* Rows `from` to `to` of A, which is stored by columns, a tile's rows at a time. */
 static void pack_a(double *panel, uint64_t from, uint64_t to, uint64_t k, uint64_t depth)
 {
-    uint64_t pitch = options[K].value;
-    svint64_t rows = svindex_s64(0, (int64_t)pitch);
+    uint64_t m = options[M].value;
     for (uint64_t i = from; i < to; i += ROWS)
-        for (uint64_t l = k; l < k + depth; l++, panel += ROWS)
-            for (uint64_t r = 0; r < ROWS; r += svcntd()) {
-                svbool_t p = svwhilelt_b64(r, (uint64_t)ROWS);
-                svst1(p, panel + r, svld1_gather_index(p, a + (i + r) * pitch + l, rows));
-            }
-}
-
-/* The tile's lines of C are fetched while it is computed. */
-static void prefetch_tile(const double *to, uint64_t n)
-{
-    for (unsigned r = 0; r < ROWS; r++, to += n) {
-        __builtin_prefetch(to, 1, 3);
-        __builtin_prefetch(to + width() - 1, 1, 3);
-    }
-}
-
-static void add_tile(double *to, const double *tile, uint64_t n, uint64_t columns)
-{
-    for (unsigned r = 0; r < ROWS; r++, to += n)
-        for (unsigned v = 0; v < VECTORS; v++, tile += svcntd()) {
-            uint64_t at = v * svcntd();
-            svbool_t p = svwhilelt_b64(at, columns);
-            svst1(p, to + at, svadd_x(p, svld1(p, to + at), svld1(svptrue_b64(), tile)));
+        for (const double *column = a + k * m + i, *end = column + depth * m; column < end; column += m, panel += ROWS) {
+            __builtin_prefetch(column + PACKED_AHEAD * m, 0, 3);
+            for (uint64_t r = 0; r < ROWS; r += svcntd())
+                svst1(svptrue_b64(), panel + r, svld1(svptrue_b64(), column + r));
         }
 }
 
@@ -127,20 +116,16 @@ static void give_ways(uint64_t others, uint64_t of_b, uint64_t of_a)
         __asm__ volatile("msr S3_3_C11_C8_2, %0" : : "r"(ways) : "memory");
 }
 
-/* All tiles of these rows, panel by panel of B. */
+/* All tiles of these rows: a panel of B stays in L1, while A is read from L2 panel by panel. */
 static void multiply(const double *left, const double *right, uint64_t from, uint64_t to, uint64_t depth)
 {
-    _Alignas(LINE) double tile[ROWS * MAX_WIDTH];
     uint64_t n = options[N].value;
     for (uint64_t j = 0; j < n; j += width())
         for (uint64_t i = from; i < to; i += ROWS) {
-            double *at = c + i * n + j;
-            prefetch_tile(at, n);
-            for (unsigned v = 0; v < ROWS * VECTORS; v++)
-                svst1_vnum(svptrue_b64(), tile, (int64_t)v, svdup_f64(0));
-            dgemm_8x3_kernel(tile, in_sector(left + (i - from) * depth, SECTOR_OF_A),
-                             in_sector(right + j * depth, SECTOR_OF_B), depth / 4);
-            add_tile(at, tile, n, smaller(width(), n - j));
+            double *tile = c + i * n + j;
+            const double *next = i + ROWS < to ? tile + ROWS * n : c + from * n + smaller(j + width(), n - width());
+            dgemm_8x3_pitch_kernel(tile, in_sector(left + (i - from) * depth, SECTOR_OF_A),
+                                   in_sector(right + j * depth, SECTOR_OF_B), depth / 4, n * sizeof(double), next);
         }
 }
 
@@ -148,10 +133,12 @@ static void dgemm(unsigned thread, struct place place)
 {
     for (uint64_t k = 0; k < options[K].value; k += DEPTH) {
         uint64_t depth = smaller(DEPTH, options[K].value - k);
-        pack_b(packed_b[place.cmg], k, depth, depth * place.number / place.count, depth * (place.number + 1) / place.count);
+        pack_b(packed_b[place.cmg], k, depth, place.number, place.count);
         pack_a(packed_a[thread], part(thread), part(thread + 1), k, depth);
         meet(thread);
+        give_ways(1, 2, 1);
         multiply(packed_a[thread], packed_b[place.cmg], part(thread), part(thread + 1), depth);
+        give_ways(0, 0, 0);
         meet(thread);
     }
 }
@@ -172,19 +159,18 @@ static double b_at(uint64_t k, uint64_t j)
     return small(k * 32771 + j);
 }
 
-/* Each thread touches its rows of A and C, and its share of B, first. */
+/* Each thread touches its rows of C, and its share of A and B, first. */
 static void initialise(unsigned thread)
 {
-    uint64_t n = options[N].value, depth = options[K].value, threads = options[THREADS].value;
-    for (uint64_t i = part(thread); i < part(thread + 1); i++) {
-        for (uint64_t k = 0; k < depth; k++)
-            a[i * depth + k] = a_at(i, k);
-        for (uint64_t j = 0; j < n; j++)
-            c[i * n + j] = 0;
-    }
-    for (uint64_t k = depth * thread / threads; k < depth * (thread + 1) / threads; k++)
+    uint64_t m = options[M].value, n = options[N].value, depth = options[K].value, threads = options[THREADS].value;
+    for (uint64_t i = part(thread) * n; i < part(thread + 1) * n; i++)
+        c[i] = 0;
+    for (uint64_t k = depth * thread / threads; k < depth * (thread + 1) / threads; k++) {
+        for (uint64_t i = 0; i < m; i++)
+            a[k * m + i] = a_at(i, k);
         for (uint64_t j = 0; j < n; j++)
             b[k * n + j] = b_at(k, j);
+    }
 }
 
 /* Checks some elements of the thread's rows. */
@@ -205,7 +191,6 @@ static void run(unsigned thread)
 {
     struct place place = place_of(thread);
     initialise(thread);
-    give_ways(1, 2, 1);
     meet(thread);
     dgemm(thread, place);
 
@@ -213,7 +198,6 @@ static void run(unsigned thread)
     for (uint64_t i = 0; i < options[PASSES].value; i++)
         dgemm(thread, place);
     measure_end_together(thread);
-    give_ways(0, 0, 0);
     wrong[thread] = !correct(thread, (double)(options[PASSES].value + 1));
 }
 
@@ -221,8 +205,8 @@ int program(int argc, char **argv)
 {
     argc = choose_cpus(argc, argv);
     parse_options(argc, argv, options, COUNT_OF(options));
-    if (options[M].value % ROWS || options[K].value % 4)
-        cannot_run("m must be a multiple of 8, and k of 4");
+    if (options[M].value % ROWS || options[N].value % width() || options[K].value % 4)
+        cannot_run("m must be a multiple of 8, n of three vectors, and k of 4");
     if (part(1) * DEPTH + ROWS * DEPTH > COUNT_OF(packed_a[0]))
         cannot_run("too many rows for a thread; choose a smaller m");
     run_threads((unsigned)options[THREADS].value, run);

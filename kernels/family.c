@@ -58,8 +58,10 @@ static void choose_loop(void)
     unsigned prefetching = of(L2_LINES) ? PREFETCHING : of(L1_LINES) ? PREFETCHING_L1 : PLAIN, number = prefetching;
     if ((of(LOADS) == PAIRS) != (of(STORES) == PAIRS))
         cannot_run("load=pairs and store=pairs belong together");
-    if (!contiguous && (prefetching || of(ZERO_LINES)))
-        cannot_run("zero-lines, l1-lines and l2-lines are for contiguous access");
+    if (!contiguous && prefetching)
+        cannot_run("l1-lines and l2-lines are for contiguous access");
+    if (of(ZERO_LINES) && (pairs || of(LOADS) == INDIRECT || of(STORES) != CONTIGUOUS))
+        cannot_run("zero-lines is for contiguous stores with contiguous or strided loads");
     if (of(ZERO_LINES) && (of(L1_LINES) != 0) != (of(L2_LINES) != 0))
         cannot_run("zero-lines needs l1-lines and l2-lines, or neither");
     if (of(ZERO_LINES) && (of(OP) == LOAD || of(STORE_OFFSET)))
@@ -72,7 +74,7 @@ static void choose_loop(void)
         cannot_run("there is no such loop: 2- and 1-byte elements have no gathers, integers no functions; from div on, access is contiguous");
     run_end = run = loops()[number];
     if (of(ZERO_LINES)) {
-        run = loops()[prefetching ? ZEROING_PREFETCHING : ZEROING];
+        run = loops()[!contiguous ? ZEROING_GATHER : prefetching ? ZEROING_PREFETCHING : ZEROING];
         if (!run)
             cannot_run("zero-lines is for the operations from load to sign");
     }

@@ -20,9 +20,9 @@ enum operation {
 enum access { CONTIGUOUS, PAIRS, STRIDED, INDIRECT };
 #define ACCESS_WORDS "contiguous|pairs|strided|indirect"
 
-/* Loops of an operation: contiguous, with software prefetch or DC ZVA; pairs (LD2 and ST2); and those with gathers or
- * scatters, by the accesses of loads and of stores. */
-enum { PLAIN, PREFETCHING_L1, PREFETCHING, ZEROING, ZEROING_PREFETCHING, OF_PAIRS, INDEXED_LOOPS, LOOPS = INDEXED_LOOPS + 8 };
+/* Loops of an operation: contiguous, with software prefetch or DC ZVA; pairs (LD2 and ST2); strided gathers with DC ZVA; and those with
+ * gathers or scatters, by the accesses of loads and of stores. */
+enum { PLAIN, PREFETCHING_L1, PREFETCHING, ZEROING, ZEROING_PREFETCHING, OF_PAIRS, ZEROING_GATHER, INDEXED_LOOPS, LOOPS = INDEXED_LOOPS + 8 };
 
 static inline unsigned indexed_loop(enum access load, enum access store)
 {

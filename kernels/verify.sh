@@ -86,6 +86,7 @@ for bytes in 64 32 16; do
             run $bytes 0 family type=$type load=indirect store=indirect order=$order stride=2 n=4096 passes=2
         done
         run $bytes 0 family type=$type load=indirect stride=0 passes=2
+        run $bytes 0 family type=$type load=strided zero-lines=4 n=16384 passes=2 threads=3
     done
     for op in div mod recip sqrt sqrt-series aint anint; do
         for type in f64 f32 f16; do
@@ -135,6 +136,13 @@ for bytes in 64 32 16; do
         run $bytes 0 gather type=$type load=gather store=contiguous stride=0 passes=3
         run $bytes 0 gather type=$type load=gather store=contiguous offset=24 passes=3
     done
+    for case in gather page unaligned pairs small-pairs low-bits missed both-missed; do
+        for clear in 0 1; do
+            run $bytes 0 interlock case=$case clear=$clear rounds=100
+        done
+    done
+    run $bytes 0 dgemm-threads m=96 n=96 k=164 threads=5 passes=2
+    run $bytes 0 dgemm-threads m=8 n=24 k=4 threads=3
     for size in 1 8 256 1000 8192 100003; do
         run $bytes 0 copy bytes=$size passes=2
     done
@@ -250,9 +258,14 @@ for bytes in 64 32 16; do
     done
 done
 
-for pattern in 1 3; do
+for pattern in 1 2 3; do
     run 64 0 streamlike pattern=$pattern levels=3 threads=5 passes=2
 done
+for pattern in 1 2; do
+    run 64 0 streamlike pattern=$pattern levels=7 threads=3 passes=2 zero-lines=1
+    run 64 0 streamlike pattern=$pattern levels=7 threads=3 passes=2 zero-lines=16
+done
+run 64 2 streamlike pattern=3 zero-lines=16
 for elements in 1 7 30; do
     run 64 0 axhelm form=terms elements=$elements passes=2 threads=5
     run 64 0 axhelm form=points elements=$elements threads=7
@@ -267,7 +280,14 @@ for test in mp sb lb s r 2+2w iriw corr; do
     done
 done
 
+for construct in parallel for parallel-for barrier single critical lock ordered atomic reduction; do
+    run 64 0 openmp construct=$construct threads=4 rounds=96
+done
+
 # Wrong arguments are refused.
+run 64 2 openmp rounds=97
+run 64 2 openmp construct=atomic barrier=hardware
+run 64 2 dgemm-threads n=100
 run 64 2 pingpong cpus=0
 run 64 2 sector-threads n=24
 run 64 2 plain-threads n=320 threads=11
@@ -295,7 +315,7 @@ run 64 2 spmv file=/nonexistent
 run 64 2 family type=i8 load=strided
 run 64 2 family op=exp type=i64
 run 64 2 family load=pairs
-run 64 2 family load=strided zero-lines=4
+run 64 2 family load=indirect zero-lines=4
 run 64 2 family n=1000
 
 # Formats that need more memory than the limit.
