@@ -19,21 +19,21 @@
 #define PLAIN_LOOPS                                                  \
     PLAIN_LOOP(div, true, svdiv_x(all, a, b))                        \
     PLAIN_LOOP(mod, true, FN(rest)(all, a, b))                       \
-    PLAIN_LOOP(recip, true, FN(reciprocal)(all, a))                  \
+    SERIES_LOOP(recip, FN(reciprocal)(all, a))                  \
     PLAIN_LOOP(sqrt, true, svsqrt_x(all, a))                         \
-    PLAIN_LOOP(sqrt_series, true, FN(root)(all, a))                  \
+    SERIES_LOOP(sqrt_series, FN(root)(all, a))                  \
     PLAIN_LOOP(aint, true, svrintz_x(all, a))                        \
     PLAIN_LOOP(anint, true, svrinta_x(all, a))
 #define PLAIN_ROWS                                                                                            \
     [DIV] = PLAIN_ROW(div), [MOD] = PLAIN_ROW(mod), [RECIP] = PLAIN_ROW(recip), [SQRT] = PLAIN_ROW(sqrt),      \
     [SQRT_SERIES] = PLAIN_ROW(sqrt_series), [AINT] = PLAIN_ROW(aint), [ANINT] = PLAIN_ROW(anint)
 #define FUNCTION_LOOPS                                               \
-    PLAIN_LOOP(exp, true, FN(exponential)(all, a))                   \
-    PLAIN_LOOP(log, true, FN(logarithm)(all, a))                     \
-    PLAIN_LOOP(sin, true, FN(wave)(all, a, 0))                       \
-    PLAIN_LOOP(cos, true, FN(wave)(all, a, 1))                       \
-    PLAIN_LOOP(atan, true, FN(arctangent)(all, a))                   \
-    PLAIN_LOOP(pow, true, FN(exponential)(all, svmul_x(all, b, FN(logarithm)(all, a))))
+    SERIES_LOOP(exp, FN(exponential)(all, a))                   \
+    SERIES_LOOP(log, FN(logarithm)(all, a))                     \
+    SERIES_LOOP(sin, FN(wave)(all, a, 0))                       \
+    SERIES_LOOP(cos, FN(wave)(all, a, 1))                       \
+    SERIES_LOOP(atan, FN(arctangent)(all, a))                   \
+    SERIES_LOOP(pow, FN(exponential)(all, svmul_x(all, b, FN(logarithm)(all, a))))
 #define FUNCTION_ROWS                                                                                         \
     [EXP] = PLAIN_ROW(exp), [LOG] = PLAIN_ROW(log), [SIN] = PLAIN_ROW(sin), [COS] = PLAIN_ROW(cos),            \
     [ATAN] = PLAIN_ROW(atan), [POW] = PLAIN_ROW(pow)
@@ -75,12 +75,14 @@ FUNCTION_LOOPS
         const svbool_t all = svptrue_b64();                                                      \
         const double *restrict x = from1;                                                      \
         TO *restrict y = to;                                                                 \
-        for (; iterations; iterations--)                             \
-            for (unsigned half = 0; half < 2; half++, x += 2 * svcntd(), y += 2 * svcntd()) {    \
-                __auto_type low = convert(svld1_vnum(all, x, 0));                                \
-                __auto_type high = convert(svld1_vnum(all, x, 1));                               \
-                svst1(svptrue_b32(), y, svuzp1(low, high));                                      \
-            }                                                                                    \
+        for (; iterations; iterations--, x += UNROLLED * svcntd(), y += UNROLLED * svcntd()) {   \
+            __auto_type low = convert(svld1_vnum(all, x, 0));                                    \
+            __auto_type high = convert(svld1_vnum(all, x, 1));                                   \
+            svst1_vnum(svptrue_b32(), y, 0, svuzp1(low, high));                                  \
+            low = convert(svld1_vnum(all, x, 2));                                                \
+            high = convert(svld1_vnum(all, x, 3));                                               \
+            svst1_vnum(svptrue_b32(), y, 1, svuzp1(low, high));                                  \
+        }                                                                                        \
     }
 #define TO_SINGLE_VECTOR(x) svcvt_f32_x(all, x)
 #define TO_INT_VECTOR(x) svcvt_s32_x(all, x)
@@ -138,9 +140,11 @@ static void __attribute__((noinline)) double_plain_f32(SIGNATURE)
     const uint32_t *restrict x = from1;
     double *restrict y = to;
     for (; iterations; iterations--)
-        for (unsigned half = 0; half < 4; half++, x += svcntw(), y += svcntw()) {
-            svst1_vnum(all, y, 0, svcvt_f64_x(all, svreinterpret_f32(svld1uw_vnum_u64(all, x, 0))));
-            svst1_vnum(all, y, 1, svcvt_f64_x(all, svreinterpret_f32(svld1uw_vnum_u64(all, x, 1))));
+        _Pragma("GCC unroll 4") for (unsigned vector = 0; vector < UNROLLED; vector++, x += svcntw(), y += svcntw())
+        {
+            svuint64_t low = svld1uw_vnum_u64(all, x, 0), high = svld1uw_vnum_u64(all, x, 1);
+            svst1_vnum(all, y, 0, svcvt_f64_x(all, svreinterpret_f32(low)));
+            svst1_vnum(all, y, 1, svcvt_f64_x(all, svreinterpret_f32(high)));
         }
 }
 

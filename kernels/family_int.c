@@ -52,9 +52,11 @@ static void __attribute__((noinline)) double_plain_i32(SIGNATURE)
     const int32_t *restrict x = from1;
     double *restrict y = to;
     for (; iterations; iterations--)
-        for (unsigned half = 0; half < 4; half++, x += svcntw(), y += svcntw()) {
-            svst1_vnum(all, y, 0, svcvt_f64_x(all, svld1sw_vnum_s64(all, x, 0)));
-            svst1_vnum(all, y, 1, svcvt_f64_x(all, svld1sw_vnum_s64(all, x, 1)));
+        _Pragma("GCC unroll 4") for (unsigned vector = 0; vector < UNROLLED; vector++, x += svcntw(), y += svcntw())
+        {
+            svint64_t low = svld1sw_vnum_s64(all, x, 0), high = svld1sw_vnum_s64(all, x, 1);
+            svst1_vnum(all, y, 0, svcvt_f64_x(all, low));
+            svst1_vnum(all, y, 1, svcvt_f64_x(all, high));
         }
 }
 
