@@ -300,7 +300,7 @@ static void check_options(void)
     choose_loop();
 }
 
-/* x1, x2, y and, for indirect access, the indices, each from the start of a line or the offset behind one. */
+/* x1, y, x2 and, for indirect access, the indices, one after the other, each from the start of a line or the offset behind one. */
 static void place(void)
 {
     uint64_t elements = of(N) / block() * pitch(), bytes = source_bytes((enum type)of(TYPE));
@@ -313,8 +313,8 @@ static void place(void)
         cannot_run("the arrays do not fit: 256 MiB each at most");
     place_arrays(pool, sizeof pool, largest + (of(OFFSET) || of(STORE_OFFSET) ? LINE : 0), 4, arrays);
     x1 = (unsigned char *)arrays[0] + of(OFFSET);
-    x2 = (unsigned char *)arrays[1] + of(OFFSET);
-    y = (unsigned char *)arrays[2] + of(STORE_OFFSET);
+    y = (unsigned char *)arrays[1] + of(STORE_OFFSET);
+    x2 = (unsigned char *)arrays[2] + of(OFFSET);
     indices = (unsigned char *)arrays[3];
 }
 

@@ -141,6 +141,9 @@ for bytes in 64 32 16; do
             run $bytes 0 interlock case=$case clear=$clear rounds=100
         done
     done
+    for clear in 0 1 2; do
+        run $bytes $((bytes < 64 ? 2 : 0)) interlock case=rows clear=$clear rounds=10
+    done
     run $bytes 0 dgemm-threads m=96 n=96 k=164 threads=5 passes=2
     run $bytes 0 dgemm-threads m=8 n=24 k=4 threads=3
     for size in 1 8 256 1000 8192 100003; do

@@ -10,6 +10,7 @@ mod data;
 mod items;
 mod laboratory;
 mod outcome;
+mod resources;
 mod runs;
 mod show;
 mod site;
