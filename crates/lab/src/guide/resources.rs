@@ -52,7 +52,8 @@ pub(super) fn sheet(what: &Resources) -> Result<Sheet, Error> {
     let spec = fxscope_machine::load(prefetched::DEFAULT_MACHINE, &[])?;
     let (in_flight, has) = (in_flight(&spec)?, available(&spec));
     let entries = |numbers: [u32; 5]| numbers.map(|number| Cell::new(number, number.to_string())).to_vec();
-    let mut table = Table::new("Entries that keep all pipes busy", COLUMNS.map(Column::new));
+    let columns = std::iter::once("loop").chain(COLUMNS).map(Column::new);
+    let mut table = Table::new("Entries that keep all pipes busy", columns);
     let (mut notes, mut agree) = (Vec::new(), 0);
     for one in &what.loops {
         let needs = needed(one, what.unrolled, in_flight);
@@ -61,7 +62,8 @@ pub(super) fn sheet(what: &Resources) -> Result<Sheet, Error> {
         table.push(format!("{} FMA, computed", one.fma), entries(needs));
         let short = COLUMNS.iter().zip(needs.iter().zip(&has)).filter(|(_, (needs, has))| needs > has);
         let short: Vec<&str> = short.map(|(column, _)| *column).collect();
-        let verdict = if short.is_empty() { "nothing is short".to_owned() } else { format!("short of {}", short.join(", ")) };
+        let verdict =
+            if short.is_empty() { "nothing is short".to_owned() } else { format!("short of {}", short.join(", ")) };
         notes.push(format!("{} FMA: {verdict}.", one.fma));
     }
     table.push("the core has".to_owned(), entries(has));
