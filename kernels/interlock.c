@@ -87,7 +87,7 @@ static __attribute__((noinline)) void rows_in_turn(double *y, const double *x)
         sum##k = next;                                                                                     \
     }
 
-/* Each row is loaded a group before the row in its place is stored, so that no load follows the store of the row before it. */
+/* Each row is loaded a group before the row at its position is stored, so that no load follows the store of the row before it. */
 static __attribute__((noinline)) void rows_pipelined(double *y, const double *x)
 {
     const svbool_t row = svptrue_pat_b64(SV_VL6);
