@@ -17,8 +17,8 @@ const COLUMNS: [&str; 5] = ["vector registers", "RSE", "RSBR", "load queue", "st
 
 /// Elements in flight that keep the pipes busy: one starts on each pipe in each cycle of an operation's latency.
 fn in_flight(spec: &Spec) -> Result<u32, Error> {
-    let recipe = spec.recipes.named(FMA).and_then(|recipe| recipe.uops.first()).and_then(|uop| uop.flows.first());
-    let flow = recipe.ok_or_else(|| Error::from(format!("{}: instructions.csv has no row {FMA}", spec.name)))?;
+    let first = spec.recipes.named(FMA).and_then(|recipe| recipe.uops.first()).and_then(|uop| uop.flows.first());
+    let flow = first.ok_or_else(|| Error::from(format!("{}: instructions.csv has no row {FMA}", spec.name)))?;
     Ok(flow.latency * flow.pipes.0.count_ones())
 }
 
