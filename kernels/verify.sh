@@ -110,6 +110,7 @@ for bytes in 64 32 16; do
         done
     done
     run $bytes 0 streams20 n=6400 software=0
+    run $bytes 0 streams20 n=6400 software=18
     run $bytes 0 chase footprint=32768 hops=100000 state=warm
     run $bytes 0 chase footprint=512 hops=7 state=warm
     for degree in 1 2 3 4 5 6 7 8 9; do
