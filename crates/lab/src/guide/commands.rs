@@ -72,7 +72,5 @@ fn of_laboratory(laboratory: &Laboratory) -> String {
         Laboratory::Prefetched(prefetched) => {
             format!("fxscope machine prefetched --l1-lines {} --l2-lines {}\n", prefetched.l1, prefetched.l2)
         }
-        // They are computed from the machine's description.
-        Laboratory::Resources(_) => format!("fxscope machine show {}\n", crate::prefetched::DEFAULT_MACHINE),
     }
 }

@@ -153,8 +153,6 @@ pub enum Laboratory {
     Latency(Latency),
     /// The lines that a stream's accesses prefetch.
     Prefetched(Prefetched),
-    /// The resources that a loop of independent chains needs to keep the pipes busy.
-    Resources(Resources),
 }
 
 /// Options of [`Laboratory::Noise`].
@@ -207,32 +205,6 @@ pub struct Prefetched {
     pub l2: u32,
     /// For each access after the first: the published lines prefetched into L2 and into L1, behind the first miss.
     pub published: Vec<[Vec<u64>; 2]>,
-}
-
-/// Options of [`Laboratory::Resources`]: loops with a chain of FMA for each element, which are independent of each other.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Resources {
-    /// Iterations of the source that one of the loop holds.
-    pub unrolled: u32,
-    /// The loops.
-    pub loops: Vec<ChainLoop>,
-}
-
-/// A loop of [`Resources`].
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ChainLoop {
-    /// FMA in the chain of an element.
-    pub fma: u32,
-    /// Loads for an element.
-    pub loads: u32,
-    /// Stores for an element.
-    pub stores: u32,
-    /// Constants that stay in registers.
-    pub constants: u32,
-    /// Published entries: vector registers, RSE, RSBR, load queue, store queue.
-    pub published: [u32; 5],
 }
 
 /// What a cell compares.

@@ -6,7 +6,6 @@ use fxscope_report::sheet::{Cell, Column, Sheet, Table};
 use fxscope_session::Scenario;
 
 use super::data::{Laboratory, Latency, Noise, Prefetched};
-use super::resources;
 use super::runs::Settings;
 use crate::latency::{CheckOptions, PredictOptions, Subject, check_set};
 use crate::pages::experiment;
@@ -33,7 +32,6 @@ pub(super) fn sheet(what: &Laboratory, settings: &Settings<'_>, progress: &dyn P
         Laboratory::Noise(noise) => of_noise(noise),
         Laboratory::Latency(latency) => slower(latency, settings, progress),
         Laboratory::Prefetched(prefetched) => of_stream(prefetched),
-        Laboratory::Resources(loops) => resources::sheet(loops),
     }
 }
 

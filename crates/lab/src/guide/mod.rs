@@ -10,7 +10,6 @@ mod data;
 mod items;
 mod laboratory;
 mod outcome;
-mod resources;
 mod runs;
 mod show;
 mod site;
