@@ -1,8 +1,10 @@
 // C += A * B on one register tile: C of ROWS x (VECTORS vectors) stays in registers over all k.
 //
 //   void NAME(double *c, const double *a, const double *b, uint64_t iterations)
+//   void NAME(double *c, const double *a, const double *b, uint64_t iterations, uint64_t pitch, const double *next)
 //
-// Packed operands: a[k][ROWS], b[k][VECTORS vectors], c[ROWS][VECTORS vectors]. Four k per iteration, iterations >= 1.
+// The second form is that of NAME with _pitch_. Packed operands: a[k][ROWS], b[k][VECTORS vectors], c[ROWS][VECTORS vectors], or
+// rows of c `pitch` bytes apart; then a row of the tile at `next` is prefetched in each of the first iterations. Four k per iteration, iterations >= 1.
 // Each FMA group uses a broadcast of a and the vectors of b, both loaded ahead: b one k, a as many rows as there are
 // registers for it. The loads of the last k therefore read one k past the end of a and b (padding).
 //
@@ -28,7 +30,7 @@
 .endm
 
 // C tile to (TILE_ST1D) or from (TILE_LD1D) memory, a row at a time through x4.
-.macro TILE_C access, rows, vectors
+.macro TILE_C access, rows, vectors, step
         .set    row, 0
         mov     x4, x0
 .rept \rows
@@ -37,14 +39,14 @@
         \access %(row * \vectors + v), x4, %v
         .set    v, v + 1
 .endr
-        add     x4, x4, x5
+        add     x4, x4, \step
         .set    row, row + 1
 .endr
 .endm
 
 // z0 .. : C; then two sets of b, then `broadcasts` registers for a. x2 points `bias` vectors into b, so that all loads
 // can use an immediate offset.
-.macro TILE name, rows, vectors, bias
+.macro TILE name, rows, vectors, bias, step=x5
         .globl  \name
         .type   \name, %function
         .p2align 6
@@ -53,13 +55,21 @@
         stp     d10, d11, [sp, #16]
         stp     d12, d13, [sp, #32]
         stp     d14, d15, [sp, #48]
+.ifc \step, x7
+        mov     x7, x4
+        mov     x8, x5
+        sub     x10, x3, #\rows
+.endif
         ptrue   p0.d
         cntb    x5, all, mul #\vectors  // bytes of one row of c, or one k of b
         lsl     x6, x5, #2
         .set    first_b, \rows * \vectors
         .set    first_a, first_b + 2 * \vectors
         .set    broadcasts, 32 - first_a
-        TILE_C  TILE_LD1D, \rows, \vectors
+.ifc \step, x7
+        sub     x9, x5, #8
+.endif
+        TILE_C  TILE_LD1D, \rows, \vectors, \step
         .set    v, 0
 .rept \vectors
         TILE_LD1D %(first_b + v), x2, %v
@@ -95,11 +105,19 @@
 .endr
         .set    k, k + 1
 .endr
+.ifc \step, x7
+        prfm    pldl1keep, [x1, #1024]  // four k of eight rows of a are a line
+        prfm    pstl1keep, [x8]         // the first and the last element of a row of c
+        prfm    pstl1keep, [x8, x9]
+        cmp     x3, x10
+        csel    x11, x7, xzr, gt
+        add     x8, x8, x11
+.endif
         add     x1, x1, #4 * 8 * \rows
         add     x2, x2, x6
         subs    x3, x3, #1
         b.ne    1b
-        TILE_C  TILE_ST1D, \rows, \vectors
+        TILE_C  TILE_ST1D, \rows, \vectors, \step
         ldp     d14, d15, [sp, #48]
         ldp     d12, d13, [sp, #32]
         ldp     d10, d11, [sp, #16]
@@ -110,3 +128,6 @@
 
         TILE    dgemm_5x4_kernel, 5, 4, 12
         TILE    dgemm_8x3_kernel, 8, 3, 8
+#ifdef TILE_PITCH
+        TILE    dgemm_8x3_pitch_kernel, 8, 3, 8, x7
+#endif

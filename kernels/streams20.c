@@ -11,7 +11,7 @@ static struct option options[] = {
     [N] = {"n", 161664, 64, MAX_N, NULL},
     [PASSES] = {"passes", 1, 1, 1000000000, NULL},
     [THREADS] = {"threads", 12, 1, MAX_THREADS, NULL},
-    [SOFTWARE] = {"software", 4, 0, 4, NULL},
+    [SOFTWARE] = {"software", 4, 0, 2 * TERMS, NULL},
 };
 
 static double *arrays[ARRAYS];

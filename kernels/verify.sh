@@ -65,6 +65,41 @@ for bytes in 64 32 16; do
             run $bytes 0 arith-types type=$type op=$op form=scalar passes=2
         done
     done
+    for type in f64 f32 f16 i64 i32 i16 i8; do
+        for op in load store copy add sub mul fma max min abs sign; do
+            run $bytes 0 family op=$op type=$type n=4096 passes=2
+            run $bytes 0 family op=$op type=$type n=4096 passes=2 load=pairs store=pairs offset=16
+            run $bytes 0 family op=$op type=$type n=16384 passes=2 threads=3 l1-lines=4 l2-lines=20 store-offset=8
+        done
+        run $bytes 0 family type=$type n=16384 passes=2 threads=3 zero-lines=4
+        run $bytes 0 family type=$type n=16384 passes=2 threads=3 zero-lines=4 l1-lines=4 l2-lines=20
+        run $bytes 0 family type=$type n=8192 passes=2 threads=3 block=1024 pitch=1536 l1-lines=4
+    done
+    for type in f64 f32 i64 i32; do
+        for load in contiguous strided indirect; do
+            for store in contiguous strided indirect; do
+                run $bytes 0 family type=$type load=$load store=$store n=4096 passes=2 threads=2
+                run $bytes 0 family type=$type load=$load store=$store n=2048 stride=3 passes=2
+            done
+        done
+        for order in ascending random; do
+            run $bytes 0 family type=$type load=indirect store=indirect order=$order stride=2 n=4096 passes=2
+        done
+        run $bytes 0 family type=$type load=indirect stride=0 passes=2
+        run $bytes 0 family type=$type load=strided zero-lines=4 n=16384 passes=2 threads=3
+    done
+    for op in div mod recip sqrt sqrt-series aint anint; do
+        for type in f64 f32 f16; do
+            run $bytes 0 family op=$op type=$type passes=2 n=4096
+        done
+    done
+    for op in exp log sin cos atan pow; do
+        run $bytes 0 family op=$op type=f64 passes=2
+        run $bytes 0 family op=$op type=f32 passes=2
+    done
+    for conversion in double-f32 double-i32 single-f64 single-i32 int-f64 int-f32 nint-f64 nint-f32 div-i64 mod-i32; do
+        run $bytes 0 family op=${conversion%-*} type=${conversion#*-} passes=2
+    done
     for lines in 1 18 100; do
         run $bytes 0 copy-zfill bytes=12800 passes=2 zero-lines=$lines
     done
@@ -75,6 +110,7 @@ for bytes in 64 32 16; do
         done
     done
     run $bytes 0 streams20 n=6400 software=0
+    run $bytes 0 streams20 n=6400 software=18
     run $bytes 0 chase footprint=32768 hops=100000 state=warm
     run $bytes 0 chase footprint=512 hops=7 state=warm
     for degree in 1 2 3 4 5 6 7 8 9; do
@@ -101,6 +137,16 @@ for bytes in 64 32 16; do
         run $bytes 0 gather type=$type load=gather store=contiguous stride=0 passes=3
         run $bytes 0 gather type=$type load=gather store=contiguous offset=24 passes=3
     done
+    for case in gather page unaligned pairs small-pairs low-bits missed both-missed; do
+        for clear in 0 1; do
+            run $bytes 0 interlock case=$case clear=$clear rounds=100
+        done
+    done
+    for clear in 0 1 2; do
+        run $bytes $((bytes < 64 ? 2 : 0)) interlock case=rows clear=$clear rounds=10
+    done
+    run $bytes 0 dgemm-threads m=96 n=96 k=164 threads=5 passes=2
+    run $bytes 0 dgemm-threads m=8 n=24 k=4 threads=3
     for size in 1 8 256 1000 8192 100003; do
         run $bytes 0 copy bytes=$size passes=2
     done
@@ -216,9 +262,14 @@ for bytes in 64 32 16; do
     done
 done
 
-for pattern in 1 3; do
+for pattern in 1 2 3; do
     run 64 0 streamlike pattern=$pattern levels=3 threads=5 passes=2
 done
+for pattern in 1 2; do
+    run 64 0 streamlike pattern=$pattern levels=7 threads=3 passes=2 zero-lines=1
+    run 64 0 streamlike pattern=$pattern levels=7 threads=3 passes=2 zero-lines=16
+done
+run 64 2 streamlike pattern=3 zero-lines=16
 for elements in 1 7 30; do
     run 64 0 axhelm form=terms elements=$elements passes=2 threads=5
     run 64 0 axhelm form=points elements=$elements threads=7
@@ -233,7 +284,14 @@ for test in mp sb lb s r 2+2w iriw corr; do
     done
 done
 
+for construct in parallel for parallel-for barrier single critical lock ordered atomic reduction; do
+    run 64 0 openmp construct=$construct threads=4 rounds=96
+done
+
 # Wrong arguments are refused.
+run 64 2 openmp rounds=97
+run 64 2 openmp construct=atomic barrier=hardware
+run 64 2 dgemm-threads n=100
 run 64 2 pingpong cpus=0
 run 64 2 sector-threads n=24
 run 64 2 plain-threads n=320 threads=11
@@ -258,6 +316,11 @@ run 64 2 horner m=1 form=pipelined
 run 64 2 spmv matrix=diagonals row=1
 run 64 2 spmv matrix=file
 run 64 2 spmv file=/nonexistent
+run 64 2 family type=i8 load=strided
+run 64 2 family op=exp type=i64
+run 64 2 family load=pairs
+run 64 2 family load=indirect zero-lines=4
+run 64 2 family n=1000
 
 # Formats that need more memory than the limit.
 run 64 3 spmv format=ell matrix=arrow n=200000
