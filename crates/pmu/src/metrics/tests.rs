@@ -1,8 +1,8 @@
 //! Tests of the built-in metrics.
 
 use super::*;
-use crate::own::{BUILT_IN, TABLES};
 use crate::evaluate::{Evaluation, Values};
+use crate::own::{BUILT_IN, TABLES};
 use fxscope_record::{Region, Thread};
 
 fn values(threads: &[&[(&str, u64)]]) -> Values {
