@@ -9,7 +9,7 @@ use fxscope_report::render::{html, json};
 use fxscope_report::verdict::{Hot, SourceLine};
 use fxscope_report::{Options, report, summary, summary_of_region, summary_with};
 
-const STYLE: Style = Style { unicode: true, colour: false, width: 100 };
+const STYLE: Style = Style { unicode: true, colour: false, width: 100, cuts: true };
 
 /// A run with two functions that took three and one quarter of its cycles.
 fn with_functions() -> Run {
@@ -26,7 +26,7 @@ fn hostile(_: &Run) -> Vec<Hot> {
         number: 7,
         text: Some(format!("x = \x07{};", "y".repeat(300))),
     };
-    vec![Hot { share: 0.5, function: "領域".repeat(60) + "\x1b[31m", line: Some(line) }]
+    vec![Hot { share: 0.5, function: "領域".repeat(60) + "\x1b[31m", line: Some(line), ..Hot::default() }]
 }
 
 #[test]

@@ -6,7 +6,7 @@ use fxscope::lab::jitter;
 
 use super::super::Outcome;
 use super::super::output::Target;
-use super::super::sheet_form::show;
+use super::super::form::show;
 
 /// Fit a noise model to a trace: periodic and random sources, the lengths of their detours, and whether these strike
 /// cores together.
