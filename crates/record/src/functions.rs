@@ -44,8 +44,15 @@ mod tests {
     #[test]
     fn parts_and_copies_belong_to_the_function_of_the_source() {
         for symbol in [
-            "solve", "solve._omp_fn.0", "solve.constprop.0", "solve.isra.0.cold", "solve.part.3", "solve.omp_outlined",
-            "solve.omp_outlined.1", "solve.omp_outlined_debug__", "solve._omp_fn.0.constprop.1",
+            "solve",
+            "solve._omp_fn.0",
+            "solve.constprop.0",
+            "solve.isra.0.cold",
+            "solve.part.3",
+            "solve.omp_outlined",
+            "solve.omp_outlined.1",
+            "solve.omp_outlined_debug__",
+            "solve._omp_fn.0.constprop.1",
         ] {
             assert_eq!(source_function(symbol), "solve", "{symbol}");
         }

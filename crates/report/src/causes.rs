@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use fxscope_counts::{Signal, Stall};
-use fxscope_pmu::{CYCLES, Evaluation, Scope};
+use fxscope_pmu::{ACCESSED, CYCLES, Evaluation, Scope};
 use fxscope_record::{ALL, Accesses, Arithmetic, Loop, Region, Run, Thread};
 
 use crate::verdict::{Limit, limits_of};
@@ -17,10 +17,27 @@ const DIVIDED: &[(&str, &[&str])] = &[
     (
         "L2D_CACHE_REFILL",
         &[
-            "L2D_CACHE_WB", "L2_MISS_WAIT", "READ_MEM_CMG0", "READ_MEM_CMG1", "READ_MEM_CMG2", "READ_MEM_CMG3", "READ_L2_CMG0",
-            "READ_L2_CMG1", "READ_L2_CMG2", "READ_L2_CMG3", "BUS_WRITE_TOTAL_CMG0", "BUS_WRITE_TOTAL_CMG1", "BUS_WRITE_TOTAL_CMG2",
-            "BUS_WRITE_TOTAL_CMG3", "BUS_READ_TOTAL_MEM", "BUS_WRITE_TOTAL_MEM", "L2_MISS_COUNT", "L2D_CACHE_SWAP_LOCAL",
-            "L2_PIPE_COMP_PF_L2MIB_MCH", "L2D_CACHE_REFILL_LOCAL_MEM", "L2D_CACHE_WB_REMOTE",
+            "L2D_CACHE_WB",
+            "L2_MISS_WAIT",
+            "READ_MEM_CMG0",
+            "READ_MEM_CMG1",
+            "READ_MEM_CMG2",
+            "READ_MEM_CMG3",
+            "READ_L2_CMG0",
+            "READ_L2_CMG1",
+            "READ_L2_CMG2",
+            "READ_L2_CMG3",
+            "BUS_WRITE_TOTAL_CMG0",
+            "BUS_WRITE_TOTAL_CMG1",
+            "BUS_WRITE_TOTAL_CMG2",
+            "BUS_WRITE_TOTAL_CMG3",
+            "BUS_READ_TOTAL_MEM",
+            "BUS_WRITE_TOTAL_MEM",
+            "L2_MISS_COUNT",
+            "L2D_CACHE_SWAP_LOCAL",
+            "L2_PIPE_COMP_PF_L2MIB_MCH",
+            "L2D_CACHE_REFILL_LOCAL_MEM",
+            "L2D_CACHE_WB_REMOTE",
         ],
     ),
     ("L1D_CACHE_REFILL", &["L1D_CACHE_WB", "L2_PIPE_VAL", "L1_MISS_WAIT", "L1D_CACHE_REFILL_HWPRF"]),
@@ -28,8 +45,6 @@ const DIVIDED: &[(&str, &[&str])] = &[
     ("EAGA_VAL", &["L1_PIPE0_VAL", "L1_PIPE0_COMP"]),
     ("EAGB_VAL", &["L1_PIPE1_VAL", "L1_PIPE1_COMP"]),
 ];
-/// The bytes that a loop's instructions load and store. The machine has no such event; formulas use it for loops.
-const ACCESSED: &str = "ACCESSED_BYTES";
 /// Cycles without a commit.
 const NO_COMMIT: &str = "0INST_COMMIT";
 /// A thread with a smaller part of a function's cycles than this, of the thread with most, does not count as executing it.
@@ -194,8 +209,10 @@ fn counted(run: &Run, code: &Code) -> BTreeMap<String, f64> {
     for name in ["INST_RETIRED", "INST_SPEC", "EFFECTIVE_INST_SPEC"] {
         counts.insert(name.to_owned(), code.instructions as f64);
     }
-    let prefetched = |level: &str| Some(counts.get(&format!("{level}_REFILL"))? - counts.get(&format!("{level}_REFILL_DM"))?);
-    let prefetches = [("L1D_CACHE_REFILL_PRF", prefetched("L1D_CACHE")), ("L2D_CACHE_REFILL_PRF", prefetched("L2D_CACHE"))];
+    let prefetched =
+        |level: &str| Some(counts.get(&format!("{level}_REFILL"))? - counts.get(&format!("{level}_REFILL_DM"))?);
+    let prefetches =
+        [("L1D_CACHE_REFILL_PRF", prefetched("L1D_CACHE")), ("L2D_CACHE_REFILL_PRF", prefetched("L2D_CACHE"))];
     counts.extend(prefetches.into_iter().filter_map(|(name, count)| Some((name.to_owned(), count?))));
     // Instructions have the lines that come into L2, without the machine's double counts.
     let double = [Signal::L2dSwapDm, Signal::L2dCacheMibmchPrf];

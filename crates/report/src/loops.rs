@@ -7,8 +7,8 @@ use serde_json::{Value as Json, json};
 use crate::causes;
 use crate::document::{Document, Row, Section, Value};
 use crate::render::{csv, json};
-use crate::verdict::{Limit, in_short};
 use crate::sections::{plain, title};
+use crate::verdict::{Limit, in_short};
 
 /// Loops that the terminal lists; the others are summed in one line.
 const SHOWN: usize = 20;
@@ -180,7 +180,8 @@ pub(crate) fn hottest_section(run: &Run) -> Option<Section> {
         let waits = waits(run, hot.of).and_then(|row| row.values.into_iter().next().flatten());
         let limits = in_short(&causes::of_loop(run, hot.index));
         let limits = (!limits.is_empty()).then(|| Value::text(limits));
-        let values = vec![Some(Value::number(hot.own_share, "ratio")), number(hot.of.ipc()), number(gflops), waits, limits];
+        let values =
+            vec![Some(Value::number(hot.own_share, "ratio")), number(hot.of.ipc()), number(gflops), waits, limits];
         Row { label: hot.name(), values }
     };
     let rows: Vec<Row> = hot.map(row).collect();

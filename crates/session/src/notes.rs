@@ -79,11 +79,13 @@ fn full_stacks(outcome: &Outcome) -> Option<String> {
 
 /// Reports which functions the names stand for with which the part begins or ends.
 fn made_of_functions(plan: &PartPlan, process: &Guest) -> Vec<String> {
-    let symbols = process.running_symbols();
+    let symbols: Vec<&str> = process.running_symbols().functions().map(|(name, _)| name).collect();
     let note = |name: &String| {
-        let meant = meant(name, symbols.functions().map(|(name, _)| name));
+        let meant = meant(name, symbols.iter().copied());
         let is_made = meant.first().is_some_and(|first| first != name);
-        is_made.then(|| format!("The program has no function {name}, but what the compiler has made of it: {}.", meant.join(", ")))
+        is_made.then(|| {
+            format!("The program has no function {name}, but what the compiler has made of it: {}.", meant.join(", "))
+        })
     };
     plan.functions().iter().filter_map(note).collect()
 }

@@ -95,13 +95,16 @@ pub(crate) struct Markers {
 
 /// Returns where functions begin, by ascending address: those of these names or, where there is none, what the compiler has made of them.
 fn begins(symbols: &Symbols, functions: &[String]) -> Vec<(u64, u32)> {
-    let names = || symbols.functions().map(|(name, _)| name);
-    let meant: Vec<Vec<&str>> = functions.iter().map(|function| meant(function, names())).collect();
+    if functions.is_empty() {
+        return Vec::new();
+    }
+    let names: Vec<&str> = symbols.functions().map(|(name, _)| name).collect();
+    let meant: Vec<Vec<&str>> = functions.iter().map(|function| meant(function, names.iter().copied())).collect();
     let watched = |(name, address): (&str, u64)| {
         let number = meant.iter().position(|meant| meant.contains(&name))?;
         Some((address, number as u32))
     };
-    if functions.is_empty() { Vec::new() } else { symbols.functions().filter_map(watched).collect() }
+    symbols.functions().filter_map(watched).collect()
 }
 
 impl Markers {

@@ -91,7 +91,8 @@ impl Page {
     pub fn with_scripts(text: &str, scripts: &[&str]) -> Page {
         let folder = tempfile::tempdir().expect("temporary folder");
         let added: String = scripts.iter().map(|script| format!("<script>{script}</script>")).collect();
-        fs::write(folder.path().join("page.html"), text.replace("</body>", &format!("{added}</body>"))).expect("writable");
+        fs::write(folder.path().join("page.html"), text.replace("</body>", &format!("{added}</body>")))
+            .expect("writable");
         Page { folder }
     }
 

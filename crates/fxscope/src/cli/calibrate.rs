@@ -11,9 +11,9 @@ use fxscope::report::sheet::Sheet;
 
 use super::batch::BatchArgs;
 use super::console::Console;
+use super::form::SheetForm;
 use super::interrupt;
 use super::output::Target;
-use super::form::SheetForm;
 use super::{Failure, Outcome, print, style};
 
 /// Measure an A64FX, and fit numbers of the model to what was measured.

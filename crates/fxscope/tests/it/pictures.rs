@@ -44,8 +44,14 @@ fn plan(folder: &Path) {
 /// Rows of measurements with one error that is large and one that is small.
 fn rows(folder: &Path) {
     let files = [
-        ("runs.csv", "run,program,arguments,options,suite\nsmall,triad-l1,n=64 passes=1,,quick\nlarge,triad-l1,n=64 passes=4,,quick\n"),
-        ("programs.csv", "program,kernel,shape,part,mechanism\ntriad,triad-l1,,fit,L1\ntriad-long,triad-l1,passes=4,check,L1\n"),
+        (
+            "runs.csv",
+            "run,program,arguments,options,suite\nsmall,triad-l1,n=64 passes=1,,quick\nlarge,triad-l1,n=64 passes=4,,quick\n",
+        ),
+        (
+            "programs.csv",
+            "program,kernel,shape,part,mechanism\ntriad,triad-l1,,fit,L1\ntriad-long,triad-l1,passes=4,check,L1\n",
+        ),
         ("gaps.csv", "gap,status,what,would_close,note\nl1-loop,open,a loop is too slow,a count,\n"),
         (
             "loops.csv",
@@ -72,11 +78,29 @@ fn pages(folder: &Path) -> Vec<(&'static str, PathBuf)> {
         ("sheet", &["report", "default.fxr", "--by", "thread", "--format", "sheet", "-o", "sheet.html"]),
         ("compare", &["compare", "default.fxr", "demand.fxr", "--format", "html", "-o", "compare.html"]),
         ("annotate", &["annotate", "default.fxr", "--format", "html", "-o", "annotate.html"]),
-        ("advise", &["advise", "-q", "--cpus", "12,24", "--format", "html", "-o", "advise.html", "--", "./ill.elf", "illness=remote"]),
+        (
+            "advise",
+            &[
+                "advise",
+                "-q",
+                "--cpus",
+                "12,24",
+                "--format",
+                "html",
+                "-o",
+                "advise.html",
+                "--",
+                "./ill.elf",
+                "illness=remote",
+            ],
+        ),
         ("guide", &["guide", "sfi.mask", "--no-cache", "--format", "html", "-o", "guide.html"]),
         ("guide-index", &["guide", "sfi", "prefetch.addresses", "--no-cache", "--format", "html", "-o", "site"]),
         ("sweep", &["sweep", "-q", "plan.toml"]),
-        ("validate", &["validate", "--folder", "validation", "--cache", "cache", "--format", "html", "-o", "validate.html"]),
+        (
+            "validate",
+            &["validate", "--folder", "validation", "--cache", "cache", "--format", "html", "-o", "validate.html"],
+        ),
         ("latency", &["latency", "predict", "chase.fxr", "--format", "html", "-o", "latency.html"]),
         ("jitter", &["jitter", "linpack", "--nodes", "3008", "--format", "html", "-o", "jitter.html"]),
         ("pages", &["pages", "experiment", "cost", "--format", "html", "-o", "pages.html"]),
@@ -100,10 +124,14 @@ fn references() -> PathBuf {
 
 /// What is wrong with a page at a width: content that is cut off, violations of accessibility, charts that are not drawn.
 fn faults(found: &Value) -> Vec<String> {
-    let mut faults: Vec<String> = ["wide", "violations"].map(|what| &found[what]).iter().flat_map(|list| {
-        list.as_array().into_iter().flatten().map(Value::to_string)
-    }).collect();
-    faults.extend((found["charts"] != found["drawn"]).then(|| format!("charts: {} of {} drawn", found["drawn"], found["charts"])));
+    let mut faults: Vec<String> = ["wide", "violations"]
+        .map(|what| &found[what])
+        .iter()
+        .flat_map(|list| list.as_array().into_iter().flatten().map(Value::to_string))
+        .collect();
+    faults.extend(
+        (found["charts"] != found["drawn"]).then(|| format!("charts: {} of {} drawn", found["drawn"], found["charts"])),
+    );
     faults
 }
 
@@ -139,12 +167,18 @@ fn compared(page: &Page, shown: &str, width: u32, scheme: Scheme) -> Option<Stri
         return None;
     }
     let difference = Picture::read(&reference).difference(&picture);
-    let text = || format!("{shown}: {difference:.2} of what it shows differs from {}; if it looks right, make browser-accept", reference.display());
+    let text = || {
+        format!(
+            "{shown}: {difference:.2} of what it shows differs from {}; if it looks right, make browser-accept",
+            reference.display()
+        )
+    };
     (difference > TOLERANCE).then(text)
 }
 
 /// What changes a page so that it must differ from its picture, and what must not.
-const WITHOUT_FIRST: &str = "(document.querySelector('main section') ?? document.querySelector('main').firstElementChild).remove();";
+const WITHOUT_FIRST: &str =
+    "(document.querySelector('main section') ?? document.querySelector('main').firstElementChild).remove();";
 const OTHER_FONT: &str = "document.head.append(Object.assign(document.createElement('style'), { textContent: \
                           '* { font-family: Liberation Sans, Arial, sans-serif !important; }' }));";
 
@@ -157,7 +191,8 @@ fn pictures_notice_a_missing_section_and_the_wrong_scheme_but_no_other_font() {
     runs(folder.path());
     done(folder.path(), &["report", "default.fxr", "--by", "thread", "--format", "html", "-o", "report.html"]);
     let text = fs::read_to_string(folder.path().join("report.html")).expect("a page");
-    let [plain, without, other_font] = [&[][..], &[WITHOUT_FIRST], &[OTHER_FONT]].map(|scripts| Page::with_scripts(&text, scripts));
+    let [plain, without, other_font] =
+        [&[][..], &[WITHOUT_FIRST], &[OTHER_FONT]].map(|scripts| Page::with_scripts(&text, scripts));
     for width in WIDTHS {
         let reference = plain.picture(width, Scheme::Light);
         let difference = |page: &Page, scheme| reference.difference(&page.picture(width, scheme));

@@ -31,11 +31,13 @@ fn exports(folder: &Path) -> Vec<(&'static str, PathBuf)> {
     let records = ["stacks", "cycles"];
     let all = records.into_iter().flat_map(|record| formats.map(|format| (record, format)));
     // Cycles by function have no times.
-    all.filter(|export| *export != ("cycles", "perfetto")).map(|(record, format)| {
-        let file = format!("{record}.{format}");
-        done(folder, &["export", "--format", format, "-o", &file, &format!("{record}.fxr")]);
-        (format, folder.join(file))
-    }).collect()
+    all.filter(|export| *export != ("cycles", "perfetto"))
+        .map(|(record, format)| {
+            let file = format!("{record}.{format}");
+            done(folder, &["export", "--format", format, "-o", &file, &format!("{record}.fxr")]);
+            (format, folder.join(file))
+        })
+        .collect()
 }
 
 fn done(folder: &Path, args: &[&str]) {

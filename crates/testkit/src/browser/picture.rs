@@ -94,7 +94,8 @@ impl Picture {
 
 /// The mean colour of a cell that begins at `start` of these rows.
 fn mean(rows: &[&[[u8; 3]]], start: usize) -> [u8; 3] {
-    let cell: Vec<[u8; 3]> = rows.iter().flat_map(|row| row[start..row.len().min(start + CELL)].iter().copied()).collect();
+    let cell: Vec<[u8; 3]> =
+        rows.iter().flat_map(|row| row[start..row.len().min(start + CELL)].iter().copied()).collect();
     std::array::from_fn(|colour| {
         let sum: usize = cell.iter().map(|pixel| usize::from(pixel[colour])).sum();
         (sum / cell.len()) as u8 / STEP * STEP

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use fxscope::lab::jitter::{self, Recorded, ReplayOptions};
 use fxscope::record;
 
-use super::super::recorded::run_of;
 use super::super::form::SheetForm;
+use super::super::recorded::run_of;
 use super::super::{Failure, Outcome};
 use super::setup::Options;
 
