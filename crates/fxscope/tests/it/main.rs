@@ -33,6 +33,7 @@ mod latency;
 mod loops;
 mod machine_keys;
 mod machine_rows;
+mod made_of_functions;
 mod outputs;
 mod own_machine;
 mod pages;

@@ -180,7 +180,7 @@ fn compared(page: &Page, shown: &str, width: u32, scheme: Scheme) -> Option<Stri
 const WITHOUT_FIRST: &str =
     "(document.querySelector('main section') ?? document.querySelector('main').firstElementChild).remove();";
 const OTHER_FONT: &str = "document.head.append(Object.assign(document.createElement('style'), { textContent: \
-                          '* { font-family: Liberation Sans, Arial, sans-serif !important; }' }));";
+                          '* { font-family: DejaVu Serif, serif !important; }' }));";
 
 #[test]
 fn pictures_notice_a_missing_section_and_the_wrong_scheme_but_no_other_font() {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// Pixels of a page's side that one pixel of a picture stands for: letters and thin lines leave no more than their grey.
 const CELL: usize = 40;
-/// Steps of each colour that are told apart.
+/// Colours are rounded down to multiples of this.
 const STEP: u8 = 8;
 /// Pictures of the same page differ by less, whatever the fonts and their edges are.
 pub const TOLERANCE: f64 = 0.25;

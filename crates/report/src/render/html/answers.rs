@@ -38,7 +38,7 @@ pub fn draw(region: &RegionReport, regions: &Markup) -> Markup {
 pub fn draw_verdict(verdict: &Verdict, causes: &Markup, hottest: &Markup) -> Markup {
     html! {
         section.verdict aria-label=(format!("Verdict: {}", verdict.result)) {
-            p.result { (verdict.result) }
+            p.result { (unbroken(&verdict.result)) }
             (causes)
             div.beside {
                 @if !verdict.limits.is_empty() {
@@ -138,7 +138,7 @@ fn draw_limit(limit: &Limit) -> Markup {
             div.share { b { (share(limit.share)) } span.track aria-hidden="true" { span style=(format!("width:{:.1}%", 100.0 * limit.share.clamp(0.0, 1.0))) {} } }
             div {
                 b { (limit.title) }
-                p { (limit.says) }
+                p { (unbroken(&limit.says)) }
                 ul.evidence { @for fact in facts { li { (fact) } } }
             }
         }
@@ -147,6 +147,11 @@ fn draw_limit(limit: &Limit) -> Markup {
 
 fn draw_remedy(remedy: &Remedy) -> Markup {
     html! { li { (with_code(&remedy.text)) @if let Some(command) = &remedy.command { " " code { (command) } } } }
+}
+
+/// A sentence whose numbers stay together with their percent signs.
+fn unbroken(text: &str) -> String {
+    text.replace(" %", "\u{a0}%")
 }
 
 /// A sentence in which words between backticks are code.
