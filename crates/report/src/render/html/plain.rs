@@ -49,10 +49,15 @@ fn table<'a>(title: &str, headings: &[String], rows: impl Iterator<Item = &'a Ro
         div.scroll tabindex="0" role="region" aria-label=(title) {
             table.plain {
                 thead { tr { @for heading in headings { th scope="col" { (heading) } } } }
-                tbody { @for row in rows { tr { th scope="row" { (row.label) } @for v in &row.values { td { (value(Some(v))) } } } } }
+                tbody { @for row in rows { tr { (label(&row.label)) @for v in &row.values { td { (value(Some(v))) } } } } }
             }
         }
     }
+}
+
+/// The heading of a row; rows that continue the one above have none.
+fn label(label: &str) -> Markup {
+    html! { @if label.is_empty() { td {} } @else { th scope="row" { (label) } } }
 }
 
 /// Returns a value's text; a dash if it is unknown.
