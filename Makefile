@@ -11,7 +11,9 @@
 # make mpi       programs with MPI by Debian's arm64 Open MPI and MPICH, 2 to 12 ranks; takes minutes
 # make npb       the NAS benchmarks with OpenMP, class S, on 12 threads in timing mode; takes minutes each
 # make kernels   rebuilds the benchmark programs in kernels/prebuilt
-# make browser-test  opens the pages of fxscope in Chromium: layout, accessibility, print
+# make browser-test  opens the pages of fxscope in Chromium: layout, accessibility, print, and how they look beside testdata/pictures
+# make browser-accept  keeps the pictures of the pages as they look now
+# make export-test  opens the exports of fxscope in speedscope and in Go's pprof
 # make office-test   opens the workbook of fxscope report in LibreOffice
 # make python-test  the Python package: its tests and types, with the debug build
 # make wheel-test   builds its wheel, installs that in a fresh environment and runs the tests there; takes minutes. WHEEL_PROFILE=dev:
@@ -49,7 +51,7 @@ FEW_PROGRAMS := @(processors|shell-pipes|sqlite3|libgomp)
 # Tests that are skipped are listed here, with the reason.
 export FXSCOPE_SKIPPED := $(CURDIR)/target/skipped.txt
 
-.PHONY: demo release test slow-test kernels-test programs-test validate programs mpi npb fuzz-isa fuzz-import calibrate-test jitter-test osnoise-test browser-test office-test python-test wheel-test slurm-test ssh-test notebook-test mutants kernels fmt lint prose cargo
+.PHONY: demo release test slow-test kernels-test programs-test validate programs mpi npb fuzz-isa fuzz-import calibrate-test jitter-test osnoise-test browser-test browser-accept export-test office-test python-test wheel-test slurm-test ssh-test notebook-test mutants kernels fmt lint prose cargo
 
 cargo:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust as https://rustup.rs says" >&2; exit 1; }
@@ -136,6 +138,22 @@ browser-test: cargo
 	cd target/axe && npm pack --silent axe-core@$(AXE:axe-core-%=%) && echo "$(AXE_DIGEST)  $(AXE).tgz" | sha256sum --check && tar xzf $(AXE).tgz
 	FXSCOPE_BROWSER=chromium-headless-shell FXSCOPE_AXE=$(CURDIR)/target/axe/package/axe.min.js \
 		cargo test -p fxscope-report --test it browser:: -- --nocapture
+	FXSCOPE_BROWSER=chromium-headless-shell FXSCOPE_AXE=$(CURDIR)/target/axe/package/axe.min.js \
+		cargo test -p fxscope --test it pictures:: -- --nocapture
+
+browser-accept: cargo
+	.ci/need $(HOST_TOOLS) chromium-headless-shell:chromium-headless-shell
+	FXSCOPE_BROWSER=chromium-headless-shell FXSCOPE_ACCEPT=1 cargo test -p fxscope --test it pictures::every_page -- --nocapture
+
+# speedscope comes from npm and is not kept.
+SPEEDSCOPE := speedscope-1.25.0
+SPEEDSCOPE_DIGEST := 2831f1e0d26df914b477e522d78b8485511495a6af81a0b88158f8b48f9e0d03
+export-test: cargo
+	.ci/need $(HOST_TOOLS) $(CROSS_TOOLS) chromium-headless-shell:chromium-headless-shell npm:npm go:golang-go
+	mkdir -p target/speedscope
+	cd target/speedscope && npm pack --silent speedscope@$(SPEEDSCOPE:speedscope-%=%) && echo "$(SPEEDSCOPE_DIGEST)  $(SPEEDSCOPE).tgz" | sha256sum --check && tar xzf $(SPEEDSCOPE).tgz
+	FXSCOPE_BROWSER=chromium-headless-shell FXSCOPE_SPEEDSCOPE=$(CURDIR)/target/speedscope/package FXSCOPE_GO=go \
+		cargo test -p fxscope --test it viewers:: -- --nocapture
 
 office-test: cargo
 	.ci/need $(HOST_TOOLS) soffice:libreoffice-calc

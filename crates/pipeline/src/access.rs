@@ -8,6 +8,7 @@ use crate::bind::{Action, BoundFlow, BoundUop, Profile};
 use crate::bypass::{EAGA, EAGB, EXA};
 use crate::core::{Executed, Pipeline};
 use crate::dispatch::Station;
+use crate::events::{count_loading, loading};
 use crate::execute::pick;
 use crate::uop_probe::REQUESTS;
 
@@ -26,10 +27,12 @@ impl Pipeline {
         self.memory.refills.inst = uop.inst;
         let port = self.lsu.real_ports_free(uop);
         let started = self.address(uop, d, station, port, own);
+        let before = loading(&self.signals);
         let mut answer = self.lsu.load(uop, uop.words(stream), started, &mut self.memory.with(chip), &mut self.signals);
         while let Some(flush) = self.lsu.take_violation() {
             answer = self.load_again(uop, stream, flush, chip);
         }
+        count_loading(&self.signals, &before, own);
         self.count_request();
         let longer = self.lengthened_access(uop, answer.at);
         let data = answer.at + u64::from(uop.load_latency) + longer;

@@ -11,7 +11,7 @@ use crate::blocking::Blockers;
 use crate::bypass::{Bypasses, PIPES, Value};
 use crate::commit::{Commit, Completion};
 use crate::dispatch::Dispatch;
-use crate::events::count_refills;
+use crate::events::{MISPREDICTED, SUBNORMAL, count_refills};
 use crate::frontend::Frontend;
 use crate::lsu::Lsu;
 use crate::predict::{Branched, Predictor};
@@ -214,7 +214,8 @@ impl Pipeline {
             // The return address of a call is available later than its branch is resolved.
             let call = outcome.kind == Branch::Call;
             let found = if call { dispatched + self.branch_stage } else { done.complete };
-            self.branch(outcome, found, committed);
+            let missed = self.branch(outcome, found, committed);
+            profiles[usize::from(uop.inst)].events[MISPREDICTED] += u64::from(missed);
         }
         if let Some((fetched, decodable, starts, requests)) = before {
             let Executed { started, complete, misses } = done;
@@ -240,9 +241,9 @@ impl Pipeline {
         (done.started, committed)
     }
 
-    /// A branch is resolved at `found`: trains the predictors, and steers the front end.
+    /// A branch is resolved at `found`: trains the predictors, and steers the front end. Returns whether it was mispredicted.
     #[inline(always)]
-    fn branch(&mut self, o: &Outcome, found: Cycle, committed: Cycle) {
+    fn branch(&mut self, o: &Outcome, found: Cycle, committed: Cycle) -> bool {
         let taken = o.taken();
         if taken {
             self.commit.close();
@@ -254,12 +255,13 @@ impl Pipeline {
             if taken {
                 self.front.taken(prediction.target_after);
             }
-            return;
+            return false;
         }
         self.signals.add(Signal::BrMisPred, 1);
         self.front.redirect(found + self.mispredict_extra);
         // The right path waits at decode until everything up to the branch has committed.
         self.dispatch.hold_until(committed + 1);
+        true
     }
 
     #[inline(always)]
@@ -286,6 +288,7 @@ impl Pipeline {
         for subnormal in subnormals {
             let cycles = self.subnormal_cycles(block, subnormal);
             block.charge(subnormal.inst, Stall::VectorOperation, cycles);
+            block.profile[usize::from(subnormal.inst)].events[SUBNORMAL] += cycles;
             all += cycles;
         }
         self.signals.add(Signal::SubnormalCycles, all);

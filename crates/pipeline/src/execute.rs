@@ -1,6 +1,7 @@
 //! Execution: the flows of a micro-operation through the pipes, operands and results.
 
 use fxscope_calendar::Cycle;
+use fxscope_counts::Signal;
 use fxscope_machine::Pipes;
 use fxscope_memory::{Chip, Misses};
 
@@ -8,6 +9,7 @@ use crate::bind::{Action, BoundFlow, BoundUop, Profile, READY};
 use crate::bypass::{EAGA, EAGB, EXA, FLA, FLB, PIPES, PRX};
 use crate::core::{Executed, Pipeline};
 use crate::dispatch::Station;
+use crate::events::DIVIDE;
 
 /// A first flow with its pipe.
 pub(crate) struct Begun {
@@ -176,7 +178,10 @@ impl Pipeline {
         }
         if uop.exclusive {
             self.used(pipe, u64::from(flow.busy), own);
-            return self.first_of_blocking(uop, pipe, earliest, d, station);
+            let before = self.signals.get(Signal::DivideCycles);
+            let begun = self.first_of_blocking(uop, pipe, earliest, d, station);
+            own.events[DIVIDE] += self.signals.get(Signal::DivideCycles) - before;
+            return begun;
         }
         Begun { pipe, start: self.book(flow, pipe, earliest, own), pushed: 0 }
     }

@@ -127,6 +127,14 @@ impl<'a> Evaluation<'a> {
         Evaluation { run: Some(run), ..evaluation }
     }
 
+    /// Returns the metrics of a piece of code of a function, whose counts `region` has.
+    #[must_use]
+    pub fn of_code(run: &'a Run, region: &'a Region, function: &str) -> Evaluation<'a> {
+        let evaluation = Evaluation::with(region, &run.constants, &recorded::of_run(run).groups);
+        let inside = evaluation.metrics.functions().iter().map(|group| Some(f64::from(group.contain(function))));
+        Evaluation { functions: OnceCell::from(inside.collect::<Vec<_>>()), ..evaluation }
+    }
+
     /// Returns the metrics of a region on a machine with these constants and event groups.
     #[must_use]
     pub fn with(region: &'a Region, constants: &BTreeMap<String, f64>, groups: &Groups) -> Evaluation<'a> {

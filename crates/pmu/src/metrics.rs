@@ -155,8 +155,11 @@ pub const CYCLES: &str = "CPU_CYCLES";
 /// Cycles that the kernel spends for the program; part of cycle accounting, known only to simulation.
 pub const KERNEL: &str = "KERNEL_CYCLES";
 
+/// The bytes that the instructions of a piece of code load and store. Only code has it ([`crate::Evaluation::of_code`]), no region.
+pub const ACCESSED: &str = "ACCESSED_BYTES";
+
 /// Counts that are not machine events.
-const OTHER_COUNTS: &[&str] = &[TICKS, CALLS];
+const OTHER_COUNTS: &[&str] = &[TICKS, CALLS, ACCESSED];
 
 /// The counts that every pass has, regardless of its events.
 pub const CLOCKS: [&str; 3] = [CALLS, TICKS, CYCLES];

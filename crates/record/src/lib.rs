@@ -11,6 +11,7 @@ mod calls;
 mod counts;
 mod data;
 mod file;
+pub mod functions;
 mod pack;
 mod part;
 mod profile;

@@ -5,6 +5,7 @@
 
 pub mod annotate;
 pub mod calls;
+pub mod causes;
 pub mod compare;
 pub mod data;
 pub mod document;

@@ -1,11 +1,14 @@
 //! Loops of a run: where the time went, between functions and instructions.
 
+use fxscope_record::functions::omp_region_of;
 use fxscope_record::{Loop, Run};
 use serde_json::{Value as Json, json};
 
+use crate::causes;
 use crate::document::{Document, Row, Section, Value};
-use crate::render::csv;
+use crate::render::{csv, json};
 use crate::sections::{plain, title};
+use crate::verdict::{Limit, in_short};
 
 /// Loops that the terminal lists; the others are summed in one line.
 const SHOWN: usize = 20;
@@ -20,7 +23,7 @@ const L1_REFILL: &str = "L1D_CACHE_REFILL";
 const L2_REFILL: &str = "L2D_CACHE_REFILL";
 
 /// Columns of the CSV form.
-const COLUMNS: [&str; 26] = [
+const COLUMNS: [&str; 27] = [
     "run",
     "loop",
     "parent",
@@ -47,6 +50,7 @@ const COLUMNS: [&str; 26] = [
     "l2_bytes",
     "memory_bytes",
     "intensity",
+    "limit",
 ];
 
 /// A loop of a run with its share of the run's cycles.
@@ -96,7 +100,10 @@ impl HotLoop<'_> {
 #[must_use]
 pub fn name(of: &Loop) -> String {
     match &of.source {
-        Some(lines) => plain(&format!("{} ({lines})", of.function)),
+        Some(lines) => match omp_region_of(&of.function) {
+            Some(function) => plain(&format!("{function}, OpenMP region ({lines})")),
+            None => plain(&format!("{} ({lines})", of.function)),
+        },
         None => plain(&format!("{}+{:#x}", of.function, of.offset)),
     }
 }
@@ -171,11 +178,14 @@ pub(crate) fn hottest_section(run: &Run) -> Option<Section> {
         let number = |number: Option<f64>| number.map(|number| Value::number(number, ""));
         let gflops = roofline(run, hot.of).map(|point| point.gflops);
         let waits = waits(run, hot.of).and_then(|row| row.values.into_iter().next().flatten());
-        let values = vec![Some(Value::number(hot.own_share, "ratio")), number(hot.of.ipc()), number(gflops), waits];
+        let limits = in_short(&causes::of_loop(run, hot.index));
+        let limits = (!limits.is_empty()).then(|| Value::text(limits));
+        let values =
+            vec![Some(Value::number(hot.own_share, "ratio")), number(hot.of.ipc()), number(gflops), waits, limits];
         Row { label: hot.name(), values }
     };
     let rows: Vec<Row> = hot.map(row).collect();
-    let headings = ["Loop", "cycles", "IPC", "GFLOPS", "waits for"];
+    let headings = ["Loop", "cycles", "IPC", "GFLOPS", "waits for", "limited by"];
     (!rows.is_empty()).then(|| Section::table(HOTTEST, headings, rows))
 }
 
@@ -192,6 +202,7 @@ pub(crate) fn sections(run: &Run) -> Vec<Section> {
     let headings = ["Loop", "own", "time", "iterations", "trips", "IPC", "GFLOPS", "bits", "FLOP/B"];
     let calling = calling(run, shown);
     let waits: Vec<Row> = shown.iter().filter_map(|hot| waits(run, hot.of)).collect();
+    let limits: Vec<Row> = shown.iter().filter_map(|hot| limits(run, hot)).collect();
     let mut sections = vec![Section::table("Loops", headings, rows)];
     if !calling.is_empty() {
         sections.push(Section::table(
@@ -207,12 +218,15 @@ pub(crate) fn sections(run: &Run) -> Vec<Section> {
             waits,
         ));
     }
+    if !limits.is_empty() {
+        sections.push(Section::table("What limits them", ["Loop", "cause", "of its cycles", "evidence"], limits));
+    }
     sections.push(Section::notes("Notes", vec![READING.to_owned()]));
     sections
 }
 
 /// How to read the table.
-const READING: &str = "Shares are of the cycles of all threads: own without inner loops, time with them; functions that a loop calls are in \
+const READING: &str = "Shares are of thread time, the cycles of all threads: own without inner loops, time with them; functions that a loop calls are in \
                        neither, only in the total. Trips are iterations per entry. GFLOPS is the rate of one core in the loop, bits the mean width of \
                        an instruction with floating-point operations, FLOP/B operations per byte brought into L2.";
 
@@ -265,6 +279,19 @@ fn waits(run: &Run, of: &Loop) -> Option<Row> {
     (!text.is_empty()).then(|| Row::of_texts(name(of), [text]))
 }
 
+/// The largest cause of a loop's own cycles, if it has an essential part of the run's.
+fn limits(run: &Run, hot: &HotLoop) -> Option<Row> {
+    let limit = limits_of(run, hot).into_iter().next()?;
+    let evidence = limit.evidence.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    let values = [Value::text(limit.title), Value::number(limit.share, "ratio"), Value::text(evidence)];
+    Some(Row { label: name(hot.of), values: values.map(Some).into() })
+}
+
+/// What limits a loop; not judged for loops with hardly any cycles of their own.
+fn limits_of(run: &Run, hot: &HotLoop) -> Vec<Limit> {
+    if hot.own_share < LEAST_SHARE { Vec::new() } else { causes::of_loop(run, hot.index) }
+}
+
 /// Returns the loops of a run in the order of the record, for programs.
 #[must_use]
 pub fn json(run: &Run) -> Vec<Json> {
@@ -298,6 +325,7 @@ fn json_loop(run: &Run, hot: &HotLoop, total: Option<u64>) -> Json {
         "share": hot.share,
         "own_share": hot.own_share,
         "ipc": of.ipc(),
+        "limits": json::limits(&limits_of(run, hot)),
         "stalls": crate::annotate::json_counts(&run.stalls, &of.stalls),
         "pipes": crate::annotate::json_counts(&run.pipes, &of.pipes),
         "events": crate::annotate::json_counts(&run.profile.events, &of.events),
@@ -359,5 +387,6 @@ fn fields(run: &Run, number: usize, hot: &HotLoop, total: Option<u64>) -> [Strin
         known(traffic.l2),
         known(traffic.memory),
         known(point.and_then(|point| point.memory)),
+        limits_of(run, hot).into_iter().next().map_or_else(String::new, |limit| limit.rule),
     ]
 }

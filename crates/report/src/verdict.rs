@@ -5,9 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fxscope_pmu::{Evaluation, Finding, Judgement, Said, Values};
+use fxscope_record::functions::omp_region_of;
 use fxscope_record::{ALL, Mode, Origin, Region, Run};
 
-use crate::render::quantity::quantity;
+use crate::render::quantity::{quantity, share};
+use crate::{annotate, causes, loops};
 
 /// Functions or lines that a verdict names.
 pub const HOTTEST: usize = 5;
@@ -23,10 +25,12 @@ const PROGRAM: &str = "PROGRAM";
 pub struct Verdict {
     /// How long it took, on what, and at which rates, as a sentence.
     pub result: String,
-    /// What limits it, the largest share of the time first.
+    /// What limits it, the largest share of core time first.
     pub limits: Vec<Limit>,
-    /// Where most cycles went; empty for parts of a run.
+    /// The functions where most cycles went; empty for parts of a run.
     pub hottest: Vec<Hot>,
+    /// The loops where most cycles went; empty for parts of a run, and if they are not recorded.
+    pub loops: Vec<Hot>,
     /// What to try next, for the largest limit first.
     pub remedies: Vec<Remedy>,
     /// What else there is to know.
@@ -42,9 +46,9 @@ pub struct Limit {
     pub rule: String,
     /// What it is, in a few words.
     pub title: String,
-    /// The share of the time that it explains, from 0 to 1.
+    /// The share of core time that it explains, from 0 to 1; of a function or loop, of its own cycles.
     pub share: f64,
-    /// The share of the time that a cure is expected to gain.
+    /// The share of that time that a cure is expected to gain.
     pub gain: f64,
     /// What it is, as a sentence.
     pub says: String,
@@ -63,6 +67,16 @@ pub struct Fact {
     pub unit: String,
 }
 
+/// Causes that are named beside a function or a loop.
+const NAMED: usize = 2;
+
+/// Returns the largest of these causes with their shares, in one line; empty without any.
+#[must_use]
+pub fn in_short(limits: &[Limit]) -> String {
+    let named = limits.iter().take(NAMED).map(|limit| format!("{} {}", limit.title, share(limit.share)));
+    named.collect::<Vec<_>>().join(", ")
+}
+
 impl std::fmt::Display for Fact {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {}", self.title, quantity(self.value, &self.unit))
@@ -72,12 +86,29 @@ impl std::fmt::Display for Fact {
 /// Code that many cycles went to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Hot {
-    /// Its share of the run's cycles, from 0 to 1.
+    /// Its share of thread time, the cycles of all threads, from 0 to 1.
     pub share: f64,
-    /// The function; empty if unknown.
+    /// The function, or the name of the loop; empty if unknown.
     pub function: String,
     /// The source line, if the file's debug information has it.
     pub line: Option<SourceLine>,
+    /// The first line of the function, if the file's debug information has it and the function is an OpenMP region.
+    pub region_line: Option<u32>,
+    /// What limits it, the largest share of its own cycles first.
+    pub limits: Vec<Limit>,
+}
+
+impl Hot {
+    /// Returns the name of the function for people: OpenMP regions are named by the function that they are in.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match (omp_region_of(&self.function), self.region_line) {
+            (Some(function), Some(line)) => format!("{function} (OpenMP region, line {line})"),
+            (Some(function), None) => format!("{function} (OpenMP region)"),
+            (None, _) if self.function.is_empty() => "(no function)".to_owned(),
+            (None, _) => self.function.clone(),
+        }
+    }
 }
 
 /// A line of a source file.
@@ -112,6 +143,10 @@ pub struct Remedy {
     pub command: Option<String>,
 }
 
+/// What shares are of, where threads and cores make a difference. `docs/report.md` has the same.
+const SHARES: &str = "Shares of causes are of core time: the time of all cores used, from the first start of a thread to the last end. \
+                      Shares of functions and loops are of thread time: the cycles of all threads.";
+
 /// Finds where most cycles of a run went, [`HOTTEST`] places at most.
 pub type Hottest = fn(&Run) -> Vec<Hot>;
 
@@ -122,11 +157,12 @@ pub fn hottest_functions(run: &Run) -> Vec<Hot> {
     for spot in &run.hot_spots {
         *cycles.entry(&spot.function).or_default() += spot.cycles;
     }
-    let total = cycles.values().sum::<u64>().max(1) as f64;
+    // Of the cycles of all threads, as the shares of loops.
+    let total = annotate::cycles(run).max(cycles.values().sum()).max(1) as f64;
     let hot = |(function, cycles): (&str, u64)| Hot {
         share: cycles as f64 / total,
         function: function.to_owned(),
-        line: None,
+        ..Hot::default()
     };
     most(cycles.into_iter().map(hot).collect())
 }
@@ -153,24 +189,46 @@ pub fn verdict(run: &Run, region: &Region, evaluation: &Evaluation, hottest: Hot
     if findings.is_empty() {
         notes.extend(values.get("time_working").map(working));
     }
+    notes.extend((region.threads.len() > 1).then(|| SHARES.to_owned()));
     if !unjudged.is_empty() {
         let titles: Vec<&str> = unjudged.iter().map(|unjudged| unjudged.rule.title.as_str()).collect();
         notes.push(format!("Not judged, since the events for it were not counted: {}.", titles.join(", ")));
     }
+    let (hottest, loops) = if region.name == ALL { (limited(run, hottest), loops(run)) } else { Default::default() };
     Some(Verdict {
         result: result(&values),
         limits: findings.iter().map(limit).collect(),
-        hottest: if region.name == ALL { hottest(run) } else { Vec::new() },
+        hottest,
+        loops,
         remedies: remedies(run, &findings),
         notes,
         unjudged: unjudged.into_iter().map(|unjudged| (unjudged.rule.name.clone(), unjudged.missing)).collect(),
     })
 }
 
+/// The hottest functions, each with what limits it.
+fn limited(run: &Run, hottest: Hottest) -> Vec<Hot> {
+    let mut functions = hottest(run);
+    functions.iter_mut().for_each(|hot| hot.limits = causes::of_function(run, &hot.function));
+    functions
+}
+
+/// The hottest loops, each with what limits it.
+fn loops(run: &Run) -> Vec<Hot> {
+    let hot = loops::hottest(run).into_iter().filter(|hot| hot.own_share >= LEAST).take(HOTTEST);
+    let limited = |hot: loops::HotLoop| Hot {
+        share: hot.own_share,
+        function: hot.name(),
+        limits: causes::of_loop(run, hot.index),
+        ..Hot::default()
+    };
+    hot.map(limited).collect()
+}
+
 /// What there is to say if nothing limits a region.
 fn working(share: f64) -> String {
     format!(
-        "No cause explains a considerable part of the time. Instructions commit in {} of it: fewer instructions would be faster.",
+        "No cause explains a considerable part of the time. Instructions commit in {} of core time: fewer instructions would be faster.",
         quantity(share, "ratio")
     )
 }
@@ -196,6 +254,11 @@ fn result(values: &Values) -> String {
     let rates: Vec<String> = rates.into_iter().flatten().collect();
     let colon = if rates.is_empty() { "" } else { ": " };
     format!("{time}{cores}{colon}{}", rates.join(", "))
+}
+
+/// Returns what limits a region or a piece of code, the largest share of its time first.
+pub(crate) fn limits_of(judgement: &Judgement) -> Vec<Limit> {
+    judgement.findings.iter().map(limit).collect()
 }
 
 fn limit(finding: &Finding) -> Limit {

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use addr2line::Loader;
 use fxscope_linux::elf::{Image, Role};
+use fxscope_record::functions::omp_region_of;
 use fxscope_record::{HotSpot, Run};
 use fxscope_report::verdict::{Hot, SourceLine, hottest_functions};
 
@@ -51,6 +52,7 @@ pub fn hottest(run: &Run) -> Vec<Hot> {
     let mut functions = hottest_functions(run);
     for hot in &mut functions {
         hot.line = hottest_line(run, &hot.function, &mut files);
+        hot.region_line = omp_region_of(&hot.function).and_then(|_| first_line(run, &hot.function, &mut files));
     }
     functions
 }
@@ -71,6 +73,14 @@ fn hottest_line(run: &Run, function: &str, files: &mut BTreeMap<u32, Option<Code
     let ((file, number), _) = cycles.into_iter().rev().max_by_key(|(_, cycles)| *cycles)?;
     let text = text_of(Path::new(&file), number);
     Some(SourceLine { file, number, text })
+}
+
+/// The line of the first instruction of a function.
+fn first_line(run: &Run, function: &str, files: &mut BTreeMap<u32, Option<CodeLines>>) -> Option<u32> {
+    let spot = run.hot_spots.iter().filter(|spot| spot.function == function).min_by_key(|spot| spot.offset)?;
+    let (number, file) = spot.file.and_then(|n| Some((n, run.files.get(n as usize)?)))?;
+    let code = files.entry(number).or_insert_with(|| CodeLines::open(Path::new(&file.path), &file.digest));
+    code.as_ref()?.line(spot.place).map(|(_, line)| line)
 }
 
 /// The text of a line of a source file; `None` if it is not there, or no source file.

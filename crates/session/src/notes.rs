@@ -3,6 +3,7 @@
 use fxscope_counts::Signal;
 use fxscope_linux::pages::{MemoryPolicy, list};
 use fxscope_linux::{Denied, End, Guest, Refusal, hwpfctl};
+use fxscope_record::functions::meant;
 use fxscope_sim::part::{PartPlan, PartSummary, Selection, Warming};
 use fxscope_sim::{Bias, MOST_INTERVALS, Mode, Outcome, SampleSummary, SkipSummary, ThreadStarts, Unpaired};
 
@@ -37,6 +38,7 @@ pub(crate) fn notes(request: &Request, outcome: &Outcome, process: &Guest) -> Ve
         );
     }
     notes.extend(request.options.part.as_ref().zip(outcome.part.as_ref()).into_iter().flat_map(part));
+    notes.extend(request.options.part.as_ref().into_iter().flat_map(|plan| made_of_functions(plan, process)));
     notes.extend(outcome.sample.as_ref().and_then(too_short));
     notes.extend(outcome.sample.as_ref().and_then(skipped));
     notes.extend(outcome.sample.as_ref().and_then(waiting));
@@ -73,6 +75,19 @@ fn full_stacks(outcome: &Outcome) -> Option<String> {
             stacks.samples.len()
         )
     })
+}
+
+/// Reports which functions the names stand for with which the part begins or ends.
+fn made_of_functions(plan: &PartPlan, process: &Guest) -> Vec<String> {
+    let symbols: Vec<&str> = process.running_symbols().functions().map(|(name, _)| name).collect();
+    let note = |name: &String| {
+        let meant = meant(name, symbols.iter().copied());
+        let is_made = meant.first().is_some_and(|first| first != name);
+        is_made.then(|| {
+            format!("The program has no function {name}, but what the compiler has made of it: {}.", meant.join(", "))
+        })
+    };
+    plan.functions().iter().filter_map(note).collect()
 }
 
 /// Reports which part of the run was timed.

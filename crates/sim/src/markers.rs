@@ -2,7 +2,8 @@
 //! recognised by function name, or by the probes of `include/fxscope.h`.
 
 use fxscope_isa::Branch;
-use fxscope_linux::Guest;
+use fxscope_linux::{Guest, Symbols};
+use fxscope_record::functions::meant;
 
 use crate::mpi::Entry;
 
@@ -92,6 +93,20 @@ pub(crate) struct Markers {
     begins: Vec<(u64, u32)>,
 }
 
+/// Returns where functions begin, by ascending address: those of these names or, where there is none, what the compiler has made of them.
+fn begins(symbols: &Symbols, functions: &[String]) -> Vec<(u64, u32)> {
+    if functions.is_empty() {
+        return Vec::new();
+    }
+    let names: Vec<&str> = symbols.functions().map(|(name, _)| name).collect();
+    let meant: Vec<Vec<&str>> = functions.iter().map(|function| meant(function, names.iter().copied())).collect();
+    let watched = |(name, address): (&str, u64)| {
+        let number = meant.iter().position(|meant| meant.contains(&name))?;
+        Some((address, number as u32))
+    };
+    symbols.functions().filter_map(watched).collect()
+}
+
 impl Markers {
     /// Returns the markers of the current program and the libraries that it has loaded, and the beginnings of `functions`.
     pub(crate) fn of(guest: &Guest, functions: &[String]) -> Markers {
@@ -115,11 +130,7 @@ impl Markers {
         let mut at: Vec<_> = calls.chain(symbols.probes().iter().filter_map(probe)).collect();
         at.sort_by_key(|mark| mark.0);
         let has_mpi = at.iter().any(|mark| matches!(mark.1, Marker::Mpi(_)));
-        let watched = |(name, address): (&str, u64)| {
-            let number = functions.iter().position(|function| function == name)?;
-            Some((address, number as u32))
-        };
-        let begins = if functions.is_empty() { Vec::new() } else { symbols.functions().filter_map(watched).collect() };
+        let begins = begins(symbols, functions);
         Markers { at, version: symbols.version(), has_mpi, functions: functions.to_vec(), begins }
     }
 

@@ -1,5 +1,7 @@
 //! Functions shared by the integration tests of several crates.
 
+pub mod browser;
+
 use std::fmt::Display;
 use std::fs::OpenOptions;
 use std::io::Write as _;

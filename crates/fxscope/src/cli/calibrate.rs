@@ -11,9 +11,9 @@ use fxscope::report::sheet::Sheet;
 
 use super::batch::BatchArgs;
 use super::console::Console;
+use super::form::SheetForm;
 use super::interrupt;
 use super::output::Target;
-use super::sheet_form::SheetForm;
 use super::{Failure, Outcome, print, style};
 
 /// Measure an A64FX, and fit numbers of the model to what was measured.
@@ -126,8 +126,8 @@ fn fit(args: &FitArgs) -> Outcome {
 }
 
 fn list(args: &ListArgs) -> Outcome {
-    let target = args.form.target()?;
-    args.form.write(&calibrate::benchmarks_sheet(), target)
+    let outputs = args.form.check()?;
+    outputs.write(&calibrate::benchmarks_sheet())
 }
 
 /// Shows a sheet as tables, or writes it as JSON to standard output instead; to a file, it does both.

@@ -149,7 +149,7 @@ fn show(args: &Args, outcomes: &[lab::guide::Outcome<'_>], place: Place) -> Outc
 
 /// Returns the outcomes as text: for the terminal, or plain for a file.
 fn text(args: &Args, outcomes: &[lab::guide::Outcome<'_>]) -> String {
-    let plain = terminal::Style { unicode: true, colour: false, width: terminal::USUAL };
+    let plain = terminal::Style { unicode: true, colour: false, width: terminal::USUAL, cuts: false };
     let style = if args.output == Path::new("-") { style(&std::io::stdout()) } else { plain };
     let mut documents: Vec<Document> = outcomes.iter().map(lab::guide::Outcome::lines).collect();
     if outcomes.len() > 1 {

@@ -28,7 +28,6 @@ mod report;
 mod resume;
 mod run;
 mod scenario;
-mod sheet_form;
 mod sweep;
 mod validate;
 
@@ -204,14 +203,19 @@ fn style(stream: &(impl IsTerminal + AsFd)) -> Style {
         Some(Colour::Never) => false,
         Some(Colour::Auto) | None => stream.is_terminal() && !dumb && variable("NO_COLOR").is_none(),
     };
-    Style { unicode: locale.contains("UTF-8") || locale.contains("UTF8"), colour, width: width(stream) }
+    let known = width(stream);
+    Style {
+        unicode: locale.contains("UTF-8") || locale.contains("UTF8"),
+        colour,
+        width: known.map_or(terminal::USUAL, |width| width.clamp(terminal::NARROWEST, terminal::WIDEST)),
+        cuts: known.is_some(),
+    }
 }
 
-/// Returns the width of the text for a stream: `COLUMNS`, the width of a terminal, or the usual one.
-fn width(stream: &impl AsFd) -> usize {
+/// Returns the width that a stream has: `COLUMNS`, or that of a terminal; `None` for files and pipes.
+fn width(stream: &impl AsFd) -> Option<usize> {
     let given = variable("COLUMNS").and_then(|columns| columns.parse().ok());
-    let terminal = || terminal_size_of(stream).map(|(width, _)| usize::from(width.0));
-    given.or_else(terminal).map_or(terminal::USUAL, |width: usize| width.clamp(terminal::NARROWEST, terminal::WIDEST))
+    given.or_else(|| terminal_size_of(stream).map(|(width, _)| usize::from(width.0)))
 }
 
 /// Returns an environment variable that is not empty.

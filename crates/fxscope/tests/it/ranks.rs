@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::timed::run;
-use common::{compile, json, output};
+use common::{compile, fxscope, json, output};
 use serde_json::Value;
 
 const ROUNDS: u64 = 6;
@@ -57,7 +57,8 @@ fn each_rank_has_its_time_outside_and_inside_of_mpi_and_the_bytes_that_it_sends(
     let mean = (time(0, "compute_seconds") + time(1, "compute_seconds")) / 2.0;
     assert!((balance - mean / time(1, "compute_seconds")).abs() < 1e-12);
 
-    let report = output(folder.path(), &["report", "r.fxr", "--by", "rank"]);
+    let mut report = fxscope(folder.path(), &["report", "r.fxr", "--by", "rank"]);
+    let report = report.env("COLUMNS", "100").output().expect("fxscope starts");
     let text = String::from_utf8(report.stdout).expect("text");
     for expected in ["load balance", "MPI_Recv", "rank 1 ", "process 2", "bytes sent between ranks"] {
         assert!(text.contains(expected), "{expected}: {text}");

@@ -5,7 +5,7 @@ use crate::common;
 use std::fs;
 use std::path::Path;
 
-use common::{failure, fxscope, json, kernel, output};
+use common::{compile, failure, fxscope, json, kernel, output};
 
 /// A folder with `a.fxr`, a run of a kernel, and `b.fxr`, a run of another size.
 fn records() -> tempfile::TempDir {
@@ -81,6 +81,28 @@ fn text_has_the_width_of_columns_within_80_and_160_and_colours_on_request() {
     assert_eq!(widths[0], widths[1]);
     assert!(widths[1] <= 80 && widths[1] < widths[2] && widths[2] <= 120 && widths[3] <= 160, "{widths:?}");
     assert!(!shown("80", &[]).contains('\x1b') && shown("80", &["--color", "always"]).contains('\x1b'));
+}
+
+#[test]
+fn pipes_have_names_whole_that_a_narrow_terminal_cuts() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let name = "a_function_with_a_name_that_says_at_length_what_it_does_for_no_reason_but_its_length";
+    let source = format!(
+        "static volatile double sum;\n__attribute__((noinline)) void {name}(void) {{ for (int i = 0; i < 2000; i++) sum += i; }}\n\
+         int main(void) {{ {name}(); return 0; }}\n"
+    );
+    compile(folder.path(), "long", &["-O2", "-static"], &source);
+    assert!(output(folder.path(), &["run", "-q", "-o", "long.fxr", "--", "./long"]).status.success());
+    for section in ["loops", "calls"] {
+        let args = ["report", "long.fxr", "--section", section];
+        let whole = output(folder.path(), &args).stdout;
+        assert!(String::from_utf8_lossy(&whole).contains(name), "{section}");
+        let narrow = fxscope(folder.path(), &args).env("COLUMNS", "80").output().expect("fxscope starts").stdout;
+        let narrow = String::from_utf8_lossy(&narrow).into_owned();
+        assert!(!narrow.contains(name) && narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
+    }
+    let verdict = String::from_utf8(output(folder.path(), &["report", "long.fxr"]).stdout).expect("text");
+    assert!(verdict.contains(name), "{verdict}");
 }
 
 #[test]

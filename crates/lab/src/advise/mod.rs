@@ -61,7 +61,8 @@ pub struct Tried {
 pub struct Cause {
     /// The rules of the verdict that suggest it; empty if none does.
     pub rules: Vec<String>,
-    /// The share of the time that a cure of all that they find is expected to gain.
+    /// The share of run time that a full cure of all that they find is expected to gain, however that is done: what the remedy gains is
+    /// simulated.
     pub predicted: f64,
 }
 
@@ -70,7 +71,7 @@ pub struct Cause {
 pub struct Outcome {
     /// Seconds.
     pub seconds: f64,
-    /// The share of the time that it gains; negative if it is slower.
+    /// The share of run time that it gains; negative if it is slower.
     pub gain: f64,
     /// Whether the gain is within the error of the estimates of sampled runs.
     pub is_noise: bool,

@@ -27,7 +27,7 @@ impl Advice {
         for region in &self.regions {
             if self.regions.len() > 1 {
                 let share = quantity(region.share, "ratio");
-                sections.push(Section::notes("Region", vec![format!("{}, {share} of the time", region.name)]));
+                sections.push(Section::notes("Region", vec![format!("{}, {share} of run time", region.name)]));
             }
             let verdict = Box::new(region.verdict.clone());
             sections.push(Section { title: "Verdict".to_owned(), body: Body::Verdict(verdict) });
@@ -90,7 +90,7 @@ impl Advice {
         let remedy = region.verdict.remedies.iter().find(|remedy| remedy.rule == limit.rule)?;
         let place = if region.name == self.first().name { String::new() } else { format!(" of {}", region.name) };
         let gain = quantity(limit.gain, "ratio");
-        Some(format!("Changing the program may gain {gain}{place} ({}): {}", limit.title, remedy.text))
+        Some(format!("Changing the program may gain up to {gain}{place} ({}): {}", limit.title, remedy.text))
     }
 
     /// What remedies gain.
@@ -105,7 +105,7 @@ impl Advice {
             ];
             Row { label: tried.name.clone(), values }
         };
-        let headings = ["remedy", "predicted gain", "simulated gain", "time"];
+        let headings = ["remedy", "full cure, predicted", "simulated gain", "time"];
         Section::table("Simulated", headings, self.ranked().map(row).collect())
     }
 
@@ -123,7 +123,7 @@ impl Advice {
             ];
             Row { label: region.name.clone(), values }
         };
-        let headings = ["region", "of the time", "gain", "best remedy", "limit"];
+        let headings = ["region", "of run time", "gain", "best remedy", "limit"];
         Section::table("By region", headings, self.regions.iter().enumerate().map(row).collect())
     }
 

@@ -20,6 +20,7 @@ use crate::verdict::{Verdict, verdict as judged};
 use intervals::AllIntervals;
 use lines::Lines;
 use region::RegionJson;
+pub(crate) use verdict::limits;
 
 /// Nesting levels with separate lines: a thread, or a column of a table, is on one line.
 const DEPTH: usize = 5;

@@ -83,7 +83,7 @@ pub(super) fn two_digits(percent: f64) -> String {
 }
 
 /// Formats a fraction in percent with one decimal, so that shares line up.
-pub(super) fn share(fraction: f64) -> String {
+pub(crate) fn share(fraction: f64) -> String {
     let percent = 100.0 * fraction;
     if percent > 0.0 && percent < 0.05 { "<0.1 %".to_owned() } else { format!("{percent:.1} %") }
 }

@@ -22,6 +22,8 @@ pub struct Style {
     pub colour: bool,
     /// Width of the text, columns: [`NARROWEST`] to [`WIDEST`].
     pub width: usize,
+    /// Whether lines of tables that are wider are cut. Files and pipes have room for them.
+    pub cuts: bool,
 }
 
 /// Width of the narrowest terminal that texts are made for, columns.
@@ -170,7 +172,7 @@ impl Terminal {
     fn table(&mut self, headings: &[String], rows: &[Row]) {
         let cells = rows.iter().map(|row| {
             let values = row.values.iter().map(|v| self.value(v.as_ref()));
-            std::iter::once(cut(&row.label, 2 * COLUMN)).chain(values).collect::<Vec<_>>()
+            std::iter::once(self.cut(&row.label, 2 * COLUMN)).chain(values).collect::<Vec<_>>()
         });
         let lines: Vec<Vec<String>> = std::iter::once(headings.to_vec()).chain(cells).collect();
         let widest = |i: usize| lines.iter().filter_map(|l| l.get(i)).map(|c| width(c)).max().unwrap_or(0);
@@ -186,7 +188,7 @@ impl Terminal {
                 let _ = if left { write!(out, " {cell}{gap}") } else { write!(out, " {gap}{cell}") };
                 out.push(' ');
             }
-            self.line(&cut(out.trim_end(), self.style.width));
+            self.line(&self.cut(out.trim_end(), self.style.width));
         }
     }
 
@@ -236,6 +238,11 @@ impl Terminal {
                 self.line(&format!("    {label:<labels$}{cells}"));
             }
         }
+    }
+
+    /// A text that may be wider than its room where nothing is cut.
+    fn cut(&self, text: &str, room: usize) -> String {
+        if self.style.cuts { cut(text, room) } else { text.to_owned() }
     }
 
     fn value(&self, value: Option<&Value>) -> String {

@@ -65,7 +65,7 @@ fn text(style: Style) -> String {
 #[test]
 fn lines_fit_in_100_columns_without_control_characters() {
     for unicode in [false, true] {
-        let text = text(Style { unicode, colour: false, width: 100 });
+        let text = text(Style { unicode, colour: false, width: 100, cuts: true });
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
         assert!(!text.contains('\x1b'), "{text}");
         assert!(unicode || text.replace('\u{fffd}', "").is_ascii(), "{text}");
@@ -74,23 +74,23 @@ fn lines_fit_in_100_columns_without_control_characters() {
 
 #[test]
 fn colours_change_nothing_but_colours() {
-    let mut coloured = text(Style { unicode: true, colour: true, width: 100 });
+    let mut coloured = text(Style { unicode: true, colour: true, width: 100, cuts: true });
     for code in ["\x1b[1m", "\x1b[32m", "\x1b[33m", "\x1b[0m"] {
         coloured = coloured.replace(code, "");
     }
-    assert_eq!(coloured, text(Style { unicode: true, colour: false, width: 100 }));
+    assert_eq!(coloured, text(Style { unicode: true, colour: false, width: 100, cuts: true }));
 }
 
 #[test]
 fn further_functions_and_cycles_outside_have_one_line_each() {
-    let text = text(Style { unicode: true, colour: false, width: 100 });
+    let text = text(Style { unicode: true, colour: false, width: 100, cuts: true });
     assert!(text.lines().any(|l| l.contains("(11 other functions)") && l.contains(" 110 ")), "{text}");
     assert!(text.lines().any(|l| l.contains("(system calls and waiting)") && l.contains("499.7 k")), "{text}");
 }
 
 #[test]
 fn instructions_show_line_cycles_time_in_flight_longest_wait_and_pipes() {
-    let text = text(Style { unicode: true, colour: false, width: 100 });
+    let text = text(Style { unicode: true, colour: false, width: 100, cuts: true });
     let row = instruction(&text);
     // 700,000 of 1,500,000 cycles; pipes as used.
     for part in ["+0x4", "1.000 M", " 1.500 ", " 12.50 ", "branch 47", INSTRUCTION, "EAGB 75 EAGA 25"] {
@@ -118,7 +118,7 @@ fn json_has_null_for_unknown_values_and_instructions_only_on_request() {
 
 #[test]
 fn a_functions_stall_causes_are_listed_with_their_events() {
-    let text = text(Style { unicode: true, colour: false, width: 100 });
+    let text = text(Style { unicode: true, colour: false, width: 100, cuts: true });
     let line = text.lines().find(|l| l.contains("BR_COMP_WAIT")).expect("the longest");
     for part in ["branch", "700.0 k", "46.7 %", "Branch wait"] {
         assert!(line.contains(part), "{part} in {line}");
@@ -129,7 +129,7 @@ fn a_functions_stall_causes_are_listed_with_their_events() {
 fn a_record_without_causes_and_pipes_shows_the_machines_pipes() {
     let mut run = run("kernel.elf", vec![region(ALL, 1, 10)]);
     (run.stalls, run.pipes) = (Vec::new(), Vec::new());
-    let text = render(&[document(&run, &annotation())], Style { unicode: true, colour: false, width: 100 });
+    let text = render(&[document(&run, &annotation())], Style { unicode: true, colour: false, width: 100, cuts: true });
     let row = instruction(&text);
     assert!(row.contains("EAG*,FLA") && !row.contains("12.50"), "{text}");
     let json = json(&run, &annotation());

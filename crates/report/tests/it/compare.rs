@@ -19,8 +19,10 @@ pub fn half() -> Comparison {
 
 #[test]
 fn the_terminal_shows_both_values_and_their_ratio_in_100_columns() {
-    let text =
-        terminal::render(&report(&half()).documents(), terminal::Style { unicode: true, colour: false, width: 100 });
+    let text = terminal::render(
+        &report(&half()).documents(),
+        terminal::Style { unicode: true, colour: false, width: 100, cuts: true },
+    );
     assert!(text.lines().all(|l| l.chars().count() <= 100), "{text}");
     let line = text.lines().find(|l| l.contains("Execution time")).expect("it differs");
     for part in ["1.000 ms", "500.0 µs", "0.500×"] {
@@ -32,7 +34,7 @@ fn the_terminal_shows_both_values_and_their_ratio_in_100_columns() {
 #[test]
 fn the_terminal_shows_them_in_every_width_from_80_to_160_columns() {
     for width in 80..=160 {
-        let style = terminal::Style { unicode: true, colour: false, width };
+        let style = terminal::Style { unicode: true, colour: false, width, cuts: true };
         let text = terminal::render(&report(&half()).documents(), style);
         assert!(text.lines().all(|l| l.chars().count() <= width), "{width}: {text}");
         assert!(text.contains("0.500×"), "{width}: {text}");
@@ -125,8 +127,10 @@ fn runs_of_different_sizes_compare_by_unit_of_work() {
     let calls = half.clone().per(&Per::Call).expect("one call each");
     assert!((calls.speedup(1).expect("known") - 2.0).abs() < 1e-9);
     assert_eq!(comparison::json(&calls)["per"], "call");
-    let text =
-        terminal::render(&report(&calls).documents(), terminal::Style { unicode: true, colour: false, width: 100 });
+    let text = terminal::render(
+        &report(&calls).documents(),
+        terminal::Style { unicode: true, colour: false, width: 100, cuts: true },
+    );
     assert!(text.contains("new takes 500.0 µs per call, old 1.000 ms."), "{text}");
     assert!(text.contains("Times and counts are those per call."), "{text}");
 }

@@ -10,7 +10,7 @@ use fxscope_report::render::terminal::{Style, render};
 use fxscope_report::render::{csv, html, json};
 use fxscope_report::{Options, report, side_by_side, summary};
 
-const UNICODE: Style = Style { unicode: true, colour: false, width: 100 };
+const UNICODE: Style = Style { unicode: true, colour: false, width: 100, cuts: true };
 
 /// Half of the width of the interval of the cycles of [`sampled`]. Replicates differ from the estimate by 20,000, −20,000, 10,000 and
 /// −10,000: the standard error is the square root of half of the sum of squares, 22,361. Two pairs: 4.3027 of them.

@@ -8,7 +8,7 @@ use fxscope_report::document::{Body, Place};
 use fxscope_report::render::{csv, terminal};
 use fxscope_report::{By, Options, report};
 
-const STYLE: terminal::Style = terminal::Style { unicode: true, colour: false, width: 100 };
+const STYLE: terminal::Style = terminal::Style { unicode: true, colour: false, width: 100, cuts: true };
 
 fn options(by: By) -> Options {
     Options { by, ..Options::default() }

@@ -8,8 +8,8 @@ use fxscope_report::document::{Body, Document, Row, Section, Value};
 use fxscope_report::render::terminal::{Style, render};
 use fxscope_report::{Level, Options, report, side_by_side, summary};
 
-const UNICODE: Style = Style { unicode: true, colour: false, width: 100 };
-const ASCII: Style = Style { unicode: false, colour: false, width: 100 };
+const UNICODE: Style = Style { unicode: true, colour: false, width: 100, cuts: true };
+const ASCII: Style = Style { unicode: false, colour: false, width: 100, cuts: true };
 
 fn fits(text: &str) {
     for line in text.lines() {
@@ -179,7 +179,7 @@ fn a_missing_region_is_an_error_that_names_the_existing_ones() {
 #[test]
 fn colour_adds_only_escape_sequences() {
     let plain_text = render(&summary(&plain()), UNICODE);
-    let coloured = render(&summary(&plain()), Style { unicode: true, colour: true, width: 100 });
+    let coloured = render(&summary(&plain()), Style { unicode: true, colour: true, width: 100, cuts: true });
     let mut stripped = coloured.clone();
     for code in ["\x1b[0m", "\x1b[1m", "\x1b[32m", "\x1b[33m"] {
         stripped = stripped.replace(code, "");
@@ -240,7 +240,7 @@ fn a_last_column_of_numbers_is_right_aligned() {
         let sections = vec![Section { title: String::new(), body }];
         let text = render(
             &[Document { title: "t".to_owned(), columns: vec![String::new()], sections }],
-            Style { colour: false, unicode: true, width: 100 },
+            Style { colour: false, unicode: true, width: 100, cuts: true },
         );
         text.lines().skip(2).map(str::to_owned).collect::<Vec<_>>()
     };

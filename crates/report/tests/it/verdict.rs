@@ -9,13 +9,14 @@ use fxscope_report::render::{html, json};
 use fxscope_report::verdict::{Hot, SourceLine};
 use fxscope_report::{Options, report, summary, summary_of_region, summary_with};
 
-const STYLE: Style = Style { unicode: true, colour: false, width: 100 };
+const STYLE: Style = Style { unicode: true, colour: false, width: 100, cuts: true };
 
-/// A run with two functions that took three and one quarter of its cycles.
+/// A run of 2,000,000 cycles with two functions that took three and one quarter of them.
 fn with_functions() -> Run {
     let spot =
         |function: &str, place, cycles| HotSpot { function: function.to_owned(), place, cycles, ..HotSpot::default() };
-    let hot_spots = vec![spot("solve", 0, 500), spot("solve", 4, 250), spot("setup", 8, 249), spot("main", 12, 1)];
+    let hot_spots = [("solve", 0, 1_000_000), ("solve", 4, 500_000), ("setup", 8, 498_000), ("main", 12, 2_000)];
+    let hot_spots = hot_spots.map(|(function, place, cycles)| spot(function, place, cycles)).to_vec();
     Run { hot_spots, ..run("a.out", vec![region(ALL, 1, 10), region("solver", 2, 5)]) }
 }
 
@@ -26,7 +27,7 @@ fn hostile(_: &Run) -> Vec<Hot> {
         number: 7,
         text: Some(format!("x = \x07{};", "y".repeat(300))),
     };
-    vec![Hot { share: 0.5, function: "領域".repeat(60) + "\x1b[31m", line: Some(line) }]
+    vec![Hot { share: 0.5, function: "領域".repeat(60) + "\x1b[31m", line: Some(line), ..Hot::default() }]
 }
 
 #[test]

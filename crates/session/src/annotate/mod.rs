@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use fxscope_machine::Spec;
+use fxscope_record::functions::meant;
 use fxscope_record::{HotSpot, Run};
 use fxscope_report::annotate::{Annotation, Function, Instruction, cycles};
 
@@ -155,15 +156,17 @@ fn choose(functions: &[Spots], wanted: &FunctionSelection) -> Result<Vec<usize>,
     match wanted {
         FunctionSelection::Hottest(count) => Ok((0..functions.len().min(*count)).collect()),
         FunctionSelection::Named(names) => {
-            let known = |name: &String| functions.iter().any(|f| f.function.name == *name);
-            if let Some(name) = names.iter().find(|name| !known(name)) {
+            let symbols = || functions.iter().map(|f| f.function.name.as_str());
+            let found: Vec<Vec<&str>> = names.iter().map(|name| meant(name, symbols())).collect();
+            if let Some((name, _)) = names.iter().zip(&found).find(|(_, found)| found.is_empty()) {
                 let hottest: Vec<_> = functions.iter().take(5).map(|f| f.function.name.as_str()).collect();
                 return Err(format!(
                     "--function {name}: the run executed no function of that name; most cycles are in {}",
                     hottest.join(", ")
                 ));
             }
-            Ok((0..functions.len()).filter(|&i| names.contains(&functions[i].function.name)).collect())
+            let wanted = found.concat();
+            Ok((0..functions.len()).filter(|&i| wanted.contains(&functions[i].function.name.as_str())).collect())
         }
     }
 }

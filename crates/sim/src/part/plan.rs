@@ -161,7 +161,8 @@ impl PartPlan {
     }
 
     /// Returns the name of the function whose calls must be known, for the beginning and for the end.
-    pub(crate) fn functions(&self) -> Vec<String> {
+    #[must_use]
+    pub fn functions(&self) -> Vec<String> {
         let Selection::Between { from, until } = &self.selection else { return Vec::new() };
         let name = |point: &Option<Point>| match point {
             Some(Point::Function(name, _)) => Some(name.clone()),

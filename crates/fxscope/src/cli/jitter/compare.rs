@@ -3,7 +3,7 @@
 use fxscope::jitter::remedies::Options as Settings;
 use fxscope::lab::jitter;
 
-use super::super::sheet_form::SheetForm;
+use super::super::form::SheetForm;
 use super::super::{Failure, Outcome};
 use super::setup::Options;
 
@@ -37,9 +37,9 @@ pub struct Args {
 
 /// Simulates all remedies at all sizes.
 pub(super) fn compare(args: &Args) -> Outcome {
-    let target = args.form.target()?;
+    let outputs = args.form.check()?;
     let settings = settings(args)?;
-    args.form.write(&jitter::compare(&args.options.asked(), &settings)?, target)
+    outputs.write(&jitter::compare(&args.options.asked(), &settings)?)
 }
 
 fn settings(args: &Args) -> Result<Settings, Failure> {

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use fxscope::lab::jitter;
 
 use super::super::Outcome;
+use super::super::form::show;
 use super::super::output::Target;
-use super::super::sheet_form::show;
 
 /// Fit a noise model to a trace: periodic and random sources, the lengths of their detours, and whether these strike
 /// cores together.

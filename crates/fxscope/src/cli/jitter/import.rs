@@ -8,8 +8,8 @@ use fxscope::lab::jitter;
 use fxscope::osnoise::import::{self, Source};
 
 use super::super::Outcome;
+use super::super::form::show;
 use super::super::output::{failure, replaceable};
-use super::super::sheet_form::show;
 
 /// Make a trace from the measurements of another program, and show it.
 #[derive(clap::Args)]

@@ -4,7 +4,7 @@ use fxscope::jitter::linpack::memory;
 use fxscope::lab::jitter;
 
 use super::super::Outcome;
-use super::super::sheet_form::SheetForm;
+use super::super::form::SheetForm;
 
 /// Estimate the efficiency of LINPACK by problem size: DGEMM, panels, communication, and the effect of noise.
 ///
@@ -38,7 +38,7 @@ pub struct Args {
 
 /// Estimates all runs.
 pub(super) fn linpack(args: &Args) -> Outcome {
-    let target = args.form.target()?;
+    let outputs = args.form.check()?;
     let options = jitter::LinpackOptions {
         machine: args.machine.clone(),
         nodes: args.nodes.clone(),
@@ -48,5 +48,5 @@ pub(super) fn linpack(args: &Args) -> Outcome {
         model: args.model.clone(),
         seed: args.seed,
     };
-    args.form.write(&jitter::linpack(&options)?, target)
+    outputs.write(&jitter::linpack(&options)?)
 }

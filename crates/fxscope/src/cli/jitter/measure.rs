@@ -10,9 +10,9 @@ use fxscope::osnoise::measure::Plan;
 use fxscope::osnoise::trace::Method;
 
 use super::super::console::Console;
+use super::super::form::show;
 use super::super::interrupt::{self, STOP};
 use super::super::output::replaceable;
-use super::super::sheet_form::show;
 use super::super::{Failure, Outcome};
 
 /// Measure the noise of this host: how much time the system takes from the cores, when, for how long, and why.

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use fxscope::lab::jitter;
 
-use super::super::sheet_form::SheetForm;
+use super::super::form::SheetForm;
 use super::super::{Outcome, print};
 
 /// Lists the profiles and the networks.
@@ -32,6 +32,6 @@ pub struct Args {
 
 /// Shows a trace or a model.
 pub(super) fn show(args: &Args) -> Outcome {
-    let target = args.form.target()?;
-    args.form.write(&jitter::show(&args.what, args.cores_per_node)?, target)
+    let outputs = args.form.check()?;
+    outputs.write(&jitter::show(&args.what, args.cores_per_node)?)
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use fxscope::lab::jitter::{self, Recorded, ReplayOptions};
 use fxscope::record;
 
+use super::super::form::SheetForm;
 use super::super::recorded::run_of;
-use super::super::sheet_form::SheetForm;
 use super::super::{Failure, Outcome};
 use super::setup::Options;
 
@@ -40,7 +40,7 @@ pub struct Args {
 
 /// Simulates all sizes.
 pub(super) fn simulate(args: &Args) -> Outcome {
-    let target = args.form.target()?;
+    let outputs = args.form.check()?;
     let asked = args.options.asked();
     let sheet = match &args.program {
         None => jitter::simulate(&asked)?,
@@ -50,7 +50,7 @@ pub(super) fn simulate(args: &Args) -> Outcome {
             jitter::replay(&program(path, args.run)?, &options)?
         }
     };
-    args.form.write(&sheet, target)
+    outputs.write(&sheet)
 }
 
 /// Loads a program from a record or from its text form.

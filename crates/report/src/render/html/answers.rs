@@ -7,7 +7,7 @@ use crate::document::{Bar, Body, Family, RegionReport, Row, Section, Stack};
 use crate::loops;
 use crate::render::palette;
 use crate::render::quantity::share;
-use crate::verdict::{Hot, Limit, Remedy};
+use crate::verdict::{Hot, Limit, Remedy, Verdict, in_short};
 
 /// Causes with a smaller share of the time have no name.
 const LEAST: f64 = 0.005;
@@ -24,23 +24,33 @@ pub fn draw(region: &RegionReport, regions: &Markup) -> Markup {
         _ => None,
     });
     let hottest = region.sections.iter().find(|section| section.title == loops::HOTTEST);
+    let hottest = html! { @if let Some(section) = hottest { (hottest_loops(section)) } };
     let stack = region.sections.iter().find_map(|section| match &section.body {
         Body::Stack(stack) => Some(stack),
         _ => None,
     });
     let Some(verdict) = verdict else { return regions.clone() };
+    let causes = html! { @if let Some(stack) = stack { (causes(stack)) } };
+    html! { (draw_verdict(verdict, &causes, &hottest)) (regions) }
+}
+
+/// Returns a verdict, with the time by cause and the hottest loops where they belong.
+pub fn draw_verdict(verdict: &Verdict, causes: &Markup, hottest: &Markup) -> Markup {
     html! {
-        section.verdict aria-label="Verdict" {
-            p.result { (verdict.result) }
-            @if let Some(stack) = stack { (causes(stack)) }
+        section.verdict aria-label=(format!("Verdict: {}", verdict.result)) {
+            p.result { (unbroken(&verdict.result)) }
+            (causes)
             div.beside {
                 @if !verdict.limits.is_empty() {
-                    div { h3 { "What limits it" } ol.limits { @for limit in &verdict.limits { (draw_limit(limit)) } } }
+                    div { h3 { "What limits it " span.soft { "share of core time" } } ol.limits { @for limit in &verdict.limits { (draw_limit(limit)) } } }
                 }
                 div {
-                    @if let Some(section) = hottest { (hottest_loops(section)) }
+                    @if verdict.loops.is_empty() || !hottest.0.is_empty() { (hottest) } @else {
+                        h3 { "Hottest loops " span.soft { "share of thread time" } }
+                        ol.hottest { @for hot in &verdict.loops { (draw_hot(hot)) } }
+                    }
                     @if !verdict.hottest.is_empty() {
-                        h3 { "Hottest functions" }
+                        h3 { "Hottest functions " span.soft { "share of thread time" } }
                         ol.hottest { @for hot in &verdict.hottest { (draw_hot(hot)) } }
                     }
                     @if !verdict.remedies.is_empty() {
@@ -51,7 +61,6 @@ pub fn draw(region: &RegionReport, regions: &Markup) -> Markup {
             }
             @for note in &verdict.notes { p.soft { (note) } }
         }
-        (regions)
     }
 }
 
@@ -76,7 +85,7 @@ fn causes(stack: &Stack) -> Markup {
     let colour = |family| palette::class_of(family);
     html! {
         div.causes {
-            h3 { "Time by cause" }
+            h3 { "Time by cause " span.soft { "share of thread time" } }
             div.bar aria-hidden="true" {
                 @for &(family, part) in &shares { span class=(colour(family)) style=(format!("width:{:.2}%", 100.0 * part)) {} }
             }
@@ -113,7 +122,7 @@ fn hottest_loops(section: &Section) -> Markup {
         known.collect::<Vec<_>>().join(", ")
     };
     html! {
-        h3 { (section.title) }
+        h3 { (section.title) " " span.soft { "share of thread time" } }
         ol.hottest {
             @for row in rows {
                 li { b { (plain::value(row.values.first())) } " " (row.label) " " span.soft { (others(row)) } }
@@ -129,7 +138,7 @@ fn draw_limit(limit: &Limit) -> Markup {
             div.share { b { (share(limit.share)) } span.track aria-hidden="true" { span style=(format!("width:{:.1}%", 100.0 * limit.share.clamp(0.0, 1.0))) {} } }
             div {
                 b { (limit.title) }
-                p { (limit.says) }
+                p { (unbroken(&limit.says)) }
                 ul.evidence { @for fact in facts { li { (fact) } } }
             }
         }
@@ -137,18 +146,28 @@ fn draw_limit(limit: &Limit) -> Markup {
 }
 
 fn draw_remedy(remedy: &Remedy) -> Markup {
-    html! { li { (remedy.text) @if let Some(command) = &remedy.command { " " code { (command) } } } }
+    html! { li { (with_code(&remedy.text)) @if let Some(command) = &remedy.command { " " code { (command) } } } }
+}
+
+/// A sentence whose numbers stay together with their percent signs.
+fn unbroken(text: &str) -> String {
+    text.replace(" %", "\u{a0}%")
+}
+
+/// A sentence in which words between backticks are code.
+fn with_code(text: &str) -> Markup {
+    html! { @for (place, part) in text.split('`').enumerate() { @if place % 2 == 1 { code { (part) } } @else { (part) } } }
 }
 
 fn draw_hot(hot: &Hot) -> Markup {
-    let name = if hot.function.is_empty() { "(no function)" } else { &hot.function };
     html! {
         li {
-            b { (share(hot.share)) } " " (name)
+            b { (share(hot.share)) } " " (hot.name())
             @if let Some(line) = &hot.line {
                 " " span.soft title=(line.file) { (line.short()) }
                 @if let Some(text) = &line.text { code { (text) } }
             }
+            @if !hot.limits.is_empty() { " " span.soft { "limited by " (in_short(&hot.limits)) } }
         }
     }
 }

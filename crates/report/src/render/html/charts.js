@@ -65,7 +65,7 @@ const charts = (() => {
     };
     const option = {
       ...common(theme, [{ xAxisIndex: 0 }]),
-      xAxis: axis(theme, data.across ?? "", { type: "category", data: data.bars, nameGap: 28, axisLabel: { color: theme.soft, hideOverlap: true, interval: "auto", formatter: (name) => name.replace(/^thread /, "") } }),
+      xAxis: axis(theme, data.across ?? "", { type: "category", data: data.bars, nameGap: 28, axisLabel: { color: theme.soft, hideOverlap: true, interval: data.bars.length > 6 ? "auto" : 0, formatter: (name) => name.replace(/^thread /, "") } }),
       yAxis: axis(theme, data.unit, { type: "value", nameLocation: "end" }),
       series: data.parts.map((part, i) => ({
         type: "bar", stack: "all", name: part.name, data: part.values, barCategoryGap: "16%", barMaxWidth: 64,

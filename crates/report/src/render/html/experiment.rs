@@ -16,6 +16,8 @@ pub fn draw(document: &Document, plots: &[Plot]) -> String {
             body {
                 header { h1 { (document.title) } }
                 main id="main" {
+                    // Titles of sections are of the third level; readers of headings expect one of the second before them.
+                    h2.spoken { "Results" }
                     @if !plots.is_empty() { div.charts { @for plot in plots { (chart::curves(plot)) } } }
                     @for section in &document.sections { (plain::draw(section)) }
                 }

@@ -52,6 +52,7 @@ pub fn page(page: &GuidePage) -> String {
     let GuidePage { lead, document, plots, bars, links } = page;
     let has_charts = !plots.is_empty() || !bars.is_empty();
     let body = html! {
+        h2.spoken { "Results" }
         @for section in lead { (plain::draw(section)) }
         @if has_charts {
             div.charts {
@@ -73,6 +74,7 @@ pub fn page(page: &GuidePage) -> String {
 #[must_use]
 pub fn index(title: &str, chapters: &[GuideChapter], sections: &[Section]) -> String {
     let body = html! {
+        h2.spoken { "Summary" }
         @for section in sections { (plain::draw(section)) }
         @for chapter in chapters { (of_chapter(chapter)) }
     };

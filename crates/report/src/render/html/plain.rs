@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::{fold, summary};
+use super::{answers, fold, summary};
 use crate::document::{Body, Row, Section, Value};
 use crate::render::quantity::{estimate, quantity, share};
 
-/// Returns the section; empty for charts and tables by thread.
+/// Returns the section; empty for charts, tables by thread, and notes without any.
 pub fn draw(section: &Section) -> Markup {
     let title = &section.title;
     match &section.body {
@@ -16,9 +16,11 @@ pub fn draw(section: &Section) -> Markup {
                 dl.facts { @for row in rows { div { dt { (row.label) } dd { (value(row.values.first())) } } } }
             }
         },
+        Body::Notes(notes) if notes.is_empty() => html! {},
         Body::Notes(notes) => html! { h3 { (title) } ul { @for note in notes { li { (note) } } } },
         Body::Table { headings, rows } => rows_under(title, headings, rows.iter()),
         Body::Listing { headings, lines } => rows_under(title, headings, summary::rows(lines)),
+        Body::Verdict(verdict) => answers::draw_verdict(verdict, &html! {}, &html! {}),
         _ => html! {},
     }
 }
@@ -47,10 +49,15 @@ fn table<'a>(title: &str, headings: &[String], rows: impl Iterator<Item = &'a Ro
         div.scroll tabindex="0" role="region" aria-label=(title) {
             table.plain {
                 thead { tr { @for heading in headings { th scope="col" { (heading) } } } }
-                tbody { @for row in rows { tr { th scope="row" { (row.label) } @for v in &row.values { td { (value(Some(v))) } } } } }
+                tbody { @for row in rows { tr { (label(&row.label)) @for v in &row.values { td { (value(Some(v))) } } } } }
             }
         }
     }
+}
+
+/// The heading of a row; rows that continue the one above have none.
+fn label(label: &str) -> Markup {
+    html! { @if label.is_empty() { td {} } @else { th scope="row" { (label) } } }
 }
 
 /// Returns a value's text; a dash if it is unknown.

@@ -10,8 +10,9 @@ pub(super) fn value(verdict: Option<&Verdict>) -> Value {
     let unjudged = verdict.unjudged.iter().map(|(rule, missing)| json!({ "rule": rule, "missing": missing }));
     json!({
         "result": verdict.result,
-        "limits": verdict.limits.iter().map(limit).collect::<Vec<_>>(),
+        "limits": limits(&verdict.limits),
         "hottest": verdict.hottest.iter().map(hot).collect::<Vec<_>>(),
+        "loops": verdict.loops.iter().map(hot_loop).collect::<Vec<_>>(),
         "try": verdict.remedies.iter().map(remedy).collect::<Vec<_>>(),
         "notes": verdict.notes,
         "not_judged": unjudged.collect::<Vec<_>>(),
@@ -35,10 +36,21 @@ fn hot(hot: &Hot) -> Value {
     json!({
         "share": hot.share,
         "function": hot.function,
+        "name": hot.name(),
         "file": line.map(|line| &line.file),
         "line": line.map(|line| line.number),
         "text": line.and_then(|line| line.text.as_ref()),
+        "limits": limits(&hot.limits),
     })
+}
+
+fn hot_loop(hot: &Hot) -> Value {
+    json!({ "share": hot.share, "loop": hot.function, "limits": limits(&hot.limits) })
+}
+
+/// Returns what limits something, the largest share first.
+pub(crate) fn limits(limits: &[Limit]) -> Vec<Value> {
+    limits.iter().map(limit).collect()
 }
 
 fn remedy(remedy: &Remedy) -> Value {

@@ -1,6 +1,6 @@
 //! Long tables: all lines have the same columns, with captions in between.
 
-use super::{Terminal, cut, width, wrap};
+use super::{Terminal, width, wrap};
 use crate::document::{Line, Row, Tone, Value};
 
 /// Width of a bar in a listing.
@@ -106,7 +106,7 @@ impl Terminal {
     /// A cell without colour.
     fn cell(&self, row: &Row, column: usize) -> String {
         if column == 0 {
-            return cut(&row.label, self.style.width - OTHERS);
+            return self.cut(&row.label, self.style.width - OTHERS);
         }
         match value(row, column) {
             Some(Value::Share(fraction)) => self.plain_bar(*fraction, BAR, Tone::Work),

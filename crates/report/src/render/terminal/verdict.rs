@@ -1,8 +1,8 @@
 //! The verdict: what limits a program, where, and what to try.
 
-use super::{BOLD, Terminal, cut, head, width};
+use super::{BOLD, Terminal, head, width};
 use crate::render::quantity::share;
-use crate::verdict::{Hot, Limit, Remedy, Verdict};
+use crate::verdict::{Hot, Limit, Remedy, Verdict, in_short};
 
 /// Limits that are shown.
 const LIMITS: usize = 4;
@@ -16,13 +16,17 @@ impl Terminal {
     pub(super) fn verdict(&mut self, verdict: &Verdict) {
         self.wrapped(&verdict.result, 2, 2);
         if !verdict.limits.is_empty() {
-            self.heading("What limits it");
+            self.heading("What limits it, share of core time");
         }
         verdict.limits.iter().take(LIMITS).for_each(|limit| self.limit(limit));
         if !verdict.hottest.is_empty() {
-            self.heading("Hottest");
+            self.heading("Hottest functions, share of thread time");
         }
         verdict.hottest.iter().for_each(|hot| self.hot(hot));
+        if !verdict.loops.is_empty() {
+            self.heading("Hottest loops, share of thread time");
+        }
+        verdict.loops.iter().for_each(|hot| self.hot(hot));
         if !verdict.remedies.is_empty() {
             self.heading("What to try");
         }
@@ -48,12 +52,14 @@ impl Terminal {
     }
 
     fn hot(&mut self, hot: &Hot) {
-        let name = if hot.function.is_empty() { "(no function)" } else { &hot.function };
         let place = hot.line.as_ref().map_or_else(String::new, |line| format!("  {}", line.short()));
-        let text = format!("{}{place}", cut(name, FUNCTION));
-        self.line(&format!("{:INDENT$}{:>7} {}", "", share(hot.share), cut(&text, self.style.width - TEXT)));
+        let text = format!("{}{place}", self.cut(&hot.name(), FUNCTION));
+        self.line(&format!("{:INDENT$}{:>7} {}", "", share(hot.share), self.cut(&text, self.style.width - TEXT)));
         if let Some(text) = hot.line.as_ref().and_then(|line| line.text.as_ref()) {
-            self.line(&format!("{:TEXT$}  {}", "", cut(text, self.style.width - TEXT - 2)));
+            self.line(&format!("{:TEXT$}  {}", "", self.cut(text, self.style.width - TEXT - 2)));
+        }
+        if !hot.limits.is_empty() {
+            self.wrapped(&format!("limited by {}", in_short(&hot.limits)), TEXT + 2, TEXT + 4);
         }
     }
 
