@@ -148,6 +148,12 @@ impl<E: Engine> Code<E> {
         }
     }
 
+    /// Has the block of the running process that starts at `address` be looked up again before it is executed: no translated code that
+    /// contains it is left.
+    pub fn look_up_again(&mut self, address: u64) {
+        self.running.hide(address);
+    }
+
     /// Lets the running thread pass the place at which it has stopped.
     pub fn pass(&mut self, guest: &Guest) {
         self.passing = Some((guest.thread().tid, guest.cpu().pc));

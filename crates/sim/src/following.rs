@@ -31,6 +31,7 @@ impl<E: Engine> Driver<'_, E> {
         sampling: &mut Sampling,
     ) -> FollowedTo {
         sampling.begin_trial(&self.timing.machine);
+        sampling.begin_to_follow();
         sampling.set_running(self.timing.clocks.busy().saturating_sub(self.timing.spinning.len()));
         let core = self.timing.machine.core();
         let more = running.watched || running.samples_events || self.progress.is_open();
@@ -82,7 +83,7 @@ impl Follower for Follows<'_> {
     #[inline(always)]
     fn block<'c>(&mut self, id: BlockId, execute: impl FnOnce() -> (usize, &'c Cpu)) -> bool {
         let Some(Some(block)) = self.core.blocks.get_mut(id.0 as usize) else { return false };
-        if block.marked || block.controls || block.enters_kernel {
+        if block.marked || block.controls || block.enters_kernel || self.sampling.spins(block) {
             return false;
         }
         *self.blocks -= 1;

@@ -7,6 +7,7 @@ use crate::following::FollowedTo;
 use crate::part::Part;
 use crate::quantum::Running;
 use crate::sampling::Sampling;
+use crate::spin_skip::Spin;
 use crate::timing::Driver;
 
 /// Cycles that a core which skips blocks may be ahead of the others. Blocks that synchronise are not skipped, and wait for their turn.
@@ -89,7 +90,9 @@ impl<E: Engine> Driver<'_, E> {
         }
         let (core, chip) = self.timing.machine.running();
         core.calls.charge(core.pipeline.now());
+        let before = core.pipeline.now();
         core.pipeline.skip(cost, chip);
+        sampling.clocked(core.pipeline.now() - before);
         self.add_skipped(sampling, stopped, blocks);
         self.find_calls();
     }
@@ -116,6 +119,20 @@ impl<E: Engine> Driver<'_, E> {
             let instructions = executed.unwrap_or(block.profile.len()) as u64;
             sampling.skipped(block, executions, executions * instructions);
             *blocks = blocks.saturating_sub(executions);
+        }
+    }
+
+    /// Has the loop in which the active core spins be timed from now on, if there is one.
+    #[cold]
+    pub(crate) fn time_spin_loop(&mut self, sampling: &mut Sampling) {
+        let core = self.timing.machine.core();
+        let Spin::Spins(summary) = &core.spin else { return };
+        for id in summary.iteration.path.iter().map(|part| part.id) {
+            let Some(block) = core.blocks.get(id.0 as usize).and_then(Option::as_ref) else { continue };
+            if sampling.time_spinning(self.guest.pid(), id, block) {
+                // Translated code does not ask whether it may be skipped.
+                self.code.look_up_again(self.code.block(id).start);
+            }
         }
     }
 

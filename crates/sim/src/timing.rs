@@ -413,6 +413,7 @@ impl<E: Engine> Driver<'_, E> {
                     }
                     let is_over = self.ran(block, executed, watched, trace);
                     if followed && self.follow_block(samples_events, block, executed) {
+                        trace.sampling().into_iter().for_each(|sampling| self.time_spin_loop(sampling));
                         return Stopped::Over;
                     }
                     if is_over {

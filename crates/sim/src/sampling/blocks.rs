@@ -22,6 +22,8 @@ pub(super) struct Block {
     pub(super) executions: u64,
     /// Executions that windows have measured.
     pub(super) seen: u64,
+    /// It belongs to a loop that was found to spin.
+    pub(super) spins: bool,
 }
 
 /// Executions of a block that were timed.
@@ -59,52 +61,116 @@ const LATELY: u64 = 16_384;
 const ENOUGH: u64 = 8;
 
 impl Block {
-    /// Learns from executions that were timed, by how far their accesses went.
+    /// Learns from executions that were timed, by how far their accesses went. Clocks advance at `rate`.
     #[inline(always)]
-    pub(super) fn learn(&mut self, reach: Reach, timed: Timed) {
+    pub(super) fn learn(&mut self, reach: Reach, timed: Timed, rate: Rate) {
         self.timed[reach as usize].add(timed);
-        // A program has phases. All are forgotten alike: the mean must keep their shares.
-        while self.timed.iter().map(|timed| timed.executions).sum::<u64>() > LATELY {
+        // A program has phases.
+        self.keep(LATELY);
+        self.update(rate);
+    }
+
+    /// Remembers `most` executions at most. All are forgotten alike: the mean must keep their shares.
+    #[inline(always)]
+    fn keep(&mut self, most: u64) {
+        while self.timed.iter().map(|timed| timed.executions).sum::<u64>() > most {
             self.timed.iter_mut().for_each(Timed::fade);
         }
-        self.update();
     }
 
     /// Where too little is known, the cost is the mean.
     #[inline(always)]
-    fn update(&mut self) {
+    fn update(&mut self, rate: Rate) {
         let mut all = Timed::default();
         self.timed.iter().for_each(|timed| all.add(*timed));
-        let mean = all.cost(1).unwrap_or(0);
+        let mean = all.cost(1).map_or(0, |cost| rate.of(cost));
         self.mean_cost = mean;
-        self.costs = self.timed.map(|timed| timed.cost(ENOUGH).unwrap_or(mean));
+        self.costs = self.timed.map(|timed| timed.cost(ENOUGH).map_or(mean, |cost| rate.of(cost)));
+    }
+}
+
+/// How fast clocks advance while blocks are not timed, relative to what their executions cost in windows.
+///
+/// Costs by how far accesses go, of executions that were timed lately, add up to another number of cycles than the estimates for all
+/// executions, by some percent. Waits would be wrong by as much: they last as long as the code of others takes. So clocks follow the estimates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+pub(super) struct Rate(u32);
+
+impl Default for Rate {
+    fn default() -> Rate {
+        Rate(Rate::ONE)
+    }
+}
+
+impl Rate {
+    const ONE: u32 = 1 << 12;
+
+    /// Returns the rate for which costs that add up to `cycles` add up to `estimated`: between a half and two.
+    fn towards(estimated: f64, cycles: f64) -> Rate {
+        let ratio = if estimated > 0.0 && cycles > 0.0 { estimated / cycles } else { 1.0 };
+        Rate((f64::from(Rate::ONE) * ratio.clamp(0.5, 2.0)).round() as u32)
+    }
+
+    #[inline(always)]
+    fn of(self, cost: u32) -> u32 {
+        (u64::from(cost) * u64::from(self.0)).div_ceil(u64::from(Rate::ONE)).min(u32::MAX.into()) as u32
     }
 }
 
 const REACHES: [Reach; Reach::COUNT] = [Reach::L1, Reach::L2, Reach::Memory, Reach::Core];
 
-/// All blocks, by number of their origin.
+/// All blocks, by number of their origin, and by how much clocks have advanced for their executions.
 #[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
-pub(super) struct Blocks(Vec<Block>);
+pub(super) struct Blocks {
+    all: Vec<Block>,
+    rate: Rate,
+    /// Cycles of all cores since the rate changed, and those before that at the rate of one.
+    clocked: u64,
+    clocked_before: f64,
+}
 
 impl Blocks {
+    /// The clock of a core advanced by `cycles` for executions that windows stand for.
+    #[inline(always)]
+    pub(super) fn clocked(&mut self, cycles: u64) {
+        self.clocked += cycles;
+    }
+
+    /// Clocks follow the estimates from now on, by which all executions so far have taken `estimated` cycles.
+    pub(super) fn follow_estimates(&mut self, estimated: f64) {
+        let rate = f64::from(self.rate.0) / f64::from(Rate::ONE);
+        self.clocked_before += std::mem::take(&mut self.clocked) as f64 / rate;
+        self.rate = Rate::towards(estimated, self.clocked_before);
+        self.all.iter_mut().for_each(|block| block.update(self.rate));
+    }
+
+    /// Learns of a block that no window has seen what its first executions cost that were timed.
+    #[inline(always)]
+    pub(super) fn learn_first(&mut self, block: &BoundBlock, reach: Reach, cycles: u64) {
+        let rate = self.rate;
+        let known = self.of(block);
+        if known.seen == 0 {
+            known.learn(reach, Timed { executions: 1, cycles }, rate);
+        }
+    }
+
     /// Returns what is known of a block.
     #[inline(always)]
     pub(super) fn of(&mut self, block: &BoundBlock) -> &mut Block {
         let index = block.origin as usize;
-        if self.0.get(index).is_none_or(|known| known.instructions == 0) {
+        if self.all.get(index).is_none_or(|known| known.instructions == 0) {
             self.note(block);
         }
-        &mut self.0[index]
+        &mut self.all[index]
     }
 
     #[cold]
     fn note(&mut self, block: &BoundBlock) {
         let index = block.origin as usize;
-        if index >= self.0.len() {
-            self.0.resize_with(index + 1, Block::default);
+        if index >= self.all.len() {
+            self.all.resize_with(index + 1, Block::default);
         }
-        self.0[index].instructions = block.profile.len() as u32;
+        self.all[index].instructions = block.profile.len() as u32;
     }
 
     /// Adds what a window has counted to the sample, and learns the costs of its blocks.
@@ -115,25 +181,29 @@ impl Blocks {
             values.clear();
             values.extend(measures.filter(|&(_, sum)| sum > 0).chain([(CYCLES, sums.measures.cycles())]));
             sample.add(sums.block, sums.executions, &values);
-            let block = &mut self.0[sums.block as usize];
+            let block = &mut self.all[sums.block as usize];
+            if block.seen == 0 {
+                // The beginning of a run says little of the rest.
+                block.keep(ENOUGH);
+            }
             block.seen = sample.executions_seen(sums.block);
-            REACHES.iter().zip(sums.reached).for_each(|(&reach, timed)| block.learn(reach, timed));
+            REACHES.iter().zip(sums.reached).for_each(|(&reach, timed)| block.learn(reach, timed, self.rate));
         }
     }
 
     /// Returns how often each block ran, on all cores.
     pub(super) fn exposure(&self) -> Exposure {
-        (0..).zip(&self.0).map(|(number, block)| (number, block.executions)).collect()
+        (0..).zip(&self.all).map(|(number, block)| (number, block.executions)).collect()
     }
 
     /// Returns the instructions of each block.
     pub(super) fn instructions(&self) -> Vec<u32> {
-        self.0.iter().map(|block| block.instructions).collect()
+        self.all.iter().map(|block| block.instructions).collect()
     }
 
     /// Returns how many executions of a block windows have measured.
     pub(super) fn seen(&self, origin: u32) -> u64 {
-        self.0.get(origin as usize).map_or(0, |block| block.seen)
+        self.all.get(origin as usize).map_or(0, |block| block.seen)
     }
 }
 
@@ -149,9 +219,9 @@ mod tests {
     fn a_block_costs_what_it_cost_when_its_accesses_went_as_far_and_its_mean_where_too_little_is_known() {
         let mut block = Block::default();
         assert_eq!(block.costs, [0; Reach::COUNT]);
-        block.learn(Reach::L1, timed(30, 10));
-        block.learn(Reach::Memory, timed(10, 250));
-        block.learn(Reach::L2, timed(ENOUGH - 1, 70));
+        block.learn(Reach::L1, timed(30, 10), Rate::default());
+        block.learn(Reach::Memory, timed(10, 250), Rate::default());
+        block.learn(Reach::L2, timed(ENOUGH - 1, 70), Rate::default());
         let mean = (16 * (30 * 10 + 10 * 250 + (ENOUGH - 1) * 70)).div_ceil(40 + ENOUGH - 1) as u32;
         assert_eq!(block.costs, [160, mean, 16 * 250, mean]);
     }
@@ -160,19 +230,44 @@ mod tests {
     fn the_mean_keeps_the_shares_of_near_and_far_accesses_however_many_there_are() {
         let mut block = Block::default();
         for _ in 0..1_000 {
-            block.learn(Reach::L1, timed(990, 10));
-            block.learn(Reach::Memory, timed(10, 260));
+            block.learn(Reach::L1, timed(990, 10), Rate::default());
+            block.learn(Reach::Memory, timed(10, 260), Rate::default());
         }
         let mean = f64::from(block.mean_cost) / COST_UNIT as f64;
         assert!((mean - 12.5).abs() < 0.2, "{mean}");
     }
 
     #[test]
+    fn clocks_follow_the_estimates_of_all_executions_so_far() {
+        let mut blocks = Blocks { all: vec![Block::default()], ..Blocks::default() };
+        blocks.all[0].learn(Reach::L1, timed(100, 10), Rate::default());
+        blocks.clocked(1_000);
+        blocks.follow_estimates(900.0);
+        assert_eq!(blocks.all[0].mean_cost, 16 * 9);
+        // 900 cycles at nine tenths are 1,000 at one: of 2,000 in all, estimates say 2,200.
+        blocks.clocked(900);
+        blocks.follow_estimates(2_200.0);
+        assert_eq!(blocks.all[0].mean_cost, 16 * 11);
+        blocks.follow_estimates(1e9);
+        assert_eq!(blocks.all[0].mean_cost, 16 * 20);
+    }
+
+    #[test]
+    fn a_cost_is_that_of_windows_as_soon_as_one_has_seen_the_block() {
+        let mut block = Block::default();
+        block.learn(Reach::L1, timed(LATELY, 100), Rate::default());
+        block.keep(ENOUGH);
+        block.learn(Reach::L1, timed(92, 10), Rate::default());
+        let mean = 16 * (ENOUGH * 100 + 92 * 10) / (ENOUGH + 92);
+        assert!(u64::from(block.mean_cost).abs_diff(mean) <= 1, "{}", block.mean_cost);
+    }
+
+    #[test]
     fn costs_follow_the_program_into_another_phase() {
         let mut block = Block::default();
-        block.learn(Reach::L2, timed(LATELY, 10));
+        block.learn(Reach::L2, timed(LATELY, 10), Rate::default());
         for _ in 0..20 {
-            block.learn(Reach::L2, timed(LATELY / 2, 90));
+            block.learn(Reach::L2, timed(LATELY / 2, 90), Rate::default());
         }
         assert!(block.costs[Reach::L2 as usize] > 16 * 89, "{:?}", block.costs);
     }

@@ -20,11 +20,11 @@ use fxscope_calendar::Cycle;
 use fxscope_linux::Guest;
 use fxscope_memory::Chip;
 use fxscope_pipeline::{BoundBlock, COST_UNIT, Measures, Pipeline, Reach};
-use fxscope_sampling::{DEFAULT_GROUPS, Plan, Precision, Sample, Schedule, estimate};
+use fxscope_sampling::{DEFAULT_GROUPS, Estimates, Plan, Precision, Sample, Schedule, estimate};
 
 use crate::machine::Machine;
 use crate::trace::Trace;
-use blocks::{Blocks, Timed};
+use blocks::Blocks;
 pub use estimates::{SampleSummary, SampledRegion};
 pub use skip::SkipSummary;
 use skip::{Ahead, Skip};
@@ -60,6 +60,8 @@ pub(crate) struct Sampling {
     look_at: u64,
     /// Which of them are skipped.
     skip: Skip,
+    /// The last block belongs to a loop that was found to spin.
+    spins: bool,
     /// A trial that begins before the next block: the instructions of all cores that would be skipped. One that has begun.
     trial_begins: Option<u64>,
     trial: Option<Box<Trial>>,
@@ -91,6 +93,7 @@ impl Sampling {
             pending_rare: 0,
             look_at: LOOK,
             skip: Skip::new(plan),
+            spins: false,
             trial_begins: None,
             trial: None,
             timed_cores: 1,
@@ -104,8 +107,8 @@ impl Sampling {
         }
     }
 
-    /// Times a block whose counts are those of the run: one of the beginning, or of a loop that may be found to spin. Iterations that
-    /// are skipped then are counted, too; windows would rather see the last one of each wait, which takes long.
+    /// Times a block whose counts are those of the run: one of the beginning, or of a loop that spins or may be found to. How long a thread waits
+    /// is known from the clock; windows would rather see the last iteration of each wait, which takes long.
     fn time_apart(
         &mut self,
         pipeline: &mut Pipeline,
@@ -119,10 +122,7 @@ impl Sampling {
         ().run(pipeline, chip, block, executed, guest);
         block.known += 1;
         let reach = pipeline.reached(chip).since(&reached);
-        let known = self.blocks.of(block);
-        if known.seen == 0 {
-            known.learn(reach, Timed { executions: 1, cycles: pipeline.now() - before });
-        }
+        self.blocks.learn_first(block, reach, pipeline.now() - before);
         self.apart += executed as u64;
         match self.trial.is_some() {
             true if self.window.is_open => self.time_trial((pipeline, before), block, executed, guest, None),
@@ -155,6 +155,7 @@ impl Sampling {
             block.profile = profile;
             self.time_trial((pipeline, began), block, executed, guest, None);
             self.sums.warm_up(executed as u64);
+            self.blocks.clocked(pipeline.now() - began);
             return;
         }
         block.swap_profiles();
@@ -165,6 +166,7 @@ impl Sampling {
         }
         block.swap_profiles();
         self.time_trial((pipeline, began), block, executed, guest, Some(counted.cycles()));
+        self.blocks.clocked(pipeline.now() - began);
         self.sums.add(block.origin, executed as u64, &counted, pipeline.reached(chip).since(&reached));
         if self.sums.measured() >= self.window.planned.instructions * cores {
             self.window.until = self.window.until.min(pipeline.now());
@@ -225,7 +227,9 @@ impl Sampling {
         if self.trial.is_some() {
             self.follow_trial((pipeline, chip), block, executed, cpu);
         }
+        let before = pipeline.now();
         pipeline.warm(block, executed, cpu.stream(), cpu.pc, &costs, chip);
+        self.blocks.clocked(pipeline.now() - before);
     }
 
     /// Begins the trial that is planned, if there is one.
@@ -280,15 +284,24 @@ impl Sampling {
             self.skip.learn(trial.cycles().of_each(sums.cores()), self.precision.error);
         }
         self.sums = sums.emptied();
-        if self.sample.windows() >= self.judged_at {
+        let windows = self.sample.windows();
+        if windows >= self.judged_at {
             self.judge();
+        } else if windows >= LEAST_JUDGED && windows.is_power_of_two() {
+            self.blocks.follow_estimates(self.estimates().totals()[CYCLES]);
         }
+    }
+
+    /// Returns what the sample says of all blocks so far.
+    fn estimates(&self) -> Estimates {
+        estimate(&self.sample, &self.blocks.instructions(), &self.blocks.exposure())
     }
 
     /// Makes windows sparser if time is known well enough, and denser again if it is not.
     fn judge(&mut self) {
-        let estimates = estimate(&self.sample, &self.blocks.instructions(), &self.blocks.exposure());
+        let estimates = self.estimates();
         self.schedule.wants_more(&estimates, &self.precision, |totals| totals[CYCLES]);
+        self.blocks.follow_estimates(estimates.totals()[CYCLES]);
         // A window of long periods stands for much of the run: a phase that is not known must be noticed after few of them.
         let windows = self.sample.windows();
         let usual = (windows / JUDGED).max(FIRST_JUDGED) >> self.schedule.sparser();
@@ -368,7 +381,8 @@ impl Trace for Sampling {
         if executed == 0 {
             return;
         }
-        if self.apart < self.beginning {
+        self.spins = self.blocks.of(block).spins;
+        if self.apart < self.beginning || self.spins {
             return self.time_apart(pipeline, chip, block, executed, guest);
         }
         let now = pipeline.now();

@@ -216,7 +216,7 @@ impl Sampling {
     /// Returns how many instructions may be skipped now.
     #[inline(always)]
     pub(crate) fn may_skip(&self) -> u64 {
-        if self.skip.is_on && self.follows() { self.look_at - self.pending } else { 0 }
+        if self.skip.is_on && !self.spins && self.follows() { self.look_at - self.pending } else { 0 }
     }
 
     /// Returns the number of instructions that take this number of cycles, about.
@@ -259,14 +259,33 @@ impl Sampling {
         block: &BoundBlock,
         synchronises: impl Fn(BlockId) -> bool,
     ) -> bool {
-        let may = may_skip(block, synchronises(id));
         let known = self.blocks.of(block);
+        let may = may_skip(block, synchronises(id)) && !known.spins;
         let mean = (self.mean_cost * u64::from(known.instructions)).min(u32::MAX.into()) as u32;
         let cost = if known.mean_cost == 0 { mean } else { known.mean_cost };
         let costs = self.skip.costs.get_mut(&pid).and_then(|costs| costs.of.get_mut(id.0 as usize));
         // What may be skipped once is in translated code, which does not ask again.
         costs.into_iter().filter(|place| may || **place > 0).for_each(|place| *place = cost.max(1));
         may
+    }
+
+    /// A block of process `pid` belongs to a loop that was found to spin: it is timed from now on. Returns whether it could be skipped before.
+    pub(crate) fn time_spinning(&mut self, pid: u32, id: BlockId, block: &BoundBlock) -> bool {
+        self.blocks.of(block).spins = true;
+        let costs = self.skip.costs.get_mut(&pid).and_then(|costs| costs.of.get_mut(id.0 as usize));
+        costs.is_some_and(|cost| std::mem::take(cost) > 0)
+    }
+
+    /// A core begins to execute blocks: whether they belong to a loop that spins is not known.
+    #[inline(always)]
+    pub(crate) fn begin_to_follow(&mut self) {
+        self.spins = false;
+    }
+
+    /// Returns whether a block belongs to a loop that was found to spin.
+    #[inline(always)]
+    pub(crate) fn spins(&mut self, block: &BoundBlock) -> bool {
+        self.blocks.of(block).spins
     }
 
     /// Returns where skipped executions of the blocks of process `pid` are counted.
@@ -299,6 +318,11 @@ impl Sampling {
         self.pending_rare += if is_rare { instructions } else { 0 };
         self.skip.instructions += instructions;
         self.skip.followed = 0;
+    }
+
+    /// The clock of a core advanced by `cycles` for what was skipped.
+    pub(crate) fn clocked(&mut self, cycles: Cycle) {
+        self.blocks.clocked(cycles);
     }
 
     /// Forgets the blocks of processes that have ended, of which there may be some if more than `processes` are known.

@@ -54,13 +54,13 @@ fn estimates_of_one_thread_are_near_what_timing_everything_gives() {
 
 #[test]
 fn estimates_of_threads_that_meet_at_barriers_are_near_what_timing_everything_gives() {
-    let run = Run::new(kernel("triad-threads.elf"), "n=6144 passes=60 threads=4");
+    let run = Run::new(kernel("triad-threads.elf"), "n=6144 passes=600 threads=4");
     let (full, _) = given(&run);
     let (sampled, _) = given(&Run { sample: Some(PLAN), ..run });
     let (full, sampled) = (counts(&full, 0), counts(&sampled, 0));
     let ratio = |signal| sampled.get(signal) as f64 / full.get(signal) as f64;
     assert_eq!(full.get(Signal::FpDpScaleOps), sampled.get(Signal::FpDpScaleOps));
-    assert!((ratio(Signal::CpuCycles) - 1.0).abs() < 0.1, "cycles {}", ratio(Signal::CpuCycles));
+    assert!((ratio(Signal::CpuCycles) - 1.0).abs() < 0.03, "cycles {}", ratio(Signal::CpuCycles));
     assert!((ratio(Signal::L1dCacheRefill) - 1.0).abs() < 0.05, "refills {}", ratio(Signal::L1dCacheRefill));
 }
 

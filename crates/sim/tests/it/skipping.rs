@@ -88,6 +88,22 @@ fn threads_that_skip_blocks_meet_at_barriers_and_execute_the_same_work() {
 }
 
 #[test]
+fn waits_of_threads_in_skipped_code_are_known_from_the_clock() {
+    // One of two threads spins while the other one adds for 9,000 cycles: less than the quanta of skipped code that tell a spin loop.
+    let run = Run::new(build("turns.c", &["-fno-fast-math"]), "200 1000");
+    let (full, printed) = given(&run);
+    let (skipped, same) = given(&Run { sample: Some(LITTLE), ..run });
+    assert_eq!(printed, same);
+    let instructions = skipped.sample.as_ref().and_then(|sample| sample.skipped.as_ref()).map(|it| it.instructions);
+    assert!(instructions.is_some_and(|number| number > 500_000), "{instructions:?}");
+    for signal in [Signal::CpuCycles, Signal::InstRetired] {
+        let [one, other] = [&full, &skipped].map(|outcome| counts(outcome, 0).get(signal));
+        let ratio = other as f64 / one as f64;
+        assert!((ratio - 1.0).abs() < 0.02, "{}: {ratio}", signal.name());
+    }
+}
+
+#[test]
 fn trials_of_all_cores_decide_how_much_is_skipped_while_threads_run() {
     const TRIED: &str = "begin=20000,window=100,warm=100,period=12000,keep=100000,rare=0,follow=auto";
     let run = Run::new(kernel("triad-threads.elf"), "n=6144 passes=300 threads=4");
