@@ -15,8 +15,10 @@ fn text(args: &[&str]) -> String {
 }
 
 #[test]
-fn the_host_is_shown_in_a_hundred_columns() {
-    let text = text(&["pages", "host", "--pid", &std::process::id().to_string()]);
+fn the_host_is_shown_in_the_columns_that_there_are() {
+    let arguments = ["pages", "host", "--pid", &std::process::id().to_string()];
+    let output = common::fxscope(Path::new("/"), &arguments).env("COLUMNS", "100").output().expect("fxscope starts");
+    let text = String::from_utf8(output.stdout).expect("text");
     assert!(text.starts_with("Pages of this host\n") && text.contains("base "), "{text}");
     assert!(text.contains("Findings") && text.contains(&format!("Process {}", std::process::id())), "{text}");
     for line in text.lines() {

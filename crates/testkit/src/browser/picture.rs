@@ -131,7 +131,7 @@ mod tests {
     fn lines_at_another_place_and_another_ground_differ() {
         let one = page(80, 248).smaller();
         let (moved, dark) = (one.difference(&page(130, 248).smaller()), one.difference(&page(80, 16).smaller()));
-        assert!(moved > 0.7 && dark > 0.7, "{moved}, {dark}");
+        assert!(moved > 2.0 * TOLERANCE && dark > 2.0 * TOLERANCE, "{moved}, {dark}");
     }
 
     #[test]
