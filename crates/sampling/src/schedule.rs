@@ -14,7 +14,7 @@ pub struct Window {
     pub kind: WindowKind,
     /// Instructions of all cores that it stands for: those since the period of the window before it.
     pub stands_for: u64,
-    /// Instructions of each core that are timed first and not counted.
+    /// Instructions of each core that are timed first and not counted: as many times those of the plan as cores run.
     pub warm: u64,
     /// Instructions of each core that are timed and counted after that.
     pub instructions: u64,
@@ -146,7 +146,9 @@ impl Schedule {
 
     /// Returns a window that begins now.
     fn window(&mut self, kind: WindowKind, stands_for: u64) -> Window {
-        let Plan { warm, window: instructions, .. } = self.plan;
+        let Plan { warm, window: instructions, period, .. } = self.plan;
+        // Memory serves all cores: its queues fill as much more slowly as there are more of them.
+        let warm = warm.saturating_mul(self.cores).min(period.saturating_sub(instructions));
         self.busy_until = self.progress.saturating_add((warm + instructions).saturating_mul(self.cores));
         self.rare_since = 0;
         Window { kind, stands_for, warm, instructions }

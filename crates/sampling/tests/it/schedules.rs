@@ -108,3 +108,13 @@ fn a_step_over_several_periods_begins_one_window() {
     assert!(schedule.until_next() <= 1_000);
     assert!(schedule.ran(u64::MAX / 2, 0, 1).is_some());
 }
+
+#[test]
+fn detailed_warm_up_is_longer_the_more_cores_share_the_memory_but_leaves_the_rest_of_the_period() {
+    let warm = |cores: u64, plan: &Plan| {
+        let windows = run_on(plan, 400_000, 100, 0, |_| cores);
+        windows.into_iter().map(|(_, window)| window.warm).max()
+    };
+    assert_eq!([1, 4, 12].map(|cores| warm(cores, &small())), [Some(10), Some(40), Some(120)]);
+    assert_eq!(warm(12, &Plan { warm: 100, ..small() }), Some(450));
+}
