@@ -21,7 +21,7 @@ use crate::region::Counts;
 use crate::run::{Follow, Options};
 use crate::run_ahead::RunAhead;
 use crate::sectors::{self, SectorData, SectorWays};
-use crate::spin_skip::Spin;
+use crate::spin_skip::{KnownLoops, Spin};
 
 /// A core that threads run on.
 #[derive(Clone, serde::Deserialize, serde::Serialize)]
@@ -53,6 +53,8 @@ pub(crate) struct Core {
     pub(crate) markers: Markers,
     /// Whether the thread spins.
     pub(crate) spin: Spin,
+    /// Loops of the current process in which it has spun.
+    pub(crate) known_loops: KnownLoops,
     /// The thread that is counted: it runs or sleeps on this core.
     pub(crate) thread: Option<u32>,
     /// The counters at the time when the thread arrived.
@@ -122,6 +124,7 @@ impl Core {
             ns_per_cycle_32: (1_000_000_000u64 << 32) / options.spec.clock.core_hz,
             markers: Markers::of(guest, &options.part.as_ref().map_or_else(Vec::new, PartPlan::functions)),
             spin: Spin::default(),
+            known_loops: KnownLoops::default(),
             thread: None,
             calls: ThreadCalls::default(),
             since: Counts::default(),
@@ -174,6 +177,7 @@ impl Core {
         let pid = guest.pid();
         if pid != self.pid {
             self.catch_up(chip);
+            self.known_loops.clear();
             let new = || OtherCode::new(guest, self.markers.functions());
             let mut next = self.others.remove(&pid).unwrap_or_else(new);
             next.markers.learn(guest);
@@ -274,6 +278,7 @@ impl Core {
             self.calls.restart(self.pipeline.now());
         }
         let blocks = if pid == self.pid {
+            self.known_loops.clear();
             self.markers = Markers::of(guest, self.markers.functions());
             std::mem::take(&mut self.blocks)
         } else {
@@ -319,6 +324,7 @@ impl Core {
             && matches!(self.spin, Spin::Spins(_)) == (spins == 1)
             && spins <= 1
             && self.spin.reload(engine, self.blocks.len())
+            && self.known_loops.are_sound(self.blocks.len())
     }
 
     /// Leaves or enters the part of the run that is timed: blocks count separately from now on. Loops that may spin are found again.
@@ -331,6 +337,7 @@ impl Core {
             self.elsewhere.others.insert(*pid, std::mem::replace(&mut code.blocks, blocks));
         }
         self.spin = Spin::default();
+        self.known_loops.clear();
         self.calls.switch(self.pipeline.now(), is_timed);
         if is_timed && self.pipeline.is_sampled() {
             self.pipeline.begin_timing();

@@ -357,7 +357,7 @@ impl<E: Engine> Driver<'_, E> {
         if let Some(now) = self.leave_quantum() {
             let core = self.timing.machine.core_mut();
             if trace.may_skip_iterations() && self.options.spin == SpinLoops::Fast && !core.untimed {
-                core.spin.quantum_ended(self.guest.cpu(), now);
+                core.spin.quantum_ended(self.guest.cpu(), now, &core.known_loops);
             }
         }
         None

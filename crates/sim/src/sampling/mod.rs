@@ -150,9 +150,10 @@ impl Sampling {
         let cores = self.sums.cores();
         if self.sums.warmed_up() < self.window.planned.warm * cores {
             // Its profile is that of no execution that counts.
-            let profile = block.profile.clone();
+            let unused = self.sums.unused_profile(block.profile.len());
+            std::mem::swap(&mut block.profile, unused);
             Sampling::counted(pipeline, chip, block, executed, guest);
-            block.profile = profile;
+            std::mem::swap(&mut block.profile, unused);
             self.time_trial((pipeline, began), block, executed, guest, None);
             self.sums.warm_up(executed as u64);
             self.blocks.clocked(pipeline.now() - began);

@@ -1,6 +1,7 @@
 //! A window, and what it counts.
 
 use fxscope_calendar::Cycle;
+use fxscope_pipeline::bound::Profile;
 use fxscope_pipeline::{COST_UNIT, Measures, Reach};
 
 use super::blocks::Timed;
@@ -42,6 +43,9 @@ pub(super) struct Sums {
     cycles: u64,
     /// Busy cycles of load/store pipes.
     busy: [u64; 2],
+    /// Where executions are counted that are not measured: a profile of each number of instructions, which nobody reads.
+    #[serde(skip)]
+    unused: Vec<Box<[Profile]>>,
 }
 
 /// What executions of a block have counted.
@@ -64,6 +68,15 @@ impl Sums {
     /// Instructions were timed without being measured.
     pub(super) fn warm_up(&mut self, instructions: u64) {
         self.warmed_up += instructions;
+    }
+
+    /// Returns a profile of `instructions` instructions that nobody reads.
+    #[inline(always)]
+    pub(super) fn unused_profile(&mut self, instructions: usize) -> &mut Box<[Profile]> {
+        while self.unused.len() <= instructions {
+            self.unused.push(vec![Profile::default(); self.unused.len()].into());
+        }
+        &mut self.unused[instructions]
     }
 
     /// Adds an execution of a block of `instructions` instructions.
@@ -143,6 +156,6 @@ impl Sums {
         for sums in self.counted.drain(..) {
             self.places[sums.block as usize] = 0;
         }
-        Sums { places: self.places, counted: self.counted, ..Sums::default() }
+        Sums { places: self.places, counted: self.counted, unused: self.unused, ..Sums::default() }
     }
 }

@@ -14,7 +14,8 @@ use fxscope_isa::{Access, InstKind, Reg, RegClass, Shape, StaticInst};
 use fxscope_linux::Code;
 use fxscope_pipeline::{BoundBlock, Pipeline};
 
-use super::summary::{Counts, SpinSummary};
+use super::known::{KnownLoops, times_of};
+use super::summary::{Counts, LoopCounts, SpinSummary};
 
 /// Places where quanta ended that a core remembers.
 const PLACES: usize = 4;
@@ -72,11 +73,11 @@ impl Spin {
         }
     }
 
-    /// Notes the end of a quantum of the thread with registers `cpu`.
+    /// Notes the end of a quantum of the thread with registers `cpu`, on a core that knows `loops`.
     #[inline(always)]
-    pub(crate) fn quantum_ended(&mut self, cpu: &Cpu, now: Cycle) {
+    pub(crate) fn quantum_ended(&mut self, cpu: &Cpu, now: Cycle, loops: &KnownLoops) {
         if let Spin::Runs(places) = self
-            && places.ended_at(cpu.pc)
+            && (places.ended_at(cpu.pc) || loops.begin_at(cpu.pc))
         {
             *self = Spin::Watched(Box::new(Iterations::new(cpu, now)));
         }
@@ -139,6 +140,8 @@ pub(crate) enum Seen {
     Continues,
     /// It does not.
     Differs,
+    /// It ends an iteration.
+    Iterated,
     /// It ends an iteration, and the timing repeats after this number of iterations.
     Repeats(usize),
 }
@@ -213,15 +216,31 @@ impl Iterations {
         if !alike || self.ends.len() > PATIENCE {
             return Seen::Differs;
         }
-        if self.ends.len() < self.look_at { Seen::Continues } else { self.repeats() }
+        if self.ends.len() < self.look_at { Seen::Iterated } else { self.repeats() }
     }
 
     /// Returns whether the timing of iterations repeats.
     fn repeats(&self) -> Seen {
-        let Some(start) = self.ends.len().checked_sub(COMPARED + 1) else { return Seen::Continues };
-        let times: Vec<Cycle> = self.ends[start..].windows(2).map(|two| two[1] - two[0]).collect();
+        let Some(start) = self.ends.len().checked_sub(COMPARED + 1) else { return Seen::Iterated };
+        let times = times_of(&self.ends[start..]);
         let period = (1..=PERIOD).find(|&n| times[n..] == times[..times.len() - n]);
-        period.map_or(Seen::Continues, Seen::Repeats)
+        period.map_or(Seen::Iterated, Seen::Repeats)
+    }
+
+    /// Returns what the iterations count if they are those of a known loop.
+    pub(crate) fn known(&self, loops: &KnownLoops) -> Option<SpinSummary> {
+        loops.find(self.head, &self.first, &self.ends)
+    }
+
+    /// Returns whether they may be iterations of a known loop.
+    pub(crate) fn may_be(&self, loops: &KnownLoops) -> bool {
+        loops.begin_at(self.head)
+    }
+
+    /// Adds the loop to those that are known.
+    pub(crate) fn add_to(&self, loops: &mut KnownLoops, summary: &SpinSummary) {
+        let period = summary.iterations() as usize;
+        loops.add(self.head, &times_of(&self.ends[self.ends.len() - 1 - period..]), summary);
     }
 
     /// Begins, continues or ends a measurement of what a period counts; the timing repeats every `period` iterations.
@@ -240,7 +259,7 @@ impl Iterations {
             let (one, all) = (now.since(last, blocks), now.since(begin, blocks));
             let steady = one.cycles > 0 && all.tally.is_private() && all.cycles == periods as u64 * one.cycles;
             self.measured = Vec::new();
-            return steady.then(|| SpinSummary::new(&self.first, period as u64, one, all));
+            return steady.then(|| SpinSummary::new(&self.first, LoopCounts::new(period as u64, one, all)));
         }
         // The last period is measured by itself, too.
         let further = if self.measured.is_empty() { (periods - 1) * period } else { period };

@@ -10,7 +10,9 @@ use fxscope_aarch64::{BlockId, Engine};
 use fxscope_calendar::Cycle;
 use fxscope_memory::NEVER;
 
-use super::{Seen, Spin};
+use super::Spin;
+use super::detect::{Iterations, Seen};
+use super::summary::SpinSummary;
 use crate::timing::Driver;
 
 /// Maximum number of cycles for which a spinning core is not scheduled.
@@ -49,31 +51,35 @@ impl<E: Engine> Driver<'_, E> {
             core.spin = Spin::backed_off();
             return true;
         }
-        match iterations.block(id, self.code, executed, self.guest.cpu(), now) {
-            Seen::Continues => false,
+        let summary = match iterations.block(id, self.code, executed, self.guest.cpu(), now) {
+            Seen::Continues => None,
             Seen::Differs => {
-                core.spin = Spin::backed_off();
-                true
+                // The end of a wait says nothing against the next one.
+                core.spin = if iterations.may_be(&core.known_loops) { Spin::default() } else { Spin::backed_off() };
+                return true;
             }
-            Seen::Repeats(period) => match iterations.measure(period, &core.pipeline, &core.blocks) {
-                None => false,
-                Some(summary) => {
-                    core.spin = Spin::Spins(Box::new(summary));
-                    self.begin_to_spin();
-                    true
-                }
-            },
+            Seen::Iterated => iterations.known(&core.known_loops),
+            Seen::Repeats(period) => {
+                iterations.known(&core.known_loops).or_else(|| iterations.measure(period, &core.pipeline, &core.blocks))
+            }
+        };
+        let Some(summary) = summary else { return false };
+        if let Spin::Watched(iterations) = std::mem::take(&mut core.spin) {
+            self.begin_to_spin(&iterations, summary);
         }
+        true
     }
 
-    /// Lets the active core spin, if its loop reads private memory only.
-    fn begin_to_spin(&mut self) {
+    /// Lets the active core spin as `iterations` and `summary` say, if its loop reads private memory only.
+    fn begin_to_spin(&mut self, iterations: &Iterations, summary: SpinSummary) {
         let (index, thread, pid) = (self.timing.machine.active, self.guest.thread().tid, self.guest.pid());
-        let Spin::Spins(summary) = &self.timing.machine.core().spin else { return };
         let private =
             |range: &Range<u64>| self.guest.memory().region_at(range.start).is_some_and(|r| r.backing.is_none());
         let reads = summary.reads().filter(|reads| reads.iter().all(private));
-        let Some(reads) = reads else { return self.timing.machine.core_mut().spin = Spin::backed_off() };
+        let core = self.timing.machine.core_mut();
+        let Some(reads) = reads else { return core.spin = Spin::backed_off() };
+        iterations.add_to(&mut core.known_loops, &summary);
+        core.spin = Spin::Spins(Box::new(summary));
         self.timing.spinning.push(Spinning { index, thread, pid, reads });
         self.watch_memory();
         self.continue_to_spin(self.timing.spinning.len() - 1);
@@ -99,7 +105,7 @@ impl<E: Engine> Driver<'_, E> {
         let look = summary.iterations_to_follow(most);
         let iterations =
             if undisturbed { self.guest.iterations_ahead(thread, &mut summary.iteration, look) } else { 0 };
-        summary.left = (iterations / summary.iterations).min(most);
+        summary.left = (iterations / summary.iterations()).min(most);
         match self.spins_until(index) {
             Some(until) => self.timing.clocks.set(index, until),
             None => self.stop_spinning(entry),
@@ -136,7 +142,7 @@ impl<E: Engine> Driver<'_, E> {
         self.timing.spun += periods * summary.cycles();
         let ns = core.now_ns() - began_ns;
         let Spin::Spins(summary) = &core.spin else { return };
-        self.guest.skip_iterations(thread, &summary.iteration, periods * summary.iterations, ns);
+        self.guest.skip_iterations(thread, &summary.iteration, periods * summary.iterations(), ns);
     }
 
     /// Simulates spinning core number `entry` again.

@@ -64,24 +64,19 @@ impl Counts {
     }
 }
 
-/// A thread that spins, at the beginning of an iteration.
+/// What the periods of a loop count.
 #[derive(Clone, serde::Deserialize, serde::Serialize)]
-pub(crate) struct SpinSummary {
-    pub(crate) iteration: Iteration,
+pub(super) struct LoopCounts {
     /// Iterations of a period.
-    pub(crate) iterations: u64,
+    iterations: u64,
     /// What one period counts, and what several do: which pipe an operation takes repeats later than the timing does.
     one: PeriodCounts,
     several: PeriodCounts,
-    /// Periods for which it is known to spin if nobody writes what it reads.
-    pub(crate) left: u64,
-    /// Periods to follow the loop for the next time.
-    ahead: u64,
 }
 
-impl SpinSummary {
-    pub(super) fn new(iteration: &Iteration, iterations: u64, one: PeriodCounts, several: PeriodCounts) -> SpinSummary {
-        SpinSummary { iteration: iteration.clone(), iterations, one, several, left: 0, ahead: FIRST_LOOK }
+impl LoopCounts {
+    pub(super) fn new(iterations: u64, one: PeriodCounts, several: PeriodCounts) -> LoopCounts {
+        LoopCounts { iterations, one, several }
     }
 
     /// Divides `periods` periods into a multiple of several, and the remaining single ones.
@@ -90,24 +85,56 @@ impl SpinSummary {
         [(&self.several, periods / several), (&self.one, periods % several)]
     }
 
-    /// Returns how many iterations to follow now, at most `most` periods: more after each call, since a thread that has spun for
-    /// long will probably continue to spin.
-    pub(crate) fn iterations_to_follow(&mut self, most: u64) -> u64 {
-        let periods = self.ahead.min(most);
-        self.ahead = 2 * periods;
-        periods * self.iterations
-    }
-
     /// Returns whether a measurement of blocks below number `blocks` can give these counts.
     pub(super) fn is_sound(&self, blocks: usize) -> bool {
         let known = |each: &PeriodCounts| each.blocks.iter().all(|(id, _)| (id.0 as usize) < blocks);
         let [one, several] = [&self.one, &self.several];
         self.iterations > 0 && one.cycles > 0 && several.cycles >= one.cycles && known(one) && known(several)
     }
+}
+
+/// A thread that spins, at the beginning of an iteration.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
+pub(crate) struct SpinSummary {
+    pub(crate) iteration: Iteration,
+    counts: LoopCounts,
+    /// Periods for which it is known to spin if nobody writes what it reads.
+    pub(crate) left: u64,
+    /// Periods to follow the loop for the next time.
+    ahead: u64,
+}
+
+impl SpinSummary {
+    pub(super) fn new(iteration: &Iteration, counts: LoopCounts) -> SpinSummary {
+        SpinSummary { iteration: iteration.clone(), counts, left: 0, ahead: FIRST_LOOK }
+    }
+
+    /// Returns what its iterations count.
+    pub(super) fn counts(&self) -> &LoopCounts {
+        &self.counts
+    }
+
+    /// Returns how many iterations to follow now, at most `most` periods: more after each call, since a thread that has spun for
+    /// long will probably continue to spin.
+    pub(crate) fn iterations_to_follow(&mut self, most: u64) -> u64 {
+        let periods = self.ahead.min(most);
+        self.ahead = 2 * periods;
+        periods * self.iterations()
+    }
+
+    /// Returns whether a measurement of blocks below number `blocks` can give these counts.
+    pub(super) fn is_sound(&self, blocks: usize) -> bool {
+        self.counts.is_sound(blocks)
+    }
+
+    /// Returns the iterations of a period.
+    pub(crate) fn iterations(&self) -> u64 {
+        self.counts.iterations
+    }
 
     /// Returns the cycles of a period.
     pub(crate) fn cycles(&self) -> Cycle {
-        self.one.cycles
+        self.counts.one.cycles
     }
 
     /// Returns the address ranges that its iterations read; `None` when there are too many.
@@ -126,14 +153,14 @@ impl SpinSummary {
 
     /// Adds the counts of `periods` periods.
     pub(crate) fn add_counters(&self, periods: u64, signals: &mut Signals) {
-        for (each, times) in self.divided(periods) {
+        for (each, times) in self.counts.divided(periods) {
             signals.add_times(&each.counters, times);
         }
     }
 
     /// Lets `periods` periods pass.
     pub(crate) fn fast_forward(&mut self, periods: u64, pipeline: &mut Pipeline, blocks: &mut [Option<BoundBlock>]) {
-        for (each, times) in self.divided(periods) {
+        for (each, times) in self.counts.divided(periods) {
             pipeline.fast_forward(each.cycles, &each.tally, times);
             for (id, tally) in &each.blocks {
                 if let Some(Some(block)) = blocks.get_mut(id.0 as usize) {
