@@ -1,4 +1,4 @@
-//! Spin loops that a core has met before. They are recognised after a few iterations: threads often wait for a short time, again and
+//! Spin loops that a core has met before. They are recognised sooner, and not measured again: threads often wait for a short time, again and
 //! again in the same loops.
 
 use fxscope_aarch64::BlockId;
@@ -10,7 +10,7 @@ use super::summary::{LoopCounts, SpinSummary};
 /// Loops that a core remembers.
 const LOOPS: usize = 16;
 /// Iterations that are compared with those of a known loop, at least.
-const COMPARED: usize = 8;
+const COMPARED: usize = 64;
 /// Periods that are compared, at least.
 const PERIODS: usize = 2;
 
