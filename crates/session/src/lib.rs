@@ -42,6 +42,7 @@ mod sector_data;
 mod sectors;
 mod serial;
 mod session;
+mod tiers;
 
 pub use fxscope_checkpoint as snapshots;
 
@@ -67,6 +68,7 @@ pub use sector_blocks::SectorBlocks;
 pub use sector_data::SectorData;
 pub use sectors::{CacheLevel, SectorOption};
 pub use session::Session;
+pub use tiers::TierOption;
 
 /// Largest program file that is read into memory, bytes.
 pub const MAX_PROGRAM_BYTES: u64 = 4 << 30;

@@ -2,13 +2,14 @@
 
 use std::ops::RangeInclusive;
 
-use fxscope_linux::pages::{MappingPages, MemoryPolicy, parse_nodes};
+use fxscope_linux::pages::{MappingPages, MemoryPolicy, NodeMask, Weights, parse_nodes};
 use fxscope_machine::Spec;
 use fxscope_machine::settings::{integer, size};
 use fxscope_machine::spec;
 use fxscope_memory::ring::Ring;
 use serde::{Deserialize, Serialize};
 
+use crate::tiers::{TierOption, numbered};
 use crate::{CallPages, Error};
 
 /// CPUs of the program, nodes and page sizes of its memory. Lists are text, since their meaning depends on the machine.
@@ -19,9 +20,12 @@ pub struct Placement {
     pub cpus: Option<String>,
     /// Page sizes. Later ones override earlier ones.
     pub pages: Vec<PageOption>,
-    /// Nodes that its memory comes from, in the syntax of `numactl --membind`: `4`, `4-5`, `+0`, `!4`, `all`.
+    /// Memory tiers that the machine has in addition to its own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tiers: Vec<TierOption>,
+    /// Nodes that its memory comes from, in the syntax of `numactl --membind`: `4`, `4-5`, `+0`, `!4`, `all`. Tiers have names, too.
     pub membind: Option<String>,
-    /// Nodes that its pages are interleaved over, in the syntax of `numactl --interleave`.
+    /// Nodes that its pages are interleaved over, in the same syntax. Nodes may have weights: `4=3,cxl=1`.
     pub interleave: Option<String>,
 }
 
@@ -155,17 +159,39 @@ impl Placement {
 
     /// Returns the nodes that the program's memory comes from.
     pub(crate) fn policy(&self, spec: &Spec) -> Result<MemoryPolicy, Error> {
-        let t = &spec.topology;
-        let machine: Vec<u32> = (t.first_node..t.first_node + t.cmgs).collect();
-        let nodes = |option: &str, text: &str| {
-            parse_nodes(text, &machine).map_err(|why| Error::option(format!("{option} {text}"), why.to_string()))
-        };
+        let wrong = |option: &str, text: &str, why| Error::option(format!("{option} {text}"), why);
         Ok(match (&self.membind, &self.interleave) {
-            (Some(text), _) => MemoryPolicy::Bind(nodes("membind", text)?),
-            (None, Some(text)) => MemoryPolicy::Interleave(nodes("interleave", text)?),
+            (Some(text), _) => {
+                MemoryPolicy::Bind(nodes(text, spec).map_err(|why| wrong("membind", text, why))?)
+            }
+            (None, Some(text)) => turns(text, spec).map_err(|why| wrong("interleave", text, why))?,
             (None, None) => MemoryPolicy::Local,
         })
     }
+}
+
+/// Parses nodes of a machine, by numbers or names of tiers.
+pub(crate) fn nodes(text: &str, spec: &Spec) -> Result<NodeMask, String> {
+    let first = spec.topology.first_node;
+    let machine: Vec<u32> = (first..first + spec.nodes()).collect();
+    parse_nodes(&numbered(text, spec), &machine)
+}
+
+/// Parses nodes in turn, which may have weights.
+fn turns(text: &str, spec: &Spec) -> Result<MemoryPolicy, String> {
+    if !text.contains('=') {
+        return Ok(MemoryPolicy::Interleave(nodes(text, spec)?, Weights::default()));
+    }
+    let (mut all, mut weights) = (0, Vec::new());
+    for part in text.split(',') {
+        let (part, weight) = part.split_once('=').unwrap_or((part, "1"));
+        let wrong = || format!("'{weight}' is not a weight; write 1 to 255 pages, such as 4=3,5=1");
+        let weight: u8 = weight.parse().ok().filter(|&weight| weight > 0).ok_or_else(wrong)?;
+        let mask = nodes(part, spec)?;
+        all |= mask;
+        weights.extend((0..u64::BITS).filter(|node| mask >> node & 1 != 0).map(|node| (node, weight)));
+    }
+    Ok(MemoryPolicy::Interleave(all, Weights::new(all, &weights)))
 }
 
 /// Parses a comma-separated list of CPU numbers and ranges.

@@ -68,5 +68,5 @@ impl Request {
 /// Returns the bytes of memory of a machine, all nodes together.
 #[must_use]
 pub fn machine_memory(spec: &Spec) -> u64 {
-    u64::from(spec.topology.cmgs) * spec.topology.node_bytes
+    spec.tables.memory_bytes()
 }

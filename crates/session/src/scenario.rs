@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::environment::guest_environment;
 use crate::launch::{launch, locate, variables_of_open_mpi};
 use crate::sectors::SectorOption;
-use crate::{CallPages, Error, Placement, Prepared, RemoteNode, Request, RunOptions, machine_memory, serial};
+use crate::{CallPages, Error, Placement, Prepared, RemoteNode, Request, RunOptions, machine_memory, serial, tiers};
 
 /// The default machine.
 pub const DEFAULT_MACHINE: &str = "a64fx";
@@ -287,6 +287,10 @@ impl Scenario {
     fn all_settings(&self) -> Result<Vec<(String, String)>, Error> {
         let mut all: Vec<_> = self.settings.iter().cloned().chain(self.placement.settings()).collect();
         all.extend(self.overrides.iter().cloned());
+        if !self.placement.tiers.is_empty() {
+            let spec = fxscope_machine::load(&self.machine, &all)?;
+            all.extend(tiers::settings(&self.placement.tiers, &spec));
+        }
         if SectorOption::limits_ways(&self.sectors) {
             let spec = fxscope_machine::load(&self.machine, &all)?;
             all.extend(SectorOption::settings(&self.sectors, &spec, &self.placement.cmgs(&spec)?)?);

@@ -22,7 +22,7 @@ use fxscope_guestmem::{Memory, Segment};
 use fxscope_guestmem::{PAGE, Region, SharedBy};
 
 pub use own::MappingPages;
-pub use policy::{NodeMask, Placement, list, mask, parse_nodes};
+pub use policy::{NodeMask, Placement, Weights, list, mask, parse_nodes};
 pub use process::Backing;
 pub use site::{Site, SitePages};
 pub use usage::PageUse;
@@ -75,7 +75,7 @@ pub enum MemoryPolicy {
     /// On these nodes only.
     Bind(NodeMask),
     /// On these nodes in turn.
-    Interleave(NodeMask),
+    Interleave(NodeMask, Weights),
 }
 
 impl From<MemoryPolicy> for Policy {
@@ -83,7 +83,7 @@ impl From<MemoryPolicy> for Policy {
         match policy {
             MemoryPolicy::Local => Policy::default(),
             MemoryPolicy::Bind(nodes) => Policy::bind(nodes),
-            MemoryPolicy::Interleave(nodes) => Policy::interleave(nodes),
+            MemoryPolicy::Interleave(nodes, weights) => Policy::interleave(nodes, weights),
         }
     }
 }
