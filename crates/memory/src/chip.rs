@@ -365,7 +365,8 @@ impl Chip {
         let home = self.home(line);
         let mut cmg = &mut self.cmgs[id.cmg];
         let missed = start + delay::<TIMED>(cmg.miss_detect);
-        let buffer = first_free::<TIMED>(&mut cmg.mshrs, missed);
+        let evicts = cmg.can_evict::<TIMED>(missed);
+        let buffer = first_free::<TIMED>(&mut cmg.mshrs, evicts);
         if buffer.at > missed {
             signals.add(Signal::L2PipeVal, cmg.refuse(id.core, missed, buffer.at));
         }
@@ -523,7 +524,9 @@ impl Chip {
         signals.add(Signal::L2dCacheWb, 1);
         if let Some(tier) = self.tier(home) {
             let at = if TIMED { self.ring.to_tier(cmg, t) } else { t };
-            return self.tiers[tier].write::<TIMED>(at, signals);
+            let full_until = self.tiers[tier].write::<TIMED>(at, signals);
+            self.cmgs[cmg].keeps_none_until(full_until);
+            return;
         }
         signals.add(Signal::BusWriteTotalMem, u64::from(home == cmg));
         count_of(WRITES_TO_CMG, home, signals);

@@ -1,7 +1,8 @@
 //! Memory tiers: nodes without cores, such as CXL memory, with latency and bandwidth of their own.
 //!
 //! A line takes a slot of its direction, and one of the tier's memory, which both directions share. Between tier and L2 it passes
-//! the port through which the CMG's lines from and to other CMGs go ([`crate::ring`]).
+//! the port through which the CMG's lines from and to other CMGs go ([`crate::ring`]). Lines that wait to be written take room in L2:
+//! if there are as many as L2 can have misses, further misses wait ([`Tier::write`]).
 
 use fxscope_calendar::{Cycle, LineBus};
 use fxscope_counts::{Signal, Signals};
@@ -19,6 +20,8 @@ pub(crate) struct Tier {
     both: LineBus,
     /// Cycles from the grant of a read to the line being ready to send to a core.
     latency: Cycle,
+    /// Cycles in which as many lines are written as L2 can keep until then.
+    kept: Cycle,
     /// Lines of it that the L2 caches of CMGs may hold.
     pub(crate) snoop_filter: SnoopFilter,
 }
@@ -38,6 +41,11 @@ impl Tier {
             reads: bus(tier.read_bytes_per_second),
             writes: bus(tier.write_bytes_per_second),
             both: bus(tier.total_bytes_per_second),
+            kept: {
+                let slowest = tier.write_bytes_per_second.min(tier.total_bytes_per_second);
+                let kept_bytes = f64::from(spec.l2.miss_buffers) * f64::from(spec.l2.line_bytes);
+                (kept_bytes * hz / slowest as f64) as Cycle
+            },
             latency: ((tier.latency_ns as f64 * hz / 1e9).round() as Cycle).saturating_sub(path),
             snoop_filter: SnoopFilter::default(),
         };
@@ -60,12 +68,14 @@ impl Tier {
         ready
     }
 
-    /// Writes a line from `t` on.
-    pub(crate) fn write<const TIMED: bool>(&mut self, t: Cycle, signals: &mut Signals) {
+    /// Writes a line from `t` on. Returns until when L2 can keep no further line for the tier; that is past unless more lines are
+    /// written than the tier takes.
+    pub(crate) fn write<const TIMED: bool>(&mut self, t: Cycle, signals: &mut Signals) -> Cycle {
         signals.add(Signal::TierWrite, 1);
-        if TIMED {
-            let granted = self.writes.book(t);
-            self.both.book(granted);
+        if !TIMED {
+            return 0;
         }
+        let granted = self.writes.book(t);
+        self.both.book(granted).saturating_sub(self.kept)
     }
 }

@@ -10,7 +10,7 @@ use fxscope_memory::ring::Ring;
 use serde::{Deserialize, Serialize};
 
 use crate::tiers::{TierOption, numbered};
-use crate::{CallPages, Error};
+use crate::{CallPages, Error, PlaceOption};
 
 /// CPUs of the program, nodes and page sizes of its memory. Lists are text, since their meaning depends on the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -27,6 +27,12 @@ pub struct Placement {
     pub membind: Option<String>,
     /// Nodes that its pages are interleaved over, in the same syntax. Nodes may have weights: `4=3,cxl=1`.
     pub interleave: Option<String>,
+    /// Data and heap blocks whose pages are on a node of their own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<PlaceOption>,
+    /// Bytes of pages that each process has on nodes with cores; what it touches later goes to the memory tiers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fast_memory: Option<u64>,
 }
 
 /// A memory node remote from a program's cores.
@@ -120,7 +126,7 @@ impl Placement {
     /// Returns whether it places the program's memory.
     #[must_use]
     pub fn places_memory(&self) -> bool {
-        self.membind.is_some() || self.interleave.is_some()
+        self.membind.is_some() || self.interleave.is_some() || !self.places.is_empty() || self.fast_memory.is_some()
     }
 
     /// Returns the node farthest from that of the cores that the program may run on, the first of equals; or why there
@@ -167,6 +173,30 @@ impl Placement {
             (None, Some(text)) => turns(text, spec).map_err(|why| wrong("interleave", text, why))?,
             (None, None) => MemoryPolicy::Local,
         })
+    }
+}
+
+impl Placement {
+    /// Returns the placed data with their nodes.
+    pub(crate) fn places(&self, spec: &Spec) -> Result<Vec<(PlaceOption, u32)>, Error> {
+        let placed = |option: &PlaceOption| {
+            let mask = nodes(&option.node, spec)?;
+            if mask.is_power_of_two() {
+                Ok((option.clone(), mask.trailing_zeros()))
+            } else {
+                Err(format!("{} are several nodes; name one", option.node))
+            }
+        };
+        self.places.iter().map(|option| placed(option).map_err(|why| Error::option("place", why))).collect()
+    }
+
+    /// Checks that there is somewhere to go for pages beyond the fast memory.
+    pub(crate) fn check_fast_memory(&self, spec: &Spec) -> Result<(), Error> {
+        if self.fast_memory.is_none() || spec.memory_tiers.names().next().is_some() {
+            return Ok(());
+        }
+        let why = "the machine has no memory tier for the pages beyond it; add one with --memory-tier";
+        Err(Error::option("fast-memory", why))
     }
 }
 

@@ -201,9 +201,14 @@ impl Policy {
         matches!(self.mode, Mode::Bind | Mode::PreferredMany)
     }
 
+    /// Returns whether the system chooses the node: the nearest one with room.
+    pub(crate) fn is_local(self) -> bool {
+        matches!(self.mode, Mode::Default | Mode::Local)
+    }
+
     /// Returns whether the policy permits a page on `node`.
     pub(crate) fn permits(self, node: u32) -> bool {
-        matches!(self.mode, Mode::Default | Mode::Local) || self.nodes >> node & 1 != 0
+        self.is_local() || self.nodes >> node & 1 != 0
     }
 }
 

@@ -1,0 +1,66 @@
+//! Lines that data objects read and write, by intervals of time.
+
+use std::collections::BTreeMap;
+
+use fxscope_calendar::Cycle;
+use fxscope_memory::{Cause, Refill, RefillKind};
+
+/// Most intervals; the last one has all that comes later.
+const MOST_INTERVALS: usize = 1 << 16;
+
+/// Lines of L2 for an object in an interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ObjectTraffic {
+    /// Lines that an access itself requested from memory.
+    pub demanded: u64,
+    /// Lines that prefetches requested.
+    pub prefetched: u64,
+    /// Lines among both that were requested to be written.
+    pub written: u64,
+}
+
+/// The traffic of a run's data objects.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DataSeries {
+    /// For each interval of the run, the traffic by index in [`fxscope_record::Data::objects`].
+    pub intervals: Vec<BTreeMap<usize, ObjectTraffic>>,
+}
+
+/// Counts the traffic by numbers of objects.
+#[derive(Default)]
+pub(super) struct Series {
+    /// Length of an interval, cycles.
+    interval: Cycle,
+    intervals: Vec<BTreeMap<u32, ObjectTraffic>>,
+}
+
+impl Series {
+    pub(super) fn new(interval: Cycle) -> Series {
+        Series { interval: interval.max(1), intervals: Vec::new() }
+    }
+
+    pub(super) fn count(&mut self, object: u32, refill: &Refill) {
+        let from_memory = matches!(refill.kind, RefillKind::FromMemory | RefillKind::IntoL2);
+        if !from_memory {
+            return;
+        }
+        let interval = ((refill.at / self.interval) as usize).min(MOST_INTERVALS - 1);
+        if interval >= self.intervals.len() {
+            self.intervals.resize_with(interval + 1, BTreeMap::new);
+        }
+        let traffic = self.intervals[interval].entry(object).or_default();
+        match refill.cause {
+            Cause::Demand => traffic.demanded += 1,
+            _ => traffic.prefetched += 1,
+        }
+        traffic.written += u64::from(refill.write);
+    }
+
+    /// Returns the traffic by the places that objects have in the record.
+    pub(super) fn by_place(&self, place: &BTreeMap<u32, u32>) -> DataSeries {
+        let renumbered = |of: &BTreeMap<u32, ObjectTraffic>| {
+            of.iter().filter_map(|(object, traffic)| Some((*place.get(object)? as usize, *traffic))).collect()
+        };
+        DataSeries { intervals: self.intervals.iter().map(renumbered).collect() }
+    }
+}
