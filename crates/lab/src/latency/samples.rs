@@ -6,7 +6,7 @@ use fxscope_record::Finish;
 use fxscope_session::{RemoteNode, Scenario};
 
 use super::{Case, PredictOptions};
-use crate::{Cache, Capture, CapturedRun, Error, Runner};
+use crate::{Cache, Capture, Error, Runner};
 
 /// A program to be checked.
 #[derive(Clone, Debug)]

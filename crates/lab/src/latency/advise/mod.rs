@@ -149,7 +149,8 @@ impl TierAdvice {
             let loss = match result {
                 Ok(seconds) => seconds / self.seconds - 1.0,
                 Err(why) => {
-                    self.failed.push(format!("{}: {why}", self.named(members)));
+                    let failure = format!("{}: {why}", self.named(members));
+                    self.failed.push(failure);
                     continue;
                 }
             };

@@ -41,7 +41,7 @@ pub(super) fn objects(run: &Run, series: &DataSeries, spec: &Spec) -> Vec<TierOb
             index,
         }
     };
-    let mut all: Vec<_> = run.data.objects.iter().enumerate().map(of).collect();
+    let mut all: Vec<_> = run.profile.data.objects.iter().enumerate().map(of).collect();
     all.sort_by_key(|object| (std::cmp::Reverse(object.bytes), object.index));
     all.truncate(MOST);
     all

@@ -43,7 +43,7 @@ impl Model {
             let mut all: Vec<Traffic> = objects.iter().map(|object| each(object.index)).collect();
             // The rest is an object that never moves.
             let known = |index: &usize| objects.iter().any(|object| object.index == *index);
-            let rest = of.into_iter().flatten().filter(|(index, _)| !known(index)).map(|(_, of)| traffic(of));
+            let rest = of.into_iter().flatten().filter(|&(index, _)| !known(index)).map(|(_, of)| traffic(of));
             all.push(rest.fold(Traffic::default(), Traffic::plus));
             Interval { counts: counts.clone(), objects: all }
         };

@@ -112,8 +112,8 @@ impl TierAdvice {
         let points = |list: Vec<(u64, f64)>| {
             list.into_iter().map(|(bytes, loss)| (bytes as f64 / MIB, percent(loss))).collect::<Vec<_>>()
         };
-        let predicted = std::iter::once((0, 0.0)).chain(self.steps.iter().copied()).collect();
-        let mut simulated: Vec<_> = self.sets.iter().filter_map(|set| Some((set.bytes, set.simulated?))).collect();
+        let predicted: Vec<(u64, f64)> = std::iter::once((0, 0.0)).chain(self.steps.iter().copied()).collect();
+        let mut simulated: Vec<(u64, f64)> = self.sets.iter().filter_map(|set| Some((set.bytes, set.simulated?))).collect();
         simulated.sort_by_key(|&(bytes, _)| bytes);
         let curves = [("predicted, least loss per byte first", predicted), ("simulated sets", simulated)];
         let curves = curves.into_iter().filter(|(_, list)| !list.is_empty());
