@@ -82,6 +82,7 @@ pub(crate) struct Observer {
     line_bytes: u64,
     first_core: u32,
     cmg_cores: u32,
+    core_hz: u64,
 }
 
 impl Observer {
@@ -96,6 +97,7 @@ impl Observer {
             line_bytes: u64::from(spec.l1d.line_bytes),
             first_core: spec.topology.first_core,
             cmg_cores: spec.topology.cores_per_cmg,
+            core_hz: spec.clock.core_hz,
         }
     }
 
@@ -107,7 +109,7 @@ impl Observer {
     /// Returns the traffic by intervals, if it was asked for.
     pub(crate) fn series(&self) -> Option<DataSeries> {
         let place = self.order().into_iter().zip(0..).map(|(index, place)| (index as u32, place)).collect();
-        Some(self.series.as_ref()?.by_place(&place))
+        Some(self.series.as_ref()?.by_place(&place, self.core_hz))
     }
 
     /// Returns the objects with counts, those with most refills of L1D first.

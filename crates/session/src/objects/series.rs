@@ -20,11 +20,26 @@ pub struct ObjectTraffic {
 }
 
 /// The traffic of a run's data objects.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct DataSeries {
+    /// Length of an interval, seconds.
+    pub interval: f64,
     /// For each interval of the run, the traffic by index in [`fxscope_record::Data::objects`].
     pub intervals: Vec<BTreeMap<usize, ObjectTraffic>>,
 }
+
+impl DataSeries {
+    /// Returns the number of intervals between two multiples of their length, seconds. A part of one at the end counts.
+    #[must_use]
+    pub fn slots(&self, begin: f64, end: f64) -> usize {
+        let number = |seconds: f64| seconds / self.interval;
+        let (begin, end) = (number(begin).round(), (number(end) - ROUNDING).ceil());
+        (end - begin).max(0.0) as usize
+    }
+}
+
+/// Share of an interval by which sums of times may exceed its end.
+const ROUNDING: f64 = 1e-3;
 
 /// Counts the traffic by numbers of objects.
 #[derive(Default)]
@@ -57,10 +72,11 @@ impl Series {
     }
 
     /// Returns the traffic by the places that objects have in the record.
-    pub(super) fn by_place(&self, place: &BTreeMap<u32, u32>) -> DataSeries {
+    pub(super) fn by_place(&self, place: &BTreeMap<u32, u32>, core_hz: u64) -> DataSeries {
         let renumbered = |of: &BTreeMap<u32, ObjectTraffic>| {
             of.iter().filter_map(|(object, traffic)| Some((*place.get(object)? as usize, *traffic))).collect()
         };
-        DataSeries { intervals: self.intervals.iter().map(renumbered).collect() }
+        let interval = self.interval as f64 / core_hz as f64;
+        DataSeries { interval, intervals: self.intervals.iter().map(renumbered).collect() }
     }
 }

@@ -37,17 +37,24 @@ impl Model {
         tier: Tier,
         system: System,
     ) -> Model {
-        let interval = |(i, counts): (usize, &Counts)| {
-            let of = series.intervals.get(i);
-            let each = |index: usize| of.and_then(|of| of.get(&index)).map_or_else(Traffic::default, traffic);
-            let mut all: Vec<Traffic> = objects.iter().map(|object| each(object.index)).collect();
+        let mut place = vec![objects.len(); objects.iter().map(|object| object.index + 1).max().unwrap_or(0)];
+        objects.iter().enumerate().for_each(|(number, object)| place[object.index] = number);
+        let mut slots = series.intervals.iter();
+        let mut end = 0.0;
+        let interval = |counts: &Counts| {
+            let begin = end;
+            end += counts.seconds;
+            // Records leave out intervals in which nothing happened: the next one has their time.
+            let slots = slots.by_ref().take(series.slots(begin, end));
             // The rest is an object that never moves.
-            let known = |index: &usize| objects.iter().any(|object| object.index == *index);
-            let rest = of.into_iter().flatten().filter(|&(index, _)| !known(index)).map(|(_, of)| traffic(of));
-            all.push(rest.fold(Traffic::default(), Traffic::plus));
+            let mut all = vec![Traffic::default(); objects.len() + 1];
+            for (&index, of) in slots.flatten() {
+                let number = place.get(index).copied().unwrap_or(objects.len());
+                all[number] = all[number].plus(traffic(of));
+            }
             Interval { counts: counts.clone(), objects: all }
         };
-        Model { intervals: counts.iter().enumerate().map(interval).collect(), tier, system }
+        Model { intervals: counts.iter().map(interval).collect(), tier, system }
     }
 
     /// Returns the share of the time that is lost if these objects are in the tier.
