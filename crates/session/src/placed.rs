@@ -81,7 +81,9 @@ impl Placed {
                     }
                     placed.data.push((named.text.clone(), *node, bytes, pages));
                 }
-                What::Blocks { text, calls } => rules.push(Rule::new(text, calls, *node, guest.running_symbols(), path)?),
+                What::Blocks { text, calls } => {
+                    rules.push(Rule::new(text, calls, *node, guest.running_symbols(), path)?)
+                }
             }
         }
         if !rules.is_empty() {

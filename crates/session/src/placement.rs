@@ -167,9 +167,7 @@ impl Placement {
     pub(crate) fn policy(&self, spec: &Spec) -> Result<MemoryPolicy, Error> {
         let wrong = |option: &str, text: &str, why| Error::option(format!("{option} {text}"), why);
         Ok(match (&self.membind, &self.interleave) {
-            (Some(text), _) => {
-                MemoryPolicy::Bind(nodes(text, spec).map_err(|why| wrong("membind", text, why))?)
-            }
+            (Some(text), _) => MemoryPolicy::Bind(nodes(text, spec).map_err(|why| wrong("membind", text, why))?),
             (None, Some(text)) => turns(text, spec).map_err(|why| wrong("interleave", text, why))?,
             (None, None) => MemoryPolicy::Local,
         })

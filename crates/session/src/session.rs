@@ -19,11 +19,13 @@ use crate::checkpoint::{More, Resumption, duplicate};
 use crate::contain::{HostProtection, Needs, on_its_own_thread, restrict};
 use crate::engine::{RunEngine, engine};
 use crate::host_view::HostView;
-use crate::observers::Observers;
 use crate::named_data::find_all;
 use crate::objects::DataSeries;
+use crate::observers::Observers;
 use crate::placed::Placed;
-use crate::{CallPages, Error, PlaceOption, Request, SectorBlocks, SectorData, counted, machine_memory, objects, sector_blocks};
+use crate::{
+    CallPages, Error, PlaceOption, Request, SectorBlocks, SectorData, counted, machine_memory, objects, sector_blocks,
+};
 
 /// A program loaded and ready to run, on a thread whose access to the host is limited to what the program may use.
 pub struct Session {

@@ -35,7 +35,9 @@ impl TierOption {
     pub fn parse(text: &str) -> Result<TierOption, String> {
         let (name, rest) = text.split_once(':').ok_or(HOW)?;
         if !MemoryTier::is_name(name) {
-            return Err(format!("'{name}' cannot name a tier: use letters, digits, - and _, a letter first, and not 'all'"));
+            return Err(format!(
+                "'{name}' cannot name a tier: use letters, digits, - and _, a letter first, and not 'all'"
+            ));
         }
         let mut parts = rest.split(',');
         let latency_ns = nanoseconds(parts.next().unwrap_or_default())?;
@@ -133,8 +135,14 @@ mod tests {
 
     #[test]
     fn what_is_no_tier_is_told_with_how_to_write_one() {
-        for text in ["cxl", "cxl:250ns", "cxl:250,32GB/s", "cxl:250ns,32", "8:250ns,1GB/s", "all:1us,1GB/s", "a:1us,1GB/s,x"] {
-            assert!(TierOption::parse(text).is_err_and(|why| why.contains("write it like") || why.contains("letter") || why == HOW), "{text}");
+        for text in
+            ["cxl", "cxl:250ns", "cxl:250,32GB/s", "cxl:250ns,32", "8:250ns,1GB/s", "all:1us,1GB/s", "a:1us,1GB/s,x"]
+        {
+            assert!(
+                TierOption::parse(text)
+                    .is_err_and(|why| why.contains("write it like") || why.contains("letter") || why == HOW),
+                "{text}"
+            );
         }
     }
 
@@ -147,7 +155,8 @@ mod tests {
         assert_eq!(spec.memory_tiers.distances, [19, 78]);
         assert_eq!(spec.memory_tiers.bytes, [32 << 30; 2]);
         assert_eq!(spec.memory_tiers.total_bytes_per_second, [64_000_000_000, 20_000_000_000]);
-        for (text, expected) in [("cxl", "8"), ("4,far", "4,9"), ("+0,cxl", "+0,4"), ("!cxl", "!8"), ("other", "other")] {
+        for (text, expected) in [("cxl", "8"), ("4,far", "4,9"), ("+0,cxl", "+0,4"), ("!cxl", "!8"), ("other", "other")]
+        {
             assert_eq!(numbered(text, &spec), expected);
         }
     }

@@ -10,7 +10,9 @@ use fxscope_counts::{Signal, Signals};
 use fxscope_linux::guest::{FUNCTIONAL_NS, PID};
 use fxscope_linux::pages::PageUse;
 use fxscope_linux::perf::PmuEvent;
-use fxscope_linux::{BarrierPlatform, Cache, CacheKind, Code, CpuPlace, End, Guest, MemoryNode, Platform, TerminalWatch, Tick};
+use fxscope_linux::{
+    BarrierPlatform, Cache, CacheKind, Code, CpuPlace, End, Guest, MemoryNode, Platform, TerminalWatch, Tick,
+};
 use fxscope_machine::Spec;
 use fxscope_memory::NEVER;
 use fxscope_sampling::{Plan, Precision};

@@ -115,7 +115,9 @@ pub(super) fn run(args: &Args) -> Outcome {
     }
     let without_blocks = args.trace.is_wanted() || args.checkpoints.folder().is_some();
     if let Some((option, argument)) = scenario.option_about_heap_blocks().filter(|_| without_blocks) {
-        let why = format!("neither a trace nor snapshots have the blocks that exist; leave {argument} or the other option out");
+        let why = format!(
+            "neither a trace nor snapshots have the blocks that exist; leave {argument} or the other option out"
+        );
         return Err(format!("--{option}: {why}").into());
     }
     let prepared = scenario.prepare()?;

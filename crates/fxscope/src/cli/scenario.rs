@@ -10,8 +10,8 @@ use fxscope::machine::spec::PowerMode;
 use fxscope::record::Run;
 use fxscope::sampling::{Plan, Precision};
 use fxscope::{
-    Follow, Mode, NoProgressLimit, PageOption, PartPlan, PlaceOption, Point, QUANTUM, RunOptions, Scenario, SectorOption, Selection,
-    SpinLoops, TierOption, Warming,
+    Follow, Mode, NoProgressLimit, PageOption, PartPlan, PlaceOption, Point, QUANTUM, RunOptions, Scenario,
+    SectorOption, Selection, SpinLoops, TierOption, Warming,
 };
 
 use super::{Failure, hwpf};

@@ -23,8 +23,12 @@ fn count(run: &Run, region: &str, event: &str) -> f64 {
 #[test]
 fn a_chase_through_the_tier_measures_its_latency() {
     for (ns, cycles) in [(250, 500.0), (1000, 2000.0)] {
-        let run =
-            with_tier(&format!("cxl:{ns}ns,32GB/s"), "--membind cxl", "chase.elf", "footprint=16777216 hops=500 state=warm");
+        let run = with_tier(
+            &format!("cxl:{ns}ns,32GB/s"),
+            "--membind cxl",
+            "chase.elf",
+            "footprint=16777216 hops=500 state=warm",
+        );
         let each = count(&run, "chase", "CPU_CYCLES") / 500.0;
         assert!((each / cycles - 1.0).abs() < 0.01, "{each} cycles for {ns} ns");
     }
@@ -32,7 +36,7 @@ fn a_chase_through_the_tier_measures_its_latency() {
 
 /// Returns the bytes per second that twelve threads read and write in a loop.
 fn rates(tier: &str, options: &str, operation: &str) -> (f64, f64) {
-    let arguments = format!("op={operation} threads=12 n=660000 passes=1");
+    let arguments = format!("op={operation} threads=12 n=1320000 passes=1");
     let run = with_tier(tier, options, "plain-threads.elf", &arguments);
     let cycles = run.events("plain", "CPU_CYCLES").into_iter().max().expect("threads") as f64;
     let rate = |events: [&str; 2]| {
@@ -79,7 +83,8 @@ mod slow {
     fn advice_predicts_the_loss_of_a_table_that_is_looked_up_and_of_an_array_that_is_read_in_order() {
         let folder = tempfile::tempdir().expect("temporary folder");
         let program = compile(folder.path(), "data", &["-O2", "-static"], SOURCE);
-        let options = ["latency", "advise", "--memory-tier", "cxl:400ns,8GB/s", "--check", "--no-cache", "--format", "json"];
+        let options =
+            ["latency", "advise", "--memory-tier", "cxl:400ns,8GB/s", "--check", "--no-cache", "--format", "json"];
         let output = fxscope(folder.path(), &[&options[..], &["--", &program]].concat()).output().expect("it runs");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let said = json(&output.stdout);

@@ -20,7 +20,9 @@ use super::super::scenario::{ScenarioArgs, interval_ns};
 ///
 /// Exit status: 0 with advice, 1 if a simulation of a set failed.
 #[derive(clap::Args)]
-#[command(override_usage = "fxscope latency advise --memory-tier NAME:LATENCY,BANDWIDTH [OPTIONS] -- PROGRAM [ARGS]...")]
+#[command(
+    override_usage = "fxscope latency advise --memory-tier NAME:LATENCY,BANDWIDTH [OPTIONS] -- PROGRAM [ARGS]..."
+)]
 pub struct Args {
     /// The tier; default: the first of the machine.
     #[arg(long, value_name = "NAME")]

@@ -114,7 +114,9 @@ fn chosen(spec: &Spec, name: Option<&str>) -> Result<MemoryTier, Error> {
     let names: Vec<_> = tiers.iter().map(|tier| tier.name.clone()).collect();
     let found = tiers.into_iter().find(|tier| name.is_none_or(|name| tier.name == name));
     found.ok_or_else(|| match name {
-        Some(name) if !names.is_empty() => format!("--tier {name}: the machine's tiers are {}", names.join(", ")).into(),
+        Some(name) if !names.is_empty() => {
+            format!("--tier {name}: the machine's tiers are {}", names.join(", ")).into()
+        }
         _ => "the machine has no memory tier; add one, such as --memory-tier cxl:250ns,32GB/s".into(),
     })
 }

@@ -61,12 +61,12 @@ fn title(object: &DataObject) -> String {
 fn place(object: &DataObject, spec: &Spec) -> Result<String, &'static str> {
     let pages = &spec.pages;
     let (name, page) = match object.kind {
-        ObjectKind::Variable if object.name.ends_with("(thread-local)") => return Err("thread-local"),
+        ObjectKind::Variable if object.name.ends_with("(thread-local)") => return Err("it is thread-local"),
         ObjectKind::Variable => (object.name.clone(), pages.bss.max(pages.data)),
         ObjectKind::Heap => (format!("malloc@{}", object.name), pages.mmap.max(pages.heap)),
-        ObjectKind::Mapping => return Err("a mapping of its own"),
-        ObjectKind::Stack => return Err("a stack"),
-        ObjectKind::Other => return Err("neither a variable nor heap blocks"),
+        ObjectKind::Mapping => return Err("it is a mapping that the program has made itself"),
+        ObjectKind::Stack => return Err("it is a stack"),
+        ObjectKind::Other => return Err("it is neither a variable nor heap blocks"),
     };
     // A page is placed if more than half of it is the object's.
     if object.bytes / object.blocks.max(1) > page / 2 { Ok(name) } else { Err("its blocks fill less than half a page") }

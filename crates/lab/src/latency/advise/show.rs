@@ -9,6 +9,8 @@ use super::{TierAdvice, TierObject, TierSet};
 const MIB: f64 = 1_048_576.0;
 /// Most objects that the table lists.
 const LISTED: usize = 20;
+/// Share of the traffic from which an object is listed that cannot be placed.
+const LEAST_TRAFFIC: f64 = 0.01;
 
 impl TierAdvice {
     /// Returns the advice as tables, sentences and a plot.
@@ -42,25 +44,30 @@ impl TierAdvice {
 
     fn objects_table(&self) -> Table {
         let first = ["data", "size", "of traffic", "of misses"].map(Column::new);
-        let columns = first.into_iter().chain(self.losses()).chain([Column::new("stays because it is")]);
-        let mut table = Table::new("Each object alone in the tier", columns);
-        let lines: f64 = self.objects.iter().map(|object| object.traffic.lines()).sum();
+        let mut table = Table::new("Each object alone in the tier", first.into_iter().chain(self.losses()));
         let misses: f64 = self.objects.iter().map(|object| object.traffic.demanded).sum();
-        for object in self.objects.iter().take(LISTED) {
-            table.push(object.title.clone(), self.object_row(object, lines, misses));
+        for object in self.listed() {
+            table.push(object.title.clone(), self.object_row(object, self.lines(), misses));
         }
         table
     }
 
+    /// Returns the lines of all objects.
+    fn lines(&self) -> f64 {
+        self.objects.iter().map(|object| object.traffic.lines()).sum()
+    }
+
+    /// Returns the objects of the table: those that can be placed, and others with much traffic.
+    fn listed(&self) -> impl Iterator<Item = &TierObject> {
+        let least = self.lines() * LEAST_TRAFFIC;
+        let matters = move |object: &&TierObject| object.place.is_ok() || object.traffic.lines() > least;
+        self.objects.iter().filter(matters).take(LISTED)
+    }
+
     fn object_row(&self, object: &TierObject, lines: f64, misses: f64) -> Vec<Cell> {
         let share = |part: f64, whole: f64| Cell::share(if whole > 0.0 { part / whole } else { 0.0 });
-        let stays = object.place.as_ref().err().map_or_else(|| Cell::new((), ""), |why| Cell::word(*why));
-        let first = [
-            bytes(object.bytes),
-            share(object.traffic.lines(), lines),
-            share(object.traffic.demanded, misses),
-        ];
-        first.into_iter().chain(self.loss_cells(object.loss, object.simulated)).chain([stays]).collect()
+        let first = [bytes(object.bytes), share(object.traffic.lines(), lines), share(object.traffic.demanded, misses)];
+        first.into_iter().chain(self.loss_cells(object.loss, object.simulated)).collect()
     }
 
     fn sets_table(&self) -> Table {
@@ -89,9 +96,8 @@ impl TierAdvice {
         );
         let mut notes = vec![limits, format!("Time with all data in fast memory: {:.3} ms.", self.seconds * 1e3)];
         notes.extend(self.sets.iter().filter(|set| set.limit.is_some()).map(|set| self.how(set)));
-        if self.objects.len() > LISTED {
-            notes.push(format!("The table has the {LISTED} largest of {} objects.", self.objects.len()));
-        }
+        let stays = |object: &TierObject| Some(format!("{} stays: {}.", object.title, object.place.as_ref().err()?));
+        notes.extend(self.listed().filter_map(stays));
         notes
     }
 
@@ -113,7 +119,8 @@ impl TierAdvice {
             list.into_iter().map(|(bytes, loss)| (bytes as f64 / MIB, percent(loss))).collect::<Vec<_>>()
         };
         let predicted: Vec<(u64, f64)> = std::iter::once((0, 0.0)).chain(self.steps.iter().copied()).collect();
-        let mut simulated: Vec<(u64, f64)> = self.sets.iter().filter_map(|set| Some((set.bytes, set.simulated?))).collect();
+        let mut simulated: Vec<(u64, f64)> =
+            self.sets.iter().filter_map(|set| Some((set.bytes, set.simulated?))).collect();
         simulated.sort_by_key(|&(bytes, _)| bytes);
         let curves = [("predicted, least loss per byte first", predicted), ("simulated sets", simulated)];
         let curves = curves.into_iter().filter(|(_, list)| !list.is_empty());

@@ -53,12 +53,20 @@ impl Pages {
     }
 
     /// Places the pages of a range that prepaging allocates: page by page, if the fast memory may not hold them all.
-    pub(super) fn prepaged(&self, range: &Range<u64>, shift: u32, policy: Policy, who: Toucher) -> Vec<(Range<u64>, Placement)> {
+    pub(super) fn prepaged(
+        &self,
+        range: &Range<u64>,
+        shift: u32,
+        policy: Policy,
+        who: Toucher,
+    ) -> Vec<(Range<u64>, Placement)> {
         let placement = match policy.placement(who.node) {
             Placement::FirstTouch => Placement::Node(who.node),
             other => other,
         };
-        let Some(fast) = self.fast.as_ref().filter(|_| policy.is_local()) else { return vec![(range.clone(), placement)] };
+        let Some(fast) = self.fast.as_ref().filter(|_| policy.is_local()) else {
+            return vec![(range.clone(), placement)];
+        };
         let left = fast.bytes.saturating_sub(self.bytes_on(|node| !fast.is_tier(node)));
         let page = (1u64 << shift).max(PAGE);
         let fits = (range.start / page * page).saturating_add(left / page * page).clamp(range.start, range.end);

@@ -323,7 +323,8 @@ mod tests {
 
     #[test]
     fn interleaved_pages_rotate_over_the_nodes_by_page_number() {
-        let nodes: Vec<u32> = (0..5).map(|n| Placement::Interleave(0xb0, Weights::default()).node(n << 21, 21, 4)).collect();
+        let nodes: Vec<u32> =
+            (0..5).map(|n| Placement::Interleave(0xb0, Weights::default()).node(n << 21, 21, 4)).collect();
         assert_eq!(nodes, [4, 5, 7, 4, 5]);
         // Addresses within a page are on the same node.
         assert_eq!(Placement::Interleave(0xb0, Weights::default()).node((1 << 21) + 0x1f_0000, 21, 4), 5);
