@@ -27,6 +27,9 @@ pub struct TierObject {
     pub(super) index: usize,
 }
 
+/// Pages that an object fills at least if it is to be placed: its first and last page may have other data as well.
+const LEAST_PAGES: u64 = 2;
+
 /// Returns the data of a run, the largest first.
 pub(super) fn objects(run: &Run, series: &DataSeries, spec: &Spec) -> Vec<TierObject> {
     let of = |(index, object): (usize, &DataObject)| {
@@ -68,6 +71,6 @@ fn place(object: &DataObject, spec: &Spec) -> Result<String, &'static str> {
         ObjectKind::Stack => return Err("it is a stack"),
         ObjectKind::Other => return Err("it is neither a variable nor heap blocks"),
     };
-    // A page is placed if more than half of it is the object's.
-    if object.bytes / object.blocks.max(1) > page / 2 { Ok(name) } else { Err("its blocks fill less than half a page") }
+    let fills_pages = object.bytes / object.blocks.max(1) >= LEAST_PAGES * page;
+    if fills_pages { Ok(name) } else { Err("its blocks fill fewer than two pages, which --pages can make smaller") }
 }
