@@ -69,9 +69,10 @@ mod slow {
     fn pages_in_turns_on_two_tiers_of_equal_speed_have_the_bandwidth_of_both() {
         let folder = tempfile::tempdir().expect("temporary folder");
         let both = "--set pages.bss=64KiB --memory-tier a:250ns,20GB/s --memory-tier b:250ns,20GB/s --interleave a,b";
-        let run = run(folder.path(), both, &kernel("plain-threads.elf"), "op=load threads=12 n=1320000 passes=1");
+        let run = run(folder.path(), both, &kernel("plain-threads.elf"), "op=load threads=12 n=5280000 passes=1");
         let cycles = run.events("plain", "CPU_CYCLES").into_iter().max().expect("threads") as f64;
-        near(count(&run, "plain", "TIER_READ") * 256.0 / (cycles / 2e9), 40.0, 0.04);
+        // A thread reads a page of one of them at a time, so that at times one has less to do.
+        near(count(&run, "plain", "TIER_READ") * 256.0 / (cycles / 2e9), 40.0, 0.06);
     }
 
     #[test]
