@@ -27,7 +27,7 @@ pub struct TierObject {
     pub(super) index: usize,
 }
 
-/// Pages that an object fills at least if it is to be placed: its first and last page may have other data as well.
+/// Least number of pages of an object that can be placed: its first and last page may have other data as well.
 const LEAST_PAGES: u64 = 2;
 
 /// Returns the data of a run, the largest first.

@@ -13,7 +13,7 @@ const READ: Cycle = 16;
 const WRITE: Cycle = 32;
 const BOTH: Cycle = 24;
 const LATENCY_NS: u64 = 250;
-/// When a line is read while others are to be written.
+/// When a line is read while others wait for being written.
 const ASKED: Cycle = 3_000;
 
 /// A machine with such a tier as its fifth node, as large as the others.
