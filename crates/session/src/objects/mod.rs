@@ -256,6 +256,7 @@ impl Observer {
         match refill.kind {
             RefillKind::Walk => counts.walks += 1,
             RefillKind::Permission => counts.upgrades += 1,
+            RefillKind::Written | RefillKind::Zeroed => {}
             RefillKind::IntoL2 => counts.l2_refills += 1,
             RefillKind::FromL2 | RefillKind::FromMemory => {
                 let memory = u64::from(refill.kind == RefillKind::FromMemory);

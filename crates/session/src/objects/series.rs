@@ -15,7 +15,9 @@ pub struct ObjectTraffic {
     pub demanded: u64,
     /// Lines that prefetches requested.
     pub prefetched: u64,
-    /// Lines among both that were requested to be written.
+    /// Lines that L2 zeroed without reading them.
+    pub zeroed: u64,
+    /// Lines that were written in L1D, each time that they came there.
     pub written: u64,
 }
 
@@ -55,8 +57,7 @@ impl Series {
     }
 
     pub(super) fn count(&mut self, object: u32, refill: &Refill) {
-        let from_memory = matches!(refill.kind, RefillKind::FromMemory | RefillKind::IntoL2);
-        if !from_memory {
+        if refill.kind == RefillKind::Walk {
             return;
         }
         let interval = ((refill.at / self.interval) as usize).min(MOST_INTERVALS - 1);
@@ -64,11 +65,13 @@ impl Series {
             self.intervals.resize_with(interval + 1, BTreeMap::new);
         }
         let traffic = self.intervals[interval].entry(object).or_default();
-        match refill.cause {
-            Cause::Demand => traffic.demanded += 1,
-            _ => traffic.prefetched += 1,
+        match (refill.kind, refill.cause) {
+            (RefillKind::Zeroed, _) => traffic.zeroed += 1,
+            (RefillKind::FromMemory | RefillKind::IntoL2, Cause::Demand) => traffic.demanded += 1,
+            (RefillKind::FromMemory | RefillKind::IntoL2, _) => traffic.prefetched += 1,
+            _ => {}
         }
-        traffic.written += u64::from(refill.write);
+        traffic.written += u64::from(refill.write && refill.kind != RefillKind::Zeroed);
     }
 
     /// Returns the traffic by the places that objects have in the record.

@@ -3,7 +3,7 @@
 use fxscope_latency::methods::tier::Traffic;
 use fxscope_machine::Spec;
 use fxscope_record::{DataObject, ObjectKind, Run};
-use fxscope_session::DataSeries;
+use fxscope_session::{DataSeries, ObjectTraffic};
 
 /// Most objects that are considered, the largest.
 const MOST: usize = 256;
@@ -50,9 +50,11 @@ pub(super) fn objects(run: &Run, series: &DataSeries, spec: &Spec) -> Vec<TierOb
     all
 }
 
-/// Returns lines as numbers that methods take.
-pub(super) fn traffic(of: &fxscope_session::ObjectTraffic) -> Traffic {
-    Traffic { demanded: of.demanded as f64, prefetched: of.prefetched as f64, written: of.written as f64 }
+/// Returns the lines of an object between L2 and memory. A line is written back at most once for each time that it came into L2, however
+/// often L1D had it.
+pub(super) fn traffic(of: &ObjectTraffic) -> Traffic {
+    let written = of.written.min(of.demanded + of.prefetched + of.zeroed).max(of.zeroed);
+    Traffic { demanded: of.demanded as f64, prefetched: of.prefetched as f64, written: written as f64 }
 }
 
 fn title(object: &DataObject) -> String {
