@@ -19,7 +19,7 @@ pub enum RefillKind {
     Walk,
     /// The first write to a line that L1D had and nobody else: nothing was requested. Only noted for an observer.
     Written,
-    /// L2 made a line of zeros without reading memory. Only noted for an observer.
+    /// L2 made a line of zeros that it did not have, without reading memory. Only noted for an observer.
     Zeroed,
 }
 

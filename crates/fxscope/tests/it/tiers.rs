@@ -86,12 +86,22 @@ mod slow {
     fn advice_predicts_the_loss_of_a_table_that_is_looked_up_and_of_an_array_that_is_read_in_order() {
         let folder = tempfile::tempdir().expect("temporary folder");
         let program = compile(folder.path(), "data", &["-O2", "-static"], SOURCE);
-        let options =
-            ["latency", "advise", "--memory-tier", "cxl:400ns,8GB/s", "--check", "--no-cache", "--format", "json"];
+        let options = [
+            "latency",
+            "advise",
+            "--memory-tier",
+            "cxl:400ns,8GB/s,write=2GB/s",
+            "--check",
+            "--no-cache",
+            "--format",
+            "json",
+        ];
         let output = fxscope(folder.path(), &[&options[..], &["--", &program]].concat()).output().expect("it runs");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let said = json(&output.stdout);
         let objects = said["tables"][0]["rows"].as_array().expect("rows");
+        let heap = objects.iter().find(|object| object["data"].as_str().is_some_and(|name| name.contains("heap")));
+        assert!(heap.is_some_and(|heap| heap["simulated"].as_f64() > Some(0.05)), "its lines are written: {said}");
         for object in objects.iter().filter(|object| object["predicted loss"].is_number()) {
             let (predicted, simulated) = (&object["predicted loss"], &object["simulated"]);
             let [predicted, simulated] = [predicted, simulated].map(|loss| loss.as_f64().expect("a loss"));

@@ -250,7 +250,9 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
         let joins = self.core.sectors.in_l2(self.core.sector_of(pointer));
         // It passes to L2 as the notice of a clean line's eviction does, which has no data either.
         if TIMED {
-            self.core.refills.note_write(pointer.addr, RefillKind::Zeroed, t);
+            if self.core.refills.is_observed() && !self.chip.holds(self.core.id.cmg, line) {
+                self.core.refills.note_write(pointer.addr, RefillKind::Zeroed, t);
+            }
             self.core.bus.release(place.ready);
         }
         let at_l2 = self.core.at_l2::<TIMED>(place.ready);
