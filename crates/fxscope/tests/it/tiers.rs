@@ -186,6 +186,46 @@ fn pages_go_to_the_tier_when_the_fast_memory_is_full() {
 }
 
 #[test]
+fn programs_see_a_tier_as_a_node_without_cpus_and_can_take_memory_from_it() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let tier = ["run", "-q", "--memory-tier", "cxl:250ns,32GB/s,size=16GiB", "--json", "run.json", "--", "numactl"];
+    let shown = fxscope(folder.path(), &[&tier[..], &["-H"]].concat()).output().expect("it runs");
+    let text = String::from_utf8(shown.stdout).expect("text");
+    assert!(text.starts_with("available: 5 nodes (4-8)\n") && text.contains("\nnode 8 size: 16384 MB\n"), "{text}");
+    // 250 ns for the 128 ns of local memory, whose distance is 10.
+    let distances = |node: &str| text.lines().find(|line| line.trim_start().starts_with(node)).unwrap_or_default();
+    assert_eq!(distances("4:").split_whitespace().next_back(), Some("19"), "{text}");
+    assert!(distances("8:").ends_with("19  10 "), "{text}");
+
+    let chase = kernel("chase.elf");
+    let bound = ["--membind=8", &chase, "footprint=65536", "hops=100", "state=warm"];
+    let ran = fxscope(folder.path(), &[&tier[..], &bound].concat()).output().expect("it runs");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let said = json(&std::fs::read(folder.path().join("run.json")).expect("written"));
+    // Node 4 has what numactl itself needs.
+    assert!(on_node(&said, "bss", 8) > 64 << 20 && on_node(&said, "bss", 4) < 1 << 20, "{}", said["pages"]);
+}
+
+#[test]
+fn advice_is_a_page_with_a_chart_and_lines_of_values() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let chase = kernel("chase.elf");
+    let advise = |format: &str| {
+        let options = ["latency", "advise", "-q", "--memory-tier", "cxl:250ns,32GB/s", "--format", format, "--"];
+        let mut command = fxscope(folder.path(), &[&options[..], &[&chase, "8388608", "200", "cold"]].concat());
+        let output = command.output().expect("it runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    };
+    assert!(advise("html").contains("data-chart="));
+    let csv = advise("csv");
+    assert!(
+        csv.lines().any(|line| line.starts_with("Each object alone in the tier,variable nodes,predicted loss,")),
+        "{csv}"
+    );
+}
+
+#[test]
 fn what_describes_no_tier_is_told_before_the_run() {
     let folder = tempfile::tempdir().expect("temporary folder");
     for (tier, why) in [
