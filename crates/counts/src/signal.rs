@@ -208,6 +208,12 @@ signals! {
     MainMemoryWrite = "MAIN_MEMORY_WRITE",
     /// Sum over cycles of reads outstanding at main memory.
     MainMemoryReadWait = "MAIN_MEMORY_READ_WAIT",
+    /// Lines read from memory tiers: nodes without cores.
+    TierRead = "TIER_READ",
+    /// Lines written to memory tiers.
+    TierWrite = "TIER_WRITE",
+    /// Sum over cycles of reads outstanding at memory tiers.
+    TierReadWait = "TIER_READ_WAIT",
     /// Lines read that hit the memory-side cache.
     MemoryCacheHit = "MEMORY_CACHE_HIT",
     /// Lines read that missed the memory-side cache.
@@ -406,6 +412,8 @@ impl Signal {
                 | S::BusWriteTotalMem
                 | S::MainMemoryRead
                 | S::MainMemoryWrite
+                | S::TierRead
+                | S::TierWrite
                 | S::MemoryCacheHit
                 | S::MemoryCacheMiss
                 | S::MemoryCacheWb

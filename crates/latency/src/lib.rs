@@ -4,6 +4,7 @@
 //! * [`inputs`]: the meaning of each processor's events (`inputs.toml`), and the counts of a record.
 //! * [`System`]: the machine: its latency, its buffers.
 //! * [`methods`]: the methods, one file each, and the table from which help texts and documents derive.
+//! * [`methods::tier`]: some of a program's data in a memory tier.
 //! * [`predict()`]: all methods at several latencies, the kind of program, and the method to trust.
 //! * [`check`]: predictions compared with simulations of slower memory, and the fit of method 5's coefficients.
 //!

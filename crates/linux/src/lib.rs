@@ -64,7 +64,7 @@ pub use functional::{BlockObserver, Tick};
 pub use guest::{Guest, Step};
 pub use hang::{Doing, ThreadState};
 pub use mm::pages;
-pub use platform::{BarrierPlatform, Cache, CacheKind, CpuPlace, Platform};
+pub use platform::{BarrierPlatform, Cache, CacheKind, CpuPlace, MemoryNode, Platform};
 pub use sched::clock::ClockSource;
 pub use sched::cpus::{CpuState, SLICE_NS};
 pub use sched::turns::QUANTUM;

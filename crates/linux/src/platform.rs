@@ -16,6 +16,17 @@ pub struct CpuPlace {
     pub node: u32,
 }
 
+/// A memory node without processors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryNode {
+    /// Its number.
+    pub node: u32,
+    /// Its memory in bytes.
+    pub bytes: u64,
+    /// Its distance from all other nodes, as firmware reports it to Linux.
+    pub distance: u32,
+}
+
 /// The type of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CacheKind {
@@ -67,7 +78,9 @@ pub struct Platform {
     pub cpus: Vec<CpuPlace>,
     /// Assistant cores: the operating system runs on them, and programs may not. In ascending order, before all of `cpus`.
     pub assistants: Vec<CpuPlace>,
-    /// Distances between memory nodes, as firmware reports them to Linux (the SLIT of ACPI): of a node to itself, to the other
+    /// Memory nodes without processors: their numbers ascend, and are larger than those of all others.
+    pub tiers: Vec<MemoryNode>,
+    /// Distances between memory nodes with processors, as firmware reports them to Linux (the SLIT of ACPI): of a node to itself, to the other
     /// one of its pair, and to all others. Nodes form pairs in the order of their numbers.
     pub node_distances: [u32; 3],
     /// The caches of each processor, those of level 1 first.
@@ -102,6 +115,14 @@ impl Platform {
     /// Returns the memory nodes, in ascending order.
     #[must_use]
     pub fn nodes(&self) -> Vec<u32> {
+        let mut nodes = self.nodes_with_cpus();
+        nodes.extend(self.tiers.iter().map(|tier| tier.node));
+        nodes
+    }
+
+    /// Returns the memory nodes that have processors, in ascending order.
+    #[must_use]
+    pub fn nodes_with_cpus(&self) -> Vec<u32> {
         let mut nodes: Vec<u32> = self.cpus.iter().map(|place| place.node).collect();
         nodes.sort_unstable();
         nodes.dedup();
@@ -133,11 +154,22 @@ impl Platform {
         self.assistants.iter().position(|place| place.cpu == cpu)
     }
 
+    /// Returns the bytes of memory of a node. A limit of the program's memory is one of the nodes with processors.
+    pub(crate) fn bytes_of(&self, node: u32) -> u64 {
+        if let Some(tier) = self.tiers.iter().find(|tier| tier.node == node) {
+            return tier.bytes;
+        }
+        let of_tiers: u64 = self.tiers.iter().map(|tier| tier.bytes).sum();
+        self.memory_bytes.saturating_sub(of_tiers) / self.nodes_with_cpus().len().max(1) as u64
+    }
+
     /// Returns the distance of two memory nodes, by their indices in [`Platform::nodes`].
     pub(crate) fn distance(&self, from: usize, to: usize) -> u32 {
         let [own, pair, far] = self.node_distances;
+        let first_tier = self.nodes_with_cpus().len();
         match (from, to) {
             _ if from == to => own,
+            _ if from.max(to) >= first_tier => self.tiers[from.max(to) - first_tier].distance,
             _ if from / 2 == to / 2 => pair,
             _ => far,
         }

@@ -22,7 +22,7 @@ use crate::fs::vfs::shared_memory::SharedFolder;
 use crate::fs::vfs::{View, default_sysroot};
 use crate::guest::{Guest, PID};
 use crate::mm::address_space::AddressSpace;
-use crate::mm::pages::{self, MemoryPolicy, Pages};
+use crate::mm::pages::{self, FastMemory, MemoryPolicy, Pages};
 use crate::platform::{CpuPlace, Platform};
 use crate::process::{Limit, Process};
 use crate::random::Random;
@@ -86,6 +86,9 @@ pub struct Setup {
     pub clock: ClockSource,
     /// On which nodes the program's memory is placed.
     pub policy: MemoryPolicy,
+    /// Bytes of pages that each process has on nodes with processors before those that no policy places go to [`Platform::tiers`];
+    /// `None`: as much as these nodes have.
+    pub fast_memory: Option<u64>,
     /// The platform's CPUs on which the program may run; `None`: all.
     pub cpus: Option<Vec<u32>>,
     /// Descriptors 0, 1 and 2.
@@ -114,6 +117,7 @@ impl Setup {
             start_unix_ns: 1_577_836_800_000_000_000,
             clock: ClockSource::Simulated,
             policy: MemoryPolicy::default(),
+            fast_memory: None,
             cpus: None,
             stdio: Stdio::inherit()?,
             shared_folder: None,
@@ -171,6 +175,7 @@ impl Guest {
         let CpuPlace { cpu: number, .. } =
             *first.ok_or_else(|| StartError::Platform { what: "no CPU that programs may run on".to_owned() })?;
         let mut pages = Pages::new(&setup.platform.page_sizes, &arguments.env, bytes);
+        pages.limit_fast_memory(setup.fast_memory.and_then(|bytes| FastMemory::of(&setup.platform, bytes)));
         pages.set_exported_bss(program.image.exports_bss);
         let heap_start = pages.heap_start(program.image.end());
         let mut spaces = Table::default();

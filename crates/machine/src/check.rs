@@ -1,10 +1,11 @@
 //! Checks of the resolved values. Every part of the model can be built from values that pass.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use crate::error::Place;
 use crate::schema::{Value, first_sentence, grouped};
-use crate::spec::{Cache, Pages, SCHEMA, Spec, Tables};
+use crate::spec::{Cache, MemoryTier, Pages, SCHEMA, Spec, Tables};
 
 /// Most lines of one cache: the model keeps some 40 bytes for each.
 const MAX_LINES: u64 = 1 << 21;
@@ -224,6 +225,7 @@ fn paths(t: &Tables, r: &mut Relations) {
     r.at_least("memory.latency_farthest", memory.latency_farthest, "memory.latency_nearest", memory.latency_nearest);
 
     memory_side_cache(t, path, r);
+    memory_tiers(t, path, r);
 
     // The model counts the time of a line on the memory channel in 1/256 cycles. With this limit it is exact to 6 %.
     let most = LINES_PER_CYCLE * u64::from(line) * t.clock.core_hz;
@@ -263,6 +265,26 @@ fn memory_side_cache(t: &Tables, path: u64, r: &mut Relations) {
     let peak = cache.peak_bytes_per_second;
     let others = [there, "l1d.line_bytes", "clock.core_hz"];
     r.require(peak <= most, &key("peak_bytes_per_second"), peak, &others, must);
+}
+
+/// Memory tiers: a value of each list for each name. `path` is the latency of the path through L2, cycles.
+fn memory_tiers(t: &Tables, path: u64, r: &mut Relations) {
+    let names: Vec<&str> = t.memory_tiers.names().collect();
+    let mut seen = HashSet::new();
+    let named = names.iter().all(|name| MemoryTier::is_name(name) && seen.insert(*name));
+    let must = "different names of letters, digits, - and _ that begin with a letter, and not 'all'".to_owned();
+    r.require_value(named, "memory_tiers.names", Value::Text(t.memory_tiers.names.clone()), &[], must);
+    for (key, list) in t.memory_tiers.lists() {
+        let must = format!("a list of {}: memory_tiers.names has as many", names.len());
+        let key = format!("memory_tiers.{key}");
+        r.require_value(list.len() == names.len(), &key, Value::List(list.clone()), &["memory_tiers.names"], must);
+    }
+    let least = (path as f64 * 1e9 / t.clock.core_hz as f64).ceil() as u64;
+    let must = format!("at least {least} each: the path through L2 (with l2_timing.miss_detect) is part of it");
+    let latencies = &t.memory_tiers.latency_ns;
+    let long = latencies.iter().all(|&ns| ns >= least);
+    let others = ["l2_timing.miss_detect", "clock.core_hz"];
+    r.require_value(long, "memory_tiers.latency_ns", Value::List(latencies.clone()), &others, must);
 }
 
 /// A blade of the hardware barrier has a bit for each core of a CMG.

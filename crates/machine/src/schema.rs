@@ -433,8 +433,17 @@ mod tests {
     }
 
     /// Keys whose numbers name something and measure nothing.
-    const NAMES: [&str; 8] =
-        ["dczid", "first_core", "first_node", "node_distances", "assistant_cmgs", "mode", "assign", "default_sector"];
+    const NAMES: [&str; 9] = [
+        "dczid",
+        "first_core",
+        "first_node",
+        "node_distances",
+        "assistant_cmgs",
+        "mode",
+        "assign",
+        "default_sector",
+        "distances",
+    ];
 
     #[test]
     fn every_number_has_limits_and_a_unit_and_every_key_a_meaning() {

@@ -6,6 +6,7 @@
 mod hierarchy;
 mod policies;
 mod power;
+mod tiers;
 
 use crate::evidence::Provenance;
 use crate::pmu::Pmu;
@@ -19,6 +20,7 @@ pub use hierarchy::{
 };
 pub use policies::{DirectionPredictor, PowerMode, PrefetchPolicy, Replacement, StreamReplacement, TlbReplacement};
 pub use power::ChipPower;
+pub use tiers::{MemoryTier, MemoryTiers};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -444,6 +446,8 @@ tables! {
         memory: MemoryTiming,
         /// Memory-side cache.
         memory_side_cache: MemorySideCache,
+        /// Memory nodes without cores.
+        memory_tiers: MemoryTiers,
         /// The ring between the CMGs.
         ring: Ring,
         /// Translation.

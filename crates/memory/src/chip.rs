@@ -24,8 +24,10 @@ use crate::partition::{Cmgs, PartitionCtx};
 use crate::reserve::{delay, first_free, hold};
 use crate::ring::Ring;
 use crate::sectors::{Joins, Sector};
+use crate::snoop_filter::SnoopFilter;
 use crate::snoop_queue::{Snoop, SnoopKind};
 use crate::tags::{Line, Slot};
+use crate::tiers::Tier;
 
 /// An answer of the L2 cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +119,8 @@ pub struct Evicted {
 pub struct Chip {
     pub(crate) cmgs: Cmgs,
     pub(crate) ring: Ring,
+    /// Memory nodes without cores, whose numbers follow those of the CMGs.
+    pub(crate) tiers: Box<[Tier]>,
     /// Physical memory. Partitions read it; only the whole chip changes it.
     pub(crate) frames: Arc<Frames>,
     /// Set when this is a partition of a chip.
@@ -133,6 +137,7 @@ pub struct Chip {
 #[derive(Clone, Copy, Default, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Shape {
     nodes: Nodes,
+    cmgs: usize,
     line_shift: u32,
     /// L2 to a core, or back.
     request: Cycle,
@@ -149,10 +154,11 @@ impl Clone for Chip {
     /// When this is a partition of a chip.
     fn clone(&self) -> Chip {
         assert!(self.partition.is_none(), "only a whole chip can be cloned");
-        let Chip { cmgs, ring, frames, partition: _, multicore, snoops, shape } = self;
+        let Chip { cmgs, ring, tiers, frames, partition: _, multicore, snoops, shape } = self;
         Chip {
             cmgs: cmgs.clone(),
             ring: ring.clone(),
+            tiers: tiers.clone(),
             frames: Arc::clone(frames),
             partition: None,
             multicore: *multicore,
@@ -172,11 +178,13 @@ impl Chip {
         Chip {
             cmgs: (0..spec.topology.cmgs).map(|cmg| Cmg::new(spec, cmg)).collect(),
             ring: Ring::new(spec),
+            tiers: Tier::all(spec),
             partition: None,
             multicore: false,
             snoops: 0,
             shape: Shape {
                 nodes: frames.nodes(),
+                cmgs: spec.topology.cmgs as usize,
                 line_shift: spec.l2.line_bytes.trailing_zeros(),
                 request,
                 fill: fill_cycles(spec) + spec.load_store.move_in,
@@ -196,12 +204,28 @@ impl Chip {
         let now = self.cmgs.iter().fold(now.min(others), |now, cmg| now.min(cmg.snoop_queues.lookahead()));
         self.cmgs.iter_mut().for_each(|cmg| cmg.advance(now));
         self.ring.advance(now);
+        self.tiers.iter_mut().for_each(|tier| tier.advance(now));
     }
 
-    /// The CMG whose memory holds `line`.
+    /// The node whose memory holds `line`: a CMG, or a tier behind them.
     #[inline(always)]
     pub(crate) fn home(&self, line: u64) -> usize {
         self.shape.nodes.of(line << self.shape.line_shift)
+    }
+
+    /// The number of the tier that is node `home`; `None` if that is a CMG.
+    #[inline(always)]
+    pub(crate) fn tier(&self, home: usize) -> Option<usize> {
+        home.checked_sub(self.shape.cmgs)
+    }
+
+    /// The filter that knows lines of node `home` which L2 caches may hold, those of the node itself left out. Only the whole chip
+    /// has those of all nodes.
+    pub(crate) fn snoop_filter(&mut self, home: usize) -> &mut SnoopFilter {
+        match self.tier(home) {
+            Some(tier) => &mut self.tiers[tier].snoop_filter,
+            None => &mut self.cmgs[home].snoop_filter,
+        }
     }
 
     // ---- waiting cores ------------------------------------------------------------------------
@@ -341,7 +365,8 @@ impl Chip {
         let home = self.home(line);
         let mut cmg = &mut self.cmgs[id.cmg];
         let missed = start + delay::<TIMED>(cmg.miss_detect);
-        let buffer = first_free::<TIMED>(&mut cmg.mshrs, missed);
+        let evicts = cmg.can_evict::<TIMED>(missed);
+        let buffer = first_free::<TIMED>(&mut cmg.mshrs, evicts);
         if buffer.at > missed {
             signals.add(Signal::L2PipeVal, cmg.refuse(id.core, missed, buffer.at));
         }
@@ -399,7 +424,7 @@ impl Chip {
     #[inline(always)]
     fn note_remote_copy(&mut self, cmg: usize, line: u64, home: usize) {
         if home != cmg {
-            self.cmgs[home].snoop_filter.add(line);
+            self.snoop_filter(home).add(line);
         }
     }
 
@@ -409,7 +434,7 @@ impl Chip {
         let home = self.home(line);
         if home != cmg {
             match &mut self.partition {
-                None => self.cmgs[home].snoop_filter.remove(line),
+                None => self.snoop_filter(home).remove(line),
                 Some(ctx) => ctx.deferred.returned.push(line),
             }
         }
@@ -497,6 +522,12 @@ impl Chip {
             return;
         }
         signals.add(Signal::L2dCacheWb, 1);
+        if let Some(tier) = self.tier(home) {
+            let at = if TIMED { self.ring.to_tier(cmg, t) } else { t };
+            let full_until = self.tiers[tier].write::<TIMED>(at, signals);
+            self.cmgs[cmg].keeps_none_until(full_until);
+            return;
+        }
         signals.add(Signal::BusWriteTotalMem, u64::from(home == cmg));
         count_of(WRITES_TO_CMG, home, signals);
         let at = if TIMED && home != cmg { self.ring.write_back(cmg, home, t) } else { t };

@@ -93,6 +93,8 @@ pub struct Cmg {
     request: Cycle,
     /// For each core, until when its request is known to be refused.
     refused: Box<[Cycle]>,
+    /// Until when lines that wait to be written to a memory tier take all room for evicted lines.
+    full_until: Cycle,
     /// Counts caused here by cores of other CMGs since a core of this one ran.
     pub(crate) remote_counts: Signals,
     /// `remote_counts` has counts.
@@ -161,6 +163,7 @@ impl Cmg {
             miss_detect: t.miss_detect,
             request: t.request,
             refused: vec![0; spec.topology.cores_per_cmg as usize].into(),
+            full_until: 0,
             remote_counts: Signals::default(),
             has_remote_counts: false,
             snoop_queues: SnoopQueues::new(spec.topology.cores_per_cmg as usize),
@@ -235,6 +238,17 @@ impl Cmg {
         let times = (end - from).div_ceil(self.request.max(1));
         self.refused[core] = from + times * self.request.max(1);
         times
+    }
+
+    /// Lines that wait to be written take all room for evicted lines until `t`.
+    pub(crate) fn keeps_none_until(&mut self, t: Cycle) {
+        self.full_until = self.full_until.max(t);
+    }
+
+    /// When a miss that is known at `t` can evict a line.
+    #[inline(always)]
+    pub(crate) fn can_evict<const TIMED: bool>(&self, t: Cycle) -> Cycle {
+        if TIMED { t.max(self.full_until) } else { t }
     }
 
     /// Reads a line from memory, or from the memory-side cache, requested at `t`. Returns when it is ready to be sent

@@ -19,8 +19,37 @@ pub enum Placement {
     FirstTouch,
     /// On this node.
     Node(u8),
-    /// Page by page, round-robin on the nodes whose bits are set.
-    Interleave(u64),
+    /// Page by page, in turns on several nodes.
+    Interleave(Turns),
+}
+
+/// Most nodes that pages can be interleaved over: as many as a machine can have.
+pub const MOST_NODES: usize = 24;
+
+/// Nodes that get pages in turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Deserialize, serde::Serialize)]
+pub struct Turns {
+    /// How many pages in a row each node gets, by its number.
+    pub pages: [u8; MOST_NODES],
+}
+
+impl Turns {
+    /// One page for each node whose bit is set.
+    #[must_use]
+    pub fn equal(nodes: u64) -> Turns {
+        Turns { pages: std::array::from_fn(|node| (nodes >> node & 1) as u8) }
+    }
+
+    /// The node of page number `page`, counted from address 0; `None`: no node gets any.
+    fn node(&self, page: u64) -> Option<usize> {
+        let round: u64 = self.pages.iter().map(|&pages| u64::from(pages)).sum();
+        let mut rest = page.checked_rem(round)?;
+        self.pages.iter().position(|&pages| {
+            let here = rest < u64::from(pages);
+            rest = rest.saturating_sub(pages.into());
+            here
+        })
+    }
 }
 
 /// A set of pages that ranges of several address spaces, or several of one, share: memory shared by processes, or a file.
@@ -78,6 +107,8 @@ pub struct Frame {
 /// The memory of one node.
 #[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
 struct Node {
+    /// Its size.
+    bytes: u64,
     /// Bytes allocated, from the first address up.
     used: u64,
     /// The free part of the current chunk.
@@ -100,8 +131,9 @@ pub struct Nodes {
 
 impl Nodes {
     fn new(spec: &Spec) -> Nodes {
-        let t = &spec.topology;
-        Nodes { shift: t.node_bytes.next_power_of_two().trailing_zeros(), last: t.cmgs as usize - 1 }
+        let tiers = spec.memory_tiers.bytes.iter().copied();
+        let largest = tiers.fold(spec.topology.node_bytes, u64::max);
+        Nodes { shift: largest.next_power_of_two().trailing_zeros(), last: spec.nodes() as usize - 1 }
     }
 
     /// The first physical address of a node.
@@ -120,8 +152,9 @@ impl Nodes {
 /// The page frames of all nodes.
 #[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
 pub struct Frames {
+    /// Those of the CMGs, then the tiers.
     nodes: Box<[Node]>,
-    node_bytes: u64,
+    cmgs: usize,
     addresses: Nodes,
     /// Frames by virtual page: its first address with the number of its address space above it.
     pages: BTreeMap<u64, Frame>,
@@ -135,9 +168,11 @@ impl Frames {
     /// All memory free.
     #[must_use]
     pub fn new(spec: &Spec) -> Frames {
+        let cmgs = std::iter::repeat_n(spec.topology.node_bytes, spec.topology.cmgs as usize);
+        let sizes = cmgs.chain(spec.memory_tiers.bytes.iter().copied());
         Frames {
-            nodes: vec![Node::default(); spec.topology.cmgs as usize].into(),
-            node_bytes: spec.topology.node_bytes,
+            nodes: sizes.map(|bytes| Node { bytes, ..Node::default() }).collect(),
+            cmgs: spec.topology.cmgs as usize,
             addresses: Nodes::new(spec),
             pages: BTreeMap::new(),
             shared: BTreeMap::new(),
@@ -184,7 +219,7 @@ impl Frames {
         let wanted = match placement {
             Placement::FirstTouch => local,
             Placement::Node(node) => usize::from(node),
-            Placement::Interleave(mask) => in_turn(mask, (page & VIRTUAL) >> shift).unwrap_or(local),
+            Placement::Interleave(turns) => turns.node((page & VIRTUAL) >> shift).unwrap_or(local),
         };
         let physical = self.take(wanted.min(self.nodes.len() - 1), shift);
         let frame = Frame { shift, physical, moved };
@@ -201,11 +236,11 @@ impl Frames {
         self.of(page, range).is_some()
     }
 
-    /// A free frame on `node`, or on the next node with room when that is full.
+    /// A free frame on `node`, or on the next node with room when that is full: tiers come after the nodes of all CMGs.
     fn take(&mut self, node: usize, shift: u32) -> u64 {
-        let nodes = self.nodes.len();
-        let with_room =
-            (0..nodes).map(|i| (node + i) % nodes).find(|&n| self.nodes[n].has_room(shift, self.node_bytes));
+        let (nodes, cmgs) = (self.nodes.len(), self.cmgs);
+        let others = (0..cmgs).map(|i| (node + i) % cmgs).chain(cmgs..nodes);
+        let with_room = std::iter::once(node).chain(others).find(|&n| self.nodes[n].has_room(shift));
         // A program larger than the machine's memory: the last node continues beyond its end.
         let node = with_room.unwrap_or(nodes - 1);
         self.addresses.first(node) + self.nodes[node].take(shift)
@@ -220,8 +255,8 @@ impl Frames {
     /// The physical address of the translation table `name` of `bytes` bytes, a power of two. It lies on the node of
     /// the core that needs it first, and stays there: tables outlive the pages they lead to.
     pub fn table(&mut self, name: u64, bytes: u64, local: usize) -> u64 {
-        let (nodes, node_bytes, addresses) = (&mut self.nodes, self.node_bytes, self.addresses);
-        *self.tables.entry(name).or_insert_with(|| addresses.first(local) + nodes[local].take_table(bytes, node_bytes))
+        let (nodes, addresses) = (&mut self.nodes, self.addresses);
+        *self.tables.entry(name).or_insert_with(|| addresses.first(local) + nodes[local].take_table(bytes))
     }
 
     /// `start..end` of one address space is unmapped: frees the frames of pages that are completely in it.
@@ -276,28 +311,21 @@ fn page(key: u64) -> u64 {
     key & !SHIFT_BITS
 }
 
-/// The node of page number `page` among those of `mask`.
-fn in_turn(mask: u64, page: u64) -> Option<usize> {
-    let among = u64::from(mask.count_ones());
-    let skipped = page.checked_rem(among)?;
-    (0..64).filter(|n| mask >> n & 1 == 1).nth(skipped as usize)
-}
-
 impl Node {
-    fn has_room(&self, shift: u32, node_bytes: u64) -> bool {
+    fn has_room(&self, shift: u32) -> bool {
         let size = 1 << shift;
         let large = size.max(1 << CHUNK_SHIFT);
-        let whole = self.used.next_multiple_of(large) + large + self.tables <= node_bytes;
+        let whole = self.used.next_multiple_of(large) + large + self.tables <= self.bytes;
         let cut = shift < CHUNK_SHIFT && self.chunk.start.next_multiple_of(size) + size <= self.chunk.end;
         whole || cut || self.free.get(&shift).is_some_and(|free| !free.is_empty())
     }
 
     /// Offset of a table of `bytes` bytes in the node's memory.
-    fn take_table(&mut self, bytes: u64, node_bytes: u64) -> u64 {
+    fn take_table(&mut self, bytes: u64) -> u64 {
         // When tables fill a whole node, they start again at its end.
-        let end = if self.tables + 2 * bytes > node_bytes { node_bytes } else { node_bytes - self.tables };
+        let end = if self.tables + 2 * bytes > self.bytes { self.bytes } else { self.bytes - self.tables };
         let offset = (end - bytes) & !(bytes - 1);
-        self.tables = node_bytes - offset;
+        self.tables = self.bytes - offset;
         offset
     }
 
@@ -373,11 +401,50 @@ mod tests {
         let mut f = frames();
         let nodes: Vec<usize> = (0..6u64)
             .map(|i| {
-                let at = f.frame(i << 21, range(21, Placement::Interleave(0b1011)), 2);
+                let at = f.frame(i << 21, range(21, Placement::Interleave(Turns::equal(0b1011))), 2);
                 f.node_of(at)
             })
             .collect();
         assert_eq!(nodes, [0, 1, 3, 0, 1, 3]);
+    }
+
+    #[test]
+    fn nodes_with_weights_get_as_many_pages_in_a_row() {
+        let mut f = frames();
+        let mut turns = Turns::equal(0);
+        (turns.pages[1], turns.pages[3]) = (3, 1);
+        let nodes: Vec<usize> = (0..8u64)
+            .map(|i| {
+                let at = f.frame(i << 21, range(21, Placement::Interleave(turns)), 2);
+                f.node_of(at)
+            })
+            .collect();
+        assert_eq!(nodes, [1, 1, 1, 3, 1, 1, 1, 3]);
+    }
+
+    #[test]
+    fn a_tier_has_its_own_size_and_gets_pages_when_all_cmgs_are_full() {
+        let mut spec = fxscope_machine::load("a64fx", &[]).expect("built in");
+        let tier = fxscope_machine::spec::MemoryTier {
+            name: "cxl".to_owned(),
+            latency_ns: 250,
+            read_bytes_per_second: 32_000_000_000,
+            write_bytes_per_second: 32_000_000_000,
+            total_bytes_per_second: 64_000_000_000,
+            bytes: 16 << 30,
+            distance: 40,
+        };
+        spec.tables.memory_tiers.add(&tier);
+        let mut f = Frames::new(&spec);
+        let mut nodes = [0; 5];
+        for i in 0..48u64 {
+            let at = f.frame(i << 40, range(30, Placement::Node(3)), 0);
+            nodes[f.node_of(at)] += 1;
+        }
+        assert_eq!(nodes, [8, 8, 8, 8, 16]);
+        let mut f = Frames::new(&spec);
+        let bound = f.frame(0, range(21, Placement::Node(4)), 0);
+        assert_eq!(f.node_of(bound), 4);
     }
 
     #[test]
@@ -409,7 +476,7 @@ mod tests {
     fn translation_tables_lie_at_the_end_of_a_node_aligned_and_apart_and_stay() {
         let mut f = frames();
         let first = f.table(1, 1 << 16, 1);
-        assert_eq!(first, 2 * f.node_bytes - (1 << 16));
+        assert_eq!(first, 2 * f.nodes[1].bytes - (1 << 16));
         assert_eq!(f.table(2, 1 << 12, 1), first - (1 << 12));
         assert_eq!(f.table(3, 1 << 16, 1), first - (2 << 16));
         assert_eq!(f.table(1, 1 << 16, 3), first);
@@ -459,7 +526,7 @@ mod tests {
     fn turns_of_nodes_are_the_same_in_all_address_spaces() {
         let mut f = frames();
         let mut node = |space: u64| {
-            let at = f.frame(space << 48 | 5 << 21, range(21, Placement::Interleave(0b111)), 0);
+            let at = f.frame(space << 48 | 5 << 21, range(21, Placement::Interleave(Turns::equal(0b111))), 0);
             f.node_of(at)
         };
         assert_eq!((node(0), node(1), node(2)), (2, 2, 2));

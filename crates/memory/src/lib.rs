@@ -6,7 +6,7 @@
 //! * [`tags`]: tag arrays, with a replacement policy. [`pipes`]: the load/store pipes. [`tlb`], [`tables`]: translation. [`frames`]: physical
 //!   memory and page placement. [`pointer`]: tagged addresses. [`prefetch`]: the hardware prefetcher. [`sectors`]: the
 //!   sector cache.
-//! * [`cmg`]: L2 and memory of one CMG. [`ring`]: between CMGs. [`chip`]: what cores share, and coherence.
+//! * [`cmg`]: L2 and memory of one CMG. `tiers`: memory nodes without cores. [`ring`]: between CMGs. [`chip`]: what cores share, and coherence.
 //!   [`snoop_queue`]: snoops of cores that are not running. [`partition`]: a chip on several host threads.
 //! * [`hierarchy`]: the memory hierarchy as one core sees it.
 //! * [`refills`]: what each instruction brings into the caches.
@@ -32,10 +32,11 @@ mod snoop_filter;
 pub mod snoop_queue;
 pub mod tables;
 pub mod tags;
+mod tiers;
 pub mod tlb;
 
 pub use chip::{Chip, CoreId};
-pub use frames::{PageRange, Placement, SharedPages};
+pub use frames::{MOST_NODES, PageRange, Placement, SharedPages, Turns};
 pub use hierarchy::{Cause, CoreMemory, Hierarchy, Level, Located, Misses, NEVER, Response, Wants};
 pub use partition::{Partition, PartitionResult, Partitioned};
 pub use pipes::LoadStorePipes;

@@ -18,6 +18,7 @@ use crate::chip::Chip;
 use crate::cmg::Cmg;
 use crate::frames::Frames;
 use crate::ring::Ring;
+use crate::tiers::Tier;
 
 /// The CMGs of a chip, or those of a partition, by their numbers.
 #[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
@@ -118,6 +119,7 @@ impl Chip {
             let chip = Chip {
                 cmgs,
                 ring: Ring::default(),
+                tiers: Box::default(),
                 frames,
                 partition: Some(Box::new(ctx)),
                 multicore: true,
@@ -166,7 +168,7 @@ impl Chip {
     fn apply(&mut self, deferred: &mut DeferredOps) {
         for line in deferred.returned.drain(..) {
             let home = self.home(line);
-            self.cmgs[home].snoop_filter.remove(line);
+            self.snoop_filter(home).remove(line);
         }
         for (cmg, line, t) in deferred.writes.drain(..) {
             self.write_memory_remotely::<true>(cmg, line, t);
@@ -178,12 +180,14 @@ impl Chip {
         Shared {
             cmgs: std::mem::take(&mut self.cmgs),
             ring: std::mem::take(&mut self.ring),
+            tiers: std::mem::take(&mut self.tiers),
             frames: std::mem::take(&mut self.frames),
         }
     }
 
     fn put_shared(&mut self, shared: Shared) {
-        (self.cmgs, self.ring, self.frames) = (shared.cmgs, shared.ring, shared.frames);
+        let Shared { cmgs, ring, tiers, frames } = shared;
+        (self.cmgs, self.ring, self.tiers, self.frames) = (cmgs, ring, tiers, frames);
     }
 }
 
@@ -219,6 +223,7 @@ impl Partitioned {
 struct Shared {
     cmgs: Cmgs,
     ring: Ring,
+    tiers: Box<[Tier]>,
     frames: Arc<Frames>,
 }
 
@@ -239,7 +244,7 @@ struct RendezvousState {
     /// The CMGs of partitions that have arrived, by partition.
     cmgs: Vec<Option<Cmgs>>,
     /// `None` while a partition has the whole chip.
-    shared: Option<(Ring, Arc<Frames>)>,
+    shared: Option<(Ring, Box<[Tier]>, Arc<Frames>)>,
     /// Partitions that have not arrived.
     running: usize,
     /// Those that wait for the whole chip, one bit each.
@@ -256,16 +261,16 @@ struct RendezvousState {
 
 impl RendezvousState {
     fn take_whole(&mut self) -> Shared {
-        let (ring, frames) = self.shared.take().expect("no other partition has the whole chip");
+        let (ring, tiers, frames) = self.shared.take().expect("no other partition has the whole chip");
         let cmgs = self.cmgs.iter_mut().flat_map(|cmgs| cmgs.take().expect("all have arrived").list).collect();
-        Shared { cmgs, ring, frames }
+        Shared { cmgs, ring, tiers, frames }
     }
 
     fn put_whole(&mut self, mut shared: Shared, partitions: &[Range<usize>]) {
         let mut list = shared.cmgs.list.drain(..);
         let cmgs = |cmgs: &Range<usize>| Cmgs::from(cmgs.start, list.by_ref().take(cmgs.len()));
         self.cmgs = partitions.iter().map(cmgs).map(Some).collect();
-        self.shared = Some((shared.ring, shared.frames));
+        self.shared = Some((shared.ring, shared.tiers, shared.frames));
     }
 
     fn arrive(&mut self, partition: usize, cmgs: Cmgs) {
@@ -282,7 +287,7 @@ impl RendezvousState {
     }
 
     fn leave(&mut self, partition: usize) -> (Cmgs, Arc<Frames>) {
-        let (_, frames) = self.shared.as_ref().expect("no partition has the whole chip");
+        let (.., frames) = self.shared.as_ref().expect("no partition has the whole chip");
         (self.cmgs[partition].take().expect("it has arrived"), Arc::clone(frames))
     }
 }

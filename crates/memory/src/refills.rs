@@ -17,6 +17,10 @@ pub enum RefillKind {
     Permission,
     /// Both levels of the TLB missed.
     Walk,
+    /// The first write to a line that L1D had and nobody else: nothing was requested. Only noted for an observer.
+    Written,
+    /// L2 made a line of zeros that it did not have, without reading memory. Only noted for an observer.
+    Zeroed,
 }
 
 /// A refill, or a walk of the translation tables.
@@ -53,6 +57,13 @@ impl Refills {
     /// Adds a refill of the current instruction.
     pub(crate) fn add(&mut self, address: u64, kind: RefillKind, cause: Cause, write: bool, at: Cycle) {
         self.list.push(Refill { inst: self.inst, address, kind, cause, write, at });
+    }
+
+    /// Adds a write of the current instruction that brings nothing into L1D, if somebody observes it.
+    pub(crate) fn note_write(&mut self, address: u64, kind: RefillKind, at: Cycle) {
+        if self.observed.is_some() {
+            self.add(address, kind, Cause::Demand, true, at);
+        }
     }
 
     /// Returns whether there are none.

@@ -10,7 +10,7 @@ use fxscope_machine::Spec;
 pub struct Ring {
     /// `links[i]` connects stop `i` of the ring and the next one.
     links: Box<[TwoWay]>,
-    /// For each CMG, the lines that it reads from others and writes back to them.
+    /// For each CMG, the lines that it reads from others, and from memory tiers, and writes back to them.
     requests: Box<[LineBus]>,
     /// For each CMG, the lines that others read from it and write back to it.
     served: Box<[Service]>,
@@ -160,6 +160,16 @@ impl Ring {
         let at = self.requests[from].book(t);
         let at = self.travel(from, to, at);
         self.served[to].book(from, at)
+    }
+
+    /// Transfers a line that a memory tier has sent at `t` to CMG `to`. Returns when it has arrived.
+    pub fn from_tier(&mut self, to: usize, t: Cycle) -> Cycle {
+        self.requests[to].book(t)
+    }
+
+    /// Transfers a line that CMG `from` writes back at `t` to a memory tier. Returns when it has left the CMG.
+    pub fn to_tier(&mut self, from: usize, t: Cycle) -> Cycle {
+        self.requests[from].book(t)
     }
 
     /// A line takes the links from one CMG to another. The time of the way is spread over them.

@@ -78,6 +78,7 @@ pub(crate) fn count_refills(refills: &mut Refills, profiles: &mut [Profile]) {
             RefillKind::FromMemory => (1, 1),
             RefillKind::IntoL2 => (0, 1),
             RefillKind::Permission => (0, 0),
+            RefillKind::Written | RefillKind::Zeroed => return,
             RefillKind::Walk => {
                 profile.events[WALK] += 1;
                 return;

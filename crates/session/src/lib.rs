@@ -25,12 +25,14 @@ pub mod konata;
 mod launch;
 mod loops;
 mod mapping;
+mod named_data;
 mod notes;
 mod numbering;
 mod objects;
 mod observers;
 mod options;
 mod pipes;
+mod placed;
 mod placement;
 mod prepared;
 mod request;
@@ -38,10 +40,10 @@ mod rows;
 mod sampled;
 mod scenario;
 mod sector_blocks;
-mod sector_data;
 mod sectors;
 mod serial;
 mod session;
+mod tiers;
 
 pub use fxscope_checkpoint as snapshots;
 
@@ -57,16 +59,19 @@ pub use hottest::hottest;
 pub use identity::Identity;
 pub use loops::with_loops;
 pub use mapping::CallPages;
+pub use named_data::SectorData;
+pub use objects::{DataSeries, ObjectTraffic};
 pub use options::{EngineChoice, NoProgressLimit, RunOptions};
+pub use placed::PlaceOption;
 pub use placement::{PageOption, Placement, RemoteNode, check_page_size};
 pub use prepared::Prepared;
 pub use request::{Request, machine_memory};
 pub use rows::check_rows;
 pub use scenario::{DEFAULT_MACHINE, HostAccess, Scenario, machine_of, spec_of};
 pub use sector_blocks::SectorBlocks;
-pub use sector_data::SectorData;
 pub use sectors::{CacheLevel, SectorOption};
 pub use session::Session;
+pub use tiers::TierOption;
 
 /// Largest program file that is read into memory, bytes.
 pub const MAX_PROGRAM_BYTES: u64 = 4 << 30;

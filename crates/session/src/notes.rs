@@ -222,7 +222,14 @@ fn memory_policy(policy: MemoryPolicy) -> Option<String> {
     match policy {
         MemoryPolicy::Local => None,
         MemoryPolicy::Bind(nodes) => Some(format!("Memory is from node {} only (--membind).", list(nodes))),
-        MemoryPolicy::Interleave(nodes) => Some(format!("Pages are on nodes {} in turn (--interleave).", list(nodes))),
+        MemoryPolicy::Interleave(nodes, weights) if weights.are_equal() => {
+            Some(format!("Pages are on nodes {} in turn (--interleave).", list(nodes)))
+        }
+        MemoryPolicy::Interleave(nodes, weights) => {
+            let all = (0..u64::BITS).filter(|node| nodes >> node & 1 != 0).enumerate();
+            let turns: Vec<_> = all.map(|(index, node)| format!("{} on node {node}", weights.of(index))).collect();
+            Some(format!("Pages are on several nodes in turn, {} (--interleave).", turns.join(", ")))
+        }
     }
 }
 

@@ -2,14 +2,15 @@
 
 use std::ops::RangeInclusive;
 
-use fxscope_linux::pages::{MappingPages, MemoryPolicy, parse_nodes};
+use fxscope_linux::pages::{MappingPages, MemoryPolicy, NodeMask, Weights, parse_nodes};
 use fxscope_machine::Spec;
 use fxscope_machine::settings::{integer, size};
 use fxscope_machine::spec;
 use fxscope_memory::ring::Ring;
 use serde::{Deserialize, Serialize};
 
-use crate::{CallPages, Error};
+use crate::tiers::{TierOption, numbered};
+use crate::{CallPages, Error, PlaceOption};
 
 /// CPUs of the program, nodes and page sizes of its memory. Lists are text, since their meaning depends on the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -19,10 +20,19 @@ pub struct Placement {
     pub cpus: Option<String>,
     /// Page sizes. Later ones override earlier ones.
     pub pages: Vec<PageOption>,
-    /// Nodes that its memory comes from, in the syntax of `numactl --membind`: `4`, `4-5`, `+0`, `!4`, `all`.
+    /// Memory tiers that the machine has in addition to its own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tiers: Vec<TierOption>,
+    /// Nodes that its memory comes from, in the syntax of `numactl --membind`: `4`, `4-5`, `+0`, `!4`, `all`. Tiers have names, too.
     pub membind: Option<String>,
-    /// Nodes that its pages are interleaved over, in the syntax of `numactl --interleave`.
+    /// Nodes that its pages are interleaved over, in the same syntax. Nodes may have weights: `4=3,cxl=1`.
     pub interleave: Option<String>,
+    /// Data and heap blocks whose pages are on a node of their own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<PlaceOption>,
+    /// Bytes of pages that each process has on nodes with cores; what it touches later goes to the memory tiers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fast_memory: Option<u64>,
 }
 
 /// A memory node remote from a program's cores.
@@ -116,7 +126,7 @@ impl Placement {
     /// Returns whether it places the program's memory.
     #[must_use]
     pub fn places_memory(&self) -> bool {
-        self.membind.is_some() || self.interleave.is_some()
+        self.membind.is_some() || self.interleave.is_some() || !self.places.is_empty() || self.fast_memory.is_some()
     }
 
     /// Returns the node farthest from that of the cores that the program may run on, the first of equals; or why there
@@ -155,17 +165,61 @@ impl Placement {
 
     /// Returns the nodes that the program's memory comes from.
     pub(crate) fn policy(&self, spec: &Spec) -> Result<MemoryPolicy, Error> {
-        let t = &spec.topology;
-        let machine: Vec<u32> = (t.first_node..t.first_node + t.cmgs).collect();
-        let nodes = |option: &str, text: &str| {
-            parse_nodes(text, &machine).map_err(|why| Error::option(format!("{option} {text}"), why.to_string()))
-        };
+        let wrong = |option: &str, text: &str, why| Error::option(format!("{option} {text}"), why);
         Ok(match (&self.membind, &self.interleave) {
-            (Some(text), _) => MemoryPolicy::Bind(nodes("membind", text)?),
-            (None, Some(text)) => MemoryPolicy::Interleave(nodes("interleave", text)?),
+            (Some(text), _) => MemoryPolicy::Bind(nodes(text, spec).map_err(|why| wrong("membind", text, why))?),
+            (None, Some(text)) => turns(text, spec).map_err(|why| wrong("interleave", text, why))?,
             (None, None) => MemoryPolicy::Local,
         })
     }
+}
+
+impl Placement {
+    /// Returns the placed data with their nodes.
+    pub(crate) fn places(&self, spec: &Spec) -> Result<Vec<(PlaceOption, u32)>, Error> {
+        let placed = |option: &PlaceOption| {
+            let mask = nodes(&option.node, spec)?;
+            if mask.is_power_of_two() {
+                Ok((option.clone(), mask.trailing_zeros()))
+            } else {
+                Err(format!("{} are several nodes; name one", option.node))
+            }
+        };
+        self.places.iter().map(|option| placed(option).map_err(|why| Error::option("place", why))).collect()
+    }
+
+    /// Checks that there is somewhere to go for pages beyond the fast memory.
+    pub(crate) fn check_fast_memory(&self, spec: &Spec) -> Result<(), Error> {
+        if self.fast_memory.is_none() || spec.memory_tiers.names().next().is_some() {
+            return Ok(());
+        }
+        let why = "the machine has no memory tier for the pages beyond it; add one with --memory-tier";
+        Err(Error::option("fast-memory", why))
+    }
+}
+
+/// Parses nodes of a machine, by numbers or names of tiers.
+pub(crate) fn nodes(text: &str, spec: &Spec) -> Result<NodeMask, String> {
+    let first = spec.topology.first_node;
+    let machine: Vec<u32> = (first..first + spec.nodes()).collect();
+    parse_nodes(&numbered(text, spec), &machine)
+}
+
+/// Parses nodes in turn, which may have weights.
+fn turns(text: &str, spec: &Spec) -> Result<MemoryPolicy, String> {
+    if !text.contains('=') {
+        return Ok(MemoryPolicy::Interleave(nodes(text, spec)?, Weights::default()));
+    }
+    let (mut all, mut weights) = (0, Vec::new());
+    for part in text.split(',') {
+        let (part, weight) = part.split_once('=').unwrap_or((part, "1"));
+        let wrong = || format!("'{weight}' is not a weight; write 1 to 255 pages, such as 4=3,5=1");
+        let weight: u8 = weight.parse().ok().filter(|&weight| weight > 0).ok_or_else(wrong)?;
+        let mask = nodes(part, spec)?;
+        all |= mask;
+        weights.extend((0..u64::BITS).filter(|node| mask >> node & 1 != 0).map(|node| (node, weight)));
+    }
+    Ok(MemoryPolicy::Interleave(all, Weights::new(all, &weights)))
 }
 
 /// Parses a comma-separated list of CPU numbers and ranges.

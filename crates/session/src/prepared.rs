@@ -9,7 +9,7 @@ use fxscope_linux::Stdio;
 use fxscope_machine::Spec;
 
 use crate::checkpoint::Resumption;
-use crate::{CallPages, Error, Request, SectorBlocks, SectorData, Session};
+use crate::{CallPages, Error, PlaceOption, Request, SectorBlocks, SectorData, Session};
 
 /// A scenario with its machine loaded and its options checked.
 pub struct Prepared {
@@ -17,6 +17,7 @@ pub struct Prepared {
     sector_data: Vec<SectorData>,
     sector_blocks: Vec<SectorBlocks>,
     call_pages: Vec<CallPages>,
+    places: Vec<(PlaceOption, u32)>,
 }
 
 impl Prepared {
@@ -25,8 +26,9 @@ impl Prepared {
         sector_data: Vec<SectorData>,
         sector_blocks: Vec<SectorBlocks>,
         call_pages: Vec<CallPages>,
+        places: Vec<(PlaceOption, u32)>,
     ) -> Prepared {
-        Prepared { request, sector_data, sector_blocks, call_pages }
+        Prepared { request, sector_data, sector_blocks, call_pages, places }
     }
 
     /// Returns the machine, with all settings.
@@ -81,9 +83,11 @@ impl Prepared {
     ) -> Result<R, Error> {
         self.request.stdio = stdio;
         let (sector_data, sector_blocks, call_pages) = (self.sector_data, self.sector_blocks, self.call_pages);
+        let places = self.places;
         let prepared = |mut session: Session| {
             session.assign_sectors(&sector_data, &sector_blocks).map_err(|why| Error::option("sector", why))?;
             session.assign_pages(&call_pages).map_err(|why| Error::option("pages", why))?;
+            session.place(&places).map_err(|why| Error::option("place", why))?;
             Ok(with(session))
         };
         Session::contained(self.request, prepared)?

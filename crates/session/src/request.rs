@@ -30,6 +30,8 @@ pub struct Request {
     pub access: Access,
     /// The nodes that the program's memory comes from.
     pub memory_policy: MemoryPolicy,
+    /// Bytes of pages that each process has on nodes with cores before further ones go to memory tiers; `None`: as much as there is.
+    pub fast_memory: Option<u64>,
     /// Bytes of memory the program may use; `None`: all that the machine has.
     pub memory_bytes: Option<u64>,
     /// The CPUs the program may run on; `None`: all.
@@ -56,6 +58,7 @@ impl Request {
             recorded_variables: Vec::new(),
             access: Access::standard(),
             memory_policy: MemoryPolicy::default(),
+            fast_memory: None,
             memory_bytes: None,
             cpus: None,
             stdio: None,
@@ -68,5 +71,5 @@ impl Request {
 /// Returns the bytes of memory of a machine, all nodes together.
 #[must_use]
 pub fn machine_memory(spec: &Spec) -> u64 {
-    u64::from(spec.topology.cmgs) * spec.topology.node_bytes
+    spec.tables.memory_bytes()
 }

@@ -14,7 +14,9 @@ use serde::{Deserialize, Serialize};
 use crate::environment::guest_environment;
 use crate::launch::{launch, locate, variables_of_open_mpi};
 use crate::sectors::SectorOption;
-use crate::{CallPages, Error, Placement, Prepared, RemoteNode, Request, RunOptions, machine_memory, serial};
+use crate::{
+    CallPages, Error, PlaceOption, Placement, Prepared, RemoteNode, Request, RunOptions, machine_memory, serial, tiers,
+};
 
 /// The default machine.
 pub const DEFAULT_MACHINE: &str = "a64fx";
@@ -216,10 +218,13 @@ impl Scenario {
         self
     }
 
-    /// Returns whether heap blocks are assigned to cache sectors by the calls that allocate them.
+    /// Returns the name of an option that finds heap blocks by the calls that allocate them, and its argument that does.
     #[must_use]
-    pub fn assigns_heap_blocks(&self) -> bool {
-        !SectorOption::blocks(&self.sectors).is_empty()
+    pub fn option_about_heap_blocks(&self) -> Option<(&'static str, &'static str)> {
+        let in_sectors = !SectorOption::blocks(&self.sectors).is_empty();
+        let placed = self.placement.places.iter().any(PlaceOption::is_of_blocks);
+        let options = [(in_sectors, ("sector", "assign=malloc@CALL")), (placed, ("place", "malloc@CALL=NODE"))];
+        options.into_iter().find(|(used, _)| *used).map(|(_, option)| option)
     }
 
     /// Returns the program's name and its arguments.
@@ -287,6 +292,10 @@ impl Scenario {
     fn all_settings(&self) -> Result<Vec<(String, String)>, Error> {
         let mut all: Vec<_> = self.settings.iter().cloned().chain(self.placement.settings()).collect();
         all.extend(self.overrides.iter().cloned());
+        if !self.placement.tiers.is_empty() {
+            let spec = fxscope_machine::load(&self.machine, &all)?;
+            all.extend(tiers::settings(&self.placement.tiers, &spec));
+        }
         if SectorOption::limits_ways(&self.sectors) {
             let spec = fxscope_machine::load(&self.machine, &all)?;
             all.extend(SectorOption::settings(&self.sectors, &spec, &self.placement.cmgs(&spec)?)?);
@@ -304,7 +313,9 @@ impl Scenario {
         self.check_host_threads(&spec)?;
         self.check_sampling()?;
         self.check_part()?;
-        self.check_sector_blocks()?;
+        self.check_heap_blocks()?;
+        self.placement.check_fast_memory(&spec)?;
+        let places = self.placement.places(&spec)?;
         if let Some(sysroot) = self.options.sysroot.as_ref().filter(|folder| !folder.is_dir()) {
             let why = "not a folder; name one that holds lib or usr/lib";
             return Err(Error::option(format!("sysroot {}", sysroot.display()), why));
@@ -322,11 +333,13 @@ impl Scenario {
             access: self.access.resolve()?,
             cpus: self.placement.cpus(&spec)?,
             memory_policy: self.placement.policy(&spec)?,
+            fast_memory: self.placement.fast_memory,
             memory_bytes: self.memory.map(|_| memory_bytes),
             options: self.options.clone(),
             ..Request::new(spec, started.program)
         };
-        Ok(Prepared::new(request, sector_data, SectorOption::blocks(&self.sectors), self.placement.call_pages()))
+        let sector_blocks = SectorOption::blocks(&self.sectors);
+        Ok(Prepared::new(request, sector_data, sector_blocks, self.placement.call_pages(), places))
     }
 
     /// Returns what is started first: the program, or the launcher of its ranks.
@@ -423,16 +436,16 @@ impl Scenario {
         })
     }
 
-    /// Refuses heap blocks in sectors where not all allocations are seen.
-    fn check_sector_blocks(&self) -> Result<(), Error> {
+    /// Refuses options about heap blocks where not all allocations are seen.
+    fn check_heap_blocks(&self) -> Result<(), Error> {
         let options = &self.options;
         let unseen = options.sample.is_some() || options.part.is_some() || options.mode == Mode::Functional;
-        if !self.assigns_heap_blocks() || !unseen {
-            return Ok(());
-        }
-        let why = "heap blocks are found where the whole program is timed; leave assign=malloc@CALL out, or functional mode, --sample, \
-                   --from, --until and --region";
-        Err(Error::option("sector", why))
+        let Some((option, argument)) = self.option_about_heap_blocks().filter(|_| unseen) else { return Ok(()) };
+        let why = format!(
+            "heap blocks are found where the whole program is timed; leave {argument} out, or functional mode, --sample, \
+             --from, --until and --region"
+        );
+        Err(Error::option(option, why))
     }
 
     fn check_host_threads(&self, spec: &Spec) -> Result<(), Error> {

@@ -19,9 +19,13 @@ use crate::checkpoint::{More, Resumption, duplicate};
 use crate::contain::{HostProtection, Needs, on_its_own_thread, restrict};
 use crate::engine::{RunEngine, engine};
 use crate::host_view::HostView;
+use crate::named_data::find_all;
+use crate::objects::DataSeries;
 use crate::observers::Observers;
-use crate::sector_data::find_all;
-use crate::{CallPages, Error, Request, SectorBlocks, SectorData, counted, machine_memory, objects, sector_blocks};
+use crate::placed::Placed;
+use crate::{
+    CallPages, Error, PlaceOption, Request, SectorBlocks, SectorData, counted, machine_memory, objects, sector_blocks,
+};
 
 /// A program loaded and ready to run, on a thread whose access to the host is limited to what the program may use.
 pub struct Session {
@@ -33,6 +37,8 @@ pub struct Session {
     sector_blocks: Option<sector_blocks::Observer>,
     /// Calls whose mappings have their own page size, and the indices of their rules in the process.
     pub(crate) call_pages: Vec<(CallPages, Range<usize>)>,
+    /// Data placed on memory nodes by options.
+    placed: Placed,
     /// The program's standard streams.
     pub(crate) stdio: Stdio,
     /// How long the run had taken when it was interrupted, in seconds.
@@ -86,6 +92,7 @@ impl Session {
             sectors,
             sector_blocks,
             call_pages,
+            placed: Placed::default(),
             stdio,
             seconds_before: 0.0,
             protection,
@@ -116,8 +123,19 @@ impl Session {
         let simulation = from.simulation(surroundings, options(&request)?, &engine)?;
         let seconds_before = from.seconds();
         let More { sectors, call_pages, .. } = from.more;
-        let sector_blocks = None;
-        Ok(Session { simulation, request, sectors, sector_blocks, call_pages, stdio, seconds_before, protection, host })
+        let (sector_blocks, placed) = (None, Placed::default());
+        Ok(Session {
+            simulation,
+            request,
+            sectors,
+            sector_blocks,
+            call_pages,
+            placed,
+            stdio,
+            seconds_before,
+            protection,
+            host,
+        })
     }
 
     /// Returns the kernel's protection of the host.
@@ -159,6 +177,18 @@ impl Session {
         Ok(())
     }
 
+    /// Puts the pages of data of the program, and of heap blocks that it will allocate, on memory nodes. Blocks are found in runs
+    /// without traces and snapshots.
+    ///
+    /// # Errors
+    /// Names data or calls that the program does not have, and data that fill no page.
+    pub fn place(&mut self, options: &[(PlaceOption, u32)]) -> Result<(), String> {
+        let guest = self.simulation.guest_mut();
+        let path = guest.host_path(guest.program_file());
+        self.placed = Placed::new(options, guest, &path)?;
+        Ok(())
+    }
+
     /// Records mappings of at least `least` bytes from now on, with the calls that make them.
     pub fn note_mappings(&mut self, least: u64) {
         self.simulation.guest_mut().note_mappings(least);
@@ -181,6 +211,18 @@ impl Session {
         self.recorded_with(&outcome, start.elapsed().as_secs_f64(), data)
     }
 
+    /// Runs it, and returns the traffic of its data objects by the intervals of the record ([`crate::RunOptions::interval_ns`]) as well.
+    pub fn run_with_data_series(mut self, watch: &mut dyn FnMut(Progress) -> Control) -> (Run, DataSeries) {
+        let start = Instant::now();
+        let spec = Arc::clone(&self.request.spec);
+        let interval_ns = self.request.options.interval_ns.unwrap_or(u64::MAX);
+        let cycles = u128::from(interval_ns) * u128::from(spec.clock.core_hz) / 1_000_000_000;
+        let mut data = objects::Observer::new(&spec).by_intervals(cycles.try_into().unwrap_or(u64::MAX));
+        let outcome = self.observed(watch, Some(&mut data));
+        let series = data.series().unwrap_or_default();
+        (self.recorded_with(&outcome, start.elapsed().as_secs_f64(), Some(data)), series)
+    }
+
     /// Runs it with a trace of `window`. The trace is empty in functional mode, which has no pipeline.
     pub fn run_traced(mut self, watch: &mut dyn FnMut(Progress) -> Control, window: &mut Window<'_>) -> Run {
         let start = Instant::now();
@@ -195,14 +237,14 @@ impl Session {
         self.recorded(&outcome, start.elapsed().as_secs_f64())
     }
 
-    /// Runs it, with an observer if there is one, and with the one that finds heap blocks if some are assigned to sectors.
+    /// Runs it, with an observer if there is one, and with those that find heap blocks if some are assigned to sectors or placed.
     fn observed<'o>(
         &'o mut self,
         watch: &mut dyn FnMut(Progress) -> Control,
         observer: Option<&'o mut dyn BlockObserver>,
     ) -> Outcome {
         let blocks = self.sector_blocks.as_mut().map(|blocks| blocks as &mut dyn BlockObserver);
-        let observers: Vec<_> = blocks.into_iter().chain(observer).collect();
+        let observers: Vec<_> = blocks.into_iter().chain(self.placed.observer()).chain(observer).collect();
         if observers.is_empty() {
             self.simulation.run(watch)
         } else {
@@ -222,6 +264,7 @@ fn setup(request: &Request, stdio: Stdio, shared_folder: Option<Arc<SharedFolder
     let memory_bytes = request.memory_bytes.unwrap_or(machine_memory(&request.spec));
     let mut setup = Setup::new(platform(&request.spec, memory_bytes), "")?;
     setup.platform.page_sizes = page_sizes(&request.spec.pages, &request.settings);
+    setup.fast_memory = request.fast_memory;
     setup.policy = request.memory_policy;
     setup.cpus = request.cpus.clone();
     let program = request.program.as_os_str();
@@ -285,7 +328,7 @@ impl Session {
 
     /// Returns the record of a run with the data objects that were observed.
     fn recorded_with(&self, outcome: &Outcome, wall_seconds: f64, data: Option<objects::Observer>) -> Run {
-        let notes = self.sector_notes().chain(self.call_notes()).collect();
+        let notes = self.sector_notes().chain(self.call_notes()).chain(self.placed.notes()).collect();
         let observed = counted::Observed { notes, data };
         counted::run(&self.request, outcome, self.simulation.guest(), &self.host, wall_seconds, observed)
     }

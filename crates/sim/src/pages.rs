@@ -7,9 +7,9 @@ use std::sync::Arc;
 use fxscope_calendar::Cycle;
 use fxscope_guestmem::Segment;
 use fxscope_linux::Guest;
-use fxscope_linux::pages::{self, MemoryWork, PageSizes, PageView};
+use fxscope_linux::pages::{self, MemoryWork, NodeMask, PageSizes, PageView, Weights};
 use fxscope_machine::{Spec, spec};
-use fxscope_memory::{Hierarchy, PageRange, Placement, SharedPages};
+use fxscope_memory::{Hierarchy, PageRange, Placement, SharedPages, Turns};
 
 /// Returns the page sizes of a machine. The environment of a program cannot change the sizes of segments that `settings`
 /// names.
@@ -30,13 +30,25 @@ fn named(name: &str) -> Option<Segment> {
     Segment::ALL.into_iter().find(|segment| segment.name() == name)
 }
 
+/// Returns the turns of nodes that the model numbers from `first_node`.
+fn turns(nodes: NodeMask, weights: Weights, first_node: u32) -> Turns {
+    let mut turns = Turns::equal(0);
+    let places = (0..u64::BITS).filter(|node| nodes >> node & 1 != 0);
+    for (index, node) in places.enumerate() {
+        if let Some(pages) = node.checked_sub(first_node).and_then(|node| turns.pages.get_mut(node as usize)) {
+            *pages = weights.of(index) as u8;
+        }
+    }
+    turns
+}
+
 /// Returns the pages of the current process, lowest address first. The model numbers nodes from `first_node`.
 #[must_use]
 pub(crate) fn page_ranges(guest: &Guest, first_node: u32) -> Vec<PageRange> {
     let placement = |placement| match placement {
         pages::Placement::FirstTouch => Placement::FirstTouch,
         pages::Placement::Node(node) => Placement::Node((node - first_node) as u8),
-        pages::Placement::Interleave(nodes) => Placement::Interleave(nodes.checked_shr(first_node).unwrap_or(0)),
+        pages::Placement::Interleave(nodes, weights) => Placement::Interleave(turns(nodes, weights, first_node)),
     };
     let range = |span: pages::PageSpan| PageRange {
         start: span.range.start,

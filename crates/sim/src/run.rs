@@ -10,7 +10,9 @@ use fxscope_counts::{Signal, Signals};
 use fxscope_linux::guest::{FUNCTIONAL_NS, PID};
 use fxscope_linux::pages::PageUse;
 use fxscope_linux::perf::PmuEvent;
-use fxscope_linux::{BarrierPlatform, Cache, CacheKind, Code, CpuPlace, End, Guest, Platform, TerminalWatch, Tick};
+use fxscope_linux::{
+    BarrierPlatform, Cache, CacheKind, Code, CpuPlace, End, Guest, MemoryNode, Platform, TerminalWatch, Tick,
+};
 use fxscope_machine::Spec;
 use fxscope_memory::NEVER;
 use fxscope_sampling::{Plan, Precision};
@@ -194,10 +196,14 @@ pub fn platform(spec: &Spec, memory_bytes: u64) -> Platform {
     let cpus = (0..t.cmgs * t.cores_per_cmg)
         .map(|i| CpuPlace { cpu: t.first_core + i, node: t.first_node + i / t.cores_per_cmg })
         .collect();
+    let tiers = spec.memory_tiers.tiers().into_iter().zip(t.first_node + t.cmgs..);
+    let tiers =
+        tiers.map(|(tier, node)| MemoryNode { node, bytes: tier.bytes, distance: tier.distance as u32 }).collect();
     Platform {
         vector_bytes: spec.clock.vector_bits as usize / 8,
         cpus,
         assistants,
+        tiers,
         node_distances: t.node_distances.map(|distance| distance as u32),
         caches: caches(spec),
         core_hz: spec.clock.core_hz,

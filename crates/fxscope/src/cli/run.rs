@@ -113,9 +113,12 @@ pub(super) fn run(args: &Args) -> Outcome {
         let why = "neither a trace nor snapshots have the objects that exist; leave --data or the other option out";
         return Err(format!("--data: {why}").into());
     }
-    if scenario.assigns_heap_blocks() && (args.trace.is_wanted() || args.checkpoints.folder().is_some()) {
-        let why = "neither a trace nor snapshots have the blocks that exist; leave assign=malloc@CALL or the other option out";
-        return Err(format!("--sector: {why}").into());
+    let without_blocks = args.trace.is_wanted() || args.checkpoints.folder().is_some();
+    if let Some((option, argument)) = scenario.option_about_heap_blocks().filter(|_| without_blocks) {
+        let why = format!(
+            "neither a trace nor snapshots have the blocks that exist; leave {argument} or the other option out"
+        );
+        return Err(format!("--{option}: {why}").into());
     }
     let prepared = scenario.prepare()?;
     // Errors of the outputs are reported now, not after an hour.

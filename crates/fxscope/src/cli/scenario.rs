@@ -10,8 +10,8 @@ use fxscope::machine::spec::PowerMode;
 use fxscope::record::Run;
 use fxscope::sampling::{Plan, Precision};
 use fxscope::{
-    Follow, Mode, NoProgressLimit, PageOption, PartPlan, Point, QUANTUM, RunOptions, Scenario, SectorOption, Selection,
-    SpinLoops, Warming,
+    Follow, Mode, NoProgressLimit, PageOption, PartPlan, PlaceOption, Point, QUANTUM, RunOptions, Scenario,
+    SectorOption, Selection, SpinLoops, TierOption, Warming,
 };
 
 use super::{Failure, hwpf};
@@ -48,12 +48,27 @@ pub(super) struct ScenarioArgs {
     /// gives them transparent huge pages.
     #[arg(long, value_name = "SEGMENT=SIZE", value_delimiter = ',', value_parser = PageOption::parse)]
     pages: Vec<PageOption>,
-    /// Allocate the program's memory on these nodes only, as numactl --membind does: 4, 4,5, 4-5, +0, !4 or all.
+    /// Add a memory tier: a memory node without cores, such as CXL memory, with this latency from load to use and this bandwidth in each
+    /// direction, for example cxl:250ns,32GB/s. read=RATE and write=RATE limit one direction, total=RATE both together; size=SIZE is
+    /// its memory (docs/memory-tiers.md).
+    #[arg(long, value_name = "NAME:LATENCY,BANDWIDTH", value_parser = TierOption::parse)]
+    memory_tier: Vec<TierOption>,
+    /// Allocate the program's memory on these nodes only, as numactl --membind does: 4, 4,5, 4-5, +0, !4, all, or names of tiers.
     #[arg(long, value_name = "NODES", conflicts_with = "interleave")]
     membind: Option<String>,
-    /// Interleave the program's pages over these nodes, as numactl --interleave does.
+    /// Interleave the program's pages over these nodes, as numactl --interleave does. Nodes may have weights: 4=3,cxl=1 puts three pages
+    /// on node 4, one on tier cxl, and so on.
     #[arg(long, value_name = "NODES")]
     interleave: Option<String>,
+    /// Put the pages of data on one node, such as table=cxl: a variable of the program (NAME, NAME+OFFSET:BYTES or 0xADDRESS:BYTES), or
+    /// the heap blocks that a call allocates (malloc@CALL, named as for --pages mmap@CALL). A page goes there if the data fill more
+    /// than half of it.
+    #[arg(long, value_name = "DATA=NODE", value_delimiter = ',', value_parser = PlaceOption::parse)]
+    place: Vec<PlaceOption>,
+    /// Memory on nodes with cores for pages that no policy places, for each process: pages that it touches first when that is full go to
+    /// the memory tiers.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    fast_memory: Option<u64>,
     /// Sector cache: ways of sector 1, and the data in it, such as L2=10,assign=b. L1=N and L2=N give sector 0 the
     /// remaining ways; L1=N0:N1:N2:N3 and L2=N0:N1 set each sector. assign=NAME, NAME+OFFSET:BYTES or 0xADDRESS:BYTES
     /// put data of the program into sector 1 (assign2=… into sector 2), whatever its pointers say; assign=malloc@CALL the heap blocks
@@ -230,8 +245,11 @@ impl ScenarioArgs {
         scenario.inherit_environment = true;
         scenario.placement.cpus.clone_from(&self.cpus);
         scenario.placement.pages.clone_from(&self.pages);
+        scenario.placement.tiers.clone_from(&self.memory_tier);
         scenario.placement.membind.clone_from(&self.membind);
         scenario.placement.interleave.clone_from(&self.interleave);
+        scenario.placement.places.clone_from(&self.place);
+        scenario.placement.fast_memory = self.fast_memory;
         scenario.sectors.clone_from(&self.sector);
         scenario.access.sandbox = self.sandbox;
         for allow in &self.allow {

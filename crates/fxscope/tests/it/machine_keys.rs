@@ -84,6 +84,18 @@ const GROUPS: &[(&str, &str)] = &[
     ("tlb.contiguous", "16,32"),
     ("tlb.l2_entries", "64"),
 ];
+/// An A64FX with small caches and a memory tier.
+const TIER: &[(&str, &str)] = &[
+    ("l1d.bytes", "16KiB"),
+    ("l2.bytes", "256KiB"),
+    ("memory_tiers.names", "cxl"),
+    ("memory_tiers.latency_ns", "250"),
+    ("memory_tiers.read_bytes_per_second", "4_000_000_000"),
+    ("memory_tiers.write_bytes_per_second", "2_000_000_000"),
+    ("memory_tiers.total_bytes_per_second", "4_000_000_000"),
+    ("memory_tiers.bytes", "64GiB"),
+    ("memory_tiers.distances", "20"),
+];
 /// An A64FX with another predictor, whose table is small.
 const GSHARE: &[(&str, &str)] = &[("frontend.predictor", "gshare"), ("frontend.pattern_entries", "16")];
 /// An A64FX at its higher clock with one floating-point pipe.
@@ -113,6 +125,8 @@ const CASES: &[Case] = &[
     case("k-computer", "pages"),
     Case { node: Some(5), ..case("a64fx", "streams") },
     Case { node: Some(6), ..case("a64fx", "streams") },
+    Case { settings: TIER, node: Some(8), ..case("a64fx", "streams") },
+    Case { settings: TIER, ..case("a64fx", "identity") },
     // Cores of two CMGs on the memory of a third.
     Case {
         node: Some(4),

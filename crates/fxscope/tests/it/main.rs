@@ -65,6 +65,7 @@ mod threads_host;
 mod threads_programs;
 mod threads_spin;
 mod threads_timing;
+mod tiers;
 mod validate;
 mod verdict;
 mod viewers;

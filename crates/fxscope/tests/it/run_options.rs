@@ -140,6 +140,21 @@ const CASES: &[Case] = &[
         nodes.dedup();
         assert!(ran.has_note("--interleave") && nodes == [4, 5], "{nodes:?}");
     }),
+    case("--memory-tier", "--memory-tier cxl:250ns,32GB/s --membind cxl", |ran, plain| {
+        assert_eq!(ran.setting("memory_tiers.latency_ns"), Some("[250]"));
+        assert!(ran.pages(None, "node").iter().all(|&node| node == 8) && ran.event("TIER_READ") > 100);
+        assert!(ran.event("TIER_READ_WAIT") > 0 && plain.event("TIER_READ") == 0);
+    }),
+    case("--interleave", "--memory-tier cxl:250ns,32GB/s --interleave 4=3,cxl=1 --pages all=64KiB", |ran, _| {
+        assert!(ran.has_note("3 on node 4, 1 on node 8") && ran.event("TIER_READ") > 0);
+    }),
+    case("--place", "--memory-tier cxl:250ns,32GB/s --place numbers=cxl --pages all=64KiB", |ran, _| {
+        assert!(ran.has_note("--place numbers: 64KiB of pages for its 64KiB are on node 8"), "{}", ran.json["notes"]);
+        assert!(ran.event("TIER_READ") > 100);
+    }),
+    case("--fast-memory", "--memory-tier cxl:250ns,32GB/s --fast-memory 4MiB", |ran, _| {
+        assert!(ran.pages(None, "node").contains(&8), "{}", ran.json["pages"]);
+    }),
     case("--sector", "--sector L2=10", |ran, _| assert_eq!(ran.setting("sector_cache.l2_ways"), Some("[4, 10]"))),
     case("--sector", "--sector L2=10 --cpus 12-13", |ran, _| assert_eq!(ran.cpus(), [12, 13])),
     case("--sector", "--sector L2=10 --cpus 12,24", |ran, _| assert_eq!(ran.cpus(), [12, 24])),

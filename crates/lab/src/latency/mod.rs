@@ -1,5 +1,7 @@
-//! The effect of slower memory on a program: predictions from the counts of one run, and checks of them against simulations.
+//! The effect of slower memory on a program: predictions from the counts of one run, and checks of them against simulations; data that
+//! may live in a memory tier.
 
+mod advise;
 mod case;
 mod check;
 mod methods;
@@ -11,6 +13,7 @@ use std::ops::RangeInclusive;
 
 use fxscope_latency::LATENCIES;
 
+pub use advise::{AdviseOptions, TierAdvice, TierObject, TierSet, advise};
 pub use case::{Case, Forecast};
 pub use check::{CheckOptions, Checked, check_one, check_set};
 pub use methods::{methods, methods_markdown};

@@ -6,7 +6,7 @@ use fxscope_record::Finish;
 use fxscope_session::{RemoteNode, Scenario};
 
 use super::{Case, PredictOptions};
-use crate::{Cache, Capture, CapturedRun, Error, Runner};
+use crate::{Cache, Capture, Error, Runner};
 
 /// A program to be checked.
 #[derive(Clone, Debug)]
@@ -174,7 +174,7 @@ impl Trial<'_> {
 
     fn measure(&self, runner: Runner<'_>) -> Result<Measured, NoSample> {
         let made = runner.run_captured(&self.scenario(), Capture::Error)?;
-        ended(&made, self.subject.refuses)?;
+        ended(&made.run.finish, made.last_line.as_deref(), self.subject.refuses)?;
         let case = Case::of(&made.run, &self.subject.options, None, Some(&made.spec))?;
         let Case { taken, intervals, no_intervals, .. } = case;
         Ok(Measured { counts: taken.counts, intervals, no_intervals })
@@ -182,12 +182,11 @@ impl Trial<'_> {
 }
 
 /// Fails if a run did not end normally: its time has no meaning.
-fn ended(made: &CapturedRun, refuses: Option<i32>) -> Result<(), NoSample> {
-    let finish = &made.run.finish;
+pub(super) fn ended(finish: &Finish, last_line: Option<&str>, refuses: Option<i32>) -> Result<(), NoSample> {
     if *finish == Finish::Exited(0) {
         return Ok(());
     }
-    let last = made.last_line.as_deref().unwrap_or("it said nothing");
+    let last = last_line.unwrap_or("it said nothing");
     if refuses.is_some_and(|status| *finish == Finish::Exited(status)) {
         return Err(NoSample::Refused(last.to_owned()));
     }

@@ -8,6 +8,7 @@ mod linear;
 mod outstanding;
 pub(crate) mod second;
 pub mod stalls;
+pub mod tier;
 
 use crate::system::Details;
 use crate::{Counts, Quantity, System};

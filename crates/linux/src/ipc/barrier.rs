@@ -320,7 +320,7 @@ pub(crate) mod sysfs {
 
     /// Returns the numbers of CMGs, blades per CMG, windows per core, and the maximum number of cores per CMG.
     pub(crate) fn hardware(platform: &Platform, barrier: &BarrierPlatform) -> String {
-        format!("{} {} {BARRIER_WINDOWS} {}\n", platform.nodes().len(), barrier.blades, barrier.cores)
+        format!("{} {} {BARRIER_WINDOWS} {}\n", platform.nodes_with_cpus().len(), barrier.blades, barrier.cores)
     }
 
     /// Returns the CPUs of a CMG with their indices in it.

@@ -6,7 +6,7 @@ use std::io::{Read as _, Seek as _};
 
 use common::{HOSTED, build, platform};
 use fxscope_guestmem::Segment;
-use fxscope_linux::pages::{MappingPages, MemoryPolicy, MemoryWork, PageSizes, PageUse, Placement, SitePages};
+use fxscope_linux::pages::{MappingPages, MemoryPolicy, MemoryWork, PageSizes, PageUse, Placement, SitePages, Weights};
 use fxscope_linux::{Code, CpuPlace, Guest, Setup, Stdio};
 
 const KIB: u64 = 1 << 10;
@@ -134,7 +134,7 @@ fn first_touch_places_pages_on_the_node_of_the_touching_thread() {
 fn the_initial_policy_of_a_run_places_all_its_memory() {
     let (_, text) = run("first_touch", &[], MemoryPolicy::Bind(0x40));
     assert_eq!(numbers(&text, "mapped"), [[6; 4]]);
-    let (_, text) = run("first_touch", &[], MemoryPolicy::Interleave(0xf0));
+    let (_, text) = run("first_touch", &[], MemoryPolicy::Interleave(0xf0, Weights::default()));
     let mut nodes = numbers(&text, "mapped").concat();
     nodes.sort_unstable();
     assert_eq!(nodes, [4, 5, 6, 7]);

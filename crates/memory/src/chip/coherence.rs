@@ -27,9 +27,10 @@ fn snoop_of(write: bool) -> SnoopKind {
 }
 
 impl Chip {
-    /// Cycles for a message from one CMG to another.
+    /// Cycles for a message from one CMG to another. The latency of a tier includes those to it and from it.
     fn message<const TIMED: bool>(&self, from: usize, to: usize) -> Cycle {
-        if TIMED { self.ring.message(from, to) } else { 0 }
+        let between_cmgs = self.tier(from.max(to)).is_none();
+        if TIMED && between_cmgs { self.ring.message(from, to) } else { 0 }
     }
 
     /// Transfers a line that is ready in CMG `from` at `t` to CMG `to`. Returns when it has arrived.
@@ -179,9 +180,13 @@ impl Chip {
             }
             return (ready, !write);
         }
+        let demand = request.cause == Cause::Demand;
+        if let Some(tier) = self.tier(home) {
+            let ready = self.tiers[tier].read::<TIMED>(demand, at_home, signals);
+            return (if TIMED { self.ring.from_tier(id.cmg, ready) } else { ready }, false);
+        }
         signals.add(Signal::BusReadTotalMem, u64::from(home == id.cmg));
         count_of(READS_FROM_MEMORY, home, signals);
-        let demand = request.cause == Cause::Demand;
         let ready = self.cmgs[home].read_memory::<TIMED>(id.core, line, demand, at_home, signals);
         (self.transfer::<TIMED>(id.cmg, home, ready), false)
     }

@@ -69,6 +69,7 @@ impl Chip {
     ) -> (Answer, Option<Evicted>) {
         let cmg = &self.cmgs[id.cmg];
         let (set, hit, zero) = (cmg.set_of(line), delay::<TIMED>(cmg.hit(id.core)), delay::<TIMED>(cmg.zero));
+        let start = cmg.can_evict::<TIMED>(start);
         let mut ready = start + hit;
         let home = self.home(line);
         if home != id.cmg || self.cmgs[home].snoop_filter.may_hold(line) {

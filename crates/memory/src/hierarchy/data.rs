@@ -82,6 +82,9 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
             state.take(Line::ASKED);
             if refilled { state.set_ready(ready) } else { state.ask(ready) }
         } else {
+            if TIMED {
+                self.core.refills.note_write(address, RefillKind::Written, t);
+            }
             let l2_slot_hint = self.core.l2_slot_hints[slot.number()];
             self.chip.first_write(self.core.id, Held { line, l2_slot_hint });
         }
@@ -247,6 +250,9 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
         let joins = self.core.sectors.in_l2(self.core.sector_of(pointer));
         // It passes to L2 as the notice of a clean line's eviction does, which has no data either.
         if TIMED {
+            if self.core.refills.is_observed() && !self.chip.holds(self.core.id.cmg, line) {
+                self.core.refills.note_write(pointer.addr, RefillKind::Zeroed, t);
+            }
             self.core.bus.release(place.ready);
         }
         let at_l2 = self.core.at_l2::<TIMED>(place.ready);

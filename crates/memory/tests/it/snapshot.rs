@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fxscope_calendar::Cycle;
 use fxscope_counts::Signals;
 use fxscope_machine::Spec;
-use fxscope_memory::{Chip, CoreId, CoreMemory, PageRange, Placement, Pointer, PrefetchRegisters, Wants};
+use fxscope_memory::{Chip, CoreId, CoreMemory, PageRange, Placement, Pointer, PrefetchRegisters, Turns, Wants};
 use serde::{Deserialize, Serialize};
 
 /// Operations before the snapshot, and behind it.
@@ -54,8 +54,10 @@ impl Machine {
             moved: 0,
             shared: None,
         };
-        let mut pages =
-            vec![range(0, BYTES, 16, Placement::FirstTouch), range(1 << 31, BYTES, 21, Placement::Interleave(1))];
+        let mut pages = vec![
+            range(0, BYTES, 16, Placement::FirstTouch),
+            range(1 << 31, BYTES, 21, Placement::Interleave(Turns::equal(1))),
+        ];
         pages.extend((1..=self.cores.len() as u64).map(|core| range(core * OWN, BYTES, 21, Placement::FirstTouch)));
         let pages: Arc<[PageRange]> = pages.into();
         self.cores.iter_mut().for_each(|core| core.follow_pages(1, Arc::clone(&pages)));

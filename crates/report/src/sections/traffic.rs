@@ -27,7 +27,7 @@ const KINDS: &[(&str, &str, &str)] = &[
 ];
 
 /// Returns a matrix for each kind of traffic that was counted: a row for each CMG that threads ran on, a column for
-/// each CMG's memory or cache.
+/// each CMG's memory or cache, and one for memory tiers if they were used.
 pub(crate) fn sections(run: &Run, evaluated: &Evaluated) -> Vec<Section> {
     KINDS.iter().filter_map(|(title, metric, reading)| matrix(run, evaluated, title, metric, reading)).collect()
 }
@@ -46,6 +46,13 @@ fn matrix(run: &Run, evaluated: &Evaluated, title: &str, metric: &str, reading: 
             row.push(values.get(&name));
         }
     }
+    let cmgs = columns.len();
+    let tiers = format!("{}_tiers_gbs", metric.trim_end_matches("_cmg"));
+    let of_tiers: Vec<Option<f64>> = teams.iter().map(|(_, values)| values.get(&tiers)).collect();
+    if of_tiers.iter().any(|value| value.is_some_and(|rate| rate > 0.0)) {
+        columns.push("tiers".to_owned());
+        rows.iter_mut().zip(of_tiers).for_each(|(row, value)| row.push(value));
+    }
     let label = |process: u32, cmg: u32| match ProcessName::of(run, process) {
         process if process.is_plain() => format!("cores of CMG {cmg}"),
         process => format!("{process}, CMG {cmg}"),
@@ -54,7 +61,7 @@ fn matrix(run: &Run, evaluated: &Evaluated, title: &str, metric: &str, reading: 
     let known = rows.iter().flatten().any(Option::is_some);
     // Local traffic needs no interpretation.
     let other = |(row, (team, _)): (&Vec<Option<f64>>, &(&Team, Values))| {
-        row.iter().enumerate().any(|(to, value)| to as u32 != team.cmg && value.is_some_and(|v| v > 0.0))
+        row.iter().take(cmgs).enumerate().any(|(to, value)| to as u32 != team.cmg && value.is_some_and(|v| v > 0.0))
     };
     let reading = if rows.iter().zip(&teams).any(other) { reading } else { "" };
     let matrix = Matrix { unit: "GB/s".to_owned(), rows: labels, columns, values: rows, reading: reading.to_owned() };

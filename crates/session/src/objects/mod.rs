@@ -5,9 +5,11 @@
 
 pub(crate) mod allocations;
 mod lines;
+mod series;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fxscope_calendar::Cycle;
 use fxscope_guestmem::Segment;
 use fxscope_linux::guest::PID;
 use fxscope_linux::pages::Site;
@@ -20,6 +22,9 @@ use fxscope_sim::{BlockEvent, BlockObserver};
 use crate::annotate::source_line;
 use allocations::{Allocations, Block, Change};
 use lines::{Lines, Use, range};
+use series::Series;
+
+pub use series::{DataSeries, ObjectTraffic};
 
 /// Smallest mapping whose call is noted, bytes.
 const LEAST_MAPPING: u64 = 64 << 10;
@@ -72,9 +77,12 @@ pub(crate) struct Observer {
     /// Heap blocks of all processes.
     blocks: usize,
     lines: Lines,
+    /// Traffic by intervals, if it is asked for.
+    series: Option<Series>,
     line_bytes: u64,
     first_core: u32,
     cmg_cores: u32,
+    core_hz: u64,
 }
 
 impl Observer {
@@ -85,10 +93,31 @@ impl Observer {
             processes: BTreeMap::new(),
             blocks: 0,
             lines: Lines::default(),
+            series: None,
             line_bytes: u64::from(spec.l1d.line_bytes),
             first_core: spec.topology.first_core,
             cmg_cores: spec.topology.cores_per_cmg,
+            core_hz: spec.clock.core_hz,
         }
+    }
+
+    /// Also counts traffic by intervals of this many cycles.
+    pub(crate) fn by_intervals(self, cycles: Cycle) -> Observer {
+        Observer { series: Some(Series::new(cycles)), ..self }
+    }
+
+    /// Returns the traffic by intervals, if it was asked for.
+    pub(crate) fn series(&self) -> Option<DataSeries> {
+        let place = self.order().into_iter().zip(0..).map(|(index, place)| (index as u32, place)).collect();
+        Some(self.series.as_ref()?.by_place(&place, self.core_hz))
+    }
+
+    /// Returns the objects with counts, those with most refills of L1D first.
+    fn order(&self) -> Vec<usize> {
+        let counted = |&index: &usize| self.objects[index].counts != DataCounts::default();
+        let mut order: Vec<usize> = (0..self.objects.len()).filter(counted).collect();
+        order.sort_by_key(|&index| (std::cmp::Reverse(self.objects[index].counts.l1_refills), index));
+        order
     }
 
     /// Returns the number of an object.
@@ -219,11 +248,15 @@ impl Observer {
     /// Counts a refill that an instruction of `bytes` bytes has caused.
     fn count(&mut self, guest: &Guest, refill: &Refill, bytes: u64) {
         let (object, offset) = self.at(guest, refill.address);
+        if let Some(series) = &mut self.series {
+            series.count(object, refill);
+        }
         let counts = &mut self.objects[object as usize].counts;
         let demand = u64::from(refill.cause == Cause::Demand);
         match refill.kind {
             RefillKind::Walk => counts.walks += 1,
             RefillKind::Permission => counts.upgrades += 1,
+            RefillKind::Written | RefillKind::Zeroed => {}
             RefillKind::IntoL2 => counts.l2_refills += 1,
             RefillKind::FromL2 | RefillKind::FromMemory => {
                 let memory = u64::from(refill.kind == RefillKind::FromMemory);
@@ -257,7 +290,7 @@ impl Observer {
         guest: &Guest,
         numbered: impl Fn(u32) -> (u32, u32),
     ) -> (Vec<DataObject>, Vec<DataLine>) {
-        let lines = self.lines.in_order();
+        let lines = std::mem::take(&mut self.lines).in_order();
         for line in lines.iter().filter(|line| line.users.len() > 1) {
             let counts = &mut self.objects[line.object as usize].counts;
             counts.shared_lines += 1;
@@ -267,9 +300,7 @@ impl Observer {
                 counts.false_transfers += line.transfers;
             }
         }
-        let mut order: Vec<usize> =
-            (0..self.objects.len()).filter(|&index| self.objects[index].counts != DataCounts::default()).collect();
-        order.sort_by_key(|&index| (std::cmp::Reverse(self.objects[index].counts.l1_refills), index));
+        let order = self.order();
         let place: BTreeMap<u32, u32> = order.iter().zip(0..).map(|(&index, place)| (index as u32, place)).collect();
         let objects = order.iter().map(|&index| recorded(&self.objects[index], guest)).collect();
         let mut moved: Vec<_> = lines.iter().filter(|line| line.transfers > 0).collect();

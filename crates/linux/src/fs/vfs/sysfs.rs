@@ -61,7 +61,7 @@ fn processors(platform: &Platform, put: &mut impl FnMut(String, String)) {
 fn processor(platform: &Platform, place: CpuPlace, put: &mut impl FnMut(String, String)) {
     let folder = format!("/sys/devices/system/cpu/cpu{}", place.cpu);
     let topology = format!("{folder}/topology");
-    let nodes = platform.nodes();
+    let nodes = platform.nodes_with_cpus();
     // As on FX1000, the package of a CMG has the number of its memory node, and assistant cores are in packages before those
     // (LIKWID issues 447 and 565, pull request 374). No memory node lists the assistant cores, so each is a separate package: hwloc
     // refuses sets of processors that overlap unless one contains the other.
@@ -252,9 +252,10 @@ fn cache(platform: &Platform, place: CpuPlace, cache: &Cache, folder: &str, put:
 fn nodes(platform: &Platform, put: &mut impl FnMut(String, String)) {
     let nodes = platform.nodes();
     let all = list(nodes.iter().copied());
-    for name in ["online", "possible", "has_cpu", "has_memory", "has_normal_memory"] {
+    for name in ["online", "possible", "has_memory", "has_normal_memory"] {
         put(format!("/sys/devices/system/node/{name}"), all.clone());
     }
+    put("/sys/devices/system/node/has_cpu".to_owned(), list(platform.nodes_with_cpus().into_iter()));
     for (place, &node) in nodes.iter().enumerate() {
         let folder = format!("/sys/devices/system/node/node{node}");
         let cpus = platform.cpus_of(node);
@@ -274,7 +275,7 @@ fn nodes(platform: &Platform, put: &mut impl FnMut(String, String)) {
 
 /// Returns `meminfo` of a memory node.
 fn node_memory(k: &Kernel<'_>, node: u32) -> Vec<u8> {
-    let total = k.system.platform.memory_bytes / k.system.platform.nodes().len().max(1) as u64;
+    let total = k.system.platform.bytes_of(node);
     let huge_bytes = k.system.platform.huge_page_bytes.first().copied().unwrap_or(0);
     let (used, huge) =
         k.all_pages().map(|pages| pages.on_node(node, huge_bytes)).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
@@ -292,7 +293,7 @@ pub(super) fn hardware_barrier(platform: &Platform, barrier: &BarrierPlatform, e
     let mut put =
         |name: String, entry| entries.insert(format!("{}/{name}", barrier::sysfs::FOLDER).into_bytes(), entry);
     put("hwinfo".to_owned(), Entry::Text(barrier::sysfs::hardware(platform, barrier).into_bytes()));
-    for (node, cmg) in platform.nodes().into_iter().zip(0..) {
+    for (node, cmg) in platform.nodes_with_cpus().into_iter().zip(0..) {
         put(format!("CMG{cmg}/core_map"), Entry::Text(barrier::sysfs::core_map(platform, node).into_bytes()));
         put(format!("CMG{cmg}/used_bb_bmap"), Entry::OfNode(barrier::sysfs::used_blades, node));
         put(format!("CMG{cmg}/used_bw_bmap"), Entry::OfNode(barrier::sysfs::used_windows, node));

@@ -7,7 +7,9 @@
 
 mod library;
 mod malloc;
+mod moves;
 mod own;
+mod placed;
 mod policy;
 mod process;
 mod range_map;
@@ -22,12 +24,13 @@ use fxscope_guestmem::{Memory, Segment};
 use fxscope_guestmem::{PAGE, Region, SharedBy};
 
 pub use own::MappingPages;
-pub use policy::{NodeMask, Placement, list, mask, parse_nodes};
+pub use policy::{NodeMask, Placement, Weights, list, mask, parse_nodes};
 pub use process::Backing;
 pub use site::{Site, SitePages};
 pub use usage::PageUse;
 
 pub(crate) use malloc::translated;
+pub(crate) use placed::FastMemory;
 pub(crate) use policy::{Policy, remapped};
 
 use serde::{Deserialize, Serialize};
@@ -75,7 +78,7 @@ pub enum MemoryPolicy {
     /// On these nodes only.
     Bind(NodeMask),
     /// On these nodes in turn.
-    Interleave(NodeMask),
+    Interleave(NodeMask, Weights),
 }
 
 impl From<MemoryPolicy> for Policy {
@@ -83,7 +86,7 @@ impl From<MemoryPolicy> for Policy {
         match policy {
             MemoryPolicy::Local => Policy::default(),
             MemoryPolicy::Bind(nodes) => Policy::bind(nodes),
-            MemoryPolicy::Interleave(nodes) => Policy::interleave(nodes),
+            MemoryPolicy::Interleave(nodes, weights) => Policy::interleave(nodes, weights),
         }
     }
 }
@@ -215,6 +218,8 @@ pub(crate) struct Pages {
     kept_bytes: u64,
     /// Memory of the machine in bytes.
     memory_bytes: u64,
+    /// The part of it that is filled before memory tiers; `None`: what the nodes have.
+    fast: Option<FastMemory>,
     /// How often the program has requested moves of pages.
     moves: u32,
     version: u64,
@@ -235,10 +240,16 @@ impl Pages {
             work: MemoryWork::default(),
             kept_bytes: 0,
             memory_bytes,
+            fast: None,
             moves: 0,
             version: 0,
             toucher_changes: 0,
         }
+    }
+
+    /// Limits the memory that is filled before memory tiers.
+    pub(crate) fn limit_fast_memory(&mut self, fast: Option<FastMemory>) {
+        self.fast = fast;
     }
 
     /// Starts the program just loaded into `mem`: allocates prepaged segments. What the system does before the program's first
@@ -259,7 +270,8 @@ impl Pages {
         let (usage, version) = (std::mem::take(&mut self.usage), self.version + 1);
         let toucher_changes = self.toucher_changes;
         let sites = Sites { noted_from: self.sites.noted_from, ..Sites::default() };
-        *self = Pages { usage, version, toucher_changes, sites, work: self.work, moves: self.moves, ..fresh };
+        let fast = self.fast.take();
+        *self = Pages { usage, version, toucher_changes, sites, fast, work: self.work, moves: self.moves, ..fresh };
     }
 
     /// Returns the initial pages of a child: the same pages (`shares`), or none.
@@ -342,12 +354,10 @@ impl Pages {
                 if self.resident_bytes() + (range.end - range.start) > self.memory_bytes {
                     return;
                 }
-                let placement = match policy.placement(who.node) {
-                    Placement::FirstTouch => Placement::Node(who.node),
-                    other => other,
-                };
-                let resident = Resident { segment: region.segment, shift, placement, placed: true, moved: 0 };
-                self.take(range, resident);
+                for (part, placement) in self.prepaged(&range, shift, policy, who) {
+                    let resident = Resident { segment: region.segment, shift, placement, placed: true, moved: 0 };
+                    self.take(part, resident);
+                }
             }
         }
     }
@@ -399,10 +409,14 @@ impl Pages {
             let start = page / bytes * bytes;
             let range = start.max(part.start)..(start + bytes).min(part.end);
             let policy = self.policies.at(page).unwrap_or(who.policy);
-            let placement = Placement::Node(policy.placement(who.node).node(page, shift, who.node));
-            let taken =
-                self.take(range, Resident { segment: region.segment, shift, placement, placed: false, moved: 0 });
-            faults += taken;
+            let is_new = self.resident.at(page).is_none();
+            let spilt = if is_new { self.spills(policy, bytes) } else { None };
+            let touched = Placement::Node(policy.placement(who.node).node(page, shift, who.node));
+            let (placement, placed) = (spilt.unwrap_or(touched), spilt.is_some());
+            // The memory model may have taken a first touch for the place of the page, and learns of another one as of a move.
+            let moved = if placed { self.moves.max(1) } else { 0 };
+            self.version += u64::from(placed);
+            faults += self.take(range, Resident { segment: region.segment, shift, placement, placed, moved });
         }
         self.work.faults += faults;
         faults
@@ -450,54 +464,6 @@ impl Pages {
         } else {
             self.policies.set(range, policy);
         }
-    }
-
-    /// Returns whether all resident pages of a range are on nodes that the policy permits.
-    pub(crate) fn obeys(&self, range: Range<u64>, policy: Policy) -> bool {
-        let nodes =
-            |(range, resident): (Range<u64>, Resident)| usage::nodes(&range, resident.shift, resident.placement);
-        self.resident.within(range).flat_map(nodes).all(|(node, _)| policy.permits(node))
-    }
-
-    /// Begins a move of pages that the program requests: all following migrations belong to it.
-    pub(crate) fn begin_move(&mut self) {
-        self.moves += 1;
-    }
-
-    /// Moves the resident pages that overlap a range: `to` returns the new node, from a page's address, log2 of its size and its
-    /// node.
-    pub(crate) fn migrate(&mut self, range: Range<u64>, to: impl Fn(u64, u32, u32) -> u32) {
-        let shift = |address| self.resident.at(address).map_or(0, |resident| resident.shift);
-        let (first, last) = (shift(range.start), shift(range.end - 1));
-        let whole = range.start >> first << first..range.end.next_multiple_of(1 << last);
-        let runs: Vec<_> = self.resident.within(whole).collect();
-        let (moved, mut last) = (self.moves, None);
-        for (run, resident) in runs {
-            let bytes = (1u64 << resident.shift).max(PAGE);
-            let mut at = run.start;
-            while at < run.end {
-                let end = (at / bytes * bytes + bytes).min(run.end);
-                let node = resident.placement.node(at, resident.shift, 0);
-                let new = to(at, resident.shift, node);
-                if new != node {
-                    self.version += 1;
-                    let placement = Placement::Node(new);
-                    self.resident.set(at..end, Resident { placement, placed: true, moved, ..resident });
-                    // Two runs may share a page.
-                    if last.replace(at / bytes) != Some(at / bytes) {
-                        self.work.moved += 1;
-                        self.work.moved_bytes += bytes;
-                    }
-                }
-                at = end;
-            }
-        }
-    }
-
-    /// Returns the node of a resident page.
-    pub(crate) fn node_at(&self, address: u64) -> Option<u32> {
-        let resident = self.resident.at(address)?;
-        Some(resident.placement.node(address, resident.shift, 0))
     }
 
     /// Returns the parts of a range with one policy each; the thread's if there is no other.

@@ -15,9 +15,57 @@ pub enum Placement {
     FirstTouch,
     /// On this node.
     Node(u32),
-    /// On these nodes in turn: page number `n` (its address divided by the page size) is on the node with index `n` modulo their
-    /// number.
-    Interleave(NodeMask),
+    /// On these nodes in turn. Page number `n` (its address divided by the page size) is on the node with index `n` modulo their
+    /// number, if all have the same weight.
+    Interleave(NodeMask, Weights),
+}
+
+/// Most nodes with weights of their own.
+const MOST_WEIGHTS: usize = 24;
+
+/// How many pages in a row each node gets when pages are interleaved (`MPOL_WEIGHTED_INTERLEAVE`), by its index among the nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Weights([u8; MOST_WEIGHTS]);
+
+impl Weights {
+    /// Returns the weights of nodes: by number, and 1 for all others.
+    #[must_use]
+    pub fn new(nodes: NodeMask, of: &[(u32, u8)]) -> Weights {
+        let mut weights = [1; MOST_WEIGHTS];
+        for (weight, node) in weights.iter_mut().zip((0..64).filter(|node| nodes >> node & 1 != 0)) {
+            *weight = of.iter().rfind(|(other, _)| *other == node).map_or(1, |&(_, weight)| weight.max(1));
+        }
+        if weights == [1; MOST_WEIGHTS] { Weights::default() } else { Weights(weights) }
+    }
+
+    /// Returns whether all are equal to 1.
+    #[must_use]
+    pub fn are_equal(self) -> bool {
+        self == Weights::default()
+    }
+
+    /// Returns the weight of the node with this index.
+    #[must_use]
+    pub fn of(self, index: usize) -> u64 {
+        self.0.get(index).copied().unwrap_or(1).max(1).into()
+    }
+
+    /// Returns the pages of one round over `nodes`.
+    pub(super) fn round(self, nodes: NodeMask) -> u64 {
+        (0..nodes.count_ones() as usize).map(|index| self.of(index)).sum()
+    }
+
+    /// Returns the node of page number `n`.
+    fn node(self, nodes: NodeMask, n: u64) -> u32 {
+        let mut rest = n % self.round(nodes).max(1);
+        for index in 0..nodes.count_ones() as usize {
+            match rest.checked_sub(self.of(index)) {
+                Some(left) => rest = left,
+                None => return nth(nodes, index as u64),
+            }
+        }
+        nth(nodes, 0)
+    }
 }
 
 impl Placement {
@@ -27,7 +75,7 @@ impl Placement {
         match self {
             Placement::FirstTouch => own,
             Placement::Node(node) => node,
-            Placement::Interleave(mask) => nth(mask, (address >> shift) % u64::from(mask.count_ones().max(1))),
+            Placement::Interleave(nodes, weights) => weights.node(nodes, address >> shift),
         }
     }
 }
@@ -80,17 +128,20 @@ pub(crate) struct Policy {
     given: NodeMask,
     /// The nodes of the machine that it selects.
     nodes: NodeMask,
+    /// Their weights, if pages are interleaved.
+    weights: Weights,
 }
 
 impl Policy {
     /// Allocates only on these nodes of the machine.
     pub(crate) fn bind(nodes: NodeMask) -> Policy {
-        Policy { mode: Mode::Bind, flags: 0, given: nodes, nodes }
+        Policy { mode: Mode::Bind, flags: 0, given: nodes, nodes, weights: Weights::default() }
     }
 
     /// Interleaves pages over these nodes of the machine.
-    pub(crate) fn interleave(nodes: NodeMask) -> Policy {
-        Policy { mode: Mode::Interleave, ..Policy::bind(nodes) }
+    pub(crate) fn interleave(nodes: NodeMask, weights: Weights) -> Policy {
+        let mode = if weights.are_equal() { Mode::Interleave } else { Mode::WeightedInterleave };
+        Policy { mode, weights, ..Policy::bind(nodes) }
     }
 
     /// Returns the policy with a mode and flags as passed to system calls, on the nodes `given`, of which the machine has
@@ -103,7 +154,7 @@ impl Policy {
         if contradictory || balancing {
             return Err(Errno::INVAL);
         }
-        let named = |mode| Policy { mode, flags, given, nodes: 0 };
+        let named = |mode| Policy { mode, flags, given, nodes: 0, weights: Weights::default() };
         match mode {
             Mode::Default if given != 0 => Err(Errno::INVAL),
             Mode::Default => Ok(Policy::default()),
@@ -137,7 +188,7 @@ impl Policy {
     pub(crate) fn placement(self, own: u32) -> Placement {
         match self.mode {
             Mode::Default | Mode::Local => Placement::FirstTouch,
-            Mode::Interleave | Mode::WeightedInterleave => Placement::Interleave(self.nodes),
+            Mode::Interleave | Mode::WeightedInterleave => Placement::Interleave(self.nodes, self.weights),
             Mode::Preferred => Placement::Node(self.nodes.trailing_zeros()),
             // The nearest one; all others are equally far.
             Mode::Bind | Mode::PreferredMany if self.nodes >> own & 1 != 0 => Placement::Node(own),
@@ -150,9 +201,14 @@ impl Policy {
         matches!(self.mode, Mode::Bind | Mode::PreferredMany)
     }
 
+    /// Returns whether the system chooses the node: the nearest one with room.
+    pub(crate) fn is_local(self) -> bool {
+        matches!(self.mode, Mode::Default | Mode::Local)
+    }
+
     /// Returns whether the policy permits a page on `node`.
     pub(crate) fn permits(self, node: u32) -> bool {
-        matches!(self.mode, Mode::Default | Mode::Local) || self.nodes >> node & 1 != 0
+        self.is_local() || self.nodes >> node & 1 != 0
     }
 }
 
@@ -267,10 +323,20 @@ mod tests {
 
     #[test]
     fn interleaved_pages_rotate_over_the_nodes_by_page_number() {
-        let nodes: Vec<u32> = (0..5).map(|n| Placement::Interleave(0xb0).node(n << 21, 21, 4)).collect();
+        let nodes: Vec<u32> =
+            (0..5).map(|n| Placement::Interleave(0xb0, Weights::default()).node(n << 21, 21, 4)).collect();
         assert_eq!(nodes, [4, 5, 7, 4, 5]);
         // Addresses within a page are on the same node.
-        assert_eq!(Placement::Interleave(0xb0).node((1 << 21) + 0x1f_0000, 21, 4), 5);
+        assert_eq!(Placement::Interleave(0xb0, Weights::default()).node((1 << 21) + 0x1f_0000, 21, 4), 5);
+    }
+
+    #[test]
+    fn nodes_with_weights_get_as_many_pages_in_a_row() {
+        let weights = Weights::new(0x110, &[(4, 3)]);
+        let nodes: Vec<u32> = (0..8).map(|n| Placement::Interleave(0x110, weights).node(n << 16, 16, 4)).collect();
+        assert_eq!(nodes, [4, 4, 4, 8, 4, 4, 4, 8]);
+        assert!(Weights::new(0x110, &[(8, 1)]).are_equal());
+        assert_eq!(Policy::interleave(0x110, weights).to_string(), "weighted interleave:4,8");
     }
 
     #[test]
@@ -296,6 +362,6 @@ mod tests {
         assert_eq!(Policy::new(1, 0, MACHINE).map(|policy| policy.mode), Ok(Mode::Local));
         // Indices 1 and 6 of 4 nodes: the second and, modulo 4, the third.
         let relative = Policy::new(INTERLEAVE | RELATIVE, 0x42, MACHINE).expect("valid");
-        assert_eq!(relative.placement(4), Placement::Interleave(0x60));
+        assert_eq!(relative.placement(4), Placement::Interleave(0x60, Weights::default()));
     }
 }

@@ -92,14 +92,14 @@ impl Pages {
     }
 }
 
-/// Returns the nodes of the pages of a resident range, with the number of pages on each.
+/// Returns the nodes of the pages of a resident range, with numbers of pages that add up to those on each.
 pub(super) fn nodes(range: &Range<u64>, shift: u32, placement: Placement) -> Vec<(u32, u64)> {
     let count = pages(range, shift);
-    let Placement::Interleave(mask) = placement else {
+    let Placement::Interleave(nodes, weights) = placement else {
         return vec![(placement.node(range.start, shift, 0), count)];
     };
-    let round = u64::from(mask.count_ones()).max(1);
-    // The first page of a round is followed by one on each other node.
+    let round = weights.round(nodes).max(1);
+    // Each page of the first round is the first of those on its node that are a round apart.
     let first = |n: u64| placement.node(range.start + (n << shift), shift, 0);
     (0..round.min(count)).map(|n| (first(n), (count - n).div_ceil(round))).collect()
 }

@@ -14,6 +14,7 @@ pub fn platform(vector_bytes: usize) -> Platform {
         vector_bytes,
         cpus: (12..24).map(|cpu| CpuPlace { cpu, node: 4 }).collect(),
         assistants: Vec::new(),
+        tiers: Vec::new(),
         node_distances: [10, 20, 30],
         caches: vec![
             cache(1, CacheKind::Data, 65536, 4),

@@ -18,6 +18,7 @@ mod replacement;
 mod ring;
 mod sectors;
 mod side_cache;
+mod tiers;
 mod translation;
 mod walks;
 mod warming;

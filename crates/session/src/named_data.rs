@@ -1,4 +1,4 @@
-//! Data that are assigned to a cache sector by options, for programs that do not tag their pointers.
+//! Data of a program, as options name them: to assign them to a cache sector, or to place them on a memory node.
 
 use std::ops::Range;
 
@@ -6,20 +6,20 @@ use fxscope_linux::Symbols;
 use fxscope_machine::settings::integer;
 use serde::{Deserialize, Serialize};
 
-/// Data and their sector.
+/// Data of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct SectorData {
+pub(crate) struct NamedData {
     /// The user's name for them.
-    text: String,
+    pub text: String,
     place: Place,
-    /// Their sector, 0 to 3.
-    pub sector: u8,
 }
 
+/// Data and their cache sector, for programs that do not tag their pointers.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-enum Place {
-    Addresses(Range<u64>),
-    Variable { name: String, offset: u64, bytes: Option<u64> },
+pub struct SectorData {
+    data: NamedData,
+    /// Their sector, 0 to 3.
+    pub sector: u8,
 }
 
 impl SectorData {
@@ -29,6 +29,19 @@ impl SectorData {
     /// # Errors
     /// If the text is malformed; the message says how to write it.
     pub fn parse(text: &str, sector: u8) -> Result<SectorData, String> {
+        Ok(SectorData { data: NamedData::parse(text)?, sector })
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+enum Place {
+    Addresses(Range<u64>),
+    Variable { name: String, offset: u64, bytes: Option<u64> },
+}
+
+impl NamedData {
+    /// Parses which data are meant, as [`SectorData::parse`] does.
+    pub(crate) fn parse(text: &str) -> Result<NamedData, String> {
         const HOW: &str = "write NAME, NAME+OFFSET:BYTES or 0xADDRESS:BYTES";
         let number = |text: &str| integer(text).ok_or_else(|| format!("'{text}' is not a number; {HOW}"));
         let (start, bytes) = match text.split_once(':') {
@@ -52,12 +65,12 @@ impl SectorData {
         if empty {
             Err(format!("'{text}' names no data; {HOW}"))
         } else {
-            Ok(SectorData { text: text.to_owned(), place, sector })
+            Ok(NamedData { text: text.to_owned(), place })
         }
     }
 
     /// Returns the addresses of the data.
-    fn find(&self, symbols: &Symbols) -> Result<Range<u64>, String> {
+    pub(crate) fn find(&self, symbols: &Symbols) -> Result<Range<u64>, String> {
         let (name, offset, bytes) = match &self.place {
             Place::Addresses(range) => return Ok(range.clone()),
             Place::Variable { name, offset, bytes } => (name, *offset, *bytes),
@@ -100,10 +113,10 @@ fn no_variable(name: &str, all: &[Range<u64>], symbols: &Symbols) -> String {
 /// # Errors
 /// Names data that do not exist or overlap.
 pub(crate) fn find_all(data: &[SectorData], symbols: &Symbols) -> Result<Vec<(Range<u64>, u8)>, String> {
-    let mut found = data.iter().map(|d| Ok((d.find(symbols)?, d))).collect::<Result<Vec<_>, String>>()?;
+    let mut found = data.iter().map(|d| Ok((d.data.find(symbols)?, d))).collect::<Result<Vec<_>, String>>()?;
     found.sort_by_key(|(range, _)| range.start);
     if let Some([(_, a), (_, b)]) = found.array_windows().find(|[a, b]| a.0.end > b.0.start) {
-        return Err(format!("{} and {} overlap; data can be in one sector only", a.text, b.text));
+        return Err(format!("{} and {} overlap; data can be in one sector only", a.data.text, b.data.text));
     }
     Ok(found.into_iter().map(|(range, d)| (range, d.sector)).collect())
 }
