@@ -83,8 +83,7 @@ fn add(path: &Path, syntax: &dyn Syntax, subjects: &mut Vec<Subject>) -> Result<
             let wrong = |what: &str| Error::from(format!("{shown}: {name}: {what}"));
             let options = filled(&format!("{} {}", file.options, entry.options));
             let options: Vec<&str> = options.split_whitespace().collect();
-            let mut command: Vec<OsString> =
-                filled(&entry.run).split_whitespace().map(OsString::from).collect();
+            let mut command: Vec<OsString> = filled(&entry.run).split_whitespace().map(OsString::from).collect();
             let program = command.first_mut().ok_or_else(|| wrong("run names no program"))?;
             *program = folder.join(&*program).into_os_string();
             if subjects.iter().any(|subject| subject.name == name) {

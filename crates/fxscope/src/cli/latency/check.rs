@@ -87,7 +87,9 @@ pub(super) fn check(args: &Args) -> Outcome {
     let console = Console::new(false);
     let checked = match &args.plan[..] {
         [] => check_one(&subject(args)?, &options, &console)?,
-        paths => check_set(paths, &plan::read(paths, &args.predict.options(), &PlanSyntax(CHECK))?, &options, &console)?,
+        paths => {
+            check_set(paths, &plan::read(paths, &args.predict.options(), &PlanSyntax(CHECK))?, &options, &console)?
+        }
     };
     outputs.write(&Answer {
         text: std::slice::from_ref(&checked.document),

@@ -48,7 +48,13 @@ impl Library {
     }
 
     /// Returns the pages of a part. The library does not change text.
-    pub(super) fn pages(self, part: usize, observation: &Observation, spec: &Spec, limits: &PageLimits) -> MappingPages {
+    pub(super) fn pages(
+        self,
+        part: usize,
+        observation: &Observation,
+        spec: &Spec,
+        limits: &PageLimits,
+    ) -> MappingPages {
         let group = Group::of(part);
         match self {
             _ if group == Group::Text => limits.default[part],

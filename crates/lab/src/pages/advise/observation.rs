@@ -4,10 +4,10 @@ use fxscope_linux::pages::MappingPages;
 use fxscope_machine::spec::PageCosts;
 use fxscope_tlbsweep::{Counts, SweepResults};
 
+use super::Costs;
 use super::observe::Call;
 use super::parts::{self, Assignment, CALLS, Group, Kinds, NUMBERS, PARTS, SHARED};
 use super::work::{self, Allocation, Mapped};
-use super::Costs;
 
 /// Misses under one assignment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
