@@ -81,7 +81,7 @@ impl Tlb {
             large_page: LargePageTlb::new(spec),
             l2: vec![Page::default(); spec.l2_entries as usize].into(),
             ways: spec.l2_ways as usize,
-            hit_cycles: spec.l2_hit,
+            hit_cycles: if spec.free_misses { 0 } else { spec.l2_hit },
         }
     }
 

@@ -132,7 +132,7 @@ fn add(path: &Path, options: &PredictOptions, syntax: &dyn Syntax, subjects: &mu
 }
 
 /// Returns all combinations of one value per key.
-fn combinations(each: &BTreeMap<String, Vec<String>>) -> Vec<Vec<(&str, &str)>> {
+pub(crate) fn combinations(each: &BTreeMap<String, Vec<String>>) -> Vec<Vec<(&str, &str)>> {
     let mut all: Vec<Vec<(&str, &str)>> = vec![Vec::new()];
     for (key, values) in each {
         let with = |words: &Vec<_>, value| [&words[..], &[(key.as_str(), value)]].concat();

@@ -1,9 +1,12 @@
 //! Page sizes: the best for a program, published experiments, accesses that no page size helps, and pages of a Linux host.
 
 pub mod advise;
+pub mod check;
 pub mod experiment;
 pub mod host;
+pub mod plan;
 pub mod risks;
 
 pub use advise::advise;
+pub use check::check;
 pub use risks::risks;

@@ -158,6 +158,9 @@ table! {
         absent_trap: u64 => Range(0, 1_000_000); unit "cycles",
         /// Walks or traps in progress at a time, of data and instructions together.
         walkers: u32 => Range(1, 64); unit "walks",
+        /// Translations that miss take no time and stop no prefetch; misses are counted as usual. A run with it shows what
+        /// translation costs a program.
+        free_misses: bool,
     }
 }
 

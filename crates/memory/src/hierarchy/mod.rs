@@ -172,6 +172,8 @@ pub struct CoreMemory {
     inactive_lookup: bool,
     /// Cycles that the system takes for one whose page is absent.
     absent_trap: Cycle,
+    /// Misses take no time and stop no prefetch.
+    free_misses: bool,
     /// The number of the address space, above the bits of virtual addresses.
     space: u64,
     pages: Arc<[PageRange]>,
@@ -243,6 +245,7 @@ impl CoreMemory {
             miss_trap: spec.tlb.miss_trap,
             inactive_lookup: spec.tlb.inactive_lookup,
             absent_trap: spec.tlb.absent_trap,
+            free_misses: spec.tlb.free_misses,
             space: 0,
             pages: Arc::default(),
             page: no_pages,

@@ -52,7 +52,7 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
         for line in lines(r.l2, r.step) {
             let address = line << self.core.line_shift;
             let sector = self.core.sector_of(pointer.at(address));
-            let Some(line) = self.core.translated(line, t) else {
+            let Some(line) = self.translated(line, t) else {
                 self.core.stop(r.entry);
                 result = Err(Untranslated);
                 break;
@@ -81,7 +81,7 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
         for line in lines(r.l1, r.step) {
             let address = line << self.core.line_shift;
             let sector = self.core.sector_of(pointer.at(address));
-            let Some(line) = self.core.translated(line, t) else { return self.core.stop(r.entry) };
+            let Some(line) = self.translated(line, t) else { return self.core.stop(r.entry) };
             signals.add(counter, 1);
             let p = Prefetch { cause: Cause::HardwarePrefetch, reliableness: r.l1.reliableness, sector };
             let taken = self.prefetch_l1(line, address, t, p, signals);

@@ -86,6 +86,28 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
         (hit.ready, addr.wrapping_add(hit.offset))
     }
 
+    /// The physical line of a virtual one, if a hardware prefetch at `t` can know it.
+    #[inline(always)]
+    pub(super) fn translated(&mut self, line: u64, t: Cycle) -> Option<u64> {
+        match self.core.translated(line, t) {
+            None if self.core.free_misses => self.translated_freely(line),
+            known => known,
+        }
+    }
+
+    /// The same where misses are free, for an address that the first level does not have.
+    #[cold]
+    #[inline(never)]
+    fn translated_freely(&mut self, line: u64) -> Option<u64> {
+        let addr = line << self.core.line_shift;
+        if addr >> VIRTUAL_BITS != 0 {
+            return None;
+        }
+        let range = self.core.page_of(addr);
+        let offset = addr & ((1 << range.shift) - 1);
+        (range.end != 0).then(|| (self.frame_of(addr, range) + offset) >> self.core.line_shift)
+    }
+
     /// The physical address of the page of `addr`. Addresses outside all ranges are physical ones.
     pub(super) fn frame_of(&mut self, addr: u64, range: PageRange) -> u64 {
         let page = addr >> range.shift << range.shift;
@@ -166,9 +188,9 @@ impl CoreMemory {
 
     /// Whether either level of the TLB has the page of an address at `t`.
     pub(super) fn has_translation(&mut self, addr: u64, t: Cycle) -> bool {
-        let shift = self.page_of(addr).shift;
+        let range = self.page_of(addr);
         let addr = self.in_space(addr);
-        self.data_tlb.holds(addr, shift, t)
+        self.free_misses && range.end != 0 || self.data_tlb.holds(addr, range.shift, t)
     }
 
     /// The physical line of a virtual one if the first-level TLB has its page at `t`, without counting as a use.

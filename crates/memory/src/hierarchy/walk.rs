@@ -20,8 +20,11 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
     }
 
     /// Reads the tables down to the descriptor of the page of `addr`, which may be absent. Takes a trap instead on
-    /// machines where software walks the tables. Returns when the descriptor is known.
+    /// machines where software walks the tables, and no time where misses are free. Returns when the descriptor is known.
     pub(super) fn read_tables(&mut self, addr: u64, range: PageRange, t: Cycle, signals: &mut Signals) -> Cycle {
+        if self.core.free_misses {
+            return t;
+        }
         if self.core.miss_trap > 0 {
             let handler = first_free::<TIMED>(&mut self.core.walkers, t);
             let end = handler.at + delay::<TIMED>(self.core.miss_trap);

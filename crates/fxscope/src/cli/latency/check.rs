@@ -62,14 +62,14 @@ struct RunOptions {
 /// The command, as messages name it.
 const CHECK: &str = "latency check";
 
-/// Parses options in plan files as those of `fxscope run`.
-struct Syntax;
+/// Parses options in plan files as those of `fxscope run`, for the command of this name.
+pub struct PlanSyntax(pub &'static str);
 
-impl plan::Syntax for Syntax {
+impl plan::Syntax for PlanSyntax {
     fn scenario(&self, options: &[&str], command: &[OsString]) -> Result<Scenario, String> {
         let parsed = RunOptions::try_parse_from(options)
             .map_err(|e| e.to_string().lines().next().unwrap_or_default().to_owned())?;
-        parsed.scenario.refuse_sampling(CHECK).map_err(|failure| failure.message)?;
+        parsed.scenario.refuse_sampling(self.0).map_err(|failure| failure.message)?;
         parsed.scenario.scenario(command).map_err(|failure| failure.message)
     }
 
@@ -87,7 +87,9 @@ pub(super) fn check(args: &Args) -> Outcome {
     let console = Console::new(false);
     let checked = match &args.plan[..] {
         [] => check_one(&subject(args)?, &options, &console)?,
-        paths => check_set(paths, &plan::read(paths, &args.predict.options(), &Syntax)?, &options, &console)?,
+        paths => {
+            check_set(paths, &plan::read(paths, &args.predict.options(), &PlanSyntax(CHECK))?, &options, &console)?
+        }
     };
     outputs.write(&Answer {
         text: std::slice::from_ref(&checked.document),

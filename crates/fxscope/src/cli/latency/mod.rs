@@ -8,6 +8,8 @@ mod predict;
 
 use fxscope::lab::latency::{LATENCY_RANGE_NS, PredictOptions};
 
+pub(super) use check::PlanSyntax;
+
 use super::Outcome;
 
 /// Predict how a program slows down when main memory does.

@@ -5,7 +5,7 @@ use fxscope_machine::settings::size;
 use fxscope_pmu::Evaluation;
 use fxscope_record::{ALL, Finish, Run};
 
-use super::{Costs, Group, Library, Misses, PARTS, PartMisses};
+use super::{Costs, Group, Library, Misses, PARTS, PartMisses, PredictedChange};
 
 /// The variable of the large-page library that sets when pages are allocated.
 pub(super) const POLICY: &str = "XOS_MMM_L_PAGING_POLICY";
@@ -44,6 +44,8 @@ pub struct Advice {
     pub costs: Costs,
     /// Seconds of run time per second of misses that do not overlap; `None` if nothing was simulated.
     pub exposed: Option<f64>,
+    /// Seconds of the program where misses take no time; `None` if nothing was simulated.
+    pub free: Option<f64>,
     /// Largest possible gain of fewer misses, if it was too small to simulate anything; a share of the time.
     pub too_little: Option<f64>,
     /// Smallest gain that justifies a change, as a share of the time.
@@ -92,7 +94,7 @@ impl Simulated {
 }
 
 /// Returns the time of a whole run.
-fn seconds(run: &Run) -> f64 {
+pub(super) fn seconds(run: &Run) -> f64 {
     let values = run.region(ALL).map(|region| Evaluation::new(run, region).total());
     values.and_then(|values| values.get("seconds")).unwrap_or(0.0)
 }
@@ -121,8 +123,10 @@ pub struct Choice {
     pub default: bool,
     /// Its misses, counted in the first run.
     pub misses: Option<Misses>,
-    /// Predicted time, seconds; `None` for the run that sets the cost of a miss.
+    /// Predicted time, seconds; `None` if misses are not known or nothing was simulated.
     pub predicted: Option<f64>,
+    /// The causes of the predicted change of the time.
+    pub change: Option<PredictedChange>,
     /// Results of its run.
     pub simulated: Option<Simulated>,
 }

@@ -26,7 +26,7 @@ pub enum Library {
 }
 
 impl Library {
-    const ALL: [Library; 4] = [Library::BaseStack, Library::Base, Library::None, Library::Transparent];
+    pub(super) const ALL: [Library; 4] = [Library::BaseStack, Library::Base, Library::None, Library::Transparent];
 
     /// Returns the variables.
     #[must_use]
@@ -48,7 +48,13 @@ impl Library {
     }
 
     /// Returns the pages of a part. The library does not change text.
-    fn pages(self, part: usize, observation: &Observation, spec: &Spec, limits: &PageLimits) -> MappingPages {
+    pub(super) fn pages(
+        self,
+        part: usize,
+        observation: &Observation,
+        spec: &Spec,
+        limits: &PageLimits,
+    ) -> MappingPages {
         let group = Group::of(part);
         match self {
             _ if group == Group::Text => limits.default[part],
@@ -189,29 +195,60 @@ fn assignments(observation: &Observation, spec: &Spec, limits: &PageLimits) -> V
     all
 }
 
-/// Predicts the time under any assignment from its misses and two simulated runs.
+/// Predicts the time under any assignment from the current run and one in which misses take no time.
 #[derive(Clone, Copy, Debug)]
 pub struct Prediction {
-    /// Seconds of the current run, and cycles of its misses.
+    /// Seconds of the current run.
     seconds: f64,
-    cycles: u64,
-    /// Seconds per cycle of misses that do not overlap.
+    /// Its misses.
+    misses: Misses,
+    /// Seconds that a cycle of misses without overlap delays the program.
     each: f64,
 }
 
-impl Prediction {
-    /// Builds a prediction from the current run and one under another assignment: seconds, and misses.
+/// A change of the time, in seconds, by its causes; negative if it becomes shorter.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PredictedChange {
+    /// Misses that occur again and again while the program runs.
+    pub repeated: f64,
+    /// Misses of the first touches of pages.
+    pub first_touches: f64,
+    /// The kernel's work on pages: faults, clearing, freeing.
+    pub kernel: f64,
+}
+
+impl PredictedChange {
+    /// Returns the sum.
     #[must_use]
-    pub fn new(base: (f64, Misses), other: (f64, Misses)) -> Prediction {
-        let saved = base.1.cycles as f64 - other.1.cycles as f64;
-        let each = if saved == 0.0 { 0.0 } else { (base.0 - other.0) / saved };
-        Prediction { seconds: base.0, cycles: base.1.cycles, each: each.max(0.0) }
+    pub fn total(&self) -> f64 {
+        self.repeated + self.first_touches + self.kernel
+    }
+}
+
+impl Prediction {
+    /// Builds a prediction from the current run's seconds and misses, and from the seconds without the time of misses.
+    #[must_use]
+    pub fn new(base: (f64, Misses), free: f64) -> Prediction {
+        let (seconds, misses) = base;
+        let each = if misses.cycles == 0 { 0.0 } else { (seconds - free) / misses.cycles as f64 };
+        Prediction { seconds, misses, each: each.max(0.0) }
     }
 
-    /// Returns the seconds under an assignment with these misses.
+    /// Returns the change of the time under an assignment with these misses; `kernel` is the change of the kernel's seconds.
     #[must_use]
-    pub fn seconds(&self, misses: &Misses) -> f64 {
-        self.seconds + self.each * (misses.cycles as f64 - self.cycles as f64)
+    pub fn change(&self, misses: &Misses, kernel: f64) -> PredictedChange {
+        let part = |of: fn(&Misses) -> u64| self.each * (of(misses) as f64 - of(&self.misses) as f64);
+        PredictedChange {
+            repeated: part(|misses| misses.cycles - misses.first_touches),
+            first_touches: part(|misses| misses.first_touches),
+            kernel,
+        }
+    }
+
+    /// Returns the seconds after a change.
+    #[must_use]
+    pub fn seconds(&self, change: &PredictedChange) -> f64 {
+        self.seconds + change.total()
     }
 
     /// Returns the seconds of run time per second of misses that do not overlap.
@@ -232,19 +269,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_prediction_goes_through_both_runs_it_is_made_from() {
-        let misses = |cycles| Misses { cycles, ..Misses::default() };
-        let prediction = Prediction::new((3.0, misses(1000)), (2.0, misses(200)));
-        assert!((prediction.seconds(&misses(1000)) - 3.0).abs() < 1e-12);
-        assert!((prediction.seconds(&misses(200)) - 2.0).abs() < 1e-12);
-        assert!((prediction.seconds(&misses(600)) - 2.5).abs() < 1e-12);
-        assert!((prediction.exposed(800) - 1.0).abs() < 1e-12);
+    fn what_misses_cost_is_what_the_run_without_their_time_takes_less() {
+        let misses = |cycles, first_touches| Misses { cycles, first_touches, ..Misses::default() };
+        let prediction = Prediction::new((3.0, misses(1000, 400)), 2.0);
+        let at = |cycles, first_touches, kernel| {
+            let change = prediction.change(&misses(cycles, first_touches), kernel);
+            (prediction.seconds(&change), change)
+        };
+        assert!((at(1000, 400, 0.0).0 - 3.0).abs() < 1e-12);
+        assert!((at(0, 0, 0.0).0 - 2.0).abs() < 1e-12);
+        let (seconds, change) = at(500, 100, 0.25);
+        assert!((seconds - 2.75).abs() < 1e-12);
+        assert!((change.repeated + 0.2).abs() < 1e-12 && (change.first_touches + 0.3).abs() < 1e-12, "{change:?}");
+        assert!((prediction.exposed(800) - 0.8).abs() < 1e-12);
     }
 
     #[test]
-    fn fewer_misses_that_do_not_help_promise_nothing() {
+    fn misses_that_delay_nothing_promise_nothing() {
         let misses = |cycles| Misses { cycles, ..Misses::default() };
-        let prediction = Prediction::new((3.0, misses(1000)), (3.1, misses(200)));
-        assert!((prediction.seconds(&misses(0)) - 3.0).abs() < 1e-12);
+        let prediction = Prediction::new((3.0, misses(1000)), 3.1);
+        assert!(prediction.change(&misses(0), 0.0).total().abs() < 1e-12);
     }
 }

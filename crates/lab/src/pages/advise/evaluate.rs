@@ -9,14 +9,17 @@ use fxscope_machine::{Spec, spec};
 use fxscope_record::{ALL, Finish, Run};
 use fxscope_session::{CallPages, Scenario, check_page_size};
 
-use super::advice::{NamedCall, ON_DEMAND, POLICY};
+use super::advice::{NamedCall, ON_DEMAND, POLICY, seconds};
 use super::runs::Runs;
+use super::work::allocation;
 use super::{
     Advice, Assignment, Call, Candidate, Choice, Costs, Group, Library, Observation, Observer, Options, PARTS,
     PageLimits, PagePlacement, Prediction, Simulated, Start, UsedPart, at_most, candidate, choose,
 };
 use crate::{Error, Progress};
 
+/// The large-page library's variable that selects the kind of pages.
+const TYPE: &str = "XOS_MMM_L_HPAGE_TYPE";
 /// Assignments whose simulated times differ by less than this share count as equally fast.
 const SAME_TIME: f64 = 0.002;
 
@@ -122,7 +125,7 @@ pub(crate) fn page_remedies(
 }
 
 /// Returns the page sizes to try.
-fn sizes(options: &Options, spec: &Spec) -> Result<Vec<u64>, Error> {
+pub(super) fn sizes(options: &Options, spec: &Spec) -> Result<Vec<u64>, Error> {
     let asked = &options.sizes;
     asked.iter().try_for_each(|&bytes| check_page_size(spec, bytes)).map_err(|e| format!("--sizes: {e}"))?;
     let node = spec.topology.node_bytes;
@@ -137,7 +140,7 @@ fn sizes(options: &Options, spec: &Spec) -> Result<Vec<u64>, Error> {
 }
 
 /// Runs the program and counts the misses of all assignments; the mappings of the calls `known` are parts of their own.
-fn observe(
+pub(super) fn observe(
     scenario: &Scenario,
     spec: &Spec,
     runs: &mut Runs<'_>,
@@ -157,7 +160,7 @@ fn observe(
 }
 
 /// Fails if the program did not run to its end.
-fn finished(run: &Run) -> Result<(), Error> {
+pub(super) fn finished(run: &Run) -> Result<(), Error> {
     let program = run.program();
     let message = match &run.finish {
         Finish::Exited(_) | Finish::Limit | Finish::Unknown => return Ok(()),
@@ -176,7 +179,7 @@ fn finished(run: &Run) -> Result<(), Error> {
 /// allocate at once.
 fn takes_on_demand(run: &Run) -> bool {
     let demands = |(name, value): &(String, String)| match name.as_str() {
-        "XOS_MMM_L_HPAGE_TYPE" => value == "none" || value == "thp",
+        TYPE => value == "none" || value == "thp",
         POLICY => value.contains("demand"),
         _ => false,
     };
@@ -184,7 +187,7 @@ fn takes_on_demand(run: &Run) -> bool {
 }
 
 /// Fails if a segment of the program has pages of several sizes.
-fn one_size_each(run: &Run, start: &Start) -> Result<(), Error> {
+pub(super) fn one_size_each(run: &Run, start: &Start) -> Result<(), Error> {
     for (group, &bytes) in Group::ALL.into_iter().zip(start.groups()) {
         let of_group = |name: &str| group.segments().iter().any(|segment| segment.name() == name);
         if let Some(other) = run.pages.iter().find(|pages| of_group(&pages.segment) && pages.page_bytes != bytes) {
@@ -202,7 +205,7 @@ fn one_size_each(run: &Run, start: &Start) -> Result<(), Error> {
 }
 
 /// Returns the pages that the machine gives each part without variables and options.
-fn default_pages(scenario: &Scenario) -> Result<[MappingPages; PARTS], Error> {
+pub(super) fn default_pages(scenario: &Scenario) -> Result<[MappingPages; PARTS], Error> {
     let spec = scenario.spec_of_default_pages()?;
     let bytes = |name: &str| {
         let key = spec::Pages::SEGMENTS.iter().find(|(segment, _)| *segment == name);
@@ -213,7 +216,7 @@ fn default_pages(scenario: &Scenario) -> Result<[MappingPages; PARTS], Error> {
 }
 
 /// Returns the bytes of each part that the program has mapped.
-fn mapped(run: &Run, observation: &Observation) -> [u64; PARTS] {
+pub(super) fn mapped(run: &Run, observation: &Observation) -> [u64; PARTS] {
     let of_group = |group: Group| {
         let named = |name: &str| {
             let file = group == Group::Text && name == "file";
@@ -228,18 +231,22 @@ fn mapped(run: &Run, observation: &Observation) -> [u64; PARTS] {
 }
 
 /// State of an evaluation.
-struct Evaluator<'a> {
+pub(super) struct Evaluator<'a> {
     scenario: &'a Scenario,
     spec: &'a Spec,
     observation: &'a Observation,
     limits: &'a PageLimits,
     /// Whether the program's variables set when pages are allocated.
     has_policy: bool,
+    /// The program's variables.
+    environment: Vec<(String, String)>,
+    /// Whether they make the large-page library leave all pages to the kernel.
+    library_off: bool,
     advice: Advice,
 }
 
 impl<'a> Evaluator<'a> {
-    fn new(
+    pub(super) fn new(
         scenario: &'a Scenario,
         spec: &'a Spec,
         observation: &'a Observation,
@@ -258,6 +265,7 @@ impl<'a> Evaluator<'a> {
             default: false,
             misses: None,
             predicted: None,
+            change: None,
             simulated: Some(Simulated::of(run)),
         };
         let sites = observation.calls.iter().filter(|call| call.part == Group::Mmap.part()).map(Call::describe);
@@ -278,6 +286,7 @@ impl<'a> Evaluator<'a> {
             transparent: if holds { Ok(transparent) } else { Err(transparent) },
             costs: Costs::of(spec),
             exposed: None,
+            free: None,
             too_little: None,
             least: options.least_gain,
             mixed: takes_on_demand(run),
@@ -285,14 +294,18 @@ impl<'a> Evaluator<'a> {
             other_sites: sites.collect(),
         };
         let has_policy = run.environment.iter().any(|(name, _)| name == POLICY);
-        let mut evaluator = Evaluator { scenario, spec, observation, limits, has_policy, advice };
+        let library_off =
+            run.environment.iter().any(|(name, value)| name == TYPE && ["none", "thp"].contains(&value.as_str()));
+        let environment = run.environment.clone();
+        let mut evaluator =
+            Evaluator { scenario, spec, observation, limits, has_policy, environment, library_off, advice };
         let base = candidate(observation, observation.base().clone(), spec, limits);
         let base = evaluator.choice(base.as_ref(), observation.base());
         evaluator.advice.base = Choice { simulated: evaluator.advice.base.simulated.take(), ..base };
         evaluator
     }
 
-    fn choice(&self, candidate: Option<&Candidate>, assignment: &Assignment) -> Choice {
+    pub(super) fn choice(&self, candidate: Option<&Candidate>, assignment: &Assignment) -> Choice {
         Choice {
             pages: std::array::from_fn(|part| self.observation.pages(assignment, part)),
             placement: PagePlacement::Unchanged,
@@ -300,11 +313,12 @@ impl<'a> Evaluator<'a> {
             default: candidate.is_some_and(|candidate| candidate.default),
             misses: candidate.map(|candidate| candidate.misses),
             predicted: None,
+            change: None,
             simulated: None,
         }
     }
 
-    fn base_seconds(&self) -> f64 {
+    pub(super) fn base_seconds(&self) -> f64 {
         self.advice.base.simulated.as_ref().map_or(0.0, |base| base.seconds)
     }
 
@@ -315,7 +329,7 @@ impl<'a> Evaluator<'a> {
         if self.base_seconds() > 0.0 { seconds / self.base_seconds() } else { 0.0 }
     }
 
-    /// Simulates the candidates and the machine's default. The first run sets the cost of a miss.
+    /// Simulates the candidates and the machine's default, after a run in which misses take no time, from which times are predicted.
     fn simulate(&mut self, candidates: &[Candidate], runs: &mut Runs<'_>) -> Result<(), Error> {
         let mut choices: Vec<Choice> =
             candidates.iter().map(|candidate| self.choice(Some(candidate), &candidate.assignment)).collect();
@@ -325,19 +339,12 @@ impl<'a> Evaluator<'a> {
             choices.push(self.choice(default.as_ref(), &assignment));
         }
         self.advice.mixed |= choices.iter().any(|choice| choice.library.is_some_and(Library::is_on_demand));
+        let prediction = self.without_misses(runs)?;
         for choice in &mut choices {
+            self.predict(&prediction, choice);
             let run = runs.simulate(&self.scenario_for(choice), &self.describe(choice))?;
             finished(&run)?;
             choice.simulated = Some(Simulated::of(&run));
-        }
-        let base = (self.base_seconds(), self.advice.base.misses.unwrap_or_default());
-        let first = choices.first().and_then(|first| Some((first.simulated.as_ref()?.seconds, first.misses?)));
-        if let Some(first) = first {
-            let prediction = Prediction::new(base, first);
-            self.advice.exposed = Some(prediction.exposed(self.spec.clock.core_hz));
-            for choice in choices.iter_mut().skip(1) {
-                choice.predicted = choice.misses.map(|misses| prediction.seconds(&misses));
-            }
         }
         if let Some(best) = candidates.first() {
             self.advice.best_parts = self.observation.by_part(&best.assignment);
@@ -345,6 +352,34 @@ impl<'a> Evaluator<'a> {
         self.advice.choices = choices;
         self.advice.best = self.best();
         Ok(())
+    }
+
+    /// Runs the program where misses take no time. The difference is what the misses of this program cost it, whatever overlaps them and
+    /// whatever they stop.
+    pub(super) fn without_misses(&mut self, runs: &mut Runs<'_>) -> Result<Prediction, Error> {
+        let scenario = self.scenario.clone().with_setting("tlb.free_misses", "true");
+        let run = runs.simulate(&scenario, "misses of the TLB take no time")?;
+        finished(&run)?;
+        let free = seconds(&run);
+        let prediction = Prediction::new((self.base_seconds(), self.advice.base.misses.unwrap_or_default()), free);
+        (self.advice.free, self.advice.exposed) = (Some(free), Some(prediction.exposed(self.spec.clock.core_hz)));
+        Ok(prediction)
+    }
+
+    /// Predicts the time under a choice.
+    pub(super) fn predict(&self, prediction: &Prediction, choice: &mut Choice) {
+        let Some(assignment) = self.observation.assignment(&choice.pages) else { return };
+        let on_demand = match choice.library {
+            Some(library) if choice.pages != self.advice.base.pages => library.is_on_demand(),
+            _ => self.library_off,
+        };
+        let seconds = |assignment: &Assignment, on_demand: bool| {
+            let when = |group| allocation(group, &self.environment, on_demand);
+            self.observation.kernel_seconds(assignment, &self.spec.page_costs, when)
+        };
+        let kernel = seconds(&assignment, on_demand) - seconds(self.observation.base(), self.library_off);
+        choice.change = choice.misses.map(|misses| prediction.change(&misses, kernel));
+        choice.predicted = choice.change.map(|change| prediction.seconds(&change));
     }
 
     /// Returns the choice with the best simulated time, if it gains enough; among equally fast ones, one that needs only
@@ -367,14 +402,13 @@ impl<'a> Evaluator<'a> {
         if self.advice.cpu_nodes.len() < 2 || self.scenario.placement.places_memory() {
             return Ok(());
         }
-        let like = self.advice.best.map_or(&self.advice.base, |best| &self.advice.choices[best]);
-        let (pages, library, default) = (like.pages, like.library, like.default);
+        let like = self.advice.best.map_or(&self.advice.base, |best| &self.advice.choices[best]).clone();
         let mut placements = vec![PagePlacement::OnDemand, PagePlacement::Interleaved];
         placements.retain(|&placement| placement != PagePlacement::OnDemand || !self.has_policy);
         for placement in placements {
             self.advice.mixed |= placement == PagePlacement::OnDemand;
             let mut choice =
-                Choice { pages, placement, library, default, misses: None, predicted: None, simulated: None };
+                Choice { placement, simulated: None, misses: None, predicted: None, change: None, ..like.clone() };
             let run = runs.simulate(&self.scenario_for(&choice), &self.describe(&choice))?;
             finished(&run)?;
             choice.simulated = Some(Simulated::of(&run));
@@ -385,7 +419,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Returns the scenario that runs the program under a choice.
-    fn scenario_for(&self, choice: &Choice) -> Scenario {
+    pub(super) fn scenario_for(&self, choice: &Choice) -> Scenario {
         let mut scenario = self.scenario.clone();
         if choice.pages != self.advice.base.pages {
             scenario = match choice.library {
@@ -419,7 +453,7 @@ impl<'a> Evaluator<'a> {
         scenario.with_call_pages(calls.collect::<Vec<_>>())
     }
 
-    fn describe(&self, choice: &Choice) -> String {
+    pub(super) fn describe(&self, choice: &Choice) -> String {
         self.advice.describe(choice)
     }
 

@@ -3,20 +3,26 @@
 
 mod advice;
 mod choose;
+mod compare;
 mod evaluate;
+mod observation;
 mod observe;
 mod parts;
 mod runs;
 mod search;
 mod show;
+mod touched;
+mod work;
 
 use fxscope_machine::Spec;
 
 pub use advice::{Advice, Choice, NamedCall, PagePlacement, Simulated, UsedPart};
-pub use choose::{Candidate, Library, PageLimits, Prediction, at_most, candidate, choose};
+pub use choose::{Candidate, Library, PageLimits, PredictedChange, Prediction, at_most, candidate, choose};
+pub use compare::{Compared, compare};
 pub use evaluate::advise;
 pub(crate) use evaluate::{PageRemedy, page_remedies};
-pub use observe::{Call, Misses, Observation, Observer, PartMisses, Start};
+pub use observation::{Misses, Observation, PartMisses};
+pub use observe::{Call, Observer, Start};
 pub use parts::{Assignment, CALLS, Group, Kinds, PARTS, call, part_of_call};
 
 /// Options of the advice.

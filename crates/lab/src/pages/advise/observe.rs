@@ -9,9 +9,12 @@ use fxscope_linux::pages::{MappingPages, Site};
 use fxscope_machine::Spec;
 use fxscope_session::source_line;
 use fxscope_sim::{BlockEvent, BlockObserver};
-use fxscope_tlbsweep::{Access, Analysis, Counts, Error, SweepOptions, SweepResults, TlbConfig};
+use fxscope_tlbsweep::{Access, Analysis, Error, SweepOptions, TlbConfig};
 
-use super::parts::{self, Assignment, CALLS, Group, Kinds, NUMBERS, PARTS, SHARED};
+use super::observation::{Missed, Observation, by_number};
+use super::parts::{self, Assignment, Group, Kinds, NUMBERS, PARTS, SHARED};
+use super::touched::Touched;
+use super::work::Mapped as MappedWork;
 use super::{Costs, part_of_call};
 
 /// Bits of a program's addresses; the process number is stored above them.
@@ -65,9 +68,9 @@ fn sorted(mut sizes: Vec<u64>) -> Vec<u64> {
 /// A call that maps large blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    site: Site,
+    pub(super) site: Site,
     /// Host path of the calling code's file.
-    path: Option<PathBuf>,
+    pub(super) path: Option<PathBuf>,
     /// The part of its mappings.
     pub part: usize,
     /// Largest total size of its mappings.
@@ -129,6 +132,8 @@ struct Core {
     code: Analysis,
     /// The instruction that was looked up last.
     instruction: u64,
+    /// The pages of its data, and of its instructions.
+    touched: [Touched; 2],
 }
 
 /// Observes a run.
@@ -150,6 +155,8 @@ pub struct Observer {
     cores: Vec<Core>,
     /// The addresses of the current block.
     addresses: Vec<u64>,
+    /// What the kernel does for the heap and mappings, by part.
+    work: Vec<MappedWork>,
 }
 
 impl Observer {
@@ -193,16 +200,25 @@ impl Observer {
             huge: [false; PARTS],
             cores: Vec::new(),
             addresses: Vec::new(),
+            work: vec![MappedWork::new(sizes.len()); PARTS],
         })
     }
 
     /// Returns the results.
     #[must_use]
     pub fn finish(self) -> Observation {
-        let Observer { options, kinds, base, shared, calls, others, huge, cores, .. } = self;
-        let missed = |core: Core| Missed { data: core.data.finish(), code: core.code.finish() };
+        let Observer { options, kinds, base, shared, calls, others, huge, cores, work, .. } = self;
+        let sizes = options.sizes;
+        let mut touched = Touched::new(sizes[0]);
+        cores.iter().for_each(|core| touched.merge(&core.touched[0]));
+        let missed = |core: Core| Missed {
+            touched: core.touched.each_ref().map(|touched| touched.counts(&sizes)),
+            data: core.data.finish(),
+            code: core.code.finish(),
+        };
         let cores = cores.into_iter().map(missed).collect();
-        Observation { sizes: options.sizes, kinds, base, shared, calls, others, huge, cores }
+        let touched = touched.counts(&sizes);
+        Observation { sizes, kinds, base, shared, calls, others, huge, cores, touched, work }
     }
 
     /// Updates the address space of the running process.
@@ -246,8 +262,34 @@ impl Observer {
         }
         self.calls.iter_mut().zip(live).for_each(|(call, live)| call.bytes = call.bytes.max(live));
         self.others = self.others.max(others);
+        self.note_work(&ranges);
         let space = &mut self.spaces[self.here];
         (space.ranges, space.generation) = (ranges, process.memory().generation());
+    }
+
+    /// Notes what the kernel does for the heap and mappings that are new or gone: `ranges` are those of the running process now. What a
+    /// process begins with takes no time.
+    fn note_work(&mut self, ranges: &[Mapped]) {
+        let before = &self.spaces[self.here];
+        if before.generation == u64::MAX {
+            return;
+        }
+        let is_dynamic = |range: &&Mapped| {
+            let part = parts::part(usize::from(range.number));
+            part != SHARED && [Group::Heap, Group::Mmap].contains(&Group::of(part))
+        };
+        let all = |ranges: &[Mapped]| ranges.iter().filter(is_dynamic).copied().collect::<Vec<Mapped>>();
+        let (old, new) = (all(&before.ranges), all(ranges));
+        let sizes = &self.options.sizes;
+        for piece in without(&new, &old) {
+            let part = parts::part(usize::from(piece.number));
+            let heap = new.iter().find(|range| range.number == piece.number && part == Group::Heap.part());
+            let before = heap.map_or(0, |heap| piece.start - heap.start);
+            self.work[part].map(piece.end - piece.start, before, sizes);
+        }
+        for piece in without(&old, &new) {
+            self.work[parts::part(usize::from(piece.number))].unmap(piece.end - piece.start, sizes);
+        }
     }
 
     /// Adds the ranges of a part: those in transparent huge pages separately, if it can have them.
@@ -299,7 +341,8 @@ impl Observer {
     fn core(&mut self, cpu: u32) -> usize {
         self.cores.iter().position(|core| core.cpu == cpu).unwrap_or_else(|| {
             let analysis = || Analysis::new(&self.tlbs, &self.options).expect("checked at the beginning");
-            self.cores.push(Core { cpu, data: analysis(), code: analysis(), instruction: u64::MAX });
+            let touched = std::array::from_fn(|_| Touched::new(self.options.sizes[0]));
+            self.cores.push(Core { cpu, data: analysis(), code: analysis(), instruction: u64::MAX, touched });
             self.cores.len() - 1
         })
     }
@@ -314,6 +357,7 @@ impl Observer {
                 let core = &mut self.cores[core];
                 core.instruction = addr;
                 core.code.access(Access { addr, segment });
+                core.touched[1].touch(segment, addr);
             }
         }
     }
@@ -338,7 +382,9 @@ impl BlockObserver for Observer {
         let space = (self.here as u64) << ADDRESS_BITS;
         for &address in &addresses {
             let segment = self.number_at(address);
-            self.cores[core].data.access(Access { addr: address | space, segment });
+            let core = &mut self.cores[core];
+            core.data.access(Access { addr: address | space, segment });
+            core.touched[0].touch(segment, address | space);
         }
         self.addresses = addresses;
     }
@@ -390,171 +436,21 @@ fn fitting(part: usize, kind: usize, kinds: &Kinds) -> usize {
     kinds.place(MappingPages::Size(kinds.transparent[0])).unwrap_or(0)
 }
 
-/// Returns the sizes by the analysis's numbers.
-fn by_number(assignment: &Assignment, kinds: &Kinds, sizes: &[u64], shared: usize) -> Vec<usize> {
-    let place = |bytes: u64| sizes.iter().position(|&size| size == bytes).unwrap_or(0);
-    let of = |number: usize| match number {
-        SHARED => shared,
-        _ => match kinds.at(assignment.0[parts::part(number)]) {
-            MappingPages::Size(bytes) => place(bytes),
-            MappingPages::Transparent => place(kinds.transparent[usize::from(number > SHARED)]),
-        },
-    };
-    (0..NUMBERS).map(of).collect()
-}
-
-/// Misses under one assignment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Misses {
-    /// First-level misses for data, all cores together.
-    pub first: u64,
-    /// Table walks for data, all cores together.
-    pub walks: u64,
-    /// First-level misses for instructions, and table walks for them.
-    pub code: [u64; 2],
-    /// Cycles of all misses in sequence, on the core with most of them.
-    pub cycles: u64,
-}
-
-/// Misses of accesses to a part.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PartMisses {
-    /// Name of the part.
-    pub name: String,
-    /// First-level misses.
-    pub first: u64,
-    /// Table walks.
-    pub walks: u64,
-}
-
-/// Misses of a core: of data, and of instructions.
-struct Missed {
-    data: SweepResults,
-    code: SweepResults,
-}
-
-/// Results of an observed run.
-pub struct Observation {
-    sizes: Vec<u64>,
-    kinds: Kinds,
-    base: Assignment,
-    shared: usize,
-    /// Calls that mapped large blocks.
-    pub calls: Vec<Call>,
-    others: u64,
-    huge: [bool; PARTS],
-    cores: Vec<Missed>,
-}
-
-impl Observation {
-    /// Returns the kinds of pages.
-    #[must_use]
-    pub fn kinds(&self) -> &Kinds {
-        &self.kinds
-    }
-
-    /// Returns the assignment that the program ran with.
-    #[must_use]
-    pub fn base(&self) -> &Assignment {
-        &self.base
-    }
-
-    /// Returns whether a part has an aligned range that holds a transparent huge page.
-    #[must_use]
-    pub fn holds_huge(&self, part: usize) -> bool {
-        self.huge[part]
-    }
-
-    /// Returns the call of a part.
-    #[must_use]
-    pub fn call(&self, part: usize) -> Option<&Call> {
-        self.calls.iter().find(|call| call.part == part && part != Group::Mmap.part())
-    }
-
-    /// Returns the largest total size of mappings: of the part's call, or of all without a part of their own.
-    #[must_use]
-    pub fn mapped(&self, part: usize) -> u64 {
-        if part == Group::Mmap.part() {
-            let calls = self.calls.iter().filter(|call| call.part == part).map(|call| call.bytes);
-            return calls.sum::<u64>() + self.others;
-        }
-        self.call(part).map_or(0, |call| call.bytes)
-    }
-
-    /// Returns the calls that mapped most, if they are not those with parts of their own.
-    #[must_use]
-    pub fn larger_calls(&self) -> Option<Vec<Call>> {
-        let mut own: Vec<&Call> = self.calls.iter().filter(|call| call.site.is_own).collect();
-        own.sort_by_key(|call| std::cmp::Reverse(call.bytes));
-        let largest = &own[..own.len().min(CALLS)];
-        let all_have_parts = largest.iter().all(|call| call.part != Group::Mmap.part());
-        (!all_have_parts).then(|| largest.iter().map(|&call| Call { bytes: 0, ..call.clone() }).collect())
-    }
-
-    /// Returns the assignment with these pages, in the order of parts; `None` if some were not tried.
-    #[must_use]
-    pub fn assignment(&self, pages: &[MappingPages]) -> Option<Assignment> {
-        let mut places = [0; PARTS];
-        for (place, &pages) in places.iter_mut().zip(pages) {
-            *place = self.kinds.place(pages)?;
-        }
-        Some(Assignment(places))
-    }
-
-    /// Returns the pages of a part in an assignment.
-    #[must_use]
-    pub fn pages(&self, assignment: &Assignment, part: usize) -> MappingPages {
-        self.kinds.at(assignment.0[part])
-    }
-
-    fn counts(&self, assignment: &Assignment) -> impl Iterator<Item = Option<[Counts; 2]>> + '_ {
-        let numbers = by_number(assignment, &self.kinds, &self.sizes, self.shared);
-        let exact = move |results: &SweepResults| results.counts(&numbers).ok().filter(|counts| counts.exact);
-        self.cores.iter().map(move |core| Some([exact(&core.data)?, exact(&core.code)?]))
-    }
-
-    /// Returns the misses under an assignment; `None` if they are not all known.
-    #[must_use]
-    pub fn misses(&self, assignment: &Assignment, costs: &Costs) -> Option<Misses> {
-        let sums = |counts: &Counts| [counts.first.iter().sum::<u64>(), counts.walks.iter().sum::<u64>()];
-        let mut all = Misses::default();
-        for counts in self.counts(assignment) {
-            let [data, code] = counts?.each_ref().map(sums);
-            all.first += data[0];
-            all.walks += data[1];
-            all.code = [all.code[0] + code[0], all.code[1] + code[1]];
-            all.cycles = all.cycles.max(costs.cycles(data[0] + code[0], data[1] + code[1]));
-        }
-        Some(all)
-    }
-
-    /// Returns the misses of accesses to each part under an assignment, all cores together, without parts that have none.
-    #[must_use]
-    pub fn by_part(&self, assignment: &Assignment) -> Vec<PartMisses> {
-        let mut data = [(0, 0); PARTS + 1];
-        let mut code = (0, 0);
-        for [of_data, of_code] in self.counts(assignment).flatten() {
-            for number in 0..NUMBERS {
-                let sum = &mut data[parts::part(number)];
-                *sum = (sum.0 + of_data.first[number], sum.1 + of_data.walks[number]);
-                code = (code.0 + of_code.first[number], code.1 + of_code.walks[number]);
+/// Returns the parts of `ranges` that none of `others` covers. Both are in address order.
+fn without(ranges: &[Mapped], others: &[Mapped]) -> Vec<Mapped> {
+    let mut rest = Vec::new();
+    for range in ranges {
+        let mut at = range.start;
+        let first = others.partition_point(|other| other.end <= range.start);
+        for other in others[first..].iter().take_while(|other| other.start < range.end) {
+            if other.start > at {
+                rest.push(Mapped { start: at, end: other.start, ..*range });
             }
+            at = at.max(other.end);
         }
-        let data = data.into_iter().enumerate().map(|(part, sum)| (self.name(part), sum));
-        let all = std::iter::once(("instructions".to_owned(), code)).chain(data);
-        let missing = all.filter(|(_, sum)| *sum != (0, 0));
-        missing.map(|(name, (first, walks))| PartMisses { name, first, walks }).collect()
-    }
-
-    /// Returns the name of a part.
-    #[must_use]
-    pub fn name(&self, part: usize) -> String {
-        match (part, self.call(part)) {
-            (SHARED, _) => "shared memory".to_owned(),
-            (_, Some(call)) => format!("mmap by {}", call.describe()),
-            (0, _) => "text, files".to_owned(),
-            _ if Group::of(part) == Group::Mmap => "other mmap".to_owned(),
-            _ => Group::of(part).name().to_owned(),
+        if at < range.end {
+            rest.push(Mapped { start: at, ..*range });
         }
     }
+    rest
 }

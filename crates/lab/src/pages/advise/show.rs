@@ -17,7 +17,7 @@ impl Advice {
     pub fn document(&self) -> Document {
         let mut sections = vec![now(self), parts(self)];
         if !self.choices.is_empty() {
-            sections.extend([times(self), counts(self)]);
+            sections.extend([times(self), causes(self), counts(self)]);
         }
         sections.push(Section::notes("Advice", recommendation(self)));
         sections.push(Section::notes("Notes", remarks(self)));
@@ -108,6 +108,19 @@ fn times(advice: &Advice) -> Section {
     table(&["", "predicted", "change", "simulated", "change", "pages"], all(advice).map(row).collect())
 }
 
+/// The predicted change of the time by its causes.
+fn causes(advice: &Advice) -> Section {
+    let base = advice.base.simulated.as_ref().map_or(0.0, |base| base.seconds);
+    let percent = |seconds: f64| word(format!("{:+.1} %", if base > 0.0 { 100.0 * seconds / base } else { 0.0 }));
+    let row = |(i, choice): (usize, &Choice)| {
+        let change = choice.change.as_ref()?;
+        let values = vec![percent(change.repeated), percent(change.first_touches), percent(change.kernel)];
+        Some(Row { label: label(i), values })
+    };
+    let rows = advice.choices.iter().enumerate().filter_map(row).collect();
+    table(&["change predicted by", "repeated misses", "first touches", "kernel's work on pages"], rows)
+}
+
 fn counts(advice: &Advice) -> Section {
     let row = |(label, choice): (String, &Choice)| {
         let counted = |get: fn(&Simulated) -> u64| choice.simulated.as_ref().and_then(|run| number(get(run)));
@@ -134,8 +147,31 @@ fn recommendation(advice: &Advice) -> Vec<String> {
     let seconds = choice.simulated.as_ref().map_or(0.0, |run| run.seconds);
     let gain = -100.0 * change(advice, seconds);
     let mut lines = vec![format!("{}: {} takes {gain:.1} % less time.", label(place), advice.describe(choice))];
+    lines.extend(start_only(advice, choice));
     lines.extend(setting(advice, choice));
     lines
+}
+
+/// Says so if a choice gains enough in this run, but not in one that continues with the same work.
+fn start_only(advice: &Advice, choice: &Choice) -> Option<String> {
+    let base = advice.base.simulated.as_ref()?.seconds;
+    let lasting = -choice.change?.repeated / base;
+    (lasting < advice.least).then(|| {
+        format!(
+            "This gain is made once: first touches of pages and the kernel's work on them. A longer run of the same work gains {:.1} % at \
+             most from these pages.",
+            100.0 * lasting.max(0.0)
+        )
+    })
+}
+
+/// Returns the choice that gains most from misses that a longer run repeats, with its share of the time, if that is enough although this
+/// run gains less.
+fn lasting(advice: &Advice) -> Option<(usize, f64)> {
+    let base = advice.base.simulated.as_ref()?.seconds;
+    let share = |choice: &Choice| -choice.change.map_or(0.0, |change| change.repeated) / base;
+    let all = advice.choices.iter().enumerate().map(|(i, choice)| (i, share(choice)));
+    all.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, share)| *share >= advice.least)
 }
 
 fn leave_it(advice: &Advice) -> String {
@@ -145,7 +181,17 @@ fn leave_it(advice: &Advice) -> String {
         Some(share) => {
             format!("fewer TLB misses can hardly gain {:.2} % of the time, which is below {least}", 100.0 * share)
         }
-        None => return format!("Change nothing: no simulated assignment gains {least} of the time."),
+        None => {
+            let longer = lasting(advice).map_or_else(String::new, |(place, share)| {
+                format!(
+                    " In a longer run of the same work, {} avoids misses that take {:.1} % of the time; here, first touches of pages \
+                     and the kernel's work on them take as much.",
+                    label(place),
+                    100.0 * share
+                )
+            });
+            return format!("Change nothing: no simulated assignment gains {least} of the time.{longer}");
+        }
     };
     let places = if advice.choices.is_empty() { "" } else { ", and no other placement of its pages gains as much" };
     format!("Change nothing: {sizes}{places}.")
@@ -273,9 +319,10 @@ fn remarks(advice: &Advice) -> Vec<String> {
     }
     if let Some(exposed) = advice.exposed {
         let (hit, walk) = (advice.costs.hit, advice.costs.walk);
+        let free = advice.free.map_or_else(String::new, |seconds| quantity(seconds, "s"));
         remarks.push(format!(
-            "Run 1 determines the cost of misses, so it has no prediction: {exposed:.2} times their time without overlap ({hit} cycles, \
-             {walk} with a walk)."
+            "Where misses take no time, the program takes {free}: they cost it {exposed:.2} times their time without overlap ({hit} \
+             cycles, {walk} with a walk)."
         ));
     }
     if advice.mixed {
@@ -316,6 +363,7 @@ fn json(advice: &Advice) -> Json {
         "most_gain": advice.too_little,
         "miss_cycles": { "l2_dtlb_hit": advice.costs.hit, "walk": advice.costs.walk },
         "exposed": advice.exposed,
+        "seconds_without_misses": advice.free,
         "nodes_of_cpus": advice.cpu_nodes,
         "advice": recommendation(advice),
         "notes": remarks(advice),
@@ -340,6 +388,11 @@ fn choice_json(advice: &Advice, choice: &Choice) -> Json {
         "variables": library,
         "predicted": {
             "seconds": choice.predicted,
+            "change_by": choice.change.map(|change| json!({
+                "repeated_misses": change.repeated,
+                "first_touches": change.first_touches,
+                "kernel": change.kernel,
+            })),
             "l1_dtlb_misses": choice.misses.map(|m| m.first),
             "walks": choice.misses.map(|m| m.walks),
             "l1_itlb_misses": choice.misses.map(|m| m.code[0]),

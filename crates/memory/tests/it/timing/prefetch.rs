@@ -76,6 +76,21 @@ fn a_prefetch_that_misses_the_tlb_stops_its_stream() {
     assert_eq!(core.get(Signal::BusReadTotalMem), lines);
 }
 
+/// With free misses it does not: the next page's first lines are read before any access to it.
+#[test]
+fn a_stream_continues_into_the_next_page_where_misses_are_free() {
+    let mut spec = streaming();
+    spec.tables.tlb.free_misses = true;
+    let mut core = Core::new(&spec);
+    core.set_pages(
+        0,
+        vec![PageRange { start: 0, end: 1 << 20, shift: 16, placement: Placement::Node(0), moved: 0, shared: None }],
+    );
+    let lines = (1 << 16) / LINE;
+    stream(&mut core, 0, lines, 1_000);
+    assert!(core.get(Signal::BusReadTotalMem) > lines);
+}
+
 #[test]
 fn a_stream_whose_lines_are_in_l2_stops_asking_for_them_there() {
     let mut spec = streaming();

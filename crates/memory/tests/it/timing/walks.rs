@@ -154,3 +154,16 @@ fn a_weak_prefetch_finds_no_translation_while_its_page_is_walked_for() {
         assert_eq!(core.get(Signal::L2dCacheRefillPrf), prefetched, "{early} cycles early");
     }
 }
+
+#[test]
+fn free_misses_are_counted_and_take_no_time() {
+    let mut spec = machine();
+    spec.tables.tlb.free_misses = true;
+    let mut core = core(&spec, 16);
+    for page in 0..100 {
+        assert_eq!(translate(&mut core, page << 16, 1_000 * page), 0, "page {page}");
+    }
+    assert_eq!(translate(&mut core, 0, 900_000), 0, "the second level has it");
+    assert_eq!((core.get(Signal::L1dTlbRefill), core.get(Signal::L2dTlbRefill)), (101, 100));
+    assert_eq!(core.get(Signal::BusReadTotalMem), 0, "no table is read");
+}
