@@ -8,6 +8,8 @@ mod checkpoint;
 mod collect;
 mod compare;
 mod console;
+#[cfg(test)]
+mod documents;
 mod events;
 mod export;
 mod form;
