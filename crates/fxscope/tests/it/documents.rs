@@ -213,6 +213,11 @@ fn examples_of_several_threads_are_ill_as_their_pages_say() {
 const THREADED: [&str; 4] = ["critical", "false-sharing", "first-touch", "imbalance"];
 
 #[test]
+fn the_tutorial_of_counters_works() {
+    Sandbox::new().follow("docs/tutorials/counters.md", "");
+}
+
+#[test]
 fn every_example_is_checked_and_short() {
     let mut checked: Vec<&str> = QUICK.iter().chain(&SLOW).map(|of| of.name).collect();
     checked.sort_unstable();
@@ -229,13 +234,24 @@ fn every_example_is_checked_and_short() {
 }
 
 mod slow {
-    use super::{SLOW, check, root, skip};
+    use super::{SLOW, Sandbox, check, root, skip};
 
     /// Folders that the slow examples need, and what makes them.
     const NEEDED: [(&str, &str, &str); 2] = [
         ("mpi-imbalance", "target/mpi/mpich/.complete", "programs/mpi.sh --fetch"),
         ("threads-in-python", "target/programs/root/.complete", "programs/debian.sh --fetch"),
     ];
+
+    #[test]
+    #[ignore = "simulates remedies and MPI: a minute"]
+    fn the_tutorials_of_openmp_and_mpi_work() {
+        Sandbox::new().follow("docs/tutorials/openmp.md", "");
+        if root().join(NEEDED[0].1).exists() {
+            Sandbox::new().follow("docs/tutorials/mpi.md", "");
+        } else {
+            skip("docs/tutorials/mpi.md: MPICH is missing: programs/mpi.sh --fetch unpacks it");
+        }
+    }
 
     #[test]
     #[ignore = "starts an interpreter and MPI: a minute"]
