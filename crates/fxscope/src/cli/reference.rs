@@ -91,8 +91,8 @@ mod tests {
 
     /// Returns the options of a command and of those below it that a user sees.
     fn options(command: &clap::Command) -> usize {
-        let long = |argument: &&Arg| argument.get_long().is_some_and(|long| long != "help" && long != "version");
-        command.get_arguments().filter(|a| !a.is_hide_set()).filter(long).count()
+        let named = |argument: &&Arg| argument.get_id() != "help" && argument.get_id() != "version";
+        command.get_arguments().filter(|a| !a.is_positional() && !a.is_hide_set()).filter(named).count()
             + below(command).map(options).sum::<usize>()
     }
 
