@@ -34,7 +34,7 @@ copy() {
 relink() {
     local page link target
     find "$pages" -name '*.md' | while read -r page; do
-        grep -o '](\([^)#: ]*\)' "$page" | sed 's/^](//' | sort -u | while read -r link; do
+        { grep -o '](\([^)#: ]*\)' "$page" || true; } | sed 's/^](//' | sort -u | while read -r link; do
             target=$(realpath -m --relative-to "$pages" "$(dirname "$page")/$link")
             if [ -z "$link" ] || [ -e "$pages/$target" ]; then continue; fi
             if [ ! -e "$root/$target" ]; then echo "site: ${page#"$pages"/} links to $link, which does not exist" >&2; exit 1; fi
