@@ -35,8 +35,9 @@ relink() {
     local page link target
     find "$pages" -name '*.md' | while read -r page; do
         { grep -o '](\([^)#: ]*\)' "$page" || true; } | sed 's/^](//' | sort -u | while read -r link; do
+            case $link in "" | http | https | mailto) continue ;; esac
             target=$(realpath -m --relative-to "$pages" "$(dirname "$page")/$link")
-            if [ -z "$link" ] || [ -e "$pages/$target" ]; then continue; fi
+            if [ -e "$pages/$target" ]; then continue; fi
             if [ ! -e "$root/$target" ]; then echo "site: ${page#"$pages"/} links to $link, which does not exist" >&2; exit 1; fi
             sed -i "s|](${link//./\\.}|]($repository/blob/main/$target|g" "$page"
         done
