@@ -13,7 +13,7 @@ pub struct Args {}
 
 /// Prints the reference on standard output.
 pub(super) fn reference() -> Outcome {
-    print(&text())?;
+    print(text())?;
     Ok(ExitCode::SUCCESS)
 }
 
