@@ -213,8 +213,10 @@ fn examples_of_several_threads_are_ill_as_their_pages_say() {
 const THREADED: [&str; 4] = ["critical", "false-sharing", "first-touch", "imbalance"];
 
 #[test]
-fn the_tutorial_of_counters_works() {
-    Sandbox::new().follow("docs/tutorials/counters.md", "");
+fn pages_whose_commands_need_no_compiler_show_what_they_print() {
+    for page in ["tutorials/counters", "install", "speed", "architects"] {
+        Sandbox::new().follow(&format!("docs/{page}.md"), "");
+    }
 }
 
 #[test]
