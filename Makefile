@@ -13,6 +13,8 @@
 # make kernels   rebuilds the benchmark programs in kernels/prebuilt
 # make browser-test  opens the pages of fxscope in Chromium: layout, accessibility, print, and how they look beside testdata/pictures
 # make browser-accept  keeps the pictures of the pages as they look now
+# make examples  builds and runs the programs of examples/, and puts what they print into their pages and the tutorials
+# make site      the documentation as a site with search, target/site/index.html
 # make export-test  opens the exports of fxscope in speedscope and in Go's pprof
 # make office-test   opens the workbook of fxscope report in LibreOffice
 # make python-test  the Python package: its tests and types, with the debug build
@@ -51,7 +53,7 @@ FEW_PROGRAMS := @(processors|shell-pipes|sqlite3|libgomp)
 # Tests that are skipped are listed here, with the reason.
 export FXSCOPE_SKIPPED := $(CURDIR)/target/skipped.txt
 
-.PHONY: demo release test slow-test kernels-test programs-test validate programs mpi npb fuzz-isa fuzz-import calibrate-test jitter-test osnoise-test browser-test browser-accept export-test office-test python-test wheel-test slurm-test ssh-test notebook-test mutants kernels fmt lint prose cargo
+.PHONY: demo release test slow-test kernels-test programs-test validate programs mpi npb fuzz-isa fuzz-import calibrate-test jitter-test osnoise-test examples site browser-test browser-accept export-test office-test python-test wheel-test slurm-test ssh-test notebook-test mutants kernels fmt lint prose cargo
 
 cargo:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust as https://rustup.rs says" >&2; exit 1; }
@@ -144,6 +146,20 @@ browser-test: cargo
 browser-accept: cargo
 	.ci/need $(HOST_TOOLS) chromium-headless-shell:chromium-headless-shell
 	FXSCOPE_BROWSER=chromium-headless-shell FXSCOPE_ACCEPT=1 cargo test -p fxscope --test it pictures::every_page -- --nocapture
+
+# Commands of documents; without Debian's arm64 Python and MPICH, those pages stay as they are.
+examples: cargo
+	.ci/need $(HOST_TOOLS) $(TEST_TOOLS)
+	programs/debian.sh --fetch
+	programs/mpi.sh --fetch
+	FXSCOPE_ACCEPT=1 cargo test -p fxscope --test it documents:: -- --include-ignored
+
+MDBOOK := 0.5.2
+site: cargo
+	.ci/need $(HOST_TOOLS)
+	cargo build --release
+	test -x target/tools/bin/mdbook || cargo install --locked mdbook --version $(MDBOOK) --root target/tools
+	docs/site/build.sh
 
 # speedscope comes from npm and is not kept.
 SPEEDSCOPE := speedscope-1.25.0

@@ -1,5 +1,5 @@
 #!/bin/bash
-# usage: programs/mpi.sh [FOLDER]
+# usage: programs/mpi.sh [--fetch] [FOLDER]
 #
 # Runs programs with MPI by Debian's arm64 Open MPI and MPICH, as installed: messages and collectives whose results they check
 # (programs/src/mpi.c) on 2, 4 and 12 ranks in functional mode, and on 2 and 4 ranks with times in timing mode. A run on 2 ranks that is
@@ -8,6 +8,7 @@
 #
 # FOLDER (target/mpi) keeps packages and the unpacked trees between runs.
 #
+# --fetch    only unpacks MPICH, for the examples
 # FXSCOPE    the fxscope to use (target/release/fxscope)
 # ONLY       run only programs whose names match this pattern: openmpi, mpich, lammps, gromacs, espresso, mpi4py
 set -euo pipefail
@@ -15,6 +16,8 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=programs/packages.sh
 . "$here/packages.sh"
+fetch=
+if [ "${1:-}" = --fetch ]; then fetch=1; shift; fi
 folder=${1:-$here/../target/mpi}
 fxscope=$(realpath -m "${FXSCOPE:-$here/../target/release/fxscope}")
 mkdir -p "$folder"
@@ -153,6 +156,7 @@ try() {
     done
 }
 
+if [ -n "$fetch" ]; then unpack mpich; exit 0; fi
 for mpi in openmpi mpich; do
     if ! wanted "$mpi"; then continue; fi
     unpack "$mpi"

@@ -1,6 +1,7 @@
 //! Functions shared by the integration tests of several crates.
 
 pub mod browser;
+pub mod markdown;
 
 use std::fmt::Display;
 use std::fs::OpenOptions;

@@ -8,6 +8,8 @@ mod checkpoint;
 mod collect;
 mod compare;
 mod console;
+#[cfg(test)]
+mod documents;
 mod events;
 mod export;
 mod form;
@@ -24,6 +26,7 @@ mod own;
 mod pages;
 mod progress;
 mod recorded;
+mod reference;
 mod report;
 mod resume;
 mod run;
@@ -103,6 +106,7 @@ enum Command {
     Latency(latency::Command),
     #[command(subcommand)]
     Jitter(jitter::Command),
+    Reference(reference::Args),
 }
 
 /// Result of a command: the exit status, or one message.
@@ -169,6 +173,7 @@ pub fn main() -> ExitCode {
         Command::Pages(command) => pages::pages(&command),
         Command::Latency(command) => latency::latency(&command),
         Command::Jitter(command) => jitter::jitter(&command),
+        Command::Reference(reference::Args {}) => reference::reference(),
     };
     outcome.unwrap_or_else(|failure| {
         say(&failure.message);

@@ -14,6 +14,7 @@ mod collect;
 mod common;
 mod data_objects;
 mod diagnosis;
+mod documents;
 mod extra_programs;
 mod guest_commands;
 mod guide;
