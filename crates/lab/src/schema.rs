@@ -32,6 +32,8 @@ schemas! {
     "annotate": "annotate --format json",
     "compare": "compare --format json",
     "advise": "advise --format json",
+    "guide": "guide NAME --format json",
+    "latency": "latency predict --format json",
     "sweep": "sweep --dry-run --format json",
     "validate": "validate --format json",
     "sheet": "jitter and calibrate fit with --format json: tables and plots",

@@ -19,10 +19,10 @@ pub(super) const SIGNAL: u8 = 128;
 /// Each status, and what it means.
 const MEANINGS: &[(u8, &str)] = &[
     (0, "the command did what it was asked"),
-    (FOUND, "a check failed: compare --fail-above, validate, or a run of guide, sweep or latency check"),
+    (FOUND, "a check failed (compare --fail-above, validate), or a run of a set"),
     (USAGE, "the command line is wrong"),
     (NO_PROGRESS, "the simulated program makes no progress (run --no-progress)"),
-    (FAILED, "fxscope failed: a wrong input, an output that cannot be written, or a deadlock of the program"),
+    (FAILED, "fxscope failed: wrong input, unwritable output, deadlock of the program"),
     (CANNOT_RUN, "the program cannot be executed"),
     (NOT_FOUND, "the program does not exist"),
 ];
@@ -30,7 +30,7 @@ const MEANINGS: &[(u8, &str)] = &[
 /// Returns each status with its meaning, the lowest first.
 fn meanings() -> impl Iterator<Item = (String, &'static str)> {
     let fixed = MEANINGS.iter().map(|&(status, meaning)| (status.to_string(), meaning));
-    fixed.chain([(format!("{SIGNAL}+n"), "signal n ended fxscope or the program: 130 after Ctrl-C, 143 after SIGTERM")])
+    fixed.chain([(format!("{SIGNAL}+n"), "signal n ended fxscope or the program: 130 Ctrl-C, 143 SIGTERM")])
 }
 
 /// Returns the text of help.
@@ -63,7 +63,8 @@ mod tests {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/exit-codes.md");
         let document = std::fs::read_to_string(path).expect("docs/exit-codes.md is there");
         let shown: Vec<&str> = document.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
-        let table: Vec<String> = super::meanings().map(|(status, meaning)| format!("| {status} | {meaning} |")).collect();
+        let table: Vec<String> =
+            super::meanings().map(|(status, meaning)| format!("| {status} | {meaning} |")).collect();
         assert_eq!(shown, table);
     }
 }

@@ -21,7 +21,11 @@ fn commands(above: &[&str]) -> Vec<String> {
     let help = printed(&[above, &["--help"]].concat());
     let Some((_, list)) = help.split_once("\nCommands:\n") else { return Vec::new() };
     let lines = list.lines().take_while(|line| !line.is_empty());
-    let name = |line: &str| line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')).and_then(|rest| rest.split(' ').next().map(str::to_owned));
+    let name = |line: &str| {
+        line.strip_prefix("  ")
+            .filter(|rest| !rest.starts_with(' '))
+            .and_then(|rest| rest.split(' ').next().map(str::to_owned))
+    };
     lines.filter_map(name).filter(|name| name != "help").collect()
 }
 
@@ -54,7 +58,11 @@ fn pages_have_no_errors_by_man() {
         };
         man.stdin.take().expect("piped").write_all(printed(words).as_bytes()).expect("written");
         let shown = man.wait_with_output().expect("it ends");
-        assert!(shown.status.success() && shown.stderr.is_empty(), "{words:?}: {}", String::from_utf8_lossy(&shown.stderr));
+        assert!(
+            shown.status.success() && shown.stderr.is_empty(),
+            "{words:?}: {}",
+            String::from_utf8_lossy(&shown.stderr)
+        );
         assert!(String::from_utf8_lossy(&shown.stdout).contains("SYNOPSIS"));
     }
 }
@@ -70,7 +78,10 @@ fn a_page_of_an_unknown_command_is_an_error_that_names_the_commands() {
 
 /// A shell with a program that completes words after `fxscope`, and prints what it finds; `$1` is the script.
 const COMPLETED: &[(&str, &str)] = &[
-    ("bash", r#". "$1"; COMP_WORDS=(fxscope jitter me); COMP_CWORD=2; _fxscope fxscope me jitter; printf '%s\n' "${COMPREPLY[@]}""#),
+    (
+        "bash",
+        r#". "$1"; COMP_WORDS=(fxscope jitter me); COMP_CWORD=2; _fxscope fxscope me jitter; printf '%s\n' "${COMPREPLY[@]}""#,
+    ),
     ("fish", r#"source $argv[1]; complete -C "fxscope jitter me""#),
     ("zsh", r#"autoload -U compinit; compinit -D; source "$1"; print ${_comps[fxscope]}"#),
 ];

@@ -75,7 +75,11 @@ fn every_command_works_without_the_sources() {
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{error}");
     let written = std::fs::read(folder.path().join("programs/triad-l1.elf")).expect("written");
-    assert_eq!(written, std::fs::read(kernel("triad-l1.elf")).expect("a kernel"), "the programs are those of the sources");
+    assert_eq!(
+        written,
+        std::fs::read(kernel("triad-l1.elf")).expect("a kernel"),
+        "the programs are those of the sources"
+    );
     assert!(std::fs::metadata(folder.path().join("one.html")).expect("a page").len() > 100_000);
     let pages: usize = String::from_utf8_lossy(&output.stdout).trim().parse().expect("a number of pages");
     assert!(pages > 40, "{pages}");

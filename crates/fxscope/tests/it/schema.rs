@@ -31,7 +31,8 @@ fn check(name: &str, answer: &[u8]) {
     let mut schema = published(name);
     strict(&mut schema);
     let validator = jsonschema::draft202012::new(&schema).expect("a schema");
-    let errors: Vec<String> = validator.iter_errors(&parsed(answer)).map(|e| format!("{}: {e}", e.instance_path())).collect();
+    let errors: Vec<String> =
+        validator.iter_errors(&parsed(answer)).map(|e| format!("{}: {e}", e.instance_path())).collect();
     assert!(errors.is_empty(), "{name}: {errors:#?}");
 }
 
@@ -59,7 +60,10 @@ fn runs_have_the_published_form() {
         check("run", &std::fs::read(folder.path().join("run.json")).expect("written"));
     }
     check("report", &answer(folder.path(), &["report", "--format", "json", "--label", "some", "runs.fxr"]));
-    check("compare", &answer(folder.path(), &["compare", "--format", "json", "--per", "instruction", "runs.fxr", "runs.fxr"]));
+    check(
+        "compare",
+        &answer(folder.path(), &["compare", "--format", "json", "--per", "instruction", "runs.fxr", "runs.fxr"]),
+    );
 }
 
 #[test]
@@ -80,10 +84,17 @@ fn answers_of_laboratories_have_the_published_form() {
     check("annotate", &answer(folder.path(), &["annotate", "--json", "-", "--", &triad, "passes=2"]));
     check("advise", &answer(folder.path(), &["advise", "--json", "-", "--", &triad, "passes=2"]));
     check("validate", &answer(folder.path(), &["validate", "access-0009", "--no-cache", "--format", "json"]));
-    let plan = format!("[run]\nprogram = '{triad}'\narguments = ['passes={{n}}']\n[[factor]]\nname = 'n'\nvalues = [1, 2]\n");
+    let plan =
+        format!("[run]\nprogram = '{triad}'\narguments = ['passes={{n}}']\n[[factor]]\nname = 'n'\nvalues = [1, 2]\n");
     std::fs::write(folder.path().join("plan.toml"), plan).expect("written");
     check("sweep", &answer(folder.path(), &["sweep", "plan.toml", "--dry-run", "--format", "json"]));
-    check("sheet", &answer(folder.path(), &["jitter", "simulate", "--model", "fx1", "--nodes", "1", "--phases", "10", "--format", "json"]));
+    check(
+        "sheet",
+        &answer(
+            folder.path(),
+            &["jitter", "simulate", "--model", "fx1", "--nodes", "1", "--phases", "10", "--format", "json"],
+        ),
+    );
 }
 
 #[test]
@@ -108,7 +119,9 @@ fn the_form_of_records_is_their_tables() {
     let database = rusqlite::Connection::open_in_memory().expect("memory");
     database.execute_batch(&sql).expect("SQL");
     let tables: i64 = database
-        .query_row("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('run', 'count')", [], |row| row.get(0))
+        .query_row("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('run', 'count')", [], |row| {
+            row.get(0)
+        })
         .expect("a number");
     assert_eq!(tables, 2);
 }
