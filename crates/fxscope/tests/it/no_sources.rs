@@ -29,7 +29,8 @@ const COMMANDS: &str = r#"
     fxscope compare one.fxr two.fxr > /dev/null
     fxscope advise one.fxr > /dev/null
     fxscope annotate -- programs/triad-l1.elf passes=2 > /dev/null
-    fxscope export --format perfetto -o one.trace one.fxr
+    fxscope run --quiet --stacks 1us -o stacked.fxr -- programs/triad-l1.elf passes=20 > /dev/null
+    fxscope export --format perfetto -o one.trace stacked.fxr
     fxscope machine list > /dev/null
     fxscope machine show fugaku > /dev/null
     fxscope machine check k-computer > /dev/null
