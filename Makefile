@@ -252,27 +252,27 @@ musl: cargo
 	.ci/need $(HOST_TOOLS) musl-gcc:musl-tools strip:binutils
 	rustup target add $(STATIC)
 	cargo build --profile $(PROFILE) --target $(STATIC) -p fxscope
-	dist/size $(STATIC_FXSCOPE)
+	packaging/size $(STATIC_FXSCOPE)
 
 deb: musl
 	.ci/need dpkg-deb:dpkg
-	dist/assets $(STATIC_FXSCOPE) target/packaging
+	packaging/assets $(STATIC_FXSCOPE) target/packaging
 	rm -rf target/deb
 	PATH=$$(.ci/tool cargo-deb 3.8.0) && cargo deb -p fxscope --no-build --no-strip --profile $(PROFILE) --target $(STATIC) --output target/deb/
 
 dist: deb sbom
-	dist/release $(STATIC_FXSCOPE) $(STATIC) target/deb/*.deb
+	packaging/release $(STATIC_FXSCOPE) $(STATIC) target/deb/*.deb
 
 container: musl
-	dist/container $(STATIC_FXSCOPE)
+	packaging/container $(STATIC_FXSCOPE)
 
 install-test: deb
 	.ci/need $(HOST_TOOLS) $(PYTHON_TOOLS) debootstrap:debootstrap unshare:util-linux
-	dist/install-test $(STATIC_FXSCOPE) $(PROFILE)
+	packaging/install-test $(STATIC_FXSCOPE) $(PROFILE)
 
 demo-test: deb
 	.ci/need debootstrap:debootstrap
-	dist/first-minute
+	packaging/first-minute
 
 deny: cargo
 	PATH=$$(.ci/tool cargo-deny 0.20.2) && cargo deny check licenses bans sources
@@ -287,4 +287,4 @@ sbom: cargo
 reproducible: cargo
 	.ci/need $(HOST_TOOLS) musl-gcc:musl-tools
 	rustup target add $(STATIC)
-	dist/reproducible $(PROFILE) $(STATIC)
+	packaging/reproducible $(PROFILE) $(STATIC)
