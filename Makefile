@@ -29,6 +29,15 @@
 # make mutants   changes the sources between the pipeline and memory, one change at a time; at least 85 % must make a test fail.
 #                Takes hours; SHARD=k/n for every n-th change
 # make validate  compares the model with every measured figure; takes minutes
+# make musl      fxscope as one static file; with its size, and what is in it. PROFILE=fast: ready sooner, and larger
+# make deb       a package for Debian and Ubuntu with that file, man pages, completions, programs and documents
+# make dist      what a release consists of, in target/dist: archive, package, notes, bill of materials, SHA256SUMS
+# make container    builds and runs the image of Containerfile, with podman or buildah
+# make install-test    installs by every way into clean places, and runs what was installed; as root
+# make demo-test    times the first minute: from an installed package to the first answer, and from a fresh clone
+# make deny      licences, sources and duplicates of dependencies, by cargo-deny; known vulnerabilities where its database can be fetched
+# make sbom      the bill of materials, target/sbom/fxscope.cdx.json, by cargo-cyclonedx
+# make reproducible    builds twice, in different folders, and compares the bytes; takes as long as that
 # make fmt       formats the sources
 # make lint      formatting and clippy
 # make prose     phrases to avoid, references in documents and, where typos is installed, spelling
@@ -53,7 +62,7 @@ FEW_PROGRAMS := @(processors|shell-pipes|sqlite3|libgomp)
 # Tests that are skipped are listed here, with the reason.
 export FXSCOPE_SKIPPED := $(CURDIR)/target/skipped.txt
 
-.PHONY: demo release test slow-test kernels-test programs-test validate programs mpi npb fuzz-isa fuzz-import calibrate-test jitter-test osnoise-test examples site browser-test browser-accept export-test office-test python-test wheel-test slurm-test ssh-test notebook-test mutants kernels fmt lint prose cargo
+.PHONY: demo release test slow-test kernels-test programs-test validate programs mpi npb fuzz-isa fuzz-import calibrate-test jitter-test osnoise-test examples site browser-test browser-accept export-test office-test python-test wheel-test slurm-test ssh-test notebook-test mutants kernels fmt lint prose cargo musl deb dist container install-test demo-test deny sbom reproducible
 
 cargo:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust as https://rustup.rs says" >&2; exit 1; }
@@ -248,3 +257,50 @@ lint: cargo
 	.ci/need $(HOST_TOOLS)
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+
+# What is packed is static, so that it runs on every Linux, and names no folder of the machine that built it.
+PROFILE ?= dist
+STATIC := $(shell uname -m)-unknown-linux-musl
+STATIC_FXSCOPE := target/$(STATIC)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/fxscope
+export CARGO_TARGET_$(shell uname -m | tr a-z A-Z)_UNKNOWN_LINUX_MUSL_RUSTFLAGS := \
+	--remap-path-prefix=$(CURDIR)=/fxscope --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo
+musl: cargo
+	.ci/need $(HOST_TOOLS) musl-gcc:musl-tools strip:binutils
+	rustup target add $(STATIC)
+	cargo build --profile $(PROFILE) --target $(STATIC) -p fxscope
+	packaging/size $(STATIC_FXSCOPE)
+
+deb: musl
+	.ci/need dpkg-deb:dpkg
+	packaging/assets $(STATIC_FXSCOPE) target/packaging
+	rm -rf target/deb
+	PATH=$$(.ci/tool cargo-deb 3.8.0) && cargo deb -p fxscope --no-build --no-strip --profile $(PROFILE) --target $(STATIC) --output target/deb/
+
+dist: deb sbom
+	packaging/release $(STATIC_FXSCOPE) $(STATIC) target/deb/*.deb
+
+container: musl
+	packaging/container $(STATIC_FXSCOPE)
+
+install-test: deb
+	.ci/need $(HOST_TOOLS) $(PYTHON_TOOLS) debootstrap:debootstrap unshare:util-linux
+	packaging/install-test $(STATIC_FXSCOPE) $(PROFILE)
+
+demo-test: deb
+	.ci/need debootstrap:debootstrap
+	packaging/first-minute
+
+deny: cargo
+	PATH=$$(.ci/tool cargo-deny 0.20.2) && cargo deny check licenses bans sources
+	@PATH=$$(.ci/tool cargo-deny 0.20.2) && cargo deny fetch 2>/dev/null \
+		&& cargo deny check advisories || echo "known vulnerabilities are not checked: their database cannot be fetched" >&2
+
+sbom: cargo
+	PATH=$$(.ci/tool cargo-cyclonedx 0.5.9) && cargo cyclonedx --format json --manifest-path crates/fxscope/Cargo.toml --target $(STATIC)
+	mkdir -p target/sbom && mv crates/fxscope/*.cdx.json target/sbom/fxscope.cdx.json
+	find crates xtask -name '*.cdx.json' -delete
+
+reproducible: cargo
+	.ci/need $(HOST_TOOLS) musl-gcc:musl-tools
+	rustup target add $(STATIC)
+	packaging/reproducible $(PROFILE) $(STATIC)

@@ -1,7 +1,9 @@
-//! Checks that no compiler makes: dependency directions, which tests are built, references in documents, file lengths, phrases to avoid.
+//! Checks that no compiler makes: dependency directions, which tests are built, references in documents, file lengths, schemas, phrases
+//! to avoid.
 
 pub mod prose;
 pub mod references;
+pub mod schemas;
 pub mod targets;
 
 use std::collections::BTreeSet;
@@ -106,6 +108,7 @@ pub fn check() -> Result<(), String> {
     found.extend(references::limits()?);
     found.extend(references::gaps()?);
     found.extend(references::notes()?);
+    found.extend(schemas::sound()?);
     found.extend(prose::phrases()?);
     if found.is_empty() { Ok(()) } else { Err(found.join("\n")) }
 }

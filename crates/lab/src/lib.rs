@@ -12,6 +12,8 @@
 //! * [`jitter`]: operating-system noise.
 //! * [`sweep`]: many runs with settings that a plan varies.
 //!
+//! [`schema`] has the form of what they answer to programs.
+//!
 //! A laboratory takes a [`fxscope_session::Scenario`] and options, and returns a documented result. It runs programs through
 //! a [`Runner`], caches their counts in a [`Cache`], reports to a [`Progress`], and never writes to the standard streams.
 
@@ -30,6 +32,7 @@ mod programs;
 mod progress;
 pub mod resources;
 mod runner;
+pub mod schema;
 pub mod sweep;
 pub mod validate;
 

@@ -43,6 +43,15 @@ pub const ALL: &str = "all";
 /// Name of the pass in runs that count everything in a single pass.
 pub const ONE_PASS: &str = "run";
 
+/// Version of the record files that are written. All earlier ones can be read.
+pub const VERSION: i32 = schema::VERSION;
+
+/// Returns the tables of a record file as SQL.
+#[must_use]
+pub fn tables() -> &'static str {
+    schema::SCHEMA.trim_start()
+}
+
 /// Returns the SHA-256 digest of a file's contents in hexadecimal.
 #[must_use]
 pub fn digest(contents: &[u8]) -> String {

@@ -6,11 +6,12 @@ use std::process::ExitCode;
 use fxscope::lab;
 use fxscope::record::Run;
 use fxscope::report::compare::{Comparison, Per, report};
-use fxscope::report::render::{comparison, html, terminal};
+use fxscope::report::render::{comparison, html, json, terminal};
 
 use super::output::Target;
 use super::own::OwnTables;
 use super::recorded::{labels, of_file, runs_of};
+use super::status::FOUND;
 use super::{Failure, Outcome, style};
 
 /// Compare runs: which is faster, where the difference comes from, and all metrics and events, largest differences first.
@@ -70,7 +71,7 @@ pub(super) fn compare_files(args: &Args) -> Outcome {
     target.write_bytes(&rendered(args, &found))?;
     let Some(slower) = slower else { return Ok(ExitCode::SUCCESS) };
     eprintln!("fxscope compare: {slower} (--fail-above)");
-    Ok(ExitCode::FAILURE)
+    Ok(ExitCode::from(FOUND))
 }
 
 /// Returns the label and the runs of each file.
@@ -105,6 +106,6 @@ fn rendered(args: &Args, found: &Comparison) -> Vec<u8> {
         }
         Format::Html => html::render(&[report(found)]).into_bytes(),
         Format::Csv => comparison::csv(found),
-        Format::Json => format!("{:#}\n", comparison::json(found)).into_bytes(),
+        Format::Json => json::text(&comparison::json(found)).into_bytes(),
     }
 }

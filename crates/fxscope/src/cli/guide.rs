@@ -14,6 +14,7 @@ use super::batch::BatchArgs;
 use super::console::Console;
 use super::interrupt;
 use super::output::Target;
+use super::status::FOUND;
 use super::{Failure, Outcome, print, say, style};
 
 /// Rerun the experiments of Fujitsu's tuning guide and of published studies: the source's tables, published and simulated.
@@ -144,7 +145,7 @@ fn show(args: &Args, outcomes: &[lab::guide::Outcome<'_>], place: Place) -> Outc
     }
     let failures: Vec<String> = outcomes.iter().flat_map(lab::guide::Outcome::failures).collect();
     failures.iter().for_each(|failure| say(failure));
-    Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
 }
 
 /// Returns the outcomes as text: for the terminal, or plain for a file.

@@ -9,6 +9,7 @@ use signal_hook::iterator::Signals;
 
 use super::Failure;
 use super::progress::ProgressLine;
+use super::status::SIGNAL;
 
 /// Set by the first signal: the command ends and keeps its results so far.
 pub(super) static STOP: AtomicBool = AtomicBool::new(false);
@@ -75,7 +76,7 @@ pub(super) fn received() -> Option<i32> {
 
 /// Returns the exit status after a signal: 128 plus its number, as in shells.
 pub(super) fn status() -> u8 {
-    128 + received().unwrap_or(SIGINT) as u8
+    SIGNAL + received().unwrap_or(SIGINT) as u8
 }
 
 /// Returns the name of the signal that was received.
@@ -107,7 +108,7 @@ fn follow(mut signals: Signals) {
                 if let Some(line) = &*LINE.lock().unwrap_or_else(PoisonError::into_inner) {
                     line.end();
                 }
-                std::process::exit(128 + signal);
+                std::process::exit(i32::from(SIGNAL) + signal);
             }
             Some(_) => {}
         }

@@ -7,6 +7,7 @@ mod calibrate;
 mod checkpoint;
 mod collect;
 mod compare;
+mod completions;
 mod console;
 #[cfg(test)]
 mod documents;
@@ -21,6 +22,7 @@ mod jitter;
 mod konata;
 mod latency;
 mod machine;
+mod man;
 mod output;
 mod own;
 mod pages;
@@ -31,6 +33,8 @@ mod report;
 mod resume;
 mod run;
 mod scenario;
+mod schema;
+mod status;
 mod sweep;
 mod validate;
 
@@ -48,20 +52,13 @@ use fxscope::lab;
 use fxscope::linux::StartError;
 use fxscope::record::Finish;
 use fxscope::report::render::terminal::{self, Style};
+use status::{CANNOT_RUN, FAILED, NOT_FOUND};
 use terminal_size::terminal_size_of;
-
-/// Exit status if fxscope itself failed.
-const FAILED: u8 = 125;
-/// Exit status if the program makes no progress, as of `timeout`.
-const NO_PROGRESS: u8 = 124;
-/// Exit status if the program's file cannot be run, and if it does not exist, as in shells.
-const CANNOT_RUN: u8 = 126;
-const NOT_FOUND: u8 = 127;
 
 /// A performance laboratory for A64FX-class processors: runs AArch64+SVE Linux programs on a cycle-level
 /// model of the machine, counts what the machine's own PMU would count, and shows where the cycles went.
 #[derive(Parser)]
-#[command(version, arg_required_else_help = true, max_term_width = 120)]
+#[command(version, arg_required_else_help = true, max_term_width = 120, after_long_help = status::help())]
 pub(super) struct Cli {
     /// When output has colours: on terminals that have them unless NO_COLOR is set, always, or never.
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Colour::Auto)]
@@ -107,6 +104,9 @@ enum Command {
     #[command(subcommand)]
     Jitter(jitter::Command),
     Reference(reference::Args),
+    Schema(schema::Args),
+    Completions(completions::Args),
+    Man(man::Args),
 }
 
 /// Result of a command: the exit status, or one message.
@@ -174,6 +174,9 @@ pub fn main() -> ExitCode {
         Command::Latency(command) => latency::latency(&command),
         Command::Jitter(command) => jitter::jitter(&command),
         Command::Reference(reference::Args {}) => reference::reference(),
+        Command::Schema(args) => schema::schema(&args),
+        Command::Completions(args) => completions::completions(&args),
+        Command::Man(args) => man::man(&args),
     };
     outcome.unwrap_or_else(|failure| {
         say(&failure.message);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fxscope::host::{Found, OutputFile, write_error};
 use fxscope::linux::Stdio;
+use fxscope::report::render::json;
 
 use super::Failure;
 
@@ -34,9 +35,9 @@ impl Target {
         Ok(Target::Stream(path.to_owned(), stream))
     }
 
-    /// Writes `value`. A file holds either its old content or all of the new.
+    /// Writes an answer with the version of its form. A file holds either its old content or all of the new.
     pub(super) fn write(self, value: &serde_json::Value) -> Result<(), Failure> {
-        self.write_bytes(format!("{value:#}\n").as_bytes())
+        self.write_bytes(json::text(value).as_bytes())
     }
 
     /// Writes `bytes`. A file holds either its old content or all of the new.

@@ -17,7 +17,8 @@ use super::interrupt;
 use super::konata::{TraceArgs, TraceTarget};
 use super::output::{self, Target};
 use super::scenario::{self, MODES, ScenarioArgs};
-use super::{FAILED, Failure, NO_PROGRESS, Outcome, say, style};
+use super::status::{FAILED, NO_PROGRESS};
+use super::{Failure, Outcome, say, style};
 
 /// The engines by name.
 const ENGINES: &[(&str, EngineChoice)] = &[

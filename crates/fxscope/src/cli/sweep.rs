@@ -6,10 +6,11 @@ use std::process::ExitCode;
 use fxscope::lab::sweep::{self, Place, Plan};
 use fxscope::lab::{self, Runner};
 use fxscope::machine::settings::integer;
-use fxscope::report::render::terminal;
+use fxscope::report::render::{json, terminal};
 
 use super::console::Console;
 use super::own::OwnTables;
+use super::status::FOUND;
 use super::{Failure, Outcome, interrupt, print, say, style};
 
 /// Make the runs of a plan: a program with arguments, variables, options and machine keys that vary.
@@ -62,7 +63,7 @@ pub(super) fn sweep(args: &Args) -> Outcome {
         let wanted = sweep::wanted(&plan, &place)?;
         print(match args.format {
             Format::Terminal => wanted.iter().map(|run| run.words.shown() + "\n").collect(),
-            Format::Json => format!("{:#}\n", sweep::wanted_json(&wanted)),
+            Format::Json => json::text(&sweep::wanted_json(&wanted)),
         })?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -85,7 +86,7 @@ pub(super) fn sweep(args: &Args) -> Outcome {
         say(&format!("all values: {}", names.join(", ")));
     }
     let has_failed = study.made.iter().any(|made| made.outcome.is_err());
-    Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if has_failed { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
 }
 
 /// Returns where the sweep is made and kept.

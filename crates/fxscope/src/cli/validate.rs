@@ -13,6 +13,7 @@ use super::console::Console;
 use super::form::{Answer, Form};
 use super::interrupt;
 use super::output::Target;
+use super::status::FOUND;
 use super::{Failure, Outcome};
 
 /// Compare the model with measured results: run the program of every row and compare its counts with the measured ones.
@@ -72,7 +73,7 @@ pub(super) fn validate(args: &Args) -> Outcome {
         let changed = validate::accept(&all, &outcomes)?;
         super::say(&format!("the errors of {changed} rows of {} have changed", folder.display()));
     }
-    Ok(if outcomes.iter().all(|o| is_fine(o, args.accept)) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if outcomes.iter().all(|o| is_fine(o, args.accept)) { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
 }
 
 /// Returns the libraries. Without them, leaves out the rows that need them, and says so.

@@ -241,3 +241,31 @@ fn records_of_version_12_are_read_without_calls_of_functions() {
     append(&path, &runs[1]).expect("saved");
     assert_eq!(load(&path).expect("loaded"), runs);
 }
+
+/// Written by an fxscope with record version 13.
+const VERSION_13: &[u8] = include_bytes!("../version13.fxr");
+
+#[test]
+fn records_of_version_13_are_read_with_calls_and_grow() {
+    let (_folder, path) = place();
+    fs::write(&path, VERSION_13).expect("written");
+    let mut runs = load(&path).expect("loaded");
+    assert_eq!((runs.len(), runs[0].program(), runs[0].finish.clone()), (1, "./steps.elf", Finish::Exited(0)));
+    assert!(runs[0].profile.calls.contexts.iter().any(|context| context.function == "steps_fma_kernel"));
+    assert_eq!(fs::read(&path).expect("readable"), VERSION_13, "reading changes nothing");
+    runs.push(sampled());
+    append(&path, &runs[1]).expect("saved");
+    assert_eq!(load(&path).expect("loaded"), runs);
+}
+
+/// A new version keeps a file of the one before: an fxscope that still writes it can make that file, later ones cannot.
+#[test]
+fn there_is_a_file_of_every_version() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    for version in 1..=fxscope_record::VERSION {
+        let file = folder.join(format!("version{version}.fxr"));
+        let database = rusqlite::Connection::open_with_flags(&file, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY);
+        let stored = database.and_then(|db| db.pragma_query_value(None, "user_version", |row| row.get::<_, i32>(0)));
+        assert_eq!(stored.ok(), Some(version), "{}", file.display());
+    }
+}

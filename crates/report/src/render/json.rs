@@ -27,6 +27,31 @@ const DEPTH: usize = 5;
 /// Number of regions formatted at once while runs are written, to limit memory.
 const AT_ONCE: usize = 16;
 
+/// Version of the JSON that commands write, the member `version` of each answer and of each run in a list. It changes when a member
+/// changes its meaning or disappears, not when one is added (`docs/contracts.md`).
+pub const VERSION: u32 = 1;
+
+/// Returns an answer of a command as text: an object, or each object of a list, begins with the version.
+#[must_use]
+pub fn text(answer: &Value) -> String {
+    let all = match answer {
+        Value::Array(list) => list.iter().map(versioned).collect(),
+        one => versioned(one),
+    };
+    format!("{all:#}\n")
+}
+
+/// Puts the version in front of the members of an object. Runs have it already.
+fn versioned(answer: &Value) -> Value {
+    match answer {
+        Value::Object(members) if !members.contains_key("version") => {
+            let version = [("version".to_owned(), Value::from(VERSION))];
+            version.into_iter().chain(members.clone()).collect()
+        }
+        other => other.clone(),
+    }
+}
+
 /// Returns a run with all that is known about it. Unknown events and metrics are absent; `exit_code` and the members of
 /// `simulated` are `null` if unknown.
 ///
@@ -125,6 +150,7 @@ fn head(run: &Run, options: &Options) -> Map<String, Value> {
     let count = |name: &str| metric(name).map(|n| n.round() as u64);
     let pairs = |list: &[(String, String)]| list.iter().cloned().collect::<BTreeMap<_, _>>();
     let json = json!({
+        "version": VERSION,
         "tool": run.tool,
         "machine": run.machine,
         "machine_hash": run.machine_hash,

@@ -14,6 +14,7 @@ use super::super::batch::BatchArgs;
 use super::super::console::Console;
 use super::super::form::{Answer, Form};
 use super::super::scenario::{ScenarioArgs, interval_ns};
+use super::super::status::FOUND;
 use super::super::{Failure, Outcome};
 use super::PredictArgs;
 
@@ -96,7 +97,7 @@ pub(super) fn check(args: &Args) -> Outcome {
         html: &|| html::experiment(&checked.document, &checked.plots),
         json: &|| checked.json.clone(),
     })?;
-    Ok(if checked.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if checked.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
 }
 
 /// Returns the program that is named.

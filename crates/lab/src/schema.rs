@@ -1,0 +1,80 @@
+//! The forms of what commands write for programs: JSON Schema (draft 2020-12) for answers in JSON, SQL for record files. The schemas are
+//! `data/schema`; what several of them use is in `data/schema/common.json`.
+
+use serde_json::{Map, Value};
+
+/// A form, and which commands write it.
+pub struct Schema {
+    /// Its name.
+    pub name: &'static str,
+    /// What has this form.
+    pub written_by: &'static str,
+    text: &'static str,
+}
+
+/// The definitions that schemas refer to.
+const COMMON: &str = include_str!("../../../data/schema/common.json");
+
+macro_rules! schemas {
+    ($($name:literal: $written_by:literal,)*) => {
+        /// The forms of answers in JSON.
+        pub const ALL: &[Schema] = &[$(Schema {
+            name: $name,
+            written_by: $written_by,
+            text: include_str!(concat!("../../../data/schema/", $name, ".json")),
+        }),*];
+    };
+}
+
+schemas! {
+    "run": "run --json, resume --json",
+    "report": "report --format json: a list of runs",
+    "annotate": "annotate --format json",
+    "compare": "compare --format json",
+    "advise": "advise --format json",
+    "guide": "guide NAME --format json",
+    "latency": "latency predict --format json",
+    "sweep": "sweep --dry-run --format json",
+    "validate": "validate --format json",
+    "sheet": "jitter and calibrate fit with --format json: tables and plots",
+}
+
+/// The form of record files, and what has it.
+pub const RECORD: (&str, &str) = ("record", "files of run -o and import -o: tables of SQLite, as SQL");
+
+impl Schema {
+    /// Returns the schema with the definitions that it refers to, directly or through others.
+    ///
+    /// # Panics
+    /// If a file of `data/schema` is not JSON, which a test excludes.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let mut schema: Map<String, Value> = serde_json::from_str(self.text).expect("data/schema is JSON");
+        let common: Map<String, Value> = serde_json::from_str(COMMON).expect("data/schema is JSON");
+        let mut used = Map::new();
+        add_used(&Value::Object(schema.clone()), &common, &mut used);
+        let dialect = [("$schema".to_owned(), Value::from("https://json-schema.org/draft/2020-12/schema"))];
+        if !used.is_empty() {
+            schema.insert("$defs".to_owned(), Value::Object(used));
+        }
+        dialect.into_iter().chain(schema).collect()
+    }
+}
+
+/// Adds the definitions that `of` refers to, and those that these refer to.
+fn add_used(of: &Value, common: &Map<String, Value>, used: &mut Map<String, Value>) {
+    match of {
+        Value::Object(members) => {
+            let name = members.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix("#/$defs/"));
+            if let Some((name, definition)) = name.and_then(|name| common.get_key_value(name))
+                && !used.contains_key(name)
+            {
+                used.insert(name.clone(), definition.clone());
+                add_used(definition, common, used);
+            }
+            members.values().for_each(|value| add_used(value, common, used));
+        }
+        Value::Array(list) => list.iter().for_each(|value| add_used(value, common, used)),
+        _ => {}
+    }
+}
