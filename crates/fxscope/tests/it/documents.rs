@@ -268,3 +268,27 @@ mod slow {
         }
     }
 }
+
+/// Returns the documents of the tree, without what packages and tools put into it.
+fn documents() -> Vec<PathBuf> {
+    let files = ignore::WalkBuilder::new(root()).build().map(|entry| entry.expect("a readable tree").into_path());
+    files.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
+}
+
+#[test]
+fn links_between_documents_name_headings_that_exist() {
+    let mut dead = Vec::new();
+    for path in documents() {
+        let text = fs::read_to_string(&path).expect("a document");
+        for link in markdown::links(&text) {
+            let Some((file, anchor)) = link.to.split_once('#').filter(|_| !link.to.contains("://")) else { continue };
+            let to = if file.is_empty() { path.clone() } else { path.with_file_name(file) };
+            let is_document = to.extension().is_some_and(|extension| extension == "md");
+            let known = fs::read_to_string(&to).is_ok_and(|text| markdown::anchors(&text).iter().any(|a| a == anchor));
+            if is_document && !known {
+                dead.push(format!("{}:{}: {}", path.display(), link.line, link.to));
+            }
+        }
+    }
+    assert!(dead.is_empty(), "{}", dead.join("\n"));
+}
