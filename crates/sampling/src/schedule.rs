@@ -47,8 +47,7 @@ pub enum WindowKind {
 /// 2 · `keep` samples of its last density, of which a window on twelve cores gives twelve. Earlier windows are not forgotten.
 ///
 /// Windows for rare blocks have a series of their own: one begins when a *rare period* of instructions has run in rare blocks since any
-/// window began. That is the first period of one core, however many run, since cores run the same rare code at about the same time, and it
-/// doubles in the same way. Such a window shows what else would remain unknown, but it is
+/// window began. That is the first period, and it doubles in the same way. Such a window shows what else would remain unknown, but it is
 /// placed by what ran, early in the life of a block, so that regular windows decide the cost of all blocks that they see.
 ///
 /// With `auto`, [`Schedule::wants_more`] doubles periods again each time it finds that time is known well enough, up to
@@ -133,7 +132,7 @@ impl Schedule {
         if self.progress < self.busy_until {
             return None;
         }
-        let rare_period = self.plan.period.saturating_mul(1 << doublings(self.rare_progress, &self.plan));
+        let rare_period = self.period(doublings(self.rare_progress, &self.plan));
         if self.progress >= self.next {
             let stands_for = std::mem::take(&mut self.stands_for);
             self.begin_period();
