@@ -53,7 +53,7 @@ pub(crate) struct Core {
     pub(crate) markers: Markers,
     /// Whether the thread spins.
     pub(crate) spin: Spin,
-    /// Loops of the current process in which it has spun.
+    /// Loops of the current process in which it has spun; none in runs that time everything.
     pub(crate) known_loops: KnownLoops,
     /// The thread that is counted: it runs or sleeps on this core.
     pub(crate) thread: Option<u32>,

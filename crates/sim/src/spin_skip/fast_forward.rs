@@ -78,7 +78,10 @@ impl<E: Engine> Driver<'_, E> {
         let reads = summary.reads().filter(|reads| reads.iter().all(private));
         let core = self.timing.machine.core_mut();
         let Some(reads) = reads else { return core.spin = Spin::backed_off() };
-        iterations.add_to(&mut core.known_loops, &summary);
+        // A wait of which iterations are skipped can end some cycles early: where waits are estimated anyway, speed is worth more.
+        if core.pipeline.is_sampled() {
+            iterations.add_to(&mut core.known_loops, &summary);
+        }
         core.spin = Spin::Spins(Box::new(summary));
         self.timing.spinning.push(Spinning { index, thread, pid, reads });
         self.watch_memory();

@@ -1,5 +1,5 @@
-//! Spin loops that a core has met before. They are recognised sooner, and not measured again: threads often wait for a short time, again and
-//! again in the same loops.
+//! Spin loops that a core of a sampled run has met before. They are recognised sooner, and not measured again: threads often wait for a short
+//! time, again and again in the same loops.
 
 use fxscope_aarch64::BlockId;
 use fxscope_aarch64::spin::Iteration;
