@@ -201,10 +201,15 @@ impl Sampling {
         self.timed_cores.max(self.running_cores)
     }
 
+    /// Returns whether the beginning of the run is over, which is timed as without sampling.
+    pub(crate) fn is_past_beginning(&self) -> bool {
+        self.apart >= self.beginning
+    }
+
     /// Returns whether the next block will only be followed.
     #[inline(always)]
     pub(crate) fn follows(&self) -> bool {
-        self.apart >= self.beginning && !self.window.is_open && self.pending < self.look_at
+        self.is_past_beginning() && !self.window.is_open && self.pending < self.look_at
     }
 
     /// Follows a block, of which `executed` instructions have been executed, without timing it.
