@@ -34,6 +34,7 @@ pub mod resources;
 mod runner;
 pub mod schema;
 pub mod sweep;
+mod templates;
 pub mod validate;
 
 pub use cache::Cache;

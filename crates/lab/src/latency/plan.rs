@@ -10,6 +10,7 @@ use serde::Deserialize;
 use super::samples::Subject;
 use super::{LATENCY_RANGE_NS, PredictOptions};
 use crate::Error;
+use crate::templates::{Program, Template};
 
 /// A plan file.
 #[derive(Deserialize)]
@@ -104,24 +105,19 @@ fn add(path: &Path, options: &PredictOptions, syntax: &dyn Syntax, subjects: &mu
     let folder = path.parent().unwrap_or(Path::new("")).join(&file.programs);
     let before = subjects.len();
     for entry in &file.program {
-        for words in combinations(&entry.each) {
-            let filled = |text: &str| {
-                words.iter().fold(text.to_owned(), |text, (key, value)| text.replace(&format!("{{{key}}}"), value))
-            };
-            let name = filled(&entry.name);
-            let run_options = filled(&format!("{} {}", file.options, entry.options));
-            let run_options: Vec<&str> = run_options.split_whitespace().collect();
-            let run = filled(&entry.run);
-            let mut command: Vec<OsString> = run.split_whitespace().map(OsString::from).collect();
-            let program = command.first_mut().ok_or_else(|| wrong(&name, "run names no program"))?;
-            *program = folder.join(&*program).into_os_string();
+        let template = Template {
+            name: &entry.name,
+            run: &entry.run,
+            options: [&file.options, &entry.options],
+            each: &entry.each,
+        };
+        for Program { name, scenario } in template.programs(&folder, syntax).map_err(|e| format!("{shown}: {e}"))? {
             if subjects.iter().any(|subject| subject.name == name) {
                 return Err(wrong(&name, "a second program has this name").into());
             }
             let options =
                 PredictOptions { region: options.region.clone().or_else(|| entry.region.clone()), ..options.clone() };
             let (fit, refuses) = (entry.fit, entry.refuses);
-            let scenario = syntax.scenario(&run_options, &command).map_err(|e| wrong(&name, &e))?;
             subjects.push(Subject { name, fit, scenario, options, interval_ns, refuses });
         }
     }
@@ -129,29 +125,4 @@ fn add(path: &Path, options: &PredictOptions, syntax: &dyn Syntax, subjects: &mu
         return Err(format!("{shown}: has no program").into());
     }
     Ok(())
-}
-
-/// Returns all combinations of one value per key.
-pub(crate) fn combinations(each: &BTreeMap<String, Vec<String>>) -> Vec<Vec<(&str, &str)>> {
-    let mut all: Vec<Vec<(&str, &str)>> = vec![Vec::new()];
-    for (key, values) in each {
-        let with = |words: &Vec<_>, value| [&words[..], &[(key.as_str(), value)]].concat();
-        all = all.iter().flat_map(|words| values.iter().map(move |value| with(words, value.as_str()))).collect();
-    }
-    all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_in_braces_are_combined_with_each_other() {
-        let of = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect();
-        let each = BTreeMap::from([("a".to_owned(), of(&["1", "2"])), ("b".to_owned(), of(&["x", "y", "z"]))]);
-        let all = combinations(&each);
-        assert_eq!(all.len(), 6);
-        assert_eq!(all[1], [("a", "1"), ("b", "y")]);
-        assert_eq!(combinations(&BTreeMap::new()), [Vec::new()]);
-    }
 }

@@ -1,14 +1,14 @@
 //! Sets of programs whose pages are checked, read from files.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use fxscope_session::Scenario;
 use serde::Deserialize;
 
 use crate::Error;
-use crate::latency::plan::{Syntax, combinations};
+use crate::latency::plan::Syntax;
+use crate::templates::{Program, Template};
 
 /// A plan file.
 #[derive(Deserialize)]
@@ -75,21 +75,16 @@ fn add(path: &Path, syntax: &dyn Syntax, subjects: &mut Vec<Subject>) -> Result<
         return Err(format!("{shown}: has no program").into());
     }
     for entry in &file.program {
-        for words in combinations(&entry.each) {
-            let filled = |text: &str| {
-                words.iter().fold(text.to_owned(), |text, (key, value)| text.replace(&format!("{{{key}}}"), value))
-            };
-            let name = filled(&entry.name);
-            let wrong = |what: &str| Error::from(format!("{shown}: {name}: {what}"));
-            let options = filled(&format!("{} {}", file.options, entry.options));
-            let options: Vec<&str> = options.split_whitespace().collect();
-            let mut command: Vec<OsString> = filled(&entry.run).split_whitespace().map(OsString::from).collect();
-            let program = command.first_mut().ok_or_else(|| wrong("run names no program"))?;
-            *program = folder.join(&*program).into_os_string();
+        let template = Template {
+            name: &entry.name,
+            run: &entry.run,
+            options: [&file.options, &entry.options],
+            each: &entry.each,
+        };
+        for Program { name, scenario } in template.programs(&folder, syntax).map_err(|e| format!("{shown}: {e}"))? {
             if subjects.iter().any(|subject| subject.name == name) {
-                return Err(wrong("a second program has this name"));
+                return Err(format!("{shown}: {name}: a second program has this name").into());
             }
-            let scenario = syntax.scenario(&options, &command).map_err(|e| wrong(&e))?;
             subjects.push(Subject { name, fit: entry.fit, scenario });
         }
     }
