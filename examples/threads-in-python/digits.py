@@ -2,6 +2,7 @@
 With the argument "cured" the workers are processes."""
 import ctypes
 import multiprocessing
+import multiprocessing.popen_fork  # otherwise loaded, and compiled, in the region
 import sys
 import threading
 
