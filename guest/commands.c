@@ -13,6 +13,7 @@ static const struct {
     {"numactl", numactl},
     {"taskset", taskset},
     {"nproc", nproc},
+    {"lscpu", lscpu},
     {"perf", perf},
 };
 

@@ -5,6 +5,7 @@
 int numactl(int argc, char **argv);
 int taskset(int argc, char **argv);
 int nproc(int argc, char **argv);
+int lscpu(int argc, char **argv);
 int perf(int argc, char **argv);
 
 #endif

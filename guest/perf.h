@@ -52,12 +52,15 @@ struct result {
 
 /* How results are written. */
 struct layout {
-    const char *separator; /* NULL: text for people */
+    const char *separator; /* NULL: none */
+    bool as_json;
     bool groups_digits;
     uint64_t runs;
     bool by_interval;
 };
 
+/* Whether it is text for people: neither values with separators nor JSON. */
+bool is_for_people(const struct layout *layout);
 void put_title(char *const *command, const struct layout *layout);
 /* Counts of all events; `end_ns` is the end of an interval. */
 void put_counts(const struct events *events, const struct result *result, const struct layout *layout, uint64_t end_ns);

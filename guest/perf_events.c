@@ -246,13 +246,23 @@ static bool add_group(struct events *events, const char **text, bool user_only)
     return true;
 }
 
+/* Reports an event that there is not. */
+static void complain_of(const char *event)
+{
+    const char *digits = after_prefix(event, "0x");
+    if (digits)
+        COMPLAIN("perf: event syntax error: '", event, "'; the number of an event is hexadecimal behind an r: r", digits);
+    else
+        COMPLAIN("perf: event syntax error or unknown event: '", event, "'; perf list shows those of this machine");
+}
+
 bool add_events(struct events *events, const char *text, bool user_only)
 {
     for (const char *at = text;; at++) {
         const char *start = at;
         bool added = *at == '{' ? add_group(events, &at, user_only) : add_event(events, &at, -1, user_only);
         if (!added || (*at && *at != ',')) {
-            COMPLAIN("perf: event syntax error or unknown event: '", *start ? start : text, "'; perf list shows those of this machine");
+            complain_of(*start ? start : text);
             return false;
         }
         if (!*at)

@@ -21,6 +21,11 @@ static void put_time(uint64_t ns, unsigned width)
     put_right(fixed_text((double)(ns / 1000000000) + (double)(ns % 1000000000) / NS_PER_S, 9), width);
 }
 
+bool is_for_people(const struct layout *layout)
+{
+    return !layout->separator && !layout->as_json;
+}
+
 void put_title(char *const *command, const struct layout *layout)
 {
     put_text("\n Performance counter stats for '");
@@ -143,6 +148,17 @@ static void put_line(const struct events *events, const struct result *result, c
     put_char('\n');
 }
 
+/* Returns a metric's unit for programs. */
+static const char *short_unit(const struct metric *metric)
+{
+    return metric->unit + (metric->unit[0] == '%' ? 2 : 0);
+}
+
+static double running_percent(const struct count *count)
+{
+    return count->enabled ? 100.0 * (double)count->running / (double)count->enabled : 100.0;
+}
+
 static void put_values(const struct events *events, const struct result *result, const struct layout *layout, unsigned i)
 {
     const struct event *event = &events->list[i];
@@ -163,18 +179,63 @@ static void put_values(const struct events *events, const struct result *result,
     }
     put_number(count->running);
     put_text(between);
-    put_fixed(count->enabled ? 100.0 * (double)count->running / (double)count->enabled : 100.0, 2);
+    put_fixed(running_percent(count), 2);
     put_text(between);
     if (metric.unit)
         put_fixed(metric.value, metric.digits);
     put_text(between);
-    put_text(metric.unit ? metric.unit + (metric.unit[0] == '%' ? 2 : 0) : "");
+    put_text(metric.unit ? short_unit(&metric) : "");
     put_char('\n');
+}
+
+static void put_json(const struct events *events, const struct result *result, const struct layout *layout, unsigned i, uint64_t end_ns)
+{
+    const struct event *event = &events->list[i];
+    const struct count *count = &result->counts[i];
+    bool is_counted = event->file >= 0 && count->enabled > 0;
+    struct metric metric = is_counted ? metric_of(events, result, i) : (struct metric){0, 0, NULL};
+    put_char('{');
+    if (layout->by_interval) {
+        put_text("\"interval\" : ");
+        put_time(end_ns, 0);
+        put_text(", ");
+    }
+    put_text("\"counter-value\" : \"");
+    if (is_counted)
+        put_fixed(is_clock(event) ? (double)count->value / 1e6 : (double)count->value, 6);
+    else
+        put_text(count_text(event, count, false));
+    put_text("\", \"unit\" : \"");
+    put_text(unit_of(event));
+    put_text("\", \"event\" : \"");
+    put_text(event->name);
+    put_text("\", ");
+    if (layout->runs > 1) {
+        put_text("\"variance\" : ");
+        put_fixed(result->deviations[i], 2);
+        put_text(", ");
+    }
+    put_text("\"event-runtime\" : ");
+    put_number(count->running);
+    put_text(", \"pcnt-running\" : ");
+    put_fixed(running_percent(count), 2);
+    if (metric.unit) {
+        put_text(", \"metric-value\" : ");
+        put_fixed(metric.value, 6);
+        put_text(", \"metric-unit\" : \"");
+        put_text(short_unit(&metric));
+        put_char('"');
+    }
+    put_text("}\n");
 }
 
 void put_counts(const struct events *events, const struct result *result, const struct layout *layout, uint64_t end_ns)
 {
     for (unsigned i = 0; i < events->count; i++) {
+        if (layout->as_json) {
+            put_json(events, result, layout, i, end_ns);
+            continue;
+        }
         if (layout->by_interval) {
             put_time(end_ns, 16);
             put_text(layout->separator ? layout->separator : " ");

@@ -12,17 +12,26 @@ enum { MOST_RUNS = 100 };
 static const struct option known[] = {
     {'e', "event", 1},       {'x', "field-separator", 1}, {'o', "output", 1},      {APPEND, "append", 0},
     {'r', "repeat", 1},      {'I', "interval-print", 1},  {'i', "no-inherit", 0},  {'n', "null", 0},
-    {'B', "big-num", 0},     {NO_BIG_NUM, "no-big-num", 0}, {'h', "help", 0},
+    {'B', "big-num", 0},     {NO_BIG_NUM, "no-big-num", 0}, {'j', "json-output", 0}, {'d', "detailed", 0},
+    {'a', "all-cpus", 0},    {'p', "pid", 1},             {'h', "help", 0},
 };
 
 /* Events without -e. */
 #define USUAL "task-clock,context-switches,cpu-migrations,page-faults,cycles,instructions,branches,branch-misses"
+
+/* Further events of each -d. */
+static const char *const detailed[] = {
+    "L1-dcache-loads,L1-dcache-load-misses,LLC-loads,LLC-load-misses",
+    "L1-icache-loads,L1-icache-load-misses,dTLB-loads,dTLB-load-misses,iTLB-loads,iTLB-load-misses",
+    "L1-dcache-prefetches,L1-dcache-prefetch-misses",
+};
 
 /* What the options ask for. */
 struct request {
     struct layout layout;
     const char *file; /* NULL: standard error */
     bool appends, inherits;
+    unsigned details; /* how often -d was given */
     uint64_t interval_ms;
     char **command;
 };
@@ -45,6 +54,8 @@ static void put_usage(void)
     put_text("Usage: perf stat [OPTIONS] [--] COMMAND [ARGUMENTS]\n"
              "  -e, --event EVENTS           events to count, such as cycles,instructions:u,r11,{l1d_cache,l1d_cache_refill}\n"
              "  -x, --field-separator TEXT   values with this text between them\n"
+             "  -j, --json-output            values as JSON, an event a line\n"
+             "  -d, --detailed               caches as well; -dd: and TLBs, -ddd: and prefetches\n"
              "  -o, --output FILE            write to a file\n"
              "      --append                 add to that file\n"
              "  -r, --repeat N               run the command N times (at most 100): means and deviations\n"
@@ -174,7 +185,7 @@ static int follow(long pid, uint64_t start, const struct request *request, struc
         bool has_ended = wait_for(pid, interval ? start + end : 0, &status, used);
         now = now_ns() - start;
         if (interval) {
-            if (!request->layout.separator && intervals * events.count % LINES_TO_HEADING < events.count)
+            if (is_for_people(&request->layout) && intervals * events.count % LINES_TO_HEADING < events.count)
                 put_heading();
             put_interval(&before, &request->layout, now, now - last);
         }
@@ -279,10 +290,10 @@ static int stat(const struct request *request)
     }
     const struct layout *layout = &request->layout;
     if (!layout->by_interval) {
-        if (!layout->separator)
+        if (is_for_people(layout))
             put_title(request->command, layout);
         put_counts(&events, &result, layout, 0);
-        if (!layout->separator)
+        if (is_for_people(layout))
             put_times(&result, layout);
     }
     return status;
@@ -319,6 +330,14 @@ static int apply(struct request *request, int option, const char *value, bool us
     case 'i': request->inherits = false; return 0;
     case 'B': request->layout.groups_digits = true; return 0;
     case NO_BIG_NUM: request->layout.groups_digits = false; return 0;
+    case 'j': request->layout.as_json = true; return 0;
+    case 'd': request->details++; return 0;
+    case 'a':
+        COMPLAIN("perf stat: -a: whole CPUs cannot be counted here; without it, all that the command starts is counted");
+        return usage();
+    case 'p':
+        COMPLAIN("perf stat: -p: a running process cannot be counted here; give its command instead");
+        return usage();
     default: return usage();
     }
 }
@@ -347,8 +366,14 @@ int perf_stat(int argc, char **argv)
         COMPLAIN("perf stat: -I and -r cannot be combined");
         return usage();
     }
+    if (request.layout.as_json && request.layout.separator) {
+        COMPLAIN("perf stat: -j and -x cannot be combined");
+        return usage();
+    }
     if (!events.count && !without)
         add_events(&events, USUAL, user_only);
+    for (unsigned i = 0; i < request.details && i < COUNT_OF(detailed); i++)
+        add_events(&events, detailed[i], user_only);
     request.command = argv + options.at;
     return stat(&request);
 }

@@ -3,7 +3,7 @@
  * one panel of B again and again from L1, and the panels of A from L2. */
 #include "threads.h"
 
-/* Rows and vectors of a tile of C (dgemm_8x3_kernel), and the columns of A that are packed together: a panel of B has half of L1. */
+/* Rows and vectors of a tile of C (dgemm_8x3_panel_kernel), and the columns of A that are packed together: a panel of B has half of L1. */
 enum { ROWS = 8, VECTORS = 3, DEPTH = 160 };
 
 /* Distance of prefetches while blocks are packed: rows of B, columns of A. */
@@ -22,8 +22,8 @@ static struct option options[] = {
     [SECTORS] = {"sectors", 0, 0, 1, NULL},
 };
 
-void dgemm_8x3_pitch_kernel(double *c, const double *a, const double *b, uint64_t iterations, uint64_t pitch,
-                            const double *next);
+void dgemm_8x3_panel_kernel(double *c, const double *a, const double *b, uint64_t iterations, uint64_t pitch,
+                            const double *next, uint64_t tiles);
 
 static _Alignas(LINE) double a[MAX_M * MAX_K], b[MAX_K * MAX_N], c[MAX_M * MAX_N];
 /* The kernel loads one row of a panel beyond its end. */
@@ -83,6 +83,7 @@ static void pack_b(double *panels, uint64_t k, uint64_t depth, unsigned share, u
         }
         const double *row = column + l * n;
         __builtin_prefetch(row + PACKED_AHEAD * n, 0, 3);
+        __builtin_prefetch(row + PACKED_AHEAD * n + width() - 1, 0, 3);
         for (unsigned v = 0; v < VECTORS; v++)
             svst1_vnum(svptrue_b64(), to, v, svld1_vnum(svptrue_b64(), row, v));
     }
@@ -120,13 +121,9 @@ static void give_ways(uint64_t others, uint64_t of_b, uint64_t of_a)
 static void multiply(const double *left, const double *right, uint64_t from, uint64_t to, uint64_t depth)
 {
     uint64_t n = options[N].value;
-    for (uint64_t j = 0; j < n; j += width())
-        for (uint64_t i = from; i < to; i += ROWS) {
-            double *tile = c + i * n + j;
-            const double *next = i + ROWS < to ? tile + ROWS * n : c + from * n + smaller(j + width(), n - width());
-            dgemm_8x3_pitch_kernel(tile, in_sector(left + (i - from) * depth, SECTOR_OF_A),
-                                   in_sector(right + j * depth, SECTOR_OF_B), depth / 4, n * sizeof(double), next);
-        }
+    for (uint64_t j = 0; j < n && from < to; j += width())
+        dgemm_8x3_panel_kernel(c + from * n + j, in_sector(left, SECTOR_OF_A), in_sector(right + j * depth, SECTOR_OF_B), depth / 4,
+                               n * sizeof(double), c + from * n + smaller(j + width(), n - width()), (to - from) / ROWS);
 }
 
 static void dgemm(unsigned thread, struct place place)

@@ -1,10 +1,11 @@
-// C += A * B on one register tile: C of ROWS x (VECTORS vectors) stays in registers over all k.
+// C += A * B on register tiles: C of ROWS x (VECTORS vectors) stays in registers over all k.
 //
 //   void NAME(double *c, const double *a, const double *b, uint64_t iterations)
-//   void NAME(double *c, const double *a, const double *b, uint64_t iterations, uint64_t pitch, const double *next)
+//   void NAME(double *c, const double *a, const double *b, uint64_t iterations, uint64_t pitch, const double *next, uint64_t tiles)
 //
-// The second form is that of NAME with _pitch_. Packed operands: a[k][ROWS], b[k][VECTORS vectors], c[ROWS][VECTORS vectors], or
-// rows of c `pitch` bytes apart; then a row of the tile at `next` is prefetched in each of the first iterations. Four k per iteration, iterations >= 1.
+// The second form is that of NAME with _panel_: `tiles` tiles, one below the other, with the same b. Packed operands: a[k][ROWS],
+// b[k][VECTORS vectors], c[ROWS][VECTORS vectors], or rows of c `pitch` bytes apart. While a tile of a panel is computed, its successor
+// is prefetched, which is at `next` for the last one. Four k per iteration, iterations >= 1.
 // Each FMA group uses a broadcast of a and the vectors of b, both loaded ahead: b one k, a as many rows as there are
 // registers for it. The loads of the last k therefore read one k past the end of a and b (padding).
 //
@@ -44,9 +45,7 @@
 .endr
 .endm
 
-// z0 .. : C; then two sets of b, then `broadcasts` registers for a. x2 points `bias` vectors into b, so that all loads
-// can use an immediate offset.
-.macro TILE name, rows, vectors, bias, step=x5
+.macro TILE_BEGIN name
         .globl  \name
         .type   \name, %function
         .p2align 6
@@ -55,21 +54,29 @@
         stp     d10, d11, [sp, #16]
         stp     d12, d13, [sp, #32]
         stp     d14, d15, [sp, #48]
-.ifc \step, x7
-        mov     x7, x4
-        mov     x8, x5
-        sub     x10, x3, #\rows
-.endif
         ptrue   p0.d
-        cntb    x5, all, mul #\vectors  // bytes of one row of c, or one k of b
+.endm
+
+.macro TILE_END name
+        ldp     d14, d15, [sp, #48]
+        ldp     d12, d13, [sp, #32]
+        ldp     d10, d11, [sp, #16]
+        ldp     d8, d9, [sp], #64
+        ret
+        .size   \name, .-\name
+.endm
+
+// z0 .. : C; then two sets of b, then `broadcasts` registers for a. x5 and x6 become the bytes of one and of four k of b.
+.macro TILE_REGISTERS rows, vectors
+        cntb    x5, all, mul #\vectors
         lsl     x6, x5, #2
         .set    first_b, \rows * \vectors
         .set    first_a, first_b + 2 * \vectors
         .set    broadcasts, 32 - first_a
-.ifc \step, x7
-        sub     x9, x5, #8
-.endif
-        TILE_C  TILE_LD1D, \rows, \vectors, \step
+.endm
+
+// The first loads of a tile. x2 points `bias` vectors into b from then on, so that all loads can use an immediate offset.
+.macro TILE_FIRST vectors, bias
         .set    v, 0
 .rept \vectors
         TILE_LD1D %(first_b + v), x2, %v
@@ -81,8 +88,11 @@
         .set    q, q + 1
 .endr
         addvl   x2, x2, #\bias
-        .p2align 5
-1:
+.endm
+
+// Four k. With `ahead`, also a prefetch of a that many bytes ahead, and with `next` one of the row of C from x8 to x8 + x9. They
+// are between operations: at the end of the loop they would delay them.
+.macro TILE_FOUR rows, vectors, bias, ahead=0, next=0
         .set    q, 0
         .set    k, 0
 .rept 4
@@ -97,6 +107,18 @@
         .set    v, v + 1
 .endr
         TILE_LD1RD %a, %(8 * (q + broadcasts))
+.ifeq q - 2
+.if \ahead
+        prfm    pldl1keep, [x1, #\ahead]
+.endif
+.endif
+.ifeq q - 6
+.if \next
+        prfm    pstl1keep, [x8]
+        prfm    pstl1keep, [x8, x9]
+        add     x8, x8, x7
+.endif
+.endif
 .if row < \vectors
         TILE_LD1D %(b_next + row), x2, %((k + 1) * \vectors + row - \bias)
 .endif
@@ -105,29 +127,69 @@
 .endr
         .set    k, k + 1
 .endr
-.ifc \step, x7
-        prfm    pldl1keep, [x1, #1024]  // four k of eight rows of a are a line
-        prfm    pstl1keep, [x8]         // the first and the last element of a row of c
-        prfm    pstl1keep, [x8, x9]
-        cmp     x3, x10
-        csel    x11, x7, xzr, gt
-        add     x8, x8, x11
-.endif
+.endm
+
+.macro TILE_NEXT rows, left
         add     x1, x1, #4 * 8 * \rows
         add     x2, x2, x6
-        subs    x3, x3, #1
+        subs    \left, \left, #1
+.endm
+
+.macro TILE name, rows, vectors, bias
+        TILE_BEGIN \name
+        TILE_REGISTERS \rows, \vectors
+        TILE_C  TILE_LD1D, \rows, \vectors, x5
+        TILE_FIRST \vectors, \bias
+        .p2align 5
+1:
+        TILE_FOUR \rows, \vectors, \bias
+        TILE_NEXT \rows, x3
         b.ne    1b
-        TILE_C  TILE_ST1D, \rows, \vectors, \step
-        ldp     d14, d15, [sp, #48]
-        ldp     d12, d13, [sp, #32]
-        ldp     d10, d11, [sp, #16]
-        ldp     d8, d9, [sp], #64
-        ret
-        .size   \name, .-\name
+        TILE_C  TILE_ST1D, \rows, \vectors, x5
+        TILE_END \name
+.endm
+
+// `ahead`: the distance of prefetches of a in bytes.
+.macro PANEL name, rows, vectors, bias, ahead
+        TILE_BEGIN \name
+        mov     x7, x4                  // pitch
+        mov     x12, x5                 // the tile after the last one
+        mov     x13, x6                 // tiles left
+        mov     x14, x2                 // b
+        mov     x15, x3                 // iterations
+        TILE_REGISTERS \rows, \vectors
+        sub     x9, x5, #8              // from the first to the last element of a row of c
+        mov     x11, #\rows             // of the next tile of C, in as many iterations
+2:
+        mov     x2, x14
+        TILE_FIRST \vectors, \bias
+        TILE_C  TILE_LD1D, \rows, \vectors, x7
+        cmp     x13, #1
+        csel    x8, x12, x4, eq
+        cmp     x15, x11
+        csel    x10, x15, x11, lo
+        sub     x3, x15, x10
+        .p2align 5
+1:
+        TILE_FOUR \rows, \vectors, \bias, \ahead, 1
+        TILE_NEXT \rows, x10
+        b.ne    1b
+        cbz     x3, 4f
+        .p2align 5
+3:
+        TILE_FOUR \rows, \vectors, \bias, \ahead
+        TILE_NEXT \rows, x3
+        b.ne    3b
+4:
+        TILE_C  TILE_ST1D, \rows, \vectors, x7
+        mov     x0, x4
+        subs    x13, x13, #1
+        b.ne    2b
+        TILE_END \name
 .endm
 
         TILE    dgemm_5x4_kernel, 5, 4, 12
         TILE    dgemm_8x3_kernel, 8, 3, 8
-#ifdef TILE_PITCH
-        TILE    dgemm_8x3_pitch_kernel, 8, 3, 8, x7
+#ifdef TILE_PANEL
+        PANEL   dgemm_8x3_panel_kernel, 8, 3, 8, 1024 // four lines of a, each of them four k
 #endif

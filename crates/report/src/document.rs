@@ -67,6 +67,8 @@ pub enum Body {
     Roofline(Roofline),
     /// Traffic from sources to destinations.
     Matrix(Matrix),
+    /// Curves, which pages draw.
+    Curves(Plot),
 }
 
 /// A line of a listing.

@@ -172,6 +172,7 @@ fn of_region(whole: &Run, (run, region): (&Run, &Region), options: &Options) -> 
     sections.extend(sections::traffic::sections(run, &evaluated));
     sections.extend(sections::tables::sections(&evaluated));
     if region.name == ALL {
+        sections.extend(sections::power::plots(run));
         let is_table = |section: &Section| matches!(section.body, Body::Table { .. });
         let of_loops = if run.profile.loops.is_empty() { Vec::new() } else { loops::sections(run) };
         sections.extend(calls::sections(run).into_iter().chain(of_loops).filter(is_table));
@@ -194,6 +195,13 @@ fn find<'a>(run: &'a Run, name: &str) -> Result<&'a Region, String> {
         let names: Vec<_> = run.regions.iter().map(|r| r.name.as_str()).collect();
         format!("{} has no region '{name}'; it has {}", sections::program(run), names.join(", "))
     })
+}
+
+/// Returns the power of the chip by intervals of time; `None` if the record has no intervals, or not what power follows from.
+#[must_use]
+pub fn power(run: &Run) -> Option<Document> {
+    let sections = sections::power::tables(run);
+    (!sections.is_empty()).then(|| Document { title: sections::title(run), columns: Vec::new(), sections })
 }
 
 /// Returns the pages of a run; `None` if the record lacks them.

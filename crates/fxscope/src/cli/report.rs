@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use fxscope::record::Run;
 use fxscope::report::document::{Document, Report};
 use fxscope::report::render::{csv, html, json, terminal, xlsx};
-use fxscope::report::{self, Options, calls, data, loops, pages, side_by_side, summary_of_region, summary_with};
+use fxscope::report::{self, Options, calls, data, loops, pages, power, side_by_side, summary_of_region, summary_with};
 
 use super::output::Target;
 use super::own::OwnTables;
@@ -42,7 +42,7 @@ pub struct Args {
     by: Option<By>,
     /// What the terminal shows: the report; the pages of each run (segment, page size, node, number, memory lost to
     /// rounding); the traffic between CMGs by region; the loops, hottest first; functions with the time of those
-    /// that they call, and who calls whom; or data objects (`run --data`). With --format csv, loops and functions are one per line.
+    /// that they call, and who calls whom; data objects (`run --data`); or the power of the chip over time (`run --interval`). With --format csv, loops and functions are one per line.
     #[arg(long, value_enum, default_value_t = Section::Summary, conflicts_with_all = ["level", "by"])]
     section: Section,
     #[command(flatten)]
@@ -78,6 +78,7 @@ enum Section {
     Loops,
     Calls,
     Data,
+    Power,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -165,6 +166,9 @@ fn documents(args: &Args, runs: &[Run], labels: &[String]) -> Result<Vec<Documen
         (Section::Pages, runs, _) => some(runs.iter().filter_map(pages).collect(), "pages")?,
         (Section::Data, runs, _) => {
             some_with(runs.iter().filter_map(data::document).collect(), "data objects", "--data ")?
+        }
+        (Section::Power, runs, _) => {
+            some_with(runs.iter().filter_map(power).collect(), "power over time", "--interval 100us ")?
         }
         (Section::Calls, runs, _) => some(runs.iter().filter_map(calls::document).collect(), "calls")?,
         (Section::Loops, runs, _) => some(runs.iter().filter_map(loops::document).collect(), "loops")?,

@@ -1,4 +1,4 @@
-//! Commands that every run has: numactl, taskset, perf and nproc, in front of a program and inside one, without a sysroot.
+//! Commands that every run has: numactl, taskset, perf, nproc and lscpu, in front of a program and inside one, without a sysroot.
 //! Expectations are those of their manual pages, and of the machine: memory nodes 4 to 7 with twelve of the CPUs 12 to 59 each.
 
 use crate::common;
@@ -159,6 +159,33 @@ fn nproc_counts_the_cpus_of_its_affinity() {
 }
 
 #[test]
+fn lscpu_shows_the_processors_and_memory_nodes_of_the_machine() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let (text, _, status) = run(folder.path(), &["lscpu"]);
+    assert_eq!(status, 0, "{text}");
+    let value = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        line.unwrap_or_else(|| panic!("no {name}: {text}")).trim()
+    };
+    for (name, expected) in [
+        ("Architecture", "aarch64"),
+        ("CPU(s)", "50"),
+        ("Vendor ID", "FUJITSU"),
+        ("Model name", "A64FX"),
+        ("Thread(s) per core", "1"),
+        ("CPU max MHz", "2000.0000"),
+        ("NUMA node(s)", "4"),
+        ("NUMA node4 CPU(s)", "12-23"),
+        ("NUMA node7 CPU(s)", "48-59"),
+    ] {
+        assert_eq!(value(name), expected, "{name}: {text}");
+    }
+    assert!(value("Flags").split(' ').any(|flag| flag == "sve"), "{text}");
+    let (text, _, _) = run(folder.path(), &["lscpu", "--help"]);
+    assert!(text.starts_with("Usage: lscpu\n"), "{text}");
+}
+
+#[test]
 fn programs_and_shells_find_the_commands_and_their_status() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = program(folder.path());
@@ -184,12 +211,22 @@ fn wrong_options_are_refused_by_the_commands_with_their_usage() {
         ("taskset -c 12-x x", "taskset: failed to parse CPU list: 12-x\n", "", 1),
         ("taskset 0 x", "taskset: failed to parse CPU mask: 0\n", "", 1),
         ("taskset -c 0 x", "taskset: failed to set pid 0's affinity: Invalid argument\n", "", 1),
+        ("lscpu -p", "lscpu: unknown option -p\n", "Usage: lscpu", 1),
+        ("lscpu x", "lscpu: bad usage: 'x'\n", "Usage: lscpu", 1),
         ("nproc --some", "nproc: unknown option --some\n", "Usage: nproc ", 1),
         ("perf record x", "perf: 'record' is not a command of this perf\n", "usage: perf stat ", 129),
         ("perf stat -e no_event x", "unknown event: 'no_event'; perf list shows", "Usage: perf stat ", 129),
         ("perf stat -e {cycles x", "unknown event: '{cycles'", "Usage: perf stat ", 129),
         ("perf stat -r 0 x", "perf: '0' is not a number from 1 to 100\n", "Usage: perf stat ", 129),
-        ("perf stat -p 1 x", "perf stat: unknown option -p\n", "Usage: perf stat ", 129),
+        (
+            "perf stat -e 0x11 x",
+            "'0x11'; the number of an event is hexadecimal behind an r: r11\n",
+            "Usage: perf stat ",
+            129,
+        ),
+        ("perf stat -p 1 x", "perf stat: -p: a running process cannot be counted here;", "Usage: perf stat ", 129),
+        ("perf stat -a x", "perf stat: -a: whole CPUs cannot be counted here;", "Usage: perf stat ", 129),
+        ("perf stat -j -x, x", "perf stat: -j and -x cannot be combined\n", "Usage: perf stat ", 129),
         ("perf stat -n no-such-command", "Workload failed: No such file or directory\n", "", 255),
     ] {
         let (text, error, ended) = run(folder.path(), &command.split(' ').collect::<Vec<_>>());
@@ -319,6 +356,28 @@ fn perf_stat_repeats_a_command_and_writes_counts_by_interval() {
     let sum: u64 = rows.iter().map(|row| row[1].parse::<u64>().expect("a count")).sum();
     let imported = imported(folder.path());
     assert_eq!(find(&imported, "INST_RETIRED"), Some(sum), "{text}");
+}
+
+#[test]
+fn perf_stat_writes_json_and_counts_more_in_detail() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let program = kernel("triad-l1.elf");
+    let command = [&program[..], "n=512", "passes=20"];
+    let events = ["-e", "task-clock,cycles,instructions"];
+    let (text, _) = counted(folder.path(), &[], &[&["-x,"], &events[..]].concat(), &command);
+    let instructions = value(&text, "instructions:u");
+    let (text, _) = counted(folder.path(), &[], &[&["-j"], &events[..]].concat(), &command);
+    let lines: Vec<_> = text.lines().filter(|line| line.starts_with('{')).map(|line| json(line.as_bytes())).collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    assert_eq!((&lines[0]["unit"], &lines[0]["metric-unit"]), (&"msec".into(), &"CPUs utilized".into()));
+    assert_eq!(lines[1]["event"], "cycles:u", "{text}");
+    assert_eq!(lines[2]["counter-value"], format!("{instructions}.000000"), "{text}");
+    assert_eq!(find(&imported(folder.path()), "INST_RETIRED"), Some(instructions), "{text}");
+
+    let (text, _) = counted(folder.path(), &[], &["-x,", "-dd"], &command);
+    for event in ["instructions:u", "L1-dcache-load-misses:u", "dTLB-loads:u"] {
+        assert!(text.lines().any(|line| line.split(',').nth(2) == Some(event)), "{event}: {text}");
+    }
 }
 
 #[test]

@@ -97,6 +97,35 @@ fn power_over_time_has_the_mean_of_the_run() {
 }
 
 #[test]
+fn reports_show_power_over_time() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let run = ["run", "--quiet", "--interval", "2us", "-o", "run.fxr", "--", &kernel("chase.elf")];
+    assert!(output(folder.path(), &[&run[..], &CHASE].concat()).status.success());
+    let shown = |arguments: &[&str]| {
+        let output = output(folder.path(), &[&["report", "run.fxr"], arguments].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let runs = json(shown(&["--format", "json"]).as_bytes());
+    let watts = runs[0]["intervals"][0]["chip_watts"].as_array().expect("a list").len();
+    let table = shown(&["--section", "power"]);
+    let last = table.lines().last().and_then(|line| line.split_whitespace().next()).expect("a row");
+    assert!(watts > 50 && last.rsplit('-').next() == Some(&watts.to_string()), "{watts} intervals: {table}");
+    assert!(table.lines().count() <= 52 && table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    assert!(shown(&["--format", "html"]).contains("Power over time"));
+}
+
+#[test]
+fn power_over_time_needs_intervals() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let run = ["run", "--quiet", "-o", "run.fxr", "--", &kernel("chase.elf"), "hops=100"];
+    assert!(output(folder.path(), &run).status.success());
+    let (status, message) = failure(folder.path(), &["report", "--section", "power", "run.fxr"]);
+    assert_ne!(status, 0);
+    assert!(message.contains("fxscope run --interval 100us -o FILE.fxr"), "{message}");
+}
+
+#[test]
 fn reports_and_comparisons_show_energy() {
     let folder = tempfile::tempdir().expect("temporary folder");
     for mode in ["normal", "eco"] {

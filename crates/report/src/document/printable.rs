@@ -44,7 +44,7 @@ fn section(section: &mut Section) {
         Body::Verdict(of) => verdict(of),
         Body::Notes(notes) => notes.iter_mut().for_each(clean),
         // Their texts come from the machine and the metrics.
-        Body::Grid(_) | Body::Stack(_) | Body::Gauges(_) | Body::Roofline(_) | Body::Matrix(_) => {}
+        Body::Grid(_) | Body::Stack(_) | Body::Gauges(_) | Body::Roofline(_) | Body::Matrix(_) | Body::Curves(_) => {}
     }
 }
 

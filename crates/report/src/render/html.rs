@@ -228,7 +228,7 @@ fn is_chart(section: &Section) -> bool {
 
 /// Returns whether the library draws a section.
 fn is_drawn(section: &Section) -> bool {
-    matches!(section.body, Body::Stack(_) | Body::Roofline(_))
+    matches!(section.body, Body::Stack(_) | Body::Roofline(_) | Body::Curves(_))
 }
 
 fn is_table(section: &Section) -> bool {
@@ -244,6 +244,7 @@ fn draw_chart(section: &Section, form: Form, most: f64) -> Markup {
         Body::Gauges(gauges) => chart::gauges(title, gauges),
         Body::Roofline(roofline) => chart::roofline(title, roofline),
         Body::Matrix(matrix) => chart::heat(title, matrix, most),
+        Body::Curves(plot) => chart::curves(plot),
         _ => plain::draw(section),
     }
 }

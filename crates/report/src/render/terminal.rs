@@ -87,7 +87,7 @@ impl Terminal {
                 Body::Gauges(gauges) => self.gauges(&section.title, gauges),
                 Body::Matrix(matrix) => self.matrix(&section.title, matrix),
                 // Its numbers are in the tables.
-                Body::Roofline(_) => {}
+                Body::Roofline(_) | Body::Curves(_) => {}
             }
         }
     }

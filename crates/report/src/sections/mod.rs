@@ -6,6 +6,7 @@ pub(crate) mod gauges;
 mod missing;
 mod notes;
 pub(crate) mod pages;
+pub(crate) mod power;
 pub(crate) mod ranks;
 pub(crate) mod regions;
 pub(crate) mod roofline;

@@ -8,7 +8,7 @@ pub(crate) const CONTENT: &[u8] = include_bytes!("../../../../../guest/prebuilt/
 
 /// Folders in which programs find them.
 const FOLDERS: [&str; 2] = ["/usr/bin/", "/bin/"];
-const NAMES: [&str; 4] = ["numactl", "nproc", "perf", "taskset"];
+const NAMES: [&str; 5] = ["lscpu", "numactl", "nproc", "perf", "taskset"];
 
 /// Returns whether a command exists for this path.
 pub(super) fn stands_in_for(path: &[u8]) -> bool {
