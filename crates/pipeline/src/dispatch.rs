@@ -183,6 +183,12 @@ impl Dispatch {
         }
     }
 
+    /// The most iterations in flight of a loop that branches to its beginning after `instructions` instructions.
+    #[must_use]
+    pub fn iterations_in_flight(&self, instructions: usize) -> usize {
+        self.groups.times.len() / instructions.div_ceil(self.width as usize).max(1)
+    }
+
     /// Cycle of the last dispatch: nothing is dispatched earlier any more.
     #[inline(always)]
     #[must_use]

@@ -101,6 +101,13 @@ impl Pipeline {
         }
     }
 
+    /// The most iterations in flight of a loop of `instructions` instructions. Those that were dispatched while an earlier
+    /// instruction could not commit are up to so many behind it.
+    #[must_use]
+    pub fn iterations_in_flight(&self, instructions: usize) -> usize {
+        self.dispatch.iterations_in_flight(instructions)
+    }
+
     /// `cycles` cycles with the counts `each` pass, `times` times. Then the state is the current one, later.
     pub fn fast_forward(&mut self, cycles: Cycle, each: &Tally, times: u64) {
         self.signals.add_times(&each.signals, times);

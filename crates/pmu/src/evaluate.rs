@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Index;
 
 use fxscope_machine::Groups;
-use fxscope_record::{Region, Run};
+use fxscope_record::{Mode, Region, Run};
 
 use crate::formula::{Formula, Reduction};
 use crate::metrics::{CLOCKS, Count, KERNEL, Metric, Metrics, Name, Total, Variable, constant_values};
@@ -445,6 +445,7 @@ impl crate::formula::Scope<Name> for Names<'_, '_> {
                 [first, ..] => e.cmgs[*first].map(|cmg| f64::from(cmg.1)),
                 [] => None,
             },
+            Name::Variable(Variable::Timed) => e.run.is_none_or(|run| run.mode == Mode::Timing).then_some(1.0),
             Name::Variable(Variable::Threads) => Some(self.members().len() as f64),
             Name::Metric(place) => e.value(*place, self.scope),
             Name::Functions(place) => {

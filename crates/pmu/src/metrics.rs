@@ -134,6 +134,8 @@ pub(crate) enum Variable {
     Threads,
     /// Number of a thread's CMG.
     CmgNumber,
+    /// 1 where cycles are measured or simulated; no value in functional mode, which takes as many for each instruction.
+    Timed,
 }
 
 /// Their names in formulas.
@@ -143,6 +145,7 @@ const VARIABLES: &[(&str, Variable)] = &[
     ("cmgs", Variable::Cmgs),
     ("threads", Variable::Threads),
     ("cmg_number", Variable::CmgNumber),
+    ("timed", Variable::Timed),
 ];
 
 /// Number of times a thread has entered a region, as a count of a pass; not a machine event.

@@ -64,11 +64,20 @@ impl<E: Engine> Driver<'_, E> {
             let leader = self.guest.pid() - PID;
             let created_ns = self.guest.thread().created_ns();
             self.regions.runs(thread, leader, created_ns, self.timing.machine.core().now_ns());
+            self.note_rank(thread);
             self.follow_calls(thread);
         }
         // Control registers belong to the thread.
         let (core, chip) = self.timing.machine.running();
         core.read_controls(self.guest, chip);
+    }
+
+    /// Notes the rank of the current thread, which has this number.
+    fn note_rank(&mut self, thread: u32) {
+        let process = self.guest.process_of_thread(self.guest.thread().tid);
+        if let Some(rank) = process.and_then(|process| process.rank) {
+            self.regions.has_rank(thread, rank);
+        }
     }
 
     fn credit(&mut self, index: usize, counted: Option<(u32, Counts)>) {
@@ -95,6 +104,7 @@ impl<E: Engine> Driver<'_, E> {
         }
         if let Some((edge, name)) = self.timing.machine.core().markers.met(last, self.guest) {
             let (thread, first) = (self.thread_number(), self.guest.thread().tid == self.guest.pid());
+            self.note_rank(thread);
             let now = Snapshot { totals: self.totals(), ns: self.timing.machine.core().now_ns() };
             let name = self.regions.meets(edge, thread, first, name, now);
             if let (Some(part), Some(name)) = (self.part.as_deref_mut(), name) {

@@ -2,7 +2,8 @@
 //!
 //! A region that only the first thread of a process enters belongs to the whole process: every thread counts from its
 //! beginning to its end. A region that other threads enter, too (one in parallel code), belongs to each thread: each
-//! counts between its own markers.
+//! counts between its own markers. Ranks of an MPI program are programs of their own here: a region of a rank's first thread belongs to the
+//! threads of that rank.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -80,7 +81,7 @@ pub type Totals = BTreeMap<u32, Counted>;
 pub struct Region {
     /// Its name.
     pub name: String,
-    /// How often it was entered.
+    /// How often it was entered; where ranks enter it, by the one that did so most often.
     pub calls: u64,
     /// The counts inside, all calls together.
     pub threads: Totals,
@@ -162,6 +163,8 @@ pub struct Regions {
     never_entered: BTreeMap<String, u64>,
     /// Threads, other than the program's first, that have executed an instruction.
     began: BTreeSet<u32>,
+    /// The ranks of MPI that threads belong to.
+    ranks: BTreeMap<u32, u32>,
     /// Executions without counts do not count: they are outside of the part of the run that is timed.
     of_part: bool,
 }
@@ -213,6 +216,16 @@ impl Regions {
     /// Returns the regions of a run of which a part is timed.
     pub(crate) fn of_part() -> Regions {
         Regions { of_part: true, ..Regions::default() }
+    }
+
+    /// `thread` belongs to a rank.
+    pub(crate) fn has_rank(&mut self, thread: u32, rank: u32) {
+        self.ranks.insert(thread, rank);
+    }
+
+    /// Returns whether a region that the first thread of a process enters, `leader`, belongs to `thread`, too.
+    fn belongs_to(&self, leader: u32, thread: u32) -> bool {
+        self.ranks.get(&leader).is_none_or(|rank| self.ranks.get(&thread) == Some(rank))
     }
 
     /// `thread`, the `first` of its process or another one, enters or leaves a region. Returns its name, unless the thread is still, or
@@ -293,22 +306,25 @@ impl Regions {
         if self.of_part && now.totals == start {
             return;
         }
-        let done = match self.done.iter().position(|done| done.name == name) {
-            Some(known) => &mut self.done[known],
-            None => {
-                let (all, own) = (Totals::new(), Totals::new());
-                let (own_calls, starts) = (BTreeMap::new(), ThreadStarts::default());
-                self.done.push(Done { name, calls: 0, all, own_calls, own, starts, shared: false });
-                self.done.last_mut().expect("just pushed")
-            }
+        let of_region: Vec<u32> = match first {
+            true => now.totals.keys().copied().filter(|&number| self.belongs_to(thread, number)).collect(),
+            false => vec![thread],
         };
+        let place = self.done.iter().position(|done| done.name == name).unwrap_or_else(|| {
+            let (all, own) = (Totals::new(), Totals::new());
+            let (own_calls, starts) = (BTreeMap::new(), ThreadStarts::default());
+            self.done.push(Done { name, calls: 0, all, own_calls, own, starts, shared: false });
+            self.done.len() - 1
+        });
+        let done = &mut self.done[place];
         done.calls += u64::from(first);
         done.shared |= !first;
         *done.own_calls.entry(thread).or_default() += 1;
         if first {
             done.starts.add_call(start_ns, now.ns, starting.as_ref());
         }
-        for (&number, counted) in &now.totals {
+        for number in of_region {
+            let Some(counted) = now.totals.get(&number) else { continue };
             let since = start.get(&number).map_or(counted.counts.clone(), |s| counted.counts.since(&s.counts));
             let counted = Counted { cpu: counted.cpu, counts: since };
             if number == thread {
@@ -328,7 +344,8 @@ impl Regions {
         let shared = done.is_some_and(|done| done.shared) || open().any(|open| !open.first);
         let mut counted = done.map_or_else(Signals::default, |done| sum(if shared { &done.own } else { &done.all }));
         for Open { thread, start, .. } in open() {
-            for (number, threads) in now.iter().filter(|(number, _)| !shared || *number == thread) {
+            let counts = |number: u32| if shared { number == *thread } else { self.belongs_to(*thread, number) };
+            for (number, threads) in now.iter().filter(|(number, _)| counts(**number)) {
                 let mut before = start.get(number).map_or_else(Signals::default, |start| start.signals().clone());
                 counted.merge(&before.advance(threads.signals()));
             }
@@ -351,13 +368,19 @@ impl Regions {
             open.again = 0;
             self.end(thread, None, now);
         }
+        let ranks = self.ranks;
         let region = |done: Done| {
-            let own_calls = done.own_calls.values().copied().max().unwrap_or(0);
-            let (calls, threads) = if done.shared { (own_calls, done.own) } else { (done.calls, done.all) };
+            let most_calls = done.own_calls.values().copied().max().unwrap_or(0);
+            let by_ranks = done.own_calls.keys().any(|thread| ranks.contains_key(thread));
+            let calls = if done.shared || by_ranks { most_calls } else { done.calls };
+            let threads = if done.shared { done.own } else { done.all };
             let starts = Some(done.starts).filter(|starts| starts.threads > 0 && !done.shared);
             Region { name: done.name, calls, threads, starts }
         };
-        let all = Region { name: ALL.to_string(), calls: 1, threads: now.totals.clone(), starts: None };
+        // A launcher of ranks has often ended before the part that is timed, or sleeps in all of it.
+        let counted = now.totals.iter().filter(|(_, counted)| !self.of_part || counted.counts != Counts::default());
+        let threads = counted.map(|(&number, counted)| (number, counted.clone())).collect();
+        let all = Region { name: ALL.to_string(), calls: 1, threads, starts: None };
         std::iter::once(all).chain(self.done.into_iter().map(region)).collect()
     }
 }
@@ -464,6 +487,18 @@ mod tests {
         r.end(0, None, &at([30, 9, 5]));
         let want = [("all".into(), 1, vec![40, 9, 6]), ("parallel".into(), 1, vec![20, 6, 5])];
         assert_eq!(seen(r, &at([40, 9, 6])), want);
+    }
+
+    #[test]
+    fn a_region_of_ranks_counts_each_of_them_once() {
+        let mut r = Regions::default();
+        (0..4).for_each(|thread| r.has_rank(thread, thread / 2));
+        r.begin(0, true, "each".into(), at([10, 10, 10, 10, 7]));
+        r.begin(2, true, "each".into(), at([12, 12, 12, 12, 8]));
+        assert_eq!(r.so_far("each", &at([20, 20, 20, 20, 9]).totals).get(Signal::CpuCycles), 10 + 10 + 8 + 8);
+        r.end(2, None, &at([20, 20, 20, 20, 9]));
+        r.end(0, None, &at([30, 30, 30, 30, 9]));
+        assert_eq!(seen(r, &at([40, 40, 40, 40, 9]))[1], ("each".into(), 1, vec![20, 20, 8, 8]));
     }
 
     #[test]

@@ -412,8 +412,7 @@ impl<E: Engine> Driver<'_, E> {
                         self.progress.ran(self.guest, self.code.block(block), executed);
                     }
                     let is_over = self.ran(block, executed, watched, trace);
-                    let learns = followed && trace.sampling().is_some_and(|sampling| sampling.is_past_beginning());
-                    if followed && self.follow_block(samples_events, block, executed, learns) {
+                    if followed && self.follow_block(samples_events, block, executed) {
                         trace.sampling().into_iter().for_each(|sampling| self.time_spin_loop(sampling));
                         return Stopped::Over;
                     }
@@ -448,12 +447,11 @@ impl<E: Engine> Driver<'_, E> {
         Stopped::Share
     }
 
-    /// Samples a block that ran, and looks whether it is part of a spin loop, which the core remembers if it `learns`. Returns whether the
-    /// quantum is over.
+    /// Samples a block that ran, and looks whether it is part of a spin loop. Returns whether the quantum is over.
     #[cold]
-    fn follow_block(&mut self, samples_events: bool, id: BlockId, executed: usize, learns: bool) -> bool {
+    fn follow_block(&mut self, samples_events: bool, id: BlockId, executed: usize) -> bool {
         let changed = samples_events && self.sample_events(id, executed);
-        self.watch_block(id, executed, learns) || changed
+        self.watch_block(id, executed) || changed
     }
 
     /// Times a block that ran. Returns whether the phase of the run is over.

@@ -187,6 +187,15 @@ fn traces_of_perf_and_latencies_of_cyclictest_are_imported_as_noise() {
 }
 
 #[test]
+fn cycles_and_instructions_alone_give_instructions_per_cycle() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let file = folder.path().join("two.csv");
+    std::fs::write(&file, "2000000,,cycles,1,100.00,,\n3000000,,instructions,1,100.00,,\n").expect("written");
+    let run = import("perf", &[file]);
+    assert_eq!(run["regions"][0]["metrics"]["ipc"], 1.5);
+}
+
+#[test]
 fn measurements_of_different_sizes_compare_per_instruction() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let small = "2000000,,cycles,1,100.00,,\n3000000,,instructions,1,100.00,,\n";
@@ -206,7 +215,8 @@ fn measurements_of_different_sizes_compare_per_instruction() {
     };
     let text = compare(&[], ["small", "large"]);
     assert!(
-        text.contains("It does 4.000 times the instructions: --per instruction compares equal amounts of work."),
+        text.contains("It executes 4.000 times the instructions")
+            && text.contains("--per instruction compares equal amounts of work."),
         "{text}"
     );
     let json = compare(&["--per", "instruction", "--format", "csv"], ["small", "large"]);

@@ -315,4 +315,32 @@ mod slow {
         let program = threads(folder.path(), source);
         agree("--cpus 12", &program, "");
     }
+
+    /// Threads that do nothing but meet settle into an order of arrival that repeats; which one, any disturbance decides, and times of the
+    /// orders differ by up to 10 %. So only the mean over many placements is compared.
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn barriers_of_a_few_cores_anywhere_take_the_same_time_on_average() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let seconds = |spin: &str, cpus: &str, arguments: &str| {
+            let (_, json) = run(folder.path(), spin, &format!("--cpus {cpus}"), &kernel("barrier.elf"), arguments);
+            json["regions"][1]["metrics"]["seconds"].as_f64().expect("a time")
+        };
+        let (mut logarithms, mut state) = (Vec::new(), 1_u32);
+        let mut random = |below: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 16) % below
+        };
+        for case in 0..30 {
+            let mut cpus: Vec<u32> = (0..3 + case % 4).map(|_| 12 + random(48)).collect();
+            cpus.sort_unstable();
+            cpus.dedup();
+            let (threads, cpus) = (cpus.len(), cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(","));
+            let kind = ["kind=spin", "kind=memory meeting=count", "kind=memory meeting=pairs"][case as usize % 3];
+            let arguments = format!("{kind} threads={threads} rounds=100 waiting=poll");
+            logarithms.push((seconds("fast", &cpus, &arguments) / seconds("exact", &cpus, &arguments)).ln());
+        }
+        let mean = logarithms.iter().sum::<f64>() / logarithms.len() as f64;
+        assert!(mean.abs() < 0.025, "{mean} on average of {logarithms:.3?}");
+    }
 }

@@ -163,11 +163,19 @@ fn energy(comparison: &Comparison, subject: usize) -> Option<String> {
 /// That the runs did different amounts of work.
 fn size(comparison: &Comparison, subject: usize) -> Option<String> {
     let (ratio, per) = comparison.other_work(subject)?;
-    let (work, option) = match per {
-        Per::Flop => ("floating-point operations", "flop"),
-        _ => ("instructions", "instruction"),
-    };
-    Some(format!("It does {} the {work}: --per {option} compares equal amounts of work.", times(ratio)))
+    Some(match per {
+        Per::Flop => {
+            format!(
+                "It does {} the floating-point operations: --per flop compares equal amounts of work.",
+                times(ratio)
+            )
+        }
+        // How many instructions it executes has been said.
+        _ if work(comparison, subject).is_some() => "--per instruction compares equal amounts of work.".to_owned(),
+        _ => {
+            format!("It executes {} the instructions: --per instruction compares equal amounts of work.", times(ratio))
+        }
+    })
 }
 
 fn times(ratio: f64) -> String {

@@ -227,9 +227,11 @@ impl Iterations {
         period.map_or(Seen::Iterated, Seen::Repeats)
     }
 
-    /// Returns what the iterations count if they are those of a known loop.
-    pub(crate) fn known(&self, loops: &KnownLoops) -> Option<SpinSummary> {
-        loops.find(self.head, &self.first, &self.ends)
+    /// Returns what the iterations count if they are those of a known loop. All that are in flight must have been dispatched at the pace of those
+    /// compared: otherwise loads of a later one would have been issued long before it commits, and before the write that it waits for.
+    pub(crate) fn known(&self, loops: &KnownLoops, pipeline: &Pipeline) -> Option<SpinSummary> {
+        let in_flight = pipeline.iterations_in_flight(self.first.infos().count());
+        loops.find(self.head, &self.first, &self.ends, 2 * in_flight)
     }
 
     /// Returns whether they may be iterations of a known loop.

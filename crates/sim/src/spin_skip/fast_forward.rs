@@ -40,9 +40,9 @@ impl<E: Engine> Driver<'_, E> {
         self.timing.spinning.iter().any(|spinning| spinning.index == index)
     }
 
-    /// Examines a block of the active core, which is watched, and remembers its loop if it `learns`. Returns whether it is no longer watched.
+    /// Examines a block of the active core, which is watched. Returns whether it is no longer watched.
     #[cold]
-    pub(crate) fn watch_block(&mut self, id: BlockId, executed: usize, learns: bool) -> bool {
+    pub(crate) fn watch_block(&mut self, id: BlockId, executed: usize) -> bool {
         let core = self.timing.machine.core_mut();
         let Spin::Watched(iterations) = &mut core.spin else { return false };
         let now = core.pipeline.now();
@@ -58,30 +58,28 @@ impl<E: Engine> Driver<'_, E> {
                 core.spin = if iterations.may_be(&core.known_loops) { Spin::default() } else { Spin::backed_off() };
                 return true;
             }
-            Seen::Iterated => iterations.known(&core.known_loops),
+            Seen::Iterated => iterations.known(&core.known_loops, &core.pipeline),
             Seen::Repeats(period) => {
-                iterations.known(&core.known_loops).or_else(|| iterations.measure(period, &core.pipeline, &core.blocks))
+                let known = iterations.known(&core.known_loops, &core.pipeline);
+                known.or_else(|| iterations.measure(period, &core.pipeline, &core.blocks))
             }
         };
         let Some(summary) = summary else { return false };
         if let Spin::Watched(iterations) = std::mem::take(&mut core.spin) {
-            self.begin_to_spin(&iterations, summary, learns);
+            self.begin_to_spin(&iterations, summary);
         }
         true
     }
 
-    /// Lets the active core spin as `iterations` and `summary` say, if its loop reads private memory only. If it `learns`, it remembers the loop.
-    fn begin_to_spin(&mut self, iterations: &Iterations, summary: SpinSummary, learns: bool) {
+    /// Lets the active core spin as `iterations` and `summary` say, and remembers the loop, if it reads private memory only.
+    fn begin_to_spin(&mut self, iterations: &Iterations, summary: SpinSummary) {
         let (index, thread, pid) = (self.timing.machine.active, self.guest.thread().tid, self.guest.pid());
         let private =
             |range: &Range<u64>| self.guest.memory().region_at(range.start).is_some_and(|r| r.backing.is_none());
         let reads = summary.reads().filter(|reads| reads.iter().all(private));
         let core = self.timing.machine.core_mut();
         let Some(reads) = reads else { return core.spin = Spin::backed_off() };
-        // A wait of which iterations are skipped can end some cycles early: where waits are estimated anyway, speed is worth more.
-        if learns {
-            iterations.add_to(&mut core.known_loops, &summary);
-        }
+        iterations.add_to(&mut core.known_loops, &summary);
         core.spin = Spin::Spins(Box::new(summary));
         self.timing.spinning.push(Spinning { index, thread, pid, reads });
         self.watch_memory();

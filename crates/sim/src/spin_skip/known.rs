@@ -1,4 +1,4 @@
-//! Spin loops that a core of a sampled run has met before. They are recognised sooner, and not measured again: threads often wait for a short
+//! Spin loops that a core has met before. They are recognised sooner, and not measured again: threads often wait for a short
 //! time, again and again in the same loops.
 
 use fxscope_aarch64::BlockId;
@@ -9,9 +9,7 @@ use super::summary::{LoopCounts, SpinSummary};
 
 /// Loops that a core remembers.
 const LOOPS: usize = 16;
-/// Iterations that are compared with those of a known loop, at least.
-const COMPARED: usize = 64;
-/// Periods that are compared, at least.
+/// Periods that are compared with those of a known loop, at least.
 const PERIODS: usize = 2;
 
 /// The loops that a core has found to spin, in code that has not changed.
@@ -56,13 +54,13 @@ impl KnownLoops {
         self.loops.iter().any(|known| known.head == head)
     }
 
-    /// Returns what iterations like `iteration`, which begin at `head`, count, if the last ones that ended at `ends` took as long as
-    /// those of a known loop.
-    pub(super) fn find(&self, head: u64, iteration: &Iteration, ends: &[Cycle]) -> Option<SpinSummary> {
+    /// Returns what iterations like `iteration`, which begin at `head`, count, if the last `least` ones and more that ended at `ends` took as long
+    /// as those of a known loop.
+    pub(super) fn find(&self, head: u64, iteration: &Iteration, ends: &[Cycle], least: usize) -> Option<SpinSummary> {
         let at_head = self.loops.iter().filter(|known| known.head == head);
         let mut alike = at_head.filter(|known| path_of(iteration).eq(known.path.iter().copied()));
         let known = alike.find(|known| {
-            let compared = COMPARED.max(PERIODS * known.times.len());
+            let compared = least.max(PERIODS * known.times.len());
             let first = ends.len().checked_sub(compared + 1);
             first.is_some_and(|first| repeats(&known.times, &times_of(&ends[first..])))
         })?;
