@@ -231,7 +231,7 @@ impl Iterations {
     /// compared: otherwise loads of a later one would have been issued long before it commits, and before the write that it waits for.
     pub(crate) fn known(&self, loops: &KnownLoops, pipeline: &Pipeline) -> Option<SpinSummary> {
         let in_flight = pipeline.iterations_in_flight(self.first.infos().count());
-        loops.find(self.head, &self.first, &self.ends, 2 * in_flight)
+        loops.find(self.head, &self.first, &self.ends, 4 * in_flight)
     }
 
     /// Returns whether they may be iterations of a known loop.
