@@ -1,4 +1,4 @@
-//! Packs the rows of `validation` and the programs of `kernels/prebuilt`: compressed, they take a third of the command's file.
+//! Packs the rows of `validation` and the programs of `kernels/prebuilt`: compressed, they take less than half of the space.
 
 use std::error::Error;
 use std::fmt::Write as _;
