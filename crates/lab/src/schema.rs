@@ -34,9 +34,15 @@ schemas! {
     "advise": "advise --format json",
     "guide": "guide NAME --format json",
     "latency": "latency predict --format json",
+    "latency-check": "latency check --format json",
+    "pages-advise": "pages advise --format json",
+    "pages-check": "pages check --format json",
+    "pages-experiment": "pages experiment NAME --format json",
+    "pages-host": "pages host --format json",
+    "pages-risks": "pages risks --format json",
     "sweep": "sweep --dry-run --format json",
     "validate": "validate --format json",
-    "sheet": "jitter and calibrate fit with --format json: tables and plots",
+    "sheet": "jitter, latency advise and calibrate fit with --format json: tables and plots",
 }
 
 /// The form of record files, and what has it.

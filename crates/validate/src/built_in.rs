@@ -1,102 +1,24 @@
 //! The rows and the programs of `validation` and `kernels/prebuilt`, so that no command needs the sources.
 
+use std::io::Read as _;
 use std::path::Path;
 
-macro_rules! files {
-    ($read:ident, $folder:literal, $suffix:literal, $($name:literal),+ $(,)?) => {
-        &[$((concat!($name, $suffix), $read!(concat!("../../../", $folder, "/", $name, $suffix)))),+]
+use flate2::read::GzDecoder;
+
+// ROWS, the files of `validation`, and PROGRAMS, those of `kernels/prebuilt`: names and compressed contents.
+include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
+
+/// The files of `validation`: names and contents.
+///
+/// # Errors
+/// If the command's file is damaged.
+pub(crate) fn rows() -> Result<Vec<(&'static str, String)>, String> {
+    let text = |&(name, content): &(&'static str, &[u8])| {
+        let text = String::from_utf8(unpacked(name, content)?).map_err(|e| format!("{name}: {e}"))?;
+        Ok((name, text))
     };
+    ROWS.iter().map(text).collect()
 }
-
-/// The files of `validation`, by name.
-pub(crate) const ROWS: &[(&str, &str)] = files![
-    include_str,
-    "validation",
-    ".csv",
-    "cmg",
-    "copy",
-    "core",
-    "gaps",
-    "gather-scatter",
-    "l1",
-    "l2",
-    "latency",
-    "libraries",
-    "memory",
-    "openmp",
-    "pages",
-    "power",
-    "prefetch",
-    "programs",
-    "public-likwid",
-    "public-steps",
-    "runs",
-    "sector",
-    "sfi",
-    "streamlike",
-    "workbooks",
-    "zfill",
-];
-
-/// The programs of `kernels/prebuilt` that runs use, by name.
-const PROGRAMS: &[(&str, &[u8])] = files![
-    include_bytes,
-    "kernels/prebuilt",
-    ".elf",
-    "arith-types",
-    "arith",
-    "atomics",
-    "axhelm",
-    "barrier",
-    "blocks",
-    "chase",
-    "copy-zfill",
-    "copy",
-    "dgemm-threads",
-    "dgemm-tile",
-    "dgemm",
-    "dtrn3",
-    "family",
-    "gather-threads",
-    "gather",
-    "hashjoin",
-    "horner",
-    "ill",
-    "interlock",
-    "litmus",
-    "lock",
-    "maps",
-    "masked",
-    "nbody",
-    "openmp",
-    "pingpong",
-    "plain-threads",
-    "plain",
-    "rowadd",
-    "sector-threads",
-    "sector",
-    "sharing",
-    "sort",
-    "spmv",
-    "stencil",
-    "steps",
-    "streamlike",
-    "streams20",
-    "tlb-arrays",
-    "tlb-segments",
-    "tlb-stride",
-    "triad-l1",
-    "triad-l2",
-    "triad-mem-8x",
-    "triad-mem-swpf",
-    "triad-mem-zfill",
-    "triad-mem",
-    "triad-threads",
-    "triadt",
-    "twst",
-    "types",
-    "unary",
-];
 
 /// Writes the programs that fxscope contains to a folder, which is created if it is missing; returns how many there are.
 ///
@@ -107,10 +29,19 @@ pub fn unpack_programs(folder: &Path) -> Result<usize, String> {
     std::fs::create_dir_all(folder).map_err(failed)?;
     for (name, content) in PROGRAMS {
         let file = folder.join(name);
-        std::fs::write(&file, content).map_err(failed)?;
+        std::fs::write(&file, unpacked(name, content)?).map_err(failed)?;
         make_executable(&file).map_err(failed)?;
     }
     Ok(PROGRAMS.len())
+}
+
+/// A file's content, whose checksum is compared.
+fn unpacked(name: &str, content: &[u8]) -> Result<Vec<u8>, String> {
+    let mut unpacked = Vec::new();
+    GzDecoder::new(content)
+        .read_to_end(&mut unpacked)
+        .map_err(|e| format!("{name}: the copy inside fxscope is damaged ({e}); install fxscope again"))?;
+    Ok(unpacked)
 }
 
 /// Lets the program be started, by an emulator of the user's choice as well.
@@ -121,40 +52,51 @@ fn make_executable(file: &Path) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::collections::BTreeMap;
     use std::path::PathBuf;
 
     use super::*;
 
-    /// The names of the files in a folder of the sources that end with `suffix`.
-    fn names(folder: &str, suffix: &str) -> BTreeSet<String> {
+    /// The files in a folder of the sources that end with `suffix`.
+    fn sources(folder: &str, suffix: &str) -> BTreeMap<String, Vec<u8>> {
         let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
-        let files = std::fs::read_dir(folder).expect("the sources are there");
-        let names = files.map(|file| file.expect("readable").file_name().to_string_lossy().into_owned());
-        names.filter(|name| name.ends_with(suffix)).collect()
+        let files =
+            std::fs::read_dir(folder).expect("the sources are there").map(|file| file.expect("readable").path());
+        let named = files.filter(|file| file.to_string_lossy().ends_with(suffix));
+        let name = |file: &Path| file.file_name().expect("a file").to_string_lossy().into_owned();
+        named.map(|file| (name(&file), std::fs::read(&file).expect("readable"))).collect()
     }
 
     #[test]
     fn every_file_of_rows_is_contained() {
-        let contained = ROWS.iter().map(|(name, _)| (*name).to_owned()).collect();
-        assert_eq!(names("validation", ".csv"), contained);
+        let rows = rows().expect("undamaged").into_iter();
+        assert_eq!(
+            sources("validation", ".csv"),
+            rows.map(|(name, text)| (name.to_owned(), text.into_bytes())).collect()
+        );
     }
 
     #[test]
-    fn every_program_is_contained_but_that_of_calibration() {
-        let mut files = names("kernels/prebuilt", ".elf");
-        // `fxscope calibrate` has it.
-        assert!(files.remove("collect.elf"));
-        assert_eq!(files, PROGRAMS.iter().map(|(name, _)| (*name).to_owned()).collect());
-    }
-
-    #[test]
-    fn programs_are_written_to_a_new_folder() {
+    fn every_program_but_that_of_calibration_is_written_to_a_new_folder() {
         let folder = tempfile::tempdir().expect("a folder");
         let folder = folder.path().join("a/b");
-        assert_eq!(unpack_programs(&folder), Ok(PROGRAMS.len()));
+        let mut expected = sources("kernels/prebuilt", ".elf");
+        assert!(expected.remove("collect.elf").is_some(), "`fxscope calibrate` has it");
+        assert_eq!(unpack_programs(&folder), Ok(expected.len()));
+        for (name, content) in &expected {
+            assert!(std::fs::read(folder.join(name)).expect("written") == *content, "{name}");
+        }
+        assert!(
+            unpack_programs(&folder.join("spmv.elf")).is_err_and(|e| e.contains("spmv.elf")),
+            "a file is no folder"
+        );
+    }
+
+    #[test]
+    fn damage_is_noticed() {
         let (name, content) = PROGRAMS[0];
-        assert_eq!(std::fs::read(folder.join(name)).expect("written"), content);
-        assert!(unpack_programs(&folder.join(name)).is_err_and(|e| e.contains(name)), "a file is no folder");
+        let mut damaged = content.to_vec();
+        damaged[content.len() / 2] ^= 1;
+        assert!(unpacked(name, &damaged).is_err_and(|e| e.contains("install fxscope again")));
     }
 }

@@ -1,13 +1,12 @@
 //! The measured rows and the runs that reproduce them.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use fxscope_pmu::formula::Formula;
 use serde::Deserialize;
 
-use crate::built_in::ROWS;
+use crate::built_in;
 use crate::programs::{self, PROGRAMS, Program};
 
 /// The file of the runs.
@@ -133,7 +132,7 @@ pub struct Suite {
 /// The text of a file, and its path for messages.
 pub(crate) struct Text {
     pub(crate) file: PathBuf,
-    pub(crate) content: Cow<'static, str>,
+    pub(crate) content: String,
 }
 
 impl Suite {
@@ -151,8 +150,8 @@ impl Suite {
     /// As [`Suite::read`]; tests read the same files.
     pub fn built_in() -> Result<Suite, String> {
         let folder = Path::new("validation");
-        let text = |&(name, content): &(&str, &'static str)| Text { file: folder.join(name), content: content.into() };
-        Suite::of(folder, ROWS.iter().map(text).collect())
+        let text = |(name, content)| Text { file: folder.join(name), content };
+        Suite::of(folder, built_in::rows()?.into_iter().map(text).collect())
     }
 
     fn of(folder: &Path, files: Vec<Text>) -> Result<Suite, String> {
@@ -320,7 +319,7 @@ fn texts(folder: &Path) -> Result<Vec<Text>, String> {
     files.sort();
     let read = |file: PathBuf| {
         let content = fxscope_host::read_text(&file, MOST_BYTES).map_err(|e| e.to_string())?;
-        Ok(Text { file, content: content.into() })
+        Ok(Text { file, content })
     };
     files.into_iter().map(read).collect()
 }

@@ -1,6 +1,6 @@
 //! `fxscope latency`: predictions of slower memory, compared with simulation, and counts from a fake perf.
 
-use crate::common;
+use crate::{common, schema};
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -159,6 +159,7 @@ fn a_set_is_checked_and_cached_and_its_coefficients_are_fitted() {
     std::fs::write(folder.path().join("plan.toml"), &plan).expect("written");
     let options = ["check", "--plan", "plan.toml", "--cache", "kept", "--fit", "--json", "-", "--html", "page.html"];
     let first = json(folder.path(), &options);
+    schema::check("latency-check", first.to_string().as_bytes());
     let programs = first["programs"].as_array().expect("programs");
     let names: Vec<_> = programs.iter().map(|program| program["name"].as_str().expect("a name")).collect();
     assert_eq!(names, ["chase 10485760", "chase 12582912", "load"]);

@@ -27,7 +27,7 @@ fn strict(schema: &mut Value) {
 }
 
 /// Checks an answer against a published form.
-fn check(name: &str, answer: &[u8]) {
+pub fn check(name: &str, answer: &[u8]) {
     let mut schema = published(name);
     strict(&mut schema);
     let validator = jsonschema::draft202012::new(&schema).expect("a schema");
@@ -95,6 +95,32 @@ fn answers_of_laboratories_have_the_published_form() {
             &["jitter", "simulate", "--model", "fx1", "--nodes", "1", "--phases", "10", "--format", "json"],
         ),
     );
+}
+
+#[test]
+fn answers_about_pages_have_the_published_form() {
+    let folder = tempfile::tempdir().expect("folder");
+    let answer = |args: &[&str]| answer(folder.path(), &[&["pages"], args].concat());
+    let (triad, masked) = (kernel("triad-l1.elf"), kernel("masked.elf"));
+    let plan = format!("[[program]]\nname = 'triad'\nrun = '{triad} passes=2'\n");
+    std::fs::write(folder.path().join("plan.toml"), plan).expect("written");
+    let advise = ["advise", "--pages", "all=64KiB", "--simulate", "1", "--format", "json", "--", &triad, "passes=2"];
+    check("pages-advise", &answer(&advise));
+    check("pages-check", &answer(&["check", "--plan", "plan.toml", "--no-cache", "--format", "json"]));
+    check("pages-experiment", &answer(&["experiment", "cost", "--format", "json"]));
+    check("pages-host", &answer(&["host", "--format", "json"]));
+    check("pages-host", &answer(&["host", "--pid", &std::process::id().to_string(), "--format", "json"]));
+    check("pages-risks", &answer(&["risks", "--format", "json", "--", &masked]));
+}
+
+#[test]
+fn answers_about_slower_memory_have_the_published_form() {
+    let folder = tempfile::tempdir().expect("folder");
+    let chase = kernel("chase.elf");
+    let program = ["--format", "json", "--", &chase, "10485760", "500", "warm"];
+    let answer = |args: &[&str]| answer(folder.path(), &[&["latency"], args, &program].concat());
+    check("latency", &answer(&["predict"]));
+    check("latency-check", &answer(&["check", "--no-cache", "--latencies", "500", "--region", "chase"]));
 }
 
 #[test]
