@@ -4,12 +4,13 @@
 
 #include "fxscope.h"
 
-enum { N = 4096, STEPS = 120 };
+/* The table is larger than two pages of 2 MiB: it fills at least one. */
+enum { N = 1 << 19, STRIDE = 1 << 13, STEPS = 120 };
 double table[N];
 
 __attribute__((noinline)) static void step(double *values)
 {
-    for (int i = 0; i < N; i += 64)
+    for (int i = 0; i < N; i += STRIDE)
         values[i] += table[i];
 }
 

@@ -48,7 +48,7 @@ pub const PAGES: &[Page] = &[
     },
     Page { before: RECORD, ..page("calls") },
     Page {
-        smaller: &[("--every 10min", "--every 20000"), ("fxscope resume kept", "fxscope resume kept --at 1")],
+        smaller: &[("--every 10min", "--every 20000"), ("fxscope resume kept", "fxscope resume kept --at 2")],
         ..page("checkpoints")
     },
     Page { before: RECORD, smaller: &[("| jq '.[0] | {tool, machine, machine_hash, settings}'", "")], ..page("cite") },
@@ -115,7 +115,6 @@ pub const PAGES: &[Page] = &[
         slow: true,
         ..page("latency-lab")
     },
-    Page { left_out: &[("cargo", "builds fxscope once more, optimised")], ..page("latency") },
     Page { before: RECORD, ..page("loops") },
     Page { files: &[("slow.toml", "extends = \"a64fx\"\n\n[memory]")], ..page("machine-files") },
     Page { left_out: &[("fxscope run --ranks", SYSROOT), ("fxscope run --sysroot", SYSROOT)], ..page("mpi") },
