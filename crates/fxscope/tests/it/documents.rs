@@ -16,7 +16,7 @@ use serde_json::Value;
 const ACCEPT: &str = "FXSCOPE_ACCEPT";
 /// The language of blocks of commands, and of what the last of them prints.
 pub(crate) const COMMANDS: &str = "console";
-const SHOWN: &str = "text";
+pub(crate) const SHOWN: &str = "text";
 /// A line that stands for lines left out.
 const LEFT_OUT: &str = "…";
 

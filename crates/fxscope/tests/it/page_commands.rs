@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use fxscope_testkit::markdown::{self, Block};
 
 use crate::common::compile;
-use crate::documents::{COMMANDS, FOLLOWED, Sandbox, root};
+use crate::documents::{COMMANDS, FOLLOWED, SHOWN, Sandbox, root};
 use table::{EVERYWHERE, PAGES, PROGRAMS, Page};
 
 /// Folders of `docs` whose pages are not for users of today, or are made by programs.
@@ -41,7 +41,7 @@ fn commands(blocks: &[Block]) -> Vec<String> {
         let second = text.strip_prefix("fxscope ").and_then(|rest| rest.split(' ').next());
         second.is_none_or(|word| word.chars().all(|c| c.is_ascii_lowercase() || c == '-'))
     };
-    let here = blocks.iter().filter(|block| block.language != COMMANDS);
+    let here = blocks.iter().filter(|block| block.language != COMMANDS && block.language != SHOWN);
     here.flat_map(|block| block.commands("fxscope"))
         .map(|command| command.text)
         .filter(|text| is_command(text))

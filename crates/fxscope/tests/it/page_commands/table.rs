@@ -180,6 +180,7 @@ pub const PAGES: &[Page] = &[
         left_out: &[("jq", "looks into JSON that the command before wrote")],
         ..page("threads")
     },
+    Page { left_out: &[("fxscope collect", PERF)], ..page("tutorials/counters") },
     Page {
         smaller: &[("public-likwid", "access-0009")],
         left_out: &[
