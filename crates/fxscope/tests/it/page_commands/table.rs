@@ -35,6 +35,7 @@ const PERF: &str = "needs an A64FX and perf; the test collect counts through a p
 const PACKAGES: &str = "installs packages of a registry; make wheel-test does";
 const SLURM: &str = "needs Slurm; make slurm-test";
 const FORM: &str = "the form of the command, not one of them";
+const EXPERIMENT: &str = "minutes; the test pages_experiment runs small ones";
 const MEASURES: &str = "measures this host, or needs that measurement; the tests jitter_measure and make jitter-test";
 
 pub const PAGES: &[Page] = &[
@@ -133,8 +134,8 @@ pub const PAGES: &[Page] = &[
         ..page("pages")
     },
     Page { smaller: &[("n=5592384", "n=131072"), ("n=1397760", "n=131072")], ..page("pages-advise") },
-    Page { slow: true, ..page("pages-blocks") },
-    Page { slow: true, ..page("pages-experiments") },
+    Page { left_out: &[("fxscope pages experiment", EXPERIMENT)], ..page("pages-blocks") },
+    Page { left_out: &[("fxscope pages experiment ", EXPERIMENT)], slow: true, ..page("pages-experiments") },
     Page { smaller: &[("2G", "20000"), ("500M", "10000")], ..page("parts") },
     Page {
         before: "fxscope run -q -o normal.fxr -- ./app",
