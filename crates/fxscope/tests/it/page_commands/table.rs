@@ -135,7 +135,7 @@ pub const PAGES: &[Page] = &[
     },
     Page { smaller: &[("n=5592384", "n=131072"), ("n=1397760", "n=131072")], ..page("pages-advise") },
     Page { left_out: &[("fxscope pages experiment", EXPERIMENT)], ..page("pages-blocks") },
-    Page { left_out: &[("fxscope pages experiment ", EXPERIMENT)], slow: true, ..page("pages-experiments") },
+    Page { left_out: &[("fxscope pages experiment ", EXPERIMENT)], ..page("pages-experiments") },
     Page { smaller: &[("2G", "20000"), ("500M", "10000")], ..page("parts") },
     Page {
         before: "fxscope run -q -o normal.fxr -- ./app",
