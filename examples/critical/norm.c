@@ -20,7 +20,7 @@ int main(void)
     for (int i = 0; i < ELEMENTS; i++)
         largest = fmax(largest, fabs(a[i] - b[i]));
 #else
-    #pragma omp parallel for
+    #pragma omp parallel for schedule(dynamic)
     for (int i = 0; i < ELEMENTS; i++) {
         #pragma omp critical
         largest = fmax(largest, fabs(a[i] - b[i]));

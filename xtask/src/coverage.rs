@@ -152,6 +152,9 @@ fn pages() -> Result<Vec<(String, String)>, String> {
 const GENERATED: &str =
     "Written by `cargo run -p xtask -- coverage` from the encodings and the machine's table; a test keeps it current.";
 
+/// First line of the overview.
+const PURPOSE: &str = "Which instructions fxscope executes, how each is tested, and how it is timed.";
+
 /// Totals of a group's section.
 struct Total {
     group: &'static str,
@@ -214,7 +217,7 @@ fn timed(coverage: &Coverage, sources: &Sources) -> String {
 }
 
 fn overview(totals: &[(&str, Total)]) -> String {
-    let mut text = format!("# Instructions\n\n{GENERATED}\n\n{LEGEND}\n\n");
+    let mut text = format!("# Instructions\n\n{PURPOSE}\n\n{GENERATED}\n\n{LEGEND}\n\n");
     text.push_str("| Group | Encodings | of these raise SIGILL | not compared |\n|---|---|---|---|\n");
     for (page, t) in totals {
         let _ = writeln!(

@@ -1,6 +1,8 @@
-//! Checks that no compiler makes: dependency directions, which tests are built, references in documents, file lengths, schemas, phrases
-//! to avoid.
+//! Checks that no compiler makes: dependency directions, which tests are built, references in documents, file lengths, tables and schemas
+//! of `data`, phrases to avoid.
 
+pub mod data;
+pub mod layers;
 pub mod prose;
 pub mod references;
 pub mod schemas;
@@ -11,137 +13,27 @@ use std::path::Path;
 
 use crate::root;
 
-/// The crates of ours that each crate may use in its library (`ARCHITECTURE.md`). Anything not listed is refused.
-const MAY_USE: &[(&str, &[&str])] = &[
-    ("fxscope-calendar", &[]),
-    ("fxscope-checkpoint", &[]),
-    ("fxscope-counts", &[]),
-    ("fxscope-hint", &[]),
-    ("fxscope-host", &[]),
-    ("fxscope-sampling", &[]),
-    ("fxscope-testkit", &[]),
-    ("fxscope-isa", &[]),
-    ("fxscope-guestmem", &["hint"]),
-    ("fxscope-record", &["host"]),
-    ("fxscope-aarch64", &["guestmem", "isa"]),
-    ("fxscope-translate", &["guestmem", "isa", "aarch64"]),
-    ("fxscope-machine", &["counts", "isa", "host"]),
-    ("fxscope-linux", &["host", "guestmem", "aarch64"]),
-    ("fxscope-memory", &["calendar", "counts", "hint", "machine"]),
-    ("fxscope-hostinfo", &["host"]),
-    ("fxscope-tlbsweep", &["machine"]),
-    ("fxscope-osnoise", &["host", "hostinfo"]),
-    ("fxscope-pipeline", &["calendar", "counts", "isa", "machine", "memory"]),
-    ("fxscope-pmu", &["counts", "machine", "record", "sampling"]),
-    (
-        "fxscope-sim",
-        &[
-            "calendar", "counts", "host", "isa", "guestmem", "aarch64", "machine", "linux", "memory", "pipeline",
-            "pmu", "record", "sampling",
-        ],
-    ),
-    ("fxscope-import", &["pmu", "record"]),
-    ("fxscope-latency", &["machine", "pmu", "record"]),
-    ("fxscope-validate", &["host", "pmu"]),
-    ("fxscope-jitter", &["host", "osnoise"]),
-    ("fxscope-report", &["counts", "host", "machine", "pmu", "record", "sampling", "validate"]),
-    (
-        "fxscope-session",
-        &[
-            "calendar",
-            "checkpoint",
-            "counts",
-            "host",
-            "isa",
-            "guestmem",
-            "aarch64",
-            "machine",
-            "linux",
-            "memory",
-            "pipeline",
-            "pmu",
-            "record",
-            "sampling",
-            "sim",
-            "latency",
-            "report",
-            "translate",
-        ],
-    ),
-    (
-        "fxscope-lab",
-        &[
-            "aarch64", "guestmem", "host", "hostinfo", "import", "isa", "jitter", "latency", "linux", "machine",
-            "memory", "osnoise", "pmu", "record", "report", "session", "sim", "tlbsweep", "validate",
-        ],
-    ),
-    (
-        "fxscope",
-        &[
-            "calendar", "counts", "host", "hostinfo", "isa", "guestmem", "aarch64", "machine", "linux", "memory",
-            "pipeline", "pmu", "record", "sim", "session", "import", "validate", "lab", "report", "tlbsweep",
-            "latency", "jitter", "osnoise", "sampling",
-        ],
-    ),
-    ("xtask", &["aarch64", "machine", "pmu", "validate"]),
-];
-
 /// Longest source file, lines.
 const MAX_LINES: usize = 600;
 /// Folders of tables, whose files may be longer, with their limit.
 const TABLES: &[(&str, usize)] = &[("crates/aarch64/src/insn/", 900), ("crates/aarch64/src/fp/", 900)];
-
-/// Strips the common prefix from a package's name.
-fn short(name: &str) -> &str {
-    name.strip_prefix("fxscope-").unwrap_or(name)
-}
 
 /// Runs all checks.
 ///
 /// # Errors
 /// All findings, one per line.
 pub fn check() -> Result<(), String> {
-    let mut found = dependencies()?;
+    let mut found = layers::dependencies()?;
     found.extend(document_paths()?);
     found.extend(file_lengths()?);
     found.extend(targets::keys()?);
     found.extend(references::limits()?);
     found.extend(references::gaps()?);
     found.extend(references::notes()?);
+    found.extend(data::unread()?);
     found.extend(schemas::sound()?);
     found.extend(prose::phrases()?);
     if found.is_empty() { Ok(()) } else { Err(found.join("\n")) }
-}
-
-/// Returns crates that use others than they may.
-///
-/// # Errors
-/// If cargo cannot describe the workspace.
-pub fn dependencies() -> Result<Vec<String>, String> {
-    let metadata = cargo_metadata::MetadataCommand::new()
-        .manifest_path(root().join("Cargo.toml"))
-        .no_deps()
-        .exec()
-        .map_err(|e| format!("cargo metadata: {e}"))?;
-    let ours: BTreeSet<&str> = metadata.packages.iter().map(|p| p.name.as_str()).collect();
-    let mut found = Vec::new();
-    for package in &metadata.packages {
-        let Some((_, allowed)) = MAY_USE.iter().find(|(name, _)| *name == package.name.as_str()) else {
-            found.push(format!(
-                "{}: list in xtask/src/tidy.rs and ARCHITECTURE.md what this crate may use",
-                package.name
-            ));
-            continue;
-        };
-        for dependency in &package.dependencies {
-            let used = dependency.name.as_str();
-            let for_tests = dependency.kind == cargo_metadata::DependencyKind::Development;
-            if ours.contains(used) && !for_tests && !allowed.contains(&short(used)) {
-                found.push(format!("{} may not use {used}", package.name));
-            }
-        }
-    }
-    Ok(found)
 }
 
 /// Returns the files that git would track, relative to the root.

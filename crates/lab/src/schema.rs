@@ -1,7 +1,11 @@
 //! The forms of what commands write for programs: JSON Schema (draft 2020-12) for answers in JSON, SQL for record files. The schemas are
 //! `data/schema`; what several of them use is in `data/schema/common.json`.
 
+mod reference;
+
 use serde_json::{Map, Value};
+
+pub use reference::reference;
 
 /// A form, and which commands write it.
 pub struct Schema {
@@ -56,7 +60,7 @@ impl Schema {
     #[must_use]
     pub fn json(&self) -> Value {
         let mut schema: Map<String, Value> = serde_json::from_str(self.text).expect("data/schema is JSON");
-        let common: Map<String, Value> = serde_json::from_str(COMMON).expect("data/schema is JSON");
+        let common = common();
         let mut used = Map::new();
         add_used(&Value::Object(schema.clone()), &common, &mut used);
         let dialect = [("$schema".to_owned(), Value::from("https://json-schema.org/draft/2020-12/schema"))];
@@ -65,6 +69,11 @@ impl Schema {
         }
         dialect.into_iter().chain(schema).collect()
     }
+}
+
+/// Returns the definitions that schemas refer to.
+fn common() -> Map<String, Value> {
+    serde_json::from_str(COMMON).expect("data/schema is JSON")
 }
 
 /// Adds the definitions that `of` refers to, and those that these refer to.

@@ -32,7 +32,7 @@ pub mod tables;
 pub use evaluate::{Cell, Cells, Evaluation, Team, Values};
 pub use fxscope_machine::{Event, Events, Groups, Pmu, Scope, groups};
 pub use judge::{Attempt, Fact, Finding, Judgement, Said, Unjudged};
-pub use metrics::{ACCESSED, CALLS, CLOCKS, CYCLES, Group, KERNEL, Metric, Metrics, TICKS, constants};
+pub use metrics::{ACCESSED, CALLS, CLOCKS, CYCLES, Group, KERNEL, Metric, Metrics, TICKS, Total, constants};
 pub use own::OwnFile;
 pub use recorded::{of_run, unknown_events};
 pub use remedies::{Remedy, Values as RemedyValues};

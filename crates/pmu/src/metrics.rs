@@ -237,6 +237,8 @@ pub struct Metric {
     pub unit: String,
     /// Formula.
     pub formula: Formula,
+    /// The formula as its file has it, on one line.
+    pub written: String,
     /// How the threads of a process on one CMG are combined.
     pub total: Total,
     /// How all threads of a region are combined.
@@ -530,8 +532,9 @@ fn parse_group(file: &str, text: &str) -> Result<Group, TableError> {
     let parsed: File = toml::from_str(text).map_err(|e| error(e.to_string()))?;
     let metrics = parsed.metric.into_iter().map(|e| {
         let formula = Formula::parse(&e.formula).map_err(|what| error(format!("{}: {what}", e.name)))?;
+        let written = e.formula.split_whitespace().collect::<Vec<_>>().join(" ");
         let Entry { name, title, unit, total, instead_of, .. } = e;
-        Ok(Metric { name, title, unit, formula, total, whole: e.whole.unwrap_or(total), instead_of })
+        Ok(Metric { name, title, unit, formula, written, total, whole: e.whole.unwrap_or(total), instead_of })
     });
     Ok(Group { name: parsed.group, title: parsed.title, metrics: metrics.collect::<Result<_, _>>()? })
 }

@@ -15,6 +15,7 @@ pub mod loops;
 mod options;
 pub mod own;
 pub mod parallel;
+pub mod reference;
 pub mod render;
 mod sections;
 pub mod sheet;

@@ -1,6 +1,6 @@
 //! The project is tidy.
 
-use xtask::tidy::{self, prose, references, targets};
+use xtask::tidy::{self, data, layers, prose, references, schemas, targets};
 
 fn none(found: Result<Vec<String>, String>) {
     let found = found.expect("the check itself works");
@@ -9,7 +9,7 @@ fn none(found: Result<Vec<String>, String>) {
 
 #[test]
 fn crates_use_only_what_the_architecture_allows() {
-    none(tidy::dependencies());
+    none(layers::dependencies());
 }
 
 #[test]
@@ -36,6 +36,12 @@ fn every_limit_that_is_referred_to_is_a_row_of_the_table() {
 fn every_gap_has_rows_and_every_page_of_experiments_is_listed() {
     none(references::gaps());
     none(references::notes());
+}
+
+#[test]
+fn every_key_and_column_of_data_is_read_and_every_schema_is_sound() {
+    none(data::unread());
+    none(schemas::sound());
 }
 
 #[test]

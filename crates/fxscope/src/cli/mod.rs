@@ -173,7 +173,7 @@ pub fn main() -> ExitCode {
         Command::Pages(command) => pages::pages(&command),
         Command::Latency(command) => latency::latency(&command),
         Command::Jitter(command) => jitter::jitter(&command),
-        Command::Reference(reference::Args {}) => reference::reference(),
+        Command::Reference(args) => reference::reference(&args),
         Command::Schema(args) => schema::schema(&args),
         Command::Completions(args) => completions::completions(&args),
         Command::Man(args) => man::man(&args),

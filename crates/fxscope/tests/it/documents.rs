@@ -15,24 +15,30 @@ use serde_json::Value;
 /// The variable that has documents show what their commands print today.
 const ACCEPT: &str = "FXSCOPE_ACCEPT";
 /// The language of blocks of commands, and of what the last of them prints.
-const COMMANDS: &str = "console";
-const SHOWN: &str = "text";
+pub(crate) const COMMANDS: &str = "console";
+pub(crate) const SHOWN: &str = "text";
 /// A line that stands for lines left out.
 const LEFT_OUT: &str = "…";
 
-fn root() -> PathBuf {
+/// Pages of `docs` whose commands run here.
+pub(crate) const FOLLOWED: [&str; 5] =
+    [QUICK_PAGES[0], QUICK_PAGES[1], QUICK_PAGES[2], "tutorials/mpi", "tutorials/openmp"];
+/// Those that need no compiler.
+const QUICK_PAGES: [&str; 3] = ["architects", "speed", "tutorials/counters"];
+
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates are two folders down").to_path_buf()
 }
 
 /// A folder that has what documents name at its place: examples to change, the rest as links.
-struct Sandbox {
+pub(crate) struct Sandbox {
     folder: tempfile::TempDir,
 }
 
 impl Sandbox {
-    fn new() -> Sandbox {
+    pub(crate) fn new() -> Sandbox {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        for name in ["include", "kernels", "data", "testdata", "programs", "target"] {
+        for name in ["crates", "include", "kernels", "data", "testdata", "programs", "target"] {
             symlink(root().join(name), folder.path().join(name)).expect("linked");
         }
         for example in examples() {
@@ -48,13 +54,18 @@ impl Sandbox {
         Sandbox { folder }
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// Runs a command as a shell does; returns all that it prints.
-    fn shell(&self, folder: &Path, command: &str) -> String {
+    pub(crate) fn shell(&self, folder: &Path, command: &str) -> String {
         let path = std::env::var("PATH").unwrap_or_default();
         let path = format!("{}:{path}", self.folder.path().join(".bin").display());
-        let all = format!("exec 2>&1\n{command}");
+        let all = format!("exec 2>&1\nset -e\n{command}");
         let mut shell = Command::new("sh");
         shell.args(["-c", &all]).current_dir(folder).env("PATH", path).stdin(Stdio::null());
+        shell.env("HOME", self.path()).env("XDG_CACHE_HOME", self.path().join(".cache"));
         let output = shell.output().expect("a shell");
         let printed = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{command}: {}\n{printed}", output.status);
@@ -214,7 +225,7 @@ const THREADED: [&str; 4] = ["critical", "false-sharing", "first-touch", "imbala
 
 #[test]
 fn pages_whose_commands_need_no_compiler_show_what_they_print() {
-    for page in ["tutorials/counters", "install", "speed", "architects"] {
+    for page in QUICK_PAGES {
         Sandbox::new().follow(&format!("docs/{page}.md"), "");
     }
 }
