@@ -203,6 +203,10 @@ class Record:
         found = load(self.path, metrics, rules)[self._place]
         return Record(self.path, found.json, self.output, self._keep, self._place)
 
+    def run_words(self) -> list[str]:
+        """Return the option with which commands take this run of the file, not the last one."""
+        return [] if self._place < 0 else [f"--run={self._place + 1}"]
+
     def chart(self, kind: _charts.Kind = "accounting", metric: str = "seconds") -> Any:
         """Return a chart of Altair: ``accounting``, where the time of each region went; ``threads``, a metric by core; ``loops``, shares of
         the cycles; ``intervals``, an event over time."""
