@@ -16,7 +16,9 @@ from distributed import Client, LocalCluster
 
 import fxscope
 from fxscope import distributed
+from fxscope._command import call
 
+TRIAD = fxscope.kernel("triad-l1")
 KERNELS = Path(__file__).parents[2] / "kernels" / "prebuilt"
 
 
@@ -78,6 +80,43 @@ def test_a_machine_of_ones_own_and_inputs_are_sent(tmp_path: Path, client: Any) 
     study = fxscope.Study(tmp_path / "there", fxscope.Sweep("x"), "")
     seconds = study.frame("triad")["seconds"]
     assert seconds[1] == pytest.approx(2 * seconds[0], rel=0.01)
+
+
+def test_rows_of_validation_have_the_errors_of_this_host(tmp_path: Path, client: Any) -> None:
+    there = fxscope.validate("l1", cache=tmp_path / "there", client=client)
+    here = fxscope.validate("l1", cache=tmp_path / "here")
+    assert there.json == here.json
+    kept = [{file.name: file.read_bytes() for file in (tmp_path / place).iterdir()} for place in ("here", "there")]
+    assert kept[0] == kept[1] and len(kept[0]) > 1
+
+
+def test_latencies_of_a_check_are_simulated_by_workers(tmp_path: Path, client: Any) -> None:
+    def checked(place: str, **where: Any) -> fxscope.Forecast:
+        chase = fxscope.kernel("chase")
+        return fxscope.latency(chase, "footprint=1048576", latencies=[300, 500], check=True, cache=tmp_path / place, **where)
+
+    there, here = checked("there", client=client), checked("here")
+    assert there.json == here.json
+    # Its own memory, that of another node, and two latencies.
+    kept = [{file.name: file.read_bytes() for file in (tmp_path / place).iterdir()} for place in ("here", "there")]
+    assert kept[0] == kept[1] and len(kept[0]) == 4
+    with pytest.raises(ValueError, match="leave out client or cwd"):
+        fxscope.latency(fxscope.kernel("chase"), client=client)
+
+
+def test_runs_that_fail_on_workers_fail_here_with_the_same_words(tmp_path: Path, client: Any) -> None:
+    with pytest.raises(fxscope.Failed, match="the program ended with status 2"):
+        fxscope.latency(TRIAD, "wrong=1", latencies=[300], check=True, cache=tmp_path, client=client)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_commands_of_the_shell_run_on_workers(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    words = ["validate", "latency-0001"]
+    assert distributed.main(["--cache", str(tmp_path), "--", *words]) == 0
+    said = capfd.readouterr().out
+    here = call([*words, f"--cache={tmp_path}"])
+    assert said == here.output and "latency-0001" in said
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 #: Seconds that a worker lives at least and at most. One that dies while it starts is not replaced.

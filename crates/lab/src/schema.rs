@@ -36,6 +36,7 @@ schemas! {
     "latency": "latency predict --format json",
     "sweep": "sweep --dry-run --format json",
     "validate": "validate --format json",
+    "tasks": "validate and latency check with --dry-run --format json",
     "sheet": "jitter and calibrate fit with --format json: tables and plots",
 }
 

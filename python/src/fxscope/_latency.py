@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 import pandas
 
-from fxscope._command import Option, PathLike, Word
+from fxscope._command import Option, PathLike, Word, option_words
 from fxscope._html import bars, paragraph
 from fxscope._machine import Machine
 from fxscope._record import Record
 from fxscope._run import scenario_words
 from fxscope._subject import Subject, answer, subject_words
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 
 class Forecast:
@@ -97,6 +100,8 @@ def latency(
     *arguments: Word,
     latencies: Sequence[float] = (),
     check: bool = False,
+    cache: Optional[PathLike] = None,
+    client: Optional[Client] = None,
     machine: Union[str, Machine, None] = None,
     set: Mapping[str, Word] = {},
     env: Mapping[str, Word] = {},
@@ -106,10 +111,17 @@ def latency(
 ) -> Forecast:
     """Predict how much longer a program takes with slower memory. ``program``: a program, or the record of a run, simulated or
     measured. ``latencies``: of memory from a load to its use, ns; by default, those of the published study. ``check``: also simulate the
-    program with each of them. ``region``: look at this region only. ``options``: those of ``fxscope latency predict`` or ``check``, such
+    program with each of them; ``cache``: folder for what these runs count; ``client``: of a Dask cluster, whose workers make them. ``region``: look at this region only. ``options``: those of ``fxscope latency predict`` or ``check``, such
     as ``jobs=4``, and of ``fxscope run``."""
     if check and isinstance(program, Record):
         raise ValueError("check=True simulates the program with slower memory: give the program, not a record")
+    if client is not None and (not check or cwd is not None):
+        raise ValueError("workers make the runs of check=True, in the folder of this process: leave out client or cwd")
     asked = {"latencies": ",".join(map(str, latencies)) or None, "region": region, **options}
     words = ["latency", "check" if check else "predict", *scenario_words(machine, set, env, asked)]
-    return Forecast(answer(words, subject_words(program, arguments), cwd)[0])
+    subject = subject_words(program, arguments)
+    if client is not None:
+        from fxscope import distributed
+
+        distributed.fill(words, client, subject, cache)
+    return Forecast(answer([*words, *option_words({"cache": cache})], subject, cwd)[0])

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 import pandas
 
-from fxscope._command import Option, option_words
+from fxscope._command import Option, PathLike, option_words
 from fxscope._html import paragraph
 from fxscope._subject import answer
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 #: Exit statuses of ``fxscope validate`` with results: 1 if a row is not as its file says.
 _STATUSES = (0, 1)
@@ -46,8 +49,16 @@ def _spreads(found: Mapping[str, Any], name: str) -> pandas.DataFrame:
     return pandas.json_normalize(list(found.values())).set_index(pandas.Index(found, name=name))
 
 
-def validate(suite: str = "quick", *, jobs: Optional[int] = None, **options: Option) -> Validation:
+def validate(
+    suite: str = "quick", *, jobs: Optional[int] = None, cache: Optional[PathLike] = None, client: Optional[Client] = None, **options: Option
+) -> Validation:
     """Run the programs of measured rows, and compare. ``suite``: ``quick``, ``full``, a family or a row. ``jobs``: runs at a time.
-    ``options``: those of ``fxscope validate``: ``cache``, ``no_cache``, ``folder``, ``libraries``."""
-    found, status = answer(["validate", *option_words({"jobs": jobs, **options}), suite], statuses=_STATUSES)
+    ``cache``: folder for what runs count. ``client``: of a Dask cluster, whose workers make the runs. ``options``: others of ``fxscope
+    validate``: ``no_cache``, ``folder``, ``libraries``."""
+    words = ["validate", *option_words(options), suite]
+    if client is not None:
+        from fxscope import distributed
+
+        distributed.fill(words, client, cache=cache)
+    found, status = answer([*words, *option_words({"jobs": jobs, "cache": cache})], statuses=_STATUSES)
     return Validation(found, status == 0)
