@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, Status
 
 import fxscope
 from fxscope import distributed
@@ -119,8 +119,19 @@ def test_commands_of_the_shell_run_on_workers(tmp_path: Path, capfd: pytest.Capt
     assert len(list(tmp_path.iterdir())) == 1
 
 
-#: Seconds that a worker lives at least and at most. One that dies while it starts is not replaced.
+#: Seconds that a worker lives at least and at most.
 LIFE = (1.0, 4.0)
+
+
+def running(client: Any, dead: list[int]) -> list[int]:
+    """Wait until both workers run, and return their processes. Until its nanny has noticed that, a worker that dies is not replaced."""
+    for _ in range(600):
+        nannies = [nanny for nanny in client.cluster.workers.values() if nanny.process is not None]
+        found = [nanny.pid for nanny in nannies if nanny.process.status == Status.running and nanny.pid not in dead]
+        if len(found) == 2:
+            return found
+        time.sleep(0.1)
+    raise TimeoutError("workers do not start")
 
 
 def test_runs_of_workers_that_die_are_made_elsewhere(tmp_path: Path, client: Any) -> None:
@@ -133,9 +144,8 @@ def test_runs_of_workers_that_die_are_made_elsewhere(tmp_path: Path, client: Any
 
     def kill() -> None:
         for _ in range(deaths):
-            client.wait_for_workers(2)
             time.sleep(moments.uniform(*LIFE))
-            victim = moments.choice(list(client.run(os.getpid).values()))
+            victim = moments.choice(running(client, killed))
             os.kill(victim, signal.SIGKILL)
             killed.append(victim)
 
