@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import dask
 import pytest
 from distributed import Client, LocalCluster, Status
 
@@ -24,10 +25,11 @@ KERNELS = Path(__file__).parents[2] / "kernels" / "prebuilt"
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    """A scheduler and two workers, each a process."""
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
-        with Client(cluster) as client:
-            yield client
+    """A scheduler and two workers, each a process, which is started again however often it dies."""
+    with dask.config.set({"distributed.deploy.lost-worker-timeout": "1 day"}):
+        with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+            with Client(cluster) as client:
+                yield client
 
 
 def plan(passes: list[int]) -> fxscope.Sweep:
