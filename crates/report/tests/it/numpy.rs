@@ -18,7 +18,7 @@ impl File {
     /// Reads an archive of entries of version 1.0: magic text, version, length of the header, header, values.
     fn of(bytes: &[u8]) -> File {
         let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).expect("an archive");
-        let names: Vec<String> = archive.file_names().map(str::to_owned).collect();
+        let names: Vec<String> = archive.file_names().map(|name| name.expect("text").into_owned()).collect();
         let mut columns = BTreeMap::new();
         for name in names {
             let mut entry = Vec::new();
