@@ -11,21 +11,25 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import dask
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, Status
 
 import fxscope
 from fxscope import distributed
+from fxscope._command import call
 
+TRIAD = fxscope.kernel("triad-l1")
 KERNELS = Path(__file__).parents[2] / "kernels" / "prebuilt"
 
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    """A scheduler and two workers, each a process."""
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
-        with Client(cluster) as client:
-            yield client
+    """A scheduler and two workers, each a process, which is started again however often it dies."""
+    with dask.config.set({"distributed.deploy.lost-worker-timeout": "1 day"}):
+        with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+            with Client(cluster) as client:
+                yield client
 
 
 def plan(passes: list[int]) -> fxscope.Sweep:
@@ -80,8 +84,56 @@ def test_a_machine_of_ones_own_and_inputs_are_sent(tmp_path: Path, client: Any) 
     assert seconds[1] == pytest.approx(2 * seconds[0], rel=0.01)
 
 
-#: Seconds that a worker lives at least and at most. One that dies while it starts is not replaced.
+def test_rows_of_validation_have_the_errors_of_this_host(tmp_path: Path, client: Any) -> None:
+    there = fxscope.validate("l1", cache=tmp_path / "there", client=client)
+    here = fxscope.validate("l1", cache=tmp_path / "here")
+    assert there.json == here.json
+    kept = [{file.name: file.read_bytes() for file in (tmp_path / place).iterdir()} for place in ("here", "there")]
+    assert kept[0] == kept[1] and len(kept[0]) > 1
+
+
+def test_latencies_of_a_check_are_simulated_by_workers(tmp_path: Path, client: Any) -> None:
+    def checked(place: str, **where: Any) -> fxscope.Forecast:
+        chase = fxscope.kernel("chase")
+        return fxscope.latency(chase, "footprint=1048576", latencies=[300, 500], check=True, cache=tmp_path / place, **where)
+
+    there, here = checked("there", client=client), checked("here")
+    assert there.json == here.json
+    # Its own memory, that of another node, and two latencies.
+    kept = [{file.name: file.read_bytes() for file in (tmp_path / place).iterdir()} for place in ("here", "there")]
+    assert kept[0] == kept[1] and len(kept[0]) == 4
+    with pytest.raises(ValueError, match="leave out client or cwd"):
+        fxscope.latency(fxscope.kernel("chase"), client=client)
+
+
+def test_runs_that_fail_on_workers_fail_here_with_the_same_words(tmp_path: Path, client: Any) -> None:
+    with pytest.raises(fxscope.Failed, match="the program ended with status 2"):
+        fxscope.latency(TRIAD, "wrong=1", latencies=[300], check=True, cache=tmp_path, client=client)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_commands_of_the_shell_run_on_workers(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    words = ["validate", "latency-0001"]
+    assert distributed.main(["--cache", str(tmp_path), "--", *words]) == 0
+    said = capfd.readouterr().out
+    here = call([*words, f"--cache={tmp_path}"])
+    assert said == here.output and "latency-0001" in said
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+#: Seconds that a worker lives at least and at most.
 LIFE = (1.0, 4.0)
+
+
+def running(client: Any, dead: list[int]) -> list[int]:
+    """Wait until both workers run, and return their processes. Until its nanny has noticed that, a worker that dies is not replaced."""
+    for _ in range(600):
+        nannies = [nanny for nanny in client.cluster.workers.values() if nanny.process is not None]
+        found = [nanny.pid for nanny in nannies if nanny.process.status == Status.running and nanny.pid not in dead]
+        if len(found) == 2:
+            return found
+        time.sleep(0.1)
+    raise TimeoutError("workers do not start")
 
 
 def test_runs_of_workers_that_die_are_made_elsewhere(tmp_path: Path, client: Any) -> None:
@@ -94,9 +146,8 @@ def test_runs_of_workers_that_die_are_made_elsewhere(tmp_path: Path, client: Any
 
     def kill() -> None:
         for _ in range(deaths):
-            client.wait_for_workers(2)
             time.sleep(moments.uniform(*LIFE))
-            victim = moments.choice(list(client.run(os.getpid).values()))
+            victim = moments.choice(running(client, killed))
             os.kill(victim, signal.SIGKILL)
             killed.append(victim)
 

@@ -52,6 +52,26 @@ def test_frames_have_a_line_for_each_part(record: fxscope.Record) -> None:
     assert record.region("triad").table().loc["A01", "unit"] == "s"
 
 
+def test_frames_have_the_values_of_the_record() -> None:
+    record = fxscope.run(KERNELS / "triad-threads.elf", "threads=2", "n=4096", "passes=1", threads=2)
+    for by, member in {"thread": "threads", "cmg": "cmgs", "process": "processes"}.items():
+        frame = record.frame(by)  # type: ignore[call-overload]
+        parts = [{**part.get("events", {}), **part["metrics"]} for region in record.json["regions"] for part in region[member]]
+        assert len(frame) == len(parts) and set(frame.columns) == {name for part in parts for name in part}
+        for (_, line), part in zip(frame.iterrows(), parts):
+            assert line.dropna().to_dict() == part
+    region = record.regions["triad"].frame("thread")
+    assert region.equals(record.frame("thread").loc["triad"]) and region.index.names == ["process", "thread", "node", "cpu"]
+    assert record.frame("thread")["CPU_CYCLES"].dtype == "int64"
+
+
+def test_runs_of_one_file_keep_their_frames(tmp_path: Path) -> None:
+    runs = [fxscope.run(TRIAD, f"passes={passes}", output=tmp_path / "runs.fxr") for passes in (20, 40)]
+    runs += fxscope.load(tmp_path / "runs.fxr")
+    flop = [run.frame("thread").loc["triad"]["flop"].iloc[0] for run in runs]
+    assert flop == [2 * 2048 * passes for passes in (20, 40, 20, 40)]
+
+
 def test_threads_have_a_core_each() -> None:
     record = fxscope.run(KERNELS / "triad-threads.elf", "threads=4", "n=4096", "passes=1", threads=4)
     assert record["cores_used"] == 4

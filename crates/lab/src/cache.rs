@@ -10,6 +10,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::Error;
 
+/// How the names of its files end.
+const SUFFIX: &str = ".json";
+
 /// A folder with one file per result, named by a digest of everything that the result depends on.
 #[derive(Clone, Debug)]
 pub struct Cache {
@@ -48,6 +51,19 @@ impl Cache {
         Cache { folder: None, simulator: Vec::new() }
     }
 
+    /// Returns its folder; `None`: nothing is cached.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    /// Returns the name of the file that has the result for a key, and whether that is there.
+    pub(crate) fn result(&self, key: &[Vec<u8>]) -> (String, bool) {
+        let name = self.name(key) + SUFFIX;
+        let is_there = self.folder.as_ref().is_some_and(|folder| folder.join(&name).exists());
+        (name, is_there)
+    }
+
     /// Returns the cached result for `key`, or the result of `make`, which is then cached. The key is everything that the
     /// result depends on apart from the simulator; it is only computed if results are cached.
     ///
@@ -63,7 +79,7 @@ impl Cache {
         E: From<Error>,
     {
         let Some(folder) = &self.folder else { return make() };
-        let file = folder.join(self.name(&key()?) + ".json");
+        let file = folder.join(self.name(&key()?) + SUFFIX);
         if let Some(kept) = load(&file) {
             return Ok(kept);
         }

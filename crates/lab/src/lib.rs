@@ -11,6 +11,7 @@
 //! * [`compare()`]: runs side by side.
 //! * [`jitter`]: operating-system noise.
 //! * [`sweep`]: many runs with settings that a plan varies.
+//! * [`tasks`]: the runs of a laboratory one by one, for a cluster that makes them.
 //!
 //! [`schema`] has the form of what they answer to programs.
 //!
@@ -34,6 +35,7 @@ pub mod resources;
 mod runner;
 pub mod schema;
 pub mod sweep;
+pub mod tasks;
 mod templates;
 pub mod validate;
 

@@ -46,6 +46,7 @@ schemas! {
     "pages-risks": "pages risks --format json",
     "sweep": "sweep --dry-run --format json",
     "validate": "validate --format json",
+    "tasks": "validate and latency check with --dry-run --format json",
     "sheet": "jitter, latency advise and calibrate fit with --format json: tables and plots",
 }
 

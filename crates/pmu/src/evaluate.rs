@@ -27,6 +27,11 @@ impl Values {
         self.values[self.metrics.place(name)?]
     }
 
+    /// Returns the values of all metrics, in the order of [`Metrics::all`].
+    pub fn in_order(&self) -> impl Iterator<Item = Option<f64>> {
+        self.values.iter().copied()
+    }
+
     /// Returns all metrics that have a value, in the order of their groups.
     pub fn iter(&self) -> impl Iterator<Item = (&'static Metric, f64)> {
         self.metrics.all().zip(&self.values).filter_map(|(metric, value)| Some((metric, (*value)?)))

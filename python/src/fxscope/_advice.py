@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Optional, Union
 
 import pandas
 
-from fxscope._command import Option, PathLike, Word, call
+from fxscope._command import Option, PathLike, Word
 from fxscope._html import bars
 from fxscope._machine import Machine
 from fxscope._metric import Metrics, own_words
 from fxscope._run import scenario_words
+from fxscope._subject import answer, subject_words
 from fxscope._verdict import Verdict
 
 
@@ -89,8 +87,6 @@ def advise(
 ) -> Advice:
     """Say what limits a program, and simulate what may help. Parameters are those of :func:`run`; ``region``: judge this one only;
     ``metrics``, ``rules``: more of your own, as in :meth:`Record.with_`."""
-    with tempfile.TemporaryDirectory(prefix="fxscope-") as folder, own_words(metrics, rules) as own:
-        path = Path(folder) / "advice.json"
-        words = ["advise", "--quiet", "--json", str(path), *own, *scenario_words(machine, set, env, {"region": region, **options})]
-        call([*words, "--", str(program), *arguments], cwd=cwd).checked()
-        return Advice(json.loads(path.read_text(encoding="utf-8")))
+    with own_words(metrics, rules) as own:
+        words = ["advise", "--quiet", *own, *scenario_words(machine, set, env, {"region": region, **options})]
+        return Advice(answer(words, subject_words(program, arguments), cwd)[0])

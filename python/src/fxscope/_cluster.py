@@ -19,6 +19,10 @@ PLACES = "tcp://HOST:PORT, slurm[:OPTION=VALUE,…] or ssh:HOST,HOST,…"
 _SLURM: Mapping[str, str] = {"jobs": "2", "memory": "4GB", "walltime": "01:00:00", "queue": "", "account": ""}
 
 
+#: Settings of Dask for workers of this host. One that dies twice within this time, by default 15 s, is not started again.
+_LOCAL: Mapping[str, str] = {"distributed.deploy.lost-worker-timeout": "1 day"}
+
+
 @contextmanager
 def client_on(place: str) -> Iterator[Client]:
     """Give a client of the workers at a place, which last as long as the block; the empty place is this host."""
@@ -36,8 +40,9 @@ def client_on(place: str) -> Iterator[Client]:
         cluster = _ssh(words.split(","))
     else:
         raise Failed(f"--on {place}: there is no such place; name {PLACES}", 125)
-    with cluster, distributed.Client(cluster) as client:
-        yield client
+    with module("dask", "distributed").config.set(_LOCAL if place == "" else {}):
+        with cluster, distributed.Client(cluster) as client:
+            yield client
 
 
 def slurm_options(words: str) -> dict[str, str]:

@@ -52,8 +52,12 @@ class Ended:
     def checked(self) -> Ended:
         """Return it, unless it failed."""
         if self.status != 0:
-            raise Failed(_message(self.error) or f"fxscope ended with status {self.status}", self.status)
+            raise self.failure()
         return self
+
+    def failure(self) -> Failed:
+        """Return its last message as an exception."""
+        return Failed(_message(self.error) or f"fxscope ended with status {self.status}", self.status)
 
     def is_own_failure(self) -> bool:
         """Whether fxscope failed, not the program that it ran."""

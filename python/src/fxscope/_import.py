@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, Optional
 
 from fxscope._command import PathLike, call, option_words
-from fxscope._record import Record, load
+from fxscope._record import Record, records
 
 
 def import_(
@@ -26,4 +26,4 @@ def import_(
     path = Path(output) if output else Path(keep.name, "measured.fxr")
     options = option_words({"machine": machine, "program": program, "scaled": scaled, "output": path})
     call(["import", *options, tool, *files]).checked()
-    return [Record(path, one.json, keep=keep, place=place) for place, one in enumerate(load(path))]
+    return records(path, keep=keep)

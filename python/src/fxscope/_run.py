@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -62,8 +63,19 @@ def run(
     ended = call([*words, "--", str(program), *arguments], cwd=cwd)
     if ended.is_own_failure() or not path.exists():
         ended.checked()
-    record = Record(path, json.loads(counts.read_text(encoding="utf-8")), ended.output, keep)
+    found = json.loads(counts.read_text(encoding="utf-8"))
+    record = Record(path, found, ended.output, keep, _number_of_runs(path) - 1, is_whole=True)
     if check and ended.status != 0:
         message = ended.error.strip() or f"{program} ended with status {ended.status}"
         raise ProgramFailed(message, ended.status, record)
     return record
+
+
+def _number_of_runs(record: Path) -> int:
+    """Return how many runs a file has: a run is added behind the others."""
+    connection = sqlite3.connect(f"{record.absolute().as_uri()}?mode=ro", uri=True)
+    try:
+        (number,) = connection.execute("SELECT count(*) FROM run").fetchone()
+    finally:
+        connection.close()
+    return int(number)

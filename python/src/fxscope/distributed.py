@@ -1,4 +1,5 @@
-"""Sweeps on the workers of a Dask cluster: processes of this host, hosts reached by SSH, jobs of Slurm, pods of Kubernetes.
+"""Runs on the workers of a Dask cluster, of sweeps and of laboratories: processes of this host, hosts reached by SSH, jobs of Slurm, pods of
+Kubernetes.
 
 >>> from dask.distributed import Client
 >>> from fxscope import distributed
@@ -18,14 +19,14 @@ import socket
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Optional
 
 import tomli_w
 
 from fxscope._cluster import PLACES, client_on
-from fxscope._command import Failed, PathLike, call
+from fxscope._command import Failed, PathLike, Word, call
 from fxscope._optional import Missing
 
 if sys.version_info >= (3, 11):
@@ -41,6 +42,9 @@ RETRIES = 3
 
 #: How often a run is given to the scheduler, which gives it up after its workers have died several times.
 ATTEMPTS = 5
+
+#: Exit status of ``--only`` if the run fails.
+_RUN_FAILED = 1
 
 #: Level at which records are compressed on the way.
 COMPRESSION = 1
@@ -68,34 +72,87 @@ def sweep(plan: PathLike, folder: PathLike, client: Client, retry: bool = False,
     return (ended if ended.status == 1 else ended.checked()).output
 
 
+def fill(
+    command: Sequence[Word], client: Client, subject: Sequence[Word] = (), cache: Optional[PathLike] = None
+) -> None:
+    """Make the runs that a command needs and that are not cached yet on the workers of ``client``, and put what they count into the cache
+    of this host; the command then finds all of them. ``command``: ``["validate", "full"]`` or ``["latency", "check", …]`` with what
+    decides which runs these are; ``subject``: what is behind the options, the program after ``--``. ``cache``: the folder; by default,
+    that of the command.
+
+    Workers make the runs in the folder of this process, if they have it, and with its variables, since programs see both. A run that fails
+    is left to the command, which then says why.
+    """
+    kept = [] if cache is None else [f"--cache={cache}"]
+    listed = call([*command, *kept, "--dry-run", "--format=json", *subject]).checked().output
+    wanted = json.loads(listed)
+    folder, variables = os.getcwd(), dict(os.environ)
+
+    def submitted(result: str) -> Callable[[str], Any]:
+        words = (list(map(str, command)), list(map(str, subject)), result, folder, variables)
+        return lambda key: client.submit(_count, *words, key=key, retries=RETRIES)
+
+    missing = [run["result"] for run in wanted["runs"] if not run["cached"]]
+    for result, content in _results({result: submitted(result) for result in missing}):
+        if content is not None:
+            _replace(Path(wanted["cache"], result), zlib.decompress(content))
+
+
 def _made(plan: Path, missing: Sequence[Mapping[str, Any]], client: Client) -> Iterator[dict[str, bytes]]:
     """Make runs on the workers; return the files of each as it ends."""
-    from distributed import KilledWorker, as_completed
-
     keys = tomllib.loads(plan.read_text(encoding="utf-8"))
     one = {key: value for key, value in keys.items() if key != "samples"}
     sent: dict[str, Any] = {}
-    runs: dict[str, tuple[Mapping[str, Any], int]] = {}
 
-    def submitted(run: Mapping[str, Any], attempt: int) -> Any:
-        names = _files(plan.parent, run)
-        for name in names:
-            if name not in sent:
-                sent[name] = _sent(client, (plan.parent / name).read_bytes())
-        text = tomli_w.dumps({**one, "design": "list", "point": [run["factors"]]})
-        key = f"fxscope-{Path(run['record']).stem}-{attempt}"
-        runs[key] = (run, attempt)
-        contents = [sent[name] for name in names]
-        return client.submit(_make, text, names, contents, Path(run["record"]).name, key=key, retries=RETRIES)
+    def submitted(run: Mapping[str, Any]) -> Callable[[str], Any]:
+        def submit(key: str) -> Any:
+            names = _files(plan.parent, run)
+            for name in names:
+                if name not in sent:
+                    sent[name] = _sent(client, (plan.parent / name).read_bytes())
+            text = tomli_w.dumps({**one, "design": "list", "point": [run["factors"]]})
+            contents = [sent[name] for name in names]
+            return client.submit(_make, text, names, contents, Path(run["record"]).name, key=key, retries=RETRIES)
 
-    ended = as_completed([submitted(run, 1) for run in missing])
+        return submit
+
+    for _, files in _results({Path(run["record"]).stem: submitted(run) for run in missing}):
+        yield {name: zlib.decompress(content) for name, content in files.items()}
+
+
+def _results(tasks: Mapping[str, Callable[[str], Any]]) -> Iterator[tuple[str, Any]]:
+    """Submit tasks, each under a key; return the name and the result of each as it ends."""
+    from distributed import KilledWorker, as_completed
+
+    running: dict[str, tuple[str, int]] = {}
+
+    def submitted(name: str, attempt: int) -> Any:
+        key = f"fxscope-{name}-{attempt}"
+        running[key] = (name, attempt)
+        return tasks[name](key)
+
+    ended = as_completed([submitted(name, 1) for name in tasks])
     for future in ended:
-        run, attempt = runs.pop(future.key)
+        name, attempt = running.pop(future.key)
         # The scheduler gives a task up after it has died with several workers.
         if future.status == "error" and isinstance(future.exception(), KilledWorker) and attempt < ATTEMPTS:
-            ended.add(submitted(run, attempt + 1))
+            ended.add(submitted(name, attempt + 1))
         else:
-            yield {name: zlib.decompress(content) for name, content in future.result().items()}
+            yield name, future.result()
+
+
+def _count(
+    command: Sequence[str], subject: Sequence[str], result: str, folder: str, variables: Mapping[str, str]
+) -> Optional[bytes]:
+    """On a worker: make one run of a command, and return the file with what it counts, compressed; None if it fails."""
+    with tempfile.TemporaryDirectory(prefix="fxscope-") as cache:
+        place = folder if Path(folder).is_dir() else None
+        ended = call([*command, f"--cache={cache}", f"--only={result}", *subject], cwd=place, env=variables)
+        if ended.status == _RUN_FAILED:
+            return None
+        if ended.status != 0:
+            raise Failed(f"{socket.gethostname()}: {ended.failure()}", ended.status)
+        return zlib.compress(Path(cache, result).read_bytes(), COMPRESSION)
 
 
 def _sent(client: Client, content: bytes) -> Any:
@@ -152,20 +209,48 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Make the runs of a plan on a cluster, and print the results."""
-    parser = argparse.ArgumentParser(prog="python -m fxscope.distributed", description=main.__doc__)
-    parser.add_argument("plan", type=Path, help="the plan; docs/sweep.md has the format")
-    parser.add_argument("-o", "--output", type=Path, help="folder of the results; default: the plan's name without .toml")
-    parser.add_argument("--retry", action="store_true", help="make runs again that failed before")
+    """Make the runs of a plan on a cluster, or those that a command of fxscope needs (after --: validate, latency check), and print the
+    results."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    own, command = _split(words)
+    parser = argparse.ArgumentParser(
+        prog="python -m fxscope.distributed", description=main.__doc__,
+        usage="%(prog)s [-h] [--on PLACE] [-o FOLDER] [--retry] PLAN.toml\n       %(prog)s [--on PLACE] [--cache FOLDER] -- COMMAND …",
+    )
+    if not command:
+        parser.add_argument("plan", type=Path, help="the plan; docs/sweep.md has the format")
+    parser.add_argument("-o", "--output", type=Path, help="folder of a sweep's results; default: the plan's name without .toml")
+    parser.add_argument("--retry", action="store_true", help="make runs of a sweep again that failed before")
+    parser.add_argument("--cache", type=Path, help="folder for what the runs of a command count; default: that of the command")
     parser.add_argument("--on", metavar="PLACE", default="", help=f"{PLACES}; default: workers on this host")
-    given = parser.parse_args(arguments)
+    given = parser.parse_args(own)
     try:
         with client_on(given.on) as client:
+            if command:
+                return _answered(command, client, given.cache)
             print(sweep(given.plan, given.output or given.plan.with_suffix(""), client, given.retry), end="")
     except (Failed, OSError, Missing) as error:
         print(f"fxscope: {error}", file=sys.stderr)
         return 125
     return 0
+
+
+def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Split words at the first ``--``."""
+    place = words.index("--") if "--" in words else len(words)
+    return list(words[:place]), list(words[place + 1 :])
+
+
+def _answered(command: Sequence[str], client: Client, cache: Optional[Path]) -> int:
+    """Make the runs of a command, print what it says, and return its exit status."""
+    options, program = _split(command)
+    subject = ["--", *program] if program else []
+    fill(options, client, subject, cache)
+    kept = [] if cache is None else [f"--cache={cache}"]
+    ended = call([*options, *kept, *subject])
+    print(ended.output, end="")
+    print(ended.error, end="", file=sys.stderr)
+    return ended.status
 
 
 if __name__ == "__main__":

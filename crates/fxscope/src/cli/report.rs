@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use fxscope::record::Run;
 use fxscope::report::document::{Document, Report};
-use fxscope::report::render::{csv, html, json, terminal, xlsx};
+use fxscope::report::render::{csv, html, json, numpy, terminal, xlsx};
 use fxscope::report::{self, Options, calls, data, loops, pages, power, side_by_side, summary_of_region, summary_with};
 
 use super::output::Target;
@@ -68,6 +68,8 @@ enum Format {
     Csv,
     /// A list of runs with all their data.
     Json,
+    /// Arrays of NumPy (.npz): metrics and events as columns, with a row for each region and part of --by.
+    Numpy,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -110,8 +112,13 @@ pub(super) fn report(args: &Args) -> Outcome {
         return Err("--section applies to the terminal only; the other formats show everything in the record".into());
     }
     let target = Target::check(&args.output)?;
-    if args.format == Format::Xlsx && args.output.as_os_str() == "-" && std::io::stdout().is_terminal() {
-        return Err("a workbook cannot be written to a terminal; name a file with -o FILE.xlsx".into());
+    let binary = match args.format {
+        Format::Xlsx => Some("a workbook cannot be written to a terminal; name a file with -o FILE.xlsx"),
+        Format::Numpy => Some("arrays of NumPy cannot be written to a terminal; name a file with -o FILE.npz"),
+        _ => None,
+    };
+    if let Some(message) = binary.filter(|_| args.output.as_os_str() == "-" && std::io::stdout().is_terminal()) {
+        return Err(message.into());
     }
     let (runs, labels) = loaded(args)?;
     if runs.is_empty() {
@@ -145,6 +152,7 @@ fn write(args: &Args, runs: &[Run], labels: &[String], target: Target) -> Result
             report::check(runs, &options)?;
             target.write_with(|out| json::write(out, runs, labels, &options))
         }
+        Format::Numpy => target.write_bytes(&numpy::render(runs, &options(args))?),
         Format::Html => target.write_bytes(html::render(&reports(args, runs, labels)?).as_bytes()),
         Format::Sheet => target.write_bytes(html::sheet(&reports(args, runs, labels)?).as_bytes()),
         Format::Xlsx => target.write_bytes(&xlsx::render(&reports(args, runs, labels)?)?),

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use fxscope::lab::simulate;
+use fxscope::pmu::Metrics;
 use fxscope::record::{self, Finish, Run};
 use fxscope::report::Options;
 use fxscope::report::render::{json, terminal};
@@ -142,6 +143,10 @@ pub(super) fn run(args: &Args) -> Outcome {
         Some(folder) => prepared.protecting(folder),
         None => prepared,
     };
+    if args.json.is_some() || !args.quiet {
+        // What shows metrics after the run does not wait for their tables. Without a thread they are read then.
+        let _ = std::thread::Builder::new().spawn(Metrics::built_in);
+    }
     let (ending, protection) = prepared.contained(stdio, |session| {
         let protection = session.protection().clone();
         let ending = simulate(&console, session, |session, watch| match (taking, &mut trace) {

@@ -8,7 +8,7 @@ use fxscope::report::render::html;
 use fxscope::report::validation;
 use fxscope::validate::{self, Libraries, Outcome as RowOutcome, Simulator, Suite};
 
-use super::batch::BatchArgs;
+use super::batch::{BatchArgs, TaskArgs};
 use super::console::Console;
 use super::form::{Answer, Form};
 use super::interrupt;
@@ -36,6 +36,8 @@ pub struct Args {
     libraries: Option<PathBuf>,
     #[command(flatten)]
     batch: BatchArgs,
+    #[command(flatten)]
+    tasks: TaskArgs,
     /// Write the current errors into the files of --folder as the expected ones.
     #[arg(long, requires = "folder")]
     accept: bool,
@@ -55,7 +57,15 @@ pub(super) fn validate(args: &Args) -> Outcome {
     };
     let mut suite = all.clone().choose(&args.suite)?;
     let libraries = libraries(args, &mut suite);
-    let results = run(args, &suite, libraries)?;
+    let model = Model::of(args, libraries)?;
+    let console = Console::catching_signals(false)?;
+    let runner = Runner::new(args.batch.jobs(), &console);
+    let list = || lab::validate::tasks(&suite, &model.simulator, &model.cache);
+    let make = |result: &str| lab::validate::make_task(&suite, &model.simulator, &model.cache, result, runner);
+    if let Some(done) = args.tasks.done(&model.cache, &args.form, list, make)? {
+        return Ok(done);
+    }
+    let results = model.run(&suite, runner)?;
     let outcomes = validate::judge(&suite, &results);
 
     if let Some(target) = markdown {
@@ -106,21 +116,32 @@ fn hint(folder: &Path) -> &'static str {
     if folder.exists() { "" } else { "; name the folder of the rows with --folder, or none for those of fxscope" }
 }
 
-/// Runs a suite, with a bar that shows how many runs are done.
-fn run(args: &Args, suite: &Suite, libraries: Option<Libraries>) -> Result<validate::Results, Failure> {
-    let program = std::env::current_exe().map_err(|e| format!("cannot find the executable of fxscope: {e}"))?;
-    let folder = args.batch.cache("validate");
-    let cache = Cache::new(folder.as_deref(), &program)?;
-    let given = args.folder.as_ref().map(|_| beside(args).join("kernels/prebuilt"));
-    let programs = Programs::new(given.as_deref())?;
-    let simulator = Simulator { program, kernels: programs.folder().to_owned(), libraries };
-    let console = Console::catching_signals(false)?;
-    let runner = Runner::new(args.batch.jobs(), &console);
-    match lab::validate::execute(suite, &simulator, &cache, runner) {
-        Err(lab::Error::Stopped) => {
-            let message = format!("{} ended the validation; finished runs are kept", interrupt::name());
-            Err(Failure { status: interrupt::status(), message })
+/// What makes runs, and where their counts are kept.
+struct Model {
+    simulator: Simulator,
+    cache: Cache,
+    /// The programs, which last as long.
+    _programs: Programs,
+}
+
+impl Model {
+    fn of(args: &Args, libraries: Option<Libraries>) -> Result<Model, Failure> {
+        let program = std::env::current_exe().map_err(|e| format!("cannot find the executable of fxscope: {e}"))?;
+        let cache = Cache::new(args.batch.cache("validate").as_deref(), &program)?;
+        let given = args.folder.as_ref().map(|_| beside(args).join("kernels/prebuilt"));
+        let programs = Programs::new(given.as_deref())?;
+        let simulator = Simulator { program, kernels: programs.folder().to_owned(), libraries };
+        Ok(Model { simulator, cache, _programs: programs })
+    }
+
+    /// Runs a suite.
+    fn run(&self, suite: &Suite, runner: Runner<'_>) -> Result<validate::Results, Failure> {
+        match lab::validate::execute(suite, &self.simulator, &self.cache, runner) {
+            Err(lab::Error::Stopped) => {
+                let message = format!("{} ended the validation; finished runs are kept", interrupt::name());
+                Err(Failure { status: interrupt::status(), message })
+            }
+            results => Ok(results?),
         }
-        results => Ok(results?),
     }
 }

@@ -175,6 +175,29 @@ fn a_set_is_checked_and_cached_and_its_coefficients_are_fitted() {
 }
 
 #[test]
+fn simulations_of_a_check_are_made_one_by_one() {
+    let folder = tempfile::tempdir().expect("temporary directory");
+    let plan = PLAN.replace("PREBUILT", root().join("kernels/prebuilt").to_str().expect("UTF-8"));
+    let plan = plan.replace("op=load n=100000", "op=loaf n=100000").replace(", \"12582912\"", "");
+    std::fs::write(folder.path().join("plan.toml"), &plan).expect("written");
+    let list =
+        json(folder.path(), &["check", "--plan", "plan.toml", "--cache", "kept", "--dry-run", "--format", "json"]);
+    let runs = list["runs"].as_array().expect("runs");
+    let names: Vec<&str> = runs.iter().filter_map(|run| run["run"].as_str()).collect();
+    let memories = ["", ", memory of node 6", ", memory of 300 ns", ", memory of 1000 ns"];
+    let expected = ["chase 10485760", "load"].map(|name| memories.map(|memory| format!("{name}{memory}")));
+    assert_eq!(names, expected.concat());
+    let made = |place: usize| {
+        let result = runs[place]["result"].as_str().expect("a name");
+        let ran =
+            output(folder.path(), &["latency", "check", "--plan", "plan.toml", "--cache", "kept", "--only", result]);
+        (ran.status.code(), folder.path().join("kept").join(result).exists())
+    };
+    assert_eq!(made(2), (Some(0), true));
+    assert_eq!(made(6), (Some(1), false), "the program fails");
+}
+
+#[test]
 fn a_program_of_a_set_that_fails_is_named_and_the_others_are_checked() {
     let folder = tempfile::tempdir().expect("temporary directory");
     let plan = PLAN.replace("PREBUILT", root().join("kernels/prebuilt").to_str().expect("UTF-8"));

@@ -28,13 +28,14 @@ fn report(folder: &Path, args: &[&str]) -> Vec<u8> {
 #[test]
 fn every_format_goes_to_standard_output_or_to_a_file() {
     let folder = records();
-    let starts: [(&str, &[u8]); 6] = [
+    let starts: [(&str, &[u8]); 7] = [
         ("terminal", b"triad-l1.elf on a64fx"),
         ("html", b"<!DOCTYPE html>"),
         ("sheet", b"<!DOCTYPE html>"),
         ("xlsx", b"PK"),
         ("csv", b"run,region,"),
         ("json", b"["),
+        ("numpy", b"PK"),
     ];
     for (format, start) in starts {
         let shown = report(folder.path(), &["report", "a.fxr", "--format", format]);

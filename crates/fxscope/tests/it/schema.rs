@@ -84,6 +84,7 @@ fn answers_of_laboratories_have_the_published_form() {
     check("annotate", &answer(folder.path(), &["annotate", "--json", "-", "--", &triad, "passes=2"]));
     check("advise", &answer(folder.path(), &["advise", "--json", "-", "--", &triad, "passes=2"]));
     check("validate", &answer(folder.path(), &["validate", "access-0009", "--no-cache", "--format", "json"]));
+    check("tasks", &answer(folder.path(), &["validate", "--dry-run", "--cache", "kept", "--format", "json"]));
     let plan =
         format!("[run]\nprogram = '{triad}'\narguments = ['passes={{n}}']\n[[factor]]\nname = 'n'\nvalues = [1, 2]\n");
     std::fs::write(folder.path().join("plan.toml"), plan).expect("written");

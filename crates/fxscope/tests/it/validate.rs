@@ -36,7 +36,8 @@ fn folder(instructions: f64, tolerance: f64, error: f64, gap: &str) -> tempfile:
 
 /// Returns status and standard output.
 fn validate(folder: &Path, more: &[&str]) -> (i32, String) {
-    let args = [&["validate", "--folder", "validation", "--cache", "cache"], more].concat();
+    let cache: &[&str] = if more.contains(&"--cache") { &[] } else { &["--cache", "cache"] };
+    let args = [&["validate", "--folder", "validation"], cache, more].concat();
     let output = output(folder, &args);
     let error = String::from_utf8(output.stderr).expect("text");
     assert!(!error.contains("panicked"), "{error}");
@@ -318,6 +319,35 @@ fn wrong_files_are_named_with_line_and_reason() {
     wrong("b.csv", &format!("{ROWS}a-1,what,small,,1,1,x,5,0,,,here\n"), &["loops.csv", "row 'a-1' is also in b.csv"]);
     wrong("runs.csv", &RUNS.replace("large", "small"), &["runs.csv:3", "'small' exists already"]);
     wrong("runs.csv", "run,program\n", &["loops.csv:2", "no run 'small'"]);
+}
+
+#[test]
+fn runs_that_are_made_one_by_one_give_the_same_answer() {
+    let folder = folder(counted(), 5.0, 0.0, "");
+    let path = folder.path();
+    let (_, together) = json(path, &["full", "--cache", "together"]);
+    let list = |cached: bool| -> Vec<String> {
+        let shown = output(
+            path,
+            &["validate", "full", "--folder", "validation", "--cache", "single", "--dry-run", "--format", "json"],
+        );
+        let list: serde_json::Value = serde_json::from_slice(&shown.stdout).expect("JSON");
+        let runs = list["runs"].as_array().expect("runs").iter().filter(|run| run["cached"] == cached);
+        runs.filter_map(|run| run["result"].as_str().map(str::to_owned)).collect()
+    };
+    let results = list(false);
+    assert_eq!(results.len(), 2);
+    for result in &results {
+        let made = output(path, &["validate", "full", "--folder", "validation", "--cache", "single", "--only", result]);
+        assert!(made.status.success() && made.stdout.is_empty(), "{made:?}");
+        let [one, other] = ["single", "together"].map(|cache| fs::read(path.join(cache).join(result)).expect("cached"));
+        assert_eq!(one, other);
+    }
+    assert_eq!(list(true), results);
+    assert_eq!(json(path, &["full", "--cache", "single"]).1, together);
+    let (status, error) =
+        failure(path, &["validate", "--folder", "validation", "--cache", "single", "--only", "x.json"]);
+    assert!(status == 125 && error.contains("--only x.json: no run has this result"), "{error}");
 }
 
 #[test]

@@ -10,7 +10,8 @@ use serde_json::{Value as Json, json};
 
 use super::samples::{NoSample, Simulations, Subject};
 use super::{PredictOptions, show};
-use crate::{Cache, Error, Progress, Runner};
+use crate::tasks::Task;
+use crate::{Cache, Error, Progress, Runner, Silent};
 
 /// Options of a check.
 #[derive(Clone, Debug)]
@@ -38,6 +39,25 @@ pub struct Checked {
 
 fn of(sample: &Sample, options: &PredictOptions) -> Prediction {
     predict(&sample.program(), &options.latencies())
+}
+
+/// Returns the simulations that a check of programs needs. Those whose program cannot be read are not among them: they fail in the check.
+#[must_use]
+pub fn check_tasks(subjects: &[Subject], options: &CheckOptions) -> Vec<Task> {
+    Simulations { runner: Runner::new(options.jobs, &Silent), cache: &options.cache }.tasks(subjects)
+}
+
+/// Makes the simulation of a check with this result ([`check_tasks`]) and caches it. Returns why it failed, if so.
+///
+/// # Errors
+/// If there is no such simulation.
+pub fn make_check_task(
+    subjects: &[Subject],
+    options: &CheckOptions,
+    result: &str,
+    progress: &dyn Progress,
+) -> Result<Option<String>, Error> {
+    Simulations { runner: Runner::new(options.jobs, progress), cache: &options.cache }.make_task(subjects, result)
 }
 
 /// Checks one program: runs it with normal and with slower memory, and predicts the latter from the former.

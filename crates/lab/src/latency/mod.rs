@@ -15,7 +15,7 @@ use fxscope_latency::LATENCIES;
 
 pub use advise::{AdviseOptions, TierAdvice, TierObject, TierSet, advise};
 pub use case::{Case, Forecast};
-pub use check::{CheckOptions, Checked, check_one, check_set};
+pub use check::{CheckOptions, Checked, check_one, check_set, check_tasks, make_check_task};
 pub use methods::{methods, methods_markdown};
 pub use samples::{NoSample, Subject};
 

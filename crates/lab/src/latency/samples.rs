@@ -6,6 +6,7 @@ use fxscope_record::Finish;
 use fxscope_session::{RemoteNode, Scenario};
 
 use super::{Case, PredictOptions};
+use crate::tasks::{Task, unknown};
 use crate::{Cache, Capture, Error, Runner};
 
 /// A program to be checked.
@@ -105,20 +106,8 @@ struct Trial<'a> {
 impl Simulations<'_> {
     /// Returns the samples of subjects, in their order, or the reason why there is none.
     pub fn samples(&self, subjects: &[Subject]) -> Result<Vec<Result<Sample, NoSample>>, Error> {
-        let systems: Vec<Result<System, String>> = subjects.iter().map(Subject::system).collect();
-        let of = |(subject, system): (&'_ Subject, &'_ Result<System, String>)| {
-            let system = system.as_ref().ok()?;
-            let slower = subject.options.latencies().into_iter().filter(|&ns| ns >= system.base_ns);
-            let second = subject.remote(system).ok().map(|other| Memory::Remote(other.node));
-            Some(std::iter::once(Memory::Normal).chain(second).chain(slower.map(Memory::Slower)).collect::<Vec<_>>())
-        };
-        let wanted: Vec<Vec<Memory>> = subjects.iter().zip(&systems).map(|pair| of(pair).unwrap_or_default()).collect();
-        let trials: Vec<(usize, Trial<'_>)> = (0..subjects.len())
-            .flat_map(|i| wanted[i].iter().map(move |&memory| (i, memory)))
-            .filter_map(|(i, memory)| {
-                Some((i, Trial { subject: &subjects[i], system: systems[i].as_ref().ok()?, memory }))
-            })
-            .collect();
+        let systems = systems(subjects);
+        let trials = trials(subjects, &systems);
         let name = |(_, trial): &(usize, Trial<'_>)| trial.subject.name.clone();
         let each = |(i, trial): &(usize, Trial<'_>)| (*i, trial.memory, self.measured(trial));
         let measured = self.runner.batch(&trials, name, each)?;
@@ -131,10 +120,43 @@ impl Simulations<'_> {
         Ok(parts.map(|((subject, system), measured)| sample(subject, system?, measured)).collect())
     }
 
+    /// Returns the simulations of subjects. Those whose program cannot be read are not among them.
+    pub fn tasks(&self, subjects: &[Subject]) -> Vec<Task> {
+        let systems = systems(subjects);
+        let trials = trials(subjects, &systems);
+        trials.iter().filter_map(|(_, trial)| Some(Task::of(trial.name(), &trial.key().ok()?, self.cache))).collect()
+    }
+
+    /// Makes the simulation with this result ([`Simulations::tasks`]) and caches it. Returns why it failed, if so.
+    pub fn make_task(&self, subjects: &[Subject], result: &str) -> Result<Option<String>, Error> {
+        let systems = systems(subjects);
+        let trials = trials(subjects, &systems);
+        let has_it = |trial: &&Trial<'_>| trial.key().is_ok_and(|key| self.cache.result(&key).0 == result);
+        let trial = trials.iter().map(|(_, trial)| trial).find(has_it).ok_or_else(|| unknown(result))?;
+        Ok(self.measured(trial).err().map(NoSample::why))
+    }
+
     /// Returns the counts of a trial, from the cache or from a run.
     fn measured(&self, trial: &Trial<'_>) -> Result<Measured, NoSample> {
         self.cache.get_or(|| trial.key(), || trial.measure(self.runner))
     }
+}
+
+/// Returns the machines that subjects normally run on, or why one cannot be loaded.
+fn systems(subjects: &[Subject]) -> Vec<Result<System, String>> {
+    subjects.iter().map(Subject::system).collect()
+}
+
+/// Returns the simulations of subjects, each with the place of its subject.
+fn trials<'a>(subjects: &'a [Subject], systems: &'a [Result<System, String>]) -> Vec<(usize, Trial<'a>)> {
+    let of = |(place, (subject, system)): (usize, (&'a Subject, &'a Result<System, String>))| {
+        let system = system.as_ref().ok()?;
+        let slower = subject.options.latencies().into_iter().filter(|&ns| ns >= system.base_ns);
+        let second = subject.remote(system).ok().map(|other| Memory::Remote(other.node));
+        let memories = std::iter::once(Memory::Normal).chain(second).chain(slower.map(Memory::Slower));
+        Some(memories.map(move |memory| (place, Trial { subject, system, memory })))
+    };
+    subjects.iter().zip(systems).enumerate().filter_map(of).flatten().collect()
 }
 
 impl Subject {
@@ -152,6 +174,15 @@ impl Subject {
 }
 
 impl Trial<'_> {
+    /// Returns its name for people.
+    fn name(&self) -> String {
+        match self.memory {
+            Memory::Normal => self.subject.name.clone(),
+            Memory::Remote(node) => format!("{}, memory of node {node}", self.subject.name),
+            Memory::Slower(ns) => format!("{}, memory of {ns} ns", self.subject.name),
+        }
+    }
+
     fn scenario(&self) -> Scenario {
         let scenario = self.subject.scenario.clone();
         match self.memory {

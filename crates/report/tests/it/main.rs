@@ -8,6 +8,7 @@ mod common;
 mod compare;
 mod html;
 mod json;
+mod numpy;
 mod peaks;
 mod sampled;
 mod spreadsheet;

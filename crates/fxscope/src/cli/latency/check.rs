@@ -7,10 +7,10 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use fxscope::Scenario;
 use fxscope::lab::Cache;
-use fxscope::lab::latency::{CheckOptions, Subject, check_one, check_set, plan};
+use fxscope::lab::latency::{CheckOptions, Subject, check_one, check_set, check_tasks, make_check_task, plan};
 use fxscope::report::render::html;
 
-use super::super::batch::BatchArgs;
+use super::super::batch::{BatchArgs, TaskArgs};
 use super::super::console::Console;
 use super::super::form::{Answer, Form};
 use super::super::scenario::{ScenarioArgs, interval_ns};
@@ -43,6 +43,8 @@ pub struct Args {
     interval: u64,
     #[command(flatten)]
     batch: BatchArgs,
+    #[command(flatten)]
+    tasks: TaskArgs,
     #[command(flatten)]
     form: Form,
     #[command(flatten)]
@@ -86,11 +88,18 @@ pub(super) fn check(args: &Args) -> Outcome {
     let cache = Cache::of_this_program(folder.as_deref())?;
     let options = CheckOptions { jobs: args.batch.jobs(), cache, fit: args.fit };
     let console = Console::new(false);
-    let checked = match &args.plan[..] {
-        [] => check_one(&subject(args)?, &options, &console)?,
-        paths => {
-            check_set(paths, &plan::read(paths, &args.predict.options(), &PlanSyntax(CHECK))?, &options, &console)?
-        }
+    let subjects = match &args.plan[..] {
+        [] => vec![subject(args)?],
+        paths => plan::read(paths, &args.predict.options(), &PlanSyntax(CHECK))?,
+    };
+    let list = || check_tasks(&subjects, &options);
+    let make = |result: &str| make_check_task(&subjects, &options, result, &console);
+    if let Some(done) = args.tasks.done(&options.cache, &args.form, list, make)? {
+        return Ok(done);
+    }
+    let checked = match (&args.plan[..], &subjects[..]) {
+        ([], [subject]) => check_one(subject, &options, &console)?,
+        (paths, subjects) => check_set(paths, subjects, &options, &console)?,
     };
     outputs.write(&Answer {
         text: std::slice::from_ref(&checked.document),
