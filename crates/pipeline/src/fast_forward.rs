@@ -101,8 +101,7 @@ impl Pipeline {
         }
     }
 
-    /// The most iterations in flight of a loop of `instructions` instructions. Those that were dispatched while an earlier
-    /// instruction could not commit are up to so many behind it.
+    /// The most iterations in flight of a loop of `instructions` instructions.
     #[must_use]
     pub fn iterations_in_flight(&self, instructions: usize) -> usize {
         self.dispatch.iterations_in_flight(instructions)

@@ -57,7 +57,7 @@ mod tests {
         let built_in = Metrics::built_in();
         let text = metrics(built_in);
         assert_eq!(text.lines().filter(|line| line.starts_with("| `")).count(), built_in.all().count());
-        let row = "| `ipc` | IPC | instructions/cycle | `EFFECTIVE_INST_SPEC@1 / CPU_CYCLES@1` | mean |";
+        let row = "| `gips` | Effective instructions per second | G/s | `effective_instructions / 1000000000 / seconds` | of summed counts |";
         assert!(text.contains(row), "{text}");
     }
 }

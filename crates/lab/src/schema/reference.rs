@@ -50,6 +50,9 @@ fn members(form: &Value, path: &str, rows: &mut String) {
         let _ = writeln!(rows, "| {shown} | {} | {meaning} |", type_of(member));
         members(member, &at, rows);
     }
+    for alternative in form["anyOf"].as_array().into_iter().chain(form["oneOf"].as_array()).flatten() {
+        members(alternative, path, rows);
+    }
     if form["items"].is_object() {
         members(&form["items"], &format!("{path}[]"), rows);
     }
