@@ -149,8 +149,19 @@ fn start_status(error: &fxscope::Error) -> u8 {
     }
 }
 
+/// Where fxscope itself is wrong, whatever thread finds it, says so, and ends with the status of its failures.
+fn report_own_errors() {
+    let default = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        default(panic);
+        say("this is an error of fxscope, not of your program: please report it with the command and the lines above");
+        std::process::exit(FAILED.into())
+    }));
+}
+
 /// Runs the command line.
 pub fn main() -> ExitCode {
+    report_own_errors();
     interrupt::survive_file_size_limit();
     let Cli { color, command } = parsed();
     let _ = COLOUR.set(color);

@@ -22,7 +22,7 @@ const MEANINGS: &[(u8, &str)] = &[
     (FOUND, "a check failed (compare --fail-above, validate), or a run of a set"),
     (USAGE, "the command line is wrong"),
     (NO_PROGRESS, "the simulated program makes no progress (run --no-progress)"),
-    (FAILED, "fxscope failed: wrong input, unwritable output, deadlock of the program"),
+    (FAILED, "fxscope failed: wrong input, unwritable output, deadlock of the program, an error of fxscope itself"),
     (CANNOT_RUN, "the program cannot be executed"),
     (NOT_FOUND, "the program does not exist"),
 ];
