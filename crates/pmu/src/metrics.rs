@@ -134,7 +134,7 @@ pub(crate) enum Variable {
     Threads,
     /// Number of a thread's CMG.
     CmgNumber,
-    /// 1 where cycles are measured or simulated; no value in functional mode, which takes as many for each instruction.
+    /// 1 where cycles are measured or simulated; no value in functional mode, where each instruction takes the same number.
     Timed,
 }
 

@@ -27,6 +27,9 @@ const BACKOFF: u32 = 200;
 const BLOCKS: usize = 12;
 /// Iterations that are compared.
 const COMPARED: usize = 64;
+/// Iterations that are compared with those of a known loop, as a multiple of those in flight: after twice as many, waits for misses come out
+/// one percent short (`docs/notes/2026-11-27-windows-on-several-cores.md`).
+const FLIGHTS: usize = 4;
 /// Longest period of the iterations' timing, in iterations.
 const PERIOD: usize = 16;
 /// Iterations after which a loop whose timing has not repeated is given up.
@@ -231,7 +234,7 @@ impl Iterations {
     /// compared: otherwise loads of a later one would have been issued long before it commits, and before the write that it waits for.
     pub(crate) fn known(&self, loops: &KnownLoops, pipeline: &Pipeline) -> Option<SpinSummary> {
         let in_flight = pipeline.iterations_in_flight(self.first.infos().count());
-        loops.find(self.head, &self.first, &self.ends, 4 * in_flight)
+        loops.find(self.head, &self.first, &self.ends, FLIGHTS * in_flight)
     }
 
     /// Returns whether they may be iterations of a known loop.
