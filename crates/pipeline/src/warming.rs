@@ -41,7 +41,7 @@ impl Followed {
 
 impl Pipeline {
     /// Follows the first `executed` instructions of `block`, which left `stream` and continued at `next_pc`, without timing them:
-    /// the clock advances by that one of `costs` ([`COST_UNIT`]) that is for how far its accesses went ([`Reach`]). Events whose number does not depend on time are counted.
+    /// the clock advances by that one of `costs` ([`COST_UNIT`]) that is for how far its accesses went ([`Reach`]), which is returned. Events whose number does not depend on time are counted.
     pub fn warm(
         &mut self,
         block: &BoundBlock,
@@ -50,8 +50,8 @@ impl Pipeline {
         next_pc: u64,
         costs: &[u32; Reach::COUNT],
         chip: &mut Chip,
-    ) {
-        let Some(last) = executed.checked_sub(1) else { return };
+    ) -> u32 {
+        let Some(last) = executed.checked_sub(1) else { return 0 };
         let now = self.now();
         let counts = self.sampled.get_or_insert_default();
         let was_timed = std::mem::replace(&mut counts.is_timed, false);
@@ -77,9 +77,11 @@ impl Pipeline {
             signals.add(Signal::BrMisPred, u64::from(!prediction.right));
         }
         let reach = Reached::so_far(signals, chip).since(&before);
-        let cycles = counts.cycles(costs[reach as usize].into());
+        let cost = costs[reach as usize];
+        let cycles = counts.cycles(cost.into());
         self.commit.skip(cycles);
         self.dispatch.hold_until(self.commit.now() + 1);
+        cost
     }
 
     /// Blocks were executed that are neither timed nor followed: the clock advances by what they cost ([`COST_UNIT`]). All other state

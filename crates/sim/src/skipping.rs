@@ -90,9 +90,7 @@ impl<E: Engine> Driver<'_, E> {
         }
         let (core, chip) = self.timing.machine.running();
         core.calls.charge(core.pipeline.now());
-        let before = core.pipeline.now();
         core.pipeline.skip(cost, chip);
-        sampling.clocked(core.pipeline.now() - before);
         self.add_skipped(sampling, stopped, blocks);
         self.find_calls();
     }

@@ -129,3 +129,39 @@ fn threads_that_are_simulated_in_parallel_and_wait_for_one_another_end_the_run()
         assert_eq!(messages.matches("runs without effect").count(), 2, "{messages}");
     }
 }
+
+/// Three threads that work one after the other, and wait for their turn in a loop that only reads.
+const TURNS: &str = r"
+#include <pthread.h>
+static volatile int turn;
+static volatile double sum;
+static void *works(void *arg)
+{
+    int me = (long)arg;
+    for (int round = 0; round < 400; round++) {
+        while (turn % 3 != me) ;
+        for (int i = 0; i < 300; i++) sum += i;
+        turn++;
+    }
+    return 0;
+}
+int main(void)
+{
+    pthread_t threads[2];
+    for (long i = 0; i < 2; i++) pthread_create(threads + i, 0, works, (void *)(i + 1));
+    works(0);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+    return sum == 400. * 3 * 299 * 150 ? 0 : 1;
+}
+";
+
+#[test]
+fn threads_that_wait_for_their_turn_again_and_again_make_progress() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let program = compile(folder.path(), "turns", &["-O1", "-static", "-pthread"], TURNS);
+    for options in [&["--spin", "fast"][..], &["--spin", "exact"], &["--sample", "auto,begin=100000"]] {
+        let limit = ["run", "--quiet", "--cpus", "12-14", "--no-progress", "100us"];
+        let run = output(folder.path(), &[&limit[..], options, &["--", &program]].concat());
+        assert_eq!(run.status.code(), Some(0), "{options:?}: {}", String::from_utf8_lossy(&run.stderr));
+    }
+}

@@ -23,13 +23,16 @@ pub(super) struct Cycle {
     digest: u64,
     last: Option<u64>,
     alike: u32,
+    /// Blocks so far, those of the current iteration, and those of the last one.
     blocks: u32,
+    current: u32,
+    length: u32,
     /// It has read the time or made another call: it may leave the loop by itself.
     active: bool,
 }
 
 impl Cycle {
-    /// Returns whether the thread is in a loop that changes nothing.
+    /// Returns whether the thread is in a loop that changes nothing. It may leave it again, when another thread writes what it reads.
     pub(super) fn is_found(&self) -> bool {
         self.alike >= ALIKE && !self.active
     }
@@ -43,7 +46,8 @@ impl Cycle {
         if self.active {
             return;
         }
-        self.blocks += 1;
+        self.blocks = self.blocks.saturating_add(1);
+        self.current += 1;
         self.mix(cpu.pc);
         self.mix_registers(cpu);
         self.mix_stores(guest, block, executed);
@@ -51,10 +55,17 @@ impl Cycle {
             let digest = std::mem::take(&mut self.digest);
             self.alike = if self.last == Some(digest) { self.alike + 1 } else { 0 };
             self.last = Some(digest);
+            self.length = std::mem::take(&mut self.current);
+        } else if self.alike > 0 && self.current >= self.length {
+            self.begin_at(cpu.pc);
         } else if self.blocks.is_power_of_two() && self.alike == 0 {
             // The loop may begin later, or be longer.
-            *self = Cycle { head: cpu.pc, blocks: self.blocks, ..Cycle::default() };
+            self.begin_at(cpu.pc);
         }
+    }
+
+    fn begin_at(&mut self, head: u64) {
+        *self = Cycle { head, blocks: self.blocks, ..Cycle::default() };
     }
 
     fn mix(&mut self, word: u64) {

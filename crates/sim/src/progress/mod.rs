@@ -90,8 +90,13 @@ struct Followed {
 }
 
 impl Followed {
+    /// Returns whether the thread is in a loop that changes nothing, or has been followed for long enough in MPI.
     fn is_known(&self) -> bool {
-        self.cycle.is_found() || (self.in_mpi.is_some() && self.blocks >= BLOCKS_IN_MPI)
+        self.cycle.is_found() || self.is_long_in_mpi()
+    }
+
+    fn is_long_in_mpi(&self) -> bool {
+        self.in_mpi.is_some() && self.blocks >= BLOCKS_IN_MPI
     }
 
     /// Returns whether the thread, which has run a block, has left a function of MPI or is in no loop that changes nothing.
@@ -133,9 +138,10 @@ impl ProgressWatch {
         });
         followed.blocks = followed.blocks.saturating_add(1);
         window.progress |= followed.progresses(cpu);
-        if followed.is_known() {
+        if followed.is_long_in_mpi() {
             return;
         }
+        // One that is in a loop is followed further: the loop may only wait for a moment.
         followed.cycle.ran(guest, block, executed);
         if followed.in_mpi.is_some() {
             for DataAccess { address, bytes, .. } in block.accesses(cpu, executed) {

@@ -22,6 +22,8 @@ pub(super) struct Block {
     pub(super) executions: u64,
     /// Executions that windows have measured.
     pub(super) seen: u64,
+    /// By how much clocks have advanced for its executions.
+    clocked: Clocked,
     /// It belongs to a loop that was found to spin.
     pub(super) spins: bool,
 }
@@ -60,14 +62,23 @@ impl Timed {
 const LATELY: u64 = 16_384;
 const ENOUGH: u64 = 8;
 
+/// Executions that windows must have measured for a block to have a rate of its own.
+const OWN_RATE: u64 = 1_000;
+
 impl Block {
     /// Learns from executions that were timed, by how far their accesses went. Clocks advance at `rate`.
     #[inline(always)]
-    pub(super) fn learn(&mut self, reach: Reach, timed: Timed, rate: Rate) {
+    pub(super) fn learn(&mut self, reach: Reach, timed: Timed) {
         self.timed[reach as usize].add(timed);
         // A program has phases.
         self.keep(LATELY);
-        self.update(rate);
+        self.update();
+    }
+
+    /// Clocks advanced by `cost` ([`COST_UNIT`]) for executions.
+    #[inline(always)]
+    pub(super) fn clocked(&mut self, cost: u64) {
+        self.clocked.cost += cost;
     }
 
     /// Remembers `most` executions at most. All are forgotten alike: the mean must keep their shares.
@@ -80,7 +91,8 @@ impl Block {
 
     /// Where too little is known, the cost is the mean.
     #[inline(always)]
-    fn update(&mut self, rate: Rate) {
+    fn update(&mut self) {
+        let rate = self.clocked.rate;
         let mut all = Timed::default();
         self.timed.iter().for_each(|timed| all.add(*timed));
         let mean = all.cost(1).map_or(0, |cost| rate.of(cost));
@@ -89,10 +101,29 @@ impl Block {
     }
 }
 
+/// By how much clocks have advanced for executions that windows stand for, of a block or of all.
+#[derive(Clone, Copy, Default, serde::Deserialize, serde::Serialize)]
+struct Clocked {
+    /// How fast they advance.
+    rate: Rate,
+    /// By how much since the rate changed ([`COST_UNIT`]), and by how many cycles before that at the rate of one.
+    cost: u64,
+    before: f64,
+}
+
+impl Clocked {
+    /// Clocks advance so that executions so far would have taken `estimated` cycles.
+    fn follow(&mut self, estimated: f64) {
+        self.before += std::mem::take(&mut self.cost) as f64 / COST_UNIT as f64 / self.rate.factor();
+        self.rate = Rate::towards(estimated, self.before);
+    }
+}
+
 /// How fast clocks advance while blocks are not timed, relative to what their executions cost in windows.
 ///
 /// Costs by how far accesses go, of executions that were timed lately, add up to another number of cycles than the estimates for all
 /// executions, by some percent. Waits would be wrong by as much: they last as long as the code of others takes. So clocks follow the estimates.
+/// Some code differs more than other: a block that windows have seen often has a rate of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub(super) struct Rate(u32);
 
@@ -111,6 +142,10 @@ impl Rate {
         Rate((f64::from(Rate::ONE) * ratio.clamp(0.5, 2.0)).round() as u32)
     }
 
+    fn factor(self) -> f64 {
+        f64::from(self.0) / f64::from(Rate::ONE)
+    }
+
     #[inline(always)]
     fn of(self, cost: u32) -> u32 {
         (u64::from(cost) * u64::from(self.0)).div_ceil(u64::from(Rate::ONE)).min(u32::MAX.into()) as u32
@@ -119,38 +154,41 @@ impl Rate {
 
 const REACHES: [Reach; Reach::COUNT] = [Reach::L1, Reach::L2, Reach::Memory, Reach::Core];
 
-/// All blocks, by number of their origin, and by how much clocks have advanced for their executions.
+/// All blocks, by number of their origin.
 #[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
 pub(super) struct Blocks {
     all: Vec<Block>,
-    rate: Rate,
-    /// Cycles of all cores since the rate changed, and those before that at the rate of one.
-    clocked: u64,
-    clocked_before: f64,
 }
 
 impl Blocks {
-    /// The clock of a core advanced by `cycles` for executions that windows stand for.
-    #[inline(always)]
-    pub(super) fn clocked(&mut self, cycles: u64) {
-        self.clocked += cycles;
-    }
-
     /// Clocks follow the estimates from now on, by which all executions so far have taken `estimated` cycles.
-    pub(super) fn follow_estimates(&mut self, estimated: f64) {
-        let rate = f64::from(self.rate.0) / f64::from(Rate::ONE);
-        self.clocked_before += std::mem::take(&mut self.clocked) as f64 / rate;
-        self.rate = Rate::towards(estimated, self.clocked_before);
-        self.all.iter_mut().for_each(|block| block.update(self.rate));
+    pub(super) fn follow_estimates(&mut self, estimated: f64, sample: &Sample) {
+        let (mut rest, mut rest_estimated) = (Clocked::default(), estimated);
+        for (number, block) in (0..).zip(&mut self.all) {
+            let own = block.seen >= OWN_RATE;
+            let cost = sample.rate(number, CYCLES).filter(|_| own);
+            let so_far = cost.map(|cost| cost * block.executions as f64);
+            block.clocked.follow(so_far.unwrap_or(0.0));
+            match so_far {
+                Some(so_far) => rest_estimated -= so_far,
+                None => rest.before += block.clocked.before,
+            }
+        }
+        rest.follow(rest_estimated);
+        for block in &mut self.all {
+            if block.seen < OWN_RATE {
+                block.clocked.rate = rest.rate;
+            }
+            block.update();
+        }
     }
 
     /// Learns of a block that no window has seen what its first executions cost that were timed.
     #[inline(always)]
     pub(super) fn learn_first(&mut self, block: &BoundBlock, reach: Reach, cycles: u64) {
-        let rate = self.rate;
         let known = self.of(block);
         if known.seen == 0 {
-            known.learn(reach, Timed { executions: 1, cycles }, rate);
+            known.learn(reach, Timed { executions: 1, cycles });
         }
     }
 
@@ -187,7 +225,7 @@ impl Blocks {
                 block.keep(ENOUGH);
             }
             block.seen = sample.executions_seen(sums.block);
-            REACHES.iter().zip(sums.reached).for_each(|(&reach, timed)| block.learn(reach, timed, self.rate));
+            REACHES.iter().zip(sums.reached).for_each(|(&reach, timed)| block.learn(reach, timed));
         }
     }
 
@@ -209,6 +247,8 @@ impl Blocks {
 
 #[cfg(test)]
 mod tests {
+    use fxscope_sampling::Window;
+
     use super::*;
 
     fn timed(executions: u64, cycles: u64) -> Timed {
@@ -219,9 +259,9 @@ mod tests {
     fn a_block_costs_what_it_cost_when_its_accesses_went_as_far_and_its_mean_where_too_little_is_known() {
         let mut block = Block::default();
         assert_eq!(block.costs, [0; Reach::COUNT]);
-        block.learn(Reach::L1, timed(30, 10), Rate::default());
-        block.learn(Reach::Memory, timed(10, 250), Rate::default());
-        block.learn(Reach::L2, timed(ENOUGH - 1, 70), Rate::default());
+        block.learn(Reach::L1, timed(30, 10));
+        block.learn(Reach::Memory, timed(10, 250));
+        block.learn(Reach::L2, timed(ENOUGH - 1, 70));
         let mean = (16 * (30 * 10 + 10 * 250 + (ENOUGH - 1) * 70)).div_ceil(40 + ENOUGH - 1) as u32;
         assert_eq!(block.costs, [160, mean, 16 * 250, mean]);
     }
@@ -230,34 +270,58 @@ mod tests {
     fn the_mean_keeps_the_shares_of_near_and_far_accesses_however_many_there_are() {
         let mut block = Block::default();
         for _ in 0..1_000 {
-            block.learn(Reach::L1, timed(990, 10), Rate::default());
-            block.learn(Reach::Memory, timed(10, 260), Rate::default());
+            block.learn(Reach::L1, timed(990, 10));
+            block.learn(Reach::Memory, timed(10, 260));
         }
         let mean = f64::from(block.mean_cost) / COST_UNIT as f64;
         assert!((mean - 12.5).abs() < 0.2, "{mean}");
     }
 
+    /// A block that costs 10 cycles, of which `seen` executions of 9 cycles are in a sample.
+    fn sampled(seen: u64) -> (Block, Sample) {
+        let mut block = Block { seen, ..Block::default() };
+        block.learn(Reach::L1, timed(100, 10));
+        let mut sample = Sample::new(CYCLES + 1, 2);
+        sample.begin_window(&Window { stands_for: 100, instructions: 100, ..Window::default() }, 100);
+        sample.add(0, seen, &[(CYCLES, 9 * seen)]);
+        (block, sample)
+    }
+
+    fn run(block: &mut Block, executions: u64, cycles: u64) {
+        block.executions += executions;
+        block.clocked(COST_UNIT * cycles);
+    }
+
     #[test]
     fn clocks_follow_the_estimates_of_all_executions_so_far() {
-        let mut blocks = Blocks { all: vec![Block::default()], ..Blocks::default() };
-        blocks.all[0].learn(Reach::L1, timed(100, 10), Rate::default());
-        blocks.clocked(1_000);
-        blocks.follow_estimates(900.0);
+        let (block, sample) = sampled(OWN_RATE - 1);
+        let mut blocks = Blocks { all: vec![block] };
+        run(&mut blocks.all[0], 100, 1_000);
+        blocks.follow_estimates(900.0, &sample);
         assert_eq!(blocks.all[0].mean_cost, 16 * 9);
         // 900 cycles at nine tenths are 1,000 at one: of 2,000 in all, estimates say 2,200.
-        blocks.clocked(900);
-        blocks.follow_estimates(2_200.0);
+        run(&mut blocks.all[0], 100, 900);
+        blocks.follow_estimates(2_200.0, &sample);
         assert_eq!(blocks.all[0].mean_cost, 16 * 11);
-        blocks.follow_estimates(1e9);
+        blocks.follow_estimates(1e9, &sample);
         assert_eq!(blocks.all[0].mean_cost, 16 * 20);
+    }
+
+    #[test]
+    fn a_block_that_windows_have_seen_often_has_a_rate_of_its_own_and_the_others_that_of_the_rest() {
+        let ((often, sample), (seldom, _)) = (sampled(OWN_RATE), sampled(OWN_RATE - 1));
+        let mut blocks = Blocks { all: vec![often, seldom] };
+        blocks.all.iter_mut().for_each(|block| run(block, 100, 1_000));
+        blocks.follow_estimates(900.0 + 1_200.0, &sample);
+        assert_eq!([0, 1].map(|n| blocks.all[n].mean_cost), [16 * 9, 16 * 12]);
     }
 
     #[test]
     fn a_cost_is_that_of_windows_as_soon_as_one_has_seen_the_block() {
         let mut block = Block::default();
-        block.learn(Reach::L1, timed(LATELY, 100), Rate::default());
+        block.learn(Reach::L1, timed(LATELY, 100));
         block.keep(ENOUGH);
-        block.learn(Reach::L1, timed(92, 10), Rate::default());
+        block.learn(Reach::L1, timed(92, 10));
         let mean = 16 * (ENOUGH * 100 + 92 * 10) / (ENOUGH + 92);
         assert!(u64::from(block.mean_cost).abs_diff(mean) <= 1, "{}", block.mean_cost);
     }
@@ -265,9 +329,9 @@ mod tests {
     #[test]
     fn costs_follow_the_program_into_another_phase() {
         let mut block = Block::default();
-        block.learn(Reach::L2, timed(LATELY, 10), Rate::default());
+        block.learn(Reach::L2, timed(LATELY, 10));
         for _ in 0..20 {
-            block.learn(Reach::L2, timed(LATELY / 2, 90), Rate::default());
+            block.learn(Reach::L2, timed(LATELY / 2, 90));
         }
         assert!(block.costs[Reach::L2 as usize] > 16 * 89, "{:?}", block.costs);
     }

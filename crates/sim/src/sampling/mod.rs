@@ -156,7 +156,7 @@ impl Sampling {
             std::mem::swap(&mut block.profile, unused);
             self.time_trial((pipeline, began), block, executed, guest, None);
             self.sums.warm_up(executed as u64);
-            self.blocks.clocked(pipeline.now() - began);
+            self.blocks.of(block).clocked(COST_UNIT * (pipeline.now() - began));
             return;
         }
         block.swap_profiles();
@@ -167,7 +167,7 @@ impl Sampling {
         }
         block.swap_profiles();
         self.time_trial((pipeline, began), block, executed, guest, Some(counted.cycles()));
-        self.blocks.clocked(pipeline.now() - began);
+        self.blocks.of(block).clocked(COST_UNIT * (pipeline.now() - began));
         self.sums.add(block.origin, executed as u64, &counted, pipeline.reached(chip).since(&reached));
         if self.sums.measured() >= self.window.planned.instructions * cores {
             self.window.until = self.window.until.min(pipeline.now());
@@ -233,9 +233,8 @@ impl Sampling {
         if self.trial.is_some() {
             self.follow_trial((pipeline, chip), block, executed, cpu);
         }
-        let before = pipeline.now();
-        pipeline.warm(block, executed, cpu.stream(), cpu.pc, &costs, chip);
-        self.blocks.clocked(pipeline.now() - before);
+        let cost = pipeline.warm(block, executed, cpu.stream(), cpu.pc, &costs, chip);
+        self.blocks.of(block).clocked(cost.into());
     }
 
     /// Begins the trial that is planned, if there is one.
@@ -294,7 +293,7 @@ impl Sampling {
         if windows >= self.judged_at {
             self.judge();
         } else if windows >= LEAST_JUDGED && windows.is_power_of_two() {
-            self.blocks.follow_estimates(self.estimates().totals()[CYCLES]);
+            self.blocks.follow_estimates(self.estimates().totals()[CYCLES], &self.sample);
         }
     }
 
@@ -307,7 +306,7 @@ impl Sampling {
     fn judge(&mut self) {
         let estimates = self.estimates();
         self.schedule.wants_more(&estimates, &self.precision, |totals| totals[CYCLES]);
-        self.blocks.follow_estimates(estimates.totals()[CYCLES]);
+        self.blocks.follow_estimates(estimates.totals()[CYCLES], &self.sample);
         // A window of long periods stands for much of the run: a phase that is not known must be noticed after few of them.
         let windows = self.sample.windows();
         let usual = (windows / JUDGED).max(FIRST_JUDGED) >> self.schedule.sparser();

@@ -313,16 +313,12 @@ impl Sampling {
     pub(crate) fn skipped(&mut self, block: &BoundBlock, executions: u64, instructions: u64) {
         let known = self.blocks.of(block);
         known.executions += executions;
+        known.clocked(executions * u64::from(known.mean_cost));
         let is_rare = self.schedule.is_rare(known.seen);
         self.pending += instructions;
         self.pending_rare += if is_rare { instructions } else { 0 };
         self.skip.instructions += instructions;
         self.skip.followed = 0;
-    }
-
-    /// The clock of a core advanced by `cycles` for what was skipped.
-    pub(crate) fn clocked(&mut self, cycles: Cycle) {
-        self.blocks.clocked(cycles);
     }
 
     /// Forgets the blocks of processes that have ended, of which there may be some if more than `processes` are known.
