@@ -1,7 +1,7 @@
 #!/bin/bash
 # usage: programs/npb.sh [FOLDER]
 #
-# Runs the NAS Parallel Benchmarks with OpenMP (the folder NPB-OMP of NPB-CPP), class S, on 12 threads in timing mode. One
+# Runs the NAS Parallel Benchmarks with OpenMP (the folder NPB-OMP of NPB-CPP) on 12 threads in timing mode. One
 # line per benchmark: name, whether it verified its results, simulated time, cycles, instructions, MIPS, and seconds on the
 # host. The exit status is 1 if any did not verify.
 #
@@ -10,6 +10,8 @@
 # NPB        a folder with the sources of NPB-CPP to use instead
 # FXSCOPE    the fxscope to use (target/release/fxscope)
 # THREADS    number of threads (12)
+# CLASS      size of the problems, S, W, A, B or C (S)
+# OPTIONS    further options of fxscope run, such as --sample, without which class A takes hours
 # ONLY       run only benchmarks whose names match this pattern
 # LIMIT      seconds after which a benchmark is stopped (3600)
 set -euo pipefail
@@ -18,6 +20,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 folder=${1:-$here/../target/npb}
 fxscope=$(realpath "${FXSCOPE:-$here/../target/release/fxscope}")
 threads=${THREADS:-12}
+class=${CLASS:-S}
 repository=https://github.com/GMAP/NPB-CPP
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
@@ -38,10 +41,10 @@ build() {
     local omp=$folder/sources/NPB-OMP cc="aarch64-linux-gnu-g++ -std=c++14 -static -fopenmp"
     mkdir -p "$omp/bin"
     for name in bt cg ep ft is lu mg sp; do
-        if [ -x "$omp/bin/$name.S" ]; then continue; fi
-        make -s -C "$omp" "$name" CLASS=S CC="$cc" CLINK="$cc" UCC="g++ -fopenmp" \
-            CFLAGS="-O3 -mcpu=a64fx -fopenmp" CLINKFLAGS="-O3 -fopenmp" >"$folder/$name.build" 2>&1 ||
-            { echo "npb: $name cannot be built, see $folder/$name.build" >&2; exit 1; }
+        if [ -x "$omp/bin/$name.$class" ]; then continue; fi
+        make -s -C "$omp" "$name" CLASS="$class" CC="$cc" CLINK="$cc" UCC="g++ -fopenmp" \
+            CFLAGS="-O3 -mcpu=a64fx -fopenmp" CLINKFLAGS="-O3 -fopenmp" >"$folder/$name.$class.build" 2>&1 ||
+            { echo "npb: $name cannot be built, see $folder/$name.$class.build" >&2; exit 1; }
     done
 }
 
@@ -51,10 +54,11 @@ field() { sed -n "s/^ *\"$1\": \([0-9.e+-]*\),\{0,1\}$/\1/p" "$2" | head -n 1; }
 failures=0
 
 try() {
-    local name=$1 result=verified report=$folder/$1.json out=$folder/$1.out
+    local name=$1 result=verified report=$folder/$1.$class.json out=$folder/$1.$class.out
     rm -f "$report"
-    timeout "${LIMIT:-3600}" "$fxscope" run -q --json "$report" -e OMP_NUM_THREADS="$threads" -e OMP_PROC_BIND=close \
-        -- "$folder/sources/NPB-OMP/bin/$name.S" >"$out" 2>&1 || result="exit status $?, see $out"
+    # shellcheck disable=SC2086 # options are words
+    timeout "${LIMIT:-3600}" "$fxscope" run -q --json "$report" ${OPTIONS:-} -e OMP_NUM_THREADS="$threads" -e OMP_PROC_BIND=close \
+        -- "$folder/sources/NPB-OMP/bin/$name.$class" >"$out" 2>&1 || result="exit status $?, see $out"
     if [ "$result" = verified ] && ! grep -Eq 'Verification *= *SUCCESSFUL' "$out"; then
         result="not verified, see $out"
     fi

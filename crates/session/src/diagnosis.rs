@@ -48,11 +48,11 @@ pub(crate) fn deadlock(threads: &[Waiting], outcome: &Outcome, guest: &Guest) ->
 
 /// Describes a run without progress.
 pub(crate) fn no_progress(found: &NoProgress, outcome: &Outcome, guest: &Guest) -> String {
-    let seconds = found.for_ns as f64 / 1e9;
+    let ms = found.for_ns as f64 / 1e6;
     let in_mpi = found.threads.iter().any(|thread| mpi::outermost(&thread.stack).is_some());
     let how = if in_mpi { "the ranks wait for one another in MPI" } else { "its threads wait for one another" };
     let threads = threads_of(&found.threads, outcome, guest);
-    format!("no progress for {seconds:.3} s of simulated time: {how}, and nothing that they read changes{threads}")
+    format!("no progress for {ms:.1} ms of simulated time: {how}, and nothing that they read changes{threads}")
 }
 
 /// Describes what threads do, each on lines of its own. Of a process with threads in MPI, or several others, only those in MPI and the

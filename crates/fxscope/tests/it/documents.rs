@@ -162,9 +162,9 @@ const fn example(name: &'static str, rule: &'static str, gain: f64) -> Example {
     Example { name, rule: Some(rule), gain }
 }
 
-const QUICK: [Example; 10] = [
-    example("branches", "mispredictions", 4.0),
-    example("critical", "locks", 50.0),
+/// Those that `make test` runs: one of one thread, and one of several.
+const QUICK: [Example; 2] = [example("branches", "mispredictions", 4.0), example("critical", "locks", 50.0)];
+const SLOW: [Example; 8] = [
     example("dependent-sum", "fp_latency", 3.0),
     example("false-sharing", "line_sharing", 10.0),
     example("first-touch", "one_memory", 1.8),
@@ -174,7 +174,8 @@ const QUICK: [Example; 10] = [
     example("structures", "scalar_code", 5.0),
     example("subnormals", "subnormals", 5.0),
 ];
-const SLOW: [Example; 2] =
+/// Those that need more than compilers.
+const FETCHED: [Example; 2] =
     [Example { name: "mpi-imbalance", rule: None, gain: 1.5 }, example("threads-in-python", "barriers", 1.5)];
 
 /// Returns the run of an example's record.
@@ -211,17 +212,9 @@ fn check(example: &Example) {
 }
 
 #[test]
-fn examples_of_one_thread_are_ill_as_their_pages_say() {
-    QUICK.iter().filter(|of| !THREADED.contains(&of.name)).for_each(check);
+fn examples_are_ill_as_their_pages_say() {
+    QUICK.iter().for_each(check);
 }
-
-#[test]
-fn examples_of_several_threads_are_ill_as_their_pages_say() {
-    QUICK.iter().filter(|of| THREADED.contains(&of.name)).for_each(check);
-}
-
-/// Examples of several threads.
-const THREADED: [&str; 4] = ["critical", "false-sharing", "first-touch", "imbalance"];
 
 #[test]
 fn pages_whose_commands_need_no_compiler_show_what_they_print() {
@@ -232,7 +225,7 @@ fn pages_whose_commands_need_no_compiler_show_what_they_print() {
 
 #[test]
 fn every_example_is_checked_and_short() {
-    let mut checked: Vec<&str> = QUICK.iter().chain(&SLOW).map(|of| of.name).collect();
+    let mut checked: Vec<&str> = QUICK.iter().chain(&SLOW).chain(&FETCHED).map(|of| of.name).collect();
     checked.sort_unstable();
     assert_eq!(examples(), checked);
     let list = fs::read_to_string(root().join("examples/README.md")).expect("a list");
@@ -247,9 +240,9 @@ fn every_example_is_checked_and_short() {
 }
 
 mod slow {
-    use super::{SLOW, Sandbox, check, root, skip};
+    use super::{FETCHED, SLOW, Sandbox, check, root, skip};
 
-    /// Folders that the slow examples need, and what makes them.
+    /// Folders that these examples need, and what makes them.
     const NEEDED: [(&str, &str, &str); 2] = [
         ("mpi-imbalance", "target/mpi/mpich/.complete", "programs/mpi.sh --fetch"),
         ("threads-in-python", "target/programs/root/.complete", "programs/debian.sh --fetch"),
@@ -267,9 +260,15 @@ mod slow {
     }
 
     #[test]
+    #[ignore = "runs eight programs twice: half a minute"]
+    fn all_examples_are_ill_as_their_pages_say() {
+        SLOW.iter().for_each(check);
+    }
+
+    #[test]
     #[ignore = "starts an interpreter and MPI: a minute"]
     fn examples_of_python_and_mpi_are_ill_as_their_pages_say() {
-        for example in &SLOW {
+        for example in &FETCHED {
             let (_, file, command) = NEEDED.iter().find(|needed| needed.0 == example.name).expect("listed");
             if root().join(file).exists() {
                 check(example);

@@ -39,7 +39,7 @@ const EXPERIMENT: &str = "minutes; the test pages_experiment runs small ones";
 const MEASURES: &str = "measures this host, or needs that measurement; the tests jitter_measure and make jitter-test";
 
 pub const PAGES: &[Page] = &[
-    Page { before: "fxscope run -q -o app.fxr -- ./app", ..page("advise") },
+    Page { before: "fxscope run -q -o app.fxr -- ./app", slow: true, ..page("advise") },
     Page { smaller: &[("dgemm-tile.elf", "dgemm-tile.elf passes=2")], ..page("annotate") },
     Page {
         before: r#"echo 'extends = "a64fx"' >keys.toml"#,
@@ -131,15 +131,17 @@ pub const PAGES: &[Page] = &[
             ("python3 -c", "a process of this host, to be looked at for a minute"),
             ("fxscope pages host --pid", "looks at that process; the test pages_host has one"),
         ],
+        slow: true,
         ..page("pages")
     },
-    Page { smaller: &[("n=5592384", "n=131072"), ("n=1397760", "n=131072")], ..page("pages-advise") },
+    Page { smaller: &[("n=5592384", "n=131072"), ("n=1397760", "n=131072")], slow: true, ..page("pages-advise") },
     Page { left_out: &[("fxscope pages experiment", EXPERIMENT)], ..page("pages-blocks") },
     Page { left_out: &[("fxscope pages experiment ", EXPERIMENT)], ..page("pages-experiments") },
     Page { smaller: &[("2G", "20000"), ("500M", "10000")], ..page("parts") },
     Page {
         before: "fxscope run -q -o normal.fxr -- ./app",
         left_out: &[("fxscope validate power", "a minute; make validate runs all rows")],
+        slow: true,
         ..page("power")
     },
     Page { smaller: &[("triad-mem.elf", "triad-mem.elf n=65536 passes=1")], ..page("prefetch") },
@@ -148,6 +150,7 @@ pub const PAGES: &[Page] = &[
     Page {
         smaller: &[("n=1048512", "n=131008"), ("n=4193280", "n=524160"), ("passes=300", "passes=20")],
         left_out: &[("fxscope report FILE.fxr", FORM), ("fxscope compare A.fxr", FORM)],
+        slow: true,
         ..page("report")
     },
     Page {
@@ -167,6 +170,7 @@ pub const PAGES: &[Page] = &[
         before: "cp kernels/prebuilt/triad-threads.elf .",
         smaller: &[("n=1048512", "n=131008")],
         left_out: &[("python -m", SLURM)],
+        slow: true,
         ..page("sweep")
     },
     Page {
