@@ -24,7 +24,7 @@
 # make ssh-test      the same on a host reached by SSH: this one, with a server that it starts and ends; as root
 # make notebook-test runs the notebooks of docs/notebooks at small sizes; takes minutes
 # make calibrate-test  measures a simulated machine with other numbers, and has fits find every one; takes minutes
-# make jitter-test  injects noise into a measurement of this machine and finds it; as root
+# make jitter-test  injects noise into a measurement of this machine and finds it, and compares with an independent loop; as root
 # make osnoise-test  boots Debian kernels with tracers in QEMU, measures their noise and has it named; takes minutes
 # make mutants   changes the sources between the pipeline and memory, one change at a time; at least 85 % must make a test fail.
 #                Takes hours; SHARD=k/n for every n-th change
@@ -228,7 +228,7 @@ calibrate-test: cargo
 
 jitter-test: cargo
 	.ci/need $(HOST_TOOLS)
-	cargo test --profile fast -p fxscope-osnoise --test it injected:: -- --ignored --nocapture
+	cargo test --profile fast -p fxscope-osnoise --test it -- --ignored --nocapture --test-threads 1 injected:: independent::
 
 osnoise-test: cargo
 	.ci/need $(HOST_TOOLS) qemu-system-x86_64:qemu-system-x86

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use fxscope_pmu::{Event, Events};
 use serde::Deserialize;
 
-/// Names that tools use, and those of the machines for the same events.
+/// Names that tools use, and those of the machines for the same events, or the formula of several that a tool computes.
 const TABLE: &str = include_str!("../../../data/events/aliases.csv");
 /// Beginnings of the names of perf's devices that are the counters of cores.
 const OF_CORES: [&str; 3] = ["armv", "cpu", "a64fx"];
@@ -46,7 +46,8 @@ pub fn event_name(events: &Events, text: &str) -> String {
     known(events, &Spelling::of(text)).map_or_else(|| text.to_owned(), |event| event.name.clone())
 }
 
-/// Returns the name in the table of aliases for an event that the machine does not have.
+/// Returns the name in the table of aliases for an event that the machine does not have, or the formula of the machine's events that
+/// the tool computes.
 pub(crate) fn meaning<'a>(events: &Events, text: &'a str) -> Option<&'a str> {
     let alias = alias(events, &Spelling::of(text))?;
     events.named(&alias.event).is_none().then_some(alias.event.as_str())
@@ -253,6 +254,9 @@ mod tests {
             assert_eq!(event_name(&events("a64fx"), text), text);
             assert_eq!(meaning(&events("a64fx"), text), Some(arm));
         }
+        // PAPI adds these up before it writes them.
+        assert_eq!(event_name(&events("a64fx"), "PAPI_L1_TCM"), "PAPI_L1_TCM");
+        assert_eq!(meaning(&events("a64fx"), "PAPI_L1_TCM"), Some("L1D_CACHE_REFILL + L1I_CACHE_REFILL"));
         assert_eq!(event_name(&events("knl"), "cache-misses"), "LONGEST_LAT_CACHE.MISS");
         assert_eq!(event_name(&events("knl"), "cache-references"), "cache-references", "not A64FX's meaning");
     }
@@ -295,6 +299,18 @@ mod tests {
         assert!(!are_instances("cycles:u", "cycles:k"));
         // A line of 64 bytes: 2^14 of them are a MiB.
         assert_eq!(per_unit("uncore_imc_0/cas_count_read/", "MiB"), Some(16384.0));
+    }
+
+    #[test]
+    fn formulas_of_aliases_consist_of_the_machines_events() {
+        let events = events("a64fx");
+        let formulas: Vec<&Alias> = ALIASES.values().flatten().filter(|row| row.event.contains(' ')).collect();
+        assert!(formulas.len() > 10);
+        for row in formulas {
+            for word in row.event.split(' ').filter(|word| !matches!(*word, "+" | "-" | "*" | "4")) {
+                assert!(events.named(word).is_some(), "{}: {word}", row.alias);
+            }
+        }
     }
 
     #[test]

@@ -70,6 +70,9 @@ pub struct Run {
     /// Whether N is unknown and follows from the published efficiency.
     #[serde(default)]
     pub solve: bool,
+    /// Whether a number of the machine is fitted to the published efficiency.
+    #[serde(default)]
+    pub fit: bool,
     /// Published efficiency, %.
     pub published: Option<f64>,
     /// Where it is published.
@@ -127,6 +130,42 @@ impl Size {
             Size::Published => "published",
             Size::Solved => "solved for",
             Size::Given => "given",
+        }
+    }
+}
+
+/// What an estimated efficiency says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// A number of the machine is fitted to the published efficiency of this run.
+    Fitted,
+    /// N is chosen so that the efficiency is the published one.
+    Chosen,
+    /// Nothing was adjusted to an efficiency of this run.
+    Predicted,
+}
+
+impl Basis {
+    /// Returns a word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Basis::Fitted => "fitted",
+            Basis::Chosen => "chosen",
+            Basis::Predicted => "predicted",
+        }
+    }
+}
+
+impl Run {
+    /// Returns what the estimated efficiency says; `own_noise`: under the noise of the machine's file, for which its
+    /// numbers were fitted and N is chosen.
+    #[must_use]
+    pub fn basis(&self, own_noise: bool) -> Basis {
+        match (own_noise, self.solve, self.fit) {
+            (true, true, _) => Basis::Chosen,
+            (true, false, true) => Basis::Fitted,
+            _ => Basis::Predicted,
         }
     }
 }
@@ -207,6 +246,13 @@ impl Machine {
         }
         if machine.block == 0 {
             return Err(format!("{name}: block = 0; a panel has columns"));
+        }
+        if let Some(run) = machine.runs.iter().find(|run| run.fit && (run.published.is_none() || run.solve)) {
+            return Err(format!(
+                "{name}: fit = true for the run on {} nodes: a fit needs a published efficiency and an N that is not solved \
+                 for",
+                run.nodes
+            ));
         }
         Ok(machine)
     }

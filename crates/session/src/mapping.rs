@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::call_sites::Calls;
 
 /// How calls are named in front of their place.
-const WHAT: &str = "mmap";
+pub(crate) const WHAT: &str = "mmap";
 
 /// Pages for the mappings that calls of the program make.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
+use fxscope_linux::pages::SiteNode;
 use fxscope_linux::{Guest, Symbols};
 use fxscope_machine::settings::size;
 use fxscope_sim::{BlockEvent, BlockObserver};
 use serde::{Deserialize, Serialize};
 
 use crate::call_sites::Calls;
+use crate::mapping;
 use crate::named_data::NamedData;
 use crate::objects::allocations::{Allocations, Block};
 use crate::sector_blocks::WHAT;
@@ -30,19 +32,27 @@ enum What {
         text: String,
         calls: Calls,
     },
+    /// Mappings, by the calls that make them.
+    Mappings {
+        text: String,
+        calls: Calls,
+    },
 }
 
 impl PlaceOption {
-    /// Parses `DATA=NODE`: data of the program are named as for a cache sector, heap blocks as `malloc@CALL`.
+    /// Parses `DATA=NODE`: data of the program are named as for a cache sector, heap blocks as `malloc@CALL`, mappings as
+    /// `mmap@CALL`.
     ///
     /// # Errors
     /// If the text is malformed; the message says how to write it.
     pub fn parse(text: &str) -> Result<PlaceOption, String> {
         let how = || format!("'{text}': write DATA=NODE, such as table=cxl or {WHAT}@main+0x40=8");
         let (data, node) = text.rsplit_once('=').filter(|(_, node)| !node.is_empty()).ok_or_else(how)?;
-        let what = match data.strip_prefix(WHAT).and_then(|rest| rest.strip_prefix('@')) {
-            Some(calls) => What::Blocks { text: data.to_owned(), calls: Calls::parse(calls, WHAT)? },
-            None => What::Data(NamedData::parse(data)?),
+        let text = data.to_owned();
+        let what = match data.split_once('@') {
+            Some((WHAT, calls)) => What::Blocks { text, calls: Calls::parse(calls, WHAT)? },
+            Some((mapping::WHAT, calls)) => What::Mappings { text, calls: Calls::parse(calls, mapping::WHAT)? },
+            _ => What::Data(NamedData::parse(data)?),
         };
         Ok(PlaceOption { what, node: node.to_owned() })
     }
@@ -59,6 +69,8 @@ impl PlaceOption {
 pub(crate) struct Placed {
     /// For each option, its text, the node, and the bytes of its data and of the pages that were put there.
     data: Vec<(String, u32, u64, u64)>,
+    /// For each option about mappings, its text, the node, and its rules among those of the guest.
+    mappings: Vec<(String, u32, Range<usize>)>,
     blocks: Option<Observer>,
 }
 
@@ -69,7 +81,7 @@ impl Placed {
     /// Names data or calls that the program does not have, and data that fill no page.
     pub(crate) fn new(options: &[(PlaceOption, u32)], guest: &mut Guest, path: &Path) -> Result<Placed, String> {
         let mut placed = Placed::default();
-        let mut rules = Vec::new();
+        let (mut rules, mut nodes) = (Vec::new(), Vec::new());
         for (option, node) in options {
             match &option.what {
                 What::Data(named) => {
@@ -84,8 +96,15 @@ impl Placed {
                 What::Blocks { text, calls } => {
                     rules.push(Rule::new(text, calls, *node, guest.running_symbols(), path)?)
                 }
+                What::Mappings { text, calls } => {
+                    let first = nodes.len();
+                    let found = calls.find(path, guest.running_symbols(), mapping::WHAT)?;
+                    nodes.extend(found.into_iter().map(|calls| SiteNode { calls, node: *node }));
+                    placed.mappings.push((text.clone(), *node, first..nodes.len()));
+                }
             }
         }
+        guest.set_mapping_nodes(nodes);
         if !rules.is_empty() {
             let program = guest.program_file().to_vec();
             placed.blocks = Some(Observer { rules, program, allocations: BTreeMap::new() });
@@ -98,8 +117,9 @@ impl Placed {
         self.blocks.as_mut().map(|observer| observer as &mut dyn BlockObserver)
     }
 
-    /// Returns what has been placed, for the notes of the run.
-    pub(crate) fn notes(&self) -> impl Iterator<Item = String> + '_ {
+    /// Returns what has been placed in `guest`, for the notes of the run.
+    pub(crate) fn notes(&self, guest: &Guest) -> impl Iterator<Item = String> + '_ {
+        let uses: Vec<u64> = guest.mapping_node_uses().collect();
         let of_data = |(text, node, bytes, pages): &(String, u32, u64, u64)| {
             format!("--place {text}: {} of pages for its {} are on node {node}.", size(*pages), size(*bytes))
         };
@@ -113,7 +133,16 @@ impl Placed {
                 rule.node
             ),
         };
-        self.data.iter().map(of_data).chain(self.blocks.iter().flat_map(|of| &of.rules).map(of_rule))
+        // After exec, another program has no such rules.
+        let of_calls = move |(text, node, rules): &(String, u32, Range<usize>)| match uses
+            .get(rules.clone())
+            .map_or(0, |uses| uses.iter().sum::<u64>())
+        {
+            0 => format!("--place {text}: no call there has mapped memory."),
+            n => format!("--place {text}: mappings of these calls, {n} in number, are on node {node}."),
+        };
+        let of_mappings = self.mappings.iter().map(of_calls);
+        self.data.iter().map(of_data).chain(of_mappings).chain(self.blocks.iter().flat_map(|of| &of.rules).map(of_rule))
     }
 }
 
@@ -194,7 +223,9 @@ mod tests {
         assert_eq!((data.node.as_str(), data.is_of_blocks()), ("cxl", false));
         let blocks = PlaceOption::parse("malloc@main+0x40=8").expect("well-formed");
         assert_eq!((blocks.node.as_str(), blocks.is_of_blocks()), ("8", true));
-        for text in ["table", "table=", "=cxl", "malloc@=cxl"] {
+        let mappings = PlaceOption::parse("mmap@main=cxl").expect("well-formed");
+        assert!(matches!(mappings.what, What::Mappings { .. }) && !mappings.is_of_blocks());
+        for text in ["table", "table=", "=cxl", "malloc@=cxl", "mmap@=cxl"] {
             assert!(PlaceOption::parse(text).is_err(), "{text}");
         }
     }

@@ -177,7 +177,7 @@ impl Session {
         Ok(())
     }
 
-    /// Puts the pages of data of the program, and of heap blocks that it will allocate, on memory nodes. Blocks are found in runs
+    /// Puts the pages of data of the program, and of heap blocks and mappings that it will allocate, on memory nodes. Blocks are found in runs
     /// without traces and snapshots.
     ///
     /// # Errors
@@ -328,7 +328,8 @@ impl Session {
 
     /// Returns the record of a run with the data objects that were observed.
     fn recorded_with(&self, outcome: &Outcome, wall_seconds: f64, data: Option<objects::Observer>) -> Run {
-        let notes = self.sector_notes().chain(self.call_notes()).chain(self.placed.notes()).collect();
+        let notes =
+            self.sector_notes().chain(self.call_notes()).chain(self.placed.notes(self.simulation.guest())).collect();
         let observed = counted::Observed { notes, data };
         counted::run(&self.request, outcome, self.simulation.guest(), &self.host, wall_seconds, observed)
     }

@@ -61,8 +61,8 @@ pub(super) struct ScenarioArgs {
     #[arg(long, value_name = "NODES")]
     interleave: Option<String>,
     /// Put the pages of data on one node, such as table=cxl: a variable of the program (NAME, NAME+OFFSET:BYTES or 0xADDRESS:BYTES), or
-    /// the heap blocks that a call allocates (malloc@CALL, named as for --pages mmap@CALL). A page goes there if the data fill more
-    /// than half of it.
+    /// the heap blocks that a call allocates (malloc@CALL, named as for --pages mmap@CALL), or the mappings that it makes (mmap@CALL). A
+    /// page goes there if the data fill more than half of it.
     #[arg(long, value_name = "DATA=NODE", value_delimiter = ',', value_parser = PlaceOption::parse)]
     place: Vec<PlaceOption>,
     /// Memory on nodes with cores for pages that no policy places, for each process: pages that it touches first when that is full go to

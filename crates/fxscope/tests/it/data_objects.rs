@@ -99,6 +99,7 @@ fn misses_are_attributed_to_variables_blocks_and_mappings_and_false_sharing_is_n
     assert!(heap["l1_refills"].as_u64() >= Some(4096 / 2), "{heap}");
     let mapping = of("main+0x");
     assert_eq!(mapping["kind"], "mapping");
+    assert_eq!(mapping["bytes"], 2 << 20);
     let refills = mapping["l1_refills"].as_u64().expect("a count");
     assert!((8192..8192 * 12 / 10).contains(&refills), "{refills}");
 

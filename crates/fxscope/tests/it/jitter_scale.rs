@@ -142,6 +142,8 @@ mod slow {
         assert!(matches!(off[..], [off] if off.abs() < 0.005), "of the one whose N is not solved for: {rows:?}");
         let sizes: Vec<&str> = rows.iter().filter_map(|row| row["N is"].as_str()).collect();
         assert_eq!(sizes, ["solved for", "solved for", "solved for", "published", "given"]);
+        let says: Vec<&str> = rows.iter().filter_map(|row| row["efficiency is"].as_str()).collect();
+        assert_eq!(says, ["chosen", "chosen", "chosen", "fitted", "predicted"]);
         let page = shown(&["linpack", "--nodes", "3008", "--format", "html"]);
         assert!(page.contains("data-chart=") && page.contains("Shares of the remaining time on 3008 nodes"));
         assert!(shown(&["linpack", "--nodes", "64", "--format", "csv"]).contains(",64,efficiency,0."));

@@ -152,6 +152,13 @@ const CASES: &[Case] = &[
         assert!(ran.has_note("--place numbers: 64KiB of pages for its 64KiB are on node 8"), "{}", ran.json["notes"]);
         assert!(ran.event("TIER_READ") > 100);
     }),
+    case("--place", "--memory-tier cxl:250ns,32GB/s --place mmap@map_much=cxl", |ran, _| {
+        assert!(ran.has_note("--place mmap@map_much: mappings of these calls, 1 in number, are on node 8"));
+        assert!(ran.pages(None, "node").contains(&8), "{}", ran.json["pages"]);
+    }),
+    case("--place", "--memory-tier cxl:250ns,32GB/s --place mmap@main=cxl", |ran, _| {
+        assert!(ran.has_note("--place mmap@main: no call there has mapped memory"), "{}", ran.json["notes"]);
+    }),
     case("--fast-memory", "--memory-tier cxl:250ns,32GB/s --fast-memory 4MiB", |ran, _| {
         assert!(ran.pages(None, "node").contains(&8), "{}", ran.json["pages"]);
     }),

@@ -1,6 +1,6 @@
 //! FX1's published figures (jitter-0001 to 0060).
 
-use fxscope_jitter::linpack::{Machine, Problem, Size};
+use fxscope_jitter::linpack::{Basis, Machine, Problem, Size};
 use fxscope_jitter::model::{self, Model};
 use fxscope_jitter::network::square;
 use fxscope_jitter::scale::{PhaseEnd, Setup, simulate};
@@ -129,6 +129,17 @@ fn the_runs_of_the_machines_file_are_the_published_ones() {
         assert_eq!(run.published, Some(published));
         machine.problem(run, 1).unwrap();
     }
+}
+
+#[test]
+fn efficiencies_are_fitted_chosen_or_predicted() {
+    let machine = Machine::load("fx1").unwrap();
+    let with_own_noise: Vec<Basis> = machine.runs.iter().map(|run| run.basis(true)).collect();
+    assert_eq!(with_own_noise, [Basis::Chosen, Basis::Chosen, Basis::Chosen, Basis::Fitted, Basis::Predicted]);
+    assert!(machine.runs.iter().all(|run| run.basis(false) == Basis::Predicted), "under other noise");
+    let text = include_str!("../../../../data/linpack/fx1.toml");
+    let error = Machine::parse(&text.replace("published = 91.19", ""), "test").unwrap_err();
+    assert!(error.contains("fit = true for the run on 3008 nodes"), "{error}");
 }
 
 #[test]

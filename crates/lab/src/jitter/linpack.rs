@@ -1,6 +1,6 @@
 //! The speed of LINPACK by problem size, with the share of noise.
 
-use fxscope_jitter::linpack::{Estimate, Machine, Problem, Run, Size, memory};
+use fxscope_jitter::linpack::{Basis, Estimate, Machine, Problem, Run, Size, memory};
 use fxscope_jitter::model;
 use fxscope_report::document::{Curve, Plot};
 use fxscope_report::sheet::{Cell, Sheet, Table};
@@ -40,7 +40,8 @@ pub fn linpack(args: &LinpackOptions) -> Result<Sheet, Error> {
     let mut shown = Vec::new();
     for run in runs {
         let (problem, size) = machine.problem(&run, args.seed)?;
-        shown.push(Shown { run, size, estimate: machine.estimate(problem, &noise, args.seed)? });
+        let basis = run.basis(args.model.is_none());
+        shown.push(Shown { run, size, basis, estimate: machine.estimate(problem, &noise, args.seed)? });
     }
     let last = shown.iter().map(|one| one.estimate).max_by(|a, b| a.problem.n.total_cmp(&b.problem.n));
     let mut curve = Vec::new();
@@ -64,7 +65,7 @@ fn runs(args: &LinpackOptions, machine: &Machine) -> Result<Vec<Run>, Error> {
     }
     let run = |&nodes: &u32| {
         let memory = Some(format!("{}KiB", args.memory >> 10));
-        Run { nodes, memory, fill: args.fill, n: args.n, solve: false, published: None, row: String::new() }
+        Run { nodes, memory, fill: args.fill, n: args.n, solve: false, fit: false, published: None, row: String::new() }
     };
     Ok(args.nodes.iter().map(run).collect())
 }
@@ -73,13 +74,14 @@ fn runs(args: &LinpackOptions, machine: &Machine) -> Result<Vec<Run>, Error> {
 struct Shown {
     run: Run,
     size: Size,
+    basis: Basis,
     estimate: Estimate,
 }
 
 fn efficiencies(shown: &[Shown]) -> Table {
-    let headings = ["nodes", "N", "N is", "of memory", "hours", "efficiency", "published", "off by"];
+    let headings = ["nodes", "N", "N is", "of memory", "hours", "efficiency", "efficiency is", "published", "off by"];
     let mut table = Table::new("Efficiency", headings.iter().copied());
-    for Shown { run, size, estimate: e } in shown {
+    for Shown { run, size, basis, estimate: e } in shown {
         let memory = run.memory.as_deref().and_then(|text| memory(text).ok());
         let published = run.published.map_or(Cell::none(), |p| Cell::number(p, 2));
         // No difference where N was solved for: it agrees by construction.
@@ -95,6 +97,7 @@ fn efficiencies(shown: &[Shown]) -> Table {
             memory.map_or(Cell::none(), |bytes| Cell::share(e.problem.fill(bytes))),
             Cell::number(e.seconds / 3600.0, 2),
             Cell::share(e.efficiency),
+            Cell::word(basis.word()),
             published,
             off,
         ];
@@ -147,8 +150,17 @@ fn sheet(machine: &Machine, noise: &str, shown: &[Shown], curve: &[Estimate]) ->
     let mut notes =
         vec![format!("Noise: {noise}."), format!("Machine ({}): {}.", machine.evidence.word(), machine.source)];
     notes.extend((!published.is_empty()).then(|| format!("Published: {}.", published.join(", "))));
-    let solved = shown.iter().any(|one| one.size == Size::Solved);
-    notes.extend(solved.then(|| "N was solved for, so that the efficiency is the published one.".to_owned()));
+    let any = |basis| shown.iter().any(|one| one.basis == basis);
+    notes.extend(
+        any(Basis::Fitted)
+            .then(|| "Fitted: numbers of the machine were fitted to this run's published efficiency.".to_owned()),
+    );
+    notes.extend(
+        any(Basis::Chosen).then(|| "Chosen: N was solved for, so that the efficiency is the published one.".to_owned()),
+    );
+    notes.extend(
+        any(Basis::Predicted).then(|| "Predicted: nothing was adjusted to an efficiency of this run.".to_owned()),
+    );
     Sheet {
         title: format!("LINPACK on {}", machine.title),
         tables: vec![efficiencies(shown), shares(shown)],

@@ -55,7 +55,7 @@ pub use parts::{PageId, SnapshotSink, SnapshotSource, Surroundings, read_state, 
 use processes::{Restorer, SavedProcess, Shared};
 
 /// The form of snapshots. It changes whenever anything in them does.
-const VERSION: u32 = 8;
+const VERSION: u32 = 9;
 
 /// Why a guest cannot be saved or restored.
 #[derive(Debug, thiserror::Error)]

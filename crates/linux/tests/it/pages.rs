@@ -6,7 +6,9 @@ use std::io::{Read as _, Seek as _};
 
 use common::{HOSTED, build, platform};
 use fxscope_guestmem::Segment;
-use fxscope_linux::pages::{MappingPages, MemoryPolicy, MemoryWork, PageSizes, PageUse, Placement, SitePages, Weights};
+use fxscope_linux::pages::{
+    MappingPages, MemoryPolicy, MemoryWork, PageSizes, PageUse, Placement, SiteNode, SitePages, Weights,
+};
 use fxscope_linux::{Code, CpuPlace, Guest, Setup, Stdio};
 
 const KIB: u64 = 1 << 10;
@@ -277,6 +279,19 @@ fn mappings_of_a_call_have_the_pages_set_for_that_call() {
     assert_eq!(sizes(Some(MappingPages::Size(64 * KIB))), (vec![64, 2048], vec![1]));
     // No mapping of 4 MiB contains a transparent huge page.
     assert_eq!(sizes(Some(MappingPages::Transparent)), (vec![64, 2048], vec![1]));
+}
+
+#[test]
+fn mappings_of_a_call_are_on_the_node_set_for_that_call() {
+    let (mut process, output) = start("calls", &[], MemoryPolicy::Local);
+    let symbols = process.running_symbols();
+    let (_, at) = symbols.functions().find(|(name, _)| *name == "one_call").expect("a function");
+    let calls = at..at + symbols.at(at).expect("known").bytes;
+    process.set_mapping_nodes(vec![SiteNode { calls, node: 6 }]);
+    let (mut process, _) = finished(process, output);
+    assert_eq!(process.mapping_node_uses().collect::<Vec<_>>(), [1]);
+    let there = process.page_use().into_iter().filter(|of| of.node == 6);
+    assert_eq!(there.map(|of| of.pages * of.page_bytes).sum::<u64>(), 4 * MIB);
 }
 
 #[test]

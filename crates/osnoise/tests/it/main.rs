@@ -4,6 +4,7 @@ mod cause;
 mod common;
 mod fit;
 mod import;
+mod independent;
 mod injected;
 mod loops;
 mod measured;

@@ -67,6 +67,8 @@ struct Process {
     version: Option<u64>,
     /// Where threads have thread-local variables.
     thread_local: BTreeSet<u64>,
+    /// Mappings that have been used: start and end.
+    mappings: BTreeSet<(u64, u64)>,
 }
 
 /// Observes a run.
@@ -224,18 +226,10 @@ impl Observer {
         match segment {
             Segment::Stack => (self.object(ObjectKind::Stack, "stack of the first thread", None), address - start),
             Segment::ThreadStack => (self.object(ObjectKind::Stack, "stacks of other threads", None), address - start),
-            Segment::Mmap => {
-                let mapping = guest.mappings(address..address + 1).next();
-                let site =
-                    mapping.and_then(|(range, site)| Some((range.start, guest.mapping_sites().get(site)?.clone())));
-                match site {
-                    Some((start, site)) => {
-                        let name = describe(&site);
-                        (self.object(ObjectKind::Mapping, &name, site.file), address - start)
-                    }
-                    None => (self.object(ObjectKind::Other, "small mappings", None), address - start),
-                }
-            }
+            Segment::Mmap => match guest.mapping_at(address) {
+                Some((range, site)) => (self.mapping(guest, &range, site), address - range.start),
+                None => (self.object(ObjectKind::Other, "small mappings", None), address - start),
+            },
             Segment::File => {
                 let path = guest.file_at(address).map(|(path, _)| String::from_utf8_lossy(&path).into_owned());
                 let name = path.as_deref().and_then(|path| path.rsplit('/').next()).unwrap_or("files");
@@ -243,6 +237,19 @@ impl Observer {
             }
             _ => (self.object(ObjectKind::Other, segment.name(), None), address - start),
         }
+    }
+
+    /// Returns the object of a mapping that a call has made, whose bytes are those of all mappings that the call has at the time.
+    fn mapping(&mut self, guest: &Guest, range: &std::ops::Range<u64>, site: usize) -> u32 {
+        let call = &guest.mapping_sites()[site];
+        let number = self.object(ObjectKind::Mapping, &describe(call), call.file.clone());
+        if self.processes.entry(guest.pid()).or_default().mappings.insert((range.start, range.end)) {
+            let of_call = guest.mappings(0..u64::MAX).filter(|&(_, of)| of == site);
+            let bytes = of_call.map(|(range, _)| range.end - range.start).sum();
+            let object = &mut self.objects[number as usize];
+            (object.blocks, object.bytes) = (object.blocks + 1, object.bytes.max(bytes));
+        }
+        number
     }
 
     /// Counts a refill that an instruction of `bytes` bytes has caused.

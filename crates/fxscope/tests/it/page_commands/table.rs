@@ -63,9 +63,12 @@ pub const PAGES: &[Page] = &[
     },
     Page {
         left_out: &[
-            ("programs/small.sh", "builds 29 programs: minutes"),
-            ("fxscope pages check", "simulates 29 programs: minutes"),
+            ("programs/small.sh", "builds programs and fetches Debian's: minutes"),
+            ("fxscope latency check", "simulates 70 programs: minutes"),
+            ("fxscope pages check", "simulates 50 programs: minutes"),
+            ("fxscope validate full", "simulates all rows: minutes"),
         ],
+        smaller: &[("jitter linpack", "jitter linpack --nodes 64")],
         ..page("evidence")
     },
     Page {

@@ -69,9 +69,9 @@ fn place(object: &DataObject, spec: &Spec) -> Result<String, &'static str> {
         ObjectKind::Variable if object.name.ends_with("(thread-local)") => return Err("it is thread-local"),
         ObjectKind::Variable => (object.name.clone(), pages.bss.max(pages.data)),
         ObjectKind::Heap => (format!("malloc@{}", object.name), pages.mmap.max(pages.heap)),
-        ObjectKind::Mapping => return Err("it is a mapping that the program has made itself"),
+        ObjectKind::Mapping => (format!("mmap@{}", object.name), pages.mmap),
         ObjectKind::Stack => return Err("it is a stack"),
-        ObjectKind::Other => return Err("it is neither a variable nor heap blocks"),
+        ObjectKind::Other => return Err("it is no variable, heap block or mapping of the program"),
     };
     let fills_pages = object.bytes / object.blocks.max(1) >= LEAST_PAGES * page;
     if fills_pages { Ok(name) } else { Err("its blocks fill fewer than two pages, which --pages can make smaller") }

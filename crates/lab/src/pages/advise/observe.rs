@@ -14,7 +14,7 @@ use fxscope_tlbsweep::{Access, Analysis, Error, SweepOptions, TlbConfig};
 use super::observation::{Missed, Observation, by_number};
 use super::parts::{self, Assignment, Group, Kinds, NUMBERS, PARTS, SHARED};
 use super::touched::Touched;
-use super::work::Mapped as MappedWork;
+use super::work::{Gaps, Mapped as MappedWork};
 use super::{Costs, part_of_call};
 
 /// Bits of a program's addresses; the process number is stored above them.
@@ -157,6 +157,8 @@ pub struct Observer {
     addresses: Vec<u64>,
     /// What the kernel does for the heap and mappings, by part.
     work: Vec<MappedWork>,
+    /// The room for mappings in pages of others.
+    gaps: Gaps,
 }
 
 impl Observer {
@@ -201,6 +203,7 @@ impl Observer {
             cores: Vec::new(),
             addresses: Vec::new(),
             work: vec![MappedWork::new(sizes.len()); PARTS],
+            gaps: Gaps::new(sizes.len()),
         })
     }
 
@@ -284,11 +287,14 @@ impl Observer {
         for piece in without(&new, &old) {
             let part = parts::part(usize::from(piece.number));
             let heap = new.iter().find(|range| range.number == piece.number && part == Group::Heap.part());
-            let before = heap.map_or(0, |heap| piece.start - heap.start);
-            self.work[part].map(piece.end - piece.start, before, sizes);
+            let bytes = piece.end - piece.start;
+            match heap {
+                Some(heap) => self.work[part].grow(bytes, piece.start - heap.start, sizes),
+                None => self.work[part].map(bytes, sizes, &mut self.gaps),
+            }
         }
         for piece in without(&old, &new) {
-            self.work[parts::part(usize::from(piece.number))].unmap(piece.end - piece.start, sizes);
+            self.work[parts::part(usize::from(piece.number))].unmap(piece.end - piece.start, sizes, &mut self.gaps);
         }
     }
 

@@ -26,7 +26,7 @@ use fxscope_guestmem::{PAGE, Region, SharedBy};
 pub use own::MappingPages;
 pub use policy::{NodeMask, Placement, Weights, list, mask, parse_nodes};
 pub use process::Backing;
-pub use site::{Site, SitePages};
+pub use site::{Site, SiteNode, SitePages};
 pub use usage::PageUse;
 
 pub(crate) use malloc::translated;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use fxscope_guestmem::{Prot, Segment};
 
-use super::{MemoryWork, PageSpan, PageUse, PageView, Site, SitePages, add_up};
+use super::{MemoryWork, PageSpan, PageUse, PageView, Site, SiteNode, SitePages, add_up};
 use crate::guest::Guest;
 
 /// What is at an address.
@@ -97,6 +97,12 @@ impl Guest {
         self.space().pages.sites.of.within(range).map(|(range, site)| (range, site as usize))
     }
 
+    /// Returns the recorded private mapping at an address of the running process, as [`Guest::mappings`] does.
+    #[must_use]
+    pub fn mapping_at(&self, address: u64) -> Option<(Range<u64>, usize)> {
+        self.space().pages.sites.of.range_at(address).map(|(range, site)| (range, site as usize))
+    }
+
     /// Returns the recorded calls that have made mappings.
     #[must_use]
     pub fn mapping_sites(&self) -> &[Site] {
@@ -108,6 +114,17 @@ impl Guest {
     pub fn set_mapping_pages(&mut self, rules: Vec<SitePages>) {
         let sites = &mut self.space_mut().pages.sites;
         (sites.uses, sites.rules) = (vec![0; rules.len()], rules);
+    }
+
+    /// Sets the memory nodes of mappings made from now on by calls in these parts of the program; if several apply, the last takes
+    /// precedence. They apply until another program is executed.
+    pub fn set_mapping_nodes(&mut self, rules: Vec<SiteNode>) {
+        self.space_mut().pages.sites.nodes = rules.into_iter().map(|rule| (rule, 0)).collect();
+    }
+
+    /// Returns to how many mappings of the running process each rule of [`Guest::set_mapping_nodes`] applied.
+    pub fn mapping_node_uses(&self) -> impl Iterator<Item = u64> + '_ {
+        self.space().pages.sites.nodes.iter().map(|&(_, uses)| uses)
     }
 
     /// Puts the pages of the running process that lie in a range by more than half on a node, now and when they are touched. It takes

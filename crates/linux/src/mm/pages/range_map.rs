@@ -50,6 +50,11 @@ impl<T: Copy + Eq> RangeMap<T> {
         self.0.get(&address).copied()
     }
 
+    /// Returns the range that has an address, and its value.
+    pub(crate) fn range_at(&self, address: u64) -> Option<(Range<u64>, T)> {
+        self.0.get_key_value(&address).map(|(range, &value)| (range.clone(), value))
+    }
+
     /// Iterates over the ranges that overlap `range`, clipped to it, lowest first.
     pub(crate) fn within(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, T)> + '_ {
         let overlapping = self.0.overlapping(range.clone());

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{MappingPages, Pages, RangeMap};
+use super::policy::Policy;
+use super::{MappingPages, NodeMask, Pages, RangeMap};
 use crate::kernel::Kernel;
 
 /// Maximum number of stack frames examined.
@@ -109,6 +110,15 @@ pub struct SitePages {
     pub pages: MappingPages,
 }
 
+/// The memory node for mappings made by calls in a part of the program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteNode {
+    /// The part's addresses.
+    pub calls: Range<u64>,
+    /// The node.
+    pub node: u32,
+}
+
 /// The recorded calls that have mapped memory.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct Sites {
@@ -117,6 +127,8 @@ pub(super) struct Sites {
     pub rules: Vec<SitePages>,
     /// To how many mappings each rule applied.
     pub uses: Vec<u64>,
+    /// Rules for nodes, and to how many mappings each applied.
+    pub nodes: Vec<(SiteNode, u64)>,
     /// The calls found so far, by number.
     pub list: Vec<Site>,
     /// The number of the call of each private mapping.
@@ -140,23 +152,37 @@ impl Sites {
         self.uses[rule] += 1;
         Some(self.rules[rule].pages)
     }
+
+    /// Returns the last rule for the node of mappings that a call makes.
+    fn node_rule(&mut self, site: &Site) -> Option<&mut (SiteNode, u64)> {
+        self.nodes.iter_mut().rfind(|(rule, _)| rule.calls.contains(&site.address))
+    }
 }
 
 impl Pages {
     /// Returns whether to find out the call of a mapping of `len` bytes.
     pub(crate) fn wants_site(&self, len: u64) -> bool {
-        !self.sites.rules.is_empty() || self.sites.noted_from.is_some_and(|least| len >= least)
+        !self.sites.rules.is_empty()
+            || !self.sites.nodes.is_empty()
+            || self.sites.noted_from.is_some_and(|least| len >= least)
     }
 
     /// Returns the pages for a mapping that a call makes, and the call's number.
     pub(crate) fn site(&mut self, site: Site) -> (Option<MappingPages>, u32) {
         let pages = self.sites.pages(&site);
+        if let Some((_, uses)) = self.sites.node_rule(&site) {
+            *uses += 1;
+        }
         (pages, self.sites.number(site))
     }
 
-    /// Records that a range has been mapped by the call with this number.
+    /// Records that a range has been mapped by the call with this number, before its pages are allocated.
     pub(crate) fn made_by(&mut self, range: Range<u64>, site: u32) {
-        self.sites.of.set(range, site);
+        self.sites.of.set(range.clone(), site);
+        let call = self.sites.list.get(site as usize).cloned();
+        if let Some(node) = call.and_then(|call| self.sites.node_rule(&call).map(|(rule, _)| rule.node)) {
+            self.set_policy(range, Policy::bind(1 << node as NodeMask));
+        }
     }
 }
 
