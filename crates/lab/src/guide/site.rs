@@ -52,6 +52,7 @@ fn entry(outcome: &Outcome<'_>) -> GuideEntry {
         number => Some((number, spread.mean)),
     };
     let state = match outcome.failures().len() {
+        0 if outcome.left_out.is_some() => "left out".to_owned(),
         0 if outcome.laboratory.is_some() => "tables of its own".to_owned(),
         0 => String::new(),
         failures => format!("{failures} failed"),
