@@ -86,6 +86,7 @@ for bytes in 64 32 16; do
             run $bytes 0 family type=$type load=indirect store=indirect order=$order stride=2 n=4096 passes=2
         done
         run $bytes 0 family type=$type load=indirect stride=0 passes=2
+        run $bytes 0 family type=$type load=indirect stride=16 n=128 passes=2
         run $bytes 0 family type=$type load=strided zero-lines=4 n=16384 passes=2 threads=3
     done
     for op in div mod recip sqrt sqrt-series aint anint; do
