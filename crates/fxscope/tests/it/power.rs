@@ -125,8 +125,10 @@ fn power_by_cmg_adds_up_to_that_of_the_chip_less_its_base() {
     let table = String::from_utf8(report.stdout).expect("text");
     // Power is the number before the unit, energy and its unit.
     let watts = |line: &str| line.split_whitespace().rev().nth(3).and_then(|power| power.parse::<f64>().ok());
-    let of = |label: &str| table.lines().filter(|line| line.trim_start().starts_with(label)).filter_map(watts);
-    let (cmgs, chip): (Vec<f64>, Vec<f64>) = (of("triad: CMG").collect(), of("triad: chip").collect());
+    let of = |label: &str| -> Vec<f64> {
+        table.lines().filter(|line| line.trim_start().starts_with(label)).filter_map(watts).collect()
+    };
+    let (cmgs, chip) = (of("triad: CMG"), of("triad: chip"));
     assert_eq!((cmgs.len(), chip.len()), (3, 1), "{table}");
     let base = chip[0] - cmgs.iter().sum::<f64>();
     assert!((base / machine("normal").power.base_watts() - 1.0).abs() < 0.01, "{base} W: {table}");
