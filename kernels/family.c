@@ -117,11 +117,11 @@ static uint64_t pitch(void)
     return of(PITCH) ? of(PITCH) : block();
 }
 
-/* First element of a thread's part, whose blocks are counted in elements without the gaps. */
+/* First element of a thread's part, whose blocks are counted in elements without the gaps. The last part has what remains of n. */
 static uint64_t part(unsigned thread)
 {
     uint64_t whole = of(BLOCK) ? block() : unit();
-    return of(N) / whole * thread / of(THREADS) * whole;
+    return thread < of(THREADS) ? of(N) / whole * thread / of(THREADS) * whole : of(N);
 }
 
 /* Position in the arrays of element i of those that are worked on. */

@@ -86,6 +86,7 @@ for bytes in 64 32 16; do
             run $bytes 0 family type=$type load=indirect store=indirect order=$order stride=2 n=4096 passes=2
         done
         run $bytes 0 family type=$type load=indirect stride=0 passes=2
+        run $bytes 0 family type=$type load=indirect stride=16 n=128 passes=2
         run $bytes 0 family type=$type load=strided zero-lines=4 n=16384 passes=2 threads=3
     done
     for op in div mod recip sqrt sqrt-series aint anint; do
@@ -108,6 +109,19 @@ for bytes in 64 32 16; do
             run $bytes 0 gather-threads load=$load store=$store n=6400
             run $bytes 0 gather load=$load store=$store compiled=unknown passes=2
         done
+    done
+    for load in double quad vector; do
+        run $bytes 0 vector-chase load=$load nodes=1 hops=3
+        run $bytes 0 vector-chase load=$load nodes=100 hops=1234
+    done
+    for prefetch in none all masked; do
+        run $bytes 0 masked-triad prefetch=$prefetch n=6400 every=1 threads=3
+        run $bytes 0 masked-triad prefetch=$prefetch n=6400 every=30 lines=100
+    done
+    run $bytes 0 arenas n=1000 blocks=7 threads=3
+    for by in loop zero-fill memcpy; do
+        run $bytes 0 copies by=$by bytes=256 caches=cleaned
+        run $bytes 0 copies by=$by bytes=25600 threads=7 passes=3
     done
     run $bytes 0 streams20 n=6400 software=0
     run $bytes 0 streams20 n=6400 software=18
@@ -292,6 +306,7 @@ done
 run 64 2 openmp rounds=97
 run 64 2 openmp construct=atomic barrier=hardware
 run 64 2 dgemm-threads n=100
+run 64 2 copies bytes=300
 run 64 2 pingpong cpus=0
 run 64 2 sector-threads n=24
 run 64 2 plain-threads n=320 threads=11

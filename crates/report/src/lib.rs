@@ -198,10 +198,10 @@ fn find<'a>(run: &'a Run, name: &str) -> Result<&'a Region, String> {
     })
 }
 
-/// Returns the power of the chip by intervals of time; `None` if the record has no intervals, or not what power follows from.
+/// Returns the power of each CMG and, by intervals of time, of the chip; `None` if the record has not what power follows from.
 #[must_use]
 pub fn power(run: &Run) -> Option<Document> {
-    let sections = sections::power::tables(run);
+    let sections: Vec<_> = sections::power::by_cmg(run).into_iter().chain(sections::power::tables(run)).collect();
     (!sections.is_empty()).then(|| Document { title: sections::title(run), columns: Vec::new(), sections })
 }
 

@@ -1,4 +1,4 @@
-//! Rows measured with real libraries: Debian's packages, run unmodified.
+//! Programs that call real libraries: Debian's packages, run unmodified.
 
 use std::path::{Path, PathBuf};
 
@@ -7,28 +7,45 @@ use crate::suite::{Run, Suite};
 /// The name of the program in `runs.csv` that calls libraries. It is not among the kernels, since it needs those packages.
 const PROGRAM: &str = "libraries";
 
-/// A folder that `programs/libraries.sh` has prepared: packages in `root`, and the program that calls them.
+/// A program, and the folder with the libraries that it calls.
 #[derive(Clone, Debug)]
 pub struct Libraries {
-    folder: PathBuf,
+    /// Name of the program in runs.
+    name: String,
+    program: PathBuf,
+    root: PathBuf,
 }
 
 impl Libraries {
-    /// Returns the libraries of a folder; `None` if it is not prepared.
+    /// Returns what `programs/libraries.sh` has prepared in a folder, packages in `root` and the program that calls them; `None` if it
+    /// is not prepared.
     #[must_use]
     pub fn find(folder: &Path) -> Option<Libraries> {
-        let libraries = Libraries { folder: folder.to_owned() };
-        (libraries.program().is_file() && libraries.root().join(".complete").is_file()).then_some(libraries)
+        let root = folder.join("root");
+        let is_complete = root.join(".complete").is_file();
+        Libraries::of(PROGRAM, &folder.join("libraries.elf"), &root).filter(|_| is_complete)
+    }
+
+    /// Returns the program that runs call `name`, with the folder of its libraries; `None` if one of them is not there.
+    #[must_use]
+    pub fn of(name: &str, program: &Path, root: &Path) -> Option<Libraries> {
+        let libraries = Libraries { name: name.to_owned(), program: program.to_owned(), root: root.to_owned() };
+        (program.is_file() && root.is_dir()).then_some(libraries)
+    }
+
+    /// Returns whether a run executes the program.
+    pub(crate) fn is_for(&self, run: &Run) -> bool {
+        run.program == self.name
     }
 
     /// Returns the folder of the packages, for `fxscope run --sysroot`.
-    pub(crate) fn root(&self) -> PathBuf {
-        self.folder.join("root")
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
     }
 
     /// Returns the program that calls the libraries.
-    pub(crate) fn program(&self) -> PathBuf {
-        self.folder.join("libraries.elf")
+    pub(crate) fn program(&self) -> &Path {
+        &self.program
     }
 
     /// Returns the names of the libraries, which contain their versions, in order.
@@ -37,8 +54,9 @@ impl Libraries {
     /// If the folder cannot be read.
     pub(crate) fn versions(&self) -> Result<Vec<u8>, String> {
         let mut names = Vec::new();
-        for folder in ["", "openblas-serial"] {
-            let path = self.root().join("usr/lib/aarch64-linux-gnu").join(folder);
+        let folder = self.root.join("usr/lib/aarch64-linux-gnu");
+        let serial = Some(folder.join("openblas-serial")).filter(|folder| folder.is_dir());
+        for path in std::iter::once(folder).chain(serial) {
             let failed = |e: std::io::Error| format!("{}: {e}", path.display());
             for entry in std::fs::read_dir(&path).map_err(failed)? {
                 names.push(entry.map_err(failed)?.file_name().into_encoded_bytes());

@@ -24,7 +24,7 @@ pub struct Simulator {
     pub program: PathBuf,
     /// The folder of the prebuilt kernels.
     pub kernels: PathBuf,
-    /// The libraries; runs that need them fail without.
+    /// A program that calls libraries; runs that need it fail without.
     pub libraries: Option<Libraries>,
 }
 
@@ -60,7 +60,7 @@ impl Simulator {
         let program = self.executable(run).map_err(failed)?.path;
         let program = fxscope_host::read(&program, MAX_PROGRAM_BYTES).map_err(|e| failed(e.to_string()))?;
         let mut key = vec![program, run.arguments.clone().into_bytes(), run.options.clone().into_bytes()];
-        if let (true, Some(libraries)) = (run.needs_libraries(), &self.libraries) {
+        if let Some(libraries) = self.libraries_of(run) {
             key.push(libraries.versions().map_err(failed)?);
         }
         Ok(key)
@@ -68,12 +68,21 @@ impl Simulator {
 
     /// Returns what a run executes.
     fn executable(&self, run: &Run) -> Result<Executable, String> {
-        if !run.needs_libraries() {
-            return Ok(Executable { path: self.kernels.join(format!("{}.elf", run.program)), sysroot: None });
+        match self.libraries_of(run) {
+            Some(libraries) => {
+                let (path, sysroot) = (libraries.program().to_owned(), Some(libraries.root().to_owned()));
+                Ok(Executable { path, sysroot })
+            }
+            None if run.needs_libraries() => {
+                Err("its libraries are missing; programs/libraries.sh fetches them".to_owned())
+            }
+            None => Ok(Executable { path: self.kernels.join(format!("{}.elf", run.program)), sysroot: None }),
         }
-        let libraries =
-            self.libraries.as_ref().ok_or("its libraries are missing; programs/libraries.sh fetches them")?;
-        Ok(Executable { path: libraries.program(), sysroot: Some(libraries.root()) })
+    }
+
+    /// Returns the libraries that a run calls.
+    fn libraries_of(&self, run: &Run) -> Option<&Libraries> {
+        self.libraries.as_ref().filter(|libraries| libraries.is_for(run))
     }
 
     fn simulate(&self, run: &Run, program: &Executable, stopped: &dyn Fn() -> bool) -> Result<Counts, String> {

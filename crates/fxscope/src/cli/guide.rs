@@ -114,7 +114,7 @@ fn outcomes<'a>(args: &Args, guide: &'a Guide, chosen: &[Chosen<'a>]) -> Result<
     let folder = args.batch.cache("validate");
     let cache = Cache::new(folder.as_deref(), &simulator)?;
     let programs = Programs::new(None)?;
-    let settings = Settings { simulator, programs: &programs, cache, jobs: args.batch.jobs() };
+    let settings = Settings { simulator, programs: &programs, cache, jobs: args.batch.jobs(), sources: ".".into() };
     let console = Console::catching_signals(false)?;
     match run(guide, chosen, &settings, Runner::new(args.batch.jobs(), &console)) {
         Err(lab::Error::Stopped) => {
@@ -142,6 +142,9 @@ fn show(args: &Args, outcomes: &[lab::guide::Outcome<'_>], place: Place) -> Outc
             }))?,
             _ => target.write_bytes(text(args, outcomes).as_bytes())?,
         },
+    }
+    for outcome in outcomes {
+        outcome.left_out.iter().for_each(|why| say(&format!("{} is left out: {why}", outcome.experiment.id)));
     }
     let failures: Vec<String> = outcomes.iter().flat_map(lab::guide::Outcome::failures).collect();
     failures.iter().for_each(|failure| say(failure));

@@ -42,7 +42,8 @@ pub struct Args {
     by: Option<By>,
     /// What the terminal shows: the report; the pages of each run (segment, page size, node, number, memory lost to
     /// rounding); the traffic between CMGs by region; the loops, hottest first; functions with the time of those
-    /// that they call, and who calls whom; data objects (`run --data`); or the power of the chip over time (`run --interval`). With --format csv, loops and functions are one per line.
+    /// that they call, and who calls whom; data objects (`run --data`); or the power of each CMG and, over time, of the
+    /// chip (`run --interval`). With --format csv, loops and functions are one per line.
     #[arg(long, value_enum, default_value_t = Section::Summary, conflicts_with_all = ["level", "by"])]
     section: Section,
     #[command(flatten)]
@@ -175,9 +176,7 @@ fn documents(args: &Args, runs: &[Run], labels: &[String]) -> Result<Vec<Documen
         (Section::Data, runs, _) => {
             some_with(runs.iter().filter_map(data::document).collect(), "data objects", "--data ")?
         }
-        (Section::Power, runs, _) => {
-            some_with(runs.iter().filter_map(power).collect(), "power over time", "--interval 100us ")?
-        }
+        (Section::Power, runs, _) => some_with(runs.iter().filter_map(power).collect(), "power", "--mode timing ")?,
         (Section::Calls, runs, _) => some(runs.iter().filter_map(calls::document).collect(), "calls")?,
         (Section::Loops, runs, _) => some(runs.iter().filter_map(loops::document).collect(), "loops")?,
         (Section::Traffic, ..) => {

@@ -111,18 +111,37 @@ fn reports_show_power_over_time() {
     let table = shown(&["--section", "power"]);
     let last = table.lines().last().and_then(|line| line.split_whitespace().next()).expect("a row");
     assert!(watts > 50 && last.rsplit('-').next() == Some(&watts.to_string()), "{watts} intervals: {table}");
-    assert!(table.lines().count() <= 52 && table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    assert!(table.lines().count() <= 62 && table.lines().all(|line| line.chars().count() <= 80), "{table}");
     assert!(shown(&["--format", "html"]).contains("Power over time"));
 }
 
 #[test]
-fn power_over_time_needs_intervals() {
+fn power_by_cmg_adds_up_to_that_of_the_chip_less_its_base() {
     let folder = tempfile::tempdir().expect("temporary folder");
-    let run = ["run", "--quiet", "-o", "run.fxr", "--", &kernel("chase.elf"), "hops=100"];
+    let triad = ["cpus=12,24,36", "threads=3", "n=32768"];
+    let run = ["run", "--quiet", "-o", "run.fxr", "--", &kernel("triad-threads.elf")];
+    assert!(output(folder.path(), &[&run[..], &triad].concat()).status.success());
+    let report = output(folder.path(), &["report", "--section", "power", "run.fxr"]);
+    let table = String::from_utf8(report.stdout).expect("text");
+    // Power is the number before the unit, energy and its unit.
+    let watts = |line: &str| line.split_whitespace().rev().nth(3).and_then(|power| power.parse::<f64>().ok());
+    let of = |label: &str| -> Vec<f64> {
+        table.lines().filter(|line| line.trim_start().starts_with(label)).filter_map(watts).collect()
+    };
+    let (cmgs, chip) = (of("triad: CMG"), of("triad: chip"));
+    assert_eq!((cmgs.len(), chip.len()), (3, 1), "{table}");
+    let base = chip[0] - cmgs.iter().sum::<f64>();
+    assert!((base / machine("normal").power.base_watts() - 1.0).abs() < 0.01, "{base} W: {table}");
+}
+
+#[test]
+fn power_needs_time() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let run = ["run", "--quiet", "--mode", "functional", "-o", "run.fxr", "--", &kernel("chase.elf"), "hops=100"];
     assert!(output(folder.path(), &run).status.success());
     let (status, message) = failure(folder.path(), &["report", "--section", "power", "run.fxr"]);
     assert_ne!(status, 0);
-    assert!(message.contains("fxscope run --interval 100us -o FILE.fxr"), "{message}");
+    assert!(message.contains("fxscope run --mode timing -o FILE.fxr"), "{message}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use fxscope_validate::Run;
 
 use super::runs::runs_of;
-use super::{Experiment, Guide, Laboratory};
+use super::{Experiment, Guide, Laboratory, Needs};
 use crate::Error;
 
 /// The folder of the programs in the sources, which commands name.
@@ -25,16 +25,21 @@ pub fn commands(guide: &Guide, experiment: &Experiment) -> Result<String, Error>
     for program in programs {
         text.push_str(&format!("# {program}: loop, options and source files in kernels/README.md\n"));
     }
-    if !runs.is_empty() {
-        text.push_str(&format!("# fxscope guide --programs {FOLDER} writes the programs\n"));
+    match &experiment.needs {
+        Some(needs) => text.push_str(&format!("# {} makes the program in the sources\n", needs.command)),
+        None if runs.is_empty() => {}
+        None => text.push_str(&format!("# fxscope guide --programs {FOLDER} writes the programs\n")),
     }
-    text.extend(runs.iter().map(|run| command(run) + "\n"));
+    text.extend(runs.iter().map(|run| command(run, experiment.needs.as_ref()) + "\n"));
     Ok(text)
 }
 
-fn command(run: &Run) -> String {
-    let program = format!("{FOLDER}/{}.elf", run.program);
-    let words = ["fxscope run", &run.options, "--", &program, &run.arguments];
+fn command(run: &Run, needs: Option<&Needs>) -> String {
+    let (sysroot, program) = match needs {
+        Some(needs) => (format!("--sysroot {}", needs.root), needs.file.clone()),
+        None => (String::new(), format!("{FOLDER}/{}.elf", run.program)),
+    };
+    let words = ["fxscope run", &sysroot, &run.options, "--", &program, &run.arguments];
     words.iter().filter(|word| !word.is_empty()).copied().collect::<Vec<_>>().join(" ")
 }
 

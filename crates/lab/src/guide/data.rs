@@ -1,9 +1,10 @@
 //! The experiments as data: `data/guide/*.toml`.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use fxscope_pmu::formula::Formula;
-use fxscope_validate::{Row, Run, Size, Suite};
+use fxscope_validate::{Libraries, Row, Run, Size, Suite};
 use serde::Deserialize;
 
 use crate::Error;
@@ -78,11 +79,39 @@ pub struct Experiment {
     pub items: Vec<String>,
     /// Approximate time of its runs on a host with two free cores, seconds.
     pub seconds: u32,
+    /// The program of its runs if fxscope does not contain it.
+    pub needs: Option<Needs>,
     /// Its tables.
     #[serde(default, rename = "table")]
     pub tables: Vec<Table>,
     /// The laboratory that has its tables.
     pub laboratory: Option<Laboratory>,
+}
+
+/// A program that is built in the sources, with libraries that fxscope does not contain.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Needs {
+    /// Its name, as columns have it.
+    pub program: String,
+    /// Its file in the sources.
+    pub file: String,
+    /// The folder of its libraries in the sources.
+    pub root: String,
+    /// The command that makes both there.
+    pub command: String,
+}
+
+impl Needs {
+    /// Returns the program with its libraries in the folder of the sources.
+    ///
+    /// # Errors
+    /// If it is not there: which command makes it.
+    pub(super) fn find(&self, sources: &Path) -> Result<Libraries, String> {
+        let Needs { program, file, root, command } = self;
+        let found = Libraries::of(program, &sources.join(file), &sources.join(root));
+        found.ok_or_else(|| format!("{file} and {root} are not here; make them in the sources with: {command}"))
+    }
 }
 
 /// A table as in the source: rows, columns, and a figure in each cell.

@@ -16,7 +16,7 @@ mod site;
 mod summary;
 
 pub use commands::commands;
-pub use data::{Chapter, Column, Experiment, Guide, Laboratory, Table};
+pub use data::{Chapter, Column, Experiment, Guide, Laboratory, Needs, Table};
 pub use items::{Item, LeftOut, Status, items, items_markdown, left_out};
 pub use outcome::{Cell, Outcome, Shown};
 pub use runs::{Settings, run};

@@ -23,6 +23,8 @@ pub struct Outcome<'a> {
     pub tables: Vec<Shown<'a>>,
     /// What its laboratory has found, or why it has found nothing.
     pub laboratory: Option<Result<Sheet, String>>,
+    /// Why it was not run, if the host does not have what it needs: it then has no tables.
+    pub left_out: Option<String>,
 }
 
 /// A table after its runs.

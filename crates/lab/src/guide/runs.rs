@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use fxscope_validate::{Results, Run, Simulator, judge};
+use fxscope_validate::{Libraries, Results, Run, Simulator, judge};
 
 use super::data::Figure;
 use super::outcome::tables;
@@ -20,10 +20,12 @@ pub struct Settings<'a> {
     pub cache: Cache,
     /// Runs at a time; `None`: as many as the host has cores.
     pub jobs: Option<usize>,
+    /// The folder of the sources, for experiments whose program is built there.
+    pub sources: PathBuf,
 }
 
-/// Runs experiments: all tables' runs in one batch, then the laboratories one by one. A run or a laboratory that fails is
-/// part of the outcome.
+/// Runs experiments: all tables' runs, then the laboratories one by one. A run or a laboratory that fails is part of the outcome, as is
+/// an experiment whose program is not there.
 ///
 /// # Errors
 /// [`Error::Stopped`], and if the host cannot start threads.
@@ -33,13 +35,7 @@ pub fn run<'a>(
     settings: &Settings<'_>,
     runner: Runner<'_>,
 ) -> Result<Vec<Outcome<'a>>, Error> {
-    let runs = needed(guide, chosen)?;
-    let simulator = Simulator {
-        program: settings.simulator.clone(),
-        kernels: settings.programs.folder().to_owned(),
-        libraries: None,
-    };
-    let results: Results = validate::make(runs.values().collect(), &simulator, &settings.cache, runner)?;
+    let results = results(guide, chosen, settings, runner)?;
     let judged = judge(&guide.suite, &results);
     let rows = judged.iter().map(|outcome| (outcome.row.row.as_str(), outcome)).collect();
     let mut outcomes = Vec::new();
@@ -49,11 +45,37 @@ pub fn run<'a>(
         if runner.progress().stop_requested() {
             return Err(Error::Stopped);
         }
-        let tables = tables(guide, experiment, &results, &rows)?;
+        let left_out = experiment.needs.as_ref().and_then(|needs| needs.find(&settings.sources).err());
+        let tables = if left_out.is_some() { Vec::new() } else { tables(guide, experiment, &results, &rows)? };
         let laboratory = laboratory.map(|sheet| sheet.map_err(|e| e.to_string()));
-        outcomes.push(Outcome { chapter, experiment, tables, laboratory });
+        outcomes.push(Outcome { chapter, experiment, tables, laboratory, left_out });
     }
     Ok(outcomes)
+}
+
+/// Makes the runs of all tables: those of the programs that fxscope contains in one batch, then those of each experiment with a program of
+/// its own.
+fn results(
+    guide: &Guide,
+    chosen: &[(&Chapter, &Experiment)],
+    settings: &Settings<'_>,
+    runner: Runner<'_>,
+) -> Result<Results, Error> {
+    let make = |chosen: &[(&Chapter, &Experiment)], libraries: Option<Libraries>| {
+        let runs = needed(guide, chosen)?;
+        let (program, kernels) = (settings.simulator.clone(), settings.programs.folder().to_owned());
+        let simulator = Simulator { program, kernels, libraries };
+        validate::make(runs.values().collect(), &simulator, &settings.cache, runner)
+    };
+    let (apart, contained): (Vec<_>, Vec<_>) = chosen.iter().partition(|(_, experiment)| experiment.needs.is_some());
+    let mut results = make(&contained, None)?;
+    for one in apart {
+        let libraries = one.1.needs.as_ref().and_then(|needs| needs.find(&settings.sources).ok());
+        if let Some(libraries) = libraries {
+            results.extend(make(&[one], Some(libraries))?);
+        }
+    }
+    Ok(results)
 }
 
 /// Returns the runs of all tables, by name, each once.

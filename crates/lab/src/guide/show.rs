@@ -173,7 +173,9 @@ impl Outcome<'_> {
 
     /// Returns its tables.
     pub(super) fn results(&self) -> Vec<Section> {
-        let mut sections: Vec<Section> = self.tables.iter().flat_map(Shown::sections).collect();
+        let mut sections: Vec<Section> =
+            self.left_out.iter().map(|why| Section::notes("Left out", vec![why.clone()])).collect();
+        sections.extend(self.tables.iter().flat_map(Shown::sections));
         if let Some(Ok(sheet)) = &self.laboratory {
             sections.extend(sheet.document().sections);
         }
@@ -226,6 +228,7 @@ impl Outcome<'_> {
             "tables": self.tables.iter().map(Shown::json).collect::<Vec<_>>(),
             "laboratory": laboratory,
             "failure": failure,
+            "left_out": self.left_out,
         })
     }
 

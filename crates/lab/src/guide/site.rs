@@ -52,6 +52,7 @@ fn entry(outcome: &Outcome<'_>) -> GuideEntry {
         number => Some((number, spread.mean)),
     };
     let state = match outcome.failures().len() {
+        0 if outcome.left_out.is_some() => "left out".to_owned(),
         0 if outcome.laboratory.is_some() => "tables of its own".to_owned(),
         0 => String::new(),
         failures => format!("{failures} failed"),
@@ -113,11 +114,17 @@ impl Shown<'_> {
         let columns = self.table.columns.iter().enumerate();
         let all = columns.flat_map(|(i, column)| {
             parts.map(|(part, of)| {
-                let label =
-                    [column.title.as_str(), part].into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>();
-                (label.join(", "), self.cells.iter().map(|row| of(&row[i])).collect::<Vec<_>>())
+                (curve_label(&column.title, part), self.cells.iter().map(|row| of(&row[i])).collect::<Vec<_>>())
             })
         });
         all.filter(|(_, values)| values.iter().any(Option::is_some)).collect()
     }
+}
+
+/// Returns the label of a column's figures of one kind: its title and the kind, which the title may say already.
+fn curve_label(title: &str, part: &str) -> String {
+    if title.ends_with(part) {
+        return title.to_owned();
+    }
+    [title, part].into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
 }

@@ -78,8 +78,8 @@ fn outcomes<'a>(guide: &'a Guide, names: &[&str]) -> Vec<Outcome<'a>> {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let chosen = guide.choose(&names).expect("known");
     let programs = Programs::new(None).expect("room");
-    let settings =
-        Settings { simulator: "/no/such/simulator".into(), programs: &programs, cache: Cache::none(), jobs: None };
+    let (simulator, sources) = ("/no/such/simulator".into(), "/no/such/sources".into());
+    let settings = Settings { simulator, programs: &programs, cache: Cache::none(), jobs: None, sources };
     run(guide, &chosen, &settings, Runner::new(None, &Silent)).expect("failed runs are part of the outcome")
 }
 
@@ -94,6 +94,20 @@ fn a_run_that_fails_leaves_its_cells_empty_and_is_named() {
     assert_eq!((cells[0][0].published, cells[0][0].simulated), (Some(0.678), None));
     assert_eq!(cells[3][0].published, Some(2.771), "a figure without a run stands alone");
     assert_eq!(Summary::of(&outcomes).failed, 3);
+}
+
+#[test]
+fn an_experiment_whose_program_is_not_there_is_left_out_with_the_command_that_makes_it() {
+    let guide = guide();
+    let outcomes = outcomes(&guide, &["openmp.llvm-threads"]);
+    let why = outcomes[0].left_out.as_deref().expect("left out");
+    assert!(why.contains("programs/debian.sh --fetch && make -C kernels llvm"), "{why}");
+    assert!(outcomes[0].tables.is_empty() && outcomes[0].failures().is_empty());
+    assert!(outcomes[0].json()["left_out"].is_string());
+    let chosen = guide.choose(&["openmp.llvm-threads".to_owned()]).expect("known");
+    let text = commands(&guide, chosen[0].1).expect("sound data");
+    let run = "fxscope run --sysroot target/programs/root --cpus 12-23 -- kernels/build/openmp-llvm construct=barrier";
+    assert!(text.contains(run), "{text}");
 }
 
 #[test]

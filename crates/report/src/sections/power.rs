@@ -1,16 +1,49 @@
-//! Power over time.
+//! Power by CMG, and power over time.
 
 use fxscope_pmu::energy::chip_watts;
-use fxscope_record::{ALL, Intervals, Run};
+use fxscope_pmu::{Evaluation, Team, Values};
+use fxscope_record::{ALL, Intervals, Region, Run};
 
 use super::plain;
-use crate::document::{Body, Curve, Plot, Row, Section, Value};
+use crate::document::{Body, Curve, Place, Plot, ProcessName, Row, Section, Value};
 
 /// Most rows of a table, and most steps of a plot.
 const ROWS: usize = 50;
 const STEPS: usize = 500;
 const NS_PER_S: f64 = 1e9;
 const US_PER_S: f64 = 1e6;
+
+/// The parts of a CMG's power, with what they are together and their energy; the last two of a chip contain its base.
+const OF_CMG: [(&str, &str, &str); 5] = [
+    ("cores", "chip_core_power", "W"),
+    ("L2", "chip_l2_power", "W"),
+    ("memory", "chip_memory_power", "W"),
+    ("power", "cmg_power", "W"),
+    ("energy", "cmg_energy", "J"),
+];
+const OF_CHIP: [(&str, &str, &str); 5] =
+    [OF_CMG[0], OF_CMG[1], OF_CMG[2], ("power", "chip_power", "W"), ("energy", "energy", "J")];
+
+/// Returns the power of each CMG and of the chip, for the run and each region; `None` if it is not known.
+pub(crate) fn by_cmg(run: &Run) -> Option<Section> {
+    let rows: Vec<Row> = run.regions.iter().flat_map(|region| of_region(run, region)).collect();
+    let headings = std::iter::once("CMG").chain(OF_CMG.map(|(heading, ..)| heading));
+    (!rows.is_empty()).then(|| Section::table("Power by CMG", headings, rows))
+}
+
+fn of_region(run: &Run, region: &Region) -> Vec<Row> {
+    let evaluation = Evaluation::new(run, region);
+    let name = |part: String| if region.name == ALL { part } else { format!("{}: {part}", plain(&region.name)) };
+    let row = |part: String, values: &Values, metrics: [(&str, &str, &str); 5]| {
+        let value = |(_, metric, unit): (&str, &str, &str)| Some(Value::number(values.get(metric)?, unit));
+        Row { label: name(part), values: metrics.map(value).to_vec() }
+    };
+    let place = |team: &Team| Place::Cmg { process: ProcessName::of(run, team.process), cmg: team.cmg }.label();
+    let cmgs = evaluation.cmgs();
+    let parts = cmgs.iter().map(|(team, values)| row(place(team), values, OF_CMG));
+    let chip = row("chip".to_owned(), &evaluation.total(), OF_CHIP);
+    parts.chain([chip]).filter(|row| row.values.iter().any(Option::is_some)).collect()
+}
 
 /// Power of the chip in some time, seconds since the beginning of the run.
 #[derive(Clone, Copy)]
