@@ -193,7 +193,7 @@ python-test: cargo
 	.ci/need $(HOST_TOOLS) $(PYTHON_TOOLS)
 	rm -rf target/python && python3 -m venv target/python
 	target/python/bin/pip install --quiet "$(MATURIN)"
-	export PIP_CONSTRAINT=$(CURDIR)/python/constraints.txt && cd python && VIRTUAL_ENV=$(CURDIR)/target/python $(CURDIR)/target/python/bin/maturin develop --quiet --extras test
+	export PIP_CONSTRAINT=$(CURDIR)/python/constraints.txt && cd python && VIRTUAL_ENV=$(CURDIR)/target/python $(CURDIR)/target/python/bin/maturin develop --quiet --profile dev --extras test
 	cd python && ../target/python/bin/mypy && ../target/python/bin/pytest -q
 
 wheel-test: wheel
