@@ -287,10 +287,9 @@ wheel: musl
 		--compatibility manylinux2014 musllinux_1_1 --out ../target/wheels/$(ARCH)
 
 # The other architecture's file counts what this one's counts.
-arm64-test: cargo
+arm64-test: musl
 	$(MAKE) --no-print-directory deb wheel ARCH=aarch64
-	cargo build -p fxscope
-	packaging/arm64-test target/debug/fxscope $(subst $(STATIC),aarch64-unknown-linux-musl,$(STATIC_FXSCOPE)) target/deb/aarch64/*.deb target/wheels/aarch64/*.whl
+	packaging/arm64-test $(STATIC_FXSCOPE) $(subst $(STATIC),aarch64-unknown-linux-musl,$(STATIC_FXSCOPE)) target/deb/aarch64/*.deb target/wheels/aarch64/*.whl
 
 # A release has the packages of these; make dist ARCHS=x86_64 only those of one.
 ARCHS ?= $(sort $(shell uname -m) aarch64)
