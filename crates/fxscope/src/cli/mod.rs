@@ -264,7 +264,7 @@ mod tests {
 
     use super::{FAILED, report_own_errors};
 
-    /// Set in the process that is to be wrong.
+    /// Set in the process that goes wrong.
     const WRONG: &str = "FXSCOPE_TEST_OF_OWN_ERRORS";
 
     #[test]
