@@ -18,8 +18,7 @@
 # make export-test  opens the exports of fxscope in speedscope and in Go's pprof
 # make office-test   opens the workbook of fxscope report in LibreOffice
 # make python-test  the Python package: its tests and types, with the debug build
-# make wheel-test   builds its wheel, installs that in a fresh environment and runs the tests there; takes minutes. WHEEL_PROFILE=dev:
-#                with the debug build
+# make wheel-test   installs its wheel in a fresh environment and runs the tests there; takes minutes. PROFILE=dev: with the debug build
 # make slurm-test    sweeps of the Python package as jobs of a real Slurm of one node, which it starts and ends; as root
 # make ssh-test      the same on a host reached by SSH: this one, with a server that it starts and ends; as root
 # make notebook-test runs the notebooks of docs/notebooks at small sizes; takes minutes
@@ -29,14 +28,17 @@
 # make mutants   changes the sources between the pipeline and memory, one change at a time; at least 85 % must make a test fail.
 #                Takes hours; SHARD=k/n for every n-th change
 # make validate  compares the model with every measured figure; takes minutes
-# make musl      fxscope as one static file; with its size, and what is in it. PROFILE=fast: ready sooner, and larger
+# make musl      fxscope as one static file; with its size, and what is in it. PROFILE=fast: ready sooner, and larger; ARCH=aarch64: for
+#                64-bit Arm hosts, as in make deb and make wheel
 # make deb       a package for Debian and Ubuntu with that file, man pages, completions, programs and documents
-# make dist      what a release consists of, in target/dist: archive, package, notes, bill of materials, SHA256SUMS
+# make wheel     the Python package with that file, for every Linux, in target/wheels
+# make arm64-test    builds that file, the package and the wheel for 64-bit Arm hosts; under QEMU, they count what this host's file counts
+# make dist      what a release consists of, in target/dist: archives, packages, wheels, notes, bills of materials, SHA256SUMS
 # make container    builds and runs the image of Containerfile, with podman or buildah
 # make install-test    installs by every way into clean places, and runs what was installed; as root
 # make demo-test    times the first minute: from an installed package to the first answer, and from a fresh clone
 # make deny      licences, sources and duplicates of dependencies, by cargo-deny; known vulnerabilities where its database can be fetched
-# make sbom      the bill of materials, target/sbom/fxscope.cdx.json, by cargo-cyclonedx
+# make sbom      the bill of materials, target/sbom/*.cdx.json, by cargo-cyclonedx
 # make reproducible    builds twice, in different folders, and compares the bytes; takes as long as that
 # make fmt       formats the sources
 # make lint      formatting and clippy
@@ -62,7 +64,7 @@ FEW_PROGRAMS := @(processors|shell-pipes|sqlite3|libgomp)
 # Tests that are skipped are listed here, with the reason.
 export FXSCOPE_SKIPPED := $(CURDIR)/target/skipped.txt
 
-.PHONY: demo release test slow-test kernels-test programs-test validate programs mpi npb fuzz-isa fuzz-import calibrate-test jitter-test osnoise-test examples site browser-test browser-accept export-test office-test python-test wheel-test slurm-test ssh-test notebook-test mutants kernels fmt lint prose cargo musl deb dist container install-test demo-test deny sbom reproducible
+.PHONY: demo release test slow-test kernels-test programs-test validate programs mpi npb fuzz-isa fuzz-import calibrate-test jitter-test osnoise-test examples site browser-test browser-accept export-test office-test python-test wheel-test slurm-test ssh-test notebook-test mutants kernels fmt lint prose cargo musl deb wheel arm64-test dist container install-test demo-test deny sbom reproducible
 
 cargo:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust as https://rustup.rs says" >&2; exit 1; }
@@ -191,17 +193,12 @@ python-test: cargo
 	.ci/need $(HOST_TOOLS) $(PYTHON_TOOLS)
 	rm -rf target/python && python3 -m venv target/python
 	target/python/bin/pip install --quiet "$(MATURIN)"
-	export PIP_CONSTRAINT=$(CURDIR)/python/constraints.txt && cd python && VIRTUAL_ENV=$(CURDIR)/target/python $(CURDIR)/target/python/bin/maturin develop --quiet --extras test
+	export PIP_CONSTRAINT=$(CURDIR)/python/constraints.txt && cd python && VIRTUAL_ENV=$(CURDIR)/target/python $(CURDIR)/target/python/bin/maturin develop --quiet --profile dev --extras test
 	cd python && ../target/python/bin/mypy && ../target/python/bin/pytest -q
 
-# WHEEL_PROFILE=dev for a quick look.
-WHEEL_PROFILE ?= release
-wheel-test: cargo
-	.ci/need $(HOST_TOOLS) $(PYTHON_TOOLS)
-	rm -rf target/wheels target/python target/wheel-test && python3 -m venv target/python && python3 -m venv target/wheel-test
-	target/python/bin/pip install --quiet "$(MATURIN)"
-	cd python && ../target/python/bin/maturin build --quiet --profile $(WHEEL_PROFILE) --out ../target/wheels
-	target/wheel-test/bin/pip install --quiet --constraint python/constraints.txt "$$(echo target/wheels/*.whl)[test]"
+wheel-test: wheel
+	rm -rf target/wheel-test && python3 -m venv target/wheel-test
+	target/wheel-test/bin/pip install --quiet --constraint python/constraints.txt "$$(echo $(WHEEL))[test]"
 	cd python && ../target/wheel-test/bin/pytest -q -p no:cacheprovider
 
 # With the environment of python-test, if that is there.
@@ -258,39 +255,58 @@ lint: cargo
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 
-# What is packed is static, so that it runs on every Linux, and names no folder of the machine that built it. Relative relocations are
-# packed, and SQLite comes without the extensions that no record uses: both for a smaller file.
+# ARCH=aarch64: for 64-bit Arm hosts, cross-compiled.
 PROFILE ?= dist
-STATIC := $(shell uname -m)-unknown-linux-musl
+ARCH ?= $(shell uname -m)
+STATIC := $(ARCH)-unknown-linux-musl
 STATIC_FXSCOPE := target/$(STATIC)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/fxscope
-export CARGO_TARGET_$(shell uname -m | tr a-z A-Z)_UNKNOWN_LINUX_MUSL_RUSTFLAGS := \
-	--remap-path-prefix=$(CURDIR)=/fxscope --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo -Clink-arg=-Wl,-z,pack-relative-relocs
-SQLITE_LEFT_OUT := -USQLITE_ENABLE_FTS3 -USQLITE_ENABLE_FTS5 -USQLITE_ENABLE_RTREE -USQLITE_ENABLE_STAT4
+STATIC_TOOLS := musl-gcc:musl-tools strip:binutils
+ifneq ($(ARCH),$(shell uname -m))
+STATIC_TOOLS := $(CROSS_TOOLS) qemu-aarch64:qemu-user
+endif
 musl: cargo
-	.ci/need $(HOST_TOOLS) musl-gcc:musl-tools strip:binutils
+	.ci/need $(HOST_TOOLS) $(STATIC_TOOLS)
 	rustup target add $(STATIC)
-	LIBSQLITE3_FLAGS="$(SQLITE_LEFT_OUT)" cargo build --locked --profile $(PROFILE) --target $(STATIC) -p fxscope
-	packaging/size $(STATIC_FXSCOPE) $(if $(filter dist,$(PROFILE)),25)
+	packaging/static $(ARCH) cargo build --locked --profile $(PROFILE) --target $(STATIC) -p fxscope
+	packaging/size $(STATIC_FXSCOPE) $(ARCH) $(if $(filter dist,$(PROFILE)),25)
 
+DEB = target/deb/$(ARCH)/*.deb
 deb: musl
 	.ci/need dpkg-deb:dpkg
 	packaging/assets $(STATIC_FXSCOPE) target/packaging
-	rm -rf target/deb
-	PATH=$$(.ci/tool cargo-deb 3.8.0) && cargo deb -p fxscope --no-build --no-strip --profile $(PROFILE) --target $(STATIC) --output target/deb/
+	rm -rf target/deb/$(ARCH)
+	PATH=$$(.ci/tool cargo-deb 3.8.0) && cargo deb -p fxscope --no-build --no-strip --profile $(PROFILE) --target $(STATIC) --output target/deb/$(ARCH)/
 
-dist: deb sbom
-	packaging/release $(STATIC_FXSCOPE) $(STATIC) target/deb/*.deb
+# Around the static file, which maturin builds as musl does, so that it builds nothing more: for every Linux, with glibc or musl.
+WHEEL = target/wheels/$(ARCH)/*.whl
+wheel: musl
+	.ci/need $(PYTHON_TOOLS)
+	test -x target/maturin/bin/maturin || { python3 -m venv target/maturin && target/maturin/bin/pip install --quiet "$(MATURIN)"; }
+	rm -rf target/wheels/$(ARCH)
+	cd python && ../packaging/static $(ARCH) ../target/maturin/bin/maturin build --quiet --locked --profile $(PROFILE) --target $(STATIC) \
+		--compatibility manylinux2014 musllinux_1_1 --out ../target/wheels/$(ARCH)
+
+# The other architecture's file counts what this one's counts.
+arm64-test: musl
+	$(MAKE) --no-print-directory deb wheel ARCH=aarch64
+	packaging/arm64-test $(STATIC_FXSCOPE) $(subst $(STATIC),aarch64-unknown-linux-musl,$(STATIC_FXSCOPE)) target/deb/aarch64/*.deb target/wheels/aarch64/*.whl
+
+# A release has the packages of these; make dist ARCHS=x86_64 only those of one.
+ARCHS ?= $(sort $(shell uname -m) aarch64)
+dist: cargo
+	for arch in $(ARCHS); do $(MAKE) --no-print-directory deb wheel sbom ARCH=$$arch || exit; done
+	packaging/release $(STATIC_FXSCOPE) $(ARCHS)
 
 container: musl
 	packaging/container $(STATIC_FXSCOPE)
 
-install-test: deb
-	.ci/need $(HOST_TOOLS) $(PYTHON_TOOLS) debootstrap:debootstrap unshare:util-linux
-	packaging/install-test $(STATIC_FXSCOPE) $(PROFILE)
+install-test: deb wheel
+	.ci/need debootstrap:debootstrap unshare:util-linux
+	packaging/install-test $(STATIC_FXSCOPE) $(PROFILE) $(DEB) $(WHEEL)
 
 demo-test: deb
 	.ci/need debootstrap:debootstrap
-	packaging/first-minute
+	packaging/first-minute $(DEB)
 
 deny: cargo
 	PATH=$$(.ci/tool cargo-deny 0.20.2) && cargo deny check licenses bans sources
@@ -301,6 +317,4 @@ sbom: cargo
 	PATH=$$(.ci/tool cargo-cyclonedx 0.5.9) && packaging/sbom $(STATIC)
 
 reproducible: cargo
-	.ci/need $(HOST_TOOLS) musl-gcc:musl-tools
-	rustup target add $(STATIC)
-	packaging/reproducible $(PROFILE) $(STATIC)
+	packaging/reproducible $(PROFILE) $(ARCH)

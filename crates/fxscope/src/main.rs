@@ -2,6 +2,11 @@
 
 mod cli;
 
+/// That of musl has one lock, and gives memory back to the kernel each time.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> std::process::ExitCode {
     cli::main()
 }

@@ -257,3 +257,29 @@ fn told(written: std::io::Result<()>) -> Result<(), Failure> {
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::{FAILED, report_own_errors};
+
+    /// Set in the process that goes wrong.
+    const WRONG: &str = "FXSCOPE_TEST_OF_OWN_ERRORS";
+
+    #[test]
+    fn an_error_of_fxscope_itself_ends_it_with_its_status_and_a_message_from_any_thread() {
+        if std::env::var_os(WRONG).is_some() {
+            report_own_errors();
+            let _ = std::thread::spawn(|| panic!("wrong itself")).join();
+            std::process::exit(0);
+        }
+        let name = std::thread::current().name().expect("libtest names its threads").to_owned();
+        let this = std::env::current_exe().expect("the test knows its program");
+        let wrong =
+            Command::new(this).args(["--exact", &name, "--nocapture"]).env(WRONG, "1").output().expect("it starts");
+        let said = String::from_utf8_lossy(&wrong.stderr);
+        assert_eq!(wrong.status.code(), Some(FAILED.into()), "{said}");
+        assert!(said.contains("wrong itself") && said.contains("\nfxscope: this is an error of fxscope"), "{said}");
+    }
+}

@@ -50,7 +50,9 @@ pub(super) fn text() -> String {
 fn chapter(command: &clap::Command, text: &mut String) {
     let name = command.get_bin_name().unwrap_or_else(|| command.get_name());
     let about = command.get_long_about().or(command.get_about());
-    let _ = writeln!(text, "# {name}\n\n{}\n", escaped(&about.map(ToString::to_string).unwrap_or_default()));
+    // The first is the title of the page.
+    let heading = if text.is_empty() { "#" } else { "##" };
+    let _ = writeln!(text, "{heading} {name}\n\n{}\n", escaped(&about.map(ToString::to_string).unwrap_or_default()));
     let usage = command.clone().render_usage().to_string();
     let _ = writeln!(text, "```text\n{}\n```\n", usage.trim_start_matches("Usage: "));
     let shown =
@@ -70,7 +72,7 @@ fn below(command: &clap::Command) -> impl Iterator<Item = &clap::Command> {
 
 /// Writes an option or an argument: its form, its meaning, its default and its values.
 fn option(argument: &Arg, text: &mut String) {
-    let _ = writeln!(text, "## `{argument}`\n");
+    let _ = writeln!(text, "### `{argument}`\n");
     let help = argument.get_long_help().or(argument.get_help()).map(ToString::to_string).unwrap_or_default();
     let _ = writeln!(text, "{}\n", escaped(&help));
     if !argument.get_action().takes_values() {
@@ -121,8 +123,8 @@ mod tests {
         let mut cli = Cli::command();
         cli.build();
         let text = text();
-        assert_eq!(text.lines().filter(|line| line.starts_with("## `-")).count(), options(&cli));
-        assert!(text.contains("\n# fxscope jitter simulate\n") && text.contains("## `--cpus <LIST>`"));
+        assert_eq!(text.lines().filter(|line| line.starts_with("### `-")).count(), options(&cli));
+        assert!(text.contains("\n## fxscope jitter simulate\n") && text.contains("\n### `--cpus <LIST>`"));
     }
 
     #[test]

@@ -15,7 +15,7 @@ fn readme() -> (String, &'static Path) {
 #[test]
 fn the_session_of_the_readme_is_what_its_command_prints() {
     let (text, root) = readme();
-    let (_, session) = text.split_once("$ ./target/release/fxscope ").expect("a session");
+    let (_, session) = text.split_once("    $ fxscope ").expect("a session");
     let (command, rest) = session.split_once('\n').expect("a command alone on its line");
     let shown = rest.split("```\n").nth(1).expect("a block with what it prints");
     let printed = output(root, &command.split(' ').collect::<Vec<_>>());
