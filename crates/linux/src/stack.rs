@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::guest::Guest;
 use crate::mm::mapped::MappedFiles;
 use crate::symbols::Symbols;
+use crate::thread::Thread;
 
 /// Frames that are followed; deeper ones are not shown.
 const MOST_FRAMES: usize = 64;
@@ -134,13 +135,19 @@ impl Guest {
     #[must_use]
     pub fn stack_of(&self, tid: u32) -> Vec<Frame> {
         let thread = self.threads.values().find(|thread| thread.tid == tid && !thread.ended);
-        thread.map_or_else(Vec::new, |thread| {
-            let process = &self.processes[thread.process];
-            let space = &self.spaces[process.space];
-            let walker =
-                Walker { memory: &self.memory, space: space.id, symbols: &process.symbols, mapped: &space.mapped };
-            walker.frames(Registers::of(&thread.cpu))
-        })
+        thread.map_or_else(Vec::new, |thread| self.walker_of(thread).frames(Registers::of(&thread.cpu)))
+    }
+
+    /// Returns where the current thread is, and the addresses to which its functions return, the innermost first.
+    #[must_use]
+    pub fn stack_addresses(&self) -> Vec<u64> {
+        self.walker_of(self.thread()).addresses(Registers::of(self.cpu()))
+    }
+
+    fn walker_of(&self, thread: &Thread) -> Walker<'_> {
+        let process = &self.processes[thread.process];
+        let space = &self.spaces[process.space];
+        Walker { memory: &self.memory, space: space.id, symbols: &process.symbols, mapped: &space.mapped }
     }
 }
 

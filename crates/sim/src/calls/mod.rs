@@ -95,7 +95,7 @@ impl<E: Engine> Driver<'_, E> {
     /// The current thread of the active core has executed blocks that were not followed: looks where it is.
     pub(crate) fn find_calls(&mut self) {
         let next = self.guest.cpu().pc;
-        let function = self.timing.known.code_map.function_at(self.guest, next);
+        let Some(function) = self.function_of(next, next) else { return };
         if self.timing.machine.core_mut().calls.is_lost(next, function) {
             self.find_stack();
         }
@@ -104,16 +104,25 @@ impl<E: Engine> Driver<'_, E> {
     /// Finds the callers of the current thread by its frame pointers.
     #[cold]
     fn find_stack(&mut self) {
-        let Timing { machine, known, .. } = &mut *self.timing;
-        let stack = self.guest.stack_of(self.guest.thread().tid);
-        // What is in no file is not code of a caller, but what a register had.
-        let callers = stack.iter().enumerate().rev().filter(|(depth, frame)| *depth == 0 || frame.file.is_some());
         let mut frames = Vec::new();
-        for (_, frame) in callers {
-            let continues = frame.address.wrapping_add(4);
-            frames.push((known.code_map.function_at(self.guest, frame.address), continues));
+        for (depth, next) in self.guest.stack_addresses().into_iter().enumerate().rev() {
+            let address = if depth == 0 { next } else { next.wrapping_sub(4) };
+            frames.extend(self.function_of(address, next).map(|function| (function, address.wrapping_add(4))));
         }
-        machine.core_mut().calls.rebuild(&frames);
+        self.timing.machine.core_mut().calls.rebuild(&frames);
+    }
+
+    /// Returns the function of an address, at which the current thread is or has called, and where it continues at `next`. `None`: it is in no
+    /// file, and so not code of a caller, but what a register had.
+    fn function_of(&mut self, address: u64, next: u64) -> Option<u32> {
+        let blocks = &self.timing.machine.core().blocks;
+        let block = self.code.engine().lookup(next).and_then(|id| blocks.get(id.0 as usize)?.as_ref());
+        // A function that ends with a call does not continue in the one behind it.
+        if let Some(block) = block.filter(|block| address == next || !block.begins_function) {
+            return Some(block.function);
+        }
+        let is_code = address == next || self.guest.file_at(address).is_some();
+        is_code.then(|| self.timing.known.code_map.function_at(self.guest, address))
     }
 }
 
