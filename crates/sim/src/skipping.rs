@@ -73,10 +73,12 @@ impl<E: Engine> Driver<'_, E> {
     /// Executes about `most` instructions of the active core, and counts them.
     fn execute_skipped(&mut self, most: u64, sampling: &mut Sampling, blocks: &mut u64) {
         let (pid, stop) = (self.guest.pid(), self.guest.instructions() + most);
-        let (guest, code) = (&*self.guest, &*self.code);
+        let guest = &*self.guest;
         sampling.forget_ended(guest.process_count(), |pid| guest.has_process(pid));
-        let synchronises = |id| code.block(id).synchronises;
-        sampling.prepare_to_skip(pid, code.engine().len(), &self.timing.machine.core().blocks, synchronises);
+        // The code is that of the process which ran last, on any core, until the guest runs. One that has no engine yet has run nothing.
+        let Some(engine) = self.code.of_process(pid) else { return };
+        let synchronises = |id| engine.block(id).synchronises;
+        sampling.prepare_to_skip(pid, engine.len(), &self.timing.machine.core().blocks, synchronises);
         let (mut cost, mut stopped, mut in_vain) = (0, None, false);
         while self.guest.instructions() < stop {
             let before = self.guest.instructions();

@@ -116,7 +116,8 @@ impl<E: Engine> Driver<'_, E> {
     /// file, and so not code of a caller, but what a register had.
     fn function_of(&mut self, address: u64, next: u64) -> Option<u32> {
         let blocks = &self.timing.machine.core().blocks;
-        let block = self.code.engine().lookup(next).and_then(|id| blocks.get(id.0 as usize)?.as_ref());
+        let engine = self.code.of_process(self.guest.pid());
+        let block = engine.and_then(|engine| engine.lookup(next)).and_then(|id| blocks.get(id.0 as usize)?.as_ref());
         // A function that ends with a call does not continue in the one behind it.
         if let Some(block) = block.filter(|block| address == next || !block.begins_function) {
             return Some(block.function);

@@ -88,6 +88,19 @@ fn threads_that_skip_blocks_meet_at_barriers_and_execute_the_same_work() {
 }
 
 #[test]
+fn processes_that_execute_different_code_at_the_same_time_are_skipped_each_by_its_own() {
+    let run = Run::new(build("unlike.c", &[]), "");
+    let (followed, printed) = given(&Run { sample: Some(ALL), ..run.clone() });
+    let (skipped, same) = given(&Run { sample: Some(LITTLE), ..run });
+    assert_eq!(printed.lines().collect::<std::collections::BTreeSet<_>>(), same.lines().collect());
+    let instructions = skipped.sample.as_ref().and_then(|sample| sample.skipped.as_ref()).map(|it| it.instructions);
+    assert!(instructions.is_some_and(|number| number > 500_000), "{instructions:?}");
+    let [one, other] = [&followed, &skipped].map(|outcome| counts(outcome, 0).get(Signal::CpuCycles));
+    let ratio = other as f64 / one as f64;
+    assert!((ratio - 1.0).abs() < 0.15, "{ratio}");
+}
+
+#[test]
 fn waits_of_threads_in_skipped_code_are_known_from_the_clock() {
     // One of two threads spins while the other one adds for 9,000 cycles: less than the quanta of skipped code that tell a spin loop.
     let run = Run::new(build("turns.c", &["-fno-fast-math"]), "200 1000");
