@@ -1,11 +1,14 @@
 //! The rows and the programs of `validation` and `kernels/prebuilt`, so that no command needs the sources.
 
-use std::io::Read as _;
 use std::path::Path;
 
-use flate2::read::GzDecoder;
+/// Files, compressed together: name and length of each, one after the other.
+struct Packed {
+    files: &'static [(&'static str, usize)],
+    content: &'static [u8],
+}
 
-// ROWS, the files of `validation`, and PROGRAMS, those of `kernels/prebuilt`: names and compressed contents.
+// ROWS, the files of `validation`, and PROGRAMS, those of `kernels/prebuilt`.
 include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
 
 /// The files of `validation`: names and contents.
@@ -13,11 +16,10 @@ include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
 /// # Errors
 /// If the command's file is damaged.
 pub(crate) fn rows() -> Result<Vec<(&'static str, String)>, String> {
-    let text = |&(name, content): &(&'static str, &[u8])| {
-        let text = String::from_utf8(unpacked(name, content)?).map_err(|e| format!("{name}: {e}"))?;
-        Ok((name, text))
+    let text = |(name, content): (&'static str, Vec<u8>)| {
+        Ok((name, String::from_utf8(content).map_err(|e| format!("{name}: {e}"))?))
     };
-    ROWS.iter().map(text).collect()
+    ROWS.unpacked()?.into_iter().map(text).collect()
 }
 
 /// Writes the programs that fxscope contains to a folder, which is created if it is missing; returns how many there are.
@@ -27,21 +29,28 @@ pub(crate) fn rows() -> Result<Vec<(&'static str, String)>, String> {
 pub fn unpack_programs(folder: &Path) -> Result<usize, String> {
     let failed = |e: std::io::Error| format!("{}: cannot be written ({e})", folder.display());
     std::fs::create_dir_all(folder).map_err(failed)?;
-    for (name, content) in PROGRAMS {
+    for (name, content) in PROGRAMS.unpacked()? {
         let file = folder.join(name);
-        std::fs::write(&file, unpacked(name, content)?).map_err(failed)?;
+        std::fs::write(&file, content).map_err(failed)?;
         make_executable(&file).map_err(failed)?;
     }
-    Ok(PROGRAMS.len())
+    Ok(PROGRAMS.files.len())
 }
 
-/// A file's content, whose checksum is compared.
-fn unpacked(name: &str, content: &[u8]) -> Result<Vec<u8>, String> {
-    let mut unpacked = Vec::new();
-    GzDecoder::new(content)
-        .read_to_end(&mut unpacked)
-        .map_err(|e| format!("{name}: the copy inside fxscope is damaged ({e}); install fxscope again"))?;
-    Ok(unpacked)
+impl Packed {
+    /// The files and their contents, whose checksum is compared.
+    fn unpacked(&self) -> Result<Vec<(&'static str, Vec<u8>)>, String> {
+        let damaged = |why: &str| format!("the files inside fxscope are damaged ({why}); install fxscope again");
+        let content = zstd::decode_all(self.content).map_err(|e| damaged(&e.to_string()))?;
+        let mut rest = &content[..];
+        let mut files = Vec::new();
+        for &(name, length) in self.files {
+            let (file, after) = rest.split_at_checked(length).ok_or_else(|| damaged("they are too short"))?;
+            files.push((name, file.to_vec()));
+            rest = after;
+        }
+        Ok(files)
+    }
 }
 
 /// Lets the program be started, by an emulator of the user's choice as well.
@@ -94,9 +103,9 @@ mod tests {
 
     #[test]
     fn damage_is_noticed() {
-        let (name, content) = PROGRAMS[0];
-        let mut damaged = content.to_vec();
-        damaged[content.len() / 2] ^= 1;
-        assert!(unpacked(name, &damaged).is_err_and(|e| e.contains("install fxscope again")));
+        let mut damaged = PROGRAMS.content.to_vec();
+        damaged[PROGRAMS.content.len() / 2] ^= 1;
+        let damaged = Packed { files: PROGRAMS.files, content: damaged.leak() };
+        assert!(damaged.unpacked().is_err_and(|e| e.contains("install fxscope again")));
     }
 }
