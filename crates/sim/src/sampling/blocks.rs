@@ -66,7 +66,7 @@ const ENOUGH: u64 = 8;
 const OWN_RATE: u64 = 1_000;
 
 impl Block {
-    /// Learns from executions that were timed, by how far their accesses went. Clocks advance at `rate`.
+    /// Learns from executions that were timed, by how far their accesses went.
     #[inline(always)]
     pub(super) fn learn(&mut self, reach: Reach, timed: Timed) {
         self.timed[reach as usize].add(timed);
@@ -164,10 +164,9 @@ impl Blocks {
     /// Clocks follow the estimates from now on, by which all executions so far have taken `estimated` cycles.
     pub(super) fn follow_estimates(&mut self, estimated: f64, sample: &Sample) {
         let (mut rest, mut rest_estimated) = (Clocked::default(), estimated);
+        let known = |number, block: &Block| sample.rate(number, CYCLES).filter(|_| block.seen >= OWN_RATE);
         for (number, block) in (0..).zip(&mut self.all) {
-            let own = block.seen >= OWN_RATE;
-            let cost = sample.rate(number, CYCLES).filter(|_| own);
-            let so_far = cost.map(|cost| cost * block.executions as f64);
+            let so_far = known(number, block).map(|cost| cost * block.executions as f64);
             block.clocked.follow(so_far.unwrap_or(0.0));
             match so_far {
                 Some(so_far) => rest_estimated -= so_far,
@@ -175,8 +174,8 @@ impl Blocks {
             }
         }
         rest.follow(rest_estimated);
-        for block in &mut self.all {
-            if block.seen < OWN_RATE {
+        for (number, block) in (0..).zip(&mut self.all) {
+            if known(number, block).is_none() {
                 block.clocked.rate = rest.rate;
             }
             block.update();
