@@ -160,7 +160,13 @@ pub const PAGES: &[Page] = &[
         left_out: &[("fxscope run --sysroot", SYSROOT), ("fxscope run --mode functional --sysroot", SYSROOT)],
         ..page("running")
     },
-    Page { left_out: &[("fxscope run --sample -- lulesh", "LULESH is not in the tree")], ..page("sampling") },
+    Page {
+        left_out: &[
+            ("fxscope run --sample -- lulesh", "LULESH is not in the tree"),
+            ("CLASS=W OPTIONS=--sample programs/npb.sh", "fetches the NAS benchmarks and runs for minutes"),
+        ],
+        ..page("sampling")
+    },
     Page {
         files: &[("example.c", "#include <stdio.h>"), ("example.f90", "program example")],
         // The page shows that it is refused.
