@@ -119,36 +119,6 @@ fn saves(child: &mut Child, folder: &Path, number: u64) {
 }
 
 #[test]
-fn a_run_that_is_killed_continues_from_its_last_snapshot() {
-    let place = Place::new();
-    let whole = place.below("whole");
-    let arguments = "processes 3 100";
-    assert!(place.run(&whole, "run -q --json run.json", arguments).status.success());
-    let folder = place.below("killed");
-    let options = "run -q --json run.json --checkpoint snapshots --every 100k";
-    let mut child = place.start(&folder, options, arguments);
-    let mut random = 0x2545_f491_4f6c_dd1d_u64;
-    for _ in 0..4 {
-        let begin = Instant::now();
-        let before = fs::metadata(folder.join("sums")).map_or(0, |file| file.len());
-        let grown = || fs::metadata(folder.join("sums")).map_or(0, |file| file.len()) > before + 200;
-        while !grown() && begin.elapsed() < Duration::from_secs(60) && child.try_wait().expect("waited for").is_none() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        std::thread::sleep(Duration::from_micros((random >> 40) % 30_000));
-        let _ = child.kill();
-        ended(child);
-        child = start(&folder, &["resume", "snapshots", "-q"]);
-    }
-    let last = ended(child);
-    assert!(last.status.success() || error(&last).contains("has ended"), "{}", error(&last));
-    assert_eq!(counted(&folder), counted(&whole));
-    assert_eq!(text(&folder, "sums"), text(&whole, "sums"), "the file that it appends to");
-    assert_eq!(text(&folder, "output"), text(&whole, "output"));
-}
-
-#[test]
 fn sigusr1_saves_a_snapshot_and_the_run_continues() {
     let place = Place::new();
     let folder = place.below("asked");
@@ -413,5 +383,39 @@ mod slow {
                 );
             }
         }
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn a_run_that_is_killed_continues_from_its_last_snapshot() {
+        let place = Place::new();
+        let whole = place.below("whole");
+        let arguments = "processes 3 100";
+        assert!(place.run(&whole, "run -q --json run.json", arguments).status.success());
+        let folder = place.below("killed");
+        let options = "run -q --json run.json --checkpoint snapshots --every 100k";
+        let mut child = place.start(&folder, options, arguments);
+        let mut random = 0x2545_f491_4f6c_dd1d_u64;
+        for _ in 0..4 {
+            let begin = Instant::now();
+            let before = fs::metadata(folder.join("sums")).map_or(0, |file| file.len());
+            let grown = || fs::metadata(folder.join("sums")).map_or(0, |file| file.len()) > before + 200;
+            while !grown()
+                && begin.elapsed() < Duration::from_secs(60)
+                && child.try_wait().expect("waited for").is_none()
+            {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            std::thread::sleep(Duration::from_micros((random >> 40) % 30_000));
+            let _ = child.kill();
+            ended(child);
+            child = start(&folder, &["resume", "snapshots", "-q"]);
+        }
+        let last = ended(child);
+        assert!(last.status.success() || error(&last).contains("has ended"), "{}", error(&last));
+        assert_eq!(counted(&folder), counted(&whole));
+        assert_eq!(text(&folder, "sums"), text(&whole, "sums"), "the file that it appends to");
+        assert_eq!(text(&folder, "output"), text(&whole, "output"));
     }
 }

@@ -143,7 +143,7 @@ static volatile double sum;
 static void *works(void *arg)
 {
     int me = (long)arg;
-    for (int round = 0; round < 400; round++) {
+    for (int round = 0; round < 120; round++) {
         while (turn % 3 != me) ;
         for (int i = 0; i < 300; i++) sum += i;
         turn++;
@@ -156,7 +156,7 @@ int main(void)
     for (long i = 0; i < 2; i++) pthread_create(threads + i, 0, works, (void *)(i + 1));
     works(0);
     for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
-    return sum == 400. * 3 * 299 * 150 ? 0 : 1;
+    return sum == 120. * 3 * 299 * 150 ? 0 : 1;
 }
 ";
 
@@ -165,7 +165,7 @@ fn threads_that_wait_for_their_turn_again_and_again_make_progress() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = compile(folder.path(), "turns", &["-O1", "-static", "-pthread"], TURNS);
     for options in [&["--spin", "fast"][..], &["--spin", "exact"], &["--sample", "auto,begin=100000"]] {
-        let limit = ["run", "--quiet", "--cpus", "12-14", "--no-progress", "100us"];
+        let limit = ["run", "--quiet", "--cpus", "12-14", "--no-progress", "30us"];
         let run = output(folder.path(), &[&limit[..], options, &["--", &program]].concat());
         assert_eq!(run.status.code(), Some(0), "{options:?}: {}", String::from_utf8_lossy(&run.stderr));
     }

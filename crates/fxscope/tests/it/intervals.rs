@@ -60,7 +60,7 @@ fn intervals_add_up_to_the_run_and_change_nothing() {
 #[test]
 fn intervals_include_threads_that_work_wait_and_sleep() {
     let folder = tempfile::tempdir().expect("temporary folder");
-    cut(folder.path(), "3us", "--cpus 12-15 -e OMP_NUM_THREADS=4", &kernel("triad-threads.elf"), "");
+    cut(folder.path(), "3us", "--cpus 12-15 -e OMP_NUM_THREADS=4", &kernel("triad-threads.elf"), "n=30720 passes=4");
     // A thread spins until another one has slept for a millisecond; the first thread waits for both.
     let source = r"
 #include <pthread.h>

@@ -80,11 +80,11 @@ fn too_many_detours_mean_fewer_phases_or_a_message() {
 #[test]
 fn detours_that_need_not_be_drawn_do_not_count_and_are_mentioned() {
     let whole =
-        ["simulate", "--model", "linux-250hz", "--nodes", "64,20000", "--phases", "60", "--most-detours", "1e7"];
+        ["simulate", "--model", "linux-250hz", "--nodes", "64,20000", "--phases", "20", "--most-detours", "1e7"];
     let text = shown(&whole);
     assert!(text.contains("may be the last of a phase: 20000 nodes"), "{text}");
     assert!(text.contains("below 1e-9") && !text.contains("--most-detours"), "{text}");
-    let compared = shown(&["compare", "--model", "linux-250hz", "--nodes", "6000", "--phases", "60"]);
+    let compared = shown(&["compare", "--model", "linux-250hz", "--nodes", "6000", "--phases", "20"]);
     assert!(compared.contains("may be the last of a phase: 6000 nodes"), "{compared}");
 }
 

@@ -147,27 +147,6 @@ const UNEVEN: &str = "#include <stdlib.h>\n\
     }\n";
 
 #[test]
-fn how_to_set_pages_of_a_single_call_is_shown_with_its_line() {
-    let folder = tempfile::tempdir().expect("temporary folder");
-    let program = compile(folder.path(), "uneven", &["-g", "-O1", "-static"], UNEVEN);
-    // No clearing of pages, which would cost more than the misses.
-    let args = [
-        "--pages",
-        "all=64KiB",
-        "--sizes",
-        "32MiB",
-        "--least",
-        "0",
-        "--set",
-        "page_costs.clear_bytes_per_second=1099511627776",
-    ];
-    let findings = advise(folder.path(), &[&args[..], &["--", &program]].concat());
-    let text = advice(&findings);
-    assert!(text.contains("fxscope run --pages mmap@uneven.c:2=32MiB -- "), "{text}");
-    assert!(text.contains("mmap(..., MAP_HUGETLB | 25 << MAP_HUGE_SHIFT) for what walked (uneven.c:2) maps"), "{text}");
-}
-
-#[test]
 fn of_many_calls_those_that_map_most_are_separate_parts() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let small: String = (0..9).map(|i| format!("a[{i}] = malloc(2 << 20);\n")).collect();
@@ -317,11 +296,10 @@ fn every_run_reads_the_file_on_standard_input_and_only_the_first_one_writes() {
     assert!((32..=80).contains(&walks), "{findings}");
 }
 
-/// The library has the same test with smaller programs.
 mod slow {
     use super::*;
 
-    /// All segments have pages of one size, so that no two of them share a page, and no load overtakes a store that it
+    /// The library has the same test with smaller programs. All segments have pages of one size, so that no two of them share a page, and no load overtakes a store that it
     /// depends on: the analysis sees the look-ups of the run in their order.
     #[test]
     #[ignore = "make slow-test runs it"]
@@ -372,5 +350,30 @@ mod slow {
             text.lines().filter(|l| l.contains("mmap")).map(|l| l.split_whitespace().collect()).collect();
         assert!(mmap.iter().any(|row| row.starts_with(&["mmap", "32.00", "MiB"])), "{text}");
         assert!(mmap.iter().any(|row| row.starts_with(&["mmap", "64.00", "KiB"])), "{text}");
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn how_to_set_pages_of_a_single_call_is_shown_with_its_line() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let program = compile(folder.path(), "uneven", &["-g", "-O1", "-static"], UNEVEN);
+        // No clearing of pages, which would cost more than the misses.
+        let args = [
+            "--pages",
+            "all=64KiB",
+            "--sizes",
+            "32MiB",
+            "--least",
+            "0",
+            "--set",
+            "page_costs.clear_bytes_per_second=1099511627776",
+        ];
+        let findings = advise(folder.path(), &[&args[..], &["--", &program]].concat());
+        let text = advice(&findings);
+        assert!(text.contains("fxscope run --pages mmap@uneven.c:2=32MiB -- "), "{text}");
+        assert!(
+            text.contains("mmap(..., MAP_HUGETLB | 25 << MAP_HUGE_SHIFT) for what walked (uneven.c:2) maps"),
+            "{text}"
+        );
     }
 }
