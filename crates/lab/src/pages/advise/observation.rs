@@ -2,11 +2,11 @@
 
 use fxscope_linux::pages::MappingPages;
 use fxscope_machine::spec::PageCosts;
-use fxscope_tlbsweep::{Counts, SweepResults};
+use fxscope_tlbsweep::{Counts, SEGMENTS, SweepResults};
 
 use super::Costs;
 use super::observe::Call;
-use super::parts::{self, Assignment, CALLS, Group, Kinds, NUMBERS, PARTS, SHARED};
+use super::parts::{self, Assignment, CALLS, Group, HEAD, Kinds, NUMBERS, PARTS, SHARED};
 use super::work::{self, Allocation, Mapped};
 
 /// Misses under one assignment.
@@ -39,6 +39,8 @@ pub struct PartMisses {
 pub(super) struct Missed {
     pub data: SweepResults,
     pub code: SweepResults,
+    /// What was counted of both before the part of the run that is looked at.
+    pub before: Option<[SweepResults; 2]>,
     /// Touched pages of data and of instructions: by number, with each size.
     pub touched: [Vec<Vec<u64>>; 2],
 }
@@ -123,7 +125,12 @@ impl Observation {
     fn counts(&self, assignment: &Assignment) -> impl Iterator<Item = Option<[Counts; 2]>> + '_ {
         let numbers = by_number(assignment, &self.kinds, &self.sizes, self.shared);
         let exact = move |results: &SweepResults| results.counts(&numbers).ok().filter(|counts| counts.exact);
-        self.cores.iter().map(move |core| Some([exact(&core.data)?, exact(&core.code)?]))
+        self.cores.iter().map(move |core| {
+            let all = [exact(&core.data)?, exact(&core.code)?];
+            let Some([data, code]) = &core.before else { return Some(all) };
+            let before = [exact(data)?, exact(code)?];
+            Some(std::array::from_fn(|kind| less(all[kind], &before[kind])))
+        })
     }
 
     /// Returns the misses under an assignment; `None` if they are not all known.
@@ -157,6 +164,10 @@ impl Observation {
         let of_number = |number: usize| -> f64 {
             let (part, place) = (parts::part(number), numbers[number]);
             if part == SHARED || when(Group::of(part)) != Allocation::Touch {
+                return 0.0;
+            }
+            if number == HEAD && place != numbers[part] {
+                // It lies in a page of .data.
                 return 0.0;
             }
             // The kernel has written the first page of the stack before the program starts.
@@ -203,6 +214,17 @@ impl Observation {
     }
 }
 
+/// Returns what was counted after `before`.
+fn less(all: Counts, before: &Counts) -> Counts {
+    let less = |all: [u64; SEGMENTS], before: &[u64; SEGMENTS]| std::array::from_fn(|i| all[i] - before[i]);
+    Counts {
+        first: less(all.first, &before.first),
+        second: less(all.second, &before.second),
+        walks: less(all.walks, &before.walks),
+        exact: all.exact,
+    }
+}
+
 /// Returns the number of touched pages with the sizes of an assignment.
 fn pages(touched: &[Vec<u64>], numbers: &[usize]) -> u64 {
     touched.iter().zip(numbers).map(|(counts, &place)| counts[place]).sum()
@@ -211,12 +233,14 @@ fn pages(touched: &[Vec<u64>], numbers: &[usize]) -> u64 {
 /// Returns the sizes by the analysis's numbers.
 pub(super) fn by_number(assignment: &Assignment, kinds: &Kinds, sizes: &[u64], shared: usize) -> Vec<usize> {
     let place = |bytes: u64| sizes.iter().position(|&size| size == bytes).unwrap_or(0);
+    let of_part = |part: usize, where_huge: usize| match kinds.at(assignment.0[part]) {
+        MappingPages::Size(bytes) => place(bytes),
+        MappingPages::Transparent => place(kinds.transparent[where_huge]),
+    };
     let of = |number: usize| match number {
         SHARED => shared,
-        _ => match kinds.at(assignment.0[parts::part(number)]) {
-            MappingPages::Size(bytes) => place(bytes),
-            MappingPages::Transparent => place(kinds.transparent[usize::from(number > SHARED)]),
-        },
+        HEAD => of_part(Group::Bss.part(), 0).max(of_part(Group::Data.part(), 0)),
+        _ => of_part(parts::part(number), usize::from(number > SHARED)),
     };
     (0..NUMBERS).map(of).collect()
 }

@@ -3,16 +3,16 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use fxscope_guestmem::Segment;
+use fxscope_guestmem::{Region, Segment};
 use fxscope_linux::Guest;
 use fxscope_linux::pages::{MappingPages, Site};
 use fxscope_machine::Spec;
 use fxscope_session::source_line;
 use fxscope_sim::{BlockEvent, BlockObserver};
-use fxscope_tlbsweep::{Access, Analysis, Error, SweepOptions, TlbConfig};
+use fxscope_tlbsweep::{Access, Analysis, Error, SweepOptions, SweepResults, TlbConfig};
 
 use super::observation::{Missed, Observation, by_number};
-use super::parts::{self, Assignment, Group, Kinds, NUMBERS, PARTS, SHARED};
+use super::parts::{self, Assignment, Group, HEAD, Kinds, NUMBERS, PARTS, SHARED};
 use super::touched::Touched;
 use super::work::{Gaps, Mapped as MappedWork};
 use super::{Costs, part_of_call};
@@ -134,6 +134,8 @@ struct Core {
     instruction: u64,
     /// The pages of its data, and of its instructions.
     touched: [Touched; 2],
+    /// What it had counted when the part of the run began.
+    before: Option<[SweepResults; 2]>,
 }
 
 /// Observes a run.
@@ -159,6 +161,10 @@ pub struct Observer {
     work: Vec<MappedWork>,
     /// The room for mappings in pages of others.
     gaps: Gaps,
+    /// Whether the part of the run that is timed has begun.
+    has_begun: bool,
+    /// Bytes of a large page.
+    large: u64,
 }
 
 impl Observer {
@@ -204,6 +210,8 @@ impl Observer {
             addresses: Vec::new(),
             work: vec![MappedWork::new(sizes.len()); PARTS],
             gaps: Gaps::new(sizes.len()),
+            has_begun: false,
+            large: spec.pages.large,
         })
     }
 
@@ -216,6 +224,7 @@ impl Observer {
         cores.iter().for_each(|core| touched.merge(&core.touched[0]));
         let missed = |core: Core| Missed {
             touched: core.touched.each_ref().map(|touched| touched.counts(&sizes)),
+            before: core.before,
             data: core.data.finish(),
             code: core.code.finish(),
         };
@@ -244,11 +253,14 @@ impl Observer {
     fn read_ranges(&mut self, process: &Guest) {
         let calls: Vec<usize> = process.mapping_sites().iter().map(|site| self.call(process, site)).collect();
         let mut ranges = Vec::new();
-        let (mut live, mut others) = (vec![0; self.calls.len()], 0);
+        let (mut live, mut others, mut covered) = (vec![0; self.calls.len()], 0, 0);
         for region in process.memory().regions() {
             if region.segment != Segment::Mmap {
                 let part = Group::with(region.segment).map_or(SHARED, Group::part);
-                self.add(part, region.start..region.end, &mut ranges);
+                let head = self.head(region, &mut covered);
+                let number = HEAD as u8;
+                ranges.extend((!head.is_empty()).then_some(Mapped { start: head.start, end: head.end, number }));
+                self.add(part, head.end..region.end, &mut ranges);
                 continue;
             }
             let mut at = region.start;
@@ -268,6 +280,16 @@ impl Observer {
         self.note_work(&ranges);
         let space = &mut self.spaces[self.here];
         (space.ranges, space.generation) = (ranges, process.memory().generation());
+    }
+
+    /// Returns the beginning of a region, empty for most, that the last large page of `.data` covers. `covered` is the end of that page.
+    fn head(&self, region: &Region, covered: &mut u64) -> Range<u64> {
+        match region.segment {
+            Segment::Data => *covered = region.end.next_multiple_of(self.large),
+            Segment::Bss => return region.start..region.end.min(*covered).max(region.start),
+            _ => {}
+        }
+        region.start..region.start
     }
 
     /// Notes what the kernel does for the heap and mappings that are new or gone: `ranges` are those of the running process now. What a
@@ -348,9 +370,42 @@ impl Observer {
         self.cores.iter().position(|core| core.cpu == cpu).unwrap_or_else(|| {
             let analysis = || Analysis::new(&self.tlbs, &self.options).expect("checked at the beginning");
             let touched = std::array::from_fn(|_| Touched::new(self.options.sizes[0]));
-            self.cores.push(Core { cpu, data: analysis(), code: analysis(), instruction: u64::MAX, touched });
+            let (data, code) = (analysis(), analysis());
+            self.cores.push(Core { cpu, data, code, instruction: u64::MAX, touched, before: None });
             self.cores.len() - 1
         })
+    }
+
+    /// The part of the run that is timed begins: what was followed before is not counted.
+    #[cold]
+    fn begin(&mut self) {
+        self.has_begun = true;
+        for core in &mut self.cores {
+            core.before = Some([core.data.so_far(), core.code.so_far()]);
+            core.touched.iter_mut().for_each(Touched::begin);
+        }
+        self.work.iter_mut().for_each(MappedWork::begin);
+    }
+
+    /// Looks up the addresses of a block.
+    fn look_up_all(&mut self, ran: &mut BlockEvent<'_>) {
+        let BlockEvent { guest, pipeline, block, executed } = ran;
+        self.follow(guest);
+        let core = self.core(guest.cpu_number());
+        if let Some(last) = executed.checked_sub(1) {
+            self.fetch(core, [block.start, block.start + 4 * last as u64]);
+        }
+        let mut addresses = std::mem::take(&mut self.addresses);
+        addresses.clear();
+        pipeline.data_lookups(block, *executed, guest.cpu().stream(), &mut addresses);
+        let space = (self.here as u64) << ADDRESS_BITS;
+        for &address in &addresses {
+            let segment = self.number_at(address);
+            let core = &mut self.cores[core];
+            core.data.access(Access { addr: address | space, segment });
+            core.touched[0].touch(segment, address | space);
+        }
+        self.addresses = addresses;
     }
 
     /// Fetches the instructions at these addresses.
@@ -376,23 +431,17 @@ impl BlockObserver for Observer {
     }
 
     fn ran(&mut self, ran: &mut BlockEvent<'_>) {
-        let BlockEvent { guest, pipeline, block, executed } = ran;
-        self.follow(guest);
-        let core = self.core(guest.cpu_number());
-        if let Some(last) = executed.checked_sub(1) {
-            self.fetch(core, [block.start, block.start + 4 * last as u64]);
+        if !self.has_begun {
+            self.begin();
         }
-        let mut addresses = std::mem::take(&mut self.addresses);
-        addresses.clear();
-        pipeline.data_lookups(block, *executed, guest.cpu().stream(), &mut addresses);
-        let space = (self.here as u64) << ADDRESS_BITS;
-        for &address in &addresses {
-            let segment = self.number_at(address);
-            let core = &mut self.cores[core];
-            core.data.access(Access { addr: address | space, segment });
-            core.touched[0].touch(segment, address | space);
+        self.look_up_all(ran);
+    }
+
+    /// What is before the part fills the TLBs. What is between its executions is not seen.
+    fn followed(&mut self, followed: &mut BlockEvent<'_>) {
+        if !self.has_begun {
+            self.look_up_all(followed);
         }
-        self.addresses = addresses;
     }
 }
 
@@ -409,6 +458,7 @@ fn allowed(kinds: &Kinds, place: impl Fn(u64) -> usize, shared: usize) -> Vec<u8
     let asked = kinds.sizes.iter().fold(0, |mask, &bytes| mask | 1 << place(bytes));
     let of = |number: usize| match parts::huge(number) {
         _ if number == SHARED => 1 << shared,
+        _ if number == HEAD => asked | normal,
         _ if number > SHARED => asked | huge,
         Some(_) => asked | normal,
         None => asked,
