@@ -46,8 +46,13 @@ pub fn tiering_settings(text: &str) -> Result<Vec<(String, String)>, String> {
 /// Parses a value: ns, bytes, or bytes per second.
 fn number(text: &str, unit: Unit) -> Result<u64, String> {
     let (units, example): (&[(&str, f64)], _) = match unit {
-        Unit::Time => (&[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)], "time; write it like 500us or 1ms"),
-        Unit::Rate => (&[("MB/s", 1e6), ("GB/s", 1e9), ("MiB/s", 1048576.0), ("GiB/s", 1073741824.0)], "rate; write it like 500MB/s"),
+        Unit::Time => {
+            (&[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)], "time; write it like 500us or 1ms")
+        }
+        Unit::Rate => (
+            &[("MB/s", 1e6), ("GB/s", 1e9), ("MiB/s", 1048576.0), ("GiB/s", 1073741824.0)],
+            "rate; write it like 500MB/s",
+        ),
         Unit::Size => {
             return integer(text).ok_or_else(|| format!("'{text}' is not a size; write it like 64MiB"));
         }
@@ -69,7 +74,10 @@ impl Scenario {
                 spec.memory_tiers.names().next().is_none(),
                 "the machine has no memory tier for pages to move to; add one with --memory-tier",
             ),
-            (options.mode == Mode::Functional, "functional mode has no TLB that shows which pages are used; use timing mode"),
+            (
+                options.mode == Mode::Functional,
+                "functional mode has no TLB that shows which pages are used; use timing mode",
+            ),
             (options.sample.is_some(), "pages move by accesses of the whole run; leave --sample out"),
             (options.part.is_some(), "pages move by accesses of the whole run; leave --from, --until and --region out"),
             (options.host_threads > 1, "pages move in the order of simulated time; leave --host-threads out"),
@@ -97,7 +105,14 @@ mod tests {
         assert!(settings.iter().map(|(key, value)| (key.as_str(), value.as_str())).eq(expected));
         assert_eq!(tiering_settings("").map(|settings| settings.len()), Ok(1));
         let all = PARTS.map(|(name, _, unit)| {
-            format!("{name}={}", match unit { Unit::Time => "2ms", Unit::Size => "1MiB", Unit::Rate => "2GB/s" })
+            format!(
+                "{name}={}",
+                match unit {
+                    Unit::Time => "2ms",
+                    Unit::Size => "1MiB",
+                    Unit::Rate => "2GB/s",
+                }
+            )
         });
         let tier = ("memory_tiers.names".to_owned(), String::new());
         let settings = [tiering_settings(&all.join(",")).expect("well-formed"), vec![tier]].concat();

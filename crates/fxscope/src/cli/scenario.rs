@@ -288,7 +288,7 @@ impl ScenarioArgs {
 }
 
 /// The settings that `--tiering` stands for.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Tiering(Vec<(String, String)>);
 
 /// Parses the value of `--tiering`.

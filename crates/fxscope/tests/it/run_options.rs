@@ -162,10 +162,17 @@ const CASES: &[Case] = &[
     case("--fast-memory", "--memory-tier cxl:250ns,32GB/s --fast-memory 4MiB", |ran, _| {
         assert!(ran.pages(None, "node").contains(&8), "{}", ran.json["pages"]);
     }),
-    case("--tiering", "--memory-tier cxl:250ns,32GB/s --fast-memory 1MiB --pages all=64KiB --tiering=delay=1us,period=2us", |ran, plain| {
-        assert_eq!([ran.setting("tiering.enabled"), ran.setting("tiering.scan_period_ns")], [Some("true"), Some("2000")]);
-        assert!(ran.event("TIER_HINT_FAULT") > 0 && plain.event("TIER_HINT_FAULT") == 0, "{}", ran.json["pages"]);
-    }),
+    case(
+        "--tiering",
+        "--memory-tier cxl:250ns,32GB/s --fast-memory 1MiB --pages all=64KiB --tiering=delay=1us,period=2us",
+        |ran, plain| {
+            assert_eq!(
+                [ran.setting("tiering.enabled"), ran.setting("tiering.scan_period_ns")],
+                [Some("true"), Some("2000")]
+            );
+            assert!(ran.event("TIER_HINT_FAULT") > 0 && plain.event("TIER_HINT_FAULT") == 0, "{}", ran.json["pages"]);
+        },
+    ),
     case("--sector", "--sector L2=10", |ran, _| assert_eq!(ran.setting("sector_cache.l2_ways"), Some("[4, 10]"))),
     case("--sector", "--sector L2=10 --cpus 12-13", |ran, _| assert_eq!(ran.cpus(), [12, 13])),
     case("--sector", "--sector L2=10 --cpus 12,24", |ran, _| assert_eq!(ran.cpus(), [12, 24])),

@@ -15,7 +15,8 @@ use crate::Error;
 /// If the program cannot run or does not end, or the scenario times a part of it already.
 pub(super) fn second_half(scenario: &Scenario, runs: &mut Runs<'_>) -> Result<(Scenario, u64), Error> {
     if scenario.options.part.is_some() {
-        let why = "--steady: it looks at the second half of the whole run; leave it or --from, --until and --region out";
+        let why =
+            "--steady: it looks at the second half of the whole run; leave it or --from, --until and --region out";
         return Err(why.to_owned().into());
     }
     let mut counting = scenario.clone();

@@ -33,7 +33,8 @@ impl Pages {
     /// policy places it. `policy` is that of the process.
     fn tiered(&self, from: u64, policy: Policy) -> impl Iterator<Item = TieredPage> + '_ {
         let runs = self.resident.within(from..u64::MAX);
-        let may_move = |resident: &Resident| !matches!(resident.segment, Segment::Text | Segment::File | Segment::Shared);
+        let may_move =
+            |resident: &Resident| !matches!(resident.segment, Segment::Text | Segment::File | Segment::Shared);
         runs.filter(move |(_, resident)| may_move(resident)).flat_map(move |(run, resident)| {
             let bytes = (1u64 << resident.shift).max(PAGE);
             let pages = (run.start / bytes..run.end.div_ceil(bytes)).map(move |page| page * bytes);
@@ -74,8 +75,11 @@ impl Guest {
     /// Iterates over the pages of a process that the system may move by their heat, from the one at `from` on, lowest address first.
     pub fn tiered_pages(&self, pid: u32, from: u64) -> impl Iterator<Item = TieredPage> + '_ {
         let process = self.process_numbered(pid);
-        let policy = self.threads.values().find(|thread| thread.pid == pid && !thread.ended).map(|thread| thread.policy);
-        process.into_iter().flat_map(move |process| self.spaces[process.space].pages.tiered(from, policy.unwrap_or_default()))
+        let policy =
+            self.threads.values().find(|thread| thread.pid == pid && !thread.ended).map(|thread| thread.policy);
+        process
+            .into_iter()
+            .flat_map(move |process| self.spaces[process.space].pages.tiered(from, policy.unwrap_or_default()))
     }
 
     /// Returns the page of a process at an address, if the system may move it.
