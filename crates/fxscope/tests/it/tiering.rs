@@ -9,7 +9,7 @@ use common::{compile, failure, fxscope, kernel};
 const TIER: &str = "--memory-tier cxl:1000ns,32GB/s --fast-memory 2560KiB --pages all=64KiB --set l2.bytes=256KiB \
                     -e XOS_MMM_L_PAGING_POLICY=demand:demand:demand";
 /// Linux's times, two thousand times shorter.
-const TIERING: &str = "--tiering=delay=200us,period=500us,threshold=500us,window=500us,adjust=30ms";
+const TIERING: &str = "--tiering=delay=1ms,period=500us,threshold=500us,window=500us,adjust=30ms";
 /// Pages of each array of [`PROGRAM`].
 const PAGES: u64 = 16;
 
@@ -56,7 +56,7 @@ fn a_hot_array_ends_up_in_fast_memory_and_cold_ones_do_not() {
 #[test]
 fn the_limit_of_promotion_keeps_hot_pages_in_the_tier() {
     // A page in each window, of which the run has some 20.
-    let limited = ran("--tiering=delay=200us,period=500us,threshold=500us,window=1ms,rate=65MB/s", "");
+    let limited = ran("--tiering=delay=1ms,period=500us,threshold=500us,window=1ms,rate=65MB/s", "");
     assert!((1..PAGES).contains(&fast(&limited, "hot")[0]), "{}", limited.text);
 }
 
