@@ -40,7 +40,7 @@ use serde::{Deserialize, Serialize};
 use library::{Library, PageType};
 use own::Own;
 use range_map::RangeMap;
-use shared::{apart, cover, shared_by};
+use shared::{apart, shared_by};
 use site::Sites;
 use usage::Usage;
 
@@ -482,9 +482,8 @@ impl Pages {
     /// others will be when `who` touches them.
     pub(crate) fn spans(&self, mem: &Memory, who: Toucher) -> Vec<PageSpan> {
         let mut spans: Vec<PageSpan> = Vec::new();
-        let mut data = None;
         for region in mem.regions() {
-            let (shared, first) = (shared_by(mem, region), spans.len());
+            let shared = shared_by(mem, region);
             for (part, Own { shift, .. }) in self.parts(region) {
                 let mut placed = RangeMap::default();
                 for (range, policy) in self.by_policy(part.clone(), who) {
@@ -495,11 +494,6 @@ impl Pages {
                 }
                 let span = |(range, (placement, moved))| PageSpan { range, shift, placement, moved, shared };
                 spans.extend(placed.iter().map(span));
-            }
-            match region.segment {
-                Segment::Data => data = spans.last().cloned(),
-                Segment::Bss => cover(&mut spans, first, data.as_ref()),
-                _ => {}
             }
         }
         let shared: Vec<_> =

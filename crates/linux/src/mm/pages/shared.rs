@@ -12,20 +12,6 @@ pub(super) fn shared_by(mem: &Memory, region: &Region) -> Option<SharedBy> {
     if region.shared || region.segment == Segment::Text { mem.shared_by(region) } else { None }
 }
 
-/// Gives what the last page of `.data` covers of `.bss`, whose spans begin at index `first`, that page, if it is larger than those of `.bss`:
-/// page tables have one page for an address.
-pub(super) fn cover(spans: &mut Vec<PageSpan>, first: usize, data: Option<&PageSpan>) {
-    let Some(data) = data else { return };
-    let end = data.range.end.next_multiple_of(1 << data.shift);
-    let bss: Vec<PageSpan> = spans.drain(first..).collect();
-    for span in bss {
-        let covered = if span.shift < data.shift { span.range.end.min(end) } else { span.range.start };
-        let (head, tail) = (span.range.start..covered, span.range.start.max(covered)..span.range.end);
-        spans.extend((!head.is_empty()).then(|| PageSpan { range: head, ..data.clone() }));
-        spans.extend((!tail.is_empty()).then_some(PageSpan { range: tail, ..span }));
-    }
-}
-
 /// Splits spans whose first or last large page would overlap `shared`, ranges of shared memory in address order: what they have of
 /// such a page gets normal pages, with `1 << normal` bytes. Otherwise translations of the large page would hide which memory is
 /// shared.
@@ -70,20 +56,6 @@ mod tests {
     fn separated(spans: &[PageSpan]) -> Vec<PageSpan> {
         let shared: Vec<_> = spans.iter().filter(|span| span.shared.is_some()).map(|span| span.range.clone()).collect();
         apart(spans.to_vec(), &shared, NORMAL)
-    }
-
-    #[test]
-    fn the_last_page_of_data_covers_smaller_pages_of_bss() {
-        let data = PageSpan { placement: Placement::Node(5), ..span(0x41_0000..0x42_1000, LARGE, None) };
-        let bss = |shift| vec![data.clone(), span(0x42_1000..0x90_0000, shift, None)];
-        let covered = |shift| {
-            let mut spans = bss(shift);
-            cover(&mut spans, 1, Some(&data));
-            spans
-        };
-        let head = PageSpan { range: 0x42_1000..0x60_0000, ..data.clone() };
-        assert_eq!(covered(NORMAL), [data.clone(), head, span(0x60_0000..0x90_0000, NORMAL, None)]);
-        assert_eq!(covered(LARGE), bss(LARGE));
     }
 
     #[test]
