@@ -425,7 +425,7 @@ fn no_option_of_run_lacks_a_case() {
     let names = |line: &str| {
         let text = line.trim_start();
         let line = if line.len() - text.len() < 10 { text } else { "" };
-        let words = line.split([' ', ',']).filter(|word| word.starts_with('-')).map(str::to_owned);
+        let words = line.split([' ', ',', '[']).filter(|word| word.starts_with('-')).map(str::to_owned);
         if line.starts_with('-') { words.collect::<Vec<_>>() } else { Vec::new() }
     };
     let (_, options) = help.split_once("Options:\n").expect("a list of options");
@@ -439,7 +439,8 @@ fn no_option_of_run_lacks_a_case() {
     for case in CASES {
         let names = listed.iter().find(|names| names.iter().any(|name| name == case.option));
         let names = names.unwrap_or_else(|| panic!("fxscope run has no option {}", case.option));
-        let is_used = |name: &String| case.arguments.split_whitespace().any(|word| word == name);
+        let is_used =
+            |name: &String| case.arguments.split_whitespace().any(|word| word.split('=').next() == Some(name));
         assert!(names.iter().any(is_used), "'{}' does not use {}", case.arguments, case.option);
     }
 }

@@ -78,7 +78,7 @@ fn the_report_has_what_was_moved() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = compile(folder.path(), "heat", &THREADS, PROGRAM);
     run(folder.path(), &format!("{TIER} {TIERING} -o heat.fxr"), &program, "");
-    for options in [&["report", "--section", "pages"][..], &["report"]] {
+    for options in [&["report", "--section", "pages"][..], &["report", "--level", "detailed"]] {
         let output = fxscope(folder.path(), &[options, &["heat.fxr"]].concat()).output().expect("it runs");
         let text = String::from_utf8(output.stdout).expect("text");
         assert!(text.contains("promoted") && text.contains("hint faults"), "{text}");

@@ -13,7 +13,7 @@ pub(super) struct Watermarks {
     pub(super) low: u64,
     /// A promotion must leave this.
     pub(super) high: u64,
-    /// Reclaim goes on until this is free.
+    /// Reclaim continues until this is free.
     pub(super) promote: u64,
     /// With more than this, heat does not matter.
     pub(super) ample: u64,

@@ -6,7 +6,7 @@ use fxscope_tlbsweep::{Counts, SEGMENTS, SweepResults};
 
 use super::Costs;
 use super::observe::Call;
-use super::parts::{self, Assignment, CALLS, Group, HEAD, Kinds, NUMBERS, PARTS, SHARED};
+use super::parts::{self, Assignment, CALLS, Group, Kinds, NUMBERS, PARTS, SHARED};
 use super::work::{self, Allocation, Mapped};
 
 /// Misses under one assignment.
@@ -166,10 +166,6 @@ impl Observation {
             if part == SHARED || when(Group::of(part)) != Allocation::Touch {
                 return 0.0;
             }
-            if number == HEAD && place != numbers[part] {
-                // It lies in a page of .data.
-                return 0.0;
-            }
             // The kernel has written the first page of the stack before the program starts.
             let before = u64::from(part == Group::Stacks.part());
             let pages = self.touched[number][place].saturating_sub(before);
@@ -233,14 +229,12 @@ fn pages(touched: &[Vec<u64>], numbers: &[usize]) -> u64 {
 /// Returns the sizes by the analysis's numbers.
 pub(super) fn by_number(assignment: &Assignment, kinds: &Kinds, sizes: &[u64], shared: usize) -> Vec<usize> {
     let place = |bytes: u64| sizes.iter().position(|&size| size == bytes).unwrap_or(0);
-    let of_part = |part: usize, where_huge: usize| match kinds.at(assignment.0[part]) {
-        MappingPages::Size(bytes) => place(bytes),
-        MappingPages::Transparent => place(kinds.transparent[where_huge]),
-    };
     let of = |number: usize| match number {
         SHARED => shared,
-        HEAD => of_part(Group::Bss.part(), 0).max(of_part(Group::Data.part(), 0)),
-        _ => of_part(parts::part(number), usize::from(number > SHARED)),
+        _ => match kinds.at(assignment.0[parts::part(number)]) {
+            MappingPages::Size(bytes) => place(bytes),
+            MappingPages::Transparent => place(kinds.transparent[usize::from(number > SHARED)]),
+        },
     };
     (0..NUMBERS).map(of).collect()
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use fxscope_guestmem::{Region, Segment};
+use fxscope_guestmem::Segment;
 use fxscope_linux::Guest;
 use fxscope_linux::pages::{MappingPages, Site};
 use fxscope_machine::Spec;
@@ -12,7 +12,7 @@ use fxscope_sim::{BlockEvent, BlockObserver};
 use fxscope_tlbsweep::{Access, Analysis, Error, SweepOptions, SweepResults, TlbConfig};
 
 use super::observation::{Missed, Observation, by_number};
-use super::parts::{self, Assignment, Group, HEAD, Kinds, NUMBERS, PARTS, SHARED};
+use super::parts::{self, Assignment, Group, Kinds, NUMBERS, PARTS, SHARED};
 use super::touched::Touched;
 use super::work::{Gaps, Mapped as MappedWork};
 use super::{Costs, part_of_call};
@@ -163,8 +163,6 @@ pub struct Observer {
     gaps: Gaps,
     /// Whether the part of the run that is timed has begun.
     has_begun: bool,
-    /// Bytes of a large page.
-    large: u64,
 }
 
 impl Observer {
@@ -211,7 +209,6 @@ impl Observer {
             work: vec![MappedWork::new(sizes.len()); PARTS],
             gaps: Gaps::new(sizes.len()),
             has_begun: false,
-            large: spec.pages.large,
         })
     }
 
@@ -253,14 +250,11 @@ impl Observer {
     fn read_ranges(&mut self, process: &Guest) {
         let calls: Vec<usize> = process.mapping_sites().iter().map(|site| self.call(process, site)).collect();
         let mut ranges = Vec::new();
-        let (mut live, mut others, mut covered) = (vec![0; self.calls.len()], 0, 0);
+        let (mut live, mut others) = (vec![0; self.calls.len()], 0);
         for region in process.memory().regions() {
             if region.segment != Segment::Mmap {
                 let part = Group::with(region.segment).map_or(SHARED, Group::part);
-                let head = self.head(region, &mut covered);
-                let number = HEAD as u8;
-                ranges.extend((!head.is_empty()).then_some(Mapped { start: head.start, end: head.end, number }));
-                self.add(part, head.end..region.end, &mut ranges);
+                self.add(part, region.start..region.end, &mut ranges);
                 continue;
             }
             let mut at = region.start;
@@ -280,16 +274,6 @@ impl Observer {
         self.note_work(&ranges);
         let space = &mut self.spaces[self.here];
         (space.ranges, space.generation) = (ranges, process.memory().generation());
-    }
-
-    /// Returns the beginning of a region, empty for most, that the last large page of `.data` covers. `covered` is the end of that page.
-    fn head(&self, region: &Region, covered: &mut u64) -> Range<u64> {
-        match region.segment {
-            Segment::Data => *covered = region.end.next_multiple_of(self.large),
-            Segment::Bss => return region.start..region.end.min(*covered).max(region.start),
-            _ => {}
-        }
-        region.start..region.start
     }
 
     /// Notes what the kernel does for the heap and mappings that are new or gone: `ranges` are those of the running process now. What a
@@ -458,7 +442,6 @@ fn allowed(kinds: &Kinds, place: impl Fn(u64) -> usize, shared: usize) -> Vec<u8
     let asked = kinds.sizes.iter().fold(0, |mask, &bytes| mask | 1 << place(bytes));
     let of = |number: usize| match parts::huge(number) {
         _ if number == SHARED => 1 << shared,
-        _ if number == HEAD => asked | normal,
         _ if number > SHARED => asked | huge,
         Some(_) => asked | normal,
         None => asked,

@@ -14,10 +14,8 @@ pub(super) const SHARED: usize = PARTS;
 /// Ranges of `.bss`, the heap and the mappings of a call that hold transparent huge pages have separate numbers.
 const HUGE: [usize; CALLS + 2] = [2, 3, 5, 6, 7, 8, 9, 10, 11, 12];
 const FIRST_HUGE: usize = SHARED + 1;
-/// The beginning of `.bss`, which the last page of `.data` covers if that is a large one.
-pub(super) const HEAD: usize = FIRST_HUGE + HUGE.len();
 /// Count of all numbers.
-pub(super) const NUMBERS: usize = HEAD + 1;
+pub(super) const NUMBERS: usize = FIRST_HUGE + HUGE.len();
 
 const _: () = assert!(NUMBERS <= SEGMENTS);
 
@@ -110,11 +108,7 @@ pub(super) fn huge(part: usize) -> Option<usize> {
 
 /// Returns the part of a number.
 pub(super) fn part(number: usize) -> usize {
-    match number.checked_sub(FIRST_HUGE) {
-        _ if number == HEAD => Group::Bss.part(),
-        Some(place) => HUGE[place],
-        None => number,
-    }
+    number.checked_sub(FIRST_HUGE).map_or(number, |place| HUGE[place])
 }
 
 /// For each part, the index of its pages in [`Kinds`].
@@ -183,7 +177,7 @@ mod tests {
     #[test]
     fn what_lies_in_huge_pages_belongs_to_its_part() {
         let of: Vec<usize> = (0..PARTS).filter_map(huge).collect();
-        assert!(of.iter().copied().eq(FIRST_HUGE..HEAD) && part(HEAD) == Group::Bss.part());
+        assert!(of.iter().copied().eq(FIRST_HUGE..NUMBERS));
         assert!((0..PARTS).all(|one| huge(one).is_none_or(|number| part(number) == one) && part(one) == one));
         assert!([Group::Bss, Group::Heap].iter().all(|group| huge(group.part()).is_some()));
     }
