@@ -214,6 +214,20 @@ signals! {
     TierWrite = "TIER_WRITE",
     /// Sum over cycles of reads outstanding at memory tiers.
     TierReadWait = "TIER_READ_WAIT",
+    /// Faults of accesses to pages in memory tiers that a scan for hot pages had made inaccessible.
+    TierHintFault = "TIER_HINT_FAULT",
+    /// Pages that the system moved from memory tiers to nodes with cores.
+    TierPromote = "TIER_PROMOTE",
+    /// Their bytes.
+    TierPromoteBytes = "TIER_PROMOTE_BYTES",
+    /// Pages that the system moved from nodes with cores to memory tiers.
+    TierDemote = "TIER_DEMOTE",
+    /// Their bytes.
+    TierDemoteBytes = "TIER_DEMOTE_BYTES",
+    /// Cycles in which the program waited for scans, faults and promotions.
+    TieringCycles = "TIERING_CYCLES",
+    /// Cycles in which a thread of the system demoted pages.
+    TieringReclaimCycles = "TIERING_RECLAIM_CYCLES",
     /// Lines read that hit the memory-side cache.
     MemoryCacheHit = "MEMORY_CACHE_HIT",
     /// Lines read that missed the memory-side cache.

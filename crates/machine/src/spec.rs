@@ -6,6 +6,7 @@
 mod hierarchy;
 mod policies;
 mod power;
+mod tiering;
 mod tiers;
 
 use crate::evidence::Provenance;
@@ -20,6 +21,7 @@ pub use hierarchy::{
 };
 pub use policies::{DirectionPredictor, PowerMode, PrefetchPolicy, Replacement, StreamReplacement, TlbReplacement};
 pub use power::ChipPower;
+pub use tiering::Tiering;
 pub use tiers::{MemoryTier, MemoryTiers};
 
 const KIB: u64 = 1 << 10;
@@ -448,6 +450,8 @@ tables! {
         memory_side_cache: MemorySideCache,
         /// Memory nodes without cores.
         memory_tiers: MemoryTiers,
+        /// Promotion and demotion of pages.
+        tiering: Tiering,
         /// The ring between the CMGs.
         ring: Ring,
         /// Translation.

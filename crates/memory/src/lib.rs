@@ -10,6 +10,7 @@
 //!   [`snoop_queue`]: snoops of cores that are not running. [`partition`]: a chip on several host threads.
 //! * [`hierarchy`]: the memory hierarchy as one core sees it.
 //! * [`refills`]: what each instruction brings into the caches.
+//! * `walks`: which pages cores translate, for a system that moves pages by heat.
 //! * `reserve`: accesses that only keep caches, translations and streams warm.
 
 pub mod bus;
@@ -34,6 +35,7 @@ pub mod tables;
 pub mod tags;
 mod tiers;
 pub mod tlb;
+mod walks;
 
 pub use chip::{Chip, CoreId};
 pub use frames::{MOST_NODES, PageRange, Placement, SharedPages, Turns};
@@ -43,3 +45,4 @@ pub use pipes::LoadStorePipes;
 pub use pointer::Pointer;
 pub use prefetch::control::Registers as PrefetchRegisters;
 pub use refills::{Refill, RefillKind, Refills};
+pub use walks::Walk;

@@ -309,6 +309,11 @@ impl Pipeline {
         self.idle(cycles, Stall::Kernel);
     }
 
+    /// Counts what happens outside of the core, for the thread that runs on it.
+    pub fn count(&mut self, signal: Signal, n: u64) {
+        self.signals.add(signal, n);
+    }
+
     /// The core sleeps for `cycles`. Everything in flight commits first.
     pub fn sleep(&mut self, cycles: Cycle) {
         self.idle(cycles, Stall::Asleep);

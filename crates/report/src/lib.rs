@@ -171,6 +171,7 @@ fn of_region(whole: &Run, (run, region): (&Run, &Region), options: &Options) -> 
     sections.extend(sections::gauges::section(&evaluated));
     sections.extend(sections::roofline::section(run, region, &evaluated));
     sections.extend(sections::traffic::sections(run, &evaluated));
+    sections.extend(sections::pages::tiering(region));
     sections.extend(sections::tables::sections(&evaluated));
     if region.name == ALL {
         sections.extend(sections::power::plots(run));
@@ -208,7 +209,8 @@ pub fn power(run: &Run) -> Option<Document> {
 /// Returns the pages of a run; `None` if the record lacks them.
 #[must_use]
 pub fn pages(run: &Run) -> Option<Document> {
-    let sections = vec![sections::pages::section(run)];
+    let tiering = run.region(ALL).and_then(sections::pages::tiering);
+    let sections = std::iter::once(sections::pages::section(run)).chain(tiering).collect();
     (!run.pages.is_empty()).then(|| Document { title: sections::title(run), columns: Vec::new(), sections })
 }
 

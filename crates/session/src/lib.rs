@@ -43,6 +43,7 @@ mod sector_blocks;
 mod sectors;
 mod serial;
 mod session;
+mod tiering;
 mod tiers;
 
 pub use fxscope_checkpoint as snapshots;
@@ -71,6 +72,7 @@ pub use scenario::{DEFAULT_MACHINE, HostAccess, Scenario, machine_of, spec_of};
 pub use sector_blocks::SectorBlocks;
 pub use sectors::{CacheLevel, SectorOption};
 pub use session::Session;
+pub use tiering::tiering_settings;
 pub use tiers::TierOption;
 
 /// Largest program file that is read into memory, bytes.

@@ -15,4 +15,10 @@ impl BlockObserver for Observers<'_> {
             observer.ran(event);
         }
     }
+
+    fn followed(&mut self, event: &mut BlockEvent<'_>) {
+        for observer in &mut self.0 {
+            observer.followed(event);
+        }
+    }
 }

@@ -315,6 +315,7 @@ impl Scenario {
         self.check_part()?;
         self.check_heap_blocks()?;
         self.placement.check_fast_memory(&spec)?;
+        self.check_tiering(&spec)?;
         let places = self.placement.places(&spec)?;
         if let Some(sysroot) = self.options.sysroot.as_ref().filter(|folder| !folder.is_dir()) {
             let why = "not a folder; name one that holds lib or usr/lib";

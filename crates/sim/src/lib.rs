@@ -28,6 +28,7 @@ mod skipping;
 pub mod snapshot;
 mod spin_skip;
 pub mod stacks;
+mod tiering;
 mod timing;
 pub mod trace;
 

@@ -51,6 +51,9 @@ pub trait BlockObserver {
 
     /// A block ran.
     fn ran(&mut self, event: &mut BlockEvent<'_>);
+
+    /// A block was followed that is not in the part of the run that is timed.
+    fn followed(&mut self, _event: &mut BlockEvent<'_>) {}
 }
 
 /// Calls an observer after each timed block.
@@ -71,5 +74,9 @@ impl Trace for Observed<'_> {
     ) {
         ().run(pipeline, chip, block, executed, guest);
         self.0.ran(&mut BlockEvent { guest, pipeline, block, executed });
+    }
+
+    fn followed(&mut self, pipeline: &mut Pipeline, block: &BoundBlock, executed: usize, guest: &mut Guest) {
+        self.0.followed(&mut BlockEvent { guest, pipeline, block, executed });
     }
 }

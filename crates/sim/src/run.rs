@@ -386,7 +386,7 @@ impl<E: Engine> Simulation<E> {
         trace: &mut T,
     ) -> Option<Finish> {
         if self.is_followed() {
-            return self.driver(pause_at)?.run::<dyn Trace>(watch, &mut Following);
+            return self.driver(pause_at)?.run::<dyn Trace>(watch, &mut Following(trace));
         }
         let mut sampling = self.sampling.take();
         let finish = self.driver(pause_at).and_then(|mut driver| match &mut sampling {

@@ -32,6 +32,7 @@ use crate::sectors::SectorData;
 use crate::spin_skip::Spin;
 use crate::spin_skip::Spinning;
 use crate::stacks::StackSampler;
+use crate::tiering::Tiering;
 use crate::trace::Trace;
 
 /// Blocks between two checks of the limit and calls of the watcher.
@@ -62,6 +63,8 @@ pub(crate) struct Timing {
     pub(crate) mpi: Recorder,
     pages: KnownPages,
     address_spaces: AddressSpaceLocks,
+    /// Promotion and demotion of pages, if the system does that.
+    pub(crate) tiering: Option<Box<Tiering>>,
     sectors: SectorData,
     pub(crate) intervals: Intervals,
     /// Call stacks.
@@ -96,6 +99,7 @@ impl Timing {
             totals: Totals::new(),
             pages: KnownPages::default(),
             address_spaces: AddressSpaceLocks::default(),
+            tiering: Tiering::new(&options.spec),
             known: Known { code_map: CodeMap::new(guest), unknown: Vec::new(), tables: SharedTables::default() },
             calls: Parked::default(),
             mpi: Recorder::default(),
@@ -538,11 +542,15 @@ impl<E: Engine> Driver<'_, E> {
     /// Sets the guest's clock to the core's, and updates the model after changes to the address space.
     #[inline(always)]
     pub(crate) fn set_clock(&mut self) {
-        let (core, chip) = self.timing.machine.running();
+        let core = self.timing.machine.core_mut();
         if core.untimed_instructions > 0 {
             core.pass_untimed();
         }
         self.guest.set_now_ns(core.now_ns().max(self.guest.now_ns()));
+        if self.timing.tiering.is_some() {
+            self.follow_heat();
+        }
+        let (core, chip) = self.timing.machine.running();
         core.learn_pages(self.guest, &mut self.timing.pages, &self.options.spec, chip);
         if let Some(work) = self.guest.take_memory_work() {
             core.pages_worked(work, &mut self.timing.address_spaces, &self.options.spec);

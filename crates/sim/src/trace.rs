@@ -111,6 +111,10 @@ pub(crate) trait Trace {
         self.run(pipeline, chip, block, executed, guest);
     }
 
+    /// A block was followed that is not in the part of the run that is timed.
+    #[inline(always)]
+    fn followed(&mut self, _pipeline: &mut Pipeline, _block: &BoundBlock, _executed: usize, _guest: &mut Guest) {}
+
     /// Runs the first `executed` instructions of `block`, which `guest` has executed.
     fn run(
         &mut self,

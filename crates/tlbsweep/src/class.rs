@@ -142,6 +142,11 @@ impl Classes {
         self.classes.len()
     }
 
+    /// Returns all of them.
+    pub fn all(&self) -> &[Class] {
+        &self.classes
+    }
+
     /// Returns the mask of the sizes whose pages only the other TLB holds.
     pub fn l2_only(&self) -> u8 {
         self.l2_only

@@ -411,6 +411,15 @@ impl Analysis {
         self.filter.clear();
     }
 
+    /// Returns the counts so far.
+    #[must_use]
+    pub fn so_far(&mut self) -> SweepResults {
+        if self.batches.len() > 0 {
+            self.flush_batches();
+        }
+        SweepResults::so_far(self)
+    }
+
     /// Ends the analysis and returns the counts.
     #[must_use]
     pub fn finish(mut self) -> SweepResults {

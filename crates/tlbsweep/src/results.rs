@@ -23,6 +23,13 @@ impl SweepResults {
         SweepResults { all, segments, sizes: sizes.len(), classes: classes.take(), dropped, split_l2 }
     }
 
+    /// Returns a copy of what an analysis that continues has counted.
+    pub(crate) fn so_far(analysis: &Analysis) -> SweepResults {
+        let Analysis { all, segments, sizes, classes, dropped, split_l2, .. } = analysis;
+        let (classes, dropped, split_l2) = (classes.all().to_vec(), dropped.clone(), split_l2.clone());
+        SweepResults { all: *all, segments: *segments, sizes: sizes.len(), classes, dropped, split_l2 }
+    }
+
     /// Returns the number of classes that were not dropped: the distinct behaviours among all assignments.
     #[must_use]
     pub fn classes(&self) -> usize {

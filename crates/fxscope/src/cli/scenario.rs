@@ -11,7 +11,7 @@ use fxscope::record::Run;
 use fxscope::sampling::{Plan, Precision};
 use fxscope::{
     Follow, Mode, NoProgressLimit, PageOption, PartPlan, PlaceOption, Point, QUANTUM, RunOptions, Scenario,
-    SectorOption, Selection, SpinLoops, TierOption, Warming,
+    SectorOption, Selection, SpinLoops, TierOption, Warming, tiering_settings,
 };
 
 use super::{Failure, hwpf};
@@ -69,6 +69,13 @@ pub(super) struct ScenarioArgs {
     /// the memory tiers.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     fast_memory: Option<u64>,
+    /// Promote pages that are hot from memory tiers to nodes with cores, and demote others when those are full, as Linux does with
+    /// kernel.numa_balancing=2. KEY=VALUE,… changes what Linux sets by default: delay, period (time before and between scans),
+    /// scan (most memory of one), threshold (time from a scan to an access below which a page is hot), rate (most promotion),
+    /// window, adjust, ample (docs/memory-tiers.md).
+    #[arg(long, value_name = "KEY=VALUE,…", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    #[arg(value_parser = tiering)]
+    tiering: Option<Tiering>,
     /// Sector cache: ways of sector 1, and the data in it, such as L2=10,assign=b. L1=N and L2=N give sector 0 the
     /// remaining ways; L1=N0:N1:N2:N3 and L2=N0:N1 set each sector. assign=NAME, NAME+OFFSET:BYTES or 0xADDRESS:BYTES
     /// put data of the program into sector 1 (assign2=… into sector 2), whatever its pointers say; assign=malloc@CALL the heap blocks
@@ -240,6 +247,7 @@ impl ScenarioArgs {
         scenario.ranks = self.ranks;
         scenario.settings.extend(self.set.iter().cloned());
         scenario.settings.extend(self.vector_bits.iter().map(|bits| ("clock.vector_bits".to_owned(), bits.clone())));
+        scenario.settings.extend(self.tiering.iter().flat_map(|tiering| tiering.0.iter().cloned()));
         scenario.settings.extend(self.power_mode.iter().map(|mode| ("power.mode".to_owned(), mode.clone())));
         scenario.variables.extend(self.environment.iter().cloned());
         scenario.inherit_environment = true;
@@ -277,6 +285,15 @@ impl ScenarioArgs {
         };
         scenario
     }
+}
+
+/// The settings that `--tiering` stands for.
+#[derive(Clone, Debug)]
+struct Tiering(Vec<(String, String)>);
+
+/// Parses the value of `--tiering`.
+fn tiering(text: &str) -> Result<Tiering, String> {
+    tiering_settings(text).map(Tiering)
 }
 
 /// Returns a parser for names in `values`.

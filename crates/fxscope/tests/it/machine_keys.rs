@@ -42,6 +42,8 @@ struct Case {
     page_type: &'static str,
     /// Memory comes from this node only.
     node: Option<u32>,
+    /// Memory on nodes with cores, bytes.
+    fast_memory: Option<u64>,
     /// It runs on this CPU only.
     cpu: Option<u32>,
     /// A variable in sector 1 of the caches.
@@ -49,7 +51,17 @@ struct Case {
 }
 
 const fn case(machine: &'static str, part: &'static str) -> Case {
-    Case { machine, settings: &[], program: part, arguments: &[], page_type: "", node: None, cpu: None, sector_1: None }
+    Case {
+        machine,
+        settings: &[],
+        program: part,
+        arguments: &[],
+        page_type: "",
+        node: None,
+        fast_memory: None,
+        cpu: None,
+        sector_1: None,
+    }
 }
 
 /// An A64FX with small caches and tables.
@@ -96,6 +108,30 @@ const TIER: &[(&str, &str)] = &[
     ("memory_tiers.bytes", "64GiB"),
     ("memory_tiers.distances", "20"),
 ];
+/// An A64FX with a memory tier, whose system moves pages by heat, some ten thousand times faster than Linux.
+const HEAT: &[(&str, &str)] = &[
+    ("l1d.bytes", "16KiB"),
+    ("l2.bytes", "256KiB"),
+    ("pages.mmap", "64KiB"),
+    ("memory_tiers.names", "cxl"),
+    ("memory_tiers.latency_ns", "250"),
+    ("memory_tiers.read_bytes_per_second", "4_000_000_000"),
+    ("memory_tiers.write_bytes_per_second", "2_000_000_000"),
+    ("memory_tiers.total_bytes_per_second", "4_000_000_000"),
+    ("memory_tiers.bytes", "64GiB"),
+    ("memory_tiers.distances", "20"),
+    ("tiering.enabled", "true"),
+    ("tiering.scan_delay_ns", "5_000"),
+    ("tiering.scan_period_ns", "20_000"),
+    ("tiering.scan_bytes", "1MiB"),
+    ("tiering.hot_threshold_ns", "4_000"),
+    ("tiering.adjust_period_ns", "50_000"),
+    ("tiering.promote_bytes_per_second", "6_500_000_000"),
+    ("tiering.promote_window_ns", "20_000"),
+    ("tiering.ample_bytes", "64KiB"),
+    ("tiering.ample_share", "0.0625"),
+    ("tiering.watermark_share", "0.04"),
+];
 /// An A64FX with another predictor, whose table is small.
 const GSHARE: &[(&str, &str)] = &[("frontend.predictor", "gshare"), ("frontend.pattern_entries", "16")];
 /// An A64FX at its higher clock with one floating-point pipe.
@@ -127,6 +163,7 @@ const CASES: &[Case] = &[
     Case { node: Some(6), ..case("a64fx", "streams") },
     Case { settings: TIER, node: Some(8), ..case("a64fx", "streams") },
     Case { settings: TIER, ..case("a64fx", "identity") },
+    Case { settings: HEAT, fast_memory: Some(1 << 20), ..case("a64fx", "heat") },
     // Cores of two CMGs on the memory of a third.
     Case {
         node: Some(4),
@@ -173,6 +210,7 @@ impl Bench {
             arguments: part.into_iter().chain(case.arguments.iter().copied()).map(OsString::from).collect(),
             environment: vec![("XOS_MMM_L_HPAGE_TYPE".into(), case.page_type.into())],
             cpus: case.cpu.map(|cpu| vec![cpu]),
+            fast_memory: case.fast_memory,
             memory_policy: case.node.map_or_else(MemoryPolicy::default, |node| MemoryPolicy::Bind(1 << node)),
             stdio: Some(Stdio { input: nothing(), output: stream, error: nothing() }),
             options: RunOptions { max_instructions: Some(2_000_000), ..RunOptions::default() },

@@ -71,6 +71,7 @@ mod threads_host;
 mod threads_programs;
 mod threads_spin;
 mod threads_timing;
+mod tiering;
 mod tiers;
 mod validate;
 mod verdict;

@@ -162,6 +162,17 @@ const CASES: &[Case] = &[
     case("--fast-memory", "--memory-tier cxl:250ns,32GB/s --fast-memory 4MiB", |ran, _| {
         assert!(ran.pages(None, "node").contains(&8), "{}", ran.json["pages"]);
     }),
+    case(
+        "--tiering",
+        "--memory-tier cxl:250ns,32GB/s --fast-memory 1MiB --pages all=64KiB --tiering=delay=1us,period=2us",
+        |ran, plain| {
+            assert_eq!(
+                [ran.setting("tiering.enabled"), ran.setting("tiering.scan_period_ns")],
+                [Some("true"), Some("2000")]
+            );
+            assert!(ran.event("TIER_HINT_FAULT") > 0 && plain.event("TIER_HINT_FAULT") == 0, "{}", ran.json["pages"]);
+        },
+    ),
     case("--sector", "--sector L2=10", |ran, _| assert_eq!(ran.setting("sector_cache.l2_ways"), Some("[4, 10]"))),
     case("--sector", "--sector L2=10 --cpus 12-13", |ran, _| assert_eq!(ran.cpus(), [12, 13])),
     case("--sector", "--sector L2=10 --cpus 12,24", |ran, _| assert_eq!(ran.cpus(), [12, 24])),
@@ -414,7 +425,7 @@ fn no_option_of_run_lacks_a_case() {
     let names = |line: &str| {
         let text = line.trim_start();
         let line = if line.len() - text.len() < 10 { text } else { "" };
-        let words = line.split([' ', ',']).filter(|word| word.starts_with('-')).map(str::to_owned);
+        let words = line.split([' ', ',', '[']).filter(|word| word.starts_with('-')).map(str::to_owned);
         if line.starts_with('-') { words.collect::<Vec<_>>() } else { Vec::new() }
     };
     let (_, options) = help.split_once("Options:\n").expect("a list of options");
@@ -428,7 +439,8 @@ fn no_option_of_run_lacks_a_case() {
     for case in CASES {
         let names = listed.iter().find(|names| names.iter().any(|name| name == case.option));
         let names = names.unwrap_or_else(|| panic!("fxscope run has no option {}", case.option));
-        let is_used = |name: &String| case.arguments.split_whitespace().any(|word| word == name);
+        let is_used =
+            |name: &String| case.arguments.split_whitespace().any(|word| word.split('=').next() == Some(name));
         assert!(names.iter().any(is_used), "'{}' does not use {}", case.arguments, case.option);
     }
 }

@@ -212,6 +212,15 @@ static void churn(void) {
     sys(215, (long)p, (u64)EACH * COUNT, 0, 0, 0, 0);
 }
 
+// Maps more than fits into fast memory, and reads all pages in turn, one after the other.
+static void heat(void) {
+    enum { EACH = 65536, COUNT = 48 };
+    volatile char *p = map((u64)EACH * COUNT, PRIVATE);
+    u64 sum = 0;
+    for (u64 round = 0; round < 40; round++)
+        for (u64 i = 0; i < COUNT; i++) sum += p[(i * 7 + sum) % COUNT * EACH + round * 256];
+}
+
 // A thread that sleeps until it is woken; then both threads map and unmap memory.
 static int word;
 static char stack[1 << 14] __attribute__((aligned(4096)));
@@ -250,6 +259,7 @@ void start(u64 *sp) {
     case 'p': pages(); break;
     case 'c': code(); break;
     case 't': threads(); break;
+    case 'h': heat(); break;
     }
     sys(94, 0, 0, 0, 0, 0, 0);
 }

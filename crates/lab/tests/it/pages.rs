@@ -31,6 +31,19 @@ fn the_analysis_counts_the_same_as_the_run_for_the_pages_of_the_run() {
     assert!(progress.messages.lock().expect("no panic").iter().all(|message| message.starts_with("run ")));
 }
 
+/// The first half fills the TLBs, and touches all pages.
+#[test]
+fn the_analysis_of_the_second_half_counts_the_same_as_the_run() {
+    let scenario = with_pages(kernel("triad-mem", &["n=87360", "passes=6"]), "all=64KiB");
+    let options = advise::Options { simulate: 1, steady: true, ..advise::Options::default() };
+    let advice = pages::advise(&scenario, &options, nowhere(), &Silent).expect("advice");
+    let (predicted, simulated) = (advice.base.misses.expect("known"), advice.base.simulated.as_ref().expect("it ran"));
+    assert_eq!((predicted.first, predicted.walks), (simulated.first, simulated.walks));
+    assert!(simulated.first > 2 * 3 * 87_360 * 8 / 65_536, "{simulated:?}");
+    assert_eq!(predicted.first_touches, 0);
+    assert!(advice.steady_from.is_some_and(|from| from > 100_000), "{:?}", advice.steady_from);
+}
+
 #[test]
 fn page_sizes_that_the_machine_lacks_are_refused_before_anything_runs() {
     let options = advise::Options { sizes: vec![4 << 20], ..advise::Options::default() };

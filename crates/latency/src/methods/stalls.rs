@@ -25,7 +25,8 @@
 //! with smaller elements count less than one.
 //!
 //! With a memory-side cache, `latency` is the mean of all misses, and only misses of that cache get slower: for streams, as
-//! many lines; for waits, more, since the slowest of overlapping misses decides (`slowest` is the share of them that does).
+//! many lines; for waits, more, since the slowest of overlapping misses decides (`slowest` is the share of them that does). Where intervals
+//! are counted, the share of waits for that cache's misses is that of each interval.
 
 use std::sync::LazyLock;
 
@@ -119,7 +120,7 @@ pub(super) fn growth(program: &Program<'_>, with: Coefficients) -> Option<Growth
     // Misses that wait for the bus are outstanding longer, which is not latency.
     let on_the_way = unloaded(program, details) - details.detection;
     Some(Growth {
-        waits: waits * slow_waits(program, waits, with) * each_second,
+        waits: waits * slow_waits(program, details, with) * each_second,
         // While misses queue for bandwidth, a longer memory latency shortens their wait in the queue.
         queueing: (loaded(program, details) - unloaded(program, details)) / details.clock_hz,
         streams: rate * slow * each_second,
@@ -145,8 +146,22 @@ fn slow(program: &Program<'_>) -> f64 {
     program.counts.share(Quantity::CacheMisses, Quantity::Misses).unwrap_or(1.0).min(1.0)
 }
 
-/// Returns the fraction of `waits` for the slower memory: one of several overlapping misses is enough.
-fn slow_waits(program: &Program<'_>, waits: f64, with: Coefficients) -> f64 {
+/// Returns the fraction of waits for the slower memory: behind a memory-side cache, the mean over intervals by their waits, as phases that
+/// fill that cache for the first time miss it more than those that wait.
+fn slow_waits(program: &Program<'_>, details: &Details, with: Coefficients) -> f64 {
+    let of_part = |part: &Program<'_>| {
+        let waits = waits(part, details, with);
+        (waits, slow_part(part, waits, with))
+    };
+    let of_interval = |counts| of_part(&Program { counts, intervals: &[], ..*program });
+    let parts = if details.cache_latency.is_some() { program.intervals } else { &[] };
+    let parts = parts.iter().map(of_interval).filter(|(waits, slow)| *waits > 0.0 && slow.is_finite());
+    let (slow, all) = parts.fold((0.0, 0.0), |(slow, all), (waits, share)| (slow + waits * share, all + waits));
+    if all > 0.0 { slow / all } else { of_part(program).1 }
+}
+
+/// Returns the fraction of the `waits` of a program or an interval for the slower memory: one of several overlapping misses is enough.
+fn slow_part(program: &Program<'_>, waits: f64, with: Coefficients) -> f64 {
     let demanded = known(program.counts, Quantity::Misses) / program.counts.threads * demanded(program.counts);
     let overlapping = if waits > 0.0 { (demanded / waits).max(1.0) } else { 1.0 };
     1.0 - (1.0 - slow(program)).powf(1.0 + with.slowest * (overlapping - 1.0))

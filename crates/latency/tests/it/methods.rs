@@ -181,6 +181,30 @@ fn with_a_memory_side_cache_only_its_misses_get_slower() {
     near(stalls::slowdown(&of(&counts, &[], &system), 200e-9, both), 1.0 + 7.0 / 16.0);
 }
 
+#[test]
+fn misses_of_the_memory_side_cache_count_in_the_phases_that_wait() {
+    let phase = |waits: f64, slow: f64| {
+        Counts::new(0.001, 1.0)
+            .with(Quantity::Cycles, 2e6)
+            .with(Quantity::MemoryWait, waits)
+            .with(Quantity::Misses, 1e4)
+            .with(Quantity::CacheMisses, slow)
+            .with(Quantity::Prefetched, 0.0)
+    };
+    let whole = Counts::new(0.002, 1.0)
+        .with(Quantity::Cycles, 4e6)
+        .with(Quantity::MemoryWait, 1.64e6)
+        .with(Quantity::Misses, 2e4)
+        .with(Quantity::CacheMisses, 5e3)
+        .with(Quantity::Prefetched, 0.0);
+    let mut system = machine();
+    system.details.as_mut().expect("described").cache_latency = Some(176.0);
+    let at = |phases: &[Counts]| stalls::slowdown(&of(&whole, phases, &system), 200e-9, PLAIN);
+    // The phase that fills the cache does not wait; the other one waits for the cache alone, or for memory in half of the cases.
+    near(at(&[phase(0.0, 5e3), phase(1.64e6, 0.0)]), 1.0);
+    near(at(&[phase(0.0, 0.0), phase(1.64e6, 5e3)]), 1.5);
+}
+
 /// A core that never waits in 1,000,000 cycles: 100,000 lines are prefetched, and as many written back.
 fn streaming(written: f64) -> Counts {
     Counts::new(0.0005, 1.0)

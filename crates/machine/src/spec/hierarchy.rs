@@ -206,6 +206,10 @@ table! {
         unmap_alone: bool,
         /// Copying pages to another node, without the fault of each page, bytes per second.
         move_bytes_per_second: u64 => Range(1_000_000, 10_000_000_000_000); unit "bytes/s",
+        /// Making a page inaccessible in a scan for hot pages, ns.
+        protect_page_ns: u64 => Range(0, 1_000_000); unit "ns",
+        /// Removing translations from the TLBs of all cores, once for many pages, ns.
+        shootdown_ns: u64 => Range(0, 1_000_000); unit "ns",
     }
 }
 

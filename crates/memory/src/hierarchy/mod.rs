@@ -29,6 +29,7 @@ use crate::sectors::{Assignment, Limits, SECTORS};
 use crate::tables::Tables;
 use crate::tags::{Slot, Tags};
 use crate::tlb::Tlb;
+use crate::walks::Walks;
 
 use repeats::Repeats;
 
@@ -164,6 +165,7 @@ pub struct CoreMemory {
     code_tlb: Tlb,
     tables: Tables,
     walkers: BufferPool,
+    walks: Walks,
     /// Cycles of a walk in addition to its reads.
     walk_extra: Cycle,
     /// Cycles of the trap that replaces a walk, or 0.
@@ -241,6 +243,7 @@ impl CoreMemory {
             code_tlb: Tlb::new(&spec.tlb),
             tables: Tables::new(&spec.tlb),
             walkers: BufferPool::new(spec.tlb.walkers as usize),
+            walks: Walks::new(spec.tiering.enabled),
             walk_extra: spec.tlb.walk_extra,
             miss_trap: spec.tlb.miss_trap,
             inactive_lookup: spec.tlb.inactive_lookup,

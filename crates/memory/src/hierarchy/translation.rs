@@ -11,6 +11,7 @@ use crate::frames::{PageRange, Placement};
 use crate::pointer::Pointer;
 use crate::refills::RefillKind;
 use crate::tables::VIRTUAL_BITS;
+use crate::walks::Walk;
 
 /// The range of addresses outside all ranges: it has no pages. Addresses in it are looked up as in pages of
 /// `1 << shift` bytes.
@@ -59,6 +60,7 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
                     self.core.refills.add(pointer.addr, RefillKind::Walk, Cause::Demand, false, t);
                 }
                 let (frame, ready) = self.walk(pointer.addr, range, missed, signals);
+                self.core.walks.note(addr, missed);
                 self.core.data_tlb.insert(addr, range.shift, frame, ready)
             }
         };
@@ -80,6 +82,7 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
             Err(missed) => {
                 signals.add(Signal::L2iTlbRefill, 1);
                 let (frame, ready) = self.walk(virtual_addr, range, missed, signals);
+                self.core.walks.note(addr, missed);
                 self.core.code_tlb.insert(addr, range.shift, frame, ready)
             }
         };
@@ -149,6 +152,26 @@ impl CoreMemory {
     #[must_use]
     pub fn is_same_core(&self, other: &CoreMemory) -> bool {
         self.id == other.id
+    }
+
+    /// Takes the walks since the last call, on machines whose system moves pages by heat. `empty` has room for the following ones.
+    pub fn take_walks(&mut self, empty: Vec<Walk>) -> Vec<Walk> {
+        self.walks.take(empty)
+    }
+
+    /// Returns whether walks were noted since they were last taken.
+    #[inline(always)]
+    #[must_use]
+    pub fn has_walks(&self) -> bool {
+        self.walks.are_there()
+    }
+
+    /// Removes the translations of a range of address space number `space`: the next access walks the tables.
+    pub fn drop_translations(&mut self, space: u16, range: std::ops::Range<u64>) {
+        let space = u64::from(space) << VIRTUAL_BITS;
+        self.forget_translations(space + range.start, space + range.end);
+        self.fetched = u64::MAX;
+        self.repeats.forget_all();
     }
 
     fn forget_translations(&mut self, start: u64, end: u64) {

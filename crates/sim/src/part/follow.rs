@@ -6,10 +6,10 @@ use fxscope_pipeline::{BoundBlock, COST_UNIT, Pipeline, Reach};
 
 use crate::trace::Trace;
 
-/// Follows all blocks without timing them. The clock advances by a cycle for each instruction.
-pub(crate) struct Following;
+/// Follows all blocks without timing them, and passes them on to the trace of the part. The clock advances by a cycle for each instruction.
+pub(crate) struct Following<'t, T: ?Sized>(pub(crate) &'t mut T);
 
-impl Trace for Following {
+impl<T: Trace + ?Sized> Trace for Following<'_, T> {
     fn may_skip_iterations(&self) -> bool {
         true
     }
@@ -26,6 +26,7 @@ impl Trace for Following {
         if executed > 0 {
             pipeline.begin_timing();
             ().run(pipeline, chip, block, executed, guest);
+            self.0.followed(pipeline, block, executed, guest);
         }
     }
 
@@ -40,5 +41,6 @@ impl Trace for Following {
         let cpu = guest.cpu();
         let cost = (COST_UNIT * executed as u64) as u32;
         pipeline.warm(block, executed, cpu.stream(), cpu.pc, &[cost; Reach::COUNT], chip);
+        self.0.followed(pipeline, block, executed, guest);
     }
 }

@@ -43,6 +43,10 @@ pub struct Args {
     /// Smallest gain, percent of the time, for which a change is advised.
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
     least: f64,
+    /// Look at the second half of the run only, in which programs do what they repeat: pages that only the start touches do not
+    /// matter. The program runs once more before, functionally, to count its instructions.
+    #[arg(long, conflicts_with = "region")]
+    steady: bool,
     #[command(flatten)]
     form: Form,
     /// Do not show which run is simulated.
@@ -75,6 +79,7 @@ pub(super) fn advise(args: &Args) -> Outcome {
         sizes: args.sizes.clone(),
         simulate: args.simulate as usize,
         least_gain: args.least / 100.0,
+        steady: args.steady,
     };
     let stdio = outputs.program_streams()?;
     let advice = pages::advise(&scenario, &options, stdio, &Console::catching_signals(args.quiet)?)?;

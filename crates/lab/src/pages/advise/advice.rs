@@ -56,6 +56,8 @@ pub struct Advice {
     pub cpu_nodes: Vec<u32>,
     /// Calls whose mappings have no row.
     pub other_sites: Vec<String>,
+    /// The instruction with which the second half of the run begins, if the advice is for that.
+    pub steady_from: Option<u64>,
 }
 
 /// Results of a simulated run.

@@ -11,6 +11,7 @@ use fxscope_session::{CallPages, Scenario, check_page_size};
 
 use super::advice::{NamedCall, ON_DEMAND, POLICY, seconds};
 use super::runs::Runs;
+use super::steady::second_half;
 use super::work::allocation;
 use super::{
     Advice, Assignment, Call, Candidate, Choice, Costs, Group, Library, Observation, Observer, Options, PARTS,
@@ -60,6 +61,8 @@ pub fn advise(
     let spec = Arc::new(scenario.spec()?);
     let sizes = sizes(options, &spec)?;
     let mut runs = Runs::new(stdio, progress)?;
+    let steady = options.steady.then(|| second_half(scenario, &mut runs)).transpose()?;
+    let (scenario, steady_from) = steady.as_ref().map_or((scenario, None), |(half, from)| (half, Some(*from)));
     let (run, mut observation, start) = observe(scenario, &spec, &mut runs, &sizes, Vec::new())?;
     let mut again = None;
     if let Some(calls) = observation.larger_calls() {
@@ -76,6 +79,7 @@ pub fn advise(
     };
     let candidates = choose(&observation, &spec, &limits, options.simulate)?;
     let mut evaluator = Evaluator::new(scenario, &spec, &observation, &limits, &run, options);
+    evaluator.advice.steady_from = steady_from;
     let worth = candidates.first().map_or(0.0, |best| evaluator.at_most(best));
     if worth < options.least_gain {
         evaluator.advice.too_little = Some(worth);
@@ -292,6 +296,7 @@ impl<'a> Evaluator<'a> {
             mixed: takes_on_demand(run),
             cpu_nodes: cpu_nodes(run, spec),
             other_sites: sites.collect(),
+            steady_from: None,
         };
         let has_policy = run.environment.iter().any(|(name, _)| name == POLICY);
         let library_off =

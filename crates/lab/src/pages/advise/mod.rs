@@ -11,6 +11,7 @@ mod parts;
 mod runs;
 mod search;
 mod show;
+mod steady;
 mod touched;
 mod work;
 
@@ -35,12 +36,14 @@ pub struct Options {
     pub simulate: usize,
     /// Smallest gain that justifies a change, as a share of the time.
     pub least_gain: f64,
+    /// Look at the second half of the run only, in which programs do what they repeat.
+    pub steady: bool,
 }
 
 impl Default for Options {
-    /// The system's page sizes, three simulations, a gain of 1 %.
+    /// The system's page sizes, three simulations, a gain of 1 %, the whole run.
     fn default() -> Options {
-        Options { sizes: Vec::new(), simulate: 3, least_gain: 0.01 }
+        Options { sizes: Vec::new(), simulate: 3, least_gain: 0.01, steady: false }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use fxscope_linux::pages::MappingPages;
 use fxscope_machine::spec::PageCosts;
-use fxscope_tlbsweep::{Counts, SweepResults};
+use fxscope_tlbsweep::{Counts, SEGMENTS, SweepResults};
 
 use super::Costs;
 use super::observe::Call;
@@ -39,6 +39,8 @@ pub struct PartMisses {
 pub(super) struct Missed {
     pub data: SweepResults,
     pub code: SweepResults,
+    /// What was counted of both before the part of the run that is looked at.
+    pub before: Option<[SweepResults; 2]>,
     /// Touched pages of data and of instructions: by number, with each size.
     pub touched: [Vec<Vec<u64>>; 2],
 }
@@ -123,7 +125,12 @@ impl Observation {
     fn counts(&self, assignment: &Assignment) -> impl Iterator<Item = Option<[Counts; 2]>> + '_ {
         let numbers = by_number(assignment, &self.kinds, &self.sizes, self.shared);
         let exact = move |results: &SweepResults| results.counts(&numbers).ok().filter(|counts| counts.exact);
-        self.cores.iter().map(move |core| Some([exact(&core.data)?, exact(&core.code)?]))
+        self.cores.iter().map(move |core| {
+            let all = [exact(&core.data)?, exact(&core.code)?];
+            let Some([data, code]) = &core.before else { return Some(all) };
+            let before = [exact(data)?, exact(code)?];
+            Some(std::array::from_fn(|kind| less(all[kind], &before[kind])))
+        })
     }
 
     /// Returns the misses under an assignment; `None` if they are not all known.
@@ -200,6 +207,17 @@ impl Observation {
             _ if Group::of(part) == Group::Mmap => "other mmap".to_owned(),
             _ => Group::of(part).name().to_owned(),
         }
+    }
+}
+
+/// Returns what was counted after `before`.
+fn less(all: Counts, before: &Counts) -> Counts {
+    let less = |all: [u64; SEGMENTS], before: &[u64; SEGMENTS]| std::array::from_fn(|i| all[i] - before[i]);
+    Counts {
+        first: less(all.first, &before.first),
+        second: less(all.second, &before.second),
+        walks: less(all.walks, &before.walks),
+        exact: all.exact,
     }
 }
 

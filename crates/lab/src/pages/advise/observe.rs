@@ -9,7 +9,7 @@ use fxscope_linux::pages::{MappingPages, Site};
 use fxscope_machine::Spec;
 use fxscope_session::source_line;
 use fxscope_sim::{BlockEvent, BlockObserver};
-use fxscope_tlbsweep::{Access, Analysis, Error, SweepOptions, TlbConfig};
+use fxscope_tlbsweep::{Access, Analysis, Error, SweepOptions, SweepResults, TlbConfig};
 
 use super::observation::{Missed, Observation, by_number};
 use super::parts::{self, Assignment, Group, Kinds, NUMBERS, PARTS, SHARED};
@@ -134,6 +134,8 @@ struct Core {
     instruction: u64,
     /// The pages of its data, and of its instructions.
     touched: [Touched; 2],
+    /// What it had counted when the part of the run began.
+    before: Option<[SweepResults; 2]>,
 }
 
 /// Observes a run.
@@ -159,6 +161,8 @@ pub struct Observer {
     work: Vec<MappedWork>,
     /// The room for mappings in pages of others.
     gaps: Gaps,
+    /// Whether the part of the run that is timed has begun.
+    has_begun: bool,
 }
 
 impl Observer {
@@ -204,6 +208,7 @@ impl Observer {
             addresses: Vec::new(),
             work: vec![MappedWork::new(sizes.len()); PARTS],
             gaps: Gaps::new(sizes.len()),
+            has_begun: false,
         })
     }
 
@@ -216,6 +221,7 @@ impl Observer {
         cores.iter().for_each(|core| touched.merge(&core.touched[0]));
         let missed = |core: Core| Missed {
             touched: core.touched.each_ref().map(|touched| touched.counts(&sizes)),
+            before: core.before,
             data: core.data.finish(),
             code: core.code.finish(),
         };
@@ -348,9 +354,42 @@ impl Observer {
         self.cores.iter().position(|core| core.cpu == cpu).unwrap_or_else(|| {
             let analysis = || Analysis::new(&self.tlbs, &self.options).expect("checked at the beginning");
             let touched = std::array::from_fn(|_| Touched::new(self.options.sizes[0]));
-            self.cores.push(Core { cpu, data: analysis(), code: analysis(), instruction: u64::MAX, touched });
+            let (data, code) = (analysis(), analysis());
+            self.cores.push(Core { cpu, data, code, instruction: u64::MAX, touched, before: None });
             self.cores.len() - 1
         })
+    }
+
+    /// The part of the run that is timed begins: what was followed before is not counted.
+    #[cold]
+    fn begin(&mut self) {
+        self.has_begun = true;
+        for core in &mut self.cores {
+            core.before = Some([core.data.so_far(), core.code.so_far()]);
+            core.touched.iter_mut().for_each(Touched::begin);
+        }
+        self.work.iter_mut().for_each(MappedWork::begin);
+    }
+
+    /// Looks up the addresses of a block.
+    fn look_up_all(&mut self, ran: &mut BlockEvent<'_>) {
+        let BlockEvent { guest, pipeline, block, executed } = ran;
+        self.follow(guest);
+        let core = self.core(guest.cpu_number());
+        if let Some(last) = executed.checked_sub(1) {
+            self.fetch(core, [block.start, block.start + 4 * last as u64]);
+        }
+        let mut addresses = std::mem::take(&mut self.addresses);
+        addresses.clear();
+        pipeline.data_lookups(block, *executed, guest.cpu().stream(), &mut addresses);
+        let space = (self.here as u64) << ADDRESS_BITS;
+        for &address in &addresses {
+            let segment = self.number_at(address);
+            let core = &mut self.cores[core];
+            core.data.access(Access { addr: address | space, segment });
+            core.touched[0].touch(segment, address | space);
+        }
+        self.addresses = addresses;
     }
 
     /// Fetches the instructions at these addresses.
@@ -376,23 +415,17 @@ impl BlockObserver for Observer {
     }
 
     fn ran(&mut self, ran: &mut BlockEvent<'_>) {
-        let BlockEvent { guest, pipeline, block, executed } = ran;
-        self.follow(guest);
-        let core = self.core(guest.cpu_number());
-        if let Some(last) = executed.checked_sub(1) {
-            self.fetch(core, [block.start, block.start + 4 * last as u64]);
+        if !self.has_begun {
+            self.begin();
         }
-        let mut addresses = std::mem::take(&mut self.addresses);
-        addresses.clear();
-        pipeline.data_lookups(block, *executed, guest.cpu().stream(), &mut addresses);
-        let space = (self.here as u64) << ADDRESS_BITS;
-        for &address in &addresses {
-            let segment = self.number_at(address);
-            let core = &mut self.cores[core];
-            core.data.access(Access { addr: address | space, segment });
-            core.touched[0].touch(segment, address | space);
+        self.look_up_all(ran);
+    }
+
+    /// What is before the part fills the TLBs. What is between its executions is not seen.
+    fn followed(&mut self, followed: &mut BlockEvent<'_>) {
+        if !self.has_begun {
+            self.look_up_all(followed);
         }
-        self.addresses = addresses;
     }
 }
 

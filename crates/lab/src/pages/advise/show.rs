@@ -317,6 +317,9 @@ fn remarks(advice: &Advice) -> Vec<String> {
     if advice.finish == Finish::Limit {
         remarks.push("The run ended at the limit of instructions.".to_owned());
     }
+    if let Some(from) = advice.steady_from {
+        remarks.push(format!("All times and misses are of the second half of the run, from instruction {from} on."));
+    }
     if let Some(exposed) = advice.exposed {
         let (hit, walk) = (advice.costs.hit, advice.costs.walk);
         let free = advice.free.map_or_else(String::new, |seconds| quantity(seconds, "s"));
@@ -350,6 +353,7 @@ fn json(advice: &Advice) -> Json {
     };
     json!({
         "command": advice.command,
+        "steady_from": advice.steady_from,
         "machine": advice.machine,
         "exit_code": advice.finish.exit_code(),
         "now": choice_json(advice, &advice.base),

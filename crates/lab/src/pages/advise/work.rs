@@ -54,6 +54,12 @@ impl Mapped {
         Mapped { small: vec![0; sizes], allocated: vec![0; sizes], freed: vec![0; sizes] }
     }
 
+    /// Begins to count: what was allocated and freed so far is left out.
+    pub fn begin(&mut self) {
+        self.allocated.fill(0);
+        self.freed.fill(0);
+    }
+
     /// Counts memory by which the heap grows; `before` are its bytes so far.
     pub fn grow(&mut self, bytes: u64, before: u64, sizes: &[u64]) {
         for (allocated, &page) in self.allocated.iter_mut().zip(sizes) {

@@ -15,6 +15,7 @@ mod process;
 mod range_map;
 mod shared;
 mod site;
+mod tiering;
 mod usage;
 
 use std::collections::BTreeMap;
@@ -27,6 +28,7 @@ pub use own::MappingPages;
 pub use policy::{NodeMask, Placement, Weights, list, mask, parse_nodes};
 pub use process::Backing;
 pub use site::{Site, SiteNode, SitePages};
+pub use tiering::TieredPage;
 pub use usage::PageUse;
 
 pub(crate) use malloc::translated;

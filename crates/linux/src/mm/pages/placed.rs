@@ -18,13 +18,24 @@ pub(crate) struct FastMemory {
 }
 
 impl FastMemory {
+    /// Returns its bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Returns the tiers with their sizes, in the order in which they fill.
+    pub(super) fn tiers(&self) -> &[(u32, u64)] {
+        &self.tiers
+    }
+
     /// Returns `bytes` of fast memory in front of the tiers of a platform; `None` if it has none.
     pub(crate) fn of(platform: &Platform, bytes: u64) -> Option<FastMemory> {
         let tiers: Vec<_> = platform.tiers.iter().map(|tier| (tier.node, tier.bytes)).collect();
         (!tiers.is_empty()).then_some(FastMemory { bytes, tiers })
     }
 
-    fn is_tier(&self, node: u32) -> bool {
+    /// Returns whether a node is a tier.
+    pub(super) fn is_tier(&self, node: u32) -> bool {
         self.tiers.iter().any(|&(tier, _)| tier == node)
     }
 }
@@ -43,7 +54,7 @@ impl Pages {
     }
 
     /// Returns the bytes of resident pages on some nodes.
-    fn bytes_on(&self, is_one: impl Fn(u32) -> bool) -> u64 {
+    pub(super) fn bytes_on(&self, is_one: impl Fn(u32) -> bool) -> u64 {
         let of_run = |(range, resident): (Range<u64>, super::Resident)| {
             let nodes = usage::nodes(&range, resident.shift, resident.placement).into_iter();
             let pages: u64 = nodes.filter(|&(node, _)| is_one(node)).map(|(_, pages)| pages).sum();

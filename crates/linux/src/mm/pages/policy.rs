@@ -206,6 +206,11 @@ impl Policy {
         matches!(self.mode, Mode::Default | Mode::Local)
     }
 
+    /// Returns whether the system may move pages by heat (`MPOL_F_NUMA_BALANCING` for pages that a policy places).
+    pub(crate) fn balances(self) -> bool {
+        self.is_local() || self.flags & flag::NUMA_BALANCING != 0
+    }
+
     /// Returns whether the policy permits a page on `node`.
     pub(crate) fn permits(self, node: u32) -> bool {
         self.is_local() || self.nodes >> node & 1 != 0
