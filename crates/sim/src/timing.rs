@@ -8,7 +8,6 @@
 use fxscope_aarch64::engine::MAX_BLOCK;
 use fxscope_aarch64::{BlockId, Engine};
 use fxscope_calendar::Cycle;
-use fxscope_counts::Stall;
 use fxscope_linux::{Code, Guest, Step};
 use fxscope_memory::{Chip, NEVER};
 use fxscope_pipeline::{Pipeline, SharedTables};
@@ -19,6 +18,7 @@ use crate::code_map::CodeMap;
 use crate::core::{Core, Known};
 use crate::following::FollowedTo;
 use crate::intervals::Intervals;
+use crate::jobs::Unfit;
 use crate::machine::Machine;
 use crate::mpi::Recorder;
 use crate::pages::{AddressSpaceLocks, KnownPages};
@@ -160,7 +160,7 @@ impl<E: Engine> Driver<'_, E> {
     ) -> Option<Finish> {
         let mut blocks = if self.timing.blocks == 0 { self.blocks_left() } else { self.timing.blocks };
         let finish = loop {
-            if self.guest.instructions() >= self.pause_at || self.phase_is_over() {
+            if self.guest.instructions() >= self.pause_at || self.phase_is_over() || self.has_to_be_given_up() {
                 break None;
             }
             let finish = match self.timing.paused.take() {
@@ -238,7 +238,7 @@ impl<E: Engine> Driver<'_, E> {
     }
 
     /// Removes CPUs without a ready thread from the schedule and adds those that have one now.
-    fn follow_cpus(&mut self) {
+    pub(crate) fn follow_cpus(&mut self) {
         if self.guest.cpu_changes() == self.timing.changes {
             return;
         }
@@ -266,7 +266,7 @@ impl<E: Engine> Driver<'_, E> {
     }
 
     /// Returns the quantum of the core with the lowest clock.
-    fn next_quantum(&self) -> Option<Quantum> {
+    pub(crate) fn next_quantum(&self) -> Option<Quantum> {
         let (index, second) = self.timing.clocks.first_two()?;
         let end = second.saturating_add(self.options.quantum).min(self.pause_at_cycle);
         Some(Quantum { index, in_order: second.min(self.pause_at_cycle), end })
@@ -274,6 +274,9 @@ impl<E: Engine> Driver<'_, E> {
 
     /// Makes CPU number `index` the active one.
     pub(crate) fn enter(&mut self, index: usize) {
+        if index != self.timing.machine.active {
+            self.is_unfit(Unfit::Moves);
+        }
         let (guest, options) = (&*self.guest, self.options);
         let Timing { machine, clocks, sectors, .. } = &mut *self.timing;
         let resumes = clocks[machine.active] != NEVER && !matches!(machine.core().spin, Spin::Spins(_));
@@ -477,6 +480,11 @@ impl<E: Engine> Driver<'_, E> {
         } else {
             trace.run(&mut core.pipeline, chip, block, executed, self.guest);
         }
+        if trace.records()
+            && let Some(records) = &mut core.records
+        {
+            records.push(id, executed, self.guest.cpu());
+        }
         let subnormals = self.guest.cpu().subnormals();
         if !subnormals.is_empty() {
             core.pipeline.subnormals(block, subnormals);
@@ -485,7 +493,7 @@ impl<E: Engine> Driver<'_, E> {
         core.calls.leaves(block, executed, self.guest.cpu().pc);
         let (start, marked, enters_kernel) = (block.start, block.marked, block.enters_kernel);
         if enters_kernel {
-            block.charge(executed.max(1) as u8 - 1, Stall::Kernel, self.options.spec.assumptions.system_call);
+            block.charge_kernel(executed, self.options.spec.assumptions.system_call);
         }
         if block.controls {
             self.controlled(enters_kernel);
@@ -498,6 +506,7 @@ impl<E: Engine> Driver<'_, E> {
     fn controlled(&mut self, enters_kernel: bool) {
         if enters_kernel {
             if self.guest.wants_counts() {
+                self.is_unfit(Unfit::Events);
                 self.pass_counts();
             }
             self.in_kernel();
@@ -510,6 +519,7 @@ impl<E: Engine> Driver<'_, E> {
     /// Follows the kernel's switch to another thread.
     #[cold]
     pub(crate) fn switched(&mut self) {
+        self.note_others();
         let (core, chip) = self.timing.machine.running();
         core.switched(self.guest, self.options.follow, chip);
         self.count_current_thread();
@@ -521,7 +531,7 @@ impl<E: Engine> Driver<'_, E> {
     fn in_kernel(&mut self) {
         let (core, chip) = self.timing.machine.running();
         core.called_kernel = true;
-        core.pipeline.pause(self.options.spec.assumptions.system_call);
+        core.pause(self.options.spec.assumptions.system_call);
         core.read_controls(self.guest, chip);
         core.markers.learn(self.guest);
         self.set_clock();
@@ -531,6 +541,7 @@ impl<E: Engine> Driver<'_, E> {
     #[cold]
     fn back_from_kernel(&mut self) {
         self.timing.machine.core_mut().called_kernel = false;
+        self.note_others();
         self.set_clock();
         self.review_spinning();
     }
