@@ -306,6 +306,7 @@ impl Core {
     }
 
     /// Drops the blocks of a process, whose code has changed. `restarts`: the thread of the core executes another program.
+    #[cold]
     pub(crate) fn forget_blocks_of(&mut self, pid: u32, restarts: bool) {
         self.record(|| Change::Forgets { pid, restarts });
         if restarts {
