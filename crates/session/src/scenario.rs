@@ -447,9 +447,15 @@ impl Scenario {
                 self.ranks.is_some(),
                 "intervals are timed of one thread of one process; leave --ranks out, or time all ranks on one host thread without --jobs",
             ),
-            (options.host_threads > 1, "a program that uses several CMGs has several threads; leave --host-threads or --jobs out"),
+            (
+                options.host_threads > 1,
+                "a program that uses several CMGs has several threads; leave --host-threads or --jobs out",
+            ),
             (options.sample.is_some(), "the windows of a sample are no intervals; leave --sample or --jobs out"),
-            (options.part.is_some(), "the whole run is timed in intervals; leave --from, --until and --region out, or --jobs"),
+            (
+                options.part.is_some(),
+                "the whole run is timed in intervals; leave --from, --until and --region out, or --jobs",
+            ),
             (
                 is_given(options.interval_ns),
                 "when an interval of simulated time ends is known only after the program has run; leave --interval or --jobs out",

@@ -100,7 +100,8 @@ impl KnownPages {
         let pid = guest.pid();
         let known = self.0.entry(pid).or_default();
         let ranges = known.ranges(guest, spec.topology.first_node);
-        let before = (!Arc::ptr_eq(&known.told, &ranges)).then(|| std::mem::replace(&mut known.told, Arc::clone(&ranges)));
+        let before =
+            (!Arc::ptr_eq(&known.told, &ranges)).then(|| std::mem::replace(&mut known.told, Arc::clone(&ranges)));
         let gone = match before {
             Some(_) => memory.chip.shared_sets().filter(|&set| !guest.memory().has_object_of(set)).collect(),
             None => Vec::new(),

@@ -160,7 +160,7 @@ impl<E: Engine> Driver<'_, E> {
     ) -> Option<Finish> {
         let mut blocks = if self.timing.blocks == 0 { self.blocks_left() } else { self.timing.blocks };
         let finish = loop {
-            if self.guest.instructions() >= self.pause_at || self.phase_is_over() || self.has_to_be_given_up() {
+            if self.guest.instructions() >= self.pause_at || self.phase_is_over() || self.recording_is_over() {
                 break None;
             }
             let finish = match self.timing.paused.take() {
@@ -403,6 +403,9 @@ impl<E: Engine> Driver<'_, E> {
                     FollowedTo::Pause => break,
                     FollowedTo::Block => {}
                 }
+            }
+            if trace.records() && matches!(self.record_blocks(running, blocks, end), FollowedTo::End) {
+                return Stopped::Over;
             }
             if *blocks <= end {
                 break;

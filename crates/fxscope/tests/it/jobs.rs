@@ -42,7 +42,7 @@ fn options_that_do_not_go_with_jobs_are_refused_with_what_to_do() {
         ("--ranks 2", "leave --ranks out"),
         ("--konata trace", "leave --jobs or the other option out"),
         ("--checkpoint kept", "leave --jobs or the other option out"),
-        ("--place malloc@main=5", "leave --place malloc@main=5 out"),
+        ("--place malloc@main=5", "leave malloc@CALL=NODE out"),
     ] {
         let words: Vec<&str> = ["run", "--jobs", "2"].into_iter().chain(options.split(' ')).collect();
         let (status, message) = failure(folder.path(), &[&words[..], &["--", &program]].concat());
@@ -105,9 +105,11 @@ mod slow {
     #[ignore = "make slow-test runs it"]
     fn records_do_not_depend_on_the_number_of_jobs_and_are_near_those_of_runs_in_one_piece() {
         let folder = tempfile::tempdir().expect("temporary folder");
-        for (program, arguments) in
-            [("spmv.elf", ["n=30000", "reps=10"]), ("sort.elf", ["n=60000", "passes=2"]), ("nbody.elf", ["n=700", "passes=10"])]
-        {
+        for (program, arguments) in [
+            ("spmv.elf", ["n=30000", "reps=10"]),
+            ("sort.elf", ["n=60000", "passes=2"]),
+            ("nbody.elf", ["n=700", "passes=10"]),
+        ] {
             let program = kernel(program);
             let command = [program.as_str(), arguments[0], arguments[1]];
             let reports = ["--jobs 1 -o one.fxr", "--jobs 2 -o two.fxr", "--jobs 3 -o three.fxr"].map(|options| {

@@ -7,32 +7,30 @@
 //! to the core that is followed. So results do not depend on how many host threads there are.
 
 mod merged;
+mod recording;
 mod records;
 mod task;
 mod workers;
 
 use fxscope_aarch64::Engine;
-use fxscope_linux::Guest;
-use fxscope_memory::Chip;
-use fxscope_pipeline::{BoundBlock, Pipeline};
 
 pub(crate) use merged::Merged;
+use recording::Recording;
 pub(crate) use records::{Change, Mark, Records};
 use task::{Task, TaskCounts};
 use workers::Workers;
 
 use crate::machine::Machine;
-use crate::part::Following;
 use crate::run::{Control, Finish, Mode, Options, Outcome, Progress, Simulation};
 use crate::timing::{Driver, Timing};
-use crate::trace::Trace;
 
 /// How a run is timed in intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jobs {
     /// Host threads, at least one; one of them also executes the program. Results do not depend on it.
     pub threads: usize,
-    /// Instructions of an interval. It ends with the block in which they have been executed.
+    /// Instructions of an interval. It ends with the block in which they have been executed, or soon after its records fill
+    /// [`Jobs::RECORDS`].
     pub interval: u64,
 }
 
@@ -40,6 +38,9 @@ impl Jobs {
     /// Instructions of an interval, unless others are wanted. Shorter ones would spend more time on copies of the machine, longer ones more
     /// memory on records.
     pub const INTERVAL: u64 = 10_000_000;
+
+    /// Bytes of records after which an interval ends early: those of code with short blocks and many accesses.
+    pub const RECORDS: usize = 128 << 20;
 
     /// Returns `threads` host threads that time intervals of the usual length.
     #[must_use]
@@ -65,45 +66,20 @@ pub enum Unfit {
     Mpi,
 }
 
-/// Why a run that was to be timed in intervals has no results.
+/// Why a run has not been timed in intervals.
 #[derive(Debug, thiserror::Error)]
 pub enum JobsError {
     /// The program does not allow it.
     #[error(transparent)]
     Unfit(#[from] Unfit),
     /// The run's options do not allow it.
-    #[error("intervals are timed in timing mode, of runs that time everything on one host thread, without counts or stacks by time")]
+    #[error(
+        "intervals are timed in timing mode, of runs that time everything on one host thread, without counts or stacks by time"
+    )]
     Options,
     /// The host cannot start the threads.
     #[error("the host cannot start the threads: {0}")]
     Host(#[from] std::io::Error),
-}
-
-/// Follows and records all blocks.
-struct Recording;
-
-impl Trace for Recording {
-    /// Other intervals need each iteration.
-    fn may_skip_iterations(&self) -> bool {
-        false
-    }
-
-    #[inline(always)]
-    fn records(&self) -> bool {
-        true
-    }
-
-    #[inline(always)]
-    fn run(
-        &mut self,
-        pipeline: &mut Pipeline,
-        chip: &mut Chip,
-        block: &mut BoundBlock,
-        executed: usize,
-        guest: &mut Guest,
-    ) {
-        Following.run(pipeline, chip, block, executed, guest);
-    }
 }
 
 /// Returns whether a run with these options can be timed in intervals.
@@ -162,7 +138,7 @@ impl<E: Engine> Simulation<E> {
         instructions: u64,
         watch: &mut dyn FnMut(Progress) -> Control,
     ) -> Result<(Task, Option<Finish>), JobsError> {
-        let end = (number as u64 + 1).saturating_mul(instructions);
+        let end = self.guest.instructions().saturating_add(instructions);
         let mut driver = self.driver(end).ok_or(JobsError::Options)?;
         let machine = driver.timing.begin_to_record();
         let finish = driver.run(watch, &mut Recording);
@@ -214,9 +190,10 @@ impl<E: Engine> Driver<'_, E> {
         }
     }
 
-    /// Returns whether the run has been found not to fit.
-    pub(crate) fn has_to_be_given_up(&self) -> bool {
-        self.timing.machine.core().records.as_ref().is_some_and(|records| records.unfit.is_some())
+    /// Returns whether no more is recorded: there is enough, or the run does not fit.
+    pub(crate) fn recording_is_over(&self) -> bool {
+        let is_over = |records: &Records| records.unfit.is_some() || records.bytes() > Jobs::RECORDS;
+        self.timing.machine.core().records.as_deref().is_some_and(is_over)
     }
 
     /// A region begins or ends. Returns whether that is only recorded.

@@ -92,6 +92,11 @@ impl Records {
         });
     }
 
+    /// Returns the bytes that blocks have taken.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&self.executed[..]) + size_of_val(&self.words[..])
+    }
+
     /// Something happens to the core before the next block.
     pub(crate) fn change(&mut self, change: Change) {
         self.changes.push((self.executed.len(), change));

@@ -40,7 +40,9 @@ fn whole(run: &Run) -> (Outcome, String) {
 /// Everything that a run gives, in words.
 fn everything((outcome, printed): &(Outcome, String)) -> String {
     let Outcome { finish, now_ns, regions, calls, hot, files, unpaired, unknown_classes, .. } = outcome;
-    format!("{finish:?} {now_ns} {regions:?}\n{calls:?}\n{hot:?}\n{files:?} {unpaired:?} {unknown_classes:?}\n{printed}")
+    format!(
+        "{finish:?} {now_ns} {regions:?}\n{calls:?}\n{hot:?}\n{files:?} {unpaired:?} {unknown_classes:?}\n{printed}"
+    )
 }
 
 /// A program between whose blocks much happens.
@@ -106,7 +108,9 @@ fn what_does_not_depend_on_time_is_that_of_a_run_in_one_piece() {
             assert!(number == 0 || part.calls > 0, "{name}");
         }
         for number in 0..all.regions.len() {
-            for signal in [Signal::InstRetired, Signal::LdSpec, Signal::StSpec, Signal::FpDpFixedOps, Signal::SubnormalCycles] {
+            for signal in
+                [Signal::InstRetired, Signal::LdSpec, Signal::StSpec, Signal::FpDpFixedOps, Signal::SubnormalCycles]
+            {
                 let [part, all] = [&parts, &all].map(|outcome| counts(outcome, number).get(signal));
                 assert_eq!(part, all, "{name}: {}, region {number}", signal.name());
             }
