@@ -17,7 +17,7 @@ enum { LENGTH = 6000, PAGE = 65536, PAGES = 8 };
 
 static double numbers[LENGTH];
 static volatile sig_atomic_t faults, signals;
-static char *closed;
+static char *volatile closed;
 
 static void on_fault(int signal)
 {

@@ -54,8 +54,9 @@ impl Task {
         });
         if is_last {
             core.pipeline.settle(chip);
-            core.pipeline.finish();
         }
+        // The next interval begins after the cycle of the last commit.
+        core.pipeline.finish();
         let now = core.pipeline.now();
         core.calls.charge(now);
         let all = Since { signals: core.signals().since(&before), cycles: now - began };
