@@ -332,6 +332,12 @@ impl Guest {
         self.processes.len()
     }
 
+    /// Returns whether the first thread has started another one, or a process.
+    #[must_use]
+    pub fn has_started_others(&self) -> bool {
+        self.system.last_id != PID
+    }
+
     /// Returns whether a thread exists.
     #[must_use]
     pub fn has_thread(&self, tid: u32) -> bool {

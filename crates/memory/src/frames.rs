@@ -276,6 +276,12 @@ impl Frames {
         self.shared.keys().any(|&(set, _)| !exists(set))
     }
 
+    /// Iterates over the sets of shared pages that have frames.
+    pub fn shared_sets(&self) -> impl Iterator<Item = u64> + '_ {
+        let first_from = |set: u64| self.shared.range((set, 0)..).next().map(|(&(set, _), _)| set);
+        std::iter::successors(first_from(0), move |&set| first_from(set + 1))
+    }
+
     /// Frees the frames of the sets that `exists` does not know any more.
     pub fn release_sets(&mut self, exists: impl Fn(u64) -> bool) {
         let gone: Vec<(u64, u64)> = self.shared.keys().copied().filter(|&(set, _)| !exists(set)).collect();

@@ -477,6 +477,34 @@ impl BoundBlock {
         self.start == other.start && Arc::ptr_eq(&self.uops, &other.uops) && Arc::ptr_eq(&self.tables, &other.tables)
     }
 
+    /// Returns the block as it was before it was executed.
+    #[must_use]
+    pub fn without_counts(&self) -> BoundBlock {
+        BoundBlock {
+            uops: Arc::clone(&self.uops),
+            tables: Arc::clone(&self.tables),
+            profile: vec![Profile::default(); self.profile.len()].into(),
+            executions: 0,
+            known: 0,
+            skipped: 0,
+            in_windows: None,
+            cut: Vec::new(),
+            ..*self
+        }
+    }
+
+    /// Adds the executions of the same code that `other` has counted, with their profile.
+    pub fn add_counts_of(&mut self, other: &BoundBlock) {
+        self.profile.iter_mut().zip(&other.profile).for_each(|(sum, profile)| sum.add(profile));
+        self.executions += other.executions;
+        for &(completed, times) in &other.cut {
+            match self.cut.iter_mut().find(|(n, _)| *n == completed) {
+                Some((_, sum)) => *sum += times,
+                None => self.cut.push((completed, times)),
+            }
+        }
+    }
+
     /// Exchanges the profile with that of executions in windows.
     pub fn swap_profiles(&mut self) {
         let none = || vec![Profile::default(); self.profile.len()].into();
@@ -516,6 +544,11 @@ impl BoundBlock {
         let profile = &mut self.profile[usize::from(inst)];
         profile.cycles += cycles;
         profile.stalls[why as usize] += cycles;
+    }
+
+    /// Charges the cycles of a system call to the last of the first `executed` instructions, which has made it.
+    pub fn charge_kernel(&mut self, executed: usize, cycles: u64) {
+        self.charge(executed.max(1) as u8 - 1, Stall::Kernel, cycles);
     }
 
     /// Flows of instruction `inst` that do floating-point arithmetic: those that take longest among its flows in FLA

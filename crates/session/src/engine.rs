@@ -22,8 +22,8 @@ pub(crate) fn engine(options: &RunOptions, vl: usize) -> RunEngine {
     let untimed = options.mode == Mode::Functional || options.part.is_some();
     match options.engine {
         EngineChoice::Translator => translating(vl, 0),
-        // Programs that are sampled are long, and most of their code is only followed.
-        EngineChoice::Auto if options.sample.is_some() => translating(vl, 0),
+        // Programs that are sampled, or timed in intervals, are long, and most of their code is only followed as it runs.
+        EngineChoice::Auto if options.sample.is_some() || options.jobs.is_some() => translating(vl, 0),
         EngineChoice::Auto if untimed => translating(vl, SHORT),
         EngineChoice::Auto | EngineChoice::Interpreter => interpreting(vl),
     }

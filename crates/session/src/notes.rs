@@ -5,7 +5,7 @@ use fxscope_linux::pages::{MemoryPolicy, list};
 use fxscope_linux::{Denied, End, Guest, Refusal, hwpfctl};
 use fxscope_record::functions::meant;
 use fxscope_sim::part::{PartPlan, PartSummary, Selection, Warming};
-use fxscope_sim::{Bias, MOST_INTERVALS, Mode, Outcome, SampleSummary, SkipSummary, ThreadStarts, Unpaired};
+use fxscope_sim::{Bias, Jobs, MOST_INTERVALS, Mode, Outcome, SampleSummary, SkipSummary, ThreadStarts, Unpaired};
 
 use crate::Request;
 
@@ -22,6 +22,15 @@ fn host_threads(threads: usize, outcome: &Outcome) -> Option<String> {
              from those of one host thread."
         )),
     }
+}
+
+/// Reports that intervals were timed. The record does not depend on how many at a time.
+fn in_intervals() -> String {
+    format!(
+        "Timed in intervals of {} million instructions (--jobs): before each of them, caches, TLBs, prefetchers and branch predictors followed \
+         the program. While it ran, its clock advanced by a cycle for each instruction.",
+        Jobs::INTERVAL / 1_000_000
+    )
 }
 
 pub(crate) fn notes(request: &Request, outcome: &Outcome, process: &Guest) -> Vec<String> {
@@ -51,6 +60,7 @@ pub(crate) fn notes(request: &Request, outcome: &Outcome, process: &Guest) -> Ve
         notes.push(format!("System call {number} ({name}) is not implemented; calls answered with ENOSYS: {calls}."));
     }
     notes.extend(host_threads(request.options.host_threads, outcome));
+    notes.extend(request.options.jobs.map(|_| in_intervals()));
     notes.extend(last_interval(outcome));
     notes.extend(full_stacks(outcome));
     notes.extend(unpaired(outcome));

@@ -105,6 +105,9 @@ pub struct RunOptions {
     /// The part of the run that is timed, or sampled, in timing mode; `None`: all of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<PartPlan>,
+    /// Time intervals of the run, of one thread, on this many host threads ([`crate::Session::run_in_jobs`]); `None`: all of it in one piece.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jobs: Option<usize>,
     /// Initial value of `IMP_PF_STREAM_DETECT_CTRL_EL0`: hardware prefetch as set by `hwpfctl`.
     pub stream_detect: u64,
     /// The folder in which the program's absolute paths are looked up first; `None`: [`fxscope_linux::default_sysroot`].
@@ -131,6 +134,7 @@ impl Default for RunOptions {
             sample: None,
             precision: Precision::default(),
             part: None,
+            jobs: None,
             stream_detect: 0,
             sysroot: None,
         }

@@ -313,6 +313,7 @@ impl Scenario {
         self.check_host_threads(&spec)?;
         self.check_sampling()?;
         self.check_part()?;
+        self.check_jobs()?;
         self.check_heap_blocks()?;
         self.placement.check_fast_memory(&spec)?;
         self.check_tiering(&spec)?;
@@ -437,14 +438,54 @@ impl Scenario {
         })
     }
 
+    /// Refuses what timing in intervals does not go with.
+    fn check_jobs(&self) -> Result<(), Error> {
+        let options = &self.options;
+        let is_given = |ns: Option<u64>| ns.is_some_and(|ns| ns > 0);
+        let reasons = [
+            (options.mode == Mode::Functional, "functional mode times nothing; use timing mode, or leave --jobs out"),
+            (
+                self.ranks.is_some(),
+                "intervals are timed of one thread of one process; leave --ranks out, or time all ranks on one host thread without --jobs",
+            ),
+            (
+                options.host_threads > 1,
+                "a program that uses several CMGs has several threads; leave --host-threads or --jobs out",
+            ),
+            (options.sample.is_some(), "the windows of a sample are no intervals; leave --sample or --jobs out"),
+            (
+                options.part.is_some(),
+                "the whole run is timed in intervals; leave --from, --until and --region out, or --jobs",
+            ),
+            (
+                is_given(options.interval_ns),
+                "when an interval of simulated time ends is known only after the program has run; leave --interval or --jobs out",
+            ),
+            (
+                is_given(options.stack_ns),
+                "where the program is at a simulated time is known only after it has run; leave --stacks or --jobs out",
+            ),
+            (options.data, "which data exist at an access is not recorded; leave --data or --jobs out"),
+            (
+                options.clock == ClockSource::Host,
+                "a program that reads the host's clock sees how fast it is simulated; leave --clock host or --jobs out",
+            ),
+        ];
+        match reasons.iter().find(|(applies, _)| options.jobs.is_some() && *applies) {
+            Some((_, why)) => Err(Error::option("jobs", *why)),
+            None => Ok(()),
+        }
+    }
+
     /// Refuses options about heap blocks where not all allocations are seen.
     fn check_heap_blocks(&self) -> Result<(), Error> {
         let options = &self.options;
-        let unseen = options.sample.is_some() || options.part.is_some() || options.mode == Mode::Functional;
+        let in_parts = options.sample.is_some() || options.part.is_some() || options.jobs.is_some();
+        let unseen = in_parts || options.mode == Mode::Functional;
         let Some((option, argument)) = self.option_about_heap_blocks().filter(|_| unseen) else { return Ok(()) };
         let why = format!(
-            "heap blocks are found where the whole program is timed; leave {argument} out, or functional mode, --sample, \
-             --from, --until and --region"
+            "heap blocks are found where the whole program is timed as it runs; leave {argument} out, or functional mode, --sample, \
+             --jobs, --from, --until and --region"
         );
         Err(Error::option(option, why))
     }

@@ -11,7 +11,7 @@ use fxscope_linux::{ClockSource, Guest, Setup, SharedFolder, StartError, Stdio, 
 use fxscope_machine::settings::size;
 use fxscope_record::Run;
 use fxscope_sim::{
-    BlockObserver, Control, HostThreads, Options, Outcome, Progress, Simulation, SpinLoops, Window, page_sizes,
+    BlockObserver, Control, HostThreads, Jobs, Options, Outcome, Progress, Simulation, SpinLoops, Window, page_sizes,
     platform,
 };
 
@@ -221,6 +221,18 @@ impl Session {
         let outcome = self.observed(watch, Some(&mut data));
         let series = data.series().unwrap_or_default();
         (self.recorded_with(&outcome, start.elapsed().as_secs_f64(), Some(data)), series)
+    }
+
+    /// Runs it to its end, or until `watch` stops it, and times intervals of it at the same time, on `jobs` host threads. Results do not depend
+    /// on their number.
+    ///
+    /// # Errors
+    /// If the program does not allow that, which shows while it runs.
+    pub fn run_in_jobs(mut self, jobs: usize, watch: &mut dyn FnMut(Progress) -> Control) -> Result<Run, Error> {
+        let start = Instant::now();
+        let outcome = self.simulation.run_in_jobs(&Jobs::new(jobs), watch);
+        let outcome = outcome.map_err(|why| Error::option("jobs", format!("{why}; leave --jobs out")))?;
+        Ok(self.recorded(&outcome, start.elapsed().as_secs_f64()))
     }
 
     /// Runs it with a trace of `window`. The trace is empty in functional mode, which has no pipeline.

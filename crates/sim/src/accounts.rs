@@ -8,6 +8,7 @@ use fxscope_machine::Spec;
 use fxscope_machine::events::Event;
 use fxscope_memory::NEVER;
 
+use crate::jobs::{Mark, Unfit};
 use crate::region::{self, Counted, Counts, Snapshot, Totals};
 use crate::spin_skip::Spin;
 use crate::timing::Driver;
@@ -103,6 +104,9 @@ impl<E: Engine> Driver<'_, E> {
             self.follow_mpi();
         }
         if let Some((edge, name)) = self.timing.machine.core().markers.met(last, self.guest) {
+            if self.records_mark(|| Mark { edge, name: name.clone() }) {
+                return false;
+            }
             let (thread, first) = (self.thread_number(), self.guest.thread().tid == self.guest.pid());
             self.note_rank(thread);
             let now = Snapshot { totals: self.totals(), ns: self.timing.machine.core().now_ns() };
@@ -128,6 +132,7 @@ impl<E: Engine> Driver<'_, E> {
         let entry = core.markers.mpi_at(pc);
         if entry.is_some() || self.timing.mpi.returns(thread, pc) {
             let now_ns = core.now_ns();
+            self.is_unfit(Unfit::Mpi);
             self.timing.mpi.arrives(thread, entry, self.guest, now_ns);
         }
     }

@@ -4,16 +4,19 @@ use std::collections::BTreeMap;
 
 use fxscope_aarch64::{BlockId, Engine, StaticBlock};
 use fxscope_calendar::Cycle;
+use fxscope_counts::Signals;
 use fxscope_linux::guest::{FUNCTIONAL_NS, PID};
 use fxscope_linux::pages::MemoryWork;
 use fxscope_linux::{Code, Guest};
 use fxscope_machine::Spec;
-use fxscope_memory::{Chip, PrefetchRegisters};
+use fxscope_memory::Chip;
 use fxscope_pipeline::{BoundBlock, Pipeline, SharedTables, bind_block};
 
 use crate::calls::ThreadCalls;
 use crate::code_map::CodeMap;
+use crate::controls::Controls;
 use crate::event_samples::EventSampler;
+use crate::jobs::{Change, Records};
 use crate::markers::Markers;
 use crate::pages::{AddressSpaceLocks, KnownPages};
 use crate::part::PartPlan;
@@ -66,6 +69,9 @@ pub(crate) struct Core {
     /// What its thread has counted, if performance events sample it. Guests with events have no snapshots.
     #[serde(skip)]
     pub(crate) event_sampler: Option<Box<EventSampler>>,
+    /// What it does is recorded here, for those who time it later. Such runs have no snapshots.
+    #[serde(skip)]
+    pub(crate) records: Option<Box<Records>>,
 }
 
 /// Bound blocks with what they have counted: those outside of the part that is timed while it is, and otherwise those in it.
@@ -130,6 +136,7 @@ impl Core {
             since: Counts::default(),
             ahead: RunAhead::default(),
             event_sampler: None,
+            records: None,
         };
         core.assign_sectors(data);
         core
@@ -166,7 +173,17 @@ impl Core {
         }
     }
 
-    fn sleep(&mut self, cycles: Cycle) {
+    /// Records what is done to the core between blocks.
+    #[inline(always)]
+    fn record(&mut self, change: impl FnOnce() -> Change) {
+        if let Some(records) = &mut self.records {
+            records.change(change());
+        }
+    }
+
+    /// Lets the core sleep for `cycles`.
+    pub(crate) fn sleep(&mut self, cycles: Cycle) {
+        self.record(|| Change::Sleeps(cycles));
         let before = self.pipeline.now();
         self.pipeline.sleep(cycles);
         self.calls.sleeps(self.pipeline.now() - before);
@@ -230,17 +247,23 @@ impl Core {
         retired.iter().position(|block| block.shares_code_of(&bound)).map_or(bound, |found| retired.swap_remove(found))
     }
 
-    /// Reads the control registers of the current thread: trapped floating-point exceptions, prefetch control, sector
-    /// ways.
+    /// The thread spends `cycles` in the kernel.
+    pub(crate) fn pause(&mut self, cycles: Cycle) {
+        self.record(|| Change::Pauses(cycles));
+        self.pipeline.pause(cycles);
+    }
+
+    /// Reads the control registers of the current thread.
     pub(crate) fn read_controls(&mut self, guest: &Guest, chip: &mut Chip) {
-        let cpu = guest.cpu();
-        self.pipeline.judge_exceptions(cpu.fp.judges_exceptions());
-        self.pipeline.memory.set_prefetch_registers(&PrefetchRegisters {
-            stream_detect: cpu.hpc.stream_detect(),
-            injection_ctrl: std::array::from_fn(|n| cpu.hpc.injection_ctrl(n)),
-            injection_distance: std::array::from_fn(|n| cpu.hpc.injection_distance(n)),
-        });
-        self.sector_ways.learn(&cpu.hpc, &mut self.pipeline.memory.with(chip));
+        self.control(&Controls::of(guest.cpu()), chip);
+    }
+
+    /// The control registers have these values.
+    pub(crate) fn control(&mut self, controls: &Controls, chip: &mut Chip) {
+        self.record(|| Change::Controls(Box::new(*controls)));
+        self.pipeline.judge_exceptions(controls.judges_exceptions);
+        self.pipeline.memory.set_prefetch_registers(&controls.prefetch());
+        self.sector_ways.learn(&controls.registers, &mut self.pipeline.memory.with(chip));
     }
 
     /// Updates the model after changes to the address space. `known` has the last state that a core has requested.
@@ -249,7 +272,8 @@ impl Core {
         let version = guest.pages_version();
         if version != self.pages_of {
             self.pages_of = version;
-            known.tell(guest, spec, &mut self.pipeline.memory.with(chip));
+            let change = known.tell(guest, spec, &mut self.pipeline.memory.with(chip));
+            self.record(|| Change::Pages(Box::new(change)));
         }
     }
 
@@ -257,7 +281,7 @@ impl Core {
     #[cold]
     pub(crate) fn pages_worked(&mut self, work: MemoryWork, locks: &mut AddressSpaceLocks, spec: &Spec) {
         if !self.untimed {
-            self.pipeline.pause(locks.cycles(self.pid, work, self.pipeline.now(), spec));
+            self.pause(locks.cycles(self.pid, work, self.pipeline.now(), spec));
         }
     }
 
@@ -274,12 +298,22 @@ impl Core {
         let pid = guest.pid();
         // Linux clears the registers when a thread executes another program.
         let restarts = guest.cpu().x(29) == 0 && guest.cpu().x(30) == 0;
-        if restarts && self.thread == Some(guest.thread().tid - PID) {
+        let restarts = restarts && self.thread == Some(guest.thread().tid - PID);
+        if pid == self.pid {
+            self.markers = Markers::of(guest, self.markers.functions());
+        }
+        self.forget_blocks_of(pid, restarts);
+    }
+
+    /// Drops the blocks of a process, whose code has changed. `restarts`: the thread of the core executes another program.
+    #[cold]
+    pub(crate) fn forget_blocks_of(&mut self, pid: u32, restarts: bool) {
+        self.record(|| Change::Forgets { pid, restarts });
+        if restarts {
             self.calls.restart(self.pipeline.now());
         }
         let blocks = if pid == self.pid {
             self.known_loops.clear();
-            self.markers = Markers::of(guest, self.markers.functions());
             std::mem::take(&mut self.blocks)
         } else {
             self.others.remove(&pid).map_or_else(Vec::new, |code| code.blocks)
@@ -368,17 +402,40 @@ impl Core {
     }
 
     /// Returns the counted events and those that follow from the executions of each block.
+    pub(crate) fn signals(&self) -> Signals {
+        let mut signals = self.pipeline.counters();
+        self.every_block().for_each(|block| block.add_mix(&mut signals));
+        signals
+    }
+
+    /// Returns the same and, in a sampled run, how often each block was executed.
     fn counters(&self) -> Counts {
-        let mut counts = Counts { signals: self.pipeline.counters(), ..Counts::default() };
-        let sampled = self.pipeline.is_sampled();
-        for block in self.every_block() {
-            block.add_mix(&mut counts.signals);
-            if sampled {
+        let mut counts = Counts { signals: self.signals(), ..Counts::default() };
+        if self.pipeline.is_sampled() {
+            for block in self.every_block() {
                 counts.exposure.add(block.origin, block.sampled_executions());
                 counts.skipped.add(block.origin, block.skipped);
             }
         }
         counts
+    }
+
+    /// Counts from now on: blocks are as before they were executed. What is executed next is timed.
+    pub(crate) fn begin_to_count(&mut self) {
+        self.retired.clear();
+        let blocks = self.blocks.iter_mut().flatten();
+        blocks.for_each(|block| *block = block.without_counts());
+        self.calls.begin_to_count(self.pipeline.now());
+        if self.pipeline.is_sampled() {
+            self.pipeline.begin_timing();
+        }
+    }
+
+    /// Takes the blocks that were executed.
+    pub(crate) fn take_executed_blocks(&mut self) -> Vec<BoundBlock> {
+        let blocks = std::mem::take(&mut self.blocks).into_iter().flatten();
+        let retired = std::mem::take(&mut self.retired).into_values().flatten();
+        retired.chain(blocks).filter(|block| block.executions_of(0) > 0).collect()
     }
 
     /// Returns the counts since the thread arrived; for a spinning thread, up to `now`.
@@ -403,9 +460,6 @@ impl Core {
     #[cold]
     pub(crate) fn bind(&mut self, guest: &Guest, id: BlockId, block: &StaticBlock, spec: &Spec, known: &mut Known) {
         let index = id.0 as usize;
-        if self.blocks.len() <= index {
-            self.blocks.resize_with(index + 1, || None);
-        }
         let mut bound = bind_block(block.start, &block.infos, spec);
         known.tables.share(&mut bound);
         bound.origin = known.code_map.note(guest, block.start, block.infos.len());
@@ -419,6 +473,20 @@ impl Core {
                 Some((_, count)) => *count += 1,
                 None => known.unknown.push((name.to_owned(), 1)),
             }
+        }
+        self.record(|| Change::Binds { index, block: Box::new(bound.without_counts()) });
+        self.set_block(index, bound);
+    }
+
+    /// A block that was bound by the core that this one is a copy of has number `index`.
+    pub(crate) fn bind_again(&mut self, index: usize, bound: BoundBlock) {
+        let bound = self.revived(bound);
+        self.set_block(index, bound);
+    }
+
+    fn set_block(&mut self, index: usize, bound: BoundBlock) {
+        if self.blocks.len() <= index {
+            self.blocks.resize_with(index + 1, || None);
         }
         self.blocks[index] = Some(bound);
     }

@@ -94,18 +94,43 @@ impl Known {
 
 impl KnownPages {
     /// Gives the core with `memory` the pages of the current process. The first core after a change frees the
-    /// frames of pages that no longer exist.
+    /// frames of pages that no longer exist. Returns what has changed.
     #[cold]
-    pub(crate) fn tell(&mut self, guest: &Guest, spec: &Spec, memory: &mut Hierarchy<'_>) {
+    pub(crate) fn tell(&mut self, guest: &Guest, spec: &Spec, memory: &mut Hierarchy<'_>) -> PagesChange {
         let pid = guest.pid();
         let known = self.0.entry(pid).or_default();
         let ranges = known.ranges(guest, spec.topology.first_node);
-        if !Arc::ptr_eq(&known.told, &ranges) {
-            memory.chip.release_pages(pid as u16, &known.told, &ranges);
-            memory.chip.release_sets(|set| guest.memory().has_object_of(set));
-            known.told = Arc::clone(&ranges);
+        let before =
+            (!Arc::ptr_eq(&known.told, &ranges)).then(|| std::mem::replace(&mut known.told, Arc::clone(&ranges)));
+        let gone = match before {
+            Some(_) => memory.chip.shared_sets().filter(|&set| !guest.memory().has_object_of(set)).collect(),
+            None => Vec::new(),
+        };
+        let change = PagesChange { pid, before, gone, ranges };
+        change.apply(memory);
+        change
+    }
+}
+
+/// The pages of a process, as a core receives them.
+#[derive(Clone)]
+pub(crate) struct PagesChange {
+    pid: u32,
+    /// The pages before, if the core is the first one that receives them after a change.
+    before: Option<Arc<[PageRange]>>,
+    /// Sets of shared pages that no longer exist.
+    gone: Vec<u64>,
+    ranges: Arc<[PageRange]>,
+}
+
+impl PagesChange {
+    /// Gives the pages to the core with `memory`, and frees the frames of those that no longer exist.
+    pub(crate) fn apply(&self, memory: &mut Hierarchy<'_>) {
+        if let Some(before) = &self.before {
+            memory.chip.release_pages(self.pid as u16, before, &self.ranges);
+            memory.chip.release_sets(|set| !self.gone.contains(&set));
         }
-        memory.core.follow_pages(pid as u16, ranges);
+        memory.core.follow_pages(self.pid as u16, Arc::clone(&self.ranges));
     }
 }
 

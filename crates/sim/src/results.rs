@@ -4,6 +4,7 @@ use fxscope_counts::Signals;
 
 use crate::hotspots::{HotSpot, hot_spots};
 use crate::intervals::Interval;
+use crate::jobs::Merged;
 use crate::sampling::Sampling;
 use crate::stacks::CallStacks;
 use crate::timing::Timing;
@@ -13,6 +14,18 @@ impl Timing {
     pub(crate) fn hot_spots(&self, sampling: Option<&Sampling>, is_timed: bool) -> Vec<HotSpot> {
         let blocks: Vec<_> = self.machine.iter().flat_map(|core| core.blocks_of_part(is_timed)).collect();
         hot_spots(blocks.into_iter(), &self.known.code_map, sampling)
+    }
+
+    /// Returns the same of a run that was timed in intervals.
+    pub(crate) fn hot_spots_of(&self, merged: &Merged) -> Vec<HotSpot> {
+        hot_spots(merged.blocks(), &self.known.code_map, None)
+    }
+
+    /// The calls have the cycles that were counted in intervals. Returns the time of all, ns.
+    pub(crate) fn take_counts_of(&mut self, merged: &Merged) -> u64 {
+        let core = self.machine.core_mut();
+        core.calls.set_cycles(&merged.calls, core.pipeline.now());
+        core.ns_at(merged.cycles())
     }
 
     /// Returns the intervals of a run that ended at `now_ns`; `counted` is the sum of their counts.

@@ -21,6 +21,7 @@ use crate::accounts;
 use crate::calls::Calls as FunctionCalls;
 use crate::hotspots::HotSpot;
 use crate::intervals::Interval;
+use crate::jobs::Merged;
 use crate::mpi::{Calls, Follower, OpenCall, Recorder};
 use crate::observer::{BlockObserver, Observed};
 use crate::pages::page_sizes;
@@ -418,8 +419,15 @@ impl<E: Engine> Simulation<E> {
 
     /// Ends the run, which is over for the reason `finish`. Returns its outcome.
     pub fn conclude(&mut self, finish: Finish) -> Outcome {
-        let totals = self.final_totals();
-        let now_ns = self.guest.now_ns();
+        self.conclude_with(finish, None)
+    }
+
+    /// The same; if it was timed in intervals, `merged` has their counts.
+    pub(crate) fn conclude_with(&mut self, finish: Finish, merged: Option<&Merged>) -> Outcome {
+        let (totals, now_ns) = match (merged, &mut self.timing) {
+            (Some(merged), Some(timing)) => (merged.totals(), timing.take_counts_of(merged)),
+            _ => (self.final_totals(), self.guest.now_ns()),
+        };
         let in_region = self.options.interval_region.as_ref().map(|name| self.regions.so_far(name, &totals));
         let counted = in_region.unwrap_or_else(|| region::sum(&totals));
         let intervals = self.timing.as_mut().map_or_else(Vec::new, |timing| timing.intervals(now_ns, &counted));
@@ -460,7 +468,10 @@ impl<E: Engine> Simulation<E> {
             stacks,
             calls,
             part: self.part.as_mut().map(|part| part.summary(self.guest.instructions())),
-            hot: timing.map_or_else(Vec::new, |timing| timing.hot_spots(self.sampling.as_ref(), is_timed)),
+            hot: timing.map_or_else(Vec::new, |timing| match merged {
+                Some(merged) => timing.hot_spots_of(merged),
+                None => timing.hot_spots(self.sampling.as_ref(), is_timed),
+            }),
             files: timing.map_or_else(Vec::new, Timing::files),
             pages: self.guest.page_use(),
             parallel_instructions: timing.map_or(0, |timing| timing.parallel_instructions),

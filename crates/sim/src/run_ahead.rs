@@ -10,6 +10,7 @@ use fxscope_memory::{Chip, NEVER};
 use fxscope_pipeline::BoundBlock;
 
 use crate::core::Core;
+use crate::execution::Execution;
 use crate::timing::{Driver, Timing};
 
 /// A block that was executed and is not timed yet.
@@ -152,18 +153,14 @@ impl Core {
         ahead.first += executed.words;
         ahead.instructions -= executed.instructions as u64;
         let block = self.blocks[executed.block].as_mut().expect("bound when it was executed");
-        let (instructions, next_pc) = (executed.instructions, executed.next_pc);
-        self.calls.enters(block, self.pipeline.now());
-        if executed.partials.is_empty() {
-            self.pipeline.run(block, instructions, words, next_pc, chip);
-        } else {
-            self.pipeline.run_partly(block, instructions, (words, &executed.partials), next_pc, &mut (), chip);
-        }
-        if !executed.subnormals.is_empty() {
-            self.pipeline.subnormals(block, &executed.subnormals);
-        }
-        block.count(instructions);
-        self.calls.leaves(block, instructions, next_pc);
+        let execution = Execution {
+            instructions: executed.instructions,
+            next_pc: executed.next_pc,
+            words,
+            partials: &executed.partials,
+            subnormals: &executed.subnormals,
+        };
+        execution.time(block, &mut self.calls, &mut self.pipeline, chip);
         if executed.pause > 0 {
             self.pipeline.pause(executed.pause);
         }

@@ -8,7 +8,6 @@
 use fxscope_aarch64::engine::MAX_BLOCK;
 use fxscope_aarch64::{BlockId, Engine};
 use fxscope_calendar::Cycle;
-use fxscope_counts::Stall;
 use fxscope_linux::{Code, Guest, Step};
 use fxscope_memory::{Chip, NEVER};
 use fxscope_pipeline::{Pipeline, SharedTables};
@@ -19,6 +18,7 @@ use crate::code_map::CodeMap;
 use crate::core::{Core, Known};
 use crate::following::FollowedTo;
 use crate::intervals::Intervals;
+use crate::jobs::Unfit;
 use crate::machine::Machine;
 use crate::mpi::Recorder;
 use crate::pages::{AddressSpaceLocks, KnownPages};
@@ -164,7 +164,7 @@ impl<E: Engine> Driver<'_, E> {
     ) -> Option<Finish> {
         let mut blocks = if self.timing.blocks == 0 { self.blocks_left() } else { self.timing.blocks };
         let finish = loop {
-            if self.guest.instructions() >= self.pause_at || self.phase_is_over() {
+            if self.guest.instructions() >= self.pause_at || self.phase_is_over() || self.recording_is_over() {
                 break None;
             }
             let finish = match self.timing.paused.take() {
@@ -242,7 +242,7 @@ impl<E: Engine> Driver<'_, E> {
     }
 
     /// Removes CPUs without a ready thread from the schedule and adds those that have one now.
-    fn follow_cpus(&mut self) {
+    pub(crate) fn follow_cpus(&mut self) {
         if self.guest.cpu_changes() == self.timing.changes {
             return;
         }
@@ -270,7 +270,7 @@ impl<E: Engine> Driver<'_, E> {
     }
 
     /// Returns the quantum of the core with the lowest clock.
-    fn next_quantum(&self) -> Option<Quantum> {
+    pub(crate) fn next_quantum(&self) -> Option<Quantum> {
         let (index, second) = self.timing.clocks.first_two()?;
         let end = second.saturating_add(self.options.quantum).min(self.pause_at_cycle);
         Some(Quantum { index, in_order: second.min(self.pause_at_cycle), end })
@@ -278,6 +278,9 @@ impl<E: Engine> Driver<'_, E> {
 
     /// Makes CPU number `index` the active one.
     pub(crate) fn enter(&mut self, index: usize) {
+        if index != self.timing.machine.active {
+            self.is_unfit(Unfit::Moves);
+        }
         let (guest, options) = (&*self.guest, self.options);
         let Timing { machine, clocks, sectors, .. } = &mut *self.timing;
         let resumes = clocks[machine.active] != NEVER && !matches!(machine.core().spin, Spin::Spins(_));
@@ -405,6 +408,9 @@ impl<E: Engine> Driver<'_, E> {
                     FollowedTo::Block => {}
                 }
             }
+            if trace.records() && matches!(self.record_blocks(running, blocks, end), FollowedTo::End) {
+                return Stopped::Over;
+            }
             if *blocks <= end {
                 break;
             }
@@ -481,6 +487,11 @@ impl<E: Engine> Driver<'_, E> {
         } else {
             trace.run(&mut core.pipeline, chip, block, executed, self.guest);
         }
+        if trace.records()
+            && let Some(records) = &mut core.records
+        {
+            records.push(id, executed, self.guest.cpu());
+        }
         let subnormals = self.guest.cpu().subnormals();
         if !subnormals.is_empty() {
             core.pipeline.subnormals(block, subnormals);
@@ -489,7 +500,7 @@ impl<E: Engine> Driver<'_, E> {
         core.calls.leaves(block, executed, self.guest.cpu().pc);
         let (start, marked, enters_kernel) = (block.start, block.marked, block.enters_kernel);
         if enters_kernel {
-            block.charge(executed.max(1) as u8 - 1, Stall::Kernel, self.options.spec.assumptions.system_call);
+            block.charge_kernel(executed, self.options.spec.assumptions.system_call);
         }
         if block.controls {
             self.controlled(enters_kernel);
@@ -502,6 +513,7 @@ impl<E: Engine> Driver<'_, E> {
     fn controlled(&mut self, enters_kernel: bool) {
         if enters_kernel {
             if self.guest.wants_counts() {
+                self.is_unfit(Unfit::Events);
                 self.pass_counts();
             }
             self.in_kernel();
@@ -514,6 +526,7 @@ impl<E: Engine> Driver<'_, E> {
     /// Follows the kernel's switch to another thread.
     #[cold]
     pub(crate) fn switched(&mut self) {
+        self.note_others();
         let (core, chip) = self.timing.machine.running();
         core.switched(self.guest, self.options.follow, chip);
         self.count_current_thread();
@@ -525,7 +538,7 @@ impl<E: Engine> Driver<'_, E> {
     fn in_kernel(&mut self) {
         let (core, chip) = self.timing.machine.running();
         core.called_kernel = true;
-        core.pipeline.pause(self.options.spec.assumptions.system_call);
+        core.pause(self.options.spec.assumptions.system_call);
         core.read_controls(self.guest, chip);
         core.markers.learn(self.guest);
         self.set_clock();
@@ -535,6 +548,7 @@ impl<E: Engine> Driver<'_, E> {
     #[cold]
     fn back_from_kernel(&mut self) {
         self.timing.machine.core_mut().called_kernel = false;
+        self.note_others();
         self.set_clock();
         self.review_spinning();
     }

@@ -99,6 +99,12 @@ pub(crate) trait Trace {
         false
     }
 
+    /// Returns whether blocks are recorded, to be timed later.
+    #[inline(always)]
+    fn records(&self) -> bool {
+        false
+    }
+
     /// The same for a core whose iterations are being compared: they are timed in any case.
     fn run_watched(
         &mut self,

@@ -10,7 +10,7 @@ use fxscope::pmu::Metrics;
 use fxscope::record::{self, Finish, Run};
 use fxscope::report::Options;
 use fxscope::report::render::{json, terminal};
-use fxscope::{Ending, EngineChoice, HostProtection, Mode};
+use fxscope::{Control, Ending, EngineChoice, HostProtection, Mode, Progress, Session};
 
 use super::checkpoint::{CheckpointArgs, Kept, over};
 use super::console::Console;
@@ -64,10 +64,14 @@ pub struct Args {
     #[arg(long, default_value = "timing", value_parser = scenario::choice(MODES))]
     mode: Mode,
     /// What executes the program's code: the interpreter, or the translator, which turns code that is executed often into the host's. auto:
-    /// the translator with --sample and, after the first 50 million instructions of a process, in functional mode and for what is
+    /// the translator with --sample and --jobs and, after the first 50 million instructions of a process, in functional mode and for what is
     /// not timed with --from or --until; otherwise the interpreter. Results and counts are the same.
     #[arg(long, default_value = "auto", value_parser = scenario::choice(ENGINES))]
     engine: EngineChoice,
+    /// Time intervals of the run at the same time, on this many threads of the host, for programs of one thread. Counts do not depend on the
+    /// number; they differ by some hundredths of a percent from those without --jobs (docs/jobs.md).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
     /// Also count by intervals of simulated time, such as 100us or 1ms, for the record and for --json. At most 100,000
     /// intervals; the last one then extends to the end.
     #[arg(long, value_name = "TIME", value_parser = scenario::interval_ns)]
@@ -104,6 +108,7 @@ pub(super) fn run(args: &Args) -> Outcome {
     scenario.options.engine = args.engine;
     scenario.options.stack_ns = args.stacks;
     scenario.options.data = args.data;
+    scenario.options.jobs = args.jobs.map(usize::from);
     let scenario = scenario.with_intervals(args.interval, args.interval_region.as_deref());
     if args.trace.is_wanted() && scenario.options.sample.is_some() {
         return Err("--sample: a trace needs each instruction timed; leave --sample or --konata out".to_owned().into());
@@ -114,6 +119,10 @@ pub(super) fn run(args: &Args) -> Outcome {
     if args.data && (args.trace.is_wanted() || args.checkpoints.folder().is_some()) {
         let why = "neither a trace nor snapshots have the objects that exist; leave --data or the other option out";
         return Err(format!("--data: {why}").into());
+    }
+    if args.jobs.is_some() && (args.trace.is_wanted() || args.checkpoints.folder().is_some()) {
+        let why = "a trace and snapshots are of a run in one piece; leave --jobs or the other option out";
+        return Err(format!("--jobs: {why}").into());
     }
     let without_blocks = args.trace.is_wanted() || args.checkpoints.folder().is_some();
     if let Some((option, argument)) = scenario.option_about_heap_blocks().filter(|_| without_blocks) {
@@ -150,19 +159,31 @@ pub(super) fn run(args: &Args) -> Outcome {
     let (ending, protection) = prepared.contained(stdio, |session| {
         let protection = session.protection().clone();
         let ending = simulate(&console, session, |session, watch| match (taking, &mut trace) {
-            (Some(taking), _) => taking.run(session, watch),
-            (None, Some(trace)) => Ending::Run(Box::new(session.run_traced(watch, &mut trace.window()))),
-            (None, None) => Ending::Run(Box::new(session.run(watch))),
+            (Some(taking), _) => Ok(taking.run(session, watch)),
+            (None, Some(trace)) => Ok(Ending::Run(Box::new(session.run_traced(watch, &mut trace.window())))),
+            (None, None) => whole(session, args.jobs, watch).map(|run| Ending::Run(Box::new(run))),
         });
         (ending, protection)
     })?;
-    let run = match over(ending, kept.as_ref()) {
+    let run = match over(ending?, kept.as_ref()) {
         Ok(run) => run,
         Err(status) => return Ok(status),
     };
     let protection = args.verbose.then_some(protection);
     let outputs = Outputs { quiet: args.quiet, protection, interval_region: args.interval_region.as_deref() };
     Ok(finished(&run, &outputs, (record_target, json_target, trace), kept.as_ref()))
+}
+
+/// Runs a program to its end, in intervals if `jobs` host threads are to time them.
+fn whole(
+    session: Session,
+    jobs: Option<u16>,
+    watch: &mut dyn FnMut(Progress) -> Control,
+) -> Result<Run, fxscope::Error> {
+    match jobs {
+        Some(jobs) => session.run_in_jobs(jobs.into(), watch),
+        None => Ok(session.run(watch)),
+    }
 }
 
 /// How a run that is over is shown.

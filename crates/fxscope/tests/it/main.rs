@@ -27,6 +27,7 @@ mod jitter_kernels;
 mod jitter_measure;
 mod jitter_replay;
 mod jitter_scale;
+mod jobs;
 mod kernel_time;
 mod knl;
 mod konata;

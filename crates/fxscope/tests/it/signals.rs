@@ -60,10 +60,11 @@ fn error(output: &Output) -> String {
 
 #[test]
 fn the_signals_of_terminals_and_batch_systems_end_a_run_whose_results_are_written() {
-    for (signal, status) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+    for (signal, status, jobs) in [("INT", 130, ""), ("TERM", 143, ""), ("HUP", 129, ""), ("TERM", 143, "--jobs=2")] {
         let folder = folder();
         place(folder.path(), "forever", &elf(&SAYS_AND_LOOPS));
-        let args = ["run", "--json", "out.json", "-o", "out.fxr", "--", "./forever"];
+        let args = ["run", "--json", "out.json", "-o", "out.fxr", jobs, "--", "./forever"];
+        let args: Vec<&str> = args.into_iter().filter(|word| !word.is_empty()).collect();
         let mut child = start(with_default_signals(&fxscope(folder.path(), &args)));
         runs(&mut child);
         kill(signal, child.id());

@@ -249,6 +249,11 @@ impl Chip {
         }
     }
 
+    /// Iterates over the sets of shared pages that have frames.
+    pub fn shared_sets(&self) -> impl Iterator<Item = u64> + '_ {
+        self.frames().shared_sets()
+    }
+
     /// Frees the frames of the sets of shared pages that `exists` does not know any more.
     pub fn release_sets(&mut self, exists: impl Fn(u64) -> bool) {
         if self.frames().have_lost(&exists) {

@@ -106,6 +106,24 @@ impl ThreadCalls {
         (self.since, self.counts) = (now, counts);
     }
 
+    /// Forgets the cycles of all contexts, and charges those from `now` on.
+    pub(crate) fn begin_to_count(&mut self, now: Cycle) {
+        self.tree.set_cycles(&[]);
+        self.resume(now, true);
+    }
+
+    /// Sets the cycles of the contexts up to `now`, in the order of [`ThreadCalls::cycles`].
+    pub(crate) fn set_cycles(&mut self, cycles: &[u64], now: Cycle) {
+        self.tree.set_cycles(cycles);
+        self.since = now;
+    }
+
+    /// Returns the cycles of all contexts. Those of a thread that has executed more than another one, from the same beginning, have the
+    /// same order.
+    pub(crate) fn cycles(&self) -> Vec<u64> {
+        self.tree.cycles()
+    }
+
     /// What runs from `now` on is counted or not.
     pub(crate) fn switch(&mut self, now: Cycle, counts: bool) {
         self.charge(now);

@@ -48,6 +48,17 @@ impl Tree {
         self.nodes[node as usize].cycles += cycles;
     }
 
+    /// Returns the cycles of all contexts.
+    pub(super) fn cycles(&self) -> Vec<u64> {
+        self.nodes.iter().map(|node| node.cycles).collect()
+    }
+
+    /// Sets the cycles of the first contexts; all others have none.
+    pub(super) fn set_cycles(&mut self, cycles: &[u64]) {
+        let cycles = cycles.iter().copied().chain(std::iter::repeat(0));
+        self.nodes.iter_mut().zip(cycles).for_each(|(node, cycles)| node.cycles = cycles);
+    }
+
     /// Returns where a context was called.
     pub(super) fn site(&self, node: u32) -> u32 {
         self.nodes[node as usize].site

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::markers::{Edge, Markers};
 use crate::region::{self, Counts, Totals};
 use crate::sectors::SectorData;
-pub(crate) use follow::Following;
+pub(crate) use follow::{Following, follow};
 use plan::Place;
 pub use plan::{Count, DEFAULT_WARMING, PartError, PartPlan, Point, Selection, Warming};
 use visits::{Frame, Visits};

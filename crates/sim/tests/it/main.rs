@@ -6,6 +6,7 @@ mod common;
 mod engines;
 mod events;
 mod instruction_mix;
+mod jobs;
 mod parallel;
 mod parts;
 mod platform;
