@@ -21,10 +21,6 @@ pub(crate) enum FollowedTo {
     Block,
 }
 
-/// Cycles by which a core that follows blocks may be further ahead of the others than one that is timed: changes between cores cost more than
-/// the blocks of a hundred cycles. Blocks that synchronise wait for their turn in any case.
-const FURTHER: Cycle = 1_000;
-
 impl<E: Engine> Driver<'_, E> {
     /// Follows blocks of the active core, up to one for which there is more to do, or until `blocks` has fallen to `end`. Does what
     /// [`Driver::run_blocks`] would do with each of them. Blocks that need not be followed are skipped.
@@ -53,8 +49,8 @@ impl<E: Engine> Driver<'_, E> {
             let before = *blocks;
             let held = self.guest.is_held();
             let (core, chip) = self.timing.machine.running();
-            let began = core.pipeline.now();
-            let mut follows = Follows { sampling, core, chip, running, held, blocks, end, began };
+            let (began, further) = (core.pipeline.now(), sampling.further_ahead());
+            let mut follows = Follows { sampling, core, chip, running, held, blocks, end, further, began };
             self.guest.run_for(self.code, &mut follows);
             let began = follows.began;
             if *blocks == before {
@@ -66,7 +62,7 @@ impl<E: Engine> Driver<'_, E> {
                 self.watched_written(began);
                 return FollowedTo::End;
             }
-            if self.is_over_beyond(running, FURTHER) {
+            if self.is_over_beyond(running, further) {
                 return FollowedTo::End;
             }
         }
@@ -84,6 +80,8 @@ struct Follows<'a> {
     held: bool,
     blocks: &'a mut u64,
     end: u64,
+    /// Cycles by which it may be further ahead than its quantum says.
+    further: Cycle,
     /// When the last block began.
     began: Cycle,
 }
@@ -117,7 +115,7 @@ impl Follows<'_> {
     fn goes_on(&self) -> bool {
         let now = self.core.pipeline.now();
         let is_first = now <= self.running.quantum.in_order;
-        let in_order = is_first || self.held && self.running.goes_on_at(now, FURTHER, self.chip);
+        let in_order = is_first || self.held && self.running.goes_on_at(now, self.further, self.chip);
         *self.blocks > self.end
             && !self.blocks.is_multiple_of(CLOCK_BLOCKS)
             && in_order
