@@ -353,3 +353,22 @@ impl Sampling {
         self.skip.costs.remove(&pid);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns how many instructions each of `cores` cores follows behind skipped code.
+    fn followed(plan: &str, cores: u64) -> u64 {
+        let mut skip = Skip::new(&plan.parse().expect("a plan"));
+        skip.followed = 0;
+        skip.wait(Window::default());
+        skip.due(cores).expect_err("nothing has been followed") / cores
+    }
+
+    #[test]
+    fn cores_share_what_is_followed_where_trials_decide_and_follow_what_the_plan_says_otherwise() {
+        assert_eq!([1, 2, 4, 12].map(|cores| followed("auto", cores)), [200_000, 100_000, 50_000, 50_000]);
+        assert_eq!([1, 12].map(|cores| followed("auto,follow=300000", cores)), [300_000; 2]);
+    }
+}
