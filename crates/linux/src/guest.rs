@@ -204,8 +204,8 @@ impl Guest {
         }
     }
 
-    /// Lets `follower` execute blocks of the running thread, one after the other, as long as it continues and [`Guest::step`] would do nothing
-    /// else than execute a block that the engine finds quickly.
+    /// Lets `follower` execute blocks of the running thread, one after the other, as long as it continues, no watched address is
+    /// written, and [`Guest::step`] would do nothing else than execute a block that the engine finds quickly.
     #[inline(always)]
     pub fn run_for<E: Engine>(&mut self, code: &mut Code<E>, follower: &mut impl Follower) {
         let thread = &mut self.threads[self.running];
@@ -223,7 +223,7 @@ impl Guest {
                 }
                 (outcome.executed, &thread.cpu)
             });
-            if !goes_on {
+            if !goes_on || self.memory.has_written() {
                 return;
             }
         }

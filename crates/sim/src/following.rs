@@ -1,6 +1,7 @@
 //! The loop of a sampled run between windows: blocks are executed and followed, one after the other.
 
 use fxscope_aarch64::{BlockId, Cpu, Engine};
+use fxscope_calendar::Cycle;
 use fxscope_linux::guest::Follower;
 use fxscope_memory::Chip;
 
@@ -38,11 +39,6 @@ impl<E: Engine> Driver<'_, E> {
         if more || core.untimed || core.called_kernel {
             return FollowedTo::Block;
         }
-        if running.others_spin {
-            // What they read may be written: of blocks that are followed, after each block that is looked at.
-            let skips = sampling.may_skip() > 0 && !std::mem::take(&mut running.follows_next);
-            return if skips { self.skip_blocks(running, blocks, sampling) } else { FollowedTo::Block };
-        }
         while *blocks > end && sampling.follows() {
             if sampling.may_skip() > 0 && !running.follows_next {
                 let to = self.skip_blocks(running, blocks, sampling);
@@ -53,13 +49,20 @@ impl<E: Engine> Driver<'_, E> {
             let before = *blocks;
             let held = self.guest.is_held();
             let (core, chip) = self.timing.machine.running();
-            self.guest.run_for(self.code, &mut Follows { sampling, core, chip, running, held, blocks, end });
+            let (began, further) = (core.pipeline.now(), sampling.further_ahead());
+            let mut follows = Follows { sampling, core, chip, running, held, blocks, end, further, began };
+            self.guest.run_for(self.code, &mut follows);
+            let began = follows.began;
             if *blocks == before {
                 return FollowedTo::Block;
             }
             running.follows_next = false;
             self.keep_time(running, *blocks);
-            if self.is_over(running) {
+            if running.others_spin && self.guest.memory().has_written() {
+                self.watched_written(began);
+                return FollowedTo::End;
+            }
+            if self.is_over_beyond(running, further) {
                 return FollowedTo::End;
             }
         }
@@ -77,6 +80,10 @@ struct Follows<'a> {
     held: bool,
     blocks: &'a mut u64,
     end: u64,
+    /// Cycles by which it may be further ahead than its quantum says.
+    further: Cycle,
+    /// When the last block began.
+    began: Cycle,
 }
 
 impl Follower for Follows<'_> {
@@ -87,7 +94,8 @@ impl Follower for Follows<'_> {
             return false;
         }
         *self.blocks -= 1;
-        self.core.calls.enters(block, self.core.pipeline.now());
+        self.began = self.core.pipeline.now();
+        self.core.calls.enters(block, self.began);
         let (executed, cpu) = execute();
         if executed > 0 {
             self.sampling.follow(&mut self.core.pipeline, self.chip, block, executed, cpu);
@@ -107,7 +115,7 @@ impl Follows<'_> {
     fn goes_on(&self) -> bool {
         let now = self.core.pipeline.now();
         let is_first = now <= self.running.quantum.in_order;
-        let in_order = is_first || self.held && self.running.goes_on_at(now, self.chip);
+        let in_order = is_first || self.held && self.running.goes_on_at(now, self.further, self.chip);
         *self.blocks > self.end
             && !self.blocks.is_multiple_of(CLOCK_BLOCKS)
             && in_order

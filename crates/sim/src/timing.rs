@@ -126,6 +126,12 @@ impl Timing {
     }
 }
 
+/// Returns whether few iterations show that a core waits: in sampled runs the length of a wait matters, and no window says what its iterations
+/// cost.
+fn is_brief<T: Trace + ?Sized>(trace: &mut T) -> bool {
+    trace.sampling().is_some_and(|sampling| sampling.is_past_beginning())
+}
+
 /// Why the core has stopped running blocks.
 enum Stopped {
     /// The quantum is over.
@@ -415,20 +421,21 @@ impl<E: Engine> Driver<'_, E> {
                 break;
             }
             *blocks -= 1;
-            let before = self.timing.now();
+            let (before, mut waits) = (self.timing.now(), false);
             match self.guest.step(self.code) {
                 Step::Ran { block, executed } => {
                     if self.progress.is_open() {
                         self.progress.ran(self.guest, self.code.block(block), executed);
                     }
                     let is_over = self.ran(block, executed, watched, trace);
-                    if followed && self.follow_block(samples_events, block, executed) {
+                    if followed && self.follow_block(samples_events, block, executed, is_brief(trace)) {
                         trace.sampling().into_iter().for_each(|sampling| self.time_spin_loop(sampling));
                         return Stopped::Over;
                     }
                     if is_over {
                         return Stopped::Phase;
                     }
+                    waits = trace.sampling().is_some_and(|sampling| sampling.waits()) && self.is_at_known_loop();
                 }
                 Step::Switched => {
                     self.switched();
@@ -450,7 +457,7 @@ impl<E: Engine> Driver<'_, E> {
                 self.watched_written(before);
                 return Stopped::Over;
             }
-            if self.is_over(running) {
+            if self.is_over(running) || waits {
                 return Stopped::Over;
             }
         }
@@ -459,9 +466,16 @@ impl<E: Engine> Driver<'_, E> {
 
     /// Samples a block that ran, and looks whether it is part of a spin loop. Returns whether the quantum is over.
     #[cold]
-    fn follow_block(&mut self, samples_events: bool, id: BlockId, executed: usize) -> bool {
+    fn follow_block(&mut self, samples_events: bool, id: BlockId, executed: usize, is_brief: bool) -> bool {
         let changed = samples_events && self.sample_events(id, executed);
-        self.watch_block(id, executed) || changed
+        self.watch_block(id, executed, is_brief) || changed
+    }
+
+    /// Returns whether the active core, whose loop waits for another thread, is where iterations of a known loop begin.
+    #[cold]
+    fn is_at_known_loop(&self) -> bool {
+        let core = self.timing.machine.core();
+        self.options.spin == SpinLoops::Fast && core.known_loops.begin_at(self.guest.cpu().pc)
     }
 
     /// Times a block that ran. Returns whether the phase of the run is over.

@@ -30,6 +30,8 @@ const COMPARED: usize = 64;
 /// Iterations that are compared with those of a known loop, as a multiple of those in flight: after twice as many, waits for misses come out
 /// one percent short (`docs/notes/2026-11-27-windows-on-several-cores.md`).
 const FLIGHTS: usize = 4;
+/// Iterations that are compared where the timing of a wait does not matter: one that shows the path, and two that repeat it.
+const BRIEF: usize = 3;
 /// Longest period of the iterations' timing, in iterations.
 const PERIOD: usize = 16;
 /// Iterations after which a loop whose timing has not repeated is given up.
@@ -232,7 +234,11 @@ impl Iterations {
 
     /// Returns what the iterations count if they are those of a known loop. All that are in flight must have been dispatched at the pace of those
     /// compared: otherwise loads of a later one would have been issued long before it commits, and before the write that it waits for.
-    pub(crate) fn known(&self, loops: &KnownLoops, pipeline: &Pipeline) -> Option<SpinSummary> {
+    /// `is_brief`: few iterations are enough, however long they took.
+    pub(crate) fn known(&self, loops: &KnownLoops, pipeline: &Pipeline, is_brief: bool) -> Option<SpinSummary> {
+        if is_brief {
+            return if self.ends.len() > BRIEF { loops.find_path(self.head, &self.first) } else { None };
+        }
         let in_flight = pipeline.iterations_in_flight(self.first.infos().count());
         loops.find(self.head, &self.first, &self.ends, FLIGHTS * in_flight)
     }

@@ -40,9 +40,10 @@ impl<E: Engine> Driver<'_, E> {
         self.timing.spinning.iter().any(|spinning| spinning.index == index)
     }
 
-    /// Examines a block of the active core, which is watched. Returns whether it is no longer watched.
+    /// Examines a block of the active core, which is watched. Returns whether it is no longer watched. `is_brief`: a known loop is recognised
+    /// from few iterations.
     #[cold]
-    pub(crate) fn watch_block(&mut self, id: BlockId, executed: usize) -> bool {
+    pub(crate) fn watch_block(&mut self, id: BlockId, executed: usize, is_brief: bool) -> bool {
         let core = self.timing.machine.core_mut();
         let Spin::Watched(iterations) = &mut core.spin else { return false };
         let now = core.pipeline.now();
@@ -51,6 +52,7 @@ impl<E: Engine> Driver<'_, E> {
             core.spin = Spin::backed_off();
             return true;
         }
+        let mut is_new = false;
         let summary = match iterations.block(id, self.code, executed, self.guest.cpu(), now) {
             Seen::Continues => None,
             Seen::Differs => {
@@ -58,28 +60,31 @@ impl<E: Engine> Driver<'_, E> {
                 core.spin = if iterations.may_be(&core.known_loops) { Spin::default() } else { Spin::backed_off() };
                 return true;
             }
-            Seen::Iterated => iterations.known(&core.known_loops, &core.pipeline),
+            Seen::Iterated => iterations.known(&core.known_loops, &core.pipeline, is_brief),
             Seen::Repeats(period) => {
-                let known = iterations.known(&core.known_loops, &core.pipeline);
+                let known = iterations.known(&core.known_loops, &core.pipeline, is_brief);
+                is_new = known.is_none();
                 known.or_else(|| iterations.measure(period, &core.pipeline, &core.blocks))
             }
         };
         let Some(summary) = summary else { return false };
         if let Spin::Watched(iterations) = std::mem::take(&mut core.spin) {
-            self.begin_to_spin(&iterations, summary);
+            self.begin_to_spin(&iterations, summary, is_new);
         }
         true
     }
 
-    /// Lets the active core spin as `iterations` and `summary` say, and remembers the loop, if it reads private memory only.
-    fn begin_to_spin(&mut self, iterations: &Iterations, summary: SpinSummary) {
+    /// Lets the active core spin as `iterations` and `summary` say, if it reads private memory only, and remembers the loop if it is new.
+    fn begin_to_spin(&mut self, iterations: &Iterations, summary: SpinSummary, is_new: bool) {
         let (index, thread, pid) = (self.timing.machine.active, self.guest.thread().tid, self.guest.pid());
         let private =
             |range: &Range<u64>| self.guest.memory().region_at(range.start).is_some_and(|r| r.backing.is_none());
         let reads = summary.reads().filter(|reads| reads.iter().all(private));
         let core = self.timing.machine.core_mut();
         let Some(reads) = reads else { return core.spin = Spin::backed_off() };
-        iterations.add_to(&mut core.known_loops, &summary);
+        if is_new {
+            iterations.add_to(&mut core.known_loops, &summary);
+        }
         core.spin = Spin::Spins(Box::new(summary));
         self.timing.spinning.push(Spinning { index, thread, pid, reads });
         self.watch_memory();
@@ -93,6 +98,9 @@ impl<E: Engine> Driver<'_, E> {
         let mut ranges: Vec<Range<u64>> = of_it.flat_map(|spinning| spinning.reads.iter().cloned()).collect();
         ranges.sort_unstable_by_key(|range| (range.start, range.end));
         ranges.dedup();
+        if ranges.is_empty() {
+            self.guest.memory_mut().take_written();
+        }
         self.guest.memory_mut().watch(ranges);
     }
 

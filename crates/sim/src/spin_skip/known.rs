@@ -50,21 +50,31 @@ impl KnownLoops {
 
     /// Returns whether iterations of a known loop begin at `head`.
     #[inline(always)]
-    pub(super) fn begin_at(&self, head: u64) -> bool {
+    pub(crate) fn begin_at(&self, head: u64) -> bool {
         self.loops.iter().any(|known| known.head == head)
     }
 
     /// Returns what iterations like `iteration`, which begin at `head`, count, if the last `least` ones and more that ended at `ends` took as long
     /// as those of a known loop.
     pub(super) fn find(&self, head: u64, iteration: &Iteration, ends: &[Cycle], least: usize) -> Option<SpinSummary> {
-        let at_head = self.loops.iter().filter(|known| known.head == head);
-        let mut alike = at_head.filter(|known| path_of(iteration).eq(known.path.iter().copied()));
-        let known = alike.find(|known| {
+        let known = self.alike(head, iteration).find(|known| {
             let compared = least.max(PERIODS * known.times.len());
             let first = ends.len().checked_sub(compared + 1);
             first.is_some_and(|first| repeats(&known.times, &times_of(&ends[first..])))
         })?;
         Some(SpinSummary::new(iteration, known.counts.clone()))
+    }
+
+    /// Returns what iterations like `iteration`, which begin at `head`, count in a known loop, however long the first of them took.
+    pub(super) fn find_path(&self, head: u64, iteration: &Iteration) -> Option<SpinSummary> {
+        let known = self.alike(head, iteration).next()?;
+        Some(SpinSummary::new(iteration, known.counts.clone()))
+    }
+
+    /// Returns the known loops whose iterations begin at `head` and execute the same blocks as `iteration`.
+    fn alike(&self, head: u64, iteration: &Iteration) -> impl Iterator<Item = &KnownLoop> {
+        let at_head = self.loops.iter().filter(move |known| known.head == head);
+        at_head.filter(|known| path_of(iteration).eq(known.path.iter().copied()))
     }
 
     /// Forgets all loops: their blocks are no longer known by the same numbers.

@@ -109,6 +109,9 @@ fn waits_of_threads_in_skipped_code_are_known_from_the_clock() {
     assert_eq!(printed, same);
     let instructions = skipped.sample.as_ref().and_then(|sample| sample.skipped.as_ref()).map(|it| it.instructions);
     assert!(instructions.is_some_and(|number| number > 500_000), "{instructions:?}");
+    // The beginning of 20,000 instructions and 400 waits, of each of which some iterations of a few instructions are timed.
+    let exact = skipped.sample.as_ref().map(|sample| sample.exact);
+    assert!(exact.is_some_and(|number| number < 20_000 + 400 * 100), "{exact:?}");
     for signal in [Signal::CpuCycles, Signal::InstRetired] {
         let [one, other] = [&full, &skipped].map(|outcome| counts(outcome, 0).get(signal));
         let ratio = other as f64 / one as f64;
