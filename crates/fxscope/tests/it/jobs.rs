@@ -42,6 +42,7 @@ fn options_that_do_not_go_with_jobs_are_refused_with_what_to_do() {
         ("--ranks 2", "leave --ranks out"),
         ("--konata trace", "leave --jobs or the other option out"),
         ("--checkpoint kept", "leave --jobs or the other option out"),
+        ("--memory-tier cxl:250ns,32GB/s --tiering", "leave --jobs out"),
         ("--place malloc@main=5", "leave malloc@CALL=NODE out"),
     ] {
         let words: Vec<&str> = ["run", "--jobs", "2"].into_iter().chain(options.split(' ')).collect();
