@@ -107,9 +107,9 @@ mod slow {
     fn records_do_not_depend_on_the_number_of_jobs_and_are_near_those_of_runs_in_one_piece() {
         let folder = tempfile::tempdir().expect("temporary folder");
         for (program, arguments) in [
-            ("spmv.elf", ["n=30000", "reps=10"]),
+            ("spmv.elf", ["n=40000", "reps=20"]),
             ("sort.elf", ["n=60000", "passes=2"]),
-            ("nbody.elf", ["n=700", "passes=10"]),
+            ("nbody.elf", ["n=1024", "passes=16"]),
         ] {
             let program = kernel(program);
             let command = [program.as_str(), arguments[0], arguments[1]];

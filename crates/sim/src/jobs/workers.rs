@@ -1,6 +1,6 @@
 //! Host threads that time intervals, of which the one that executes the program is one.
 
-use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, TrySendError, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, Scope};
 
@@ -59,10 +59,7 @@ impl Workers {
 
     /// Returns an interval that has been timed, if there is one.
     pub(super) fn done(&self) -> Option<TaskCounts> {
-        match self.done.try_recv() {
-            Ok(counts) => Some(counts),
-            Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
-        }
+        self.done.try_recv().ok()
     }
 
     /// No more intervals come: helps with those that wait, and returns all that are timed from now on.
