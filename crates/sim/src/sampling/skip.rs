@@ -296,10 +296,10 @@ impl Sampling {
         self.spins = false;
     }
 
-    /// Returns whether the last block belongs to a loop that was found to spin, behind the beginning.
+    /// Returns whether the last block belongs to a loop that was found to spin, and no window is open.
     #[inline(always)]
     pub(crate) fn waits(&self) -> bool {
-        self.spins && self.is_past_beginning()
+        self.spins && self.is_between_windows()
     }
 
     /// Returns whether a block belongs to a loop that was found to spin.
