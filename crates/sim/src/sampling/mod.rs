@@ -337,7 +337,7 @@ impl Sampling {
                 Some(due) => self.skip.wait(due),
                 None => {
                     let until = self.schedule.until_next() / cores;
-                    match self.skip.plan(until, self.sample.windows(), cores) {
+                    match self.skip.plan(until, self.sample.windows()) {
                         Ahead::Follow => {}
                         Ahead::Skip(instructions) => self.look_at = instructions * cores,
                         Ahead::Trial(instructions) => self.trial_begins = Some(instructions * cores),
