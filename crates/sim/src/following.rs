@@ -49,8 +49,8 @@ impl<E: Engine> Driver<'_, E> {
             let before = *blocks;
             let held = self.guest.is_held();
             let (core, chip) = self.timing.machine.running();
-            let (began, further) = (core.pipeline.now(), sampling.further_ahead());
-            let mut follows = Follows { sampling, core, chip, running, held, blocks, end, further, began };
+            let began = core.pipeline.now();
+            let mut follows = Follows { sampling, core, chip, running, held, blocks, end, began };
             self.guest.run_for(self.code, &mut follows);
             let began = follows.began;
             if *blocks == before {
@@ -62,7 +62,7 @@ impl<E: Engine> Driver<'_, E> {
                 self.watched_written(began);
                 return FollowedTo::End;
             }
-            if self.is_over_beyond(running, further) {
+            if self.is_over(running) {
                 return FollowedTo::End;
             }
         }
@@ -80,8 +80,6 @@ struct Follows<'a> {
     held: bool,
     blocks: &'a mut u64,
     end: u64,
-    /// Cycles by which it may be further ahead than its quantum says.
-    further: Cycle,
     /// When the last block began.
     began: Cycle,
 }
@@ -115,7 +113,7 @@ impl Follows<'_> {
     fn goes_on(&self) -> bool {
         let now = self.core.pipeline.now();
         let is_first = now <= self.running.quantum.in_order;
-        let in_order = is_first || self.held && self.running.goes_on_at(now, self.further, self.chip);
+        let in_order = is_first || self.held && self.running.goes_on_at(now, self.chip);
         *self.blocks > self.end
             && !self.blocks.is_multiple_of(CLOCK_BLOCKS)
             && in_order

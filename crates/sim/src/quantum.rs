@@ -41,11 +41,11 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Returns whether a core that is ahead of others may continue at `now`, if it may be `further` cycles further ahead than its quantum says. A
-    /// line that several cores write moves between them in simulated-time order, too.
+    /// Returns whether a core that is ahead of others may continue at `now`: a line that several cores write moves between them in
+    /// simulated-time order, too.
     #[inline(always)]
-    pub(crate) fn goes_on_at(&self, now: Cycle, further: Cycle, chip: &Chip) -> bool {
-        now < self.quantum.end.saturating_add(further) && chip.snoops() == self.snoops
+    pub(crate) fn goes_on_at(&self, now: Cycle, chip: &Chip) -> bool {
+        now < self.quantum.end && chip.snoops() == self.snoops
     }
 }
 
@@ -64,18 +64,12 @@ impl<E: Engine> Driver<'_, E> {
     /// Returns whether the quantum is over after a block.
     #[inline(always)]
     pub(crate) fn is_over(&mut self, running: &mut Running) -> bool {
-        self.is_over_beyond(running, 0)
-    }
-
-    /// The same for a core that may be `further` cycles further ahead.
-    #[inline(always)]
-    pub(crate) fn is_over_beyond(&mut self, running: &mut Running, further: Cycle) -> bool {
         if self.guest.cpu_changes() != self.timing.changes {
             return true;
         }
         let now = self.timing.now();
         if now > running.quantum.in_order {
-            let over = !running.goes_on_at(now, further, &self.timing.machine.chip) || self.guest.has_trap();
+            let over = !running.goes_on_at(now, &self.timing.machine.chip) || self.guest.has_trap();
             if over && !(self.guest.in_exclusive() && running.patience > 0) {
                 return true;
             }

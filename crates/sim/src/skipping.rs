@@ -11,9 +11,7 @@ use crate::spin_skip::Spin;
 use crate::timing::Driver;
 
 /// Cycles that a core which skips blocks may be ahead of the others. Blocks that synchronise are not skipped, and wait for their turn.
-const AHEAD: Cycle = 10_000;
-/// The same while others spin: what they wait for may be written by blocks that do not synchronise, and is seen after the skipped ones.
-const AHEAD_OF_SPINNING: Cycle = 2_000;
+const AHEAD: Cycle = 2_000;
 
 /// Simulated time that no run reaches, ns, but whose cycles are a number.
 const LATEST: u64 = 1 << 56;
@@ -63,8 +61,7 @@ impl<E: Engine> Driver<'_, E> {
     fn instructions_ahead(&self, running: &Running, sampling: &Sampling) -> u64 {
         let core = self.timing.machine.core();
         let event = core.cycle_at(self.guest.next_event_ns().min(LATEST));
-        let ahead = if running.others_spin { AHEAD_OF_SPINNING } else { AHEAD };
-        let until = running.quantum.in_order.saturating_add(ahead).min(event);
+        let until = running.quantum.in_order.saturating_add(AHEAD).min(event);
         let most = sampling.instructions_in(until.saturating_sub(self.timing.now()));
         let end = self.part.as_deref().map_or(u64::MAX, Part::end_instructions);
         let limit =

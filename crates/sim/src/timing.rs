@@ -126,12 +126,6 @@ impl Timing {
     }
 }
 
-/// Returns whether few iterations show that a core waits: in sampled runs the length of a wait matters, and no window says what its iterations
-/// cost.
-fn is_brief<T: Trace + ?Sized>(trace: &mut T) -> bool {
-    trace.sampling().is_some_and(|sampling| sampling.is_past_beginning())
-}
-
 /// Why the core has stopped running blocks.
 enum Stopped {
     /// The quantum is over.
@@ -428,7 +422,8 @@ impl<E: Engine> Driver<'_, E> {
                         self.progress.ran(self.guest, self.code.block(block), executed);
                     }
                     let is_over = self.ran(block, executed, watched, trace);
-                    if followed && self.follow_block(samples_events, block, executed, is_brief(trace)) {
+                    let is_brief = trace.sampling().is_some_and(|sampling| sampling.is_between_windows());
+                    if followed && self.follow_block(samples_events, block, executed, is_brief) {
                         trace.sampling().into_iter().for_each(|sampling| self.time_spin_loop(sampling));
                         return Stopped::Over;
                     }

@@ -45,12 +45,6 @@ const LEAST_JUDGED: u64 = 8;
 /// Instructions of each core between two looks at the schedule.
 const LOOK: u64 = 1_000;
 
-/// Cycles by which a core that follows blocks may be further ahead of the others than one that is timed: changes between cores cost more than
-/// the blocks of a hundred cycles. Blocks that synchronise wait for their turn in any case.
-const FURTHER: Cycle = 1_000;
-/// Instructions of each core before a window in which it may not, so that all cores come into the window at the same time.
-const NEAR: u64 = 6_000;
-
 /// The sample of a run.
 #[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Sampling {
@@ -66,8 +60,6 @@ pub(crate) struct Sampling {
     look_at: u64,
     /// Which of them are skipped.
     skip: Skip,
-    /// A window is near.
-    is_near: bool,
     /// The last block belongs to a loop that was found to spin.
     spins: bool,
     /// A trial that begins before the next block: the instructions of all cores that would be skipped. One that has begun.
@@ -101,7 +93,6 @@ impl Sampling {
             pending_rare: 0,
             look_at: LOOK,
             skip: Skip::new(plan),
-            is_near: false,
             spins: false,
             trial_begins: None,
             trial: None,
@@ -215,10 +206,10 @@ impl Sampling {
         self.apart >= self.beginning
     }
 
-    /// Returns by how many cycles a core that follows blocks may be further ahead of the others than one that is timed.
+    /// Returns whether few iterations show that a core waits: between windows only the length of a wait matters.
     #[inline(always)]
-    pub(crate) fn further_ahead(&self) -> Cycle {
-        if self.is_near { 0 } else { FURTHER }
+    pub(crate) fn is_between_windows(&self) -> bool {
+        self.is_past_beginning() && !self.window.is_open
     }
 
     /// Returns whether the next block will only be followed.
@@ -346,8 +337,7 @@ impl Sampling {
                 Some(due) => self.skip.wait(due),
                 None => {
                     let until = self.schedule.until_next() / cores;
-                    self.is_near = until < NEAR;
-                    match self.skip.plan(until, self.sample.windows(), cores) {
+                    match self.skip.plan(until, self.sample.windows()) {
                         Ahead::Follow => {}
                         Ahead::Skip(instructions) => self.look_at = instructions * cores,
                         Ahead::Trial(instructions) => self.trial_begins = Some(instructions * cores),
@@ -362,9 +352,7 @@ impl Sampling {
                 true
             }
             Err(left) => {
-                let near = NEAR * cores;
-                self.is_near = cores == 1 || left <= near;
-                self.look_at = self.pending + if self.is_near { left } else { left - near };
+                self.look_at = self.pending + left;
                 false
             }
         }

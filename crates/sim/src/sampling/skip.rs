@@ -27,9 +27,6 @@ const SHORTEST: u64 = 4;
 /// Instructions that are followed at first, where trials decide, in windows.
 const FIRST_FOLLOW: u64 = 40;
 
-/// Cores up to whose number each follows the less the more there are: together they reuse as much of the caches that they share.
-const SHARING: u64 = 4;
-
 /// Windows for each of which there is a trial, once trials have found the bias small enough.
 const TRIAL: u64 = 16;
 
@@ -45,10 +42,8 @@ const NEARLY: u64 = 4_000;
 /// What is skipped.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Skip {
-    /// Instructions of one core that are followed before a window; `None`: all are.
+    /// Instructions of each core that are followed before a window; `None`: all are.
     follow: Option<u64>,
-    /// Cores for which it was planned last what is followed.
-    cores: u64,
     /// Whether trials decide on them.
     is_tried: bool,
     /// The fewest instructions of each core that are skipped.
@@ -100,7 +95,6 @@ impl Skip {
         };
         Skip {
             follow,
-            cores: 1,
             is_tried,
             shortest: SHORTEST * plan.window,
             trials: Trials::default(),
@@ -134,18 +128,12 @@ impl Skip {
         (self.is_on, self.waiting) = (false, Some(window));
     }
 
-    /// Returns the instructions of each of `cores` cores that are followed before a window; `None`: all are.
-    fn follow_of(&self, cores: u64) -> Option<u64> {
-        let sharing = if self.is_tried { cores.clamp(1, SHARING) } else { 1 };
-        self.follow.map(|follow| follow / sharing)
-    }
-
     /// Returns the window that waits, if it begins now.
     ///
     /// # Errors
     /// The number of instructions of all cores to be followed before that.
     pub(super) fn due(&mut self, cores: u64) -> Result<Window, u64> {
-        let left = self.follow_of(cores).map_or(0, |follow| follow.saturating_mul(cores).saturating_sub(self.followed));
+        let left = self.follow.map_or(0, |follow| follow.saturating_mul(cores).saturating_sub(self.followed));
         if left <= NEARLY * cores
             && let Some(window) = self.waiting.take()
         {
@@ -155,10 +143,8 @@ impl Skip {
     }
 
     /// Plans what is done with the `until` instructions of each core that come before the next window, after `windows` windows.
-    pub(super) fn plan(&mut self, until: u64, windows: u64, cores: u64) -> Ahead {
-        let follow = self.follow_of(cores);
-        self.cores = cores;
-        let mut left = follow.map_or(0, |follow| until.saturating_sub(follow));
+    pub(super) fn plan(&mut self, until: u64, windows: u64) -> Ahead {
+        let mut left = self.follow.map_or(0, |follow| until.saturating_sub(follow));
         self.is_on = false;
         if left < self.shortest {
             return Ahead::Follow;
@@ -168,7 +154,7 @@ impl Skip {
             self.is_trial = !self.is_proven || self.gaps.is_multiple_of(TRIAL);
         }
         if self.is_trial {
-            let tried = follow.map_or(0, |follow| follow.saturating_mul(REACH - 1));
+            let tried = self.follow.map_or(0, |follow| follow.saturating_mul(REACH - 1));
             let before = left.saturating_sub(tried);
             if before < self.shortest {
                 let has_begun = std::mem::replace(&mut self.has_begun, true);
@@ -199,7 +185,7 @@ impl Skip {
 
     /// Returns what was skipped; `None`: nothing.
     pub(super) fn summary(&self) -> Option<SkipSummary> {
-        let follow = self.follow_of(self.cores).filter(|_| self.instructions > 0)?;
+        let follow = self.follow.filter(|_| self.instructions > 0)?;
         Some(SkipSummary { instructions: self.instructions, follow, bias: self.trials.bias() })
     }
 }
@@ -296,10 +282,10 @@ impl Sampling {
         self.spins = false;
     }
 
-    /// Returns whether the last block belongs to a loop that was found to spin, behind the beginning.
+    /// Returns whether the last block belongs to a loop that was found to spin, and no window is open.
     #[inline(always)]
     pub(crate) fn waits(&self) -> bool {
-        self.spins && self.is_past_beginning()
+        self.spins && self.is_between_windows()
     }
 
     /// Returns whether a block belongs to a loop that was found to spin.
@@ -351,24 +337,5 @@ impl Sampling {
     /// Forgets the blocks of a process, whose code has changed.
     pub(crate) fn forget_costs(&mut self, pid: u32) {
         self.skip.costs.remove(&pid);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Returns how many instructions each of `cores` cores follows behind skipped code.
-    fn followed(plan: &str, cores: u64) -> u64 {
-        let mut skip = Skip::new(&plan.parse().expect("a plan"));
-        skip.followed = 0;
-        skip.wait(Window::default());
-        skip.due(cores).expect_err("nothing has been followed") / cores
-    }
-
-    #[test]
-    fn cores_share_what_is_followed_where_trials_decide_and_follow_what_the_plan_says_otherwise() {
-        assert_eq!([1, 2, 4, 12].map(|cores| followed("auto", cores)), [200_000, 100_000, 50_000, 50_000]);
-        assert_eq!([1, 12].map(|cores| followed("auto,follow=300000", cores)), [300_000; 2]);
     }
 }
