@@ -208,11 +208,13 @@ impl Work<'_> {
         let (mut left, mut pages, mut last, mut ranges) = (t.scan_bytes, 0, None, Vec::new());
         let in_tiers = self.guest.tiered_pages(self.pid, self.process.scan_from).filter(|page| page.in_tier);
         for page in in_tiers {
-            let Some(rest) = left.checked_sub(page.bytes()) else { break };
+            if left == 0 {
+                break;
+            }
             last = Some(page.range.end);
             let heat = self.process.pages.entry(page.range.start).or_default();
             if heat.protected.is_none() {
-                (heat.protected, left, pages) = (Some(now), rest, pages + 1);
+                (heat.protected, left, pages) = (Some(now), left.saturating_sub(page.bytes()), pages + 1);
                 extend(&mut ranges, page.range);
             }
         }
