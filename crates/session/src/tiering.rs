@@ -80,7 +80,10 @@ impl Scenario {
             ),
             (options.sample.is_some(), "pages move by accesses of the whole run; leave --sample out"),
             (options.part.is_some(), "pages move by accesses of the whole run; leave --from, --until and --region out"),
-            (options.jobs.is_some(), "pages move at times that are known only after the program has run; leave --jobs out"),
+            (
+                options.jobs.is_some(),
+                "pages move at times that are known only after the program has run; leave --jobs out",
+            ),
             (options.host_threads > 1, "pages move in the order of simulated time; leave --host-threads out"),
         ];
         match reasons.into_iter().find(|(fails, _)| *fails) {
