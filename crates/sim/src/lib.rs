@@ -12,6 +12,7 @@ mod following;
 pub mod hotspots;
 pub mod intervals;
 pub mod jobs;
+mod kernel_work;
 mod machine;
 mod markers;
 pub mod mpi;
