@@ -50,14 +50,6 @@ fn ranks_that_poll_for_messages_that_nobody_sends_end_the_run_with_the_call_of_e
 }
 
 #[test]
-fn ranks_that_wait_for_one_that_computes_or_sleeps_make_progress() {
-    for (options, how) in [(FUNCTIONAL, "work"), (TIMED, "work"), (FUNCTIONAL, "time"), (TIMED, "time")] {
-        let (status, messages, json) = run("3", how, options);
-        assert_eq!((status, json["finish"].as_str()), (0, Some("exited")), "{how}: {messages}");
-    }
-}
-
-#[test]
 fn ranks_that_all_sleep_are_a_deadlock_with_the_call_of_each() {
     for options in [FUNCTIONAL, TIMED] {
         let (status, messages, _) = run("2", "asleep", options);
@@ -168,5 +160,19 @@ fn threads_that_wait_for_their_turn_again_and_again_make_progress() {
         let limit = ["run", "--quiet", "--cpus", "12-14", "--no-progress", "30us"];
         let run = output(folder.path(), &[&limit[..], options, &["--", &program]].concat());
         assert_eq!(run.status.code(), Some(0), "{options:?}: {}", String::from_utf8_lossy(&run.stderr));
+    }
+}
+
+/// They take longest.
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn ranks_that_wait_for_one_that_computes_or_sleeps_make_progress() {
+        for (options, how) in [(FUNCTIONAL, "work"), (TIMED, "work"), (FUNCTIONAL, "time"), (TIMED, "time")] {
+            let (status, messages, json) = run("3", how, options);
+            assert_eq!((status, json["finish"].as_str()), (0, Some("exited")), "{how}: {messages}");
+        }
     }
 }

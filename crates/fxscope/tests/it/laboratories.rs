@@ -77,24 +77,6 @@ fn risks_of_masked_accesses() {
 }
 
 #[test]
-fn predictions_of_slower_memory_checked() {
-    let program = kernel("chase.elf");
-    let arguments = ["10485760", "500", "warm"];
-    let subject = latency::Subject {
-        name: [&[&program[..]], &arguments[..]].concat().join(" "),
-        fit: false,
-        scenario: scenario("chase.elf", &arguments),
-        options: latency::PredictOptions { latencies: vec![500.0], region: Some("chase".to_owned()), threads: None },
-        interval_ns: 100_000,
-        refuses: None,
-    };
-    let options = latency::CheckOptions { jobs: None, cache: Cache::none(), fit: false };
-    let checked = latency::check_one(&subject, &options, &Silent).expect("it can be simulated");
-    let command = ["latency", "check", "--no-cache", "--latencies", "500", "--region", "chase", "--json", "FILE", "--"];
-    assert_eq!(checked.json, printed(&[&command[..], &[&program], &arguments].concat()));
-}
-
-#[test]
 fn noise_at_scale() {
     let mut options = lab::jitter::Options::new("linux-1000hz", [1, 8]);
     (options.cores_per_node, options.phases) = (4, 100);
@@ -139,4 +121,33 @@ fn a_comparison_of_runs() {
     let paths = paths.each_ref().map(|path| path.to_str().expect("UTF-8"));
     let command = ["compare", paths[0], paths[1], "--format", "json", "-o", "FILE"];
     assert_eq!(render::comparison::json(&comparison), printed(&command));
+}
+
+/// They take longest.
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn predictions_of_slower_memory_checked() {
+        let program = kernel("chase.elf");
+        let arguments = ["10485760", "500", "warm"];
+        let subject = latency::Subject {
+            name: [&[&program[..]], &arguments[..]].concat().join(" "),
+            fit: false,
+            scenario: scenario("chase.elf", &arguments),
+            options: latency::PredictOptions {
+                latencies: vec![500.0],
+                region: Some("chase".to_owned()),
+                threads: None,
+            },
+            interval_ns: 100_000,
+            refuses: None,
+        };
+        let options = latency::CheckOptions { jobs: None, cache: Cache::none(), fit: false };
+        let checked = latency::check_one(&subject, &options, &Silent).expect("it can be simulated");
+        let command =
+            ["latency", "check", "--no-cache", "--latencies", "500", "--region", "chase", "--json", "FILE", "--"];
+        assert_eq!(checked.json, printed(&[&command[..], &[&program], &arguments].concat()));
+    }
 }

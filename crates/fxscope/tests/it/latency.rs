@@ -36,44 +36,6 @@ fn outstanding(checked: &Value) -> f64 {
 }
 
 #[test]
-fn a_pointer_chase_slows_down_as_the_linear_method_predicts() {
-    let folder = tempfile::tempdir().expect("temporary directory");
-    let program = kernel("chase.elf");
-    let options =
-        ["check", "--no-cache", "--json", "-", "--region", "chase", "--", &program, "12582912", "4000", "warm"];
-    let checked = json(folder.path(), &options);
-    for (predicted, simulated) in predicted(&checked, "0").into_iter().zip(simulated(&checked)) {
-        assert!((predicted / simulated - 1.0).abs() < 0.02, "{predicted}, not {simulated}");
-    }
-    assert_eq!(checked["kind"], "dependent");
-    assert_eq!(checked["trust"]["method"], "0");
-}
-
-#[test]
-fn the_linear_method_overestimates_triad_by_the_number_of_outstanding_reads() {
-    let folder = tempfile::tempdir().expect("temporary directory");
-    let program = kernel("triad-mem-8x.elf");
-    let check = |prefetch: &[&str], size: &str| {
-        let fixed = ["check", "--no-cache", "--json", "-", "--region", "triad", "--latencies", "1000"];
-        json(folder.path(), &[&fixed[..], prefetch, &["--", &program, size, "passes=1"]].concat())
-    };
-    // Without prefetches, reads overlap as much with slower memory. Their latency is counted from the L2 cache, that of
-    // the methods from the load.
-    let checked = check(&["--hwpf", "--disableL1 --disableL2"], "n=524288");
-    let (said, took) = (predicted(&checked, "0")[0] - 1.0, simulated(&checked)[0] - 1.0);
-    let count = |key: &str| checked["counts"][key].as_f64().expect(key);
-    let counted_ns = count("outstanding") / count("misses") / 2.0;
-    let reads = outstanding(&checked) * checked["base_ns"].as_f64().expect("a latency") / counted_ns;
-    assert!(reads > 4.0 && (said / took / reads - 1.0).abs() < 0.15, "{said} for {took}, {reads} reads");
-    // With prefetches, more reads are outstanding, and the overestimate is larger.
-    let checked = check(&[], "n=524288");
-    let (said, took) = (predicted(&checked, "0")[0] - 1.0, simulated(&checked)[0] - 1.0);
-    let reads = outstanding(&checked);
-    assert!(reads > 10.0 && said / took > reads, "{said} for {took}, {reads} reads");
-    assert_eq!(checked["trust"]["method"], "6");
-}
-
-#[test]
 fn predictions_are_made_from_a_record_and_impossible_ones_are_explained() {
     let folder = tempfile::tempdir().expect("temporary directory");
     let program = kernel("chase.elf");
@@ -151,51 +113,6 @@ name = "load"
 run = "plain.elf op=load n=100000 passes=1"
 region = "plain"
 "#;
-
-#[test]
-fn a_set_is_checked_and_cached_and_its_coefficients_are_fitted() {
-    let folder = tempfile::tempdir().expect("temporary directory");
-    let plan = PLAN.replace("PREBUILT", root().join("kernels/prebuilt").to_str().expect("UTF-8"));
-    std::fs::write(folder.path().join("plan.toml"), &plan).expect("written");
-    let options = ["check", "--plan", "plan.toml", "--cache", "kept", "--fit", "--json", "-", "--html", "page.html"];
-    let first = json(folder.path(), &options);
-    schema::check("latency-check", first.to_string().as_bytes());
-    let programs = first["programs"].as_array().expect("programs");
-    let names: Vec<_> = programs.iter().map(|program| program["name"].as_str().expect("a name")).collect();
-    assert_eq!(names, ["chase 10485760", "chase 12582912", "load"]);
-    assert_eq!(first["all"]["methods"][0]["predictions"], 6);
-    assert_eq!(first["test"]["methods"][0]["programs"], 1);
-    assert!(first["coefficients"]["hidden"]["found"].as_f64().expect("a number") >= 0.0);
-    let page = std::fs::read_to_string(folder.path().join("page.html")).expect("written");
-    assert!(page.contains("Simulated and predicted at 1000 ns"), "plots");
-    // Three programs: with normal memory, with memory of another node, and at two latencies.
-    assert_eq!(std::fs::read_dir(folder.path().join("kept")).expect("kept").count(), 12);
-    // Everything is cached: the same again, without a run.
-    assert_eq!(json(folder.path(), &options), first);
-}
-
-#[test]
-fn simulations_of_a_check_are_made_one_by_one() {
-    let folder = tempfile::tempdir().expect("temporary directory");
-    let plan = PLAN.replace("PREBUILT", root().join("kernels/prebuilt").to_str().expect("UTF-8"));
-    let plan = plan.replace("op=load n=100000", "op=loaf n=100000").replace(", \"12582912\"", "");
-    std::fs::write(folder.path().join("plan.toml"), &plan).expect("written");
-    let list =
-        json(folder.path(), &["check", "--plan", "plan.toml", "--cache", "kept", "--dry-run", "--format", "json"]);
-    let runs = list["runs"].as_array().expect("runs");
-    let names: Vec<&str> = runs.iter().filter_map(|run| run["run"].as_str()).collect();
-    let memories = ["", ", memory of node 6", ", memory of 300 ns", ", memory of 1000 ns"];
-    let expected = ["chase 10485760", "load"].map(|name| memories.map(|memory| format!("{name}{memory}")));
-    assert_eq!(names, expected.concat());
-    let made = |place: usize| {
-        let result = runs[place]["result"].as_str().expect("a name");
-        let ran =
-            output(folder.path(), &["latency", "check", "--plan", "plan.toml", "--cache", "kept", "--only", result]);
-        (ran.status.code(), folder.path().join("kept").join(result).exists())
-    };
-    assert_eq!(made(2), (Some(0), true));
-    assert_eq!(made(6), (Some(1), false), "the program fails");
-}
 
 #[test]
 fn a_program_of_a_set_that_fails_is_named_and_the_others_are_checked() {
@@ -371,4 +288,99 @@ fn the_document_has_the_table_of_the_methods() {
     let shown = output(root(), &["latency", "methods"]);
     let text = String::from_utf8(shown.stdout).expect("text");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+}
+
+/// They take longest.
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn a_set_is_checked_and_cached_and_its_coefficients_are_fitted() {
+        let folder = tempfile::tempdir().expect("temporary directory");
+        let plan = PLAN.replace("PREBUILT", root().join("kernels/prebuilt").to_str().expect("UTF-8"));
+        std::fs::write(folder.path().join("plan.toml"), &plan).expect("written");
+        let options =
+            ["check", "--plan", "plan.toml", "--cache", "kept", "--fit", "--json", "-", "--html", "page.html"];
+        let first = json(folder.path(), &options);
+        schema::check("latency-check", first.to_string().as_bytes());
+        let programs = first["programs"].as_array().expect("programs");
+        let names: Vec<_> = programs.iter().map(|program| program["name"].as_str().expect("a name")).collect();
+        assert_eq!(names, ["chase 10485760", "chase 12582912", "load"]);
+        assert_eq!(first["all"]["methods"][0]["predictions"], 6);
+        assert_eq!(first["test"]["methods"][0]["programs"], 1);
+        assert!(first["coefficients"]["hidden"]["found"].as_f64().expect("a number") >= 0.0);
+        let page = std::fs::read_to_string(folder.path().join("page.html")).expect("written");
+        assert!(page.contains("Simulated and predicted at 1000 ns"), "plots");
+        // Three programs: with normal memory, with memory of another node, and at two latencies.
+        assert_eq!(std::fs::read_dir(folder.path().join("kept")).expect("kept").count(), 12);
+        // Everything is cached: the same again, without a run.
+        assert_eq!(json(folder.path(), &options), first);
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn the_linear_method_overestimates_triad_by_the_number_of_outstanding_reads() {
+        let folder = tempfile::tempdir().expect("temporary directory");
+        let program = kernel("triad-mem-8x.elf");
+        let check = |prefetch: &[&str], size: &str| {
+            let fixed = ["check", "--no-cache", "--json", "-", "--region", "triad", "--latencies", "1000"];
+            json(folder.path(), &[&fixed[..], prefetch, &["--", &program, size, "passes=1"]].concat())
+        };
+        // Without prefetches, reads overlap as much with slower memory. Their latency is counted from the L2 cache, that of
+        // the methods from the load.
+        let checked = check(&["--hwpf", "--disableL1 --disableL2"], "n=524288");
+        let (said, took) = (predicted(&checked, "0")[0] - 1.0, simulated(&checked)[0] - 1.0);
+        let count = |key: &str| checked["counts"][key].as_f64().expect(key);
+        let counted_ns = count("outstanding") / count("misses") / 2.0;
+        let reads = outstanding(&checked) * checked["base_ns"].as_f64().expect("a latency") / counted_ns;
+        assert!(reads > 4.0 && (said / took / reads - 1.0).abs() < 0.15, "{said} for {took}, {reads} reads");
+        // With prefetches, more reads are outstanding, and the overestimate is larger.
+        let checked = check(&[], "n=524288");
+        let (said, took) = (predicted(&checked, "0")[0] - 1.0, simulated(&checked)[0] - 1.0);
+        let reads = outstanding(&checked);
+        assert!(reads > 10.0 && said / took > reads, "{said} for {took}, {reads} reads");
+        assert_eq!(checked["trust"]["method"], "6");
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn simulations_of_a_check_are_made_one_by_one() {
+        let folder = tempfile::tempdir().expect("temporary directory");
+        let plan = PLAN.replace("PREBUILT", root().join("kernels/prebuilt").to_str().expect("UTF-8"));
+        let plan = plan.replace("op=load n=100000", "op=loaf n=100000").replace(", \"12582912\"", "");
+        std::fs::write(folder.path().join("plan.toml"), &plan).expect("written");
+        let list =
+            json(folder.path(), &["check", "--plan", "plan.toml", "--cache", "kept", "--dry-run", "--format", "json"]);
+        let runs = list["runs"].as_array().expect("runs");
+        let names: Vec<&str> = runs.iter().filter_map(|run| run["run"].as_str()).collect();
+        let memories = ["", ", memory of node 6", ", memory of 300 ns", ", memory of 1000 ns"];
+        let expected = ["chase 10485760", "load"].map(|name| memories.map(|memory| format!("{name}{memory}")));
+        assert_eq!(names, expected.concat());
+        let made = |place: usize| {
+            let result = runs[place]["result"].as_str().expect("a name");
+            let ran = output(
+                folder.path(),
+                &["latency", "check", "--plan", "plan.toml", "--cache", "kept", "--only", result],
+            );
+            (ran.status.code(), folder.path().join("kept").join(result).exists())
+        };
+        assert_eq!(made(2), (Some(0), true));
+        assert_eq!(made(6), (Some(1), false), "the program fails");
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn a_pointer_chase_slows_down_as_the_linear_method_predicts() {
+        let folder = tempfile::tempdir().expect("temporary directory");
+        let program = kernel("chase.elf");
+        let options =
+            ["check", "--no-cache", "--json", "-", "--region", "chase", "--", &program, "12582912", "4000", "warm"];
+        let checked = json(folder.path(), &options);
+        for (predicted, simulated) in predicted(&checked, "0").into_iter().zip(simulated(&checked)) {
+            assert!((predicted / simulated - 1.0).abs() < 0.02, "{predicted}, not {simulated}");
+        }
+        assert_eq!(checked["kind"], "dependent");
+        assert_eq!(checked["trust"]["method"], "0");
+    }
 }

@@ -71,23 +71,6 @@ fn copy(folder: &Path, machine: &str, name: &str) -> PathBuf {
 }
 
 #[test]
-fn a_copied_machine_folder_reports_and_predicts_the_same_under_any_name() {
-    // Includes names of other machines: the description counts, not the name.
-    for (machine, name) in [("a64fx", "mine"), ("a64fx", "knl"), ("knl", "neoverse")] {
-        let folder = folder();
-        copy(folder.path(), machine, name);
-        record(folder.path(), &["-m", machine], "a.fxr");
-        record(folder.path(), &["-m", &format!("./{name}")], "b.fxr");
-        assert_eq!(figures(folder.path(), "a.fxr"), figures(folder.path(), "b.fxr"), "{machine} as {name}");
-        assert_eq!(text(folder.path(), "a.fxr"), text(folder.path(), "b.fxr"), "{machine} as {name}");
-        assert_eq!(predicted(folder.path(), "a.fxr"), predicted(folder.path(), "b.fxr"), "{machine} as {name}");
-        let events = |machine: &str| said(folder.path(), &["events", machine]);
-        assert_eq!(events(machine), events(&format!("./{name}")));
-        assert_eq!(events(machine), events("b.fxr"));
-    }
-}
-
-#[test]
 fn a_machine_that_extends_another_has_its_events_groups_and_latency() {
     let folder = folder();
     fs::write(folder.path().join("slow.toml"), SLOW).expect("written");
@@ -177,31 +160,55 @@ fn measurements_of_a_custom_machine_have_its_events() {
     assert_eq!(figures(folder.path(), "a.fxr"), figures(folder.path(), "b.fxr"));
 }
 
-#[test]
-fn a_setting_and_a_custom_machine_select_the_same_policy() {
-    let folder = folder();
-    let program = kernel("chase.elf");
-    // The chain has twice the lines of L1D.
-    let counts = |machine: &[&str], file: &str| {
-        let options = ["run", "--quiet", "-o", file];
-        let command = ["--", &program, "footprint=131072", "hops=2000", "state=cold"];
-        said(folder.path(), &[&options, machine, &command].concat());
-        figures(folder.path(), file)[0]["regions"].clone()
-    };
-    let plain = counts(&[], "plain.fxr");
-    for (table, key, policy) in
-        [("prefetch", "policy", "next_line"), ("l1d", "replacement", "random"), ("frontend", "predictor", "gshare")]
-    {
-        let mine = folder.path().join(policy);
-        fs::create_dir(&mine).expect("made");
-        let text = format!("extends = \"a64fx\"\n[{table}]\n{key} = \"{policy}\"\n");
-        fs::write(mine.join("machine.toml"), text).expect("written");
-        let set = counts(&["--set", &format!("{table}.{key}={policy}")], "set.fxr");
-        assert_eq!(set, counts(&["-m", &format!("./{policy}")], "mine.fxr"), "{policy}");
-        assert_ne!(set, plain, "{policy}");
-        let shown = said(folder.path(), &["machine", "show", &format!("./{policy}")]);
-        assert!(shown.contains(&format!("\n{key} = \"{policy}\"")), "{shown}");
+/// They take longest.
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn a_setting_and_a_custom_machine_select_the_same_policy() {
+        let folder = folder();
+        let program = kernel("chase.elf");
+        // The chain has twice the lines of L1D.
+        let counts = |machine: &[&str], file: &str| {
+            let options = ["run", "--quiet", "-o", file];
+            let command = ["--", &program, "footprint=131072", "hops=2000", "state=cold"];
+            said(folder.path(), &[&options, machine, &command].concat());
+            figures(folder.path(), file)[0]["regions"].clone()
+        };
+        let plain = counts(&[], "plain.fxr");
+        for (table, key, policy) in
+            [("prefetch", "policy", "next_line"), ("l1d", "replacement", "random"), ("frontend", "predictor", "gshare")]
+        {
+            let mine = folder.path().join(policy);
+            fs::create_dir(&mine).expect("made");
+            let text = format!("extends = \"a64fx\"\n[{table}]\n{key} = \"{policy}\"\n");
+            fs::write(mine.join("machine.toml"), text).expect("written");
+            let set = counts(&["--set", &format!("{table}.{key}={policy}")], "set.fxr");
+            assert_eq!(set, counts(&["-m", &format!("./{policy}")], "mine.fxr"), "{policy}");
+            assert_ne!(set, plain, "{policy}");
+            let shown = said(folder.path(), &["machine", "show", &format!("./{policy}")]);
+            assert!(shown.contains(&format!("\n{key} = \"{policy}\"")), "{shown}");
+        }
+        let shown = said(folder.path(), &["machine", "show", "a64fx"]);
+        assert!(shown.contains("one of stream, next_line") && shown.contains("option of policy stream"), "{shown}");
     }
-    let shown = said(folder.path(), &["machine", "show", "a64fx"]);
-    assert!(shown.contains("one of stream, next_line") && shown.contains("option of policy stream"), "{shown}");
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn a_copied_machine_folder_reports_and_predicts_the_same_under_any_name() {
+        // Includes names of other machines: the description counts, not the name.
+        for (machine, name) in [("a64fx", "mine"), ("a64fx", "knl"), ("knl", "neoverse")] {
+            let folder = folder();
+            copy(folder.path(), machine, name);
+            record(folder.path(), &["-m", machine], "a.fxr");
+            record(folder.path(), &["-m", &format!("./{name}")], "b.fxr");
+            assert_eq!(figures(folder.path(), "a.fxr"), figures(folder.path(), "b.fxr"), "{machine} as {name}");
+            assert_eq!(text(folder.path(), "a.fxr"), text(folder.path(), "b.fxr"), "{machine} as {name}");
+            assert_eq!(predicted(folder.path(), "a.fxr"), predicted(folder.path(), "b.fxr"), "{machine} as {name}");
+            let events = |machine: &str| said(folder.path(), &["events", machine]);
+            assert_eq!(events(machine), events(&format!("./{name}")));
+            assert_eq!(events(machine), events("b.fxr"));
+        }
+    }
 }

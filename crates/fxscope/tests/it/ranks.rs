@@ -67,37 +67,6 @@ fn each_rank_has_its_time_outside_and_inside_of_mpi_and_the_bytes_that_it_sends(
 }
 
 #[test]
-fn calls_of_mpi_are_recorded_one_by_one_and_do_not_depend_on_the_form_of_the_run() {
-    let folder = tempfile::tempdir().expect("temporary folder");
-    let program = compile(folder.path(), "ranks", &["-O2", "-static"], include_str!("../programs/ranks.c"));
-    let mpi = |options: &str| run(folder.path(), options, &program, "").json["mpi"].clone();
-    let plain = mpi("");
-    assert_eq!(mpi(""), plain, "the same run");
-    let count = |mpi: &Value| {
-        let functions = mpi["functions"].as_array().expect("a list").iter();
-        functions.map(|f| (f["process"].clone(), f["function"].clone(), f["calls"].clone())).collect::<Vec<_>>()
-    };
-    for options in ["--host-threads 2", "--cpus 12,24"] {
-        assert_eq!(count(&mpi(options)), count(&plain), "{options}");
-    }
-    // Functional mode has the same calls, bytes and partners. Its times are instructions of the process.
-    let functional = mpi("--mode functional -o f.fxr");
-    assert_eq!(mpi("--mode functional"), functional, "the same run");
-    assert_eq!((count(&functional), &functional["messages"]), (count(&plain), &plain["messages"]));
-    assert_eq!(
-        (&functional["efficiency"]["parallel"], &functional["efficiency"]["communication"]),
-        (&Value::Null, &Value::Null)
-    );
-    let balance = functional["efficiency"]["load_balance"].as_f64().expect("two ranks");
-    assert!((0.5..0.6).contains(&balance), "a tenth of the work of the other rank: {balance}");
-    let report = output(folder.path(), &["report", "f.fxr", "--by", "rank"]);
-    let text = String::from_utf8(report.stdout).expect("text");
-    for expected in ["instructions  compute", "MPI_Recv", "mean instructions", "bytes sent between ranks"] {
-        assert!(text.contains(expected), "{expected}: {text}");
-    }
-}
-
-#[test]
 fn a_functional_run_follows_calls_in_every_process_and_program_whatever_code_runs_there() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let source = include_str!("../../../linux/tests/programs/mpi_calls.c");
@@ -113,4 +82,41 @@ fn a_functional_run_follows_calls_in_every_process_and_program_whatever_code_run
     // A call that longjmp leaves, and one in which the process ends.
     assert_eq!((calls("MPI_Wait"), calls("MPI_Barrier")), (2, 1), "{functions:?}");
     assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stderr));
+}
+
+/// They take longest.
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn calls_of_mpi_are_recorded_one_by_one_and_do_not_depend_on_the_form_of_the_run() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let program = compile(folder.path(), "ranks", &["-O2", "-static"], include_str!("../programs/ranks.c"));
+        let mpi = |options: &str| run(folder.path(), options, &program, "").json["mpi"].clone();
+        let plain = mpi("");
+        assert_eq!(mpi(""), plain, "the same run");
+        let count = |mpi: &Value| {
+            let functions = mpi["functions"].as_array().expect("a list").iter();
+            functions.map(|f| (f["process"].clone(), f["function"].clone(), f["calls"].clone())).collect::<Vec<_>>()
+        };
+        for options in ["--host-threads 2", "--cpus 12,24"] {
+            assert_eq!(count(&mpi(options)), count(&plain), "{options}");
+        }
+        // Functional mode has the same calls, bytes and partners. Its times are instructions of the process.
+        let functional = mpi("--mode functional -o f.fxr");
+        assert_eq!(mpi("--mode functional"), functional, "the same run");
+        assert_eq!((count(&functional), &functional["messages"]), (count(&plain), &plain["messages"]));
+        assert_eq!(
+            (&functional["efficiency"]["parallel"], &functional["efficiency"]["communication"]),
+            (&Value::Null, &Value::Null)
+        );
+        let balance = functional["efficiency"]["load_balance"].as_f64().expect("two ranks");
+        assert!((0.5..0.6).contains(&balance), "a tenth of the work of the other rank: {balance}");
+        let report = output(folder.path(), &["report", "f.fxr", "--by", "rank"]);
+        let text = String::from_utf8(report.stdout).expect("text");
+        for expected in ["instructions  compute", "MPI_Recv", "mean instructions", "bytes sent between ranks"] {
+            assert!(text.contains(expected), "{expected}: {text}");
+        }
+    }
 }

@@ -68,23 +68,6 @@ fn about(found: u64, expected: u64) {
     assert!(found.abs_diff(expected) <= expected / 20, "{found} lines instead of {expected}");
 }
 
-#[test]
-fn the_examples_of_the_page_keep_the_reused_array_in_l2() {
-    for (language, tool, file) in
-        [("c", "gcc", "example.c"), ("c++", "g++", "example.cc"), ("fortran", "gfortran", "example.f90")]
-    {
-        let folder = tempfile::tempdir().expect("temporary folder");
-        build(folder.path(), tool, file, &example(language), &[]);
-        let (text, kept) = run(folder.path(), &SMALL);
-        assert_eq!(text, "set 1, sum 2\n", "{language}");
-        about(lines(&kept), STREAM);
-        // Without the registers, nothing is set, and both uses of b fetch it.
-        let (text, all) = run(folder.path(), &[&SMALL[..], &["--set", "sector_cache.enabled=false"]].concat());
-        assert_eq!(text, "set 0, sum 2\n", "{language}");
-        about(lines(&all), STREAM + 2 * REUSED);
-    }
-}
-
 /// The example with `b` on the heap; `ALLOCATE` and `SECTOR` are defined by the compiler's options.
 const HEAP: &str = r#"
 #include <stdio.h>
@@ -278,5 +261,28 @@ fn wrong_calls_and_options_that_hide_allocations_are_refused() {
     ] {
         let message = message(&[&option[..], other].concat());
         assert!(message.contains("--sector") && message.contains("malloc@CALL"), "{other:?}: {message}");
+    }
+}
+
+/// They take longest.
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn the_examples_of_the_page_keep_the_reused_array_in_l2() {
+        for (language, tool, file) in
+            [("c", "gcc", "example.c"), ("c++", "g++", "example.cc"), ("fortran", "gfortran", "example.f90")]
+        {
+            let folder = tempfile::tempdir().expect("temporary folder");
+            build(folder.path(), tool, file, &example(language), &[]);
+            let (text, kept) = run(folder.path(), &SMALL);
+            assert_eq!(text, "set 1, sum 2\n", "{language}");
+            about(lines(&kept), STREAM);
+            // Without the registers, nothing is set, and both uses of b fetch it.
+            let (text, all) = run(folder.path(), &[&SMALL[..], &["--set", "sector_cache.enabled=false"]].concat());
+            assert_eq!(text, "set 0, sum 2\n", "{language}");
+            about(lines(&all), STREAM + 2 * REUSED);
+        }
     }
 }

@@ -31,21 +31,6 @@ fn run_twice(folder: &Path, options: &str, program: &str, arguments: &str) -> Ru
 // ---- C++ and pthreads -------------------------------------------------------------------------
 
 #[test]
-fn cpp_threads_that_take_work_from_a_queue_do_it_once_each_and_sleep_while_it_is_empty() {
-    let folder = tempfile::tempdir().expect("temporary folder");
-    let program = compile_cpp(folder.path(), "queue", &THREADS, QUEUE);
-    for cpus in ["12-23", "12-14"] {
-        let seen = run_twice(folder.path(), &format!("--cpus {cpus}"), &program, "");
-        assert_eq!(seen.text, "200 numbers, as alone\n", "{cpus}");
-        let asleep = seen.events("all", "WFE_WFI_CYCLE");
-        assert_eq!(asleep.len(), 12, "{cpus}");
-    }
-    let alone = run(folder.path(), "--cpus 12-23", &program, "");
-    let asleep = alone.events("all", "WFE_WFI_CYCLE");
-    assert!(asleep.iter().all(|&cycles| cycles > 0), "each with a CPU of its own has slept: {asleep:?}");
-}
-
-#[test]
 fn pthread_barriers_mutexes_and_read_write_locks_synchronise() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = compile(folder.path(), "phases", &THREADS, PHASES);
@@ -184,21 +169,6 @@ fn places(folder: &Path, library: &Library, program: &str, variable: &str) -> (S
     (text(output.stdout), text(output.stderr))
 }
 
-#[test]
-fn places_that_the_machine_does_not_have_are_reported_by_the_library_and_the_program_continues() {
-    let folder = tempfile::tempdir().expect("temporary folder");
-    for library in libraries(folder.path()) {
-        let program = library.compile("place", PLACE);
-        let named = if library.name == "libomp" { "invalid OS proc ID 60" } else { "usable logical CPUs" };
-        // Four places, the last of which is outside; and none inside: threads run as without places.
-        for (variable, cpus) in [("OMP_PLACES={24}:4:12", "24 36 48\n"), ("OMP_PLACES={60},{61}", "12 13 14\n")] {
-            let (text, error) = places(folder.path(), &library, &program, variable);
-            assert_eq!(text, cpus, "{} {variable}", library.name);
-            assert!(error.contains(named), "{} {variable}: {error}", library.name);
-        }
-    }
-}
-
 /// Takes a minute of processor time.
 mod slow {
     use super::*;
@@ -262,6 +232,38 @@ mod slow {
                 // There is a share of work between two reads of the clock, too.
                 let least = others * 3000.0;
                 assert!((least..least + 60.0).contains(&us), "{threads} threads on {cpus}: {us} µs without a CPU");
+            }
+        }
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn cpp_threads_that_take_work_from_a_queue_do_it_once_each_and_sleep_while_it_is_empty() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let program = compile_cpp(folder.path(), "queue", &THREADS, QUEUE);
+        for cpus in ["12-23", "12-14"] {
+            let seen = run_twice(folder.path(), &format!("--cpus {cpus}"), &program, "");
+            assert_eq!(seen.text, "200 numbers, as alone\n", "{cpus}");
+            let asleep = seen.events("all", "WFE_WFI_CYCLE");
+            assert_eq!(asleep.len(), 12, "{cpus}");
+        }
+        let alone = run(folder.path(), "--cpus 12-23", &program, "");
+        let asleep = alone.events("all", "WFE_WFI_CYCLE");
+        assert!(asleep.iter().all(|&cycles| cycles > 0), "each with a CPU of its own has slept: {asleep:?}");
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn places_that_the_machine_does_not_have_are_reported_by_the_library_and_the_program_continues() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        for library in libraries(folder.path()) {
+            let program = library.compile("place", PLACE);
+            let named = if library.name == "libomp" { "invalid OS proc ID 60" } else { "usable logical CPUs" };
+            // Four places, the last of which is outside; and none inside: threads run as without places.
+            for (variable, cpus) in [("OMP_PLACES={24}:4:12", "24 36 48\n"), ("OMP_PLACES={60},{61}", "12 13 14\n")] {
+                let (text, error) = places(folder.path(), &library, &program, variable);
+                assert_eq!(text, cpus, "{} {variable}", library.name);
+                assert!(error.contains(named), "{} {variable}: {error}", library.name);
             }
         }
     }

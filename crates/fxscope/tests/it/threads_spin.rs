@@ -107,30 +107,6 @@ int main(void)
 }
 "#;
 
-#[test]
-fn kernels_that_wait_in_loops_take_the_same_time_and_count_the_same() {
-    for (cpus, program, arguments) in [
-        // Long enough that it does not matter which thread leaves the last barrier first.
-        ("12-23", "barrier", "kind=spin rounds=200"),
-        ("12-15", "lock", "rounds=100"),
-        ("12,24", "pingpong", "rounds=50"),
-        ("12-23", "triad-threads", "n=16640 passes=4 threads=12"),
-    ] {
-        agree(&format!("--cpus {cpus}"), &kernel(&format!("{program}.elf")), arguments);
-    }
-}
-
-#[test]
-fn an_openmp_program_whose_threads_wait_for_one_takes_the_same_time_and_counts_the_same() {
-    let folder = tempfile::tempdir().expect("temporary folder");
-    let flags = ["-O2", "-mcpu=a64fx", "-static", "-fopenmp"];
-    let program = compile(folder.path(), "program", &flags, OPENMP);
-    // Spinning for ever, the default, and for a number of iterations after which libgomp's threads sleep.
-    for wait in ["OMP_WAIT_POLICY=active", "OMP_DYNAMIC=false", "GOMP_SPINCOUNT=2000"] {
-        agree(&format!("--cpus 12-15 -e OMP_NUM_THREADS=4 -e {wait}"), &program, "");
-    }
-}
-
 /// A serial part, for which seven threads wait.
 const SERIAL: &str = r"
 static void *other(void *arg)
@@ -342,5 +318,31 @@ mod slow {
         }
         let mean = logarithms.iter().sum::<f64>() / logarithms.len() as f64;
         assert!(mean.abs() < 0.025, "{mean} on average of {logarithms:.3?}");
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn an_openmp_program_whose_threads_wait_for_one_takes_the_same_time_and_counts_the_same() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let flags = ["-O2", "-mcpu=a64fx", "-static", "-fopenmp"];
+        let program = compile(folder.path(), "program", &flags, OPENMP);
+        // Spinning for ever, the default, and for a number of iterations after which libgomp's threads sleep.
+        for wait in ["OMP_WAIT_POLICY=active", "OMP_DYNAMIC=false", "GOMP_SPINCOUNT=2000"] {
+            agree(&format!("--cpus 12-15 -e OMP_NUM_THREADS=4 -e {wait}"), &program, "");
+        }
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn kernels_that_wait_in_loops_take_the_same_time_and_count_the_same() {
+        for (cpus, program, arguments) in [
+            // Long enough that it does not matter which thread leaves the last barrier first.
+            ("12-23", "barrier", "kind=spin rounds=200"),
+            ("12-15", "lock", "rounds=100"),
+            ("12,24", "pingpong", "rounds=50"),
+            ("12-23", "triad-threads", "n=16640 passes=4 threads=12"),
+        ] {
+            agree(&format!("--cpus {cpus}"), &kernel(&format!("{program}.elf")), arguments);
+        }
     }
 }

@@ -51,15 +51,6 @@ fn near(rate: f64, gb: f64, tolerance: f64) {
     assert!((rate / (gb * GB) - 1.0).abs() < tolerance, "{} GB/s, not {gb}", rate / GB);
 }
 
-#[test]
-fn loads_and_copies_reach_the_limits_of_both_directions() {
-    near(rates("cxl:250ns,32GB/s", "--membind cxl", "load").0, 32.0, 0.02);
-    // A copy reads two lines for each that it writes.
-    near(rates("cxl:250ns,32GB/s,write=4GB/s", "--membind cxl", "copy").1, 4.0, 0.03);
-    let (read, written) = rates("cxl:250ns,32GB/s,total=24GB/s", "--membind cxl", "copy");
-    near(read + written, 24.0, 0.03);
-}
-
 /// Takes some ten seconds.
 mod slow {
     use super::*;
@@ -110,6 +101,61 @@ mod slow {
         }
         assert!(objects.iter().filter(|object| object["simulated"].is_number()).count() >= 3, "{said}");
     }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn loads_and_copies_reach_the_limits_of_both_directions() {
+        near(rates("cxl:250ns,32GB/s", "--membind cxl", "load").0, 32.0, 0.02);
+        // A copy reads two lines for each that it writes.
+        near(rates("cxl:250ns,32GB/s,write=4GB/s", "--membind cxl", "copy").1, 4.0, 0.03);
+        let (read, written) = rates("cxl:250ns,32GB/s,total=24GB/s", "--membind cxl", "copy");
+        near(read + written, 24.0, 0.03);
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn pages_go_to_the_tier_when_the_fast_memory_is_full() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let program = compile(folder.path(), "data", &["-O2", "-static"], SOURCE);
+        for paging in ["prepage:prepage:prepage", "demand:demand:demand"] {
+            let options =
+                format!("--memory-tier cxl:250ns,32GB/s --fast-memory 16MiB -e XOS_MMM_L_PAGING_POLICY={paging}");
+            let ran = run(folder.path(), &options, &program, "");
+            let pages = ran.json["pages"].as_array().expect("a list");
+            let on = |node: u64| {
+                let of = pages.iter().filter(|pages| pages["node"] == node);
+                of.map(|of| of["pages"].as_u64().unwrap() * of["page_bytes"].as_u64().unwrap()).sum::<u64>()
+            };
+            assert!(on(4) <= 16 << 20 && on(8) > 8 << 20, "{paging}: {pages:?}");
+            assert!(count(&ran, "all", "TIER_WRITE") > 10_000.0, "{paging}: the program has written there");
+        }
+        let (_, error) = failure(folder.path(), &["run", "--fast-memory", "16MiB", "--", &program]);
+        assert!(error.contains("no memory tier"), "{error}");
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn a_variable_and_heap_blocks_are_on_the_node_that_they_are_placed_on() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let program = compile(folder.path(), "data", &["-O2", "-static"], SOURCE);
+        let options = "--memory-tier cxl:250ns,32GB/s --place table=cxl,malloc@main=cxl";
+        let placed = run(folder.path(), options, &program, "");
+        let [bss, mmap] = ["bss", "mmap"].map(|segment| on_node(&placed.json, segment, 8));
+        // Pages of 2 MiB at both ends belong to others, too.
+        for bytes in [bss, mmap] {
+            assert!(bytes.abs_diff(8 << 20) <= 2 << 20, "{bytes}");
+        }
+        let read = count(&placed, "all", "TIER_READ") * 256.0;
+        assert!(read > f64::from(16 << 20), "both were read into the caches when they were written: {read}");
+        let notes = placed.json["notes"].to_string();
+        assert!(notes.contains("--place table: ") && notes.contains("--place malloc@main: "), "{notes}");
+
+        let (_, error) = failure(folder.path(), &["run", "--place", "table=cxl", "--", &program]);
+        assert!(error.contains("'cxl' names no nodes; the machine has 4-7"), "{error}");
+        let small = ["run", "--memory-tier", "cxl:250ns,32GB/s", "--place", "table:64=cxl", "--", &program];
+        let (_, error) = failure(folder.path(), &small);
+        assert!(error.contains("fills more than half of no page"), "{error}");
+    }
 }
 
 /// `table` is looked up at random, `order` read in order, `heap` written once.
@@ -141,48 +187,6 @@ fn on_node(said: &Value, segment: &str, node: u64) -> u64 {
     let all = said["pages"].as_array().expect("a list").iter();
     let of = all.filter(|pages| pages["segment"] == segment && pages["node"] == node);
     of.map(|pages| pages["bytes"].as_u64().expect("bytes")).sum()
-}
-
-#[test]
-fn a_variable_and_heap_blocks_are_on_the_node_that_they_are_placed_on() {
-    let folder = tempfile::tempdir().expect("temporary folder");
-    let program = compile(folder.path(), "data", &["-O2", "-static"], SOURCE);
-    let options = "--memory-tier cxl:250ns,32GB/s --place table=cxl,malloc@main=cxl";
-    let placed = run(folder.path(), options, &program, "");
-    let [bss, mmap] = ["bss", "mmap"].map(|segment| on_node(&placed.json, segment, 8));
-    // Pages of 2 MiB at both ends belong to others, too.
-    for bytes in [bss, mmap] {
-        assert!(bytes.abs_diff(8 << 20) <= 2 << 20, "{bytes}");
-    }
-    let read = count(&placed, "all", "TIER_READ") * 256.0;
-    assert!(read > f64::from(16 << 20), "both were read into the caches when they were written: {read}");
-    let notes = placed.json["notes"].to_string();
-    assert!(notes.contains("--place table: ") && notes.contains("--place malloc@main: "), "{notes}");
-
-    let (_, error) = failure(folder.path(), &["run", "--place", "table=cxl", "--", &program]);
-    assert!(error.contains("'cxl' names no nodes; the machine has 4-7"), "{error}");
-    let small = ["run", "--memory-tier", "cxl:250ns,32GB/s", "--place", "table:64=cxl", "--", &program];
-    let (_, error) = failure(folder.path(), &small);
-    assert!(error.contains("fills more than half of no page"), "{error}");
-}
-
-#[test]
-fn pages_go_to_the_tier_when_the_fast_memory_is_full() {
-    let folder = tempfile::tempdir().expect("temporary folder");
-    let program = compile(folder.path(), "data", &["-O2", "-static"], SOURCE);
-    for paging in ["prepage:prepage:prepage", "demand:demand:demand"] {
-        let options = format!("--memory-tier cxl:250ns,32GB/s --fast-memory 16MiB -e XOS_MMM_L_PAGING_POLICY={paging}");
-        let ran = run(folder.path(), &options, &program, "");
-        let pages = ran.json["pages"].as_array().expect("a list");
-        let on = |node: u64| {
-            let of = pages.iter().filter(|pages| pages["node"] == node);
-            of.map(|of| of["pages"].as_u64().unwrap() * of["page_bytes"].as_u64().unwrap()).sum::<u64>()
-        };
-        assert!(on(4) <= 16 << 20 && on(8) > 8 << 20, "{paging}: {pages:?}");
-        assert!(count(&ran, "all", "TIER_WRITE") > 10_000.0, "{paging}: the program has written there");
-    }
-    let (_, error) = failure(folder.path(), &["run", "--fast-memory", "16MiB", "--", &program]);
-    assert!(error.contains("no memory tier"), "{error}");
 }
 
 #[test]

@@ -322,35 +322,6 @@ fn wrong_files_are_named_with_line_and_reason() {
 }
 
 #[test]
-fn runs_that_are_made_one_by_one_give_the_same_answer() {
-    let folder = folder(counted(), 5.0, 0.0, "");
-    let path = folder.path();
-    let (_, together) = json(path, &["full", "--cache", "together"]);
-    let list = |cached: bool| -> Vec<String> {
-        let shown = output(
-            path,
-            &["validate", "full", "--folder", "validation", "--cache", "single", "--dry-run", "--format", "json"],
-        );
-        let list: serde_json::Value = serde_json::from_slice(&shown.stdout).expect("JSON");
-        let runs = list["runs"].as_array().expect("runs").iter().filter(|run| run["cached"] == cached);
-        runs.filter_map(|run| run["result"].as_str().map(str::to_owned)).collect()
-    };
-    let results = list(false);
-    assert_eq!(results.len(), 2);
-    for result in &results {
-        let made = output(path, &["validate", "full", "--folder", "validation", "--cache", "single", "--only", result]);
-        assert!(made.status.success() && made.stdout.is_empty(), "{made:?}");
-        let [one, other] = ["single", "together"].map(|cache| fs::read(path.join(cache).join(result)).expect("cached"));
-        assert_eq!(one, other);
-    }
-    assert_eq!(list(true), results);
-    assert_eq!(json(path, &["full", "--cache", "single"]).1, together);
-    let (status, error) =
-        failure(path, &["validate", "--folder", "validation", "--cache", "single", "--only", "x.json"]);
-    assert!(status == 125 && error.contains("--only x.json: no run has this result"), "{error}");
-}
-
-#[test]
 fn an_unknown_suite_is_refused_with_the_known_ones() {
     let folder = folder(counted(), 5.0, 0.0, "");
     let (status, error) = failure(folder.path(), &["validate", "--folder", "validation", "everything"]);
@@ -359,4 +330,41 @@ fn an_unknown_suite_is_refused_with_the_known_ones() {
     let (status, error) = failure(folder.path(), &["validate", "--folder", "nowhere"]);
     assert_eq!(status, 125);
     assert!(error.contains("nowhere: ") && error.contains("--folder"), "{error}");
+}
+
+/// They take longest.
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn runs_that_are_made_one_by_one_give_the_same_answer() {
+        let folder = folder(counted(), 5.0, 0.0, "");
+        let path = folder.path();
+        let (_, together) = json(path, &["full", "--cache", "together"]);
+        let list = |cached: bool| -> Vec<String> {
+            let shown = output(
+                path,
+                &["validate", "full", "--folder", "validation", "--cache", "single", "--dry-run", "--format", "json"],
+            );
+            let list: serde_json::Value = serde_json::from_slice(&shown.stdout).expect("JSON");
+            let runs = list["runs"].as_array().expect("runs").iter().filter(|run| run["cached"] == cached);
+            runs.filter_map(|run| run["result"].as_str().map(str::to_owned)).collect()
+        };
+        let results = list(false);
+        assert_eq!(results.len(), 2);
+        for result in &results {
+            let made =
+                output(path, &["validate", "full", "--folder", "validation", "--cache", "single", "--only", result]);
+            assert!(made.status.success() && made.stdout.is_empty(), "{made:?}");
+            let [one, other] =
+                ["single", "together"].map(|cache| fs::read(path.join(cache).join(result)).expect("cached"));
+            assert_eq!(one, other);
+        }
+        assert_eq!(list(true), results);
+        assert_eq!(json(path, &["full", "--cache", "single"]).1, together);
+        let (status, error) =
+            failure(path, &["validate", "--folder", "validation", "--cache", "single", "--only", "x.json"]);
+        assert!(status == 125 && error.contains("--only x.json: no run has this result"), "{error}");
+    }
 }

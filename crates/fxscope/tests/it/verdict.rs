@@ -47,19 +47,6 @@ fn check(illnesses: &[Illness]) {
 }
 
 #[test]
-fn illnesses_of_memory_accesses_are_named_first() {
-    check(&[
-        illness("stride", "sparse_lines"),
-        illness("gather", "gathers"),
-        illness("tlb", "tlb_misses"),
-        illness("small-pages", "tlb_misses"),
-        illness("aliasing", "aliasing"),
-        illness("interlock", "store_fetch_interlock"),
-        illness("streams", "many_streams"),
-    ]);
-}
-
-#[test]
 fn illnesses_of_operations_are_named_first() {
     check(&[
         illness("denormals", "subnormals"),
@@ -70,14 +57,34 @@ fn illnesses_of_operations_are_named_first() {
     ]);
 }
 
-#[test]
-fn illnesses_of_threads_are_named_first() {
-    let on = |options, name, rule| Illness { options, ..illness(name, rule) };
-    check(&[
-        illness("false-sharing", "line_sharing"),
-        illness("imbalance", "imbalance"),
-        illness("lock", "locks"),
-        on(&["--cpus", "12-15,24-27"], "first-touch", "one_memory"),
-        on(&["--cpus", "12,24"], "remote", "remote_memory"),
-    ]);
+/// They take longest.
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn illnesses_of_threads_are_named_first() {
+        let on = |options, name, rule| Illness { options, ..illness(name, rule) };
+        check(&[
+            illness("false-sharing", "line_sharing"),
+            illness("imbalance", "imbalance"),
+            illness("lock", "locks"),
+            on(&["--cpus", "12-15,24-27"], "first-touch", "one_memory"),
+            on(&["--cpus", "12,24"], "remote", "remote_memory"),
+        ]);
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn illnesses_of_memory_accesses_are_named_first() {
+        check(&[
+            illness("stride", "sparse_lines"),
+            illness("gather", "gathers"),
+            illness("tlb", "tlb_misses"),
+            illness("small-pages", "tlb_misses"),
+            illness("aliasing", "aliasing"),
+            illness("interlock", "store_fetch_interlock"),
+            illness("streams", "many_streams"),
+        ]);
+    }
 }
