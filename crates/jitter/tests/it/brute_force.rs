@@ -247,24 +247,6 @@ evidence = "assumed"
 }
 
 #[test]
-fn sparse_phases_match_brute_force() {
-    for (nodes, grain, phases) in [(32, 20_000_000, 100), (64, 10_000_000, 200)] {
-        let model = mostly_short(nodes);
-        for seed in 0..3 {
-            let phase_end = PhaseEnd::All { cost: 1000 };
-            let setup = Setup { nodes, cores: 4, grain, imbalance: 0.0, phases, end: phase_end, seed };
-            let needed = setup.needed(&model).unwrap_or_else(|| panic!("{nodes} nodes: all are drawn"));
-            assert!(needed < setup.detours(&model) / 4.0);
-            let outcome = simulate(&model, &setup).unwrap();
-            assert_eq!(outcome.time, brute_force(&model, &setup, outcome.time * 2), "{setup:?}");
-            let lost: f64 = outcome.lost.iter().sum();
-            let noise = (outcome.time - outcome.quiet) as f64;
-            assert!((lost / noise - 1.0).abs() < 1e-9, "{setup:?}: {lost} {noise}");
-        }
-    }
-}
-
-#[test]
 fn replayed_traces_match_brute_force() {
     let folder = tempfile::tempdir().unwrap();
     let trace =
@@ -430,21 +412,6 @@ fn traces_without_detours_have_nothing_to_replay() {
     assert!(message.contains("t.fxn: has no individual detours to replay; measure longer"), "{message}");
 }
 
-#[test]
-fn the_number_of_threads_does_not_change_results() {
-    let phase_ends =
-        |nodes| [PhaseEnd::All { cost: 900 }, PhaseEnd::Neighbours { cost: 900, grid: network::grid(nodes) }];
-    for phase_end in phase_ends(5000) {
-        let setup =
-            Setup { nodes: 5000, cores: 2, grain: 100_000, imbalance: 0.0, phases: 40, end: phase_end, seed: 5 };
-        let run = |threads: usize| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| simulate(&mixed(), &setup).unwrap())
-        };
-        assert_eq!(run(1), run(3));
-    }
-}
-
 /// Takes a minute of processor time.
 mod slow {
     use super::*;
@@ -459,5 +426,40 @@ mod slow {
         };
         let times: Vec<u64> = [1, 2, 3, 10, 64, 200, 1000, 3000].map(time).to_vec();
         assert!(times.is_sorted(), "{times:?}");
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn the_number_of_threads_does_not_change_results() {
+        let phase_ends =
+            |nodes| [PhaseEnd::All { cost: 900 }, PhaseEnd::Neighbours { cost: 900, grid: network::grid(nodes) }];
+        for phase_end in phase_ends(5000) {
+            let setup =
+                Setup { nodes: 5000, cores: 2, grain: 100_000, imbalance: 0.0, phases: 40, end: phase_end, seed: 5 };
+            let run = |threads: usize| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                pool.install(|| simulate(&mixed(), &setup).unwrap())
+            };
+            assert_eq!(run(1), run(3));
+        }
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn sparse_phases_match_brute_force() {
+        for (nodes, grain, phases) in [(32, 20_000_000, 100), (64, 10_000_000, 200)] {
+            let model = mostly_short(nodes);
+            for seed in 0..3 {
+                let phase_end = PhaseEnd::All { cost: 1000 };
+                let setup = Setup { nodes, cores: 4, grain, imbalance: 0.0, phases, end: phase_end, seed };
+                let needed = setup.needed(&model).unwrap_or_else(|| panic!("{nodes} nodes: all are drawn"));
+                assert!(needed < setup.detours(&model) / 4.0);
+                let outcome = simulate(&model, &setup).unwrap();
+                assert_eq!(outcome.time, brute_force(&model, &setup, outcome.time * 2), "{setup:?}");
+                let lost: f64 = outcome.lost.iter().sum();
+                let noise = (outcome.time - outcome.quiet) as f64;
+                assert!((lost / noise - 1.0).abs() < 1e-9, "{setup:?}: {lost} {noise}");
+            }
+        }
     }
 }

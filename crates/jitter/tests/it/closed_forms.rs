@@ -114,15 +114,6 @@ fn the_longest_of_simultaneous_detours() {
 }
 
 #[test]
-fn grain_and_tick_resonate() {
-    let noise = model("kind = \"periodic\", period = \"1ms\"", "kind = \"fixed\", value = \"20us\"", "");
-    for grain in [300_000u64, 700_000, 977_000, 983_000, 1_500_000, 2_718_282] {
-        let outcome = run(&noise, 1000, 8, grain, 300);
-        near(delay(&outcome, grain), closed::resonance(1e6, 2e4, 8000.0, grain as f64), &format!("grain {grain}"));
-    }
-}
-
-#[test]
 fn efficiency_is_a_share_and_falls_with_nodes_as_expected() {
     for name in model::names() {
         let noise = model::load(name).unwrap();
@@ -130,5 +121,20 @@ fn efficiency_is_a_share_and_falls_with_nodes_as_expected() {
             [1, 10, 100, 1000, 10_000, 158_976].map(|n| closed::expected(&noise, n, 4, 1e5).delay).to_vec();
         assert!(losses.is_sorted(), "{name}: {losses:?}");
         assert!(losses.iter().all(|&loss| loss >= 0.0), "{name}: {losses:?}");
+    }
+}
+
+/// They take longest.
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn grain_and_tick_resonate() {
+        let noise = model("kind = \"periodic\", period = \"1ms\"", "kind = \"fixed\", value = \"20us\"", "");
+        for grain in [300_000u64, 700_000, 977_000, 983_000, 1_500_000, 2_718_282] {
+            let outcome = run(&noise, 1000, 8, grain, 300);
+            near(delay(&outcome, grain), closed::resonance(1e6, 2e4, 8000.0, grain as f64), &format!("grain {grain}"));
+        }
     }
 }

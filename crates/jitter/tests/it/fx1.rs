@@ -40,26 +40,6 @@ fn half_the_memory_costs_about_two_per_cent_and_half_of_n_more() {
 }
 
 #[test]
-fn unpublished_sizes_follow_from_published_efficiencies_and_fit_the_memory() {
-    let machine = Machine::load("fx1").unwrap();
-    let noise = machine.noise_model().unwrap();
-    for (nodes, memory, published) in TABLE {
-        let run = machine.runs.iter().find(|run| run.nodes == nodes).unwrap();
-        let (problem, size) = machine.problem(run, 1).unwrap();
-        let found = efficiency(&machine, problem, &noise);
-        assert_eq!(size, Size::Solved);
-        assert!((found - published).abs() < 0.005, "{nodes} nodes: {found} for {published}");
-        let fill = problem.fill(memory << 30);
-        assert!(fill > 0.25 && fill < machine.full_memory, "{nodes} nodes: {fill}");
-        let rmax = found / 100.0 * f64::from(nodes) * machine.node_flops / 1e12;
-        let peak = f64::from(nodes) * machine.node_flops / 1e12;
-        let rows = [(1, 0.04, 0.03702), (384, 15.48, 13.61), (512, 20.64, 18.54)];
-        let row = rows.iter().find(|row| row.0 == nodes).unwrap();
-        assert!((peak / row.1 - 1.0).abs() < 0.01 && (rmax / row.2 - 1.0).abs() < 0.005, "{peak} {rmax} {row:?}");
-    }
-}
-
-#[test]
 fn the_size_for_an_efficiency_follows_from_dgemm_and_noise() {
     // One node without noise: panels take N² · 256 / 2 at 1 GFLOPS, the work 2/3 N³ at 10 GFLOPS, half of that by
     // DGEMM: 1 / efficiency = 2 + 1920 / N.
@@ -122,16 +102,6 @@ fn barriers_lose_what_linpack_does_not() {
 }
 
 #[test]
-fn the_runs_of_the_machines_file_are_the_published_ones() {
-    let machine = Machine::load("fx1").unwrap();
-    for (nodes, _, published) in TABLE.into_iter().chain([(FULL.nodes, 0, 91.19)]) {
-        let run = machine.runs.iter().find(|run| run.nodes == nodes).unwrap();
-        assert_eq!(run.published, Some(published));
-        machine.problem(run, 1).unwrap();
-    }
-}
-
-#[test]
 fn efficiencies_are_fitted_chosen_or_predicted() {
     let machine = Machine::load("fx1").unwrap();
     let with_own_noise: Vec<Basis> = machine.runs.iter().map(|run| run.basis(true)).collect();
@@ -157,4 +127,41 @@ fn bad_machines_and_problems_are_refused_with_a_reason() {
     let machine = Machine::load("fx1").unwrap();
     assert!(machine.filling(512, 1 << 20, 0.5).unwrap_err().contains("the minimum is"));
     assert!(machine.filling(1, 1 << 30, 1.5).unwrap_err().contains("share 1.5"));
+}
+
+/// They take longest.
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn unpublished_sizes_follow_from_published_efficiencies_and_fit_the_memory() {
+        let machine = Machine::load("fx1").unwrap();
+        let noise = machine.noise_model().unwrap();
+        for (nodes, memory, published) in TABLE {
+            let run = machine.runs.iter().find(|run| run.nodes == nodes).unwrap();
+            let (problem, size) = machine.problem(run, 1).unwrap();
+            let found = efficiency(&machine, problem, &noise);
+            assert_eq!(size, Size::Solved);
+            assert!((found - published).abs() < 0.005, "{nodes} nodes: {found} for {published}");
+            let fill = problem.fill(memory << 30);
+            assert!(fill > 0.25 && fill < machine.full_memory, "{nodes} nodes: {fill}");
+            let rmax = found / 100.0 * f64::from(nodes) * machine.node_flops / 1e12;
+            let peak = f64::from(nodes) * machine.node_flops / 1e12;
+            let rows = [(1, 0.04, 0.03702), (384, 15.48, 13.61), (512, 20.64, 18.54)];
+            let row = rows.iter().find(|row| row.0 == nodes).unwrap();
+            assert!((peak / row.1 - 1.0).abs() < 0.01 && (rmax / row.2 - 1.0).abs() < 0.005, "{peak} {rmax} {row:?}");
+        }
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn the_runs_of_the_machines_file_are_the_published_ones() {
+        let machine = Machine::load("fx1").unwrap();
+        for (nodes, _, published) in TABLE.into_iter().chain([(FULL.nodes, 0, 91.19)]) {
+            let run = machine.runs.iter().find(|run| run.nodes == nodes).unwrap();
+            assert_eq!(run.published, Some(published));
+            machine.problem(run, 1).unwrap();
+        }
+    }
 }

@@ -132,38 +132,6 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-#[test]
-fn a_restored_guest_continues_in_another_process_as_if_nothing_had_happened() {
-    if let Ok(files) = std::env::var(SNAPSHOT) {
-        return continue_run(Path::new(&files));
-    }
-    for stop in STOPS {
-        let folder = folder();
-        let at = |name: &str| folder.path().join(name);
-        let mut whole = start(&at("text"), &at("whole"));
-        run(&mut whole, stop);
-        let whole = outcome(whole);
-        assert!(whole.starts_with("exited with status 3;"), "{whole}");
-        assert!(text(&at("whole")).contains("again 799980000, attached 799980000 1\n"), "{}", text(&at("whole")));
-        assert!(
-            text(&at("whole")).contains("one  two , child 17, sums 799980000 799980000 "),
-            "{}",
-            text(&at("whole"))
-        );
-
-        let mut first = start(&at("text"), &at("output"));
-        run(&mut first, stop);
-        std::fs::write(at("snapshot"), saved(&first).to_bytes()).expect("write");
-        drop(first);
-        let name = "snapshot::a_restored_guest_continues_in_another_process_as_if_nothing_had_happened";
-        let mut other = Command::new(std::env::current_exe().expect("this program"));
-        let output = output(other.args([name, "--exact"]).env(SNAPSHOT, folder.path())).expect("start");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-        assert_eq!(text(&at("outcome")), whole, "after {stop} instructions");
-        assert_eq!(text(&at("output")), text(&at("whole")), "after {stop} instructions");
-    }
-}
-
 /// The other process: restores the guest and stores its result.
 fn continue_run(folder: &Path) {
     let mut bytes = Vec::new();
@@ -259,50 +227,6 @@ fn whatever_the_bytes_say_restoring_a_guest_does_not_panic() {
     assert!(refused > 200, "parts that are missing are noticed: {refused}");
 }
 
-/// Two processes with data on their way in sockets, connections that wait, `epoll` instances, objects with descriptors and files in
-/// `/dev/shm`. Saving must not disturb the run, which continues.
-#[test]
-fn data_on_their_way_between_processes_arrive_after_a_restore() {
-    let folder = folder();
-    let at = |name: &str| folder.path().join(name);
-    let begin = |name: &str| start_of("in_flight.c", &at("text"), &at(name), Vec::new());
-    // The program looks at files of the host, whose numbers and times are not the run's: its memory is not compared.
-    let outcome = |run_of| {
-        let text = outcome(run_of);
-        text.split_once(", memory").map(|(before, _)| before.to_owned()).expect("with its memory")
-    };
-    let whole = begin("whole");
-    let whole = {
-        let _running = running();
-        outcome(whole)
-    };
-    assert!(whole.starts_with("exited with status 0;"), "{whole} {}", text(&at("whole")));
-    for stop in (1..16).map(|part| part * 110_000) {
-        let mut first = begin("output");
-        let _running = running();
-        run(&mut first, stop);
-        let kept = saved(&first);
-        let before = text(&at("output"));
-        assert_eq!(
-            (outcome(first), text(&at("output"))),
-            (whole.clone(), text(&at("whole"))),
-            "after {stop}, going on"
-        );
-        std::fs::write(at("output"), &before).expect("write");
-        let mut again = restored(&kept, &streams(&at("output"))).unwrap_or_else(|e| panic!("{e}"));
-        run(&mut again, 30_000);
-        let kept = saved(&again);
-        drop(again);
-        let again = restored(&kept, &streams(&at("output"))).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(
-            (outcome(again), text(&at("output"))),
-            (whole.clone(), text(&at("whole"))),
-            "after {stop}, restored"
-        );
-        std::fs::remove_file(at("output")).expect("remove");
-    }
-}
-
 /// A program that appends to one file and writes another in place, saved and killed later: what it then adds a second time.
 #[test]
 fn files_that_the_program_was_writing_are_cut_to_their_length_at_the_snapshot() {
@@ -338,4 +262,87 @@ fn files_that_the_program_was_writing_are_cut_to_their_length_at_the_snapshot() 
     assert!(
         again().err().expect("it is another one").to_string().contains("is another file than the one that was open")
     );
+}
+
+/// They take longest.
+mod slow {
+    use super::*;
+
+    /// Two processes with data on their way in sockets, connections that wait, `epoll` instances, objects with descriptors and files in
+    /// `/dev/shm`. Saving must not disturb the run, which continues.
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn data_on_their_way_between_processes_arrive_after_a_restore() {
+        let folder = folder();
+        let at = |name: &str| folder.path().join(name);
+        let begin = |name: &str| start_of("in_flight.c", &at("text"), &at(name), Vec::new());
+        // The program looks at files of the host, whose numbers and times are not the run's: its memory is not compared.
+        let outcome = |run_of| {
+            let text = outcome(run_of);
+            text.split_once(", memory").map(|(before, _)| before.to_owned()).expect("with its memory")
+        };
+        let whole = begin("whole");
+        let whole = {
+            let _running = running();
+            outcome(whole)
+        };
+        assert!(whole.starts_with("exited with status 0;"), "{whole} {}", text(&at("whole")));
+        for stop in (1..16).map(|part| part * 110_000) {
+            let mut first = begin("output");
+            let _running = running();
+            run(&mut first, stop);
+            let kept = saved(&first);
+            let before = text(&at("output"));
+            assert_eq!(
+                (outcome(first), text(&at("output"))),
+                (whole.clone(), text(&at("whole"))),
+                "after {stop}, going on"
+            );
+            std::fs::write(at("output"), &before).expect("write");
+            let mut again = restored(&kept, &streams(&at("output"))).unwrap_or_else(|e| panic!("{e}"));
+            run(&mut again, 30_000);
+            let kept = saved(&again);
+            drop(again);
+            let again = restored(&kept, &streams(&at("output"))).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(
+                (outcome(again), text(&at("output"))),
+                (whole.clone(), text(&at("whole"))),
+                "after {stop}, restored"
+            );
+            std::fs::remove_file(at("output")).expect("remove");
+        }
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn a_restored_guest_continues_in_another_process_as_if_nothing_had_happened() {
+        if let Ok(files) = std::env::var(SNAPSHOT) {
+            return continue_run(Path::new(&files));
+        }
+        for stop in STOPS {
+            let folder = folder();
+            let at = |name: &str| folder.path().join(name);
+            let mut whole = start(&at("text"), &at("whole"));
+            run(&mut whole, stop);
+            let whole = outcome(whole);
+            assert!(whole.starts_with("exited with status 3;"), "{whole}");
+            assert!(text(&at("whole")).contains("again 799980000, attached 799980000 1\n"), "{}", text(&at("whole")));
+            assert!(
+                text(&at("whole")).contains("one  two , child 17, sums 799980000 799980000 "),
+                "{}",
+                text(&at("whole"))
+            );
+
+            let mut first = start(&at("text"), &at("output"));
+            run(&mut first, stop);
+            std::fs::write(at("snapshot"), saved(&first).to_bytes()).expect("write");
+            drop(first);
+            let name = "snapshot::a_restored_guest_continues_in_another_process_as_if_nothing_had_happened";
+            let mut other = Command::new(std::env::current_exe().expect("this program"));
+            let output = output(other.args([name, "--exact"]).env(SNAPSHOT, folder.path())).expect("start");
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+            assert_eq!(text(&at("outcome")), whole, "after {stop} instructions");
+            assert_eq!(text(&at("output")), text(&at("whole")), "after {stop} instructions");
+        }
+    }
 }

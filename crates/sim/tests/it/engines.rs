@@ -77,18 +77,6 @@ fn translated_code_gives_the_output_and_the_instructions_of_the_interpreter() {
 }
 
 #[test]
-fn translated_code_is_timed_and_sampled_as_interpreted_code_is() {
-    for run in one_thread().into_iter().chain(several_threads()) {
-        let follow = "begin=20000,window=500,warm=200,period=4000,keep=100000";
-        let skip = "begin=20000,window=500,warm=200,period=60000,keep=100000,follow=1000";
-        for sample in [None, Some(follow), Some(skip)] {
-            let run = Run { sample, max_instructions: Some(150_000), ..run.clone() };
-            same(&run, [given::<Interpreter>(&run), given::<Translator<50>>(&run)]);
-        }
-    }
-}
-
-#[test]
 fn spin_loops_are_skipped_with_any_engine() {
     let run = Run::new(kernel("triad-threads.elf"), "n=3072 passes=4 threads=4");
     let exact = Run { spin: SpinLoops::Exact, ..run.clone() };
@@ -138,6 +126,19 @@ mod slow {
             for mode in [Mode::Timing, Mode::Functional] {
                 let run = Run { mode, ..run.clone() };
                 same(&run, [given::<Interpreter>(&run), given::<SingleStep<64>>(&run)]);
+            }
+        }
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn translated_code_is_timed_and_sampled_as_interpreted_code_is() {
+        for run in one_thread().into_iter().chain(several_threads()) {
+            let follow = "begin=20000,window=500,warm=200,period=4000,keep=100000";
+            let skip = "begin=20000,window=500,warm=200,period=60000,keep=100000,follow=1000";
+            for sample in [None, Some(follow), Some(skip)] {
+                let run = Run { sample, max_instructions: Some(150_000), ..run.clone() };
+                same(&run, [given::<Interpreter>(&run), given::<Translator<50>>(&run)]);
             }
         }
     }
