@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -45,11 +46,28 @@ def results(folder: Path) -> bytes:
     return (folder / "results.csv").read_bytes()
 
 
-def test_results_are_those_of_a_sweep_here(tmp_path: Path, client: Any) -> None:
+def counted(folder: Path) -> dict[str, Any]:
+    """Return what each record of a sweep says, without what it says of the host."""
+    files = sorted((folder / "records").iterdir())
+    assert all(file.suffix == ".fxr" for file in files)
+    return {file.name: [{**run, "host": None} for run in json.loads(call(["report", file, "--format=json"]).output)] for file in files}
+
+
+def test_results_are_those_of_a_sweep_here(tmp_path: Path, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    arrived = {}
+
+    def replace(path: Path, content: bytes) -> None:
+        arrived[path] = content
+        path.write_bytes(content)
+
+    monkeypatch.setattr(distributed, "_replace", replace)
     plan([20, 40]).run(tmp_path / "here")
     study = plan([20, 40]).run(tmp_path / "there", client=client)
     assert results(tmp_path / "here") == results(tmp_path / "there")
+    assert counted(tmp_path / "here") == counted(tmp_path / "there")
     assert study.record(1).arguments == ("passes=20",)
+    # Nothing was made again on this host.
+    assert arrived == {file: file.read_bytes() for file in (tmp_path / "there" / "records").iterdir()} and len(arrived) == 4
 
 
 def test_only_what_is_missing_is_sent(tmp_path: Path, client: Any) -> None:

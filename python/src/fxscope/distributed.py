@@ -43,7 +43,7 @@ RETRIES = 3
 #: How often a run is given to the scheduler, which gives it up after its workers have died several times.
 ATTEMPTS = 5
 
-#: Exit status of ``--only`` if the run fails.
+#: Exit status of ``--only`` if the run fails; its file then says why.
 _RUN_FAILED = 1
 
 #: Level at which records are compressed on the way.
@@ -101,7 +101,7 @@ def fill(
 def _made(plan: Path, missing: Sequence[Mapping[str, Any]], client: Client) -> Iterator[dict[str, bytes]]:
     """Make runs on the workers; return the files of each as it ends."""
     keys = tomllib.loads(plan.read_text(encoding="utf-8"))
-    one = {key: value for key, value in keys.items() if key != "samples"}
+    home = str(plan.parent.resolve())
     sent: dict[str, Any] = {}
 
     def submitted(run: Mapping[str, Any]) -> Callable[[str], Any]:
@@ -110,14 +110,22 @@ def _made(plan: Path, missing: Sequence[Mapping[str, Any]], client: Client) -> I
             for name in names:
                 if name not in sent:
                     sent[name] = _sent(client, (plan.parent / name).read_bytes())
-            text = tomli_w.dumps({**one, "design": "list", "point": [run["factors"]]})
             contents = [sent[name] for name in names]
-            return client.submit(_make, text, names, contents, Path(run["record"]).name, key=key, retries=RETRIES)
+            return client.submit(
+                _make, _plan_of(keys, run["factors"]), names, contents, Path(run["record"]).name, home, key=key, retries=RETRIES
+            )
 
         return submit
 
     for _, files in _results({Path(run["record"]).stem: submitted(run) for run in missing}):
         yield {name: zlib.decompress(content) for name, content in files.items()}
+
+
+def _plan_of(keys: Mapping[str, Any], factors: Mapping[str, Any]) -> str:
+    """Return a plan for one run of another plan, with nothing of the other runs."""
+    one = {key: value for key, value in keys.items() if key not in ("samples", "factor", "point")}
+    values = [{"name": name, "values": [value]} for name, value in factors.items()]
+    return tomli_w.dumps({**one, "design": "full", "factor": values})
 
 
 def _results(tasks: Mapping[str, Callable[[str], Any]]) -> Iterator[tuple[str, Any]]:
@@ -170,8 +178,9 @@ def _files(folder: Path, run: Mapping[str, Any]) -> list[str]:
     return [name for name in names if not os.path.isabs(name)]
 
 
-def _make(plan: str, names: Sequence[str], contents: Sequence[bytes], record: str) -> dict[str, bytes]:
-    """On a worker: make the only run of a plan, and return the files that it leaves in the folder of records, compressed."""
+def _make(plan: str, names: Sequence[str], contents: Sequence[bytes], record: str, home: str) -> dict[str, bytes]:
+    """On a worker: make the only run of a plan, and return the files that it leaves in the folder of records, compressed. ``home``: the
+    folder of the plan on the host of the sweep, for the paths in the record."""
     with tempfile.TemporaryDirectory(prefix="fxscope-") as root:
         # Paths that lead out of the plan's folder stay in the temporary one.
         depth = max((Path(os.path.normpath(name)).parts.count("..") for name in names), default=0)
@@ -184,17 +193,16 @@ def _make(plan: str, names: Sequence[str], contents: Sequence[bytes], record: st
             file.chmod(0o755)
         (folder / "plan.toml").write_text(plan, encoding="utf-8")
         results = Path(root, "results")
-        ended = call(["sweep", "--quiet", "--jobs", "1", "-o", str(results), str(folder / "plan.toml")])
-        if ended.status != 1:
-            ended.checked()
-        files = {file.name: zlib.compress(file.read_bytes(), COMPRESSION) for file in (results / "records").iterdir()}
-    if not any(name.startswith(Path(record).stem) for name in files):
-        raise Failed(
-            f"{socket.gethostname()}: another version of fxscope, or another file at an absolute path of the plan; "
-            "install the same version on all workers",
-            125,
+        ended = call(
+            ["sweep", "--quiet", f"--only={record}", f"--recorded-in={home}", "-o", str(results), str(folder / "plan.toml")]
         )
-    return files
+        if ended.status not in (0, _RUN_FAILED):
+            raise Failed(
+                f"{socket.gethostname()}: {ended.failure()}; all workers need the same version of fxscope, and the same files at "
+                "absolute paths of the plan",
+                ended.status,
+            )
+        return {file.name: zlib.compress(file.read_bytes(), COMPRESSION) for file in (results / "records").iterdir()}
 
 
 def _failure(folder: Path, run: Mapping[str, Any]) -> Path:

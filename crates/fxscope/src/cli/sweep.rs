@@ -40,6 +40,12 @@ pub struct Args {
     /// What --dry-run prints: a line for each run, or a list with the factors, the record, and whether it is kept already.
     #[arg(long, value_name = "FORMAT", requires = "dry_run", value_enum, default_value_t = Format::Terminal)]
     format: Format,
+    /// Make only the run with this record, as --dry-run --format json lists it, and write nothing but the record.
+    #[arg(long, value_name = "RECORD", conflicts_with_all = ["dry_run", "retry", "jobs"])]
+    only: Option<String>,
+    /// The plan's folder on the host that keeps the records, for the paths in them; default: the plan's folder here.
+    #[arg(long, value_name = "FOLDER", requires = "only")]
+    recorded_in: Option<PathBuf>,
     #[command(flatten)]
     own: OwnTables,
     /// Do not show progress.
@@ -68,17 +74,11 @@ pub(super) fn sweep(args: &Args) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     }
     let console = Console::catching_signals(args.quiet)?;
+    if let Some(record) = &args.only {
+        return only(record, args, &plan, &place, Runner::new(Some(1), &console));
+    }
     let runner = Runner::new(Some(jobs(args, &plan)), &console);
-    let study = match sweep::sweep(plan, &place, args.retry, runner) {
-        Err(lab::Error::Stopped) => {
-            let message = format!(
-                "{} ended the sweep; finished runs are kept, and the same command continues",
-                interrupt::name()
-            );
-            return Err(Failure { status: interrupt::status(), message });
-        }
-        study => study?,
-    };
+    let study = sweep::sweep(plan, &place, args.retry, runner).map_err(stopped)?;
     let files = study.write(&place)?;
     print(terminal::render(&[study.sheet().document()], style(&std::io::stdout())))?;
     if !args.quiet {
@@ -87,6 +87,33 @@ pub(super) fn sweep(args: &Args) -> Outcome {
     }
     let has_failed = study.made.iter().any(|made| made.outcome.is_err());
     Ok(if has_failed { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
+}
+
+/// Makes one run.
+fn only(record: &str, args: &Args, plan: &Plan, place: &Place, runner: Runner<'_>) -> Outcome {
+    let elsewhere = std::path::absolute(args.recorded_in.as_ref().unwrap_or(&place.plan))
+        .map_err(|e| format!("--recorded-in: {e}; name the plan's folder"))?;
+    Ok(match sweep::sweep_one(plan, place, record, &elsewhere, runner).map_err(stopped)? {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            say(&why);
+            ExitCode::from(FOUND)
+        }
+    })
+}
+
+/// Says that a signal ended the sweep, if one did.
+fn stopped(error: lab::Error) -> Failure {
+    match error {
+        lab::Error::Stopped => Failure {
+            status: interrupt::status(),
+            message: format!(
+                "{} ended the sweep; finished runs are kept, and the same command continues",
+                interrupt::name()
+            ),
+        },
+        error => error.into(),
+    }
 }
 
 /// Returns where the sweep is made and kept.

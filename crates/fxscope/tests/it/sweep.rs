@@ -111,6 +111,29 @@ fn runs_that_are_there_are_not_made_again() {
 }
 
 #[test]
+fn one_run_made_elsewhere_is_kept_by_the_sweep() {
+    let (here, elsewhere) = (folder(PLAN), folder(PLAN));
+    let listed = sweep(here.path(), &["--dry-run", "--format", "json"]);
+    let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
+    let record = Path::new(listed[3]["record"].as_str().expect("a path")).file_name().expect("a name").to_owned();
+    let record = record.to_str().expect("UTF-8");
+    let home = here.path().canonicalize().expect("a folder");
+    let only = ["--only", record, "--recorded-in", home.to_str().expect("UTF-8")];
+    assert_eq!(sweep(elsewhere.path(), &only), "");
+    let made: Vec<_> = std::fs::read_dir(elsewhere.path().join("plan")).expect("results").flatten().collect();
+    assert!(made.len() == 1 && made[0].file_name() == "records", "no tables and no page: {made:?}");
+    let content = std::fs::read(elsewhere.path().join("plan/records").join(record)).expect("a record");
+    std::fs::create_dir_all(here.path().join("plan/records")).expect("a folder");
+    let kept = here.path().join("plan/records").join(record);
+    std::fs::write(&kept, &content).expect("written");
+    sweep(here.path(), &[]);
+    assert_eq!(std::fs::read(kept).expect("a record"), content, "made again, for its program has another path");
+    let failed = output(elsewhere.path(), &["sweep", "plan.toml", "--only", "0.fxr"]);
+    assert_eq!(failed.status.code(), Some(125));
+    assert!(String::from_utf8_lossy(&failed.stderr).contains("0.fxr: the plan has no run with this record here"));
+}
+
+#[test]
 fn a_damaged_record_is_made_again() {
     let folder = folder(PLAN);
     let first = sweep(folder.path(), &[]);

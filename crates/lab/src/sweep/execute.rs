@@ -1,7 +1,8 @@
 //! The runs of a sweep: made once, kept in its folder, failures too.
 
+use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 use fxscope_host::Helper;
@@ -99,9 +100,7 @@ fn tasks<'a>(plan: &Plan, place: &Place, points: &'a [Point], cache: &Cache) -> 
 /// [`Error::Stopped`], if the plan's design is wrong, and if the folder cannot be written. A run that fails is a result.
 pub(super) fn execute(plan: &Plan, place: &Place, again: bool, runner: Runner<'_>) -> Result<Vec<Made>, Error> {
     let points = plan.points()?;
-    let records = place.results.join(RECORDS);
-    std::fs::create_dir_all(&records)
-        .map_err(|e| format!("{}: cannot be created ({e}); name another folder with --output", records.display()))?;
+    create_records(place)?;
     let cache = Cache::new(None, &place.simulator)?;
     let tasks = tasks(plan, place, &points, &cache)?;
     let mut outcomes: Vec<_> = tasks.iter().map(|task| task.kept(again)).collect();
@@ -119,6 +118,43 @@ pub(super) fn execute(plan: &Plan, place: &Place, again: bool, runner: Runner<'_
     }
     let results = tasks.into_iter().zip(outcomes.into_iter().flatten());
     Ok(results.map(|(task, outcome)| task.with(outcome)).collect())
+}
+
+/// Makes the run of a plan whose record has this name, for a host that has the plan in the folder `elsewhere`: a worker of a cluster
+/// does, which has files that the plan names by relative paths in a folder of its own. Only the record, or why there is none, is written.
+///
+/// # Errors
+/// [`Error::Stopped`], if the plan has no such run, and if the folder cannot be written. A run that fails is a result.
+pub(super) fn execute_one(
+    plan: &Plan,
+    place: &Place,
+    record: &str,
+    elsewhere: &Path,
+    runner: Runner<'_>,
+) -> Result<Result<(), String>, Error> {
+    let points = plan.points()?;
+    create_records(place)?;
+    let cache = Cache::new(None, &place.simulator)?;
+    let mut tasks = tasks(plan, place, &points, &cache)?.into_iter();
+    let task = tasks.find(|task| task.record.file_name().is_some_and(|name| name == record)).ok_or_else(|| {
+        format!(
+            "{record}: the plan has no run with this record here; --dry-run --format json lists them. Another version of fxscope, or other \
+             files, give a record another name"
+        )
+    })?;
+    if let Err(message) = task.make(place, &|| runner.progress().stop_requested())? {
+        return Ok(Err(message));
+    }
+    task.tell_of(&place.plan, elsewhere)?;
+    Ok(Ok(()))
+}
+
+/// Creates the folder of the records.
+fn create_records(place: &Place) -> Result<(), Error> {
+    let records = place.results.join(RECORDS);
+    std::fs::create_dir_all(&records).map_err(|e| {
+        format!("{}: cannot be created ({e}); name another folder with --output", records.display()).into()
+    })
 }
 
 impl Task<'_> {
@@ -180,9 +216,42 @@ impl Task<'_> {
         Helper::start_apart(command).map_err(|e| format!("{}: {e}", place.simulator.display()).into())
     }
 
+    /// Has the record name the program and the inputs, if the plan names them by relative paths, as if the plan were in another folder.
+    fn tell_of(&self, folder: &Path, elsewhere: &Path) -> Result<(), Error> {
+        let named = self.words.inputs.iter().map(PathBuf::as_path).chain([Path::new(&self.words.command[0])]);
+        let moved = named.filter(|file| file.is_relative()).map(|file| {
+            let here = std::fs::canonicalize(folder.join(file))?;
+            Ok((here, cleaned(&elsewhere.join(file))))
+        });
+        let moved = moved.collect::<std::io::Result<BTreeMap<PathBuf, PathBuf>>>()?;
+        let mut runs = fxscope_record::load(&self.record).map_err(|e| e.to_string())?;
+        for file in runs.iter_mut().flat_map(|run| &mut run.files) {
+            if let Some(there) = moved.get(Path::new(&file.path)) {
+                file.path = there.to_string_lossy().into_owned();
+            }
+        }
+        std::fs::remove_file(&self.record)?;
+        Ok(fxscope_record::append_all(&self.record, &runs).map_err(|e| e.to_string())?)
+    }
+
     fn with(self, outcome: Result<Counted, String>) -> Made {
         Made { point: self.point.clone(), record: self.name_of_record(), words: self.words, outcome }
     }
+}
+
+/// Returns an absolute path without `.` and `..`, of a file that need not exist on this host.
+fn cleaned(path: &Path) -> PathBuf {
+    let mut cleaned = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                cleaned.pop();
+            }
+            part => cleaned.push(part),
+        }
+    }
+    cleaned
 }
 
 /// Returns the run of a record.

@@ -48,6 +48,21 @@ pub fn sweep(plan: Plan, place: &Place, again: bool, runner: Runner<'_>) -> Resu
     Ok(Study { plan, made })
 }
 
+/// Makes one run of a plan, as a worker of a cluster does: that whose record has the name `record`. Files that the plan names by relative paths
+/// are in the record as if the plan were in the folder `elsewhere`, an absolute path. Returns why the run failed, if it did; that is kept, too.
+///
+/// # Errors
+/// As for [`sweep`], and if the plan has no such run.
+pub fn sweep_one(
+    plan: &Plan,
+    place: &Place,
+    record: &str,
+    elsewhere: &std::path::Path,
+    runner: Runner<'_>,
+) -> Result<Result<(), String>, Error> {
+    execute::execute_one(plan, place, record, elsewhere, runner)
+}
+
 /// Returns the runs that a plan wants, for programs: the value of each factor, the words of the command line, the record, and whether
 /// it is kept already.
 #[must_use]
