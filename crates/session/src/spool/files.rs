@@ -32,8 +32,12 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    const ALL: [(Kind, &str); 4] =
-        [(Kind::Interval, "interval-"), (Kind::Claimed, "claimed-"), (Kind::Counts, "counts-"), (Kind::Failed, "failed-")];
+    const ALL: [(Kind, &str); 4] = [
+        (Kind::Interval, "interval-"),
+        (Kind::Claimed, "claimed-"),
+        (Kind::Counts, "counts-"),
+        (Kind::Failed, "failed-"),
+    ];
 
     fn prefix(self) -> &'static str {
         Kind::ALL[self as usize].1

@@ -52,7 +52,9 @@ pub enum SpoolError {
         why: fxscope_checkpoint::parcel::ParcelError,
     },
     /// A run uses the folder.
-    #[error("{0}: a run uses this folder, or one that was killed has; give another one, or remove it if that run has ended")]
+    #[error(
+        "{0}: a run uses this folder, or one that was killed has; give another one, or remove it if that run has ended"
+    )]
     InUse(String),
     /// No run uses the folder.
     #[error("{0}: no run has begun to use this folder (fxscope run --jobs N --spool {0})")]
