@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
 use fxscope_checkpoint::parcel::{self, Label, ParcelError};
-use fxscope_sim::{Task, TaskCounts, Unreadable};
+use fxscope_sim::{Task, TaskCounts};
 
 use super::SpoolError;
 
@@ -66,12 +66,6 @@ pub(super) fn host(path: &Path) -> impl Fn(io::Error) -> SpoolError {
 
 fn broken(path: &Path) -> impl Fn(ParcelError) -> SpoolError {
     move |why| SpoolError::Parcel { path: path.display().to_string(), why }
-}
-
-impl From<Unreadable> for SpoolError {
-    fn from(_: Unreadable) -> SpoolError {
-        SpoolError::Parcel { path: String::new(), why: ParcelError::Damaged("it cannot be read") }
-    }
 }
 
 /// Returns the files of intervals in a folder.
@@ -144,10 +138,13 @@ pub(super) fn create_run(folder: &Path) -> Result<File, SpoolError> {
 pub(super) fn check_run(folder: &Path) -> Result<bool, SpoolError> {
     let path = folder.join(RUN);
     match read(&path)? {
-        // It is being written.
         None => Ok(false),
-        Some(bytes) if bytes.is_empty() => Ok(false),
-        Some(bytes) => parcel::unpack(&bytes, A_RUN, &tool()).map(|_| true).map_err(broken(&path)),
+        Some(bytes) => match parcel::unpack(&bytes, A_RUN, &tool()) {
+            Ok(_) => Ok(true),
+            // It is being written.
+            Err(ParcelError::Damaged(_)) => Ok(false),
+            Err(why) => Err(broken(&path)(why)),
+        },
     }
 }
 

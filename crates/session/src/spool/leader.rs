@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle};
@@ -56,18 +57,18 @@ impl Spool {
         lost_after: Duration,
         notify: impl Fn(&str) + Send + 'static,
     ) -> Result<Spool, SpoolError> {
-        if let Err(error) = fs::create_dir(folder)
-            && error.kind() != std::io::ErrorKind::AlreadyExists
-        {
-            return Err(host(folder)(error));
-        }
+        let made = match fs::create_dir(folder) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
+            made => made.map(|()| true).map_err(host(folder))?,
+        };
+        let run = files::create_run(folder)?;
         let folder = fs::canonicalize(folder).map_err(host(folder))?;
-        let run = files::create_run(&folder)?;
         files::clear(&folder);
         let (orders, ordered) = channel();
         let (happens, events) = channel();
         let mut keeper = Keeper {
             folder: folder.clone(),
+            made,
             run,
             lost_after,
             posted: BTreeMap::new(),
@@ -142,6 +143,8 @@ impl Drop for Spool {
 /// Looks after the folder.
 struct Keeper {
     folder: PathBuf,
+    /// Whether the run has made it.
+    made: bool,
     /// The file that shows that the run lives.
     run: File,
     lost_after: Duration,
@@ -182,8 +185,9 @@ impl Keeper {
         // Whoever sees that the file is gone knows that the run is over.
         let _ = fs::remove_file(self.folder.join(files::RUN));
         files::clear(&self.folder);
-        // Others may have put something there.
-        let _ = fs::remove_dir(&self.folder);
+        if self.made {
+            let _ = fs::remove_dir(&self.folder);
+        }
     }
 
     fn post(&mut self, task: Box<Task>) {
