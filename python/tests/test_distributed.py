@@ -115,13 +115,15 @@ def test_intervals_of_a_run_are_timed_by_workers_even_if_one_dies(client: Any, d
     def kill() -> None:
         """Kill a worker that times an interval."""
         while not over.is_set():
-            busy = [worker for worker, tasks in client.processing().items() if any("time" in str(task) for task in tasks)]
+            busy = [worker for worker, tasks in client.processing().items() if any("_time" in str(task) for task in tasks)]
             if busy:
-                os.kill(client.run(os.getpid, workers=busy[:1])[busy[0]], signal.SIGKILL)
+                killed.append(client.run(os.getpid, workers=busy[:1])[busy[0]])
+                os.kill(killed[0], signal.SIGKILL)
                 return
             over.wait(0.02)
 
     over = threading.Event()
+    killed: list[int] = []
     killer = threading.Thread(target=kill)
     if dies:
         killer.start()
@@ -131,6 +133,7 @@ def test_intervals_of_a_run_are_timed_by_workers_even_if_one_dies(client: Any, d
         over.set()
         if dies:
             killer.join()
+    assert bool(killed) == dies
     assert there == counts(jobs=1)
 
 

@@ -71,9 +71,9 @@ def run(
     if client is None:
         ended = call(words, cwd=cwd)
     else:
-        from fxscope import distributed
+        from fxscope import _intervals
 
-        ended = distributed.run(words, client, cwd)
+        ended = _intervals.run(words, client, cwd)
     if ended.is_own_failure() or not path.exists():
         ended.checked()
     found = json.loads(counts.read_text(encoding="utf-8"))
