@@ -5,7 +5,7 @@
 //! * [`Prepared`]: a scenario with its machine loaded and its options checked, ready to run.
 //! * [`Session`]: the loaded program, contained so that it can only access what it may on the host.
 //! * [`Checkpoints`]: snapshots of a run on disk, from which it continues ([`Start`], [`Prepared::resumed`]).
-//! * [`Spool`]: intervals of a run that other processes time ([`help`]).
+//! * [`spool`]: intervals of a run that other processes time.
 //! * [`annotate()`], [`konata`]: a run instruction by instruction.
 
 mod annotate;
@@ -44,7 +44,7 @@ mod sector_blocks;
 mod sectors;
 mod serial;
 mod session;
-mod spool;
+pub mod spool;
 mod tiering;
 mod tiers;
 
@@ -74,7 +74,6 @@ pub use scenario::{DEFAULT_MACHINE, HostAccess, Scenario, machine_of, spec_of};
 pub use sector_blocks::SectorBlocks;
 pub use sectors::{CacheLevel, SectorOption};
 pub use session::Session;
-pub use spool::{Helper, LOST_AFTER, Spool, SpoolError, help, time_file};
 pub use tiering::tiering_settings;
 pub use tiers::TierOption;
 

@@ -23,8 +23,9 @@ use crate::named_data::find_all;
 use crate::objects::DataSeries;
 use crate::observers::Observers;
 use crate::placed::Placed;
+use crate::spool::Spool;
 use crate::{
-    CallPages, Error, PlaceOption, Request, SectorBlocks, SectorData, Spool, counted, machine_memory, objects,
+    CallPages, Error, PlaceOption, Request, SectorBlocks, SectorData, counted, machine_memory, objects,
     sector_blocks,
 };
 

@@ -10,7 +10,8 @@ use fxscope::pmu::Metrics;
 use fxscope::record::{self, Finish, Run};
 use fxscope::report::Options;
 use fxscope::report::render::{json, terminal};
-use fxscope::{Control, Ending, EngineChoice, HostProtection, Mode, Progress, Session, Spool};
+use fxscope::spool::Spool;
+use fxscope::{Control, Ending, EngineChoice, HostProtection, Mode, Progress, Session};
 
 use super::checkpoint::{CheckpointArgs, Kept, over};
 use super::console::Console;

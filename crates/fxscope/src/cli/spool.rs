@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use fxscope::{Helper, Spool, help, time_file};
+use fxscope::spool::{Helper, LOST_AFTER, Spool, help, time_file};
 
 use super::{Failure, Outcome, interrupt, say};
 
@@ -21,7 +21,7 @@ pub(super) struct SpoolArgs {
 }
 
 /// After how many seconds a process is taken to be dead, by default.
-const USUAL: u64 = fxscope::LOST_AFTER.as_secs();
+const USUAL: u64 = LOST_AFTER.as_secs();
 
 impl SpoolArgs {
     /// Returns the folder, if there is one.

@@ -67,10 +67,15 @@ fn one(folder: &Path) -> Result<bool, SpoolError> {
         }
         let Ok(file) = File::options().append(true).open(&claimed) else { continue };
         let timed = beating(&file, || time(folder, number, &claimed));
-        if let Err(why) = &timed {
+        let _ = match &timed {
             // The run ends with this message.
-            let _ = files::write(&Kind::Failed.path(folder, number), why.to_string().as_bytes());
-        }
+            Err(why @ SpoolError::Parcel { .. }) => {
+                files::write(&Kind::Failed.path(folder, number), why.to_string().as_bytes())
+            }
+            // Here it cannot be timed, perhaps elsewhere.
+            Err(_) => fs::rename(&claimed, Kind::Interval.path(folder, number)),
+            Ok(_) => Ok(()),
+        };
         return timed;
     }
     Ok(false)
