@@ -25,8 +25,7 @@ use crate::observers::Observers;
 use crate::placed::Placed;
 use crate::spool::Spool;
 use crate::{
-    CallPages, Error, PlaceOption, Request, SectorBlocks, SectorData, counted, machine_memory, objects,
-    sector_blocks,
+    CallPages, Error, PlaceOption, Request, SectorBlocks, SectorData, counted, machine_memory, objects, sector_blocks,
 };
 
 /// A program loaded and ready to run, on a thread whose access to the host is limited to what the program may use.
