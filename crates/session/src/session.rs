@@ -238,7 +238,7 @@ impl Session {
     /// Does the same with other processes, which time intervals through a folder. Results are the same.
     ///
     /// # Errors
-    /// Those of [`Session::run_in_jobs`]; if the processes cannot go on.
+    /// Those of [`Session::run_in_jobs`]; if the processes cannot continue.
     pub fn run_in_spool(mut self, mut spool: Spool, watch: &mut dyn FnMut(Progress) -> Control) -> Result<Run, Error> {
         let start = Instant::now();
         let outcome = self.simulation.run_with_timers(Jobs::INTERVAL, &mut spool, watch).map_err(not_in_jobs)?;

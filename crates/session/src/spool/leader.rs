@@ -182,7 +182,7 @@ impl Keeper {
                 looked = Instant::now();
             }
         }
-        // Whoever sees that the file is gone knows that the run is over.
+        // A process that sees that the file is gone knows that the run is over.
         let _ = fs::remove_file(self.folder.join(files::RUN));
         files::clear(&self.folder);
         if self.made {

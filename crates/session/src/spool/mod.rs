@@ -9,7 +9,7 @@
 //! | `failed-000007` | why it cannot be timed, as text |
 //! | `draft-…` | a file that is being written |
 //!
-//! Whoever renames `interval-000007` to `claimed-000007` times it: only one can. A claim whose time stays the same is given up, and the
+//! The process that renames `interval-000007` to `claimed-000007` times it: only one can. A claim whose time stays the same is given up, and the
 //! interval waits again. So it may be timed twice, with the same counts. Times are compared with earlier ones of the same file, never with
 //! the clock of a host. Counts say which interval they are of by a digest of its file, so that what was left over by another run is not taken.
 
