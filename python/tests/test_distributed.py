@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -135,6 +136,15 @@ def test_intervals_of_a_run_are_timed_by_workers_even_if_one_dies(client: Any, d
             killer.join()
     assert bool(killed) == dies
     assert there == counts(jobs=1)
+
+
+def test_a_run_from_the_shell_has_the_counts_of_this_host(capfd: pytest.CaptureFixture[str]) -> None:
+    def words(jobs: int) -> list[str]:
+        return ["run", "--quiet", f"--jobs={jobs}", "--json=-", "--", str(TRIAD), "passes=20"]
+
+    assert distributed.main(["--", *words(2)]) == 0
+    there, here = (json.loads(text) for text in (capfd.readouterr().out, call(words(1)).output))
+    assert there.pop("host") and here.pop("host") and there == here
 
 
 def test_workers_time_only_runs_in_intervals(client: Any) -> None:
