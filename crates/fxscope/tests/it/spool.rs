@@ -104,6 +104,26 @@ fn a_run_without_helpers_ends_by_itself() {
     assert!(alone(folder.path(), &[&program]) == counts(folder.path(), "shared.json"));
 }
 
+#[test]
+fn a_run_times_what_it_cannot_put_into_the_folder_and_ends_when_others_remove_what_it_has_put_there() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let folder = folder.path();
+    let program = kernel(SORT[0]);
+    let program = [&program, SORT[1], SORT[2]];
+    let leader = lead(folder, 2, &program);
+    until("the run begins", || has(folder, "run"));
+    fs::remove_dir_all(folder.join("shared")).expect("removed");
+    let leader = ended(leader);
+    assert!(leader.status.success(), "{}", error(&leader));
+    assert!(error(&leader).contains("this process times the interval itself"), "{}", error(&leader));
+    assert!(alone(folder, &program) == counts(folder, "shared.json"));
+    let leader = lead(folder, 2, &program);
+    until("an interval waits", || fs::remove_file(folder.join("shared/interval-000000")).is_ok());
+    let leader = ended(leader);
+    assert_eq!(leader.status.code(), Some(125));
+    assert!(error(&leader).contains("--spool: interval 0: its file has been removed from"), "{}", error(&leader));
+}
+
 /// Writes a byte, then loops.
 fn endless(folder: &Path) -> &'static str {
     place(folder, "forever", &elf(&[mov(0, 1), 0x1000_0001, mov(2, 1), mov(8, 64), SVC, FOREVER]));

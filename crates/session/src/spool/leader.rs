@@ -1,6 +1,6 @@
 //! The process that executes the program: it gives intervals to others, and takes what they have counted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -161,6 +161,8 @@ struct Posted {
     digest: [u8; 32],
     /// Of who has claimed it.
     pulse: Option<Pulse>,
+    /// Since when there is no file of it. There may be none that is seen while one is renamed.
+    missing: Option<Instant>,
 }
 
 impl Keeper {
@@ -196,7 +198,7 @@ impl Keeper {
         let written = files::interval_file(&task).and_then(|file| files::write(&path, &file).map(|()| file));
         match written {
             Ok(file) => {
-                self.posted.insert(number, Posted { digest: parcel::digest(&file), pulse: None });
+                self.posted.insert(number, Posted { digest: parcel::digest(&file), pulse: None, missing: None });
             }
             Err(why) => {
                 self.warn(format!("{}: {why}; this process times the interval itself", path.display()));
@@ -206,10 +208,10 @@ impl Keeper {
     }
 
     fn look(&mut self) {
-        let found = match files::list(&self.folder) {
-            Ok(found) => found,
-            Err(why) => return self.warn(format!("{}: {why}", self.folder.display())),
-        };
+        let found = files::list(&self.folder).unwrap_or_else(|why| {
+            self.warn(format!("{}: {why}", self.folder.display()));
+            BTreeMap::new()
+        });
         let of = |kind| found.get(&kind).map_or(&[][..], Vec::as_slice);
         for &number in of(Kind::Failed) {
             self.failed(number);
@@ -222,6 +224,27 @@ impl Keeper {
         }
         if self.gives_back {
             of(Kind::Interval).iter().any(|&number| self.give_back(number));
+        }
+        self.miss(&found.into_values().flatten().collect());
+    }
+
+    /// Notes intervals that have no file, unlike those that were `seen`. One that stays so has been removed, and nobody times it.
+    fn miss(&mut self, seen: &BTreeSet<usize>) {
+        let lost_after = self.lost_after;
+        let gone = self.posted.iter_mut().filter_map(|(&number, posted)| {
+            if seen.contains(&number) {
+                posted.missing = None;
+                return None;
+            }
+            let since = posted.missing.get_or_insert_with(Instant::now);
+            (since.elapsed() > lost_after).then_some(number)
+        });
+        for number in gone.collect::<Vec<_>>() {
+            self.forget(number);
+            self.tell(Event::Failed(format!(
+                "interval {number}: its file has been removed from {}",
+                self.folder.display()
+            )));
         }
     }
 
