@@ -124,6 +124,53 @@ def test_latencies_of_a_check_are_simulated_by_workers(tmp_path: Path, client: A
         fxscope.latency(fxscope.kernel("chase"), client=client)
 
 
+@pytest.mark.parametrize("dies", [False, True])
+def test_intervals_of_a_run_are_timed_by_workers_even_if_one_dies(client: Any, dies: bool) -> None:
+    def counts(**where: Any) -> tuple[Any, Any]:
+        ran = fxscope.run(fxscope.kernel("sort"), "n=60000", "passes=1", **where)
+        return {key: value for key, value in ran.json.items() if key != "host"}, ran.output
+
+    def kill() -> None:
+        """Kill a worker that times an interval."""
+        while not over.is_set():
+            busy = [worker for worker, tasks in client.processing().items() if any("_time" in str(task) for task in tasks)]
+            if busy:
+                killed.append(client.run(os.getpid, workers=busy[:1])[busy[0]])
+                os.kill(killed[0], signal.SIGKILL)
+                return
+            over.wait(0.02)
+
+    over = threading.Event()
+    killed: list[int] = []
+    killer = threading.Thread(target=kill)
+    if dies:
+        killer.start()
+    try:
+        there = counts(jobs=3, client=client)
+    finally:
+        over.set()
+        if dies:
+            killer.join()
+    assert bool(killed) == dies
+    assert there == counts(jobs=1)
+
+
+def test_a_run_from_the_shell_has_the_counts_of_this_host(capfd: pytest.CaptureFixture[str]) -> None:
+    def words(jobs: int) -> list[str]:
+        return ["run", "--quiet", f"--jobs={jobs}", "--json=-", "--", str(TRIAD), "passes=20"]
+
+    assert distributed.main(["--", *words(2)]) == 0
+    there, here = (json.loads(text) for text in (capfd.readouterr().out, call(words(1)).output))
+    assert there.pop("host") and here.pop("host") and there == here
+
+
+def test_workers_time_only_runs_in_intervals(client: Any) -> None:
+    with pytest.raises(ValueError, match="with jobs=N"):
+        fxscope.run(TRIAD, client=client)
+    with pytest.raises(fxscope.Failed, match="--sample or --jobs out"):
+        fxscope.run(TRIAD, client=client, jobs=2, sample=True)
+
+
 def test_runs_that_fail_on_workers_fail_here_with_the_same_words(tmp_path: Path, client: Any) -> None:
     with pytest.raises(fxscope.Failed, match="the program ended with status 2"):
         fxscope.latency(TRIAD, "wrong=1", latencies=[300], check=True, cache=tmp_path, client=client)

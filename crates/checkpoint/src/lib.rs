@@ -18,6 +18,7 @@
 mod folder;
 mod manifest;
 mod pack;
+pub mod parcel;
 mod reader;
 mod sealed;
 mod store;

@@ -5,6 +5,7 @@
 //! * [`Prepared`]: a scenario with its machine loaded and its options checked, ready to run.
 //! * [`Session`]: the loaded program, contained so that it can only access what it may on the host.
 //! * [`Checkpoints`]: snapshots of a run on disk, from which it continues ([`Start`], [`Prepared::resumed`]).
+//! * [`spool`]: intervals of a run that other processes time.
 //! * [`annotate()`], [`konata`]: a run instruction by instruction.
 
 mod annotate;
@@ -43,6 +44,7 @@ mod sector_blocks;
 mod sectors;
 mod serial;
 mod session;
+pub mod spool;
 mod tiering;
 mod tiers;
 

@@ -11,8 +11,8 @@ use fxscope_linux::{ClockSource, Guest, Setup, SharedFolder, StartError, Stdio, 
 use fxscope_machine::settings::size;
 use fxscope_record::Run;
 use fxscope_sim::{
-    BlockObserver, Control, HostThreads, Jobs, Options, Outcome, Progress, Simulation, SpinLoops, Window, page_sizes,
-    platform,
+    BlockObserver, Control, HostThreads, Jobs, JobsError, Options, Outcome, Progress, Simulation, SpinLoops, Window,
+    page_sizes, platform,
 };
 
 use crate::checkpoint::{More, Resumption, duplicate};
@@ -23,6 +23,7 @@ use crate::named_data::find_all;
 use crate::objects::DataSeries;
 use crate::observers::Observers;
 use crate::placed::Placed;
+use crate::spool::Spool;
 use crate::{
     CallPages, Error, PlaceOption, Request, SectorBlocks, SectorData, counted, machine_memory, objects, sector_blocks,
 };
@@ -230,8 +231,17 @@ impl Session {
     /// If the program does not allow that, which shows while it runs.
     pub fn run_in_jobs(mut self, jobs: usize, watch: &mut dyn FnMut(Progress) -> Control) -> Result<Run, Error> {
         let start = Instant::now();
-        let outcome = self.simulation.run_in_jobs(&Jobs::new(jobs), watch);
-        let outcome = outcome.map_err(|why| Error::option("jobs", format!("{why}; leave --jobs out")))?;
+        let outcome = self.simulation.run_in_jobs(&Jobs::new(jobs), watch).map_err(not_in_jobs)?;
+        Ok(self.recorded(&outcome, start.elapsed().as_secs_f64()))
+    }
+
+    /// Does the same with other processes, which time intervals through a folder. Results are the same.
+    ///
+    /// # Errors
+    /// Those of [`Session::run_in_jobs`]; if the processes cannot continue.
+    pub fn run_in_spool(mut self, mut spool: Spool, watch: &mut dyn FnMut(Progress) -> Control) -> Result<Run, Error> {
+        let start = Instant::now();
+        let outcome = self.simulation.run_with_timers(Jobs::INTERVAL, &mut spool, watch).map_err(not_in_jobs)?;
         Ok(self.recorded(&outcome, start.elapsed().as_secs_f64()))
     }
 
@@ -369,5 +379,13 @@ impl Session {
             format!("Data from {:#x} to {:#x} were put into sector {sector} of the caches.", range.start, range.end)
         });
         data.chain(self.sector_blocks.iter().flat_map(sector_blocks::Observer::notes))
+    }
+}
+
+/// Returns why a run cannot be timed in intervals, and what to do.
+fn not_in_jobs(why: JobsError) -> Error {
+    match why {
+        JobsError::Timers(why) => Error::option("spool", why),
+        why => Error::option("jobs", format!("{why}; leave --jobs out")),
     }
 }

@@ -5,7 +5,7 @@ use fxscope_aarch64::hpc::HpcExtension;
 use fxscope_memory::PrefetchRegisters;
 
 /// The control registers of a thread: trapped floating-point exceptions, and those of prefetch and sectors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Controls {
     pub(crate) judges_exceptions: bool,
     pub(crate) registers: HpcExtension,

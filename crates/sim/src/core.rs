@@ -401,6 +401,12 @@ impl Core {
         retired.flatten().chain(blocks.flatten().flatten()).for_each(|block| shared.share(block));
     }
 
+    /// The same, for tables that others have written. Returns whether they are sound.
+    pub(crate) fn share_sound_tables(&mut self, shared: &mut SharedTables) -> bool {
+        self.share_tables(shared);
+        self.every_block().all(BoundBlock::is_sound)
+    }
+
     /// Returns the counted events and those that follow from the executions of each block.
     pub(crate) fn signals(&self) -> Signals {
         let mut signals = self.pipeline.counters();

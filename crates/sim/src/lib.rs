@@ -39,7 +39,7 @@ pub mod trace;
 pub use calls::Calls;
 pub use hotspots::HotSpot;
 pub use intervals::{Interval, MOST_INTERVALS};
-pub use jobs::{Jobs, JobsError, Unfit};
+pub use jobs::{Jobs, JobsError, Task, TaskCounts, Timers, Unfit, Unreadable};
 pub use observer::{BlockEvent, BlockObserver, MemoryAccess};
 pub use pages::page_sizes;
 pub use parallel::HostThreads;

@@ -113,7 +113,7 @@ impl KnownPages {
 }
 
 /// The pages of a process, as a core receives them.
-#[derive(Clone)]
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct PagesChange {
     pid: u32,
     /// The pages before, if the core is the first one that receives them after a change.

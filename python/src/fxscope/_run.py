@@ -7,11 +7,14 @@ import sqlite3
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Optional, Union
+from typing import TYPE_CHECKING, Optional, Union
 
 from fxscope._command import Option, PathLike, ProgramFailed, Word, call, option_words
 from fxscope._machine import Machine
 from fxscope._record import Record
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 
 def scenario_words(
@@ -39,6 +42,7 @@ def run(
     threads: Optional[int] = None,
     cwd: Optional[PathLike] = None,
     output: Optional[PathLike] = None,
+    client: Optional[Client] = None,
     check: bool = True,
     **options: Option,
 ) -> Record:
@@ -46,12 +50,15 @@ def run(
 
     ``machine``: a name, the folder of a machine of your own, or a :class:`Machine`. ``set``: keys of its description. ``env``:
     variables of the program. ``threads``: number of its OpenMP threads, a core each. ``cwd``: the folder in which it runs.
-    ``output``: the file of the record; without it, the record lasts as long as the result. ``options``: any other of ``fxscope run``,
+    ``output``: the file of the record; without it, the record lasts as long as the result. ``client``: of a Dask cluster, whose workers
+    time intervals of the run; with ``jobs=N``, N - 1 of them can be busy. ``options``: any other of ``fxscope run``,
     with underscores: ``cpus="12-23"``, ``sample=True``, ``pages=["bss=2MiB"]``, ``ranks=4``.
 
     Raises :class:`Failed` if the program cannot run, and, unless ``check`` is false, :class:`ProgramFailed` if it ends with a
     status other than 0.
     """
+    if client is not None and not options.get("jobs"):
+        raise ValueError("workers time intervals of a run with jobs=N: give how many processes there are, this one included")
     if threads is not None:
         env = {"OMP_NUM_THREADS": threads, **env}
     keep = tempfile.TemporaryDirectory(prefix="fxscope-")
@@ -60,7 +67,13 @@ def run(
     # Its counts come with it: another command that reads the record would take longer.
     counts = Path(keep.name, "run.json")
     words = ["run", "--quiet", "-o", str(path), "--json", str(counts), *scenario_words(machine, set, env, options)]
-    ended = call([*words, "--", str(program), *arguments], cwd=cwd)
+    words += ["--", str(program), *map(str, arguments)]
+    if client is None:
+        ended = call(words, cwd=cwd)
+    else:
+        from fxscope import _intervals
+
+        ended = _intervals.run(words, client, cwd)
     if ended.is_own_failure() or not path.exists():
         ended.checked()
     found = json.loads(counts.read_text(encoding="utf-8"))

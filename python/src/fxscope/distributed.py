@@ -27,6 +27,7 @@ import tomli_w
 
 from fxscope._cluster import PLACES, client_on
 from fxscope._command import Failed, PathLike, Word, call
+from fxscope._intervals import run
 from fxscope._optional import Missing
 
 if sys.version_info >= (3, 11):
@@ -217,13 +218,14 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Make the runs of a plan on a cluster, or those that a command of fxscope needs (after --: validate, latency check), and print the
-    results."""
+    """Make the runs of a plan on a cluster, those that a command of fxscope needs (after --: validate, latency check), or the
+    intervals of a run (run --jobs N), and print the results."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     own, command = _split(words)
     parser = argparse.ArgumentParser(
         prog="python -m fxscope.distributed", description=main.__doc__,
-        usage="%(prog)s [-h] [--on PLACE] [-o FOLDER] [--retry] PLAN.toml\n       %(prog)s [--on PLACE] [--cache FOLDER] -- COMMAND …",
+        usage="%(prog)s [-h] [--on PLACE] [-o FOLDER] [--retry] PLAN.toml\n       %(prog)s [--on PLACE] [--cache FOLDER] -- COMMAND …\n"
+        "       %(prog)s [--on PLACE] -- run --jobs N [OPTIONS] -- PROGRAM …",
     )
     if not command:
         parser.add_argument("plan", type=Path, help="the plan; docs/sweep.md has the format")
@@ -253,9 +255,12 @@ def _answered(command: Sequence[str], client: Client, cache: Optional[Path]) -> 
     """Make the runs of a command, print what it says, and return its exit status."""
     options, program = _split(command)
     subject = ["--", *program] if program else []
-    fill(options, client, subject, cache)
-    kept = [] if cache is None else [f"--cache={cache}"]
-    ended = call([*options, *kept, *subject])
+    if options[:1] == ["run"]:
+        ended = run([*options, *subject], client)
+    else:
+        fill(options, client, subject, cache)
+        kept = [] if cache is None else [f"--cache={cache}"]
+        ended = call([*options, *kept, *subject])
     print(ended.output, end="")
     print(ended.error, end="", file=sys.stderr)
     return ended.status

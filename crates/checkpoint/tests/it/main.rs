@@ -3,6 +3,7 @@
 mod damage;
 mod folders;
 mod killed;
+mod parcels;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;

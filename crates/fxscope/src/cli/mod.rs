@@ -34,6 +34,7 @@ mod resume;
 mod run;
 mod scenario;
 mod schema;
+mod spool;
 mod status;
 mod sweep;
 mod validate;
@@ -82,6 +83,7 @@ static COLOUR: OnceLock<Colour> = OnceLock::new();
 enum Command {
     Run(run::Args),
     Resume(resume::Args),
+    Work(spool::Args),
     Report(report::Args),
     Compare(compare::Args),
     Advise(advise::Args),
@@ -168,6 +170,7 @@ pub fn main() -> ExitCode {
     let outcome = match command {
         Command::Run(args) => run::run(&args),
         Command::Resume(args) => resume::resume(&args),
+        Command::Work(args) => spool::work(&args),
         Command::Report(args) => report::report(&args),
         Command::Compare(args) => compare::compare_files(&args),
         Command::Advise(args) => advise::advise(&args),

@@ -10,6 +10,7 @@ use fxscope::pmu::Metrics;
 use fxscope::record::{self, Finish, Run};
 use fxscope::report::Options;
 use fxscope::report::render::{json, terminal};
+use fxscope::spool::Spool;
 use fxscope::{Control, Ending, EngineChoice, HostProtection, Mode, Progress, Session};
 
 use super::checkpoint::{CheckpointArgs, Kept, over};
@@ -18,6 +19,7 @@ use super::interrupt;
 use super::konata::{TraceArgs, TraceTarget};
 use super::output::{self, Target};
 use super::scenario::{self, MODES, ScenarioArgs};
+use super::spool::SpoolArgs;
 use super::status::{FAILED, NO_PROGRESS};
 use super::{Failure, Outcome, say, style};
 
@@ -72,6 +74,8 @@ pub struct Args {
     /// number; they differ by some hundredths of a percent from those without --jobs (docs/jobs.md).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
+    #[command(flatten)]
+    spool: SpoolArgs,
     /// Also count by intervals of simulated time, such as 100us or 1ms, for the record and for --json. At most 100,000
     /// intervals; the last one then extends to the end.
     #[arg(long, value_name = "TIME", value_parser = scenario::interval_ns)]
@@ -152,6 +156,12 @@ pub(super) fn run(args: &Args) -> Outcome {
         Some(folder) => prepared.protecting(folder),
         None => prepared,
     };
+    // Its thread begins before the program's, which may not access the folder.
+    let spool = args.spool.open(args.jobs)?;
+    let prepared = match args.spool.folder() {
+        Some(folder) => prepared.protecting(folder),
+        None => prepared,
+    };
     if args.json.is_some() || !args.quiet {
         // What shows metrics after the run does not wait for their tables. Without a thread they are read then.
         let _ = std::thread::Builder::new().spawn(Metrics::built_in);
@@ -161,7 +171,7 @@ pub(super) fn run(args: &Args) -> Outcome {
         let ending = simulate(&console, session, |session, watch| match (taking, &mut trace) {
             (Some(taking), _) => Ok(taking.run(session, watch)),
             (None, Some(trace)) => Ok(Ending::Run(Box::new(session.run_traced(watch, &mut trace.window())))),
-            (None, None) => whole(session, args.jobs, watch).map(|run| Ending::Run(Box::new(run))),
+            (None, None) => whole(session, (args.jobs, spool), watch).map(|run| Ending::Run(Box::new(run))),
         });
         (ending, protection)
     })?;
@@ -174,15 +184,16 @@ pub(super) fn run(args: &Args) -> Outcome {
     Ok(finished(&run, &outputs, (record_target, json_target, trace), kept.as_ref()))
 }
 
-/// Runs a program to its end, in intervals if `jobs` host threads are to time them.
+/// Runs a program to its end, in intervals if `jobs` host threads are to time them, or other processes.
 fn whole(
     session: Session,
-    jobs: Option<u16>,
+    (jobs, spool): (Option<u16>, Option<Spool>),
     watch: &mut dyn FnMut(Progress) -> Control,
 ) -> Result<Run, fxscope::Error> {
-    match jobs {
-        Some(jobs) => session.run_in_jobs(jobs.into(), watch),
-        None => Ok(session.run(watch)),
+    match (jobs, spool) {
+        (Some(_), Some(spool)) => session.run_in_spool(spool, watch),
+        (Some(jobs), None) => session.run_in_jobs(jobs.into(), watch),
+        (None, _) => Ok(session.run(watch)),
     }
 }
 

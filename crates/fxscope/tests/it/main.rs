@@ -65,6 +65,7 @@ mod sector;
 mod sector_calls;
 mod signals;
 mod site;
+mod spool;
 mod streams;
 mod sweep;
 mod threads;

@@ -3,9 +3,10 @@
 //! The program is executed once. Meanwhile its core is only followed: caches, translations, prefetch streams and branch predictors change as
 //! if blocks were timed, and its clock, which the program reads, advances by a cycle for each instruction. At the beginning of each
 //! interval the machine is copied. What the core then does is recorded ([`records`]); afterwards, another thread of the host does it again on the
-//! copy, with timing ([`task`]). Counts are added in the order of intervals ([`merged`]), and nothing that they say goes back
+//! copy, with timing ([`task`]): a thread of this process, or another process ([`Timers`]). Counts are added in the order of intervals ([`merged`]), and nothing that they say goes back
 //! to the core that is followed. So results do not depend on how many host threads there are.
 
+mod differences;
 mod merged;
 mod recording;
 mod records;
@@ -17,7 +18,7 @@ use fxscope_aarch64::Engine;
 pub(crate) use merged::Merged;
 use recording::Recording;
 pub(crate) use records::{Change, Mark, Records};
-use task::{Task, TaskCounts};
+pub use task::{Task, TaskCounts, Unreadable};
 use workers::Workers;
 
 use crate::machine::Machine;
@@ -77,9 +78,34 @@ pub enum JobsError {
         "intervals are timed in timing mode, of runs that time everything on one host thread, without counts or stacks by time"
     )]
     Options,
+    /// Intervals cannot be timed where they were to be: why.
+    #[error("{0}")]
+    Timers(String),
     /// The host cannot start the threads.
     #[error("the host cannot start the threads: {0}")]
     Host(#[from] std::io::Error),
+}
+
+/// What has intervals timed, in any order. What they count does not depend on it.
+pub trait Timers {
+    /// Has an interval timed. Returns what it counted if the calling thread has timed it.
+    ///
+    /// # Errors
+    /// When intervals cannot be timed any more: why.
+    fn give(&mut self, task: Task) -> Result<Option<TaskCounts>, String>;
+
+    /// Returns what an interval has counted, if there is one that has not been returned. Does not wait.
+    ///
+    /// # Errors
+    /// As [`Timers::give`].
+    fn done(&mut self) -> Result<Option<TaskCounts>, String>;
+
+    /// No more intervals are given: waits for one that has not been returned, and helps with those that nobody has begun with. `None`: all
+    /// have been returned.
+    ///
+    /// # Errors
+    /// As [`Timers::give`].
+    fn rest(&mut self) -> Result<Option<TaskCounts>, String>;
 }
 
 /// Returns whether a run with these options can be timed in intervals.
@@ -100,27 +126,44 @@ impl<E: Engine> Simulation<E> {
         jobs: &Jobs,
         watch: &mut dyn FnMut(Progress) -> Control,
     ) -> Result<Outcome, JobsError> {
+        std::thread::scope(|scope| {
+            let mut workers = Workers::start(scope, jobs.threads.max(1) - 1)?;
+            self.run_with_timers(jobs.interval, &mut workers, watch)
+        })
+    }
+
+    /// Does the same with intervals of this many instructions, which `timers` has timed.
+    ///
+    /// # Errors
+    /// Those of [`Simulation::run_in_jobs`], and those of `timers`.
+    pub fn run_with_timers(
+        &mut self,
+        interval: u64,
+        timers: &mut dyn Timers,
+        watch: &mut dyn FnMut(Progress) -> Control,
+    ) -> Result<Outcome, JobsError> {
         if !allow(&self.options) {
             return Err(JobsError::Options);
         }
         let mut merged = Merged::default();
-        let finish = std::thread::scope(|scope| {
-            let workers = Workers::start(scope, jobs.threads.max(1) - 1)?;
-            self.arrive(&mut merged);
-            let mut number = 0;
-            let finish = loop {
-                let (task, finish) = self.record_interval(number, jobs.interval, watch)?;
-                workers.give(task).into_iter().chain(std::iter::from_fn(|| workers.done())).for_each(|counts| {
-                    self.add(&mut merged, counts);
-                });
-                if let Some(finish) = finish {
-                    break finish;
-                }
-                number += 1;
-            };
-            workers.finish().for_each(|counts| self.add(&mut merged, counts));
-            Ok::<Finish, JobsError>(finish)
-        })?;
+        self.arrive(&mut merged);
+        let mut number = 0;
+        let finish = loop {
+            let (task, finish) = self.record_interval(number, interval, watch)?;
+            if let Some(counts) = timers.give(task).map_err(JobsError::Timers)? {
+                self.add(&mut merged, counts);
+            }
+            while let Some(counts) = timers.done().map_err(JobsError::Timers)? {
+                self.add(&mut merged, counts);
+            }
+            if let Some(finish) = finish {
+                break finish;
+            }
+            number += 1;
+        };
+        while let Some(counts) = timers.rest().map_err(JobsError::Timers)? {
+            self.add(&mut merged, counts);
+        }
         Ok(self.conclude_with(finish, Some(&merged)))
     }
 
@@ -150,8 +193,9 @@ impl<E: Engine> Simulation<E> {
         Ok((Task { number, machine, records, system_call, is_last: finish.is_some() }, finish))
     }
 
-    fn add(&mut self, merged: &mut Merged, counts: TaskCounts) {
-        let Some(timing) = &self.timing else { return };
+    fn add(&mut self, merged: &mut Merged, mut counts: TaskCounts) {
+        let Some(timing) = &mut self.timing else { return };
+        counts.share_tables(&mut timing.known.tables);
         merged.add(counts, &mut self.regions, |cycle| timing.machine.core().ns_at(cycle));
     }
 }

@@ -4,9 +4,10 @@ use fxscope_aarch64::{BlockId, Cpu};
 use fxscope_calendar::Cycle;
 use fxscope_isa::{Partial, Subnormal};
 use fxscope_memory::Chip;
-use fxscope_pipeline::BoundBlock;
+use fxscope_pipeline::{BoundBlock, SharedTables};
+use serde::{Deserialize, Serialize};
 
-use super::Unfit;
+use super::{Unfit, differences};
 use crate::controls::Controls;
 use crate::core::Core;
 use crate::execution::Execution;
@@ -14,7 +15,7 @@ use crate::markers::Edge;
 use crate::pages::PagesChange;
 
 /// What happens to a core between two blocks.
-#[derive(Clone)]
+#[derive(Clone, Deserialize, Serialize)]
 pub(crate) enum Change {
     /// A block is bound, and has this number from now on.
     Binds { index: usize, block: Box<BoundBlock> },
@@ -33,7 +34,7 @@ pub(crate) enum Change {
 }
 
 /// The beginning or the end of a region.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Mark {
     pub(crate) edge: Edge,
     /// The region, if the program names it.
@@ -41,7 +42,7 @@ pub(crate) struct Mark {
 }
 
 /// A block that was executed. Of what it has left, `special` says how much.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Deserialize, Serialize)]
 struct Executed {
     next_pc: u64,
     block: u32,
@@ -51,23 +52,25 @@ struct Executed {
 }
 
 /// Instructions of a block that operated on some elements only, and that encountered subnormal numbers: how many.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Deserialize, Serialize)]
 struct Special {
     partials: u8,
     subnormals: u8,
 }
 
 /// The records of an interval. What blocks have left is in lists of its own, in their order.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Deserialize, Serialize)]
 pub(crate) struct Records {
     executed: Vec<Executed>,
+    #[serde(with = "differences")]
     words: Vec<u64>,
     special: Vec<Special>,
     partials: Vec<Partial>,
     subnormals: Vec<Subnormal>,
     /// Changes, each with the number of blocks before it.
     changes: Vec<(usize, Change)>,
-    /// Why the run cannot be timed in intervals, once that is known.
+    /// Why the run cannot be timed in intervals, once that is known. Such intervals are not timed.
+    #[serde(skip)]
     pub(crate) unfit: Option<Unfit>,
 }
 
@@ -95,6 +98,15 @@ impl Records {
     /// Returns the bytes that blocks have taken.
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&self.executed[..]) + size_of_val(&self.words[..])
+    }
+
+    /// Lets all blocks share their tables. Returns whether the tables of each are sound.
+    pub(super) fn share_tables(&mut self, shared: &mut SharedTables) -> bool {
+        let bound = self.changes.iter_mut().filter_map(|(_, change)| match change {
+            Change::Binds { block, .. } => Some(block),
+            _ => None,
+        });
+        bound.map(|block| share(shared, block)).fold(true, |all, is_sound| all && is_sound)
     }
 
     /// Something happens to the core before the next block.
@@ -150,6 +162,12 @@ impl Core {
             Change::Mark(mark) => marked(self, *mark),
         }
     }
+}
+
+/// Lets a block share its tables. Returns whether they are sound.
+pub(super) fn share(shared: &mut SharedTables, block: &mut BoundBlock) -> bool {
+    shared.share(block);
+    block.is_sound()
 }
 
 /// Takes the first `count` elements off a list.

@@ -4,13 +4,14 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, Scope};
 
+use super::Timers;
 use super::task::{Task, TaskCounts};
 
 /// The workers of a run.
 pub(super) struct Workers {
-    given: SyncSender<Task>,
+    /// Those who give work and who return it, until no more comes.
+    open: Option<(SyncSender<Task>, Sender<TaskCounts>)>,
     waiting: Waiting,
-    finished: Sender<TaskCounts>,
     done: Receiver<TaskCounts>,
 }
 
@@ -33,9 +34,9 @@ impl Workers {
     pub(super) fn start<'s>(scope: &'s Scope<'s, '_>, number: usize) -> std::io::Result<Workers> {
         let (given, waiting) = sync_channel(number);
         let (finished, done) = channel();
-        let workers = Workers { given, waiting: Waiting(Arc::new(Mutex::new(waiting))), finished, done };
+        let waiting = Waiting(Arc::new(Mutex::new(waiting)));
         for worker in 0..number {
-            let (waiting, finished) = (workers.waiting.clone(), workers.finished.clone());
+            let (waiting, finished) = (waiting.clone(), finished.clone());
             let work = move || {
                 while let Some(task) = waiting.next() {
                     // Nobody takes the counts of a run that has been given up.
@@ -46,28 +47,26 @@ impl Workers {
             };
             Builder::new().name(format!("fxscope/interval worker {worker}")).spawn_scoped(scope, work)?;
         }
-        Ok(workers)
+        Ok(Workers { open: Some((given, finished)), waiting, done })
     }
+}
 
-    /// Has an interval timed: by this thread, if as many wait as may.
-    pub(super) fn give(&self, task: Task) -> Option<TaskCounts> {
-        match self.given.try_send(task) {
-            Ok(()) => None,
-            Err(TrySendError::Full(task) | TrySendError::Disconnected(task)) => Some(task.time()),
+impl Timers for Workers {
+    /// This thread times an interval if as many wait as may.
+    fn give(&mut self, task: Task) -> Result<Option<TaskCounts>, String> {
+        let Some((given, _)) = &self.open else { return Ok(Some(task.time())) };
+        match given.try_send(task) {
+            Ok(()) => Ok(None),
+            Err(TrySendError::Full(task) | TrySendError::Disconnected(task)) => Ok(Some(task.time())),
         }
     }
 
-    /// Returns an interval that has been timed, if there is one.
-    pub(super) fn done(&self) -> Option<TaskCounts> {
-        self.done.try_recv().ok()
+    fn done(&mut self) -> Result<Option<TaskCounts>, String> {
+        Ok(self.done.try_recv().ok())
     }
 
-    /// No more intervals come: helps with those that wait, and returns all that are timed from now on.
-    pub(super) fn finish(self) -> impl Iterator<Item = TaskCounts> {
-        let Workers { given, waiting, finished, done } = self;
-        drop(given);
-        let own = std::iter::from_fn(move || waiting.next().map(Task::time));
-        drop(finished);
-        own.chain(done)
+    fn rest(&mut self) -> Result<Option<TaskCounts>, String> {
+        self.open = None;
+        Ok(self.waiting.next().map(Task::time).or_else(|| self.done.recv().ok()))
     }
 }

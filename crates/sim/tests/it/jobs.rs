@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use fxscope_aarch64::{Engine, Interpreter};
 use fxscope_counts::Signal;
-use fxscope_sim::{Control, Finish, Jobs, JobsError, Options, Outcome, Simulation, Unfit};
+use fxscope_sim::{
+    Control, Finish, Jobs, JobsError, Options, Outcome, Simulation, Task, TaskCounts, Timers, Unfit, Unreadable,
+};
 use fxscope_translate::Translator;
 
 use crate::common::{Run, build, counts, kernel, streams, text};
@@ -172,4 +174,86 @@ fn programs_that_do_not_fit_are_given_up_with_the_reason() {
     }
     let sampled = Run { sample: Some("auto"), ..Run::new(kernel("sort.elf"), "n=1000 passes=1") };
     assert!(matches!(in_jobs::<Interpreter>(&sampled, 1, INTERVAL).0, Err(JobsError::Options)));
+}
+
+/// Keeps intervals as bytes, and times them at the end, the last one first.
+#[derive(Default)]
+struct Kept {
+    tasks: Vec<Vec<u8>>,
+    /// The first one, and what it has counted.
+    first: Vec<u8>,
+    counts: Vec<u8>,
+}
+
+impl Timers for Kept {
+    fn give(&mut self, task: Task) -> Result<Option<TaskCounts>, String> {
+        assert_eq!(task.number(), self.tasks.len());
+        self.tasks.push(task.to_bytes()?);
+        Ok(None)
+    }
+
+    fn done(&mut self) -> Result<Option<TaskCounts>, String> {
+        Ok(None)
+    }
+
+    fn rest(&mut self) -> Result<Option<TaskCounts>, String> {
+        let Some(task) = self.tasks.pop() else { return Ok(None) };
+        let counts = Task::from_bytes(&task).map_err(|why| why.to_string())?.time();
+        assert_eq!(counts.number(), self.tasks.len());
+        (self.first, self.counts) = (task, counts.to_bytes()?);
+        TaskCounts::from_bytes(&self.counts).map(Some).map_err(|why| why.to_string())
+    }
+}
+
+#[test]
+fn intervals_that_were_bytes_count_the_same_in_any_order() {
+    for run in programs() {
+        let output = tempfile::tempfile().expect("temporary file");
+        let mut simulation = simulation::<Interpreter>(&run, &output);
+        let outcome = simulation.run_with_timers(INTERVAL, &mut Kept::default(), &mut |_| Control::Continue);
+        let kept = everything(&(outcome.expect("it fits"), text(output)));
+        let one = everything(&self::outcome(&run, 1, INTERVAL));
+        one.lines().zip(kept.lines()).for_each(|(one, kept)| assert_eq!(one, kept, "{}", run.program.display()));
+        assert_eq!(one, kept, "{}", run.program.display());
+    }
+}
+
+#[test]
+fn a_run_ends_with_the_reason_why_its_intervals_cannot_be_timed() {
+    struct Fails;
+    impl Timers for Fails {
+        fn give(&mut self, task: Task) -> Result<Option<TaskCounts>, String> {
+            if task.number() == 2 { Err("they are away".to_owned()) } else { Ok(Some(task.time())) }
+        }
+
+        fn done(&mut self) -> Result<Option<TaskCounts>, String> {
+            Ok(None)
+        }
+
+        fn rest(&mut self) -> Result<Option<TaskCounts>, String> {
+            Ok(None)
+        }
+    }
+    let output = tempfile::tempfile().expect("temporary file");
+    let mut simulation = simulation::<Interpreter>(&alone("2"), &output);
+    let outcome = simulation.run_with_timers(INTERVAL, &mut Fails, &mut |_| Control::Continue);
+    assert!(matches!(outcome, Err(JobsError::Timers(why)) if why == "they are away"));
+}
+
+#[test]
+fn bytes_that_end_too_early_or_too_late_are_no_interval_and_no_counts() {
+    let output = tempfile::tempfile().expect("temporary file");
+    let run = Run { max_instructions: Some(INTERVAL / 2), ..Run::new(kernel("sort.elf"), "n=1000 passes=1") };
+    let mut kept = Kept::default();
+    let mut simulation = simulation::<Interpreter>(&run, &output);
+    simulation.run_with_timers(INTERVAL, &mut kept, &mut |_| Control::Continue).expect("it fits");
+    let task = kept.first;
+    let longer = |bytes: &[u8]| [bytes, &[0]].concat();
+    for part in 0..50 {
+        let (task, counts) = (&task[..task.len() * part / 50], &kept.counts[..kept.counts.len() * part / 50]);
+        assert_eq!(Task::from_bytes(task).err(), Some(Unreadable), "{part}");
+        assert_eq!(TaskCounts::from_bytes(counts).err(), Some(Unreadable), "{part}");
+    }
+    assert_eq!(Task::from_bytes(&longer(&task)).err(), Some(Unreadable));
+    assert_eq!(TaskCounts::from_bytes(&longer(&kept.counts)).err(), Some(Unreadable));
 }

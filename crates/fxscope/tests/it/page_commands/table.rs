@@ -119,6 +119,7 @@ pub const PAGES: &[Page] = &[
         slow: true,
         ..page("latency-lab")
     },
+    Page { left_out: &[("fxscope work", "needs a run at the same time; the test spool starts both")], ..page("jobs") },
     Page { before: RECORD, ..page("loops") },
     Page { files: &[("slow.toml", "extends = \"a64fx\"\n\n[memory]")], ..page("machine-files") },
     Page { left_out: &[("fxscope run --ranks", SYSROOT), ("fxscope run --sysroot", SYSROOT)], ..page("mpi") },
