@@ -11,7 +11,7 @@ use fxscope_jitter::Time;
 use crate::{Error, Progress};
 
 /// Largest output of perf, bytes.
-pub(super) const MAX_OUTPUT_BYTES: u64 = 1 << 30;
+pub(crate) const MAX_OUTPUT_BYTES: u64 = 1 << 30;
 /// Interval at which a run under perf is checked.
 const LOOK: Duration = Duration::from_millis(500);
 /// Time that perf may take to start the program.
@@ -20,7 +20,7 @@ const START: Duration = Duration::from_secs(30);
 const GRACE: Duration = Duration::from_secs(10);
 
 /// Runs a program under perf, for at most `limit`. If either fails, the message says `when`, and what to do `instead`.
-pub(super) fn run_under(
+pub(crate) fn run_under(
     mut perf: Command,
     program: &[OsString],
     limit: Option<Time>,

@@ -1,0 +1,138 @@
+//! What large pages would save, from counts of page walks.
+
+use serde::Serialize;
+
+use super::events::{Counts, Processor, Role};
+use crate::Error;
+
+/// Where the cycles of a walk are from, on processors that count walks only.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// Given by the user.
+    Given,
+    /// Measured on this host.
+    Measured,
+    /// Assumed in `data/pages/walk-events.toml`.
+    Assumed,
+}
+
+/// What the counts of a program say about its page walks. Shares are of its cycles.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Estimate {
+    /// Id of the processor.
+    pub processor: String,
+    /// Core cycles.
+    pub cycles: f64,
+    /// Share of the cycles in which walks for data are active: an upper bound, since walks of loads and of stores coincide.
+    pub data_walks: f64,
+    /// The same for instructions, if counted.
+    pub code_walks: Option<f64>,
+    /// Walks for data, if counted.
+    pub walks: Option<f64>,
+    /// Share of them that ended at a page of the base size; `None` if page sizes were not counted.
+    pub small: Option<f64>,
+    /// Cycles of a walk, least and most, where they had to be known.
+    pub walk_cycles: Option<([f64; 2], Basis)>,
+    /// What large pages would save, least and most.
+    pub saving: [f64; 2],
+    /// Why not less.
+    pub least: String,
+    /// Why not more.
+    pub most: String,
+}
+
+/// Active cycles of walks for data: least and most, and the reason for each.
+struct Active {
+    least: f64,
+    most: f64,
+    bounded: &'static str,
+    per_walk: Option<([f64; 2], Basis)>,
+}
+
+/// Estimates what large pages would save a program with these counts. `per_walk` is the cycles of a walk, least and most, if known; only
+/// processors without events of cycles need it.
+///
+/// # Errors
+/// If cycles, or walks, were not counted.
+pub fn estimate(
+    processor: &Processor,
+    counts: &Counts,
+    per_walk: Option<([f64; 2], Basis)>,
+) -> Result<Estimate, Error> {
+    let cycles = processor.counted(Role::Cycles, counts).first().copied().filter(|&cycles| cycles > 0.0);
+    let cycles = cycles.ok_or_else(|| missing(processor, Role::Cycles))?;
+    let [small, large] = [Role::SmallWalks, Role::LargeWalks].map(|role| processor.sum(role, counts));
+    let walks = processor.sum(Role::Walks, counts).or_else(|| Some(small? + large.unwrap_or(0.0)));
+    let active = active(processor, counts, walks, per_walk)?;
+    let share = match (small, large) {
+        (Some(small), Some(large)) if small + large > 0.0 => Some(small / (small + large)),
+        (Some(small), None) => walks.filter(|&all| all > 0.0).map(|all| (small / all).min(1.0)),
+        _ => None,
+    };
+    let of_small = share.unwrap_or(1.0);
+    let most = (active.most * of_small / cycles).min(1.0);
+    let stalled = processor.sum(Role::Stalled, counts);
+    let exposed = stalled.map_or(0.0, |stalled| (active.least * of_small + stalled - cycles).max(0.0) / cycles);
+    let sizes = if share.is_some() { " that end at pages of the base size" } else { ", whatever their page sizes" };
+    Ok(Estimate {
+        processor: processor.id.clone(),
+        cycles,
+        data_walks: (active.most / cycles).min(1.0),
+        code_walks: processor.sum(Role::CodeWalkCycles, counts).map(|code| (code / cycles).min(1.0)),
+        walks,
+        small: share,
+        walk_cycles: active.per_walk,
+        saving: [exposed.min(most), most],
+        least: least_reason(stalled.is_some(), exposed),
+        most: format!(
+            "{} of walks for data{sizes}: walks overlap with execution, so that no more than this can be saved",
+            active.bounded
+        ),
+    })
+}
+
+fn least_reason(stalled: bool, exposed: f64) -> String {
+    match (stalled, exposed > 0.0) {
+        (true, true) => "so many cycles of walks must coincide with cycles in which the core waits, since both together exceed all cycles".to_owned(),
+        (true, false) => "all walks may fall into cycles in which the core works on something else".to_owned(),
+        (false, _) => "cycles in which the core waits were not counted, so that all walks may be hidden behind other work".to_owned(),
+    }
+}
+
+fn active(
+    processor: &Processor,
+    counts: &Counts,
+    walks: Option<f64>,
+    per_walk: Option<([f64; 2], Basis)>,
+) -> Result<Active, Error> {
+    let events = processor.counted(Role::WalkCycles, counts);
+    if !events.is_empty() {
+        // Walks of loads and of stores may be active in the same cycles.
+        let least = events.iter().copied().fold(0.0, f64::max);
+        return Ok(Active { least, most: events.iter().sum(), bounded: "all cycles", per_walk: None });
+    }
+    if let Some(pending) = processor.sum(Role::WalkPending, counts) {
+        return Ok(Active {
+            least: 0.0,
+            most: pending,
+            bounded: "the cycles of all walks, one after the other,",
+            per_walk: None,
+        });
+    }
+    let walks = walks.ok_or_else(|| missing(processor, Role::Walks))?;
+    let assumed = || Some((processor.assumed_walk_cycles?, Basis::Assumed));
+    let per_walk = per_walk.or_else(assumed).ok_or_else(|| missing(processor, Role::WalkCycles))?;
+    let bounded = "the cycles of all walks, one after the other and each of the longest,";
+    Ok(Active { least: 0.0, most: walks * per_walk.0[1], bounded, per_walk: Some(per_walk) })
+}
+
+fn missing(processor: &Processor, role: Role) -> Error {
+    let wanted = |event: &&super::events::Event| match role {
+        Role::Walks => matches!(event.role, Role::Walks | Role::SmallWalks | Role::WalkPending),
+        role => event.role == role,
+    };
+    let names: Vec<&str> = processor.events.iter().filter(wanted).map(|event| event.perf.as_str()).collect();
+    let what = if role == Role::Cycles { "cycles" } else { "page walks" };
+    format!("has no count of {what} of {} ({}): count one of {}", processor.id, processor.name, names.join(", ")).into()
+}
