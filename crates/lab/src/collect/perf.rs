@@ -147,8 +147,8 @@ fn permission_hint() -> String {
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok();
     match paranoid.as_deref().map(str::trim).and_then(|text| text.parse::<i32>().ok()) {
         Some(level) if level > 0 => format!(
-            " (/proc/sys/kernel/perf_event_paranoid is {level}: programs of your own can be counted up to 2, with --user, \
-             CPUs with --cpus up to 0; its administrator can set it)"
+            " (/proc/sys/kernel/perf_event_paranoid is {level}: programs of your own can be counted up to 2, without the kernel \
+             (collect report --user), CPUs up to 0; its administrator can set it)"
         ),
         _ => String::new(),
     }

@@ -19,7 +19,8 @@ const SEPARATOR: &str = ";";
 /// perf's event of the time on a core.
 const CPU_TIME: &str = "task-clock";
 /// What to do where nothing can be counted.
-const INSTEAD: &str = "; the gain can be measured without counters: fxscope pages host --check -- PROGRAM";
+const INSTEAD: &str = "; if perf does not know an event, one of a newer kernel may, or --processor names other events; the gain can be \
+                       measured without counters: fxscope pages host --check -- PROGRAM";
 
 /// Reads the counts of a file of `perf stat` and estimates the gain.
 pub(super) fn of_file(file: &Path, question: &Question) -> Result<Estimate, Error> {
@@ -88,7 +89,7 @@ fn measured_walk(text: &str, counts: &Counts) -> Result<Option<([f64; 2], Basis)
     let of = |line: &str| {
         let fields: Vec<&str> = line.split(SEPARATOR).collect();
         let ms: f64 = fields.first()?.trim().parse().ok()?;
-        fields.contains(&CPU_TIME).then_some(ms * 1e6)
+        fields.iter().any(|field| plain_name(field) == CPU_TIME).then_some(ms * 1e6)
     };
     let ns = text.lines().find_map(of).filter(|&ns| ns > 0.0);
     let cycles = counts.get(&plain_name("cycles")).map(|&cycles| cycles as f64);

@@ -27,7 +27,7 @@ pub(super) fn document(
 ) -> Document {
     let elsewhere = matches!(question.source, Some(Source::File(_))) && measured.is_none();
     let mut sections = vec![Section::notes("Advice", advice(host, elsewhere, estimate, measured))];
-    sections.extend(estimate.map(|estimate| Section::facts("Page walks", walks(estimate))));
+    sections.extend(estimate.map(|estimate| Section::facts("Walks", walks(estimate))));
     sections.extend(measured.map(|measured| Section::facts("Measured", pairs(measured))));
     sections.push(Section::notes("Notes", notes(question, estimate, measured)));
     Document::of("Large pages for a program on its own computer", sections)
@@ -124,8 +124,6 @@ fn walks(estimate: &Estimate) -> Vec<(String, String)> {
         };
         ("cycles of a walk".to_owned(), format!("{least:.0} to {most:.0}, {basis}"))
     }));
-    facts.push(("saved at least".to_owned(), format!("{}: {}", percent(estimate.saving[0]), estimate.least)));
-    facts.push(("saved at most".to_owned(), format!("{}: {}", percent(estimate.saving[1]), estimate.most)));
     facts
 }
 
@@ -178,7 +176,10 @@ fn notes(question: &Question, estimate: Option<&Estimate>, measured: Option<&Mea
 }
 
 fn about_estimate(estimate: &Estimate) -> Vec<String> {
+    let [least, most] = estimate.saving.map(percent);
     let mut notes = vec![
+        format!("At least {least}: {}.", estimate.least),
+        format!("At most {most}: {}.", estimate.most),
         "The estimate is of walks alone. Large pages also save page faults and cost time to clear memory that is never used, which it does not \
          contain; some walks remain with them. Walks to base and to large pages are taken as equally long."
             .to_owned(),
