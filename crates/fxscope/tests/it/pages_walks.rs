@@ -169,4 +169,9 @@ fn pairs_of_runs_measure_a_real_program() {
     let bounds = [0, 1].map(|which| measured["interval"][which].as_f64().expect("a number"));
     close(bounds, [savings[0], savings[5]]);
     assert_eq!(found["estimate"], Value::Null);
+    let perf = fake_perf(folder.path(), &separated(&INTEL).replace(',', ";"));
+    let found = large_pages(folder.path(), &[&perf, "--processor", "intel", "--check", "--pairs", "6", "--", "true"]);
+    let [error, median] = [&found["error"], &found["measured"]["saving"]].map(|one| one.as_f64().expect("a number"));
+    // The distance of the median from the range.
+    assert!((error - (median - 0.315).max(0.0) - (median - 0.07).min(0.0)).abs() < 1e-6, "{error} {median}");
 }

@@ -56,7 +56,7 @@ fn run(perf: &Path, processor: &Processor, question: &Question, progress: &dyn P
     let output = tempfile::NamedTempFile::new()?;
     let mut command = Command::new(perf);
     command.env("LC_ALL", "C").args(["stat", "-x", SEPARATOR, "-o"]).arg(output.path());
-    for event in processor.measured().chain([CPU_TIME]) {
+    for event in processor.measured().chain([CPU_TIME, estimate::PAGE_FAULTS]) {
         command.args(["-e", event]);
     }
     // The program's output does not mix with the answer.

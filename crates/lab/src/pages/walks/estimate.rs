@@ -5,6 +5,9 @@ use serde::Serialize;
 use super::events::{Counts, Processor, Role};
 use crate::Error;
 
+/// perf's event of page faults, of all processors.
+pub const PAGE_FAULTS: &str = "page-faults";
+
 /// Where the cycles of a walk are from, on processors that count walks only.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -30,7 +33,9 @@ pub struct Estimate {
     pub code_walks: Option<f64>,
     /// Walks for data, if counted.
     pub walks: Option<f64>,
-    /// Share of them that ended at a page of the base size; `None` if page sizes were not counted.
+    /// Page faults, if counted: large pages save most of them, which the estimate leaves out.
+    pub faults: Option<u64>,
+    /// Share of the walks that ended at a page of the base size; `None` if page sizes were not counted.
     pub small: Option<f64>,
     /// Cycles of a walk, least and most, where they had to be known.
     pub walk_cycles: Option<([f64; 2], Basis)>,
@@ -81,6 +86,7 @@ pub fn estimate(
         data_walks: (active.most / cycles).min(1.0),
         code_walks: processor.sum(Role::CodeWalkCycles, counts).map(|code| (code / cycles).min(1.0)),
         walks,
+        faults: counts.get(PAGE_FAULTS).copied(),
         small: share,
         walk_cycles: active.per_walk,
         saving: [exposed.min(most), most],
@@ -94,7 +100,7 @@ pub fn estimate(
 
 fn least_reason(stalled: bool, exposed: f64) -> String {
     match (stalled, exposed > 0.0) {
-        (true, true) => "so many cycles of walks must coincide with cycles in which the core waits, since both together exceed all cycles".to_owned(),
+        (true, true) => "as many cycles of walks must coincide with cycles in which the core waits, since both together exceed all cycles".to_owned(),
         (true, false) => "all walks may fall into cycles in which the core works on something else".to_owned(),
         (false, _) => "cycles in which the core waits were not counted, so that all walks may be hidden behind other work".to_owned(),
     }

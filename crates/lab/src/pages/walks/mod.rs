@@ -90,15 +90,10 @@ fn check(question: &Question) -> Result<(), Error> {
     Ok(())
 }
 
-/// How far an estimate is from a measurement, as shares of the time: 0 if their ranges overlap.
+/// How far the median of a measurement is from the range of an estimate, as a share of the time: 0 if the range holds it, positive if more
+/// is saved.
 #[must_use]
 pub fn error(estimate: &Estimate, measured: &ab::Measured) -> f64 {
-    let ([least, most], [low, high]) = (estimate.saving, measured.interval);
-    if low > most {
-        low - most
-    } else if high < least {
-        high - least
-    } else {
-        0.0
-    }
+    let [least, most] = estimate.saving;
+    measured.saving - measured.saving.clamp(least, most)
 }

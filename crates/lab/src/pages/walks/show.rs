@@ -10,6 +10,8 @@ use super::{Question, Source, error, events};
 
 /// Least gain that is worth a change, as a share of the time.
 const WORTH: f64 = 0.01;
+/// Width of an interval that says little, as a share of the time.
+const WIDE: f64 = 0.1;
 
 pub(super) fn json(estimate: Option<&Estimate>, measured: Option<&Measured>) -> Json {
     json!({
@@ -51,13 +53,21 @@ fn advice(host: &Host, elsewhere: bool, estimate: Option<&Estimate>, measured: O
             interval
         }
         (None, Some(estimate)) => {
-            lines.push(format!("Large pages (THP) would save {} of the cycles.", range(estimate.saving)));
+            lines.push(format!(
+                "Large pages (THP) would save {} of the cycles in page walks, page faults aside.",
+                range(estimate.saving)
+            ));
             estimate.saving
         }
         (None, None) => return lines,
     };
+    let uncertain = measured.is_some_and(|measured| measured.interval[0] <= 0.0);
     if most < WORTH {
         lines.push("Leave the pages as they are: this is too little to be worth a change.".to_owned());
+    } else if uncertain {
+        lines.push(
+            "Measure again while nothing else runs here, or with more --pairs, before you change anything.".to_owned(),
+        );
     } else if estimate.is_some_and(|estimate| estimate.small.is_some_and(|small| small < 0.1)) {
         lines.push(
             "Most walks end at large pages already; only still larger ones (hugetlbfs with 1 GiB) could save them."
@@ -76,7 +86,7 @@ fn gain(saving: f64, [low, high]: [f64; 2]) -> String {
     } else if high < 0.0 {
         format!("Large pages (THP) cost {} of the time {interval}.", percent(-saving))
     } else {
-        format!("No effect of large pages (THP) was found: {} of the time {interval}.", percent(saving))
+        format!("No certain effect of large pages (THP): {} of the time {interval}.", percent(saving))
     }
 }
 
@@ -160,6 +170,12 @@ fn notes(question: &Question, estimate: Option<&Estimate>, measured: Option<&Mea
              (glibc.malloc.hugetlb=1), page faults included."
                 .to_owned(),
         );
+        if measured.interval[1] - measured.interval[0] > WIDE {
+            notes.push(
+                "The interval is wide: other programs disturb this computer, or the program's own time varies."
+                    .to_owned(),
+            );
+        }
         if measured.large_bytes == Some(0) {
             notes.push(
                 "The program got no large pages in a run with them: it may not use glibc's malloc, be too short or small, or have set \
@@ -169,8 +185,8 @@ fn notes(question: &Question, estimate: Option<&Estimate>, measured: Option<&Mea
         }
     }
     notes.extend(estimate.zip(measured).map(|(estimate, measured)| match error(estimate, measured) {
-        0.0 => "Estimate and measurement agree: their ranges overlap.".to_owned(),
-        error => format!("The measurement is {:+.1} points from the range of the estimate.", 100.0 * error),
+        0.0 => "The measured median is within the range of the estimate.".to_owned(),
+        error => format!("The measured median is {:+.1} points from the range of the estimate.", 100.0 * error),
     }));
     notes
 }
@@ -184,6 +200,12 @@ fn about_estimate(estimate: &Estimate) -> Vec<String> {
          contain; some walks remain with them. Walks to base and to large pages are taken as equally long."
             .to_owned(),
     ];
+    if let Some(faults) = estimate.faults.filter(|&faults| faults > 0) {
+        notes.push(format!(
+            "{faults} page faults: with large pages, memory that a program fills for the first time has few, which can save more than walks do. \
+             --check measures both."
+        ));
+    }
     if estimate.small.is_none() {
         notes
             .push("Page sizes were not counted: if some memory has large pages already, less can be saved.".to_owned());
