@@ -47,6 +47,7 @@ mod pages;
 mod pages_advise;
 mod pages_experiment;
 mod pages_host;
+mod pages_walks;
 mod parts;
 mod pictures;
 mod power;

@@ -90,7 +90,7 @@ fn processor(name: Option<&str>) -> Result<&'static Pmu, Error> {
 }
 
 /// Returns the name of the first processor in `/proc/cpuinfo`: `vendor/family/model`, or `arm/implementer/part`.
-fn identity(text: &str) -> String {
+pub(crate) fn identity(text: &str) -> String {
     let value = |key: &str| {
         let of = |line: &str| Some(line.split_once(':')?.1.trim().to_owned());
         text.lines().find(|line| line.split(':').next().is_some_and(|name| name.trim() == key)).and_then(of)

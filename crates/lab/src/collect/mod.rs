@@ -9,7 +9,9 @@ use fxscope_latency::inputs::pmus;
 use fxscope_pmu::Pmu;
 use fxscope_session::machine_constants;
 
+pub(crate) use latency::identity;
 pub use latency::{LatencyCounts, latency_counts};
+pub(crate) use perf::{MAX_OUTPUT_BYTES, run_under};
 pub use perf::{Recorded, recorded_text};
 pub use report::{ReportCounts, report_counts};
 

@@ -11,7 +11,7 @@ use fxscope_jitter::Time;
 use crate::{Error, Progress};
 
 /// Largest output of perf, bytes.
-pub(super) const MAX_OUTPUT_BYTES: u64 = 1 << 30;
+pub(crate) const MAX_OUTPUT_BYTES: u64 = 1 << 30;
 /// Interval at which a run under perf is checked.
 const LOOK: Duration = Duration::from_millis(500);
 /// Time that perf may take to start the program.
@@ -20,7 +20,7 @@ const START: Duration = Duration::from_secs(30);
 const GRACE: Duration = Duration::from_secs(10);
 
 /// Runs a program under perf, for at most `limit`. If either fails, the message says `when`, and what to do `instead`.
-pub(super) fn run_under(
+pub(crate) fn run_under(
     mut perf: Command,
     program: &[OsString],
     limit: Option<Time>,
@@ -147,8 +147,8 @@ fn permission_hint() -> String {
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok();
     match paranoid.as_deref().map(str::trim).and_then(|text| text.parse::<i32>().ok()) {
         Some(level) if level > 0 => format!(
-            " (/proc/sys/kernel/perf_event_paranoid is {level}: programs of your own can be counted up to 2, with --user, \
-             CPUs with --cpus up to 0; its administrator can set it)"
+            " (/proc/sys/kernel/perf_event_paranoid is {level}: programs of your own can be counted up to 2, without the kernel \
+             (collect report --user), CPUs up to 0; its administrator can set it)"
         ),
         _ => String::new(),
     }

@@ -7,13 +7,17 @@ use serde_json::json;
 /// Most mappings that are listed.
 const LISTED: usize = 8;
 
-/// Returns the data of a host, and of a process, with the findings, for programs.
+/// Returns the data of a host, and of a process, with the findings, and the gain of large pages for a program ([`super::walks`]), for
+/// programs.
 #[must_use]
-pub fn json(host: &Host, process: Option<&Process>) -> serde_json::Value {
+pub fn json(host: &Host, process: Option<&Process>, gain: Option<&serde_json::Value>) -> serde_json::Value {
     let mut all = json!({ "host": host, "host_findings": memory::about_host(host) });
     if let Some(process) = process {
         all["process"] = json!(process);
         all["process_findings"] = json!(memory::about_process(host, process));
+    }
+    if let Some(gain) = gain {
+        all["large_pages"] = gain.clone();
     }
     all
 }

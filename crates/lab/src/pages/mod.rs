@@ -1,4 +1,4 @@
-//! Page sizes: the best for a program, published experiments, accesses that no page size helps, and pages of a Linux host.
+//! Page sizes: the best for a program, published experiments, accesses that no page size helps, and pages and page walks of a Linux host.
 
 pub mod advise;
 pub mod check;
@@ -6,6 +6,7 @@ pub mod experiment;
 pub mod host;
 pub mod plan;
 pub mod risks;
+pub mod walks;
 
 pub use advise::advise;
 pub use check::check;

@@ -134,6 +134,7 @@ pub const PAGES: &[Page] = &[
         left_out: &[
             ("python3 -c", "a process of this host, to be looked at for a minute"),
             ("fxscope pages host --pid", "looks at that process; the test pages_host has one"),
+            ("fxscope pages host --check", "times a program of this host; the test pages_walks has one"),
         ],
         slow: true,
         ..page("pages")
