@@ -100,13 +100,13 @@ impl Records {
         size_of_val(&self.executed[..]) + size_of_val(&self.words[..])
     }
 
-    /// Lets all blocks share their tables. Returns whether the tables of each are sound.
+    /// Lets all blocks share their tables, unless those of one are not sound. Returns whether all are.
     pub(super) fn share_tables(&mut self, shared: &mut SharedTables) -> bool {
-        let bound = self.changes.iter_mut().filter_map(|(_, change)| match change {
+        let mut bound = self.changes.iter_mut().filter_map(|(_, change)| match change {
             Change::Binds { block, .. } => Some(block),
             _ => None,
         });
-        bound.map(|block| share(shared, block)).fold(true, |all, is_sound| all && is_sound)
+        bound.all(|block| share(shared, block))
     }
 
     /// Something happens to the core before the next block.
