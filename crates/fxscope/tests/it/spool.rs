@@ -27,7 +27,7 @@ fn lead(folder: &Path, processes: usize, program: &[&str]) -> Child {
 }
 
 fn help(folder: &Path) -> Child {
-    start(folder, &["work", "shared", "--lost-after", "4"])
+    start(folder, &["work", "shared"])
 }
 
 fn error(output: &Output) -> String {
@@ -153,7 +153,7 @@ fn a_signal_ends_the_run_and_a_killed_run_ends_its_helpers() {
     assert!(matches!(helped.status.code(), Some(0 | 125)), "{}", error(&helped));
     let mut leader = lead(folder, 2, &[program]);
     until("the run begins", || has(folder, "run"));
-    let helper = help(folder);
+    let helper = start(folder, &["work", "shared", "--lost-after", "4"]);
     // The helper has seen it.
     std::thread::sleep(Duration::from_millis(300));
     leader.kill().expect("killed");
