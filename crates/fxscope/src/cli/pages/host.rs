@@ -25,7 +25,7 @@ pub struct Args {
     pid: Option<u32>,
     /// Count the page walks of the program with this perf program.
     #[arg(
-        long, value_name = "PERF", num_args = 0..=1, require_equals = true, default_missing_value = "perf", conflicts_with = "perf_file"
+        long, value_name = "PATH", num_args = 0..=1, require_equals = true, default_missing_value = "perf", conflicts_with = "perf_file"
     )]
     perf: Option<PathBuf>,
     /// Take the counts of page walks from this output of `perf stat` (text, -x or -j).
@@ -39,7 +39,7 @@ pub struct Args {
     pairs: usize,
     /// The processor that was counted: intel, intel-haswell, amd-zen, arm-neoverse or arm-neoverse-v3; default: this host's, or that of
     /// the events in the file.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "NAME")]
     processor: Option<String>,
     /// Least and most cycles of a page walk, for processors that do not count them; default: as measured on this host.
     #[arg(long, value_name = "LEAST,MOST", value_delimiter = ',')]
