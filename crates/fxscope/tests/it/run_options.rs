@@ -306,6 +306,14 @@ const CASES: &[Case] = &[
         assert!(ran.has_note("Timed in intervals of 10 million instructions"), "{}", ran.json["notes"]);
         assert!((8_000..9_000).contains(&ran.instructions()), "{}", ran.instructions());
     }),
+    // Without other processes, this one takes its interval back.
+    case("--spool", "--jobs 2 --spool shared --max-instructions 8000", |ran, _| {
+        assert!((8_000..9_000).contains(&ran.instructions()) && ran.has_note("Timed in intervals"), "{}", ran.json);
+        assert!(!ran.folder.join("shared").exists());
+    }),
+    case("--lost-after", "--jobs 2 --spool shared --lost-after 9 --max-instructions 8000", |ran, _| {
+        assert!((8_000..9_000).contains(&ran.instructions()), "{}", ran.instructions());
+    }),
     case("--interval", "--interval 10us", |ran, _| {
         assert_eq!(counted_in_intervals(ran), ran.event("INST_RETIRED"));
     }),
