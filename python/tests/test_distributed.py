@@ -60,7 +60,7 @@ def test_results_are_those_of_a_sweep_here(tmp_path: Path, client: Any, monkeypa
         arrived[path] = content
         path.write_bytes(content)
 
-    monkeypatch.setattr(distributed, "_replace", replace)
+    monkeypatch.setattr(distributed, "replace", replace)
     plan([20, 40]).run(tmp_path / "here")
     study = plan([20, 40]).run(tmp_path / "there", client=client)
     assert results(tmp_path / "here") == results(tmp_path / "there")

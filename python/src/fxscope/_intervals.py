@@ -97,16 +97,16 @@ def _write(spool: Path, number: str, claim: _Claim) -> None:
     status = claim.future.status
     try:
         if status == "finished":
-            _replace(spool / f"counts-{number}", claim.future.result())
+            replace(spool / f"counts-{number}", claim.future.result())
         elif status == "error":
-            _replace(spool / f"failed-{number}", str(claim.future.exception()).encode())
+            replace(spool / f"failed-{number}", str(claim.future.exception()).encode())
         # Otherwise there is no scheduler any more, or the interval is not wanted: who executes the program takes it back.
     except FileNotFoundError:
         # The run is over.
         return
 
 
-def _replace(path: Path, content: bytes) -> None:
+def replace(path: Path, content: bytes) -> None:
     """Write a file whole or not at all."""
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix="draft-", delete=False) as draft:
         draft.write(content)

@@ -27,7 +27,7 @@ import tomli_w
 
 from fxscope._cluster import PLACES, client_on
 from fxscope._command import Failed, PathLike, Word, call
-from fxscope._intervals import run
+from fxscope._intervals import replace, run
 from fxscope._optional import Missing
 
 if sys.version_info >= (3, 11):
@@ -67,7 +67,7 @@ def sweep(plan: PathLike, folder: PathLike, client: Client, retry: bool = False,
     records.mkdir(parents=True, exist_ok=True)
     for made in _made(plan, missing, client):
         for name, content in made.items():
-            _replace(records / name, content)
+            replace(records / name, content)
     ended = call([*here, "--quiet"])
     # Status 1: some runs have failed.
     return (ended if ended.status == 1 else ended.checked()).output
@@ -96,7 +96,7 @@ def fill(
     missing = [run["result"] for run in wanted["runs"] if not run["cached"]]
     for result, content in _results({result: submitted(result) for result in missing}):
         if content is not None:
-            _replace(Path(wanted["cache"], result), zlib.decompress(content))
+            replace(Path(wanted["cache"], result), zlib.decompress(content))
 
 
 def _made(plan: Path, missing: Sequence[Mapping[str, Any]], client: Client) -> Iterator[dict[str, bytes]]:
@@ -208,13 +208,6 @@ def _make(plan: str, names: Sequence[str], contents: Sequence[bytes], record: st
 
 def _failure(folder: Path, run: Mapping[str, Any]) -> Path:
     return Path(folder, run["record"]).with_suffix(".failed.json")
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as draft:
-        draft.write(content)
-    os.replace(draft.name, path)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
