@@ -27,6 +27,10 @@ pub struct Spool {
     keeper: Option<JoinHandle<()>>,
 }
 
+/// How many intervals wait for each other process: as many as one times while this one times an interval and executes the next, so that nobody
+/// waits. They are files, and take no memory of this process.
+const WAITING: usize = 3;
+
 /// What the folder's keeper is to do.
 enum Order {
     Post(Box<Task>),
@@ -46,7 +50,7 @@ enum Event {
 
 impl Spool {
     /// Makes the folder if there is none, and begins to use it, on a thread of its own, which has the access that the calling one has now.
-    /// `processes` time intervals at the same time, this one among them; each has at most one more that waits. A process that shows no sign of
+    /// `processes` time intervals at the same time, this one among them; others find [`WAITING`] for each. A process that shows no sign of
     /// life for `lost_after` has died. `notify` is called with what goes wrong without ending the run.
     ///
     /// # Errors
@@ -79,7 +83,7 @@ impl Spool {
         };
         let builder = Builder::new().name("fxscope/intervals".to_owned());
         let keeper = builder.spawn(move || keeper.keep(&ordered)).map_err(host(&folder))?;
-        let most = 2 * processes.saturating_sub(1);
+        let most = (1 + WAITING) * processes.saturating_sub(1);
         Ok(Spool { orders: Some(orders), events, given: 0, most, wants_back: false, keeper: Some(keeper) })
     }
 
