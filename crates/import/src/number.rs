@@ -159,6 +159,19 @@ pub(crate) fn leading(text: &str) -> Option<(&str, &str)> {
     best.map(|end| text.split_at(end))
 }
 
+/// Splits a text into the words of digits that it begins with, which are no number together, and the rest, which begins with a name. `None`
+/// for any other text: what stands where a count is expected is refused, not taken for another line.
+pub(crate) fn damaged(text: &str) -> Option<(&str, &str)> {
+    let name = text
+        .char_indices()
+        .find(|&(_, c)| !(c.is_ascii_digit() || separates_groups(c) || matches!(c, '.' | ',' | '\t')));
+    let (end, _) = name.filter(|&(_, c)| c.is_alphabetic() || c == '_')?;
+    let digits = &text[..end];
+    let whole = digits.trim_end();
+    let is_word = whole.len() < digits.len() && whole.starts_with(|c: char| c.is_ascii_digit());
+    (is_word && !is_number(whole)).then_some((whole, &text[whole.len()..]))
+}
+
 /// Returns whether a character separates groups of digits and nothing else.
 fn separates_groups(c: char) -> bool {
     c.is_whitespace() && c != '\t' && c != '\n' || matches!(c, '\'' | '\u{2019}' | '\u{2018}' | '\u{2bc}')
@@ -311,6 +324,26 @@ mod tests {
         assert_eq!(leading("12 cycles"), Some(("12", " cycles")));
         assert_eq!(leading("12 3456"), Some(("12", " 3456")));
         assert_eq!(leading("cycles"), None);
+    }
+
+    #[test]
+    fn digits_before_a_name_that_are_no_number_are_damaged() {
+        assert_eq!(damaged("20,01,2,34      cycles"), Some(("20,01,2,34", "      cycles")));
+        assert_eq!(damaged("2 000,000 000 cycles"), Some(("2 000,000 000", " cycles")));
+        assert_eq!(damaged("12 3456 r11"), Some(("12 3456", " r11")));
+        for text in [
+            "2,000 cycles",
+            "2 000",
+            "12 34",
+            "7z-12 5 cycles",
+            "3rd pass",
+            "2026-11-28 12:00 done",
+            "12,34 %",
+            "cycles",
+            "",
+        ] {
+            assert_eq!(damaged(text), None, "{text}");
+        }
     }
 
     /// Writes digits in groups of three, or of two after the last three.

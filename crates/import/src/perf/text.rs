@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Contents, Line, NOT_BY_CPU, NOT_COUNTED, NOT_SUPPORTED, is_part, who};
-use crate::number::{is_number, leading};
+use crate::number::{damaged, is_number, leading};
 use crate::rows::Who;
 use crate::{FileError, Source};
 
@@ -117,5 +117,6 @@ fn whose_value(text: &str) -> Option<(Who, &str, &str)> {
 /// Splits a count, or perf's words instead of one, from what follows.
 fn value(text: &str) -> Option<(&str, &str)> {
     let absent = [NOT_COUNTED, NOT_SUPPORTED].into_iter().find(|word| text.starts_with(word));
-    absent.map(|word| text.split_at(word.len())).or_else(|| leading(text))
+    // Of digits that are no number, the first ones may be one. The whole is refused where counts are read.
+    absent.map(|word| text.split_at(word.len())).or_else(|| damaged(text)).or_else(|| leading(text))
 }

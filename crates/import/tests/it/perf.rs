@@ -145,6 +145,18 @@ fn errors_name_file_and_line() {
             "file: line 1: r11 had a counter for 75 % of the time only, so that its count is an estimate: count fewer events at a time, or take the estimate with --scaled",
         ),
         (
+            " Performance counter stats for './a.out':\n\n   20,01,2,34      cycles\n   1,000      instructions\n",
+            "file: line 3: '20,01,2,34' is not a count of cycles",
+        ),
+        (
+            " Performance counter stats for process id '1':\n\n  app-12   1,000 000      cycles\n",
+            "file: line 3: '1,000 000' is not a count of cycles",
+        ),
+        (
+            "#           time             counts unit events\n     1.000112233      2,00,00      cycles\n",
+            "file: line 2: '2,00,00' is not a count of cycles",
+        ),
+        (
             "{\"counter-value\" : 5}\n",
             "file: line 1: is not an object of perf: invalid type: integer `5`, expected a borrowed string at line 1 column 20",
         ),
