@@ -49,6 +49,11 @@ fn a_hot_array_ends_up_in_fast_memory_and_cold_ones_do_not() {
     let least = faults * 2_000 + promoted * (65536 * 2_000_000_000 / 8_565_000_000);
     let waited = event(&tiered, "TIERING_CYCLES");
     assert!((least..least + least / 2).contains(&waited), "{waited} cycles, at least {least}");
+    // The verdict names that wait, apart from other work of the kernel.
+    let limits = tiered.json["regions"][0]["verdict"]["limits"].as_array().expect("limits");
+    let moves = limits.iter().find(|limit| limit["rule"] == "tiering").unwrap_or_else(|| panic!("{limits:?}"));
+    let share = moves["share"].as_f64().expect("a share");
+    assert!((share - waited as f64 / tiered.cycles()).abs() < 1e-3, "{share}");
     let all: u64 = ["hot", "rare", "first"].map(|array| fast(&tiered, array)[0]).iter().sum();
     assert!(all <= 40, "the fast memory has room for 40 pages: {}", tiered.text);
 }
