@@ -97,15 +97,6 @@ static void copies(unsigned thread)
     wrong[thread] = !ok;
 }
 
-/* DC ZVA must clear lines of this size. */
-static void require_line_zeroing(void)
-{
-    uint64_t dczid;
-    __asm__("mrs %0, dczid_el0" : "=r"(dczid));
-    if (dczid != 6) /* log2 of the block's size in words; bit 4: DC ZVA is prohibited */
-        cannot_run("needs a processor on which DC ZVA clears 256 bytes, as on A64FX");
-}
-
 int program(int argc, char **argv)
 {
     argc = choose_cpus(argc, argv);

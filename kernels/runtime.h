@@ -32,6 +32,15 @@ void parse_options(int argc, char **argv, struct option *options, unsigned count
 /* Exits with a message. */
 _Noreturn void cannot_run(const char *why);
 
+/* Ends the program unless DC ZVA clears lines of this size. */
+static inline void require_line_zeroing(void)
+{
+    uint64_t dczid;
+    __asm__("mrs %0, dczid_el0" : "=r"(dczid));
+    if (dczid != 6) /* log2 of the block's size in words; bit 4: DC ZVA is prohibited */
+        cannot_run("needs a processor on which DC ZVA clears 256 bytes, as on A64FX");
+}
+
 /* Mark the measured part: the calls of fxscope_roi.h and, with `-t`, a clock. */
 void measure_begin(const char *region);
 void measure_end(void);

@@ -87,16 +87,6 @@ static uint64_t pass(double *y, const double *x1, const double *x2)
 
 #endif
 
-#if TRIAD_ZERO || TRIAD_SOFTWARE
-static void require_line_zeroing(void)
-{
-    uint64_t dczid;
-    __asm__("mrs %0, dczid_el0" : "=r"(dczid));
-    if (dczid != 6) /* log2 of the block's size in words; bit 4: DC ZVA is prohibited */
-        cannot_run("needs a processor on which DC ZVA clears 256 bytes, as on A64FX");
-}
-#endif
-
 /* x1(i) = i, x2(i) = n - i: then y(i) = 3n - 2i exactly. */
 static void initialise(double *y, double *x1, double *x2, uint64_t n)
 {
