@@ -323,8 +323,8 @@ fn every_run_reads_the_file_on_standard_input_and_only_the_first_one_writes() {
 mod slow {
     use super::*;
 
-    /// The library has the same test with smaller programs. All segments have pages of one size, so that no two of them share a page, and no load overtakes a store that it
-    /// depends on: the analysis sees the look-ups of the run in their order.
+    /// The library has the same test with smaller programs. No load overtakes a store that it depends on: the analysis sees the look-ups of
+    /// the run in their order.
     #[test]
     #[ignore = "make slow-test runs it"]
     fn the_analysis_counts_the_same_as_the_run_for_the_pages_of_the_run() {
