@@ -10,7 +10,7 @@ use fxscope_session::{PageOption, Scenario};
 use crate::common::{RecordedProgress, kernel, kernels, nowhere};
 
 fn with_pages(mut scenario: Scenario, text: &str) -> Scenario {
-    scenario.placement.pages.push(PageOption::parse(text).expect("pages"));
+    scenario.placement.pages.extend(text.split(',').map(|option| PageOption::parse(option).expect("pages")));
     scenario
 }
 
