@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use fxscope_machine::Spec;
 
 use crate::tables::VIRTUAL_BITS;
+use crate::tlb::Bounds;
 
 /// Where the pages of a range are put. Nodes are counted from 0, as CMGs are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Deserialize, serde::Serialize)]
@@ -76,6 +77,8 @@ pub struct PageRange {
     pub moved: u32,
     /// The set that its pages belong to; `None`: they are only its own.
     pub shared: Option<SharedPages>,
+    /// What its pages translate at most: more than the range where the range is a part of a segment.
+    pub bounds: Bounds,
 }
 
 impl PageRange {
@@ -91,7 +94,7 @@ impl PageRange {
 const CHUNK_SHIFT: u32 = 21;
 
 /// The bits of a virtual address without the number of its address space.
-const VIRTUAL: u64 = (1 << VIRTUAL_BITS) - 1;
+pub(crate) const VIRTUAL: u64 = (1 << VIRTUAL_BITS) - 1;
 
 /// The frame of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
@@ -365,7 +368,7 @@ mod tests {
     }
 
     fn range(shift: u32, placement: Placement) -> PageRange {
-        PageRange { start: 0, end: u64::MAX, shift, placement, moved: 0, shared: None }
+        PageRange { start: 0, end: u64::MAX, shift, placement, moved: 0, shared: None, bounds: Bounds::ALL }
     }
 
     #[test]

@@ -45,4 +45,5 @@ pub use pipes::LoadStorePipes;
 pub use pointer::Pointer;
 pub use prefetch::control::Registers as PrefetchRegisters;
 pub use refills::{Refill, RefillKind, Refills};
+pub use tlb::Bounds;
 pub use walks::Walk;

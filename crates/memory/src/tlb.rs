@@ -11,10 +11,12 @@ use large_page::LargePageTlb;
 
 #[derive(Clone, Copy, serde::Deserialize, serde::Serialize)]
 struct Entry {
-    /// First address of the page.
-    base: u64,
-    /// Address bits that select the page.
-    mask: u64,
+    /// The first address that it translates.
+    first: u64,
+    /// How many it translates: those of a page within its bounds, or none.
+    bytes: u64,
+    /// [`Extent::kind`] of its page.
+    kind: u64,
     /// When the translation is available, and its result.
     hit: Hit,
 }
@@ -23,7 +25,49 @@ impl Entry {
     /// Whether it translates `addr`.
     #[inline(always)]
     fn has(&self, addr: u64) -> bool {
-        addr & self.mask == self.base
+        addr.wrapping_sub(self.first) < self.bytes
+    }
+}
+
+/// The addresses that a page of a range translates at most, both ends included.
+///
+/// Every segment of a program has pages of its own, as if it was linked to begin and end with one: the large page that holds the end of
+/// `.data` does not translate what lies behind `.data`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+pub struct Bounds {
+    /// Which segment: below 64. TLBs tell pages of several segments with the same number apart by it.
+    pub segment: u8,
+    /// The first address.
+    pub first: u64,
+    /// The last address.
+    pub last: u64,
+}
+
+impl Bounds {
+    /// All addresses.
+    pub const ALL: Bounds = Bounds { segment: 0, first: 0, last: u64::MAX };
+}
+
+/// The size and the bounds of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Log2 of the size, bytes.
+    pub shift: u32,
+    /// What it translates at most.
+    pub bounds: Bounds,
+}
+
+impl Extent {
+    /// What tells pages apart that begin at the same address: their segment and size.
+    fn kind(self) -> u64 {
+        u64::from(self.bounds.segment) << SHIFT_BITS | u64::from(self.shift)
+    }
+}
+
+impl From<u32> for Extent {
+    /// A page of `1 << shift` bytes without bounds.
+    fn from(shift: u32) -> Extent {
+        Extent { shift, bounds: Bounds::ALL }
     }
 }
 
@@ -36,15 +80,18 @@ pub struct Hit {
     pub offset: u64,
 }
 
-const NONE: Entry = Entry { base: 1, mask: 0, hit: Hit { ready: 0, offset: 0 } };
+const NONE: Entry = Entry { first: 0, bytes: 0, kind: 0, hit: Hit { ready: 0, offset: 0 } };
 
 /// A page in the second level.
 #[derive(Clone, Copy, Default, serde::Deserialize, serde::Serialize)]
 struct Page {
-    /// Its first address, with its size in the low bits, or 0.
+    /// Its first address, with its segment and size in the low bits, or 0.
     tag: u64,
     offset: u64,
 }
+
+/// Bits of log2 of a page's size in the tag of a page.
+const SHIFT_BITS: u32 = 6;
 
 /// Number of remembered first-level hits. Each address selects one by its page.
 const RECENT: usize = 16;
@@ -125,16 +172,15 @@ impl Tlb {
         large_page.or_else(|| self.l1.iter().find(|e| e.has(addr)).map(|e| e.hit))
     }
 
-    /// Whether either level has the page of `addr`, of size `1 << shift`, at `t`. A walk for it may be in progress.
-    /// Does not count as a use.
-    pub fn holds(&mut self, addr: u64, shift: u32, t: Cycle) -> bool {
+    /// Whether either level has the page of `addr` at `t`. A walk for it may be in progress. Does not count as a use.
+    pub fn holds(&mut self, addr: u64, page: impl Into<Extent>, t: Cycle) -> bool {
         if let Some(hit) = self.peek(addr) {
             return hit.ready <= t + self.hit_cycles;
         }
         if self.large_page.is_some() {
             return false;
         }
-        let (set, tag) = self.l2_place(addr, shift);
+        let (set, tag) = self.l2_place(addr, page.into());
         self.l2[set..set + self.ways].iter().any(|page| page.tag == tag)
     }
 
@@ -142,43 +188,51 @@ impl Tlb {
     ///
     /// # Errors
     /// When it is known that the second level does not have it either.
-    pub fn second_level<const TIMED: bool>(&mut self, addr: u64, shift: u32, t: Cycle) -> Result<Hit, Cycle> {
+    pub fn second_level<const TIMED: bool>(
+        &mut self,
+        addr: u64,
+        page: impl Into<Extent>,
+        t: Cycle,
+    ) -> Result<Hit, Cycle> {
+        let extent = page.into();
         if self.large_page.is_some() {
             // Both TLBs were accessed at once.
             return Err(t);
         }
         let known = t + delay::<TIMED>(self.hit_cycles);
-        let (set, tag) = self.l2_place(addr, shift);
+        let (set, tag) = self.l2_place(addr, extent);
         let ways = &mut self.l2[set..set + self.ways];
         let Some(way) = ways.iter().position(|page| page.tag == tag) else { return Err(known) };
         ways[..=way].rotate_right(1);
         let hit = Hit { ready: known, offset: ways[0].offset };
-        self.fill(addr, shift, hit);
+        self.fill(entry(addr, extent, hit));
         Ok(hit)
     }
 
     /// Inserts the page of `addr`, whose walk found its frame at `frame` and ends at `ready`.
-    pub fn insert(&mut self, addr: u64, shift: u32, frame: u64, ready: Cycle) -> Hit {
+    pub fn insert(&mut self, addr: u64, page: impl Into<Extent>, frame: u64, ready: Cycle) -> Hit {
+        let extent = page.into();
+        let shift = extent.shift;
         let offset = frame.wrapping_sub(addr >> shift << shift);
         let hit = Hit { ready, offset };
+        let entry = entry(addr, extent, hit);
         if let Some(large_page) = &mut self.large_page {
             match large_page.serves(shift) {
-                true => large_page.insert(addr, shift, entry(addr, shift, hit)),
-                false => self.fill(addr, shift, hit),
+                true => large_page.insert(addr, shift, entry),
+                false => self.fill(entry),
             }
             return hit;
         }
-        let (set, tag) = self.l2_place(addr, shift);
+        let (set, tag) = self.l2_place(addr, extent);
         let ways = &mut self.l2[set..set + self.ways];
         ways.rotate_right(1);
         ways[0] = Page { tag, offset };
-        self.fill(addr, shift, hit);
+        self.fill(entry);
         hit
     }
 
     /// Fills the first level.
-    fn fill(&mut self, addr: u64, shift: u32, hit: Hit) {
-        let entry = entry(addr, shift, hit);
+    fn fill(&mut self, entry: Entry) {
         if self.lru {
             take_in(&mut self.l1, entry);
             return;
@@ -189,31 +243,46 @@ impl Tlb {
 
     /// Drops the translations of pages in `start..end`.
     pub fn forget(&mut self, start: u64, end: u64) {
-        let large_page = self.large_page.as_mut().map(LargePageTlb::entries).unwrap_or_default();
-        for entry in self.l1.iter_mut().chain(large_page).filter(|e| start <= e.base && e.base < end && e.mask != 0) {
-            *entry = NONE;
-        }
+        self.forget_where(|entry| start <= entry.first && entry.first < end);
         for page in self.l2.iter_mut().filter(|page| start <= page.tag && page.tag < end) {
             *page = Page::default();
         }
     }
 
+    /// `start..end` now has pages of `extent`: drops entries of other pages that reach into it.
+    pub(crate) fn give_way(&mut self, start: u64, end: u64, extent: Extent) {
+        let meets = |entry: &Entry| entry.first < end && start <= entry.first.saturating_add(entry.bytes - 1);
+        // Tags of the second level tell pages of several kinds apart.
+        self.forget_where(|entry| entry.kind != extent.kind() && meets(entry));
+    }
+
+    /// Drops entries that translate anything.
+    fn forget_where(&mut self, is_one: impl Fn(&Entry) -> bool) {
+        let large_page = self.large_page.as_mut().map(LargePageTlb::entries).unwrap_or_default();
+        for entry in self.l1.iter_mut().chain(large_page).filter(|entry| entry.bytes != 0 && is_one(entry)) {
+            *entry = NONE;
+        }
+    }
+
     /// First way of the set and the tag of a page in the second level.
-    fn l2_place(&self, addr: u64, shift: u32) -> (usize, u64) {
-        let page = addr >> shift;
+    fn l2_place(&self, addr: u64, extent: Extent) -> (usize, u64) {
+        let page = addr >> extent.shift;
         let sets = self.l2.len() / self.ways;
-        (page as usize % sets * self.ways, page << shift | u64::from(shift))
+        (page as usize % sets * self.ways, page << extent.shift | extent.kind())
     }
 }
 
 /// Inserts an entry as the most recently used of a list, in place of a free one or the last.
 fn take_in(list: &mut [Entry], entry: Entry) {
-    let free = list.iter().position(|e| e.mask == 0).unwrap_or(list.len() - 1);
+    let free = list.iter().position(|e| e.bytes == 0).unwrap_or(list.len() - 1);
     list[..=free].rotate_right(1);
     list[0] = entry;
 }
 
-fn entry(addr: u64, shift: u32, hit: Hit) -> Entry {
-    let mask = !((1 << shift) - 1);
-    Entry { base: addr & mask, mask, hit }
+/// The entry for the page of `addr`, an address within its bounds.
+fn entry(addr: u64, extent: Extent, hit: Hit) -> Entry {
+    let Extent { shift, bounds } = extent;
+    let inner = (1 << shift) - 1;
+    let (first, last) = ((addr & !inner).max(bounds.first), (addr | inner).min(bounds.last));
+    Entry { first, bytes: last.saturating_sub(first).saturating_add(1), kind: extent.kind(), hit }
 }

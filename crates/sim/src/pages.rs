@@ -9,7 +9,7 @@ use fxscope_guestmem::Segment;
 use fxscope_linux::Guest;
 use fxscope_linux::pages::{self, MemoryWork, NodeMask, PageSizes, PageView, Weights};
 use fxscope_machine::{Spec, spec};
-use fxscope_memory::{Hierarchy, PageRange, Placement, SharedPages, Turns};
+use fxscope_memory::{Bounds, Hierarchy, PageRange, Placement, SharedPages, Turns};
 
 /// Returns the page sizes of a machine. The environment of a program cannot change the sizes of segments that `settings`
 /// names.
@@ -57,6 +57,7 @@ pub(crate) fn page_ranges(guest: &Guest, first_node: u32) -> Vec<PageRange> {
         placement: placement(span.placement),
         moved: span.moved,
         shared: span.shared.map(|shared| SharedPages { set: shared.serial, origin: shared.origin }),
+        bounds: Bounds { segment: span.segment as u8, first: span.within.start, last: span.within.end - 1 },
     };
     guest.page_spans().into_iter().map(range).collect()
 }

@@ -10,12 +10,11 @@ use fxscope_session::{PageOption, Scenario};
 use crate::common::{RecordedProgress, kernel, kernels, nowhere};
 
 fn with_pages(mut scenario: Scenario, text: &str) -> Scenario {
-    scenario.placement.pages.push(PageOption::parse(text).expect("pages"));
+    scenario.placement.pages.extend(text.split(',').map(|option| PageOption::parse(option).expect("pages")));
     scenario
 }
 
-/// No two segments share a page, and no load overtakes a store that it depends on: the analysis sees the look-ups of the run
-/// in their order.
+/// No load overtakes a store that it depends on: the analysis sees the look-ups of the run in their order.
 #[test]
 fn the_analysis_counts_the_same_as_the_run_for_the_pages_of_the_run() {
     let scenario = with_pages(kernel("triad-mem", &["n=87360", "passes=2"]), "all=64KiB");
@@ -29,6 +28,21 @@ fn the_analysis_counts_the_same_as_the_run_for_the_pages_of_the_run() {
     assert!(simulated.first > 2 * 3 * 87_360 * 8 / 65_536, "{simulated:?}");
     assert_eq!(advice.json()["command"][1], "n=87360");
     assert!(progress.messages.lock().expect("no panic").iter().all(|message| message.starts_with("run ")));
+}
+
+/// `.data`, the end of the text and the beginning of `.bss` lie in the same 2 MiB.
+#[test]
+fn segments_have_pages_of_their_own_in_the_analysis_and_in_the_run() {
+    for pages in ["data=2MiB", "text=2MiB", "bss=2MiB", "data=2MiB,bss=2MiB,text=2MiB"] {
+        let scenario = with_pages(kernel("triad-mem", &["n=87360", "passes=2"]), &format!("all=64KiB,{pages}"));
+        let options = advise::Options { least_gain: 1.0, ..advise::Options::default() };
+        let advice = pages::advise(&scenario, &options, nowhere(), &Silent).expect("advice");
+        let (predicted, simulated) =
+            (advice.base.misses.expect("known"), advice.base.simulated.as_ref().expect("it ran"));
+        assert_eq!((predicted.first, predicted.walks), (simulated.first, simulated.walks), "{pages}");
+        assert_eq!(predicted.code, simulated.code, "{pages}");
+        assert!(simulated.walks >= 4, "text, data, bss and stack have a page each: {simulated:?}");
+    }
 }
 
 /// The first half fills the TLBs, and touches all pages.

@@ -30,11 +30,9 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
         signals.add(Signal::L1dTlbRefill, 1);
         signals.add(Signal::L2dTlb, 1);
         signals.add(Signal::L2dTlbRefill, 1);
-        let missed = self
-            .core
-            .data_tlb
-            .second_level::<TIMED>(addr, range.shift, t)
-            .map_or_else(|missed| missed, |hit| hit.ready);
+        let page = self.core.extent(&range);
+        let found = self.core.data_tlb.second_level::<TIMED>(addr, page, t);
+        let missed = found.map_or_else(|missed| missed, |hit| hit.ready);
         let absent = self.read_tables(pointer.addr, range, missed, signals);
         let system = first_free::<TIMED>(&mut self.core.walkers, absent);
         let end = system.at + delay::<TIMED>(self.core.absent_trap);

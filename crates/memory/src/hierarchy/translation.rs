@@ -7,16 +7,17 @@ use fxscope_counts::{Signal, Signals};
 
 use super::{Cause, CoreMemory, Hierarchy};
 use crate::chip::Chip;
-use crate::frames::{PageRange, Placement};
+use crate::frames::{PageRange, Placement, VIRTUAL};
 use crate::pointer::Pointer;
 use crate::refills::RefillKind;
 use crate::tables::VIRTUAL_BITS;
+use crate::tlb::{Bounds, Extent};
 use crate::walks::Walk;
 
 /// The range of addresses outside all ranges: it has no pages. Addresses in it are looked up as in pages of
 /// `1 << shift` bytes.
 pub(super) fn no_pages(shift: u32) -> PageRange {
-    PageRange { start: 0, end: 0, shift, placement: Placement::FirstTouch, moved: 0, shared: None }
+    PageRange { start: 0, end: 0, shift, placement: Placement::FirstTouch, moved: 0, shared: None, bounds: Bounds::ALL }
 }
 
 /// A translated data address.
@@ -52,7 +53,8 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
         let addr = self.core.in_space(pointer.addr);
         signals.add(Signal::L1dTlbRefill, 1);
         signals.add(Signal::L2dTlb, 1);
-        let hit = match self.core.data_tlb.second_level::<TIMED>(addr, range.shift, t) {
+        let page = self.core.extent(&range);
+        let hit = match self.core.data_tlb.second_level::<TIMED>(addr, page, t) {
             Ok(hit) => hit,
             Err(missed) => {
                 signals.add(Signal::L2dTlbRefill, 1);
@@ -61,7 +63,7 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
                 }
                 let (frame, ready) = self.walk(pointer.addr, range, missed, signals);
                 self.core.walks.note(addr, missed);
-                self.core.data_tlb.insert(addr, range.shift, frame, ready)
+                self.core.data_tlb.insert(addr, page, frame, ready)
             }
         };
         Located { ready: hit.ready, pointer, physical: addr.wrapping_add(hit.offset) }
@@ -77,13 +79,14 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
         let range = self.core.page_of(virtual_addr);
         signals.add(Signal::L1iTlbRefill, 1);
         signals.add(Signal::L2iTlb, 1);
-        let hit = match self.core.code_tlb.second_level::<TIMED>(addr, range.shift, t) {
+        let page = self.core.extent(&range);
+        let hit = match self.core.code_tlb.second_level::<TIMED>(addr, page, t) {
             Ok(hit) => hit,
             Err(missed) => {
                 signals.add(Signal::L2iTlbRefill, 1);
                 let (frame, ready) = self.walk(virtual_addr, range, missed, signals);
                 self.core.walks.note(addr, missed);
-                self.core.code_tlb.insert(addr, range.shift, frame, ready)
+                self.core.code_tlb.insert(addr, page, frame, ready)
             }
         };
         (hit.ready, addr.wrapping_add(hit.offset))
@@ -132,6 +135,13 @@ impl CoreMemory {
             }
             for moved in moved(&self.pages, &pages) {
                 self.forget_translations(space + moved.start, space + moved.end);
+            }
+            for range in &*pages {
+                let extent = self.extent(range);
+                for new in unmapped(std::slice::from_ref(range), &self.pages) {
+                    self.data_tlb.give_way(space + new.start, space + new.end, extent);
+                    self.code_tlb.give_way(space + new.start, space + new.end, extent);
+                }
             }
         }
         self.space = space;
@@ -204,6 +214,15 @@ impl CoreMemory {
         addr | self.space
     }
 
+    /// The size and the bounds of the pages of a range, with the number of the address space above addresses. Without a range, nothing
+    /// bounds them.
+    pub(super) fn extent(&self, range: &PageRange) -> Extent {
+        let Bounds { segment, first, last } = range.bounds;
+        let (first, last) = (self.in_space(first), self.in_space(last & VIRTUAL));
+        let bounds = if range.bounds == Bounds::ALL { Bounds::ALL } else { Bounds { segment, first, last } };
+        Extent { shift: range.shift, bounds }
+    }
+
     /// Whether an address is mapped.
     pub(super) fn is_mapped(&mut self, addr: u64) -> bool {
         self.page_of(addr).end != 0
@@ -212,8 +231,8 @@ impl CoreMemory {
     /// Whether either level of the TLB has the page of an address at `t`.
     pub(super) fn has_translation(&mut self, addr: u64, t: Cycle) -> bool {
         let range = self.page_of(addr);
-        let addr = self.in_space(addr);
-        self.free_misses && range.end != 0 || self.data_tlb.holds(addr, range.shift, t)
+        let (addr, page) = (self.in_space(addr), self.extent(&range));
+        self.free_misses && range.end != 0 || self.data_tlb.holds(addr, page, t)
     }
 
     /// The physical line of a virtual one if the first-level TLB has its page at `t`, without counting as a use.
@@ -301,7 +320,7 @@ mod tests {
     use crate::frames::SharedPages;
 
     fn range(start: u64, end: u64, shift: u32) -> PageRange {
-        PageRange { start, end, shift, placement: Placement::FirstTouch, moved: 0, shared: None }
+        PageRange { start, end, shift, placement: Placement::FirstTouch, moved: 0, shared: None, bounds: Bounds::ALL }
     }
 
     #[test]

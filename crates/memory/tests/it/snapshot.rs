@@ -5,7 +5,9 @@ use std::sync::Arc;
 use fxscope_calendar::Cycle;
 use fxscope_counts::Signals;
 use fxscope_machine::Spec;
-use fxscope_memory::{Chip, CoreId, CoreMemory, PageRange, Placement, Pointer, PrefetchRegisters, Turns, Wants};
+use fxscope_memory::{
+    Bounds, Chip, CoreId, CoreMemory, PageRange, Placement, Pointer, PrefetchRegisters, Turns, Wants,
+};
 use serde::{Deserialize, Serialize};
 
 /// Operations before the snapshot, and behind it.
@@ -53,6 +55,7 @@ impl Machine {
             placement,
             moved: 0,
             shared: None,
+            bounds: Bounds::ALL,
         };
         let mut pages = vec![
             range(0, BYTES, 16, Placement::FirstTouch),

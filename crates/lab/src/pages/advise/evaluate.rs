@@ -431,13 +431,21 @@ impl<'a> Evaluator<'a> {
                 Some(Library::Transparent) => scenario.without_pages(),
                 _ => self.with_pages(scenario, choice),
             };
-            scenario = scenario.with_variables(choice.library.map_or(&[], Library::variables));
+            scenario = scenario.with_variables(self.variables_for(choice));
         }
         match choice.placement {
             PagePlacement::Unchanged => scenario,
             PagePlacement::OnDemand => scenario.with_variables(&[(POLICY, ON_DEMAND)]),
             PagePlacement::Interleaved => scenario.with_interleaving(),
         }
+    }
+
+    /// Returns the variables of the large-page library that matter for a simulation of a choice. Others are left out: strings of the
+    /// environment move the stack, and so change which loads wait for stores with the same lower address bits. Where options set all sizes,
+    /// variables matter only if they, or those of the program, leave pages to the kernel.
+    fn variables_for(&self, choice: &Choice) -> &'static [(&'static str, &'static str)] {
+        let matters = |library: &Library| library.is_on_demand() || self.library_off;
+        choice.library.filter(matters).map_or(&[], Library::variables)
     }
 
     /// Sets sizes by segment, and by call where a call's mappings differ from their segment.

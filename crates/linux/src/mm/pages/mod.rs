@@ -5,6 +5,7 @@
 //! allocated as a whole when they are mapped; all others are allocated page by page on first touch. Which pages are resident, and
 //! where, follows from that, from the memory policies, and from the first touches that `Memory` records.
 
+mod bounds;
 mod library;
 mod malloc;
 mod moves;
@@ -37,6 +38,7 @@ pub(crate) use policy::{Policy, remapped};
 
 use serde::{Deserialize, Serialize};
 
+use bounds::bounded;
 use library::{Library, PageType};
 use own::Own;
 use range_map::RangeMap;
@@ -98,6 +100,11 @@ impl From<MemoryPolicy> for Policy {
 pub struct PageSpan {
     /// Its addresses.
     pub range: Range<u64>,
+    /// The addresses that its pages translate at most: from the end of the range before it that has other pages to the start of the next
+    /// one, since every segment has pages of its own.
+    pub within: Range<u64>,
+    /// What it holds.
+    pub segment: Segment,
     /// Log2 of the page size.
     pub shift: u32,
     /// Where its pages are, or will be.
@@ -428,7 +435,7 @@ impl Pages {
     fn take(&mut self, range: Range<u64>, resident: Resident) -> u64 {
         let mut taken = 0;
         for gap in self.resident.gaps(range) {
-            taken += self.new_pages(&gap, resident.shift);
+            taken += self.new_pages(&gap, resident);
             self.resident.set(gap, resident);
         }
         self.usage.grown();
@@ -442,10 +449,11 @@ impl Pages {
         taken
     }
 
-    /// Returns the number of pages of a range of which no part is resident.
-    fn new_pages(&self, range: &Range<u64>, shift: u32) -> u64 {
+    /// Returns the number of pages of a range of which no part is resident. Each segment has pages of its own.
+    fn new_pages(&self, range: &Range<u64>, Resident { segment, shift, .. }: Resident) -> u64 {
         let (start, end) = (range.start >> shift << shift, range.end.next_multiple_of(1 << shift));
-        let is_there = |range: Range<u64>| self.resident.within(range).any(|(_, r)| r.shift == shift);
+        let is_there =
+            |range: Range<u64>| self.resident.within(range).any(|(_, r)| (r.segment, r.shift) == (segment, shift));
         let first = is_there(start..range.start);
         let last = is_there(range.end..end) && !(first && end - start == 1 << shift);
         pages(range, shift) - u64::from(first) - u64::from(last)
@@ -492,13 +500,16 @@ impl Pages {
                 for (range, resident) in self.resident.within(part).filter(|(_, resident)| resident.placed) {
                     placed.set(range, (resident.placement, resident.moved));
                 }
-                let span = |(range, (placement, moved))| PageSpan { range, shift, placement, moved, shared };
+                let span = |(range, (placement, moved))| {
+                    let (within, segment) = (0..u64::MAX, region.segment);
+                    PageSpan { range, within, segment, shift, placement, moved, shared }
+                };
                 spans.extend(placed.iter().map(span));
             }
         }
         let shared: Vec<_> =
             mem.regions().filter(|region| region.shared).map(|region| region.start..region.end).collect();
-        apart(spans, &shared, self.plan.sizes.normal.trailing_zeros())
+        bounded(apart(spans, &shared, self.plan.sizes.normal.trailing_zeros()))
     }
 
     /// Returns the bytes of resident pages.

@@ -35,7 +35,7 @@ pub(super) fn apart(spans: Vec<PageSpan>, shared: &[Range<u64>], normal: u32) ->
         let tail = if meets(last..last + bytes) { last.max(head) } else { end };
         let split = [(start..head, normal), (head..tail, span.shift), (tail..end, normal)];
         let split = split.into_iter().filter(|(range, _)| !range.is_empty());
-        parts.extend(split.map(|(range, shift)| PageSpan { range, shift, ..span }));
+        parts.extend(split.map(|(range, shift)| PageSpan { range, shift, ..span.clone() }));
     }
     parts
 }
@@ -50,7 +50,8 @@ mod tests {
 
     fn span(range: Range<u64>, shift: u32, serial: Option<u64>) -> PageSpan {
         let shared = serial.map(|serial| SharedBy { serial, origin: range.start });
-        PageSpan { range, shift, placement: Placement::FirstTouch, moved: 0, shared }
+        let within = 0..u64::MAX;
+        PageSpan { range, within, segment: Segment::Mmap, shift, placement: Placement::FirstTouch, moved: 0, shared }
     }
 
     fn separated(spans: &[PageSpan]) -> Vec<PageSpan> {

@@ -1,6 +1,6 @@
 //! Caches of one core: latencies, misses in flight, write-back, inclusion.
 
-use fxscope_memory::{PageRange, Placement};
+use fxscope_memory::{Bounds, PageRange, Placement};
 
 use super::*;
 
@@ -203,7 +203,15 @@ fn with_one_page(spec: &Spec) -> Core {
     let mut core = Core::new(spec);
     core.set_pages(
         0,
-        vec![PageRange { start: 0, end: 1 << 21, shift: 21, placement: Placement::Node(0), moved: 0, shared: None }],
+        vec![PageRange {
+            start: 0,
+            end: 1 << 21,
+            shift: 21,
+            placement: Placement::Node(0),
+            moved: 0,
+            shared: None,
+            bounds: Bounds::ALL,
+        }],
     );
     core
 }

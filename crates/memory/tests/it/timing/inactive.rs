@@ -1,7 +1,7 @@
 //! Accesses without active elements: whether their pages are looked up, and what it takes when there is none.
 
 use fxscope_counts::Signal;
-use fxscope_memory::{PageRange, Placement};
+use fxscope_memory::{Bounds, PageRange, Placement};
 
 use super::*;
 
@@ -14,7 +14,15 @@ fn core(looks_up: bool) -> (Core, Spec) {
     let settings = [("tlb.inactive_lookup", looks_up.to_string()), ("tlb.absent_trap", TRAP.to_string())];
     let spec = fxscope_machine::load("a64fx", &settings.map(|(key, value)| (key.to_owned(), value))).expect("valid");
     let mut core = Core::new(&spec);
-    let all = PageRange { start: 0, end: END, shift: 16, placement: Placement::FirstTouch, moved: 0, shared: None };
+    let all = PageRange {
+        start: 0,
+        end: END,
+        shift: 16,
+        placement: Placement::FirstTouch,
+        moved: 0,
+        shared: None,
+        bounds: Bounds::ALL,
+    };
     core.set_pages(0, vec![all]);
     (core, spec)
 }

@@ -1,7 +1,7 @@
 //! A set-associative TLB beside the fully associative one, and misses that software handles.
 
 use fxscope_memory::tlb::Tlb;
-use fxscope_memory::{PageRange, Placement};
+use fxscope_memory::{Bounds, PageRange, Placement};
 
 use super::*;
 
@@ -94,7 +94,15 @@ fn a_miss_costs_a_trap_and_reads_no_tables_and_traps_wait_for_each_other() {
     let shift = SERVED.trailing_zeros();
     core.set_pages(
         0,
-        vec![PageRange { start: 0, end: 1 << 40, shift, placement: Placement::Node(0), moved: 0, shared: None }],
+        vec![PageRange {
+            start: 0,
+            end: 1 << 40,
+            shift,
+            placement: Placement::Node(0),
+            moved: 0,
+            shared: None,
+            bounds: Bounds::ALL,
+        }],
     );
     let mut translate = |addr: u64, t: Cycle| core.memory.run().translate(addr.into(), t, &mut core.signals).ready - t;
     assert_eq!(translate(0, 1_000), trap);

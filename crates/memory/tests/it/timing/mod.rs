@@ -30,7 +30,7 @@ use std::sync::{Arc, OnceLock};
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals};
 use fxscope_machine::Spec;
-use fxscope_memory::{Chip, CoreId, CoreMemory, Hierarchy, Level, PageRange, Response, Wants};
+use fxscope_memory::{Bounds, Chip, CoreId, CoreMemory, Hierarchy, Level, PageRange, Response, Wants};
 
 /// Bytes of a line, and of all lines of one L1D set together.
 const LINE: u64 = 256;

@@ -27,6 +27,7 @@ impl Cores {
             placement: Placement::Node(node as u8),
             moved: 0,
             shared: None,
+            bounds: Bounds::ALL,
         };
         let mut chip = Some(Box::new(Chip::new(spec)));
         let core = |cmg: u32| {

@@ -1,7 +1,7 @@
 //! The stream prefetcher at work.
 
 use super::*;
-use fxscope_memory::{Misses, PageRange, Placement, PrefetchRegisters};
+use fxscope_memory::{Bounds, Misses, PageRange, Placement, PrefetchRegisters};
 
 fn streaming() -> Spec {
     let mut spec = fxscope_machine::load("a64fx", &[]).expect("built in");
@@ -84,7 +84,15 @@ fn a_stream_continues_into_the_next_page_where_misses_are_free() {
     let mut core = Core::new(&spec);
     core.set_pages(
         0,
-        vec![PageRange { start: 0, end: 1 << 20, shift: 16, placement: Placement::Node(0), moved: 0, shared: None }],
+        vec![PageRange {
+            start: 0,
+            end: 1 << 20,
+            shift: 16,
+            placement: Placement::Node(0),
+            moved: 0,
+            shared: None,
+            bounds: Bounds::ALL,
+        }],
     );
     let lines = (1 << 16) / LINE;
     stream(&mut core, 0, lines, 1_000);
@@ -275,7 +283,15 @@ fn unknown(spec: &Spec) -> Core {
     let mut core = Core::new(spec);
     core.set_pages(
         1,
-        vec![PageRange { start: 0, end: 1 << 20, shift: 16, placement: Placement::FirstTouch, moved: 0, shared: None }],
+        vec![PageRange {
+            start: 0,
+            end: 1 << 20,
+            shift: 16,
+            placement: Placement::FirstTouch,
+            moved: 0,
+            shared: None,
+            bounds: Bounds::ALL,
+        }],
     );
     core
 }

@@ -1,7 +1,7 @@
 //! TLBs and page sizes.
 
 use fxscope_memory::tlb::Tlb;
-use fxscope_memory::{PageRange, Placement};
+use fxscope_memory::{Bounds, PageRange, Placement};
 
 use super::*;
 
@@ -108,8 +108,15 @@ fn a_large_page_takes_one_entry() {
 #[test]
 fn the_page_size_is_that_of_the_range_an_address_lies_in() {
     let mut core = Core::new(&machine());
-    let range =
-        |start, end, shift| PageRange { start, end, shift, placement: Placement::FirstTouch, moved: 0, shared: None };
+    let range = |start, end, shift| PageRange {
+        start,
+        end,
+        shift,
+        placement: Placement::FirstTouch,
+        moved: 0,
+        shared: None,
+        bounds: Bounds::ALL,
+    };
     core.set_pages(0, vec![range(0, 1 << 21, 16), range(1 << 21, 1 << 25, 21)]);
     for n in 0..4 {
         core.memory.run().translate((n * PAGE).into(), 10_000 * n, &mut core.signals);
@@ -139,7 +146,15 @@ fn a_second_access_to_a_page_that_is_being_walked_for_waits_for_the_walk() {
 fn pages_of_different_address_spaces_have_frames_of_their_own_and_come_back_to_them() {
     let mut core = Core::new(&machine());
     let pages = || {
-        vec![PageRange { start: 0, end: 1 << 21, shift: 16, placement: Placement::FirstTouch, moved: 0, shared: None }]
+        vec![PageRange {
+            start: 0,
+            end: 1 << 21,
+            shift: 16,
+            placement: Placement::FirstTouch,
+            moved: 0,
+            shared: None,
+            bounds: Bounds::ALL,
+        }]
     };
     let mut physical = |space| {
         core.set_pages(space, pages());
@@ -154,7 +169,15 @@ fn pages_of_different_address_spaces_have_frames_of_their_own_and_come_back_to_t
 #[test]
 fn an_unmapped_page_is_translated_anew() {
     let mut core = Core::new(&machine());
-    let page = |start, end| PageRange { start, end, shift: 16, placement: Placement::Node(1), moved: 0, shared: None };
+    let page = |start, end| PageRange {
+        start,
+        end,
+        shift: 16,
+        placement: Placement::Node(1),
+        moved: 0,
+        shared: None,
+        bounds: Bounds::ALL,
+    };
     core.set_pages(0, vec![page(0, 2 * PAGE)]);
     core.memory.run().translate(0.into(), 1_000, &mut core.signals);
     core.memory.run().translate(PAGE.into(), 1_000, &mut core.signals);
@@ -173,7 +196,15 @@ fn the_last_page_of_an_address_space_is_unmapped_whatever_its_number() {
         let (start, end) = ((1 << 48) - PAGE, 1 << 48);
         core.set_pages(
             space,
-            vec![PageRange { start, end, shift: 16, placement: Placement::FirstTouch, moved: 0, shared: None }],
+            vec![PageRange {
+                start,
+                end,
+                shift: 16,
+                placement: Placement::FirstTouch,
+                moved: 0,
+                shared: None,
+                bounds: Bounds::ALL,
+            }],
         );
         let first = core.memory.run().translate(start.into(), 1_000, &mut core.signals).physical;
         core.set_pages(space, Vec::new());
@@ -186,6 +217,7 @@ fn the_last_page_of_an_address_space_is_unmapped_whatever_its_number() {
                 placement: Placement::FirstTouch,
                 moved: 0,
                 shared: None,
+                bounds: Bounds::ALL,
             }],
         );
         let next = core.memory.run().translate(0.into(), 9_000, &mut core.signals).physical;
@@ -203,6 +235,7 @@ fn a_page_that_has_been_moved_is_translated_anew_to_its_new_node() {
         placement: Placement::Node(node),
         moved,
         shared: None,
+        bounds: Bounds::ALL,
     };
     core.set_pages(0, vec![page(0, 0, 0), page(PAGE, 0, 0)]);
     let before = core.memory.run().translate(0.into(), 1_000, &mut core.signals).physical;
@@ -214,4 +247,49 @@ fn a_page_that_has_been_moved_is_translated_anew_to_its_new_node() {
     assert_eq!(core.get(Signal::L2dTlbRefill), 3);
     core.memory.run().translate(PAGE.into(), 9_000, &mut core.signals);
     assert_eq!(core.get(Signal::L2dTlbRefill), 3, "the other one stayed where it was");
+}
+
+#[test]
+fn what_is_mapped_behind_a_segment_is_not_translated_by_its_last_page() {
+    let range = |segment, start, end, last, shift| PageRange {
+        bounds: Bounds { segment, first: start, last },
+        ..PageRange { start, end, shift, placement: Placement::FirstTouch, moved: 0, shared: None, bounds: Bounds::ALL }
+    };
+    let mut core = Core::new(&machine());
+    let large = 1 << 21;
+    core.set_pages(0, vec![range(1, 0, PAGE, large - 1, 21)]);
+    core.memory.run().translate(0.into(), 1_000, &mut core.signals);
+    core.set_pages(0, vec![range(1, 0, 2 * PAGE, large - 1, 21)]);
+    core.memory.run().translate(PAGE.into(), 9_000, &mut core.signals);
+    assert_eq!(core.get(Signal::L1dTlbRefill), 1, "the segment has grown within its page");
+    core.set_pages(0, vec![range(1, 0, 2 * PAGE, 2 * PAGE - 1, 21), range(2, 2 * PAGE, large, large - 1, 16)]);
+    core.memory.run().translate((2 * PAGE).into(), 19_000, &mut core.signals);
+    assert_eq!(core.get(Signal::L2dTlbRefill), 2, "another segment has a page of its own");
+}
+
+#[test]
+fn the_large_page_at_the_end_of_a_segment_translates_nothing_of_the_next_one() {
+    let large = 1 << 21;
+    let range = |segment, start, end, shift| {
+        let bounds = Bounds { segment, first: start, last: end - 1 };
+        PageRange { start, end, shift, placement: Placement::FirstTouch, moved: 0, shared: None, bounds }
+    };
+    let translate =
+        |core: &mut Core, addr: u64, t| core.memory.run().translate(addr.into(), t, &mut core.signals).physical;
+    // Both orders of first accesses, and a second segment with small and with large pages.
+    for (first, second, shift) in [(0, PAGE, 16), (PAGE, 0, 16), (0, PAGE, 21), (PAGE, 0, 21)] {
+        let mut core = Core::new(&machine());
+        core.set_pages(3, vec![range(1, 0, PAGE, 21), range(2, PAGE, 2 * large, shift)]);
+        let before = [first, second].map(|addr| translate(&mut core, addr, 1_000 + addr));
+        let in_first_level = [first, second].map(|addr| translate(&mut core, addr + 8, 200_000));
+        assert_eq!(in_first_level, before.map(|at| at + 8));
+        assert_eq!(core.get(Signal::L2dTlbRefill), 2, "a page each, {first:#x} first, {shift} bits");
+        // Small pages drive both out of the first level.
+        (0..16).for_each(|n| {
+            translate(&mut core, large + n * PAGE, 300_000 + 1_000 * n);
+        });
+        let walks = core.get(Signal::L2dTlbRefill);
+        assert_eq!([first, second].map(|addr| translate(&mut core, addr, 400_000)), before);
+        assert_eq!(core.get(Signal::L2dTlbRefill), walks, "the second level has both");
+    }
 }

@@ -1,6 +1,6 @@
 //! Table walks: which descriptors are read, from where, and what that takes.
 
-use fxscope_memory::{PageRange, Placement};
+use fxscope_memory::{Bounds, PageRange, Placement};
 
 use super::*;
 
@@ -25,7 +25,15 @@ fn core(spec: &Spec, shift: u32) -> Core {
     let mut core = Core::new(spec);
     core.set_pages(
         0,
-        vec![PageRange { start: 0, end: 1 << 47, shift, placement: Placement::Node(0), moved: 0, shared: None }],
+        vec![PageRange {
+            start: 0,
+            end: 1 << 47,
+            shift,
+            placement: Placement::Node(0),
+            moved: 0,
+            shared: None,
+            bounds: Bounds::ALL,
+        }],
     );
     core
 }
@@ -136,8 +144,15 @@ fn each_address_space_has_tables_of_its_own() {
     let spec = machine();
     let mut core = core(&spec, 16);
     translate(&mut core, 0, 1_000);
-    let pages =
-        vec![PageRange { start: 0, end: 1 << 47, shift: 16, placement: Placement::Node(0), moved: 0, shared: None }];
+    let pages = vec![PageRange {
+        start: 0,
+        end: 1 << 47,
+        shift: 16,
+        placement: Placement::Node(0),
+        moved: 0,
+        shared: None,
+        bounds: Bounds::ALL,
+    }];
     core.set_pages(1, pages);
     assert_eq!(translate(&mut core, 0, 10_000), walk(&spec, 3, 0));
 }

@@ -1,6 +1,6 @@
 //! Functional warming leaves the state that timed accesses leave when nothing is in flight from one to the next.
 
-use fxscope_memory::{PageRange, Placement};
+use fxscope_memory::{Bounds, PageRange, Placement};
 
 use super::*;
 
@@ -58,8 +58,15 @@ fn steps(random: &mut Random, many: usize) -> Vec<Step> {
 /// A core whose pages of 64 KiB cover all addresses of [`steps`].
 fn core(spec: &Spec) -> Core {
     let mut core = Core::new(spec);
-    let pages =
-        PageRange { start: 0, end: 8 << 24, shift: 16, placement: Placement::FirstTouch, moved: 0, shared: None };
+    let pages = PageRange {
+        start: 0,
+        end: 8 << 24,
+        shift: 16,
+        placement: Placement::FirstTouch,
+        moved: 0,
+        shared: None,
+        bounds: Bounds::ALL,
+    };
     core.set_pages(1, vec![pages]);
     core
 }

@@ -1,14 +1,22 @@
 //! The addresses that a block looks up in the data TLB: one per flow, two for a flow that crosses into another line.
 
 use fxscope_isa::Access;
-use fxscope_memory::{PageRange, Placement};
+use fxscope_memory::{Bounds, PageRange, Placement};
 
 use crate::common::*;
 
 /// The addresses that the first `executed` of these instructions look up. Memory has pages of 64 KiB.
 fn of_first(executed: usize, insts: &[Inst]) -> Vec<u64> {
     let mut rig = Rig::new(machine());
-    let page = PageRange { start: 0, end: 1 << 40, shift: 16, placement: Placement::Node(0), moved: 0, shared: None };
+    let page = PageRange {
+        start: 0,
+        end: 1 << 40,
+        shift: 16,
+        placement: Placement::Node(0),
+        moved: 0,
+        shared: None,
+        bounds: Bounds::ALL,
+    };
     rig.core.memory.follow_pages(0, vec![page].into());
     let block = Block::new(CODE, insts, &rig.spec);
     let mut addresses = vec![7];
