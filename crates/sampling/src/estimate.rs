@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::alone::Alone;
 use crate::exposure::Exposure;
 use crate::interval::{Interval, Precision, jackknife, windows_needed};
 use crate::sample::{BlockSums, Sample, mate};
@@ -26,7 +27,8 @@ const FEW_WINDOWS: u64 = 2;
 /// the loops that fill most of a run. If there is no such block, it is the mean rate of all seen blocks in the exposure's own mix.
 ///
 /// A replicate repeats this without the windows of one group, and with those of the group's mate counted twice. A block that only that
-/// group has seen is unseen there. An interval thus shows what depends on few windows.
+/// group has seen costs there as much more or less as the costs of blocks differ from window to window; if fewer than 16 blocks show that, it is
+/// unseen there. Unseen blocks differ from their rate as blocks do that few windows have seen. An interval thus shows what depends on few windows.
 ///
 /// An exposure of which windows have seen no block gets the mean rates of all that they have seen, without interval.
 ///
@@ -37,7 +39,8 @@ pub fn estimate(sample: &Sample, instructions: &[u32], exposure: &Exposure) -> E
     let groups = sample.windows_by_group().len();
     let mut seen = Replicated::new(sample.measures(), groups);
     let mut few = Replicated::new(sample.measures(), groups);
-    let mut ran = 0.0;
+    let mut alone = Alone::new(sample.measures(), groups);
+    let (mut ran, mut few_ran) = (0.0, 0.0);
     for (block, executions) in exposure.iter() {
         let (size, executions) = (f64::from(instructions[block as usize]), executions as f64);
         ran += executions * size;
@@ -46,7 +49,9 @@ pub fn estimate(sample: &Sample, instructions: &[u32], exposure: &Exposure) -> E
                 0 => Share::default(),
                 sampled => Share { scale: executions / sampled as f64, instructions: executions * size },
             });
+            alone.add(sums, executions, executions * size);
             if sums.windows() <= FEW_WINDOWS {
+                few_ran += executions * size;
                 few.add(sums, |row| Share { scale: 1.0, instructions: row[0] as f64 * size });
             }
         }
@@ -55,21 +60,57 @@ pub fn estimate(sample: &Sample, instructions: &[u32], exposure: &Exposure) -> E
         return Estimates::of_unseen(sample, instructions, ran);
     }
     let windows = sample.windows_by_group();
+    let unseen = Unseen { ran, few: few_ran, rates: rates(&seen.full, &few.full) };
     let replicates = (0..groups).filter(|group| windows[*group] > 0);
     Estimates {
-        totals: extended(&seen.full, &few.full, ran),
-        replicates: replicates.map(|group| extended(&seen.without(group), &few.without(group), ran)).collect(),
+        totals: extended(&seen.full, &unseen.rates, ran),
+        replicates: replicates
+            .map(|group| unseen.replicate(&seen.without(group), &few.without(group), alone.replicate(group)))
+            .collect(),
         unseen_share: (1.0 - seen.full.instructions / ran).max(0.0),
         windows: sample.windows(),
     }
 }
 
-/// Returns the totals of seen blocks, and of those that make up the rest of the instructions that `ran` with the rates of `few`.
-fn extended(seen: &Sums, few: &Sums, ran: f64) -> Vec<f64> {
+/// Returns the costs of an instruction in blocks that no window has seen, by measure: those of `few`, or if there are none, those of `seen`.
+fn rates(seen: &Sums, few: &Sums) -> Vec<f64> {
     let like = if few.instructions > 0.0 { few } else { seen };
+    let per_instruction = |total| if like.instructions > 0.0 { total / like.instructions } else { 0.0 };
+    like.totals.iter().map(per_instruction).collect()
+}
+
+/// Returns the totals of seen blocks, and of those that make up the rest of the instructions that `ran`, with the `rates` of unseen ones.
+fn extended(seen: &Sums, rates: &[f64], ran: f64) -> Vec<f64> {
     let unseen = (ran - seen.instructions).max(0.0);
-    let scale = if like.instructions > 0.0 { unseen / like.instructions } else { 0.0 };
-    seen.totals.iter().zip(&like.totals).map(|(total, rate)| total + scale * rate).collect()
+    seen.totals.iter().zip(rates).map(|(total, rate)| total + unseen * rate).collect()
+}
+
+/// What is known of blocks that no window has seen.
+struct Unseen {
+    /// Instructions of all blocks, and of those that few windows have seen.
+    ran: f64,
+    few: f64,
+    /// Estimated costs of an instruction, by measure.
+    rates: Vec<f64>,
+}
+
+impl Unseen {
+    /// Returns the totals without a group. `alone` has what only that group has seen, as it might have been in another window.
+    ///
+    /// Unseen blocks differ from each other as those do that few windows have seen: the fewer they are, the more their mean differs from the
+    /// rate, in addition to what the rate itself is uncertain by. A variance of the rate over `few` instructions is one of few / unseen
+    /// times as much over the unseen ones.
+    fn replicate(&self, seen: &Sums, few: &Sums, alone: Option<(f64, impl Iterator<Item = f64>)>) -> Vec<f64> {
+        let changed = rates(seen, few);
+        let Some((instructions, totals)) = alone else {
+            return extended(seen, &changed, self.ran);
+        };
+        let unseen = (self.ran - seen.instructions - instructions).max(0.0);
+        let spread = (unseen * (unseen + self.few)).sqrt();
+        let known = seen.totals.iter().zip(totals).map(|(total, alone)| total + alone);
+        let rates = self.rates.iter().zip(&changed);
+        known.zip(rates).map(|(known, (rate, changed))| known + unseen * rate + spread * (changed - rate)).collect()
+    }
 }
 
 /// What the sums of a block add to those of several blocks.
@@ -161,7 +202,7 @@ impl Estimates {
             sampled.add(&measures, sums.total(), Share { scale: 1.0, instructions: sums.total()[0] as f64 * size });
         }
         Self {
-            totals: extended(&Sums::new(sample.measures()), &sampled, ran),
+            totals: extended(&Sums::new(sample.measures()), &rates(&sampled, &sampled), ran),
             replicates: Vec::new(),
             unseen_share: if ran > 0.0 { 1.0 } else { 0.0 },
             windows: sample.windows(),

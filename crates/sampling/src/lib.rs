@@ -14,6 +14,7 @@
 //!
 //! There is no I/O here and no clock; everything is determined by its inputs and a seed.
 
+mod alone;
 mod estimate;
 mod exposure;
 mod interval;

@@ -283,6 +283,16 @@ impl BlockSums {
         self.has_row(group).then(|| &self.rows[begin..begin + self.columns])
     }
 
+    /// Returns the group that has seen the block, if it is the only one.
+    pub(crate) fn only_group(&self) -> Option<usize> {
+        self.groups.is_power_of_two().then(|| self.groups.trailing_zeros() as usize)
+    }
+
+    /// Returns the number of the last window that executed the block.
+    pub(crate) fn last_window(&self) -> u64 {
+        self.window
+    }
+
     /// Returns whether the block was seen in a group.
     fn has_row(&self, group: usize) -> bool {
         self.groups >> group & 1 == 1

@@ -87,13 +87,23 @@ fn too_wide(column: &Column, sample: &Sample) -> Option<String> {
         return None;
     }
     let needed = windows_needed(relative, sample.windows, &precision)?;
+    let advice = match has_room(sample, needed) {
+        true => format!("such as with {}", suggestion(column.run, sample, needed)),
+        false => "which would time most of the run. Time all of it, without --sample, or be content with less, such as with --error"
+            .to_owned(),
+    };
     Some(format!(
-        "Time is known to ±{} only, not to ±{}: about {} more windows are needed, such as with {}.",
+        "Time is known to ±{} only, not to ±{}: about {} more windows are needed, {advice}.",
         quantity(relative, "ratio"),
         quantity(precision.error, "ratio"),
         needed.saturating_sub(sample.windows),
-        suggestion(column.run, sample, needed)
     ))
+}
+
+/// Returns whether this number of windows, as long as those of the sample, would leave half of the run's instructions untimed.
+fn has_room(sample: &Sample, windows: u64) -> bool {
+    let timed = u128::from(sample.timed) * u128::from(windows) / u128::from(sample.windows.max(1));
+    2 * timed < u128::from(sample.instructions())
 }
 
 /// Returns options with which the run has about this number of windows. The plan keeps samples, of which a window has one for each core.

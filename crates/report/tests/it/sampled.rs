@@ -164,6 +164,14 @@ fn wide_intervals_say_how_many_more_windows_are_needed() {
 }
 
 #[test]
+fn intervals_that_would_take_more_windows_than_a_run_has_room_for_say_so() {
+    // A fourteenth of the error: 200 times as many windows of 5,000 instructions as 300, in 100 million instructions.
+    let text = text(&with(|sample| sample.error = 0.0034));
+    assert!(text.contains("which would time most of the run. Time all of it, without --sample"), "{text}");
+    assert!(!text.contains("--sample period="), "{text}");
+}
+
+#[test]
 fn runs_side_by_side_drop_intervals_before_numbers() {
     let runs: Vec<Run> = (0..8).map(|_| sampled()).collect();
     let text = render(&[side_by_side(&runs[..2], None).expect("both have it")], UNICODE);

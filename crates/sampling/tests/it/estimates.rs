@@ -119,6 +119,51 @@ fn a_block_that_only_one_group_has_seen_widens_the_interval() {
     assert!(dear.half_width > 69_000.0, "{dear:?}");
 }
 
+/// Sixteen blocks whose executions cost 9 and 11 cycles in the two windows of a pair, and block 16, of which the third of four windows alone has
+/// seen an execution of 50 cycles.
+fn block_16_of_one_window() -> Sample {
+    let mut sample = Sample::new(1, 4);
+    for window_cost in [9, 11, 0, 0] {
+        sample.begin_window(&window(1), MEASURED);
+        (0..16).filter(|_| window_cost > 0).for_each(|block| sample.add(block, 10, &[(0, 10 * window_cost)]));
+        if sample.windows() == 3 {
+            sample.add(16, 1, &[(0, 50)]);
+        }
+    }
+    sample
+}
+
+#[test]
+fn a_block_that_only_one_group_has_seen_varies_as_other_blocks_do_from_window_to_window() {
+    let estimates = estimate(&block_16_of_one_window(), &[1; 17], &exposure(&[(16, 100)]));
+    assert_eq!(estimates.totals(), [5_000.0], "without other blocks");
+    let part: Vec<_> = (0..16).map(|block| (block, 1)).chain([(16, 100)]).collect();
+    let estimates = estimate(&block_16_of_one_window(), &[1; 17], &exposure(&part));
+    assert_eq!(estimates.totals(), [5_160.0]);
+    // The variance of 9 and 11 is 2, a fiftieth of the square of their mean. Half of the square of the replicate's difference is that of 5,000.
+    let moved: Vec<f64> = estimates.replicates().iter().map(|totals| (totals[0] - 5_160.0).abs()).collect();
+    [16.0, 16.0, 1_000.0, 0.0]
+        .iter()
+        .zip(&moved)
+        .for_each(|(is, found)| assert!((is - found).abs() < 1e-6, "{moved:?}"));
+}
+
+#[test]
+fn unseen_blocks_may_differ_from_the_rate_of_blocks_that_few_windows_have_seen_as_these_do_from_each_other() {
+    let mut sample = Sample::new(1, 2);
+    for cost in [9, 11] {
+        sample.begin_window(&window(1), MEASURED);
+        (0..16).for_each(|block| sample.add(block, 1, &[(0, cost)]));
+    }
+    // 16 instructions of seen blocks and 2 of an unseen one, with 10 cycles each.
+    let part: Vec<_> = (0..16).map(|block| (block, 1)).chain([(16, 2)]).collect();
+    let estimates = estimate(&sample, &[1; 17], &exposure(&part));
+    assert_eq!(estimates.totals(), [180.0]);
+    // Without a window, an instruction costs 1 cycle more or less. A mean of 2 instructions has 8 times the variance of one of 16, in addition to that of the
+    // rate: 9 times that of 1 cycle, and so 3 cycles for each of the two.
+    assert_eq!(estimates.replicates(), [[180.0 + 16.0 + 6.0], [180.0 - 16.0 - 6.0]]);
+}
+
 #[test]
 fn an_exposure_that_only_one_group_has_seen_is_known_badly() {
     let mut sample = Sample::new(1, 2);

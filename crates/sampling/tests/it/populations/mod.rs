@@ -142,6 +142,9 @@ fn auto_takes_fewer_windows_once_time_is_known_and_its_intervals_hold() {
 mod slow {
     use super::*;
 
+    /// Programs of which single windows see much that no other does. What no window sees costs another amount than what few of them have seen.
+    const ALONE: [Kind; 2] = [("own loops", synthetic::own_loops), ("dear loop", synthetic::dear_loop)];
+
     const KINDS: [Kind; 10] = [
         ("independent", synthetic::independent),
         ("phases", synthetic::phases),
@@ -168,6 +171,15 @@ mod slow {
     fn other_programs_of_the_same_kinds_are_estimated_as_well() {
         for (name, population) in KINDS {
             check_draws(name, &population(11), 1_000, false, THOROUGH);
+        }
+    }
+    #[test]
+    #[ignore = "1,000 draws of each program take a minute"]
+    fn totals_are_within_their_intervals_though_single_windows_see_much_that_no_other_does() {
+        for (name, population) in ALONE {
+            for seed in [5, 11, 17] {
+                check_draws(name, &population(seed), 1_000, false, (0.12, 0.84));
+            }
         }
     }
 }

@@ -205,6 +205,40 @@ pub fn one_phase(seed: u64) -> Population {
     population
 }
 
+/// A factor that changes every 40 executions, up to the double or down to the half.
+fn steps() -> impl FnMut(f64, &mut Numbers) -> f64 {
+    let (mut step, mut factor) = (usize::MAX, 1.0);
+    move |at, numbers| {
+        let now = (at * EXECUTIONS as f64) as usize / 40;
+        if now != step {
+            (step, factor) = (now, f64::powf(2.0, 2.0 * numbers.unit() - 1.0));
+        }
+        factor
+    }
+}
+
+/// A quarter of the run in phases of 2,000 instructions, each a loop of its own that no other phase runs: hardly more than one window sees
+/// it. A phase costs up to a hundred times as much as another, in steps.
+pub fn own_loops(seed: u64) -> Population {
+    const PHASES: usize = 200;
+    let mut numbers = Numbers::new(seed + 5);
+    let costs: Vec<f64> = (0..PHASES).map(|_| f64::powf(100.0, numbers.unit())).collect();
+    let mut factor = steps();
+    build(seed, 50 + 4 * PHASES, move |at, numbers| {
+        let (phase, factor) = ((at * PHASES as f64) as usize, factor(at, numbers));
+        if phase % 4 == 1 { (50 + 4 * phase, 4, costs[phase] * factor) } else { (0, 50, factor) }
+    })
+}
+
+/// One loop of 3,000 instructions, of which hardly more than one window sees anything, takes a third of the cycles. All costs vary in steps.
+pub fn dear_loop(seed: u64) -> Population {
+    let mut factor = steps();
+    build(seed, 54, move |at, numbers| {
+        let (dear, factor) = ((0.7..0.7075).contains(&at), factor(at, numbers));
+        if dear { (50, 4, 65.0 * factor) } else { (0, 50, factor) }
+    })
+}
+
 /// Common blocks that cost the fourfold while code that is run once runs among them.
 pub fn cold_code(seed: u64) -> Population {
     let mut population = build(seed, 50, |at, _| (0, 50, if at * 10.0 % 1.0 > 0.9 { 4.0 } else { 1.0 }));
