@@ -336,8 +336,8 @@ fn simulated_pages_take_the_time_of_a_run_with_the_program_s_own_environment() {
                   }\n";
     let program = compile(folder.path(), "variables", &["-O1", "-static"], source);
     let findings = advise(folder.path(), &["--pages", "all=64KiB", "--simulate", "1", "--", &program]);
-    let choice = &findings["choices"][0];
-    assert!(choice["variables"].as_array().is_some_and(|variables| !variables.is_empty()), "{choice}");
+    let choices = findings["choices"].as_array().expect("a list");
+    let choice = choices.iter().find(|choice| !choice["variables"].is_null()).expect("the machine's default");
     let pages: Vec<String> = ["text", "data", "bss", "heap", "stack", "thread_stack", "mmap"]
         .map(|name| {
             let part = if name.ends_with("stack") { "stacks" } else { name };
