@@ -166,6 +166,8 @@ pub const PAGES: &[Page] = &[
         left_out: &[
             ("fxscope run --sample -- lulesh", "LULESH is not in the tree"),
             ("CLASS=W OPTIONS=--sample programs/npb.sh", "fetches the NAS benchmarks and runs for minutes"),
+            ("CLASS=A ONLY=sp", "fetches the NAS benchmarks and runs for minutes"),
+            ("cargo run --release -p xtask -- sampling", "LULESH is not in the tree"),
         ],
         ..page("sampling")
     },
