@@ -58,7 +58,7 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// What tells pages apart that begin at the same address: their segment and size.
+    /// What distinguishes pages that begin at the same address: their segment and size.
     fn kind(self) -> u64 {
         u64::from(self.bounds.segment) << SHIFT_BITS | u64::from(self.shift)
     }
@@ -249,10 +249,10 @@ impl Tlb {
         }
     }
 
-    /// `start..end` now has pages of `extent`: drops entries of other pages that reach into it.
+    /// `start..end` now has pages of `extent`: drops entries of other pages that overlap it.
     pub(crate) fn give_way(&mut self, start: u64, end: u64, extent: Extent) {
         let meets = |entry: &Entry| entry.first < end && start <= entry.first.saturating_add(entry.bytes - 1);
-        // Tags of the second level tell pages of several kinds apart.
+        // Tags of the second level distinguish pages of several kinds.
         self.forget_where(|entry| entry.kind != extent.kind() && meets(entry));
     }
 
