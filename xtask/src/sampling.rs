@@ -180,6 +180,13 @@ mod tests {
     }
 
     #[test]
+    fn the_list_of_applications_has_runs_of_kernels_that_exist_and_of_programs_of_the_reader() {
+        let list = runs(include_str!("sampling/applications.txt")).expect("a list");
+        let (theirs, kernels): (Vec<_>, Vec<_>) = list.iter().partition(|run| run.program.starts_with("."));
+        assert!(theirs.len() >= 20 && kernels.iter().all(|run| run.program.exists()), "{list:?}");
+    }
+
+    #[test]
     fn a_list_has_names_options_and_programs_of_the_reader() {
         let list = runs("# mine\n\n a b | -e OMP_NUM_THREADS=4 | ./prog x y\n").expect("a list");
         let arguments = vec!["x", "y"];
