@@ -13,10 +13,11 @@
 //
 //   FFFa FFeF aFFF aFFe FaFF FaeF FFaF FFae FFFa
 //
-// In the last k, 24 stores of c also take FLA, and FMAs FLB: a row is three groups with 3 FMAs, 3 stores (s) and 3 loads (l) of c of the row
-// before, an `a`, and two additions (+) to pointers:
+// In the last k, 24 stores of c also take FLA, and FMAs take FLB. A row is three groups with its FMAs and `a`, stores (s) of c of the row
+// before, loads (l) of c of the row before that, and additions (+) to pointers. A load right after the store of its register would meet
+// a store whose address has the same lower 12 bits, if eight rows of c are a multiple of 4 KiB, and come again later.
 //
-//   sFlF sFla s+l+, where s and + are F and e for the first row
+//   sFlF sFla s+l+
 
         .altmacro
 
