@@ -19,6 +19,8 @@
 //
 //   sFlF sFla s+l+
 
+// x0 and x10: rows of c to store and to load; x1: a; x2: b, BIAS vectors ahead; x3: iterations left; x8: c to prefetch.
+
         .altmacro
 
         .set    ROWS, 8
@@ -54,13 +56,13 @@
 .endm
 
 // The broadcast for the row that is BROADCASTS rows after `row`, into the register of `row`. `moved`: bytes that x1 has advanced.
-.macro A k, row, moved=0
+.macro LA k, row, moved=0
         .set    turn, (\k * ROWS + \row) % BROADCASTS
         BROADCAST %(FIRST_A + turn), %(8 * (\k * ROWS + \row + BROADCASTS) - \moved)
 .endm
 
 // A vector of b for the next k, from `base`.
-.macro B k, v, base, at
+.macro LB k, v, base, at
         .set    set, (\k + 1) % 2
         LOAD    %(FIRST_B + set * VECTORS + \v), \base, \at
 .endm
@@ -70,47 +72,47 @@
         F \k, 0, 0
         F \k, 0, 1
         F \k, 0, 2
-        A \k, 0
+        LA \k, 0
 
         F \k, 1, 0
         F \k, 1, 1
-        B \k, 0, x2, %(\at)
+        LB \k, 0, x2, %(\at)
         F \k, 1, 2
 
-        A \k, 1
+        LA \k, 1
         F \k, 2, 0
         F \k, 2, 1
         F \k, 2, 2
 
-        A \k, 2
+        LA \k, 2
         F \k, 3, 0
         F \k, 3, 1
-        B \k, 1, x2, %(\at + 1)
+        LB \k, 1, x2, %(\at + 1)
 
         F \k, 3, 2
-        A \k, 3
+        LA \k, 3
         F \k, 4, 0
         F \k, 4, 1
 
         F \k, 4, 2
-        A \k, 4
-        B \k, 2, x2, %(\at + 2)
+        LA \k, 4
+        LB \k, 2, x2, %(\at + 2)
         F \k, 5, 0
 
         F \k, 5, 1
         F \k, 5, 2
-        A \k, 5
+        LA \k, 5
         F \k, 6, 0
 
         F \k, 6, 1
         F \k, 6, 2
-        A \k, 6
+        LA \k, 6
         \instruction
 
         F \k, 7, 0
         F \k, 7, 1
         F \k, 7, 2
-        A \k, 7, \moved
+        LA \k, 7, \moved
 .endm
 
 .macro THREE
@@ -134,7 +136,7 @@
         STORE   %((\row - 1) * VECTORS + 1), x0, 1
         F 3, \row, 2
         LAST_LOAD \row, 1
-        A 3, \row
+        LA 3, \row
 
         STORE   %((\row - 1) * VECTORS + 2), x0, 2
         add     x0, x0, x7
@@ -150,7 +152,7 @@
 .if \row > 1
         LOAD    %((\row - 2) * VECTORS + \v), x10, \v
 .else
-        B       3, \v, x14, \v
+        LB     3, \v, x14, \v
 .endif
 .endm
 
@@ -226,7 +228,7 @@ dgemm_8x3_panel_kernel:
         F 3, 0, 0
         F 3, 0, 1
         F 3, 0, 2
-        A 3, 0
+        LA 3, 0
 
         LAST 1
         LAST 2
