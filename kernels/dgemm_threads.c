@@ -1,13 +1,16 @@
 /* C += A B on the threads of one to four CMGs, A by columns, B and C by rows. C is divided by rows among threads. For each block of columns of A and rows of B, the
- * threads of a CMG pack B together, in memory of their own CMG, and each packs its rows of A; the inner loop (dgemm_tile.S) then reads
+ * threads of a CMG pack B together, in memory of their own CMG, and each packs its rows of A; the inner loop (dgemm_panel.S) then reads
  * one panel of B again and again from L1, and the panels of A from L2. */
 #include "threads.h"
 
-/* Rows and vectors of a tile of C (dgemm_8x3_panel_kernel), and the columns of A that are packed together: a panel of B has half of L1. */
+/* Rows and vectors of a tile of C (dgemm_panel.S), and the columns of A that are packed together: a panel of B has half of L1. */
 enum { ROWS = 8, VECTORS = 3, DEPTH = 160 };
 
-/* Distance of prefetches while blocks are packed: rows of B, columns of A. */
-enum { PACKED_AHEAD = 12 };
+/* Distances while blocks are packed: of prefetches of B in elements and of A in columns, of zeroed lines in panels of B and lines of A. */
+enum { B_AHEAD = 128, A_AHEAD = 12, ZERO_AHEAD = 4 };
+
+/* Rows of A in a line. */
+enum { LINE_ROWS = LINE / sizeof(double) };
 
 enum { MAX_M = 4096, MAX_N = 4096, MAX_K = 1280, MAX_ROWS = 512, MAX_WIDTH = VECTORS * 32, MAX_CMGS = 4, CMG_CPUS = 12, FIRST_CPU = 12 };
 
@@ -26,7 +29,7 @@ void dgemm_8x3_panel_kernel(double *c, const double *a, const double *b, uint64_
                             const double *next, uint64_t tiles);
 
 static _Alignas(LINE) double a[MAX_M * MAX_K], b[MAX_K * MAX_N], c[MAX_M * MAX_N];
-/* The kernel loads one row of a panel beyond its end. */
+/* The kernel loads some elements beyond the end of A. */
 static _Alignas(LINE) double packed_a[MAX_THREADS][MAX_ROWS * DEPTH + LINE];
 static _Alignas(LINE) double packed_b[MAX_CMGS][(MAX_N + MAX_WIDTH) * DEPTH + LINE];
 static _Alignas(LINE) bool wrong[MAX_THREADS];
@@ -69,36 +72,52 @@ static uint64_t smaller(uint64_t x, uint64_t y)
     return x < y ? x : y;
 }
 
-/* Share `share` of `shares` of a block of B: panels as wide as a tile, one after the other. Rows of B are far from each other, so that
- * hardware prefetch does not follow them. */
-static void pack_b(double *panels, uint64_t k, uint64_t depth, unsigned share, unsigned shares)
+/* Zeroes the lines of `bytes` bytes, which will all be written, so that they are not read from memory. */
+static void zero(double *to, uint64_t bytes)
 {
-    const uint64_t n = options[N].value, all = n / width() * depth, end = all * (share + 1) / shares;
-    uint64_t at = all * share / shares, l = at % depth;
-    const double *column = b + k * n + at / depth * width();
-    for (double *to = panels + at * width(); at < end; at++, l++, to += width()) {
-        if (l == depth) {
-            l = 0;
-            column += width();
-        }
-        const double *row = column + l * n;
-        __builtin_prefetch(row + PACKED_AHEAD * n, 0, 3);
-        __builtin_prefetch(row + PACKED_AHEAD * n + width() - 1, 0, 3);
-        for (unsigned v = 0; v < VECTORS; v++)
-            svst1_vnum(svptrue_b64(), to, v, svld1_vnum(svptrue_b64(), row, v));
-    }
+    for (uint64_t at = 0; at < bytes; at += LINE)
+        __asm__ volatile("dc zva, %0" : : "r"((uintptr_t)to + at) : "memory");
 }
 
-/* Rows `from` to `to` of A, which is stored by columns, a tile's rows at a time. */
-static void pack_a(double *panel, uint64_t from, uint64_t to, uint64_t k, uint64_t depth)
+/* Share `share` of `shares` of a block of B: panels as wide as a tile, one after the other. Four rows of a panel are packed at a time, which
+ * are whole lines if vectors have 512 bits, and then those of the next panel, so that rows of B are read as streams. */
+static void pack_b(double *panels, uint64_t k, uint64_t depth, unsigned share, unsigned shares)
 {
-    uint64_t m = options[M].value;
-    for (uint64_t i = from; i < to; i += ROWS)
-        for (const double *column = a + k * m + i, *end = column + depth * m; column < end; column += m, panel += ROWS) {
-            __builtin_prefetch(column + PACKED_AHEAD * m, 0, 3);
-            for (uint64_t r = 0; r < ROWS; r += svcntd())
-                svst1(svptrue_b64(), panel + r, svld1(svptrue_b64(), column + r));
+    const uint64_t n = options[N].value, across = n / width(), all = depth / 4 * across, end = all * (share + 1) / shares;
+    const uint64_t bytes = 4 * width() * sizeof(double), zeroed = bytes % LINE ? 0 : ZERO_AHEAD;
+    uint64_t at = all * share / shares;
+    for (uint64_t l = at / across, j = at % across; at < end; l++, j = 0)
+        for (; j < across && at < end; j++, at++) {
+            double *to = panels + j * width() * depth + l * 4 * width();
+            if (zeroed && j + zeroed < across && at + zeroed < end)
+                zero(to + zeroed * width() * depth, bytes);
+            for (unsigned r = 0; r < 4; r++) {
+                const double *row = b + (k + 4 * l + r) * n + j * width();
+                __builtin_prefetch(row + B_AHEAD, 0, 3);
+                for (unsigned v = 0; v < VECTORS; v++)
+                    svst1_vnum(svptrue_b64(), to + r * width(), v, svld1_vnum(svptrue_b64(), row, v));
+            }
         }
+}
+
+/* Rows `from` to `to` of A, which is stored by columns, as panels of a tile's rows: a line of each column at a time, for as many panels. */
+static void pack_a(double *panels, uint64_t from, uint64_t to, uint64_t k, uint64_t depth)
+{
+    const uint64_t m = options[M].value;
+    for (uint64_t i = from; i < to; i += LINE_ROWS, panels += LINE_ROWS * depth) {
+        const uint64_t rows = smaller(LINE_ROWS, to - i);
+        const double *column = a + k * m + i;
+        for (uint64_t l = 0; l < depth; l++, column += m) {
+            __builtin_prefetch(column + A_AHEAD * m, 0, 3);
+            for (uint64_t r = 0; r < rows; r += ROWS) {
+                double *panel = panels + r * depth + l * ROWS;
+                if (l % 4 == 0 && l + 4 * ZERO_AHEAD < depth)
+                    zero(panel + 4 * ZERO_AHEAD * ROWS, LINE);
+                for (uint64_t part = 0; part < ROWS; part += svcntd())
+                    svst1(svptrue_b64(), panel + part, svld1(svptrue_b64(), column + r + part));
+            }
+        }
+    }
 }
 
 /* With sectors of L1: A one way, B two, all else one. Bits 57:56 of a pointer name the sector of its accesses. */
@@ -202,6 +221,7 @@ int program(int argc, char **argv)
 {
     argc = choose_cpus(argc, argv);
     parse_options(argc, argv, options, COUNT_OF(options));
+    require_line_zeroing();
     if (options[M].value % ROWS || options[N].value % width() || options[K].value % 4)
         cannot_run("m must be a multiple of 8, n of three vectors, and k of 4");
     if (part(1) * DEPTH + ROWS * DEPTH > COUNT_OF(packed_a[0]))

@@ -1,11 +1,8 @@
 // C += A * B on register tiles: C of ROWS x (VECTORS vectors) stays in registers over all k.
 //
 //   void NAME(double *c, const double *a, const double *b, uint64_t iterations)
-//   void NAME(double *c, const double *a, const double *b, uint64_t iterations, uint64_t pitch, const double *next, uint64_t tiles)
 //
-// The second form is that of NAME with _panel_: `tiles` tiles, one below the other, with the same b. Packed operands: a[k][ROWS],
-// b[k][VECTORS vectors], c[ROWS][VECTORS vectors], or rows of c `pitch` bytes apart. While a tile of a panel is computed, its successor
-// is prefetched, which is at `next` for the last one. Four k per iteration, iterations >= 1.
+// Packed operands: a[k][ROWS], b[k][VECTORS vectors], c[ROWS][VECTORS vectors]. Four k per iteration, iterations >= 1.
 // Each FMA group uses a broadcast of a and the vectors of b, both loaded ahead: b one k, a as many rows as there are
 // registers for it. The loads of the last k therefore read one k past the end of a and b (padding).
 //
@@ -31,7 +28,7 @@
 .endm
 
 // C tile to (TILE_ST1D) or from (TILE_LD1D) memory, a row at a time through x4.
-.macro TILE_C access, rows, vectors, step
+.macro TILE_C access, rows, vectors
         .set    row, 0
         mov     x4, x0
 .rept \rows
@@ -40,7 +37,7 @@
         \access %(row * \vectors + v), x4, %v
         .set    v, v + 1
 .endr
-        add     x4, x4, \step
+        add     x4, x4, x5
         .set    row, row + 1
 .endr
 .endm
@@ -90,9 +87,8 @@
         addvl   x2, x2, #\bias
 .endm
 
-// Four k. With `ahead`, also a prefetch of a that many bytes ahead, and with `next` one of the row of C from x8 to x8 + x9. They
-// are between operations: at the end of the loop they would delay them.
-.macro TILE_FOUR rows, vectors, bias, ahead=0, next=0
+// Four k.
+.macro TILE_FOUR rows, vectors, bias
         .set    q, 0
         .set    k, 0
 .rept 4
@@ -107,18 +103,6 @@
         .set    v, v + 1
 .endr
         TILE_LD1RD %a, %(8 * (q + broadcasts))
-.ifeq q - 2
-.if \ahead
-        prfm    pldl1keep, [x1, #\ahead]
-.endif
-.endif
-.ifeq q - 6
-.if \next
-        prfm    pstl1keep, [x8]
-        prfm    pstl1keep, [x8, x9]
-        add     x8, x8, x7
-.endif
-.endif
 .if row < \vectors
         TILE_LD1D %(b_next + row), x2, %((k + 1) * \vectors + row - \bias)
 .endif
@@ -129,67 +113,25 @@
 .endr
 .endm
 
-.macro TILE_NEXT rows, left
+.macro TILE_NEXT rows
         add     x1, x1, #4 * 8 * \rows
         add     x2, x2, x6
-        subs    \left, \left, #1
+        subs    x3, x3, #1
 .endm
 
 .macro TILE name, rows, vectors, bias
         TILE_BEGIN \name
         TILE_REGISTERS \rows, \vectors
-        TILE_C  TILE_LD1D, \rows, \vectors, x5
+        TILE_C  TILE_LD1D, \rows, \vectors
         TILE_FIRST \vectors, \bias
         .p2align 5
 1:
         TILE_FOUR \rows, \vectors, \bias
-        TILE_NEXT \rows, x3
+        TILE_NEXT \rows
         b.ne    1b
-        TILE_C  TILE_ST1D, \rows, \vectors, x5
-        TILE_END \name
-.endm
-
-// `ahead`: the distance of prefetches of a in bytes.
-.macro PANEL name, rows, vectors, bias, ahead
-        TILE_BEGIN \name
-        mov     x7, x4                  // pitch
-        mov     x12, x5                 // the tile after the last one
-        mov     x13, x6                 // tiles left
-        mov     x14, x2                 // b
-        mov     x15, x3                 // iterations
-        TILE_REGISTERS \rows, \vectors
-        sub     x9, x5, #8              // from the first to the last element of a row of c
-        mov     x11, #\rows             // of the next tile of C, in as many iterations
-2:
-        mov     x2, x14
-        TILE_FIRST \vectors, \bias
-        TILE_C  TILE_LD1D, \rows, \vectors, x7
-        cmp     x13, #1
-        csel    x8, x12, x4, eq
-        cmp     x15, x11
-        csel    x10, x15, x11, lo
-        sub     x3, x15, x10
-        .p2align 5
-1:
-        TILE_FOUR \rows, \vectors, \bias, \ahead, 1
-        TILE_NEXT \rows, x10
-        b.ne    1b
-        cbz     x3, 4f
-        .p2align 5
-3:
-        TILE_FOUR \rows, \vectors, \bias, \ahead
-        TILE_NEXT \rows, x3
-        b.ne    3b
-4:
-        TILE_C  TILE_ST1D, \rows, \vectors, x7
-        mov     x0, x4
-        subs    x13, x13, #1
-        b.ne    2b
+        TILE_C  TILE_ST1D, \rows, \vectors
         TILE_END \name
 .endm
 
         TILE    dgemm_5x4_kernel, 5, 4, 12
         TILE    dgemm_8x3_kernel, 8, 3, 8
-#ifdef TILE_PANEL
-        PANEL   dgemm_8x3_panel_kernel, 8, 3, 8, 1024 // four lines of a, each of them four k
-#endif
