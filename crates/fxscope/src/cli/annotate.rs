@@ -2,20 +2,17 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use fxscope::FunctionSelection;
 use fxscope::lab::Runner;
+use fxscope::lab::recorded::run_of;
 use fxscope::machine::Spec;
-use fxscope::record::{Finish, Run};
+use fxscope::record::{Part, Run};
 use fxscope::report::annotate::{document, json};
 use fxscope::report::render::html;
 
-use super::console::Console;
-use super::form::{Answer, Form};
-use super::recorded::run_of;
-use super::scenario::ScenarioArgs;
-use super::{Failure, Outcome, say};
+use crate::options::ScenarioArgs;
+use crate::terminal::{Answer, Console, Failure, Form, Outcome, say};
 
 /// Options that only apply to a program that is run now.
 const FOR_PROGRAMS: [&str; 14] = [
@@ -88,12 +85,8 @@ pub(super) fn annotate(args: &Args) -> Outcome {
             (run, spec)
         }
     };
-    if let Some(part) = run.part.as_ref().filter(|part| part.executions == 0) {
-        say(&format!("{}: the part never began, and nothing was timed; check the name, or the number", part.options));
-    }
-    if let Finish::Failed(message) | Finish::NoProgress(message) = &run.finish {
-        say(&format!("the program cannot continue: {message}"));
-    }
+    let warnings = [run.part.as_ref().and_then(Part::warning), run.finish.failure()];
+    warnings.iter().flatten().for_each(|warning| say(warning));
     let wanted = match args.function.as_slice() {
         [] => FunctionSelection::Hottest(args.top),
         names => FunctionSelection::Named(names.to_vec()),
@@ -107,8 +100,7 @@ pub(super) fn annotate(args: &Args) -> Outcome {
         text: &[document(&run, &annotation)],
         html: &|| html::annotation(&run, &annotation),
         json: &|| json(&run, &annotation),
-    })?;
-    Ok(ExitCode::SUCCESS)
+    })
 }
 
 /// A run from a record file, and the machine it ran on.

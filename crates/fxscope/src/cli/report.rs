@@ -4,15 +4,13 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use fxscope::lab::recorded::{labels, of_file, runs_of, with_loops};
 use fxscope::record::Run;
-use fxscope::report::document::{Document, Report};
 use fxscope::report::render::{csv, html, json, numpy, terminal, xlsx};
-use fxscope::report::{self, Options, calls, data, loops, pages, power, side_by_side, summary_of_region, summary_with};
+use fxscope::report::{self, Options, Shown, calls, documents, loops, reports};
 
-use super::output::Target;
-use super::own::OwnTables;
-use super::recorded::{labels, of_file, runs_of, with_loops};
-use super::{Failure, Outcome, style};
+use crate::options::OwnTables;
+use crate::terminal::{Failure, Outcome, OutputArgs, Target};
 
 /// Show the runs in record files.
 ///
@@ -51,9 +49,8 @@ pub struct Args {
     /// Output format.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Terminal)]
     format: Format,
-    /// Write to this file, which is replaced atomically, or to standard output (-).
-    #[arg(short, long, value_name = "FILE|-", default_value = "-", hide_default_value = true)]
-    output: PathBuf,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -112,13 +109,13 @@ pub(super) fn report(args: &Args) -> Outcome {
     if args.section != Section::Summary && args.format != Format::Terminal && !has_csv {
         return Err("--section applies to the terminal only; the other formats show everything in the record".into());
     }
-    let target = Target::check(&args.output)?;
+    let target = args.output.check()?;
     let binary = match args.format {
         Format::Xlsx => Some("a workbook cannot be written to a terminal; name a file with -o FILE.xlsx"),
         Format::Numpy => Some("arrays of NumPy cannot be written to a terminal; name a file with -o FILE.npz"),
         _ => None,
     };
-    if let Some(message) = binary.filter(|_| args.output.as_os_str() == "-" && std::io::stdout().is_terminal()) {
+    if let Some(message) = binary.filter(|_| args.output.is_standard() && std::io::stdout().is_terminal()) {
         return Err(message.into());
     }
     let (runs, labels) = loaded(args)?;
@@ -147,79 +144,39 @@ fn loaded(args: &Args) -> Result<(Vec<Run>, Vec<String>), Failure> {
 
 /// Writes the runs in the format asked for.
 fn write(args: &Args, runs: &[Run], labels: &[String], target: Target) -> Result<(), Failure> {
+    let options = options(args);
+    let reports = || reports(runs, labels, &options);
     match args.format {
         Format::Json => {
-            let options = options(args);
             report::check(runs, &options)?;
             target.write_with(|out| json::write(out, runs, labels, &options))
         }
-        Format::Numpy => target.write_bytes(&numpy::render(runs, &options(args))?),
-        Format::Html => target.write_bytes(html::render(&reports(args, runs, labels)?).as_bytes()),
-        Format::Sheet => target.write_bytes(html::sheet(&reports(args, runs, labels)?).as_bytes()),
-        Format::Xlsx => target.write_bytes(&xlsx::render(&reports(args, runs, labels)?)?),
+        Format::Numpy => target.write_bytes(&numpy::render(runs, &options)?),
+        Format::Html => target.write_bytes(html::render(&reports()?).as_bytes()),
+        Format::Sheet => target.write_bytes(html::sheet(&reports()?).as_bytes()),
+        Format::Xlsx => target.write_bytes(&xlsx::render(&reports()?)?),
         Format::Csv if args.section == Section::Calls => target.write_bytes(&calls::to_csv(runs)),
         Format::Csv if args.section == Section::Loops => target.write_bytes(&loops::to_csv(runs)),
-        Format::Csv => target.write_bytes(&csv::render(&reports(args, runs, labels)?)),
+        Format::Csv => target.write_bytes(&csv::render(&reports()?)),
         Format::Terminal => {
-            let mut style = style(&std::io::stdout());
-            style.colour &= args.output.as_os_str() == "-";
-            target.write_bytes(terminal::render(&documents(args, runs, labels)?, style).as_bytes())
+            let documents = documents(runs, labels, shown(args), &options)?;
+            target.write_bytes(terminal::render(&documents, args.output.style()).as_bytes())
         }
     }
 }
 
-/// Returns the documents that show the runs on a terminal.
-fn documents(args: &Args, runs: &[Run], labels: &[String]) -> Result<Vec<Document>, Failure> {
-    let tables = args.level.is_some() || args.by.is_some();
-    Ok(match (args.section, runs, &args.region) {
-        (Section::Pages, runs, _) => some(runs.iter().filter_map(pages).collect(), "pages")?,
-        (Section::Data, runs, _) => {
-            some_with(runs.iter().filter_map(data::document).collect(), "data objects", "--data ")?
-        }
-        (Section::Power, runs, _) => some_with(runs.iter().filter_map(power).collect(), "power", "--mode timing ")?,
-        (Section::Calls, runs, _) => some(runs.iter().filter_map(calls::document).collect(), "calls")?,
-        (Section::Loops, runs, _) => some(runs.iter().filter_map(loops::document).collect(), "loops")?,
-        (Section::Traffic, ..) => {
-            let documents = reports(args, runs, labels)?.into_iter().flat_map(Report::documents);
-            some(documents.filter_map(Document::matrices).collect(), "traffic between CMGs")?
-        }
-        (Section::Summary, runs, _) if tables => {
-            reports(args, runs, labels)?.into_iter().flat_map(Report::documents).collect()
-        }
-        (Section::Summary, [run], None) => summary_with(run, fxscope::hottest),
-        (Section::Summary, [run], Some(region)) => vec![summary_of_region(run, region, fxscope::hottest)?],
-        (Section::Summary, runs, region) => {
-            let mut document = side_by_side(runs, region.as_deref())?;
-            for (column, label) in document.columns.iter_mut().zip(labels).filter(|(_, label)| !label.is_empty()) {
-                column.clone_from(label);
-            }
-            vec![document]
-        }
-    })
-}
-
-/// Returns the documents, or an error that names what is missing if there are none.
-fn some(documents: Vec<Document>, about: &str) -> Result<Vec<Document>, Failure> {
-    some_with(documents, &format!("data on {about}"), "")
-}
-
-/// The same; `options` of a run make what is missing.
-fn some_with(documents: Vec<Document>, what: &str, options: &str) -> Result<Vec<Document>, Failure> {
-    if documents.is_empty() {
-        return Err(format!("the files have no {what}; add a run with fxscope run {options}-o FILE.fxr").into());
+/// Returns what the terminal shows.
+fn shown(args: &Args) -> Shown {
+    match args.section {
+        Section::Summary if args.level.is_some() || args.by.is_some() => Shown::Tables,
+        Section::Summary => Shown::Summary,
+        Section::Pages => Shown::Pages,
+        Section::Traffic => Shown::Traffic,
+        Section::Loops => Shown::Loops,
+        Section::Calls => Shown::Calls,
+        Section::Data => Shown::Data,
+        Section::Power => Shown::Power,
     }
-    Ok(documents)
-}
-
-/// Returns the reports of the runs, as the options ask for.
-fn reports(args: &Args, runs: &[Run], labels: &[String]) -> Result<Vec<Report>, Failure> {
-    let options = options(args);
-    let mut reports = runs.iter().map(|run| report::report(run, &options)).collect::<Result<Vec<_>, _>>()?;
-    for (report, label) in reports.iter_mut().zip(labels).filter(|(_, label)| !label.is_empty()) {
-        report.title = format!("{label}: {}", report.title);
-        report.label.clone_from(label);
-    }
-    Ok(reports)
 }
 
 /// Returns the options of a report.
