@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use fxscope_machine::Spec;
 use fxscope_record::{Origin, Run, digest, load};
 use fxscope_session::{MAX_PROGRAM_BYTES, spec_of};
 
@@ -25,10 +26,7 @@ pub fn run_of(path: &Path, number: Option<u32>) -> Result<(usize, Run), Error> {
 }
 
 /// Returns the runs of a record file: the one asked for, counted from 1, or all.
-///
-/// # Errors
-/// As for [`run_of`].
-pub fn runs_of(path: &Path, number: Option<u32>) -> Result<Vec<Run>, Error> {
+fn runs_of(path: &Path, number: Option<u32>) -> Result<Vec<Run>, Error> {
     match number {
         Some(_) => Ok(vec![run_of(path, number)?.1]),
         None => loaded(path),
@@ -55,12 +53,57 @@ pub fn of_file<'a, T>(option: &str, values: &'a [T], file: usize, files: usize) 
 ///
 /// # Errors
 /// If there are more labels than files.
-pub fn labels(given: &[String], files: &[PathBuf], usual: impl Fn(&Path) -> String) -> Result<Vec<String>, Error> {
+fn labels(given: &[String], files: &[PathBuf], usual: impl Fn(&Path) -> String) -> Result<Vec<String>, Error> {
     if given.len() > files.len() {
         return Err(format!("--label is given {} times for {} files", given.len(), files.len()).into());
     }
     let of = |(i, path): (usize, &PathBuf)| given.get(i).cloned().unwrap_or_else(|| usual(path));
     Ok(files.iter().enumerate().map(of).collect())
+}
+
+/// Returns the label and the runs of each record file: those of `numbers`, given once for all files or once for each and counted from 1, or
+/// all. A file without a label of its own has the one that `usual` says.
+///
+/// # Errors
+/// If there are more labels than files, numbers for some of the files only, or a file cannot be read or does not have its run.
+pub fn runs_of_files(
+    files: &[PathBuf],
+    numbers: &[u32],
+    given: &[String],
+    usual: impl Fn(&Path) -> String,
+) -> Result<Vec<(String, Vec<Run>)>, Error> {
+    let labels = labels(given, files, usual)?;
+    let runs = |(i, path): (usize, &PathBuf)| {
+        let number = of_file("--run", numbers, i, files.len())?;
+        runs_of(path, number.copied())
+    };
+    let runs = files.iter().enumerate().map(runs).collect::<Result<Vec<_>, _>>()?;
+    Ok(labels.into_iter().zip(runs).collect())
+}
+
+/// Returns the runs of all files with their loops, each with a label of its own: those of a file with several are numbered. Files without a
+/// label give none to their runs.
+#[must_use]
+pub fn one_by_one(files: Vec<(String, Vec<Run>)>) -> (Vec<Run>, Vec<String>) {
+    let (mut all, mut labels) = (Vec::new(), Vec::new());
+    for (label, runs) in files {
+        let several = runs.len() > 1;
+        for (n, run) in (1..).zip(runs) {
+            all.push(with_loops(run));
+            labels.push(if several && !label.is_empty() { format!("{label}#{n}") } else { label.clone() });
+        }
+    }
+    (all, labels)
+}
+
+/// Returns a run with its loops, and the machine it ran on: the one that is named, or as the record describes it.
+///
+/// # Errors
+/// If there is no such machine.
+pub fn with_machine(run: Run, machine: Option<&str>) -> Result<(Run, Spec), Error> {
+    let hint = if machine.is_some() { "" } else { "; --machine PATH names its description" };
+    let spec = spec_of(&run, machine).map_err(|e| format!("the machine of the run: {e}{hint}"))?;
+    Ok((fxscope_session::with_loops(run, &spec), spec))
 }
 
 /// Returns a file's name without folder and suffix.

@@ -73,3 +73,21 @@ impl AccessOption {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accesses_are_folders_or_the_network() {
+        let parsed = ["read=in", "write=/tmp/out", "net"].map(|text| AccessOption::parse(text).expect(text));
+        let expected = [AccessOption::Read("in".into()), AccessOption::Write("/tmp/out".into()), AccessOption::Network];
+        assert_eq!(parsed, expected);
+        for wrong in ["read", "read=", "net=", "disk=a"] {
+            assert!(AccessOption::parse(wrong).is_err(), "{wrong}");
+        }
+        let mut access = HostAccess::default();
+        parsed.into_iter().for_each(|more| access.allow(more));
+        assert!(access.network && access.read == [PathBuf::from("in")] && access.write == [PathBuf::from("/tmp/out")]);
+    }
+}

@@ -229,3 +229,56 @@ impl Scenario {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RunOptions;
+
+    const TRACE: Kept = Kept { trace: true, snapshots: false };
+    const SNAPSHOTS: Kept = Kept { trace: false, snapshots: true };
+
+    /// Returns the option that is refused when `kept` is to be kept of a run that `change` changes.
+    fn refused(kept: Kept, change: impl FnOnce(&mut Scenario)) -> Option<String> {
+        let mut scenario = Scenario::new("program");
+        change(&mut scenario);
+        match scenario.check_kept(kept) {
+            Ok(()) => None,
+            Err(Error::Option { option, .. }) => Some(option),
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn a_trace_and_snapshots_refuse_what_they_cannot_have() {
+        for kept in [TRACE, SNAPSHOTS] {
+            assert_eq!(refused(kept, |_| {}), None);
+            assert_eq!(refused(kept, |run| run.options.data = true).as_deref(), Some("data"));
+            assert_eq!(refused(kept, |run| run.options.jobs = Some(4)).as_deref(), Some("jobs"));
+            let place = PlaceOption::parse("malloc@main=cxl").expect("heap blocks");
+            assert_eq!(refused(kept, |run| run.placement.places.push(place)).as_deref(), Some("place"));
+        }
+        let sampled = |run: &mut Scenario| run.options.sample = Some(fxscope_sampling::Plan::auto());
+        assert_eq!(refused(TRACE, sampled).as_deref(), Some("sample"));
+        assert_eq!(refused(SNAPSHOTS, sampled), None);
+        assert_eq!(refused(Kept { trace: true, snapshots: true }, |_| {}).as_deref(), Some("checkpoint"));
+        assert_eq!(refused(Kept::default(), |run| run.options.data = true), None);
+    }
+
+    #[test]
+    fn functional_runs_have_no_times_for_intervals_stacks_and_misses() {
+        let usual = RunOptions::default;
+        let given = [
+            (RunOptions { interval_ns: Some(1000), ..usual() }, "--interval: intervals need simulated time"),
+            (RunOptions { stack_ns: Some(1000), ..usual() }, "--stacks: call stacks are sampled in simulated time"),
+            (RunOptions { data: true, ..usual() }, "--data: misses need simulated time"),
+        ];
+        for (options, told) in given {
+            let mut scenario = Scenario { options, ..Scenario::new("program") };
+            assert!(scenario.check_times().is_ok(), "timed: {told}");
+            scenario.options.mode = Mode::Functional;
+            let error = scenario.check_times().expect_err(told).to_string();
+            assert!(error.starts_with(told), "{error}");
+        }
+    }
+}

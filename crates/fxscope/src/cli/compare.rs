@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use fxscope::lab;
-use fxscope::lab::recorded::{labels, of_file, runs_of, stem};
-use fxscope::record::Run;
+use fxscope::lab::recorded::{runs_of_files, stem};
 use fxscope::report::compare::{Comparison, Per, limit, report};
 use fxscope::report::render::{comparison, html, json, terminal};
 
 use crate::options::OwnTables;
-use crate::terminal::{Failure, Outcome, OutputArgs, status};
+use crate::terminal::{Outcome, OutputArgs, status};
 
 /// Compare runs: which is faster, where the difference comes from, and all metrics and events, largest differences first.
 ///
@@ -58,7 +57,7 @@ enum Format {
 pub(super) fn compare_files(args: &Args) -> Outcome {
     args.own.add()?;
     let target = args.output.check()?;
-    let files = loaded(args)?;
+    let files = runs_of_files(&args.files, &args.run, &args.label, stem)?;
     if let Some(path) = args.files.iter().zip(&files).find(|(_, (_, runs))| runs.is_empty()).map(|(path, _)| path) {
         return Err(format!("{}: has no runs; add one with fxscope run -o FILE.fxr", path.display()).into());
     }
@@ -67,17 +66,6 @@ pub(super) fn compare_files(args: &Args) -> Outcome {
     target.write_bytes(&rendered(args, &found))?;
     slower.iter().for_each(|slower| eprintln!("fxscope compare: {slower} (--fail-above)"));
     Ok(status::of_check(slower.is_none()))
-}
-
-/// Returns the label and the runs of each file.
-fn loaded(args: &Args) -> Result<Vec<(String, Vec<Run>)>, Failure> {
-    let labels = labels(&args.label, &args.files, stem)?;
-    let runs = |(i, path): (usize, &PathBuf)| {
-        let number = of_file("--run", &args.run, i, args.files.len())?;
-        Ok(runs_of(path, number.copied())?)
-    };
-    let runs = args.files.iter().enumerate().map(runs).collect::<Result<Vec<_>, Failure>>()?;
-    Ok(labels.into_iter().zip(runs).collect())
 }
 
 fn rendered(args: &Args, found: &Comparison) -> Vec<u8> {

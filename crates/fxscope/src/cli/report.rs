@@ -4,12 +4,13 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use fxscope::lab::recorded::{labels, of_file, runs_of, with_loops};
+use fxscope::lab::recorded::{one_by_one, runs_of_files};
 use fxscope::record::Run;
 use fxscope::report::render::{csv, html, json, numpy, terminal, xlsx};
-use fxscope::report::{self, Options, Shown, calls, documents, loops, reports};
+use fxscope::report::{self, Level, Options, Shown, calls, documents, loops, reports};
 
 use crate::options::OwnTables;
+use crate::options::choice::described_choice;
 use crate::terminal::{Failure, Outcome, OutputArgs, Target};
 
 /// Show the runs in record files.
@@ -32,7 +33,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     label: Vec<String>,
     /// Level of detail: what 1, 5, 11 or 17 runs under Fujitsu's profiler measure. Default: detailed.
-    #[arg(long, value_enum, value_name = "LEVEL")]
+    #[arg(long, value_name = "LEVEL", value_parser = described_choice(Level::NAMED))]
     level: Option<Level>,
     /// Smallest unit that has rows of its own; larger units have rows, too. Default: process on the terminal, thread
     /// elsewhere.
@@ -82,18 +83,6 @@ enum Section {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Level {
-    /// Statistics: 1 run.
-    Single,
-    /// In addition, cycle accounting in its main parts, busy rates, misses: 5 runs.
-    Brief,
-    /// In addition, nearly everything else: 11 runs.
-    Standard,
-    /// Everything: 17 runs, and what only the model counts.
-    Detailed,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum By {
     Thread,
     Cmg,
@@ -118,28 +107,13 @@ pub(super) fn report(args: &Args) -> Outcome {
     if let Some(message) = binary.filter(|_| args.output.is_standard() && std::io::stdout().is_terminal()) {
         return Err(message.into());
     }
-    let (runs, labels) = loaded(args)?;
+    let files = runs_of_files(&args.files, &args.run, &args.label, |_| String::new())?;
+    let (runs, labels) = one_by_one(files);
     if runs.is_empty() {
         return Err("no run in the files; add one with fxscope run -o FILE.fxr".into());
     }
     write(args, &runs, &labels, target)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Returns the runs of all files that are asked for, and the label of each, which is empty if none was given.
-fn loaded(args: &Args) -> Result<(Vec<Run>, Vec<String>), Failure> {
-    let labels = labels(&args.label, &args.files, |_| String::new())?;
-    let (mut runs, mut named) = (Vec::new(), Vec::new());
-    for (i, (path, label)) in args.files.iter().zip(&labels).enumerate() {
-        let number = of_file("--run", &args.run, i, args.files.len())?.copied();
-        let of_this = runs_of(path, number)?;
-        let several = of_this.len() > 1;
-        for (n, run) in (1..).zip(of_this) {
-            runs.push(with_loops(run));
-            named.push(if several && !label.is_empty() { format!("{label}#{n}") } else { label.clone() });
-        }
-    }
-    Ok((runs, named))
 }
 
 /// Writes the runs in the format asked for.
@@ -182,12 +156,7 @@ fn shown(args: &Args) -> Shown {
 /// Returns the options of a report.
 fn options(args: &Args) -> Options {
     Options {
-        level: match args.level {
-            Some(Level::Single) => report::Level::Single,
-            Some(Level::Brief) => report::Level::Brief,
-            Some(Level::Standard) => report::Level::Standard,
-            Some(Level::Detailed) | None => report::Level::Detailed,
-        },
+        level: args.level.unwrap_or_default(),
         by: match (args.by, args.format) {
             (Some(By::Process), _) | (None, Format::Terminal) => report::By::Process,
             (Some(By::Cmg), _) => report::By::Cmg,

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use fxscope::lab::tasks::{self, Task};
 use fxscope::lab::{self, Cache};
 
-use crate::terminal::{Failure, Form, output::default_cache, say, status};
+use crate::terminal::{Failure, Form, say, status};
 
 /// How many runs at a time, and where their counts are kept.
 #[derive(clap::Args)]
@@ -30,7 +30,7 @@ impl BatchArgs {
 
     /// Returns the folder of the cache, that of the command called `command` by default; `None`: nothing is cached.
     pub(crate) fn cache(&self, command: &str) -> Option<PathBuf> {
-        if self.no_cache { None } else { self.cache.clone().or_else(|| default_cache(command)) }
+        if self.no_cache { None } else { self.cache.clone().or_else(|| Cache::usual_folder(command)) }
     }
 }
 

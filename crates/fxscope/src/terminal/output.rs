@@ -94,10 +94,3 @@ pub(crate) fn regular(path: &Path, what: &str) -> Result<OutputFile, Failure> {
 pub(crate) fn failure(path: &Path, error: &std::io::Error) -> Failure {
     format!("{}: {}", path.display(), write_error(error)).into()
 }
-
-/// Returns the cache folder of a command (XDG Base Directory specification).
-pub(crate) fn default_cache(command: &str) -> Option<PathBuf> {
-    let of = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache")))?;
-    Some(base.join("fxscope").join(command))
-}
