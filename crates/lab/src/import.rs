@@ -42,7 +42,7 @@ impl Tool {
     ];
 }
 
-/// What is to be imported.
+/// What is imported.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// The tool that wrote the files.

@@ -155,7 +155,7 @@ impl Settings {
         }
     }
 
-    /// Returns what the user is told of them: adjusted distances and, if asked for, the register before and after.
+    /// Returns messages about them for the user: adjusted distances and, if asked for, the register before and after.
     #[must_use]
     pub fn told(&self) -> Vec<String> {
         let mut told = self.notes.clone();

@@ -28,7 +28,7 @@ impl Part {
         [self.skipped, self.followed, self.timed, self.behind].into_iter().fold(0, u64::saturating_add)
     }
 
-    /// Returns what a user is told of a part that never began; `None`: it began.
+    /// Returns a warning about a part that never began; `None`: it began.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
         let options = &self.options;

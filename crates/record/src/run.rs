@@ -53,7 +53,7 @@ impl Finish {
         }
     }
 
-    /// Returns what a user is told of a program that could not continue; `None` for other ends.
+    /// Returns a message about a program that could not continue; `None` for other ends.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         match self {

@@ -29,7 +29,7 @@ pub enum Shown {
 /// Returns the documents that show runs. `labels` are the names of the runs; those without one have an empty one.
 ///
 /// # Errors
-/// If a run does not have the region, or no run has what is to be shown; the message says what to record.
+/// If a run does not have the region, or no run has what would be shown; the message says what to record.
 pub fn documents(runs: &[Run], labels: &[String], shown: Shown, options: &Options) -> Result<Vec<Document>, String> {
     let of_each = |document: fn(&Run) -> Option<Document>| runs.iter().filter_map(document).collect();
     let tables = || Ok::<_, String>(reports(runs, labels, options)?.into_iter().flat_map(Report::documents));

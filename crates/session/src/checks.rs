@@ -8,7 +8,7 @@ use fxscope_sim::part::{PartError, Selection};
 use crate::sectors::SectorOption;
 use crate::{Error, PlaceOption, Scenario};
 
-/// What is kept of a run besides its counts.
+/// What is kept of a run in addition to its counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     /// A trace of the pipeline ([`crate::konata`]).
@@ -18,7 +18,7 @@ pub struct Kept {
 }
 
 impl Scenario {
-    /// Checks that a run can have what is to be kept of it besides its counts.
+    /// Checks that a run can have what will be kept of it in addition to its counts.
     ///
     /// # Errors
     /// If it cannot; the error names the option that does not go with it.
@@ -238,7 +238,7 @@ mod tests {
     const TRACE: Kept = Kept { trace: true, snapshots: false };
     const SNAPSHOTS: Kept = Kept { trace: false, snapshots: true };
 
-    /// Returns the option that is refused when `kept` is to be kept of a run that `change` changes.
+    /// Returns the option that is refused when `kept` will be kept of a run that `change` changes.
     fn refused(kept: Kept, change: impl FnOnce(&mut Scenario)) -> Option<String> {
         let mut scenario = Scenario::new("program");
         change(&mut scenario);

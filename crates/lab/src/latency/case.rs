@@ -31,7 +31,7 @@ pub struct Case {
 const NO_SECOND: &str = "there is no second run, with memory of another node (--second)";
 
 /// Runs a program in the foreground and counts what predictions need, by intervals of `interval_ns` nanoseconds of a region if one is named.
-/// `progress` is told of an end that the prediction does not cover. `stdio` are the program's standard streams; `None`: those of this
+/// `progress` receives a message about an end that the prediction does not cover. `stdio` are the program's standard streams; `None`: those of this
 /// process.
 ///
 /// # Errors

@@ -15,7 +15,7 @@ use crate::{Error, Session, Start};
 
 impl Start {
     /// Returns the numbers of the snapshots from which the run of a folder can continue, the newest first: `at`, if that is asked for,
-    /// otherwise all whole ones. `left_out` is told of each that is not whole. `shown` is the folder's path, as the user writes it.
+    /// otherwise all whole ones. `left_out` receives a message about each that is not whole. `shown` is the folder's path, as the user writes it.
     ///
     /// # Errors
     /// If the run has ended, or there is no whole snapshot.
@@ -46,7 +46,7 @@ impl Start {
     }
 
     /// Continues the run in its folder at `path` from the newest of some snapshots that turns out to be whole; to be called in its
-    /// directory. `numbers` are those of the snapshots, the newest first; `left_out` is told of each that is damaged. `stdio` makes the
+    /// directory. `numbers` are those of the snapshots, the newest first; `left_out` receives a message about each that is damaged. `stdio` makes the
     /// program's standard streams, if they differ from those of this process.
     ///
     /// # Errors
