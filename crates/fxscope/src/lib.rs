@@ -33,10 +33,11 @@ pub use fxscope_tlbsweep as tlbsweep;
 pub use fxscope_validate as validate;
 
 pub use fxscope_session::{
-    CacheLevel, CallPages, Checkpoints, Control, DEFAULT_MACHINE, Ending, EngineChoice, Error, Every, Follow,
-    FunctionSelection, HostAccess, HostProtection, Identity, MAX_PROGRAM_BYTES, Mode, NoProgressLimit, Notice,
-    PageOption, PartPlan, PlaceOption, Placement, Point, Prepared, Progress, QUANTUM, RemoteNode, Request, RunOptions,
-    Scenario, SectorData, SectorOption, Selection, Session, Snapshots, SpinLoops, Start, TierOption, Warming, Window,
-    annotate, check_page_size, check_rows, guest_environment, hottest, konata, machine_constants, machine_memory,
-    machine_of, snapshots, spec_of, spool, tiering_settings, with_loops,
+    AccessOption, CacheLevel, CallPages, Checkpoints, Control, DEFAULT_MACHINE, Ending, EngineChoice, Error, Every,
+    Follow, FunctionSelection, HostAccess, HostProtection, Identity, Kept, MAX_PROGRAM_BYTES, Mode, NoProgressLimit,
+    Notice, PageOption, PartOptions, PartPlan, PlaceOption, Placement, Point, Prepared, Progress, QUANTUM, RemoteNode,
+    Request, RunOptions, Scenario, SectorData, SectorOption, Selection, Session, Snapshots, SpinLoops, Start,
+    TierOption, TieringOption, TraceFile, Warming, Window, annotate, check_page_size, check_rows, guest_environment,
+    hottest, interval_ns, konata, machine_constants, machine_memory, machine_of, snapshots, spec_of, spool, variable,
+    with_loops,
 };

@@ -1,6 +1,10 @@
 //! The `fxscope` command.
 
-mod cli;
+pub(crate) mod cli;
+mod documents;
+mod foreground;
+mod options;
+mod terminal;
 
 /// That of musl has one lock, and gives memory back to the kernel each time.
 #[cfg(target_env = "musl")]

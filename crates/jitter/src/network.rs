@@ -82,6 +82,16 @@ pub enum Sync {
     Linpack,
 }
 
+impl Sync {
+    /// What ends a phase by name, each with what it does.
+    pub const NAMED: &[(&str, Sync, &str)] = &[
+        ("barrier", Sync::Barrier, "A barrier of all cores"),
+        ("allreduce", Sync::Allreduce, "A reduction whose result all cores receive"),
+        ("halo", Sync::Halo, "An exchange with six neighbours"),
+        ("linpack", Sync::Linpack, "Panel, broadcast and update with shrinking work, as in LINPACK"),
+    ];
+}
+
 impl Network {
     /// Loads a network: a built-in one by name, or a file by path.
     ///

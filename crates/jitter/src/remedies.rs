@@ -22,6 +22,20 @@ pub struct Options {
     pub collectives: u64,
 }
 
+impl Options {
+    /// Checks the parameters of daemons and hardware threads.
+    ///
+    /// # Errors
+    /// The option of `fxscope jitter compare` with the value that is out of range.
+    pub fn check(&self) -> Result<(), String> {
+        let shares = [("--daemon-rate", self.rate), ("--daemon-length", self.length), ("--sibling-cost", self.sibling)];
+        match shares.into_iter().find(|(_, value)| !(*value > 0.0 && *value <= 1.0)) {
+            Some((option, value)) => Err(format!("{option} {value}: give a number above 0 and at most 1")),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Default for Options {
     fn default() -> Options {
         Options { rate: 0.5, length: 0.5, sibling: 0.3, grain: 4, collectives: 4 }

@@ -45,6 +45,14 @@ impl Cache {
         Cache::new(folder, &simulator)
     }
 
+    /// Returns the folder of the user's cache for a command, as the XDG Base Directory specification has it; `None`: the user has none.
+    #[must_use]
+    pub fn usual_folder(command: &str) -> Option<PathBuf> {
+        let of = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let base = of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache")))?;
+        Some(base.join("fxscope").join(command))
+    }
+
     /// Returns a cache that stores nothing.
     #[must_use]
     pub fn none() -> Cache {

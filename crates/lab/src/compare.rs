@@ -4,6 +4,7 @@ use fxscope_record::Run;
 use fxscope_report::compare::{self, Comparison, Per, Subject};
 
 use crate::Error;
+use crate::recorded::of_file;
 
 /// Compares the runs of files with those of the first. Runs of a file with the same settings are repetitions; different runs
 /// of one file are compared with each other. `files` are labels and runs; `regions` names the region for all files, or one
@@ -16,18 +17,12 @@ pub fn compare(files: &[(String, Vec<Run>)], regions: &[String], per: Option<&Pe
     if let Some((label, _)) = files.iter().find(|(_, runs)| runs.is_empty()) {
         return Err(format!("{label}: has no runs; add one with fxscope run -o FILE.fxr").into());
     }
-    if regions.len() > 1 && regions.len() != files.len() {
-        let (regions, files) = (regions.len(), files.len());
-        return Err(
-            format!("--region is given {regions} times for {files} files: once for all, or once for each").into()
-        );
-    }
     let (mut subjects, mut wanted) = (Vec::new(), Vec::new());
     for (i, (label, runs)) in files.iter().enumerate() {
-        let of_file = Subject::of_file(label, runs);
-        let region = regions.get(i).or(regions.first());
-        wanted.extend(region.iter().flat_map(|region| of_file.iter().map(|_| region.as_str())));
-        subjects.extend(of_file);
+        let its = Subject::of_file(label, runs);
+        let region = of_file("--region", regions, i, files.len())?;
+        wanted.extend(region.iter().flat_map(|region| its.iter().map(|_| region.as_str())));
+        subjects.extend(its);
     }
     let compared = compare::compare(&subjects, &wanted)?;
     Ok(match per {

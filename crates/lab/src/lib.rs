@@ -11,6 +11,8 @@
 //! * [`compare()`]: runs side by side.
 //! * [`jitter`]: operating-system noise.
 //! * [`sweep`]: many runs with settings that a plan varies.
+//! * [`import`]: measurements of other tools as runs.
+//! * [`recorded`]: runs of record files, as options name them.
 //! * [`tasks`]: the runs of a laboratory one by one, for a cluster that makes them.
 //!
 //! [`schema`] has the form of what they answer to programs.
@@ -25,12 +27,14 @@ pub mod collect;
 mod compare;
 mod error;
 pub mod guide;
+pub mod import;
 pub mod jitter;
 pub mod latency;
 pub mod pages;
 pub mod prefetched;
 mod programs;
 mod progress;
+pub mod recorded;
 pub mod resources;
 mod runner;
 pub mod schema;

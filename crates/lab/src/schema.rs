@@ -3,9 +3,13 @@
 
 mod reference;
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value};
 
 pub use reference::reference;
+
+use crate::Error;
 
 /// A form, and which commands write it.
 pub struct Schema {
@@ -52,6 +56,32 @@ schemas! {
 
 /// The form of record files, and what has it.
 pub const RECORD: (&str, &str) = ("record", "files of run -o and import -o: tables of SQLite, as SQL");
+
+/// Returns the text of a form: a JSON Schema, or the tables of record files as SQL; without a name, a line for each form.
+///
+/// # Errors
+/// If there is no form of this name.
+pub fn text(name: Option<&str>) -> Result<String, Error> {
+    match name {
+        None => Ok(list()),
+        Some(name) if name == RECORD.0 => {
+            Ok(format!("-- PRAGMA user_version: {}\n{}", fxscope_record::VERSION, fxscope_record::tables()))
+        }
+        Some(name) => match ALL.iter().find(|schema| schema.name == name) {
+            Some(schema) => Ok(format!("{:#}\n", schema.json())),
+            None => Err(format!("unknown form '{name}'; the forms are\n{}", list().trim_end()).into()),
+        },
+    }
+}
+
+/// Returns a line for each form.
+fn list() -> String {
+    let json = ALL.iter().map(|schema| (schema.name, schema.written_by));
+    json.chain([RECORD]).fold(String::new(), |mut text, (name, written_by)| {
+        let _ = writeln!(text, "{name:<9} {written_by}");
+        text
+    })
+}
 
 impl Schema {
     /// Returns the schema with the definitions that it refers to, directly or through others.

@@ -15,6 +15,8 @@ pub(crate) struct Template<'a> {
     pub(crate) run: &'a str,
     /// Options of the plan and of the program, as for `fxscope run`.
     pub(crate) options: [&'a str; 2],
+    /// The command that runs them, which needs them timed as a whole.
+    pub(crate) command: &'a str,
     /// Placeholders in braces, and their values: one program for each combination.
     pub(crate) each: &'a BTreeMap<String, Vec<String>>,
 }
@@ -44,6 +46,7 @@ impl Template<'_> {
         let program = command.first_mut().ok_or_else(|| format!("{name}: run names no program"))?;
         *program = folder.join(&*program).into_os_string();
         let scenario = syntax.scenario(&options, &command).map_err(|e| format!("{name}: {e}"))?;
+        scenario.refuse_sampling(self.command).map_err(|e| format!("{name}: {e}"))?;
         Ok(Program { name, scenario })
     }
 }

@@ -3,6 +3,10 @@
 //! Programs find it at [`PATH`] unless the host or the sysroot has a file there. It needs no program: the settings are one
 //! register of the core, `IMP_PF_STREAM_DETECT_CTRL_EL0`, which later processes inherit.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::Path;
+
 use fxscope_aarch64::hpc::StreamDetect;
 
 /// Path of the command for programs.
@@ -112,6 +116,56 @@ fn range(name: &str) -> String {
 }
 
 impl Settings {
+    /// Parses options in one argument, without a command.
+    ///
+    /// # Errors
+    /// If they are wrong, or something else is among them; the message says how to write them.
+    pub fn parse(text: &str) -> Result<Settings, String> {
+        let words: Vec<Vec<u8>> = text.split_whitespace().map(|word| word.as_bytes().to_vec()).collect();
+        match parse(&words)? {
+            Call::Help => Err(format!("give the options of hwpfctl as one argument\n{HELP}")),
+            Call::Set(_, [first, ..]) => {
+                let first = String::from_utf8_lossy(first);
+                Err(format!("'{first}' is not an option; the program comes after fxscope's own options"))
+            }
+            Call::Set(settings, []) => Ok(settings),
+        }
+    }
+
+    /// Takes the command and its options off the front of a command line, unless a file of that name exists. Returns the rest
+    /// and the settings; `None`: the line does not begin with it.
+    ///
+    /// # Errors
+    /// If its options are wrong, or no program follows them.
+    pub fn taken_off(line: &[OsString]) -> Result<Option<(Vec<OsString>, Settings)>, String> {
+        let Some((program, rest)) = line.split_first() else { return Ok(None) };
+        let program = Path::new(program);
+        if program.file_name().is_none_or(|name| name != NAME) || program.exists() {
+            return Ok(None);
+        }
+        let rest: Vec<Vec<u8>> = rest.iter().map(|word| word.as_bytes().to_vec()).collect();
+        match parse(&rest).map_err(|what| format!("hwpfctl: {what}"))? {
+            Call::Help => Err(HELP.to_owned()),
+            Call::Set(_, []) => {
+                Err("hwpfctl: no program given after its options; hwpfctl --help shows them".to_owned())
+            }
+            Call::Set(settings, command) => {
+                Ok(Some((command.iter().cloned().map(OsString::from_vec).collect(), settings)))
+            }
+        }
+    }
+
+    /// Returns messages about them for the user: adjusted distances and, if asked for, the register before and after.
+    #[must_use]
+    pub fn told(&self) -> Vec<String> {
+        let mut told = self.notes.clone();
+        if self.verbose {
+            told.push(format!("before: {}", describe(0.into())));
+            told.push(format!("now:    {}", describe(self.stream_detect)));
+        }
+        told
+    }
+
     /// Sets a distance; an invalid one becomes the CPU's default.
     fn distance(&mut self, name: &str, text: &str) {
         let l1 = name == "--distL1";

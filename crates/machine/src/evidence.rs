@@ -167,6 +167,20 @@ pub fn row_summary(spec: &Spec) -> [(Evidence, usize); 5] {
     Evidence::ALL.map(|evidence| (evidence, count(evidence)))
 }
 
+/// Formats a summary, such as `12 documented, 3 assumed`, without zeros.
+fn counted(summary: [(Evidence, usize); 5]) -> String {
+    let some = summary.into_iter().filter(|(_, n)| *n > 0);
+    some.map(|(evidence, n)| format!("{n} {}", evidence.name())).collect::<Vec<_>>().join(", ")
+}
+
+/// What a machine has that is sound, in a line: its values and instruction rows by evidence, its events and their groups.
+#[must_use]
+pub fn show_sound(spec: &Spec, name: &str) -> String {
+    let (values, rows) = (counted(evidence_summary(spec)), counted(row_summary(spec)));
+    let (events, groups) = (spec.pmu.events.iter().count(), spec.pmu.groups.iter().count());
+    format!("{name}: sound; values: {values}; instruction rows: {rows}; events: {events}, in {groups} groups\n")
+}
+
 /// Checks that every key and every instruction row says how well it is known and where it comes from, and that every
 /// fitted or assumed key says what would settle it.
 ///

@@ -92,6 +92,23 @@ pub fn integer(text: &str) -> Option<u64> {
     number.checked_mul(unit)
 }
 
+/// A number of bytes that an option gives, as [`integer`] reads it.
+///
+/// # Errors
+/// If the text is none; the message says how to write it.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    integer(text).ok_or_else(|| "write it as a number of bytes, or as 512MiB or 8GiB".to_owned())
+}
+
+/// A setting that an option gives: `KEY=VALUE`.
+///
+/// # Errors
+/// If the text is none; the message says how to write it.
+pub fn pair(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or("write it as KEY=VALUE")?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
 /// A number of bytes in the largest binary unit that divides it, as [`integer`] reads it.
 #[must_use]
 pub fn size(bytes: u64) -> String {

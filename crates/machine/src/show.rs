@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
+use crate::events::{Events, Scope};
 use crate::evidence::{Entry, Evidence, Provenance};
+use crate::load::list;
 use crate::recipe::{Flow, LoadToUse, Recipe};
 use crate::schema::{Key, Kind, Rule, Table, Value, first_sentence};
 use crate::spec::{SCHEMA, Spec};
@@ -27,6 +29,38 @@ pub fn show(spec: &Spec) -> String {
         let _ = writeln!(out, "# {}\n{} = {}", meaning(entry.table, entry.key), entry.key.name, long_form(&entry));
     }
     out
+}
+
+/// The built-in machines, a line for each.
+#[must_use]
+pub fn show_list() -> String {
+    list().iter().fold(String::new(), |mut text, (name, title)| {
+        let _ = writeln!(text, "{name:<12} {title}");
+        text
+    })
+}
+
+/// Events, a line for each: number, scope, name, and what they count in the model.
+#[must_use]
+pub fn show_events(events: &Events) -> String {
+    let width = events.iter().map(|event| event.name.len()).max().unwrap_or(0);
+    let mut text = format!("number  of    {:<width$}  counts\n", "name");
+    for event in events.iter() {
+        let number = event.number.map_or_else(|| "-".to_owned(), |n| format!("{n:#06x}"));
+        let scope = match event.scope {
+            Scope::Pe => "core",
+            Scope::Cmg => "CMG",
+        };
+        let terms: Vec<String> = event.terms.iter().map(ToString::to_string).collect();
+        let counts = match terms.as_slice() {
+            [] if event.energy => "modelled: energy".to_owned(),
+            [] => format!("not modelled: {}", event.reason),
+            [same] if *same == event.name => "modelled".to_owned(),
+            terms => format!("modelled: {}", terms.join(" + ").replace("+ -1 * ", "- ")),
+        };
+        let _ = writeln!(text, "{number:<6}  {scope:<4}  {:<width$}  {counts}", event.name);
+    }
+    text
 }
 
 /// The evidence of the instruction rows, if all have the same.

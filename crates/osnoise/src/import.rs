@@ -32,6 +32,33 @@ pub enum Format {
     Netgauge,
 }
 
+impl Format {
+    /// The formats by name, each with the programs that write it.
+    pub const NAMED: &[(&str, Format, &str)] = &[
+        (
+            "tracer",
+            Format::Trace,
+            "Text of the kernel's tracers, perf script or trace-cmd report, or a recording of perf record: osnoise (also with \
+             rtla's -t), irq, irq_vectors and sched events; or the sums of the osnoise tracer",
+        ),
+        ("rtla-top", Format::RtlaTop, "The table of rtla osnoise top -q or rtla timerlat top -q"),
+        ("rtla-hist", Format::RtlaHist, "The histogram of rtla osnoise hist or rtla timerlat hist"),
+        ("cyclictest", Format::Cyclictest, "Output of cyclictest, with a histogram (-h) or without"),
+        ("ftq", Format::Ftq, "FTQ: a file of times and counts, or *_times.dat and *_counts.dat"),
+        ("fwq", Format::Fwq, "FWQ: one time per piece of work"),
+        ("netgauge", Format::Netgauge, "netgauge -x noise: selfish, fwq, ftq; one file per rank"),
+    ];
+}
+
+/// Parses a number of ticks per second.
+///
+/// # Errors
+/// If the text is none, or the number is out of range.
+pub fn ticks_per_second(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.parse().ok();
+    number.filter(|hz| (1.0..=1e12).contains(hz)).ok_or_else(|| format!("'{text}' is not from 1 to 1e12"))
+}
+
 /// An input file.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {

@@ -163,6 +163,15 @@ pub enum Method {
 }
 
 impl Method {
+    /// The loops that measure, by the names of options, each with what it does.
+    pub const LOOPS: &[(&str, Method, &str)] = &[
+        ("fwq", Method::Fwq, "Fixed work quantum: the same work over and over"),
+        ("ftq", Method::Ftq, "Fixed time quantum: work done in equal intervals"),
+        ("dgemm", Method::Dgemm, "Blocks of a matrix multiplication on all cores, then a barrier"),
+        ("barrier", Method::Barrier, "Barriers of all cores, one after another"),
+        ("spin", Method::Spin, "Reads the clock repeatedly: finds the shortest detours"),
+    ];
+
     /// Returns the display name.
     #[must_use]
     pub fn name(self) -> &'static str {

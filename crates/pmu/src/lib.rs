@@ -34,7 +34,7 @@ pub use fxscope_machine::{Event, Events, Groups, Pmu, Scope, groups};
 pub use judge::{Attempt, Fact, Finding, Judgement, Said, Unjudged};
 pub use metrics::{ACCESSED, CALLS, CLOCKS, CYCLES, Group, KERNEL, Metric, Metrics, TICKS, Total, constants};
 pub use own::OwnFile;
-pub use recorded::{of_run, unknown_events};
+pub use recorded::{events_of, of_run, unknown_events};
 pub use remedies::{Remedy, Values as RemedyValues};
 pub use rules::{Rule, Try};
 pub use sampled::Sampled;

@@ -3,9 +3,10 @@
 //! A record carries its machine's tables, so that it can be read without the machine's folder. Older records do not;
 //! for them, the built-in machine of that name is used.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fxscope_machine::Pmu;
+use fxscope_machine::{Events, Pmu};
 use fxscope_record::{Description, Run};
 
 /// What identifies a PMU.
@@ -67,6 +68,23 @@ fn known(run: &Run) -> Result<Arc<Pmu>, String> {
 #[must_use]
 pub fn description(path: Option<&str>, pmu: &Pmu) -> Description {
     Description { path: path.map(str::to_owned), pmu_csv: pmu.events.to_csv(), groups_csv: pmu.groups.to_csv() }
+}
+
+/// Returns the events of a machine, or, if a record file is named, of the machine of its last run.
+///
+/// # Errors
+/// If there is no such machine, the file cannot be read, or the events of its machine are not known.
+pub fn events_of(machine_or_record: &str) -> Result<Events, String> {
+    let path = Path::new(machine_or_record);
+    if path.extension().is_none_or(|suffix| suffix != fxscope_record::SUFFIX) {
+        return Ok(fxscope_machine::load(machine_or_record, &[]).map_err(|e| e.to_string())?.pmu.events);
+    }
+    let runs = fxscope_record::load(path).map_err(|e| e.to_string())?;
+    let run = runs.last().ok_or_else(|| format!("{machine_or_record}: the record holds no run"))?;
+    match unknown_events(run) {
+        Some(why) => Err(format!("{machine_or_record}: {why}")),
+        None => Ok(of_run(run).events.clone()),
+    }
 }
 
 /// Returns the PMU that counted a run. If its tables are unknown ([`unknown_events`]), it has an event for each signal

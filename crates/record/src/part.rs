@@ -28,6 +28,14 @@ impl Part {
         [self.skipped, self.followed, self.timed, self.behind].into_iter().fold(0, u64::saturating_add)
     }
 
+    /// Returns a warning about a part that never began; `None`: it began.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        let options = &self.options;
+        (self.executions == 0)
+            .then(|| format!("{options}: the part never began, and nothing was timed; check the name, or the number"))
+    }
+
     /// Returns the share of the instructions of the run that are in the part, 0 to 1.
     #[must_use]
     pub fn timed_share(&self) -> f64 {

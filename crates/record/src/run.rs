@@ -52,6 +52,17 @@ impl Finish {
             Finish::Limit | Finish::Stopped | Finish::Failed(_) | Finish::NoProgress(_) | Finish::Unknown => None,
         }
     }
+
+    /// Returns a message about a program that could not continue; `None` for other ends.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        match self {
+            Finish::Failed(message) | Finish::NoProgress(message) => {
+                Some(format!("the program cannot continue: {message}"))
+            }
+            Finish::Exited(_) | Finish::Killed { .. } | Finish::Limit | Finish::Stopped | Finish::Unknown => None,
+        }
+    }
 }
 
 /// The computer that ran the simulation. Only this part of a [`Run`] differs from run to run.

@@ -5,7 +5,7 @@ mod answer;
 mod per;
 
 pub use analysis::{Comparison, Kind, Quantity, Spread, Subject, compare};
-pub use answer::Difference;
+pub use answer::{Difference, limit};
 pub use per::Per;
 
 use crate::document::{Bar, Body, Family, Line, RegionReport, Report, Row, Section, Stack, StackPart, Value};

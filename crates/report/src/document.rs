@@ -168,6 +168,14 @@ pub struct RegionReport {
 }
 
 impl Document {
+    /// Returns the sections of several documents under the title of the first.
+    #[must_use]
+    pub fn joined(documents: &[Document]) -> Document {
+        let title = documents.first().map_or_else(String::new, |first| first.title.clone());
+        let sections = documents.iter().flat_map(|document| document.sections.iter().cloned()).collect();
+        Document { title, columns: Vec::new(), sections }
+    }
+
     /// Returns the document's matrices; `None` if it has none.
     #[must_use]
     pub fn matrices(mut self) -> Option<Document> {

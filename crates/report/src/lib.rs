@@ -19,11 +19,13 @@ pub mod reference;
 pub mod render;
 mod sections;
 pub mod sheet;
+mod shown;
 pub mod validation;
 pub mod verdict;
 
 pub use options::{By, Level, Options};
 pub use render::quantity::digits;
+pub use shown::{Shown, documents, reports};
 
 use std::borrow::Cow;
 

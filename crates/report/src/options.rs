@@ -18,6 +18,14 @@ pub enum Level {
 }
 
 impl Level {
+    /// The levels by name, each with what it has.
+    pub const NAMED: &[(&str, Level, &str)] = &[
+        ("single", Level::Single, "Statistics: 1 run"),
+        ("brief", Level::Brief, "In addition, cycle accounting in its main parts, busy rates, misses: 5 runs"),
+        ("standard", Level::Standard, "In addition, nearly everything else: 11 runs"),
+        ("detailed", Level::Detailed, "Everything: 17 runs, and what only the model counts"),
+    ];
+
     /// Returns the level's number, as in event groups.
     pub(crate) fn number(self) -> u8 {
         match self {

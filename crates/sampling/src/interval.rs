@@ -79,6 +79,31 @@ pub struct Precision {
     pub confidence: f64,
 }
 
+impl Precision {
+    /// Parses a relative error in percent, such as `2%`. Returns the fraction.
+    ///
+    /// # Errors
+    /// If the text is none; the message says how to write it.
+    pub fn parse_error(text: &str) -> Result<f64, String> {
+        percent(text, 0.01, 99.0)
+    }
+
+    /// Parses a confidence in percent, such as `95%`. Returns the probability.
+    ///
+    /// # Errors
+    /// If the text is none; the message says how to write it.
+    pub fn parse_confidence(text: &str) -> Result<f64, String> {
+        percent(text, 50.0, 99.99)
+    }
+}
+
+/// Parses a number in percent between two bounds; returns the fraction.
+fn percent(text: &str, least: f64, most: f64) -> Result<f64, String> {
+    let wrong = || format!("write it in percent, from {least}% to {most}%");
+    let number: f64 = text.strip_suffix('%').and_then(|number| number.trim().parse().ok()).ok_or_else(wrong)?;
+    if (least..=most).contains(&number) { Ok(number / 100.0) } else { Err(wrong()) }
+}
+
 impl Default for Precision {
     /// Returns ±2 % at 95 %.
     fn default() -> Self {

@@ -33,6 +33,15 @@ pub fn guest_environment(
     list
 }
 
+/// Parses `VAR=VALUE`.
+///
+/// # Errors
+/// If the text is malformed; the message says how to write it.
+pub fn variable(text: &str) -> Result<(OsString, OsString), String> {
+    let (name, value) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or("write it as VAR=VALUE")?;
+    Ok((name.into(), value.into()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,10 +8,12 @@
 //! * [`spool`]: intervals of a run that other processes time.
 //! * [`annotate()`], [`konata`]: a run instruction by instruction.
 
+mod access;
 mod annotate;
 mod call_sites;
 mod calls;
 mod checkpoint;
+mod checks;
 mod contain;
 mod counted;
 mod described;
@@ -32,6 +34,7 @@ mod numbering;
 mod objects;
 mod observers;
 mod options;
+mod part;
 mod pipes;
 mod placed;
 mod placement;
@@ -47,14 +50,17 @@ mod session;
 pub mod spool;
 mod tiering;
 mod tiers;
+mod trace_file;
 
 pub use fxscope_checkpoint as snapshots;
 
+pub use access::{AccessOption, HostAccess};
 pub use annotate::{FunctionSelection, annotate, source_line};
 pub use checkpoint::{Checkpoints, Ending, Every, Notice, Snapshots, Start};
+pub use checks::Kept;
 pub use contain::HostProtection;
 pub use described::machine_constants;
-pub use environment::guest_environment;
+pub use environment::{guest_environment, variable};
 pub use error::Error;
 pub use fxscope_sim::part::{Count, PartError, PartPlan, Point, Selection, Warming};
 pub use fxscope_sim::{Control, Follow, Mode, Progress, QUANTUM, SpinLoops, Window};
@@ -64,18 +70,20 @@ pub use loops::with_loops;
 pub use mapping::CallPages;
 pub use named_data::SectorData;
 pub use objects::{DataSeries, ObjectTraffic};
-pub use options::{EngineChoice, NoProgressLimit, RunOptions};
+pub use options::{EngineChoice, NoProgressLimit, RunOptions, interval_ns};
+pub use part::PartOptions;
 pub use placed::PlaceOption;
 pub use placement::{PageOption, Placement, RemoteNode, check_page_size};
 pub use prepared::Prepared;
 pub use request::{Request, machine_memory};
 pub use rows::check_rows;
-pub use scenario::{DEFAULT_MACHINE, HostAccess, Scenario, machine_of, spec_of};
+pub use scenario::{DEFAULT_MACHINE, Scenario, machine_of, spec_of};
 pub use sector_blocks::SectorBlocks;
 pub use sectors::{CacheLevel, SectorOption};
 pub use session::Session;
-pub use tiering::tiering_settings;
+pub use tiering::TieringOption;
 pub use tiers::TierOption;
+pub use trace_file::TraceFile;
 
 /// Largest program file that is read into memory, bytes.
 pub const MAX_PROGRAM_BYTES: u64 = 4 << 30;

@@ -23,6 +23,17 @@ pub enum NoProgressLimit {
 }
 
 impl NoProgressLimit {
+    /// Parses a length of simulated time, as [`interval_ns`] does, or `never`.
+    ///
+    /// # Errors
+    /// If it is neither; the message says how to write it.
+    pub fn parse(text: &str) -> Result<NoProgressLimit, String> {
+        match text {
+            "never" => Ok(NoProgressLimit::Never),
+            _ => interval_ns(text).map(NoProgressLimit::After).map_err(|why| format!("{why}, or never")),
+        }
+    }
+
     fn is_default(&self) -> bool {
         *self == NoProgressLimit::Default
     }
@@ -138,5 +149,51 @@ impl Default for RunOptions {
             stream_detect: 0,
             sysroot: None,
         }
+    }
+}
+
+/// Parses a length of simulated time, such as `100us` or `0.5ms`, from a microsecond to an hour. Returns ns.
+///
+/// # Errors
+/// If it is none; the message says how to write it.
+pub fn interval_ns(text: &str) -> Result<u64, String> {
+    let wrong = || "write it as a number and a unit: 100us, 0.5ms, 2s".to_owned();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
+    let (number, unit) = text.split_at(digits);
+    let ns_per_unit = match unit {
+        "ns" => 1.0,
+        "us" | "µs" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        _ => return Err(wrong()),
+    };
+    let ns = (number.parse::<f64>().map_err(|_| wrong())? * ns_per_unit).round();
+    if (1e3..=3.6e12).contains(&ns) {
+        Ok(ns as u64)
+    } else {
+        Err("an interval takes between 1us and 3600s of simulated time".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_of_simulated_time_have_a_unit_and_bounds() {
+        assert_eq!(
+            ["100us", "0.5ms", "2s", "3600s"].map(interval_ns),
+            [100_000, 500_000, 2_000_000_000, 3_600_000_000_000].map(Ok)
+        );
+        for wrong in ["", "5", "ms", "1.2.3ms", "999ns", "3601s", "1min"] {
+            assert!(interval_ns(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_run_without_progress_ends_after_a_time_or_never() {
+        assert_eq!(NoProgressLimit::parse("never"), Ok(NoProgressLimit::Never));
+        assert_eq!(NoProgressLimit::parse("500ms"), Ok(NoProgressLimit::After(500_000_000)));
+        assert!(NoProgressLimit::parse("soon").is_err_and(|why| why.ends_with("or never")));
     }
 }

@@ -4,18 +4,15 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fxscope_linux::{Access, ClockSource};
 use fxscope_machine::{LoadError, Spec, settings::size};
 use fxscope_record::{ALL, Run};
-use fxscope_sim::Mode;
-use fxscope_sim::part::{PartError, Selection};
 use serde::{Deserialize, Serialize};
 
 use crate::environment::guest_environment;
 use crate::launch::{launch, locate, variables_of_open_mpi};
 use crate::sectors::SectorOption;
 use crate::{
-    CallPages, Error, PlaceOption, Placement, Prepared, RemoteNode, Request, RunOptions, machine_memory, serial, tiers,
+    CallPages, Error, HostAccess, Placement, Prepared, RemoteNode, Request, RunOptions, machine_memory, serial, tiers,
 };
 
 /// The default machine.
@@ -69,38 +66,6 @@ pub struct Scenario {
 
 fn default_machine() -> String {
     DEFAULT_MACHINE.to_owned()
-}
-
-/// What a program may access on the host.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct HostAccess {
-    /// Only its standard streams and what the other fields allow. Otherwise it may read files anywhere, and write below
-    /// the current directory and `/tmp`.
-    pub sandbox: bool,
-    /// Folders that it may read.
-    pub read: Vec<PathBuf>,
-    /// Folders that it may read and write.
-    pub write: Vec<PathBuf>,
-    /// Whether it may open network sockets.
-    pub network: bool,
-}
-
-impl HostAccess {
-    fn resolve(&self) -> Result<Access, Error> {
-        let mut access = if self.sandbox { Access::sandbox() } else { Access::standard() };
-        if let Some(missing) = self.read.iter().chain(&self.write).find(|folder| !folder.is_dir()) {
-            let why = format!("{} is not a folder; name one that exists", missing.display());
-            return Err(Error::option("allow", why));
-        }
-        // Without the sandbox everything is readable already.
-        if let Some(read) = &mut access.read {
-            read.extend(self.read.iter().cloned());
-        }
-        access.write.extend(self.write.iter().cloned());
-        access.network |= self.network;
-        Ok(access)
-    }
 }
 
 impl Scenario {
@@ -218,15 +183,6 @@ impl Scenario {
         self
     }
 
-    /// Returns the name of an option that finds heap blocks by the calls that allocate them, and its argument that does.
-    #[must_use]
-    pub fn option_about_heap_blocks(&self) -> Option<(&'static str, &'static str)> {
-        let in_sectors = !SectorOption::blocks(&self.sectors).is_empty();
-        let placed = self.placement.places.iter().any(PlaceOption::is_of_blocks);
-        let options = [(in_sectors, ("sector", "assign=malloc@CALL")), (placed, ("place", "malloc@CALL=NODE"))];
-        options.into_iter().find(|(used, _)| *used).map(|(_, option)| option)
-    }
-
     /// Returns the program's name and its arguments.
     #[must_use]
     pub fn command(&self) -> Vec<OsString> {
@@ -315,6 +271,7 @@ impl Scenario {
         self.check_part()?;
         self.check_jobs()?;
         self.check_heap_blocks()?;
+        self.check_times()?;
         self.placement.check_fast_memory(&spec)?;
         self.check_tiering(&spec)?;
         let places = self.placement.places(&spec)?;
@@ -376,132 +333,6 @@ impl Scenario {
         } else {
             guest_environment(std::iter::empty(), &self.variables)
         }
-    }
-
-    /// Refuses what sampling does not go with.
-    fn check_sampling(&self) -> Result<(), Error> {
-        let options = &self.options;
-        if options.sample.is_none() {
-            return Ok(());
-        }
-        let reasons = [
-            (options.mode == Mode::Functional, "functional mode times nothing that could be sampled; use timing mode"),
-            (
-                options.interval_ns.is_some_and(|ns| ns > 0),
-                "estimates are made for regions, not for intervals of time; leave --interval or --sample out",
-            ),
-            (options.data, "what is not timed has no misses to attribute to data; leave --data or --sample out"),
-            (
-                options.stack_ns.is_some_and(|ns| ns > 0),
-                "call stacks are sampled at distances of time, which estimates do not have; leave --stacks or --sample out",
-            ),
-            (
-                options.host_threads > 1,
-                "a sampled run is simulated by one host thread; leave --host-threads or --sample out",
-            ),
-        ];
-        let is_share = |share: f64| share > 0.0 && share < 1.0;
-        if !is_share(options.precision.confidence) || !is_share(options.precision.error) {
-            return Err(Error::option(
-                "sample",
-                "error and confidence are shares between 0 and 1, such as 0.02 and 0.95",
-            ));
-        }
-        match reasons.iter().find(|(applies, _)| *applies) {
-            Some((_, why)) => Err(Error::option("sample", *why)),
-            None => Ok(()),
-        }
-    }
-
-    /// Refuses what timing a part only does not go with.
-    fn check_part(&self) -> Result<(), Error> {
-        let Some(part) = &self.options.part else { return Ok(()) };
-        let option = match &part.selection {
-            Selection::Region(_) => "region",
-            Selection::Between { from: Some(_), .. } => "from",
-            Selection::Between { .. } => "until",
-        };
-        if self.options.mode == Mode::Functional {
-            return Err(Error::option(option, "functional mode times nothing; use timing mode, or --max-instructions"));
-        }
-        if self.options.interval_ns.is_some_and(|ns| ns > 0) && matches!(part.selection, Selection::Region(_)) {
-            let why = "intervals follow one another, executions of a region do not; leave --interval out, or time one \
-                       execution with --from and --until";
-            return Err(Error::option(option, why));
-        }
-        if self.options.clock == ClockSource::Host && part.uses_time() {
-            return Err(Error::option(option, "a time is one of the simulated clock; leave --clock host out"));
-        }
-        part.check().map_err(|why| {
-            let option = if matches!(why, PartError::UnknownBeginning(_)) { "warm" } else { option };
-            Error::option(option, why.to_string())
-        })
-    }
-
-    /// Refuses what timing in intervals does not go with.
-    fn check_jobs(&self) -> Result<(), Error> {
-        let options = &self.options;
-        let is_given = |ns: Option<u64>| ns.is_some_and(|ns| ns > 0);
-        let reasons = [
-            (options.mode == Mode::Functional, "functional mode times nothing; use timing mode, or leave --jobs out"),
-            (
-                self.ranks.is_some(),
-                "intervals are timed of one thread of one process; leave --ranks out, or time all ranks on one host thread without --jobs",
-            ),
-            (
-                options.host_threads > 1,
-                "a program that uses several CMGs has several threads; leave --host-threads or --jobs out",
-            ),
-            (options.sample.is_some(), "the windows of a sample are no intervals; leave --sample or --jobs out"),
-            (
-                options.part.is_some(),
-                "the whole run is timed in intervals; leave --from, --until and --region out, or --jobs",
-            ),
-            (
-                is_given(options.interval_ns),
-                "when an interval of simulated time ends is known only after the program has run; leave --interval or --jobs out",
-            ),
-            (
-                is_given(options.stack_ns),
-                "where the program is at a simulated time is known only after it has run; leave --stacks or --jobs out",
-            ),
-            (options.data, "which data exist at an access is not recorded; leave --data or --jobs out"),
-            (
-                options.clock == ClockSource::Host,
-                "a program that reads the host's clock sees how fast it is simulated; leave --clock host or --jobs out",
-            ),
-        ];
-        match reasons.iter().find(|(applies, _)| options.jobs.is_some() && *applies) {
-            Some((_, why)) => Err(Error::option("jobs", *why)),
-            None => Ok(()),
-        }
-    }
-
-    /// Refuses options about heap blocks where not all allocations are seen.
-    fn check_heap_blocks(&self) -> Result<(), Error> {
-        let options = &self.options;
-        let in_parts = options.sample.is_some() || options.part.is_some() || options.jobs.is_some();
-        let unseen = in_parts || options.mode == Mode::Functional;
-        let Some((option, argument)) = self.option_about_heap_blocks().filter(|_| unseen) else { return Ok(()) };
-        let why = format!(
-            "heap blocks are found where the whole program is timed as it runs; leave {argument} out, or functional mode, --sample, \
-             --jobs, --from, --until and --region"
-        );
-        Err(Error::option(option, why))
-    }
-
-    fn check_host_threads(&self, spec: &Spec) -> Result<(), Error> {
-        let (threads, cmgs) = (self.options.host_threads, spec.topology.cmgs);
-        if threads <= cmgs as usize {
-            return Ok(());
-        }
-        let machine = &spec.identity.title;
-        let s = if cmgs == 1 { "" } else { "s" };
-        let most = if cmgs == 1 { "leave it out".to_owned() } else { format!("give 1 to {cmgs}") };
-        Err(Error::option(
-            format!("host-threads {threads}"),
-            format!("each takes the cores of at least one CMG, and {machine} has {cmgs} CMG{s}; {most}"),
-        ))
     }
 }
 

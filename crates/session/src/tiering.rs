@@ -25,22 +25,33 @@ const PARTS: [(&str, &str, Unit); 8] = [
     ("ample", "ample_bytes", Unit::Size),
 ];
 
-/// Parses `KEY=VALUE,…` into settings of a machine whose system promotes and demotes pages. Keys that are not given have the
-/// machine's values.
-///
-/// # Errors
-/// If the text is malformed; the message says how to write it.
-pub fn tiering_settings(text: &str) -> Result<Vec<(String, String)>, String> {
-    let mut settings = vec![("tiering.enabled".to_owned(), "true".to_owned())];
-    for part in text.split(',').filter(|part| !part.is_empty()) {
-        let names = || PARTS.map(|(name, ..)| name).join(", ");
-        let how = || format!("'{part}' is not KEY=VALUE, such as period=1ms; keys are {}", names());
-        let (name, value) = part.split_once('=').ok_or_else(how)?;
-        let found = PARTS.iter().find(|(known, ..)| *known == name);
-        let (_, key, unit) = found.ok_or_else(|| format!("there is no '{name}'; keys are {}", names()))?;
-        settings.push((format!("tiering.{key}"), number(value, *unit)?.to_string()));
+/// Settings of a machine whose system promotes and demotes pages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TieringOption(Vec<(String, String)>);
+
+impl TieringOption {
+    /// Parses `KEY=VALUE,…`. Keys that are not given have the machine's values.
+    ///
+    /// # Errors
+    /// If the text is malformed; the message says how to write it.
+    pub fn parse(text: &str) -> Result<TieringOption, String> {
+        let mut settings = vec![("tiering.enabled".to_owned(), "true".to_owned())];
+        for part in text.split(',').filter(|part| !part.is_empty()) {
+            let names = || PARTS.map(|(name, ..)| name).join(", ");
+            let how = || format!("'{part}' is not KEY=VALUE, such as period=1ms; keys are {}", names());
+            let (name, value) = part.split_once('=').ok_or_else(how)?;
+            let found = PARTS.iter().find(|(known, ..)| *known == name);
+            let (_, key, unit) = found.ok_or_else(|| format!("there is no '{name}'; keys are {}", names()))?;
+            settings.push((format!("tiering.{key}"), number(value, *unit)?.to_string()));
+        }
+        Ok(TieringOption(settings))
     }
-    Ok(settings)
+
+    /// Returns the settings that it stands for.
+    #[must_use]
+    pub fn settings(&self) -> &[(String, String)] {
+        &self.0
+    }
 }
 
 /// Parses a value: ns, bytes, or bytes per second.
@@ -99,15 +110,15 @@ mod tests {
 
     #[test]
     fn parts_become_settings_of_the_machine_in_its_units() {
-        let settings = tiering_settings("period=1.5ms,scan=64MiB,rate=500MB/s").expect("well-formed");
+        let option = TieringOption::parse("period=1.5ms,scan=64MiB,rate=500MB/s").expect("well-formed");
         let expected = [
             ("tiering.enabled", "true"),
             ("tiering.scan_period_ns", "1500000"),
             ("tiering.scan_bytes", "67108864"),
             ("tiering.promote_bytes_per_second", "500000000"),
         ];
-        assert!(settings.iter().map(|(key, value)| (key.as_str(), value.as_str())).eq(expected));
-        assert_eq!(tiering_settings("").map(|settings| settings.len()), Ok(1));
+        assert!(option.settings().iter().map(|(key, value)| (key.as_str(), value.as_str())).eq(expected));
+        assert_eq!(TieringOption::parse("").map(|option| option.settings().len()), Ok(1));
         let all = PARTS.map(|(name, _, unit)| {
             format!(
                 "{name}={}",
@@ -119,7 +130,7 @@ mod tests {
             )
         });
         let tier = ("memory_tiers.names".to_owned(), String::new());
-        let settings = [tiering_settings(&all.join(",")).expect("well-formed"), vec![tier]].concat();
+        let settings = [TieringOption::parse(&all.join(",")).expect("well-formed").settings(), &[tier]].concat();
         assert!(fxscope_machine::load("a64fx", &settings).is_ok_and(|spec| spec.tiering.enabled));
     }
 
@@ -132,7 +143,7 @@ mod tests {
             ("scan=much", "'much' is not a size"),
             ("rate=5", "'5' is not a rate"),
         ] {
-            assert!(tiering_settings(text).is_err_and(|told| told.contains(why)), "{text}");
+            assert!(TieringOption::parse(text).is_err_and(|told| told.contains(why)), "{text}");
         }
     }
 }

@@ -2,17 +2,11 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use fxscope::lab::advise;
-use fxscope::report::render::html;
 
-use super::Outcome;
-use super::console::Console;
-use super::form::{Answer, Form};
-use super::own::OwnTables;
-use super::recorded::repeated;
-use super::scenario::ScenarioArgs;
+use crate::options::{OwnTables, ScenarioArgs, recorded};
+use crate::terminal::{Console, Form, Outcome};
 
 /// Say what limits a program, and simulate what may help.
 ///
@@ -58,19 +52,11 @@ pub(super) fn advise(args: &Args) -> Outcome {
     args.own.add()?;
     let outputs = args.form.check()?;
     let region = args.region.as_deref();
-    let scenario = match &args.file {
-        Some(path) => repeated(&args.scenario, path, args.run, region, "advise")?,
-        None => args.scenario.scenario_of(&args.command, region)?,
-    };
+    let file = (args.file.as_deref(), args.run);
+    let scenario = recorded::scenario(&args.scenario, file, &args.command, region, "advise")?;
     let stdio = outputs.program_streams()?;
     let console = Console::catching_signals(args.quiet)?;
     let jobs = args.jobs.map(|jobs| jobs as usize);
     let advice = advise::advise(&scenario, region, stdio, jobs, &console)?;
-    let document = advice.document();
-    outputs.write(&Answer {
-        html: &|| html::experiment(&document, &[]),
-        json: &|| advice.json(),
-        text: std::slice::from_ref(&document),
-    })?;
-    Ok(ExitCode::SUCCESS)
+    outputs.write_document(&advice.document(), &[], &|| advice.json())
 }

@@ -1,21 +1,17 @@
 //! `fxscope annotate`: where the cycles were spent, by function and instruction.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::path::PathBuf;
 
 use fxscope::FunctionSelection;
 use fxscope::lab::Runner;
-use fxscope::machine::Spec;
-use fxscope::record::{Finish, Run};
+use fxscope::lab::recorded::{run_of, with_machine};
+use fxscope::record::Part;
 use fxscope::report::annotate::{document, json};
 use fxscope::report::render::html;
 
-use super::console::Console;
-use super::form::{Answer, Form};
-use super::recorded::run_of;
-use super::scenario::ScenarioArgs;
-use super::{Failure, Outcome, say};
+use crate::options::ScenarioArgs;
+use crate::terminal::{Answer, Console, Form, Outcome, say};
 
 /// Options that only apply to a program that is run now.
 const FOR_PROGRAMS: [&str; 14] = [
@@ -79,7 +75,7 @@ pub struct Args {
 pub(super) fn annotate(args: &Args) -> Outcome {
     let outputs = args.form.check()?;
     let (run, spec) = match &args.file {
-        Some(path) => recorded(args, path)?,
+        Some(path) => with_machine(run_of(path, args.run)?.1, args.scenario.machine.as_deref())?,
         None => {
             let prepared = args.scenario.scenario_of(&args.command, args.region.as_deref())?.prepare()?;
             let spec = prepared.spec().as_ref().clone();
@@ -88,12 +84,8 @@ pub(super) fn annotate(args: &Args) -> Outcome {
             (run, spec)
         }
     };
-    if let Some(part) = run.part.as_ref().filter(|part| part.executions == 0) {
-        say(&format!("{}: the part never began, and nothing was timed; check the name, or the number", part.options));
-    }
-    if let Finish::Failed(message) | Finish::NoProgress(message) = &run.finish {
-        say(&format!("the program cannot continue: {message}"));
-    }
+    let warnings = [run.part.as_ref().and_then(Part::warning), run.finish.failure()];
+    warnings.iter().flatten().for_each(|warning| say(warning));
     let wanted = match args.function.as_slice() {
         [] => FunctionSelection::Hottest(args.top),
         names => FunctionSelection::Named(names.to_vec()),
@@ -107,15 +99,5 @@ pub(super) fn annotate(args: &Args) -> Outcome {
         text: &[document(&run, &annotation)],
         html: &|| html::annotation(&run, &annotation),
         json: &|| json(&run, &annotation),
-    })?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// A run from a record file, and the machine it ran on.
-fn recorded(args: &Args, path: &Path) -> Result<(Run, Spec), Failure> {
-    let (_, run) = run_of(path, args.run)?;
-    let machine = args.scenario.machine.as_deref();
-    let hint = if machine.is_some() { "" } else { "; --machine PATH names its description" };
-    let spec = fxscope::spec_of(&run, machine).map_err(|e| format!("the machine of the run: {e}{hint}"))?;
-    Ok((fxscope::with_loops(run, &spec), spec))
+    })
 }

@@ -1,20 +1,15 @@
 //! `fxscope calibrate`: numbers of the model from measurements of a real machine.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use fxscope::DEFAULT_MACHINE;
+use fxscope::lab::Cache;
 use fxscope::lab::calibrate::{self, FitOptions, Measurements};
-use fxscope::lab::{self, Cache};
-use fxscope::report::render::terminal;
 use fxscope::report::sheet::Sheet;
 
-use super::batch::BatchArgs;
-use super::console::Console;
-use super::form::SheetForm;
-use super::interrupt;
-use super::output::Target;
-use super::{Failure, Outcome, print, style};
+use crate::options::BatchArgs;
+use crate::terminal::{Console, Failure, Outcome, SheetForm, Target, show, unless_stopped};
 
 /// Measure an A64FX, and fit numbers of the model to what was measured.
 #[derive(clap::Subcommand)]
@@ -95,12 +90,16 @@ pub(super) fn calibrate(command: &Command) -> Outcome {
     }
 }
 
+/// What an interrupted calibration means.
+const STOPPED: &str = "the calibration; nothing is written";
+
 fn collect(args: &CollectArgs) -> Outcome {
     if let Some(file) = &args.program {
         calibrate::write_program(file)?;
         return Ok(ExitCode::SUCCESS);
     }
-    ended(calibrate::collect(&args.out, args.repeat, &args.only, &Console::catching_signals(false)?))?;
+    let console = Console::catching_signals(false)?;
+    unless_stopped(calibrate::collect(&args.out, args.repeat, &args.only, &console), STOPPED)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -117,10 +116,10 @@ fn fit(args: &FitArgs) -> Outcome {
         jobs: args.batch.jobs(),
         cache: Cache::of_this_program(folder.as_deref())?,
     };
-    let fitting = ended(calibrate::fit(&measured, &options, &Console::catching_signals(false)?))?;
-    show(&calibrate::sheet(&fitting), json)?;
+    let fitting = unless_stopped(calibrate::fit(&measured, &options, &Console::catching_signals(false)?), STOPPED)?;
+    show_sheet(&calibrate::sheet(&fitting), json)?;
     if let Some(target) = out {
-        target.write_bytes(calibrate::machine_file(&fitting, &name(&args.file)).as_bytes())?;
+        target.write_bytes(calibrate::machine_file(&fitting, &args.file).as_bytes())?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -131,26 +130,13 @@ fn list(args: &ListArgs) -> Outcome {
 }
 
 /// Shows a sheet as tables, or writes it as JSON to standard output instead; to a file, it does both.
-fn show(sheet: &Sheet, json: Option<Target>) -> Result<(), Failure> {
+fn show_sheet(sheet: &Sheet, json: Option<Target>) -> Result<(), Failure> {
     let instead = matches!(json, Some(Target::StandardOutput));
     if let Some(target) = json {
         target.write(&sheet.json())?;
     }
-    if instead { Ok(()) } else { print(terminal::render(&[sheet.document()], style(&std::io::stdout()))) }
-}
-
-/// Returns the last part of a path, which names it in the machine file.
-fn name(path: &Path) -> String {
-    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
-}
-
-/// Returns a result, or an error if a signal ended it.
-fn ended<T>(result: Result<T, lab::Error>) -> Result<T, Failure> {
-    match result {
-        Err(lab::Error::Stopped) => {
-            let message = format!("{} ended the calibration; nothing is written", interrupt::name());
-            Err(Failure { status: interrupt::status(), message })
-        }
-        result => Ok(result?),
+    if !instead {
+        show(&[sheet.document()])?;
     }
+    Ok(())
 }

@@ -2,15 +2,14 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use fxscope::jitter::Time;
-use fxscope::lab::{self, collect};
-use fxscope::record::{self, Run};
+use fxscope::lab::collect::{ReportCounts, report_counts};
+use fxscope::record;
 
-use super::console::Console;
 use super::import::keep;
-use super::{Failure, Outcome, interrupt};
+use crate::options::choice::described_choice;
+use crate::terminal::{Console, Outcome, unless_stopped};
 
 /// Count the events of the report on a real machine, through perf, in as many runs of the program as needed.
 ///
@@ -21,8 +20,8 @@ use super::{Failure, Outcome, interrupt};
 #[derive(clap::Args)]
 pub struct Args {
     /// Level of detail of the report.
-    #[arg(long, value_enum, default_value_t = Level::Standard)]
-    level: Level,
+    #[arg(long, default_value = "standard", value_parser = described_choice(ReportCounts::LEVELS))]
+    level: u8,
     /// Repeat the whole measurement this many times, so that reports and compare know the variation between runs.
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     repeat: u32,
@@ -56,23 +55,14 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
-enum Level {
-    /// Time, rates and memory throughput: 1 run.
-    Single = 1,
-    /// Main parts of cycle accounting, busy rates, cache misses: 5 runs.
-    Brief,
-    /// All parts of cycle accounting, instruction mix: 11 runs.
-    Standard,
-    /// Micro-operations, gathers, prefetch, transfers: 17 runs.
-    Detailed,
-}
+/// What an interrupted measurement means.
+pub(super) const STOPPED: &str = "the measurement; nothing is recorded";
 
 /// Measures, and shows the results.
 pub(super) fn collect(args: &Args) -> Outcome {
     record::Target::check(&args.output)?;
-    let wanted = collect::ReportCounts {
-        level: args.level as u8,
+    let wanted = ReportCounts {
+        level: args.level,
         repeat: args.repeat,
         cpus: args.cpus.clone(),
         user: args.user,
@@ -83,17 +73,6 @@ pub(super) fn collect(args: &Args) -> Outcome {
         any_processor: args.any_processor,
         command: args.command.clone(),
     };
-    keep(&measured(collect::report_counts(&wanted, &Console::catching_signals(false)?))?, &args.output)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Returns the runs of a measurement, or an error if a signal ended it.
-pub(super) fn measured(runs: Result<Vec<Run>, lab::Error>) -> Result<Vec<Run>, Failure> {
-    match runs {
-        Err(lab::Error::Stopped) => {
-            let message = format!("{} ended the measurement; nothing is recorded", interrupt::name());
-            Err(Failure { status: interrupt::status(), message })
-        }
-        runs => Ok(runs?),
-    }
+    let measured = report_counts(&wanted, &Console::catching_signals(false)?);
+    keep(&unless_stopped(measured, STOPPED)?, &args.output)
 }

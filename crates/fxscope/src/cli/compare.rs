@@ -1,18 +1,14 @@
 //! `fxscope compare`: differences between runs.
 
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::path::PathBuf;
 
 use fxscope::lab;
-use fxscope::record::Run;
-use fxscope::report::compare::{Comparison, Per, report};
+use fxscope::lab::recorded::{runs_of_files, stem};
+use fxscope::report::compare::{Comparison, Per, limit, report};
 use fxscope::report::render::{comparison, html, json, terminal};
 
-use super::output::Target;
-use super::own::OwnTables;
-use super::recorded::{labels, of_file, runs_of};
-use super::status::FOUND;
-use super::{Failure, Outcome, style};
+use crate::options::OwnTables;
+use crate::terminal::{Outcome, OutputArgs, status};
 
 /// Compare runs: which is faster, where the difference comes from, and all metrics and events, largest differences first.
 ///
@@ -43,11 +39,10 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Terminal)]
     format: Format,
     /// Exit with status 1 and one line that says why if another run takes longer than the first by more than this, and by more than noise.
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = limit)]
     fail_above: Option<f64>,
-    /// Write to this file, which is replaced atomically, or to standard output (-).
-    #[arg(short, long, value_name = "FILE|-", default_value = "-", hide_default_value = true)]
-    output: PathBuf,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -61,49 +56,21 @@ enum Format {
 /// Compares the runs.
 pub(super) fn compare_files(args: &Args) -> Outcome {
     args.own.add()?;
-    let target = Target::check(&args.output)?;
-    let files = loaded(args)?;
+    let target = args.output.check()?;
+    let files = runs_of_files(&args.files, &args.run, &args.label, stem)?;
     if let Some(path) = args.files.iter().zip(&files).find(|(_, (_, runs))| runs.is_empty()).map(|(path, _)| path) {
         return Err(format!("{}: has no runs; add one with fxscope run -o FILE.fxr", path.display()).into());
     }
     let found = lab::compare(&files, &args.region, args.per.as_ref())?;
     let slower = args.fail_above.map(|limit| found.slower(limit)).transpose()?.flatten();
     target.write_bytes(&rendered(args, &found))?;
-    let Some(slower) = slower else { return Ok(ExitCode::SUCCESS) };
-    eprintln!("fxscope compare: {slower} (--fail-above)");
-    Ok(ExitCode::from(FOUND))
-}
-
-/// Returns the label and the runs of each file.
-fn loaded(args: &Args) -> Result<Vec<(String, Vec<Run>)>, Failure> {
-    let labels = labels(&args.label, &args.files, label)?;
-    let runs = |(i, path): (usize, &PathBuf)| {
-        let number = of_file("--run", &args.run, i, args.files.len())?;
-        runs_of(path, number.copied())
-    };
-    let runs = args.files.iter().enumerate().map(runs).collect::<Result<Vec<_>, Failure>>()?;
-    Ok(labels.into_iter().zip(runs).collect())
-}
-
-/// Reads a percentage, such as `2%` or `0.5`, as a fraction.
-fn percent(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>().ok();
-    let number = number.filter(|number| number.is_finite() && *number >= 0.0);
-    number.map(|number| number / 100.0).ok_or_else(|| "give a percentage that is not negative, such as 2%".to_owned())
-}
-
-/// Returns a file's name without folder and suffix.
-fn label(path: &Path) -> String {
-    path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+    slower.iter().for_each(|slower| eprintln!("fxscope compare: {slower} (--fail-above)"));
+    Ok(status::of_check(slower.is_none()))
 }
 
 fn rendered(args: &Args, found: &Comparison) -> Vec<u8> {
     match args.format {
-        Format::Terminal => {
-            let mut style = style(&std::io::stdout());
-            style.colour &= args.output.as_os_str() == "-";
-            terminal::render(&report(found).documents(), style).into_bytes()
-        }
+        Format::Terminal => terminal::render(&report(found).documents(), args.output.style()).into_bytes(),
         Format::Html => html::render(&[report(found)]).into_bytes(),
         Format::Csv => comparison::csv(found),
         Format::Json => json::text(&comparison::json(found)).into_bytes(),

@@ -1,11 +1,11 @@
 //! `fxscope completions`: completion of commands and options in shells, from the definition of the command line.
 
-use std::process::ExitCode;
-
 use clap::CommandFactory as _;
-use clap_complete::{Shell, generate};
+use clap_complete::Shell;
 
-use super::{Cli, Outcome, print};
+use super::Cli;
+use crate::documents;
+use crate::terminal::{Outcome, print};
 
 /// Print the completion script of a shell.
 ///
@@ -34,10 +34,5 @@ pub(super) fn completions(args: &Args) -> Outcome {
         Known::Zsh => Shell::Zsh,
         Known::Fish => Shell::Fish,
     };
-    let mut script = Vec::new();
-    let mut command = Cli::command();
-    let name = command.get_name().to_owned();
-    generate(shell, &mut command, name, &mut script);
-    print(String::from_utf8_lossy(&script))?;
-    Ok(ExitCode::SUCCESS)
+    print(documents::completions(Cli::command(), shell))
 }

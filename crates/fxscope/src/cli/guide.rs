@@ -3,19 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use fxscope::lab::guide::{Chapter, Experiment, Guide, Settings, Summary, commands, items_markdown, list, run, site};
-use fxscope::lab::{self, Cache, Programs, Runner};
-use fxscope::report::document::Document;
+use fxscope::lab::guide::{
+    Chapter, Experiment, Guide, Outcome as Found, Settings, answer, commands, documents, items_markdown, list, run,
+    site,
+};
+use fxscope::lab::{Programs, Runner};
 use fxscope::report::render::terminal;
 use fxscope::validate::unpack_programs;
-use serde_json::json;
 
-use super::batch::BatchArgs;
-use super::console::Console;
-use super::interrupt;
-use super::output::Target;
-use super::status::FOUND;
-use super::{Failure, Outcome, print, say, style};
+use crate::options::BatchArgs;
+use crate::terminal::{Console, Failure, Outcome, Target, print, say, show, status, style, unless_stopped};
 
 /// Rerun the experiments of Fujitsu's tuning guide and of published studies: the source's tables, published and simulated.
 ///
@@ -77,21 +74,18 @@ pub(super) fn guide(args: &Args) -> Outcome {
     }
     let guide = Guide::built_in()?;
     if args.items {
-        print(items_markdown(&guide)?)?;
-        return Ok(ExitCode::SUCCESS);
+        return print(items_markdown(&guide)?);
     }
     if args.names.is_empty() && !args.all {
-        print(terminal::render(&list(&guide), style(&std::io::stdout())))?;
-        return Ok(ExitCode::SUCCESS);
+        return show(&list(&guide));
     }
     let chosen = guide.choose(&args.names)?;
     if args.commands {
         let texts = chosen.iter().map(|(_, experiment)| commands(&guide, experiment)).collect::<Result<Vec<_>, _>>()?;
-        print(texts.join("\n"))?;
-        return Ok(ExitCode::SUCCESS);
+        return print(texts.join("\n"));
     }
     let place = place(args, &chosen)?;
-    show(args, &outcomes(args, &guide, &chosen)?, place)
+    written(args, &outcomes(args, &guide, &chosen)?, place)
 }
 
 /// Opens the destination before any work is done.
@@ -108,25 +102,18 @@ fn place(args: &Args, chosen: &[Chosen<'_>]) -> Result<Place, Failure> {
 }
 
 /// Runs the experiments, with a bar that shows how many runs are done.
-fn outcomes<'a>(args: &Args, guide: &'a Guide, chosen: &[Chosen<'a>]) -> Result<Vec<lab::guide::Outcome<'a>>, Failure> {
-    let simulator = std::env::current_exe().map_err(|e| format!("cannot find the executable of fxscope: {e}"))?;
-    // Runs of measured rows are those of the other command.
-    let folder = args.batch.cache("validate");
-    let cache = Cache::new(folder.as_deref(), &simulator)?;
+fn outcomes<'a>(args: &Args, guide: &'a Guide, chosen: &[Chosen<'a>]) -> Result<Vec<Found<'a>>, Failure> {
     let programs = Programs::new(None)?;
-    let settings = Settings { simulator, programs: &programs, cache, jobs: args.batch.jobs(), sources: ".".into() };
+    // Runs of measured rows are those of the other command.
+    let cache = args.batch.cache("validate");
+    let settings = Settings::of_this_program(&programs, cache.as_deref(), args.batch.jobs())?;
     let console = Console::catching_signals(false)?;
-    match run(guide, chosen, &settings, Runner::new(args.batch.jobs(), &console)) {
-        Err(lab::Error::Stopped) => {
-            let message = format!("{} ended the experiments; finished runs are kept", interrupt::name());
-            Err(Failure { status: interrupt::status(), message })
-        }
-        outcomes => Ok(outcomes?),
-    }
+    let found = run(guide, chosen, &settings, Runner::new(args.batch.jobs(), &console));
+    unless_stopped(found, "the experiments; finished runs are kept")
 }
 
 /// Writes the outcomes in the format asked for; says which runs failed.
-fn show(args: &Args, outcomes: &[lab::guide::Outcome<'_>], place: Place) -> Outcome {
+fn written(args: &Args, outcomes: &[Found<'_>], place: Place) -> Outcome {
     match place {
         Place::Folder(folder) => {
             for (name, page) in site(outcomes) {
@@ -136,28 +123,20 @@ fn show(args: &Args, outcomes: &[lab::guide::Outcome<'_>], place: Place) -> Outc
         }
         Place::One(target) => match (args.format, outcomes) {
             (Format::Html, [outcome, ..]) => target.write_bytes(outcome.page(Vec::new()).as_bytes())?,
-            (Format::Json, _) => target.write(&json!({
-                "experiments": outcomes.iter().map(lab::guide::Outcome::json).collect::<Vec<_>>(),
-                "errors": Summary::of(outcomes).json(),
-            }))?,
-            _ => target.write_bytes(text(args, outcomes).as_bytes())?,
+            (Format::Json, _) => target.write(&answer(outcomes))?,
+            _ => target.write_bytes(terminal::render(&documents(outcomes), text_style(args)).as_bytes())?,
         },
     }
     for outcome in outcomes {
         outcome.left_out.iter().for_each(|why| say(&format!("{} is left out: {why}", outcome.experiment.id)));
     }
-    let failures: Vec<String> = outcomes.iter().flat_map(lab::guide::Outcome::failures).collect();
+    let failures: Vec<String> = outcomes.iter().flat_map(Found::failures).collect();
     failures.iter().for_each(|failure| say(failure));
-    Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
+    Ok(status::of_check(failures.is_empty()))
 }
 
-/// Returns the outcomes as text: for the terminal, or plain for a file.
-fn text(args: &Args, outcomes: &[lab::guide::Outcome<'_>]) -> String {
+/// Returns how text is shown: as the terminal can, or plain for a file.
+fn text_style(args: &Args) -> terminal::Style {
     let plain = terminal::Style { unicode: true, colour: false, width: terminal::USUAL, cuts: false };
-    let style = if args.output == Path::new("-") { style(&std::io::stdout()) } else { plain };
-    let mut documents: Vec<Document> = outcomes.iter().map(lab::guide::Outcome::lines).collect();
-    if outcomes.len() > 1 {
-        documents.push(Document::of("All experiments", vec![Summary::of(outcomes).section()]));
-    }
-    terminal::render(&documents, style)
+    if args.output == Path::new("-") { style(&std::io::stdout()) } else { plain }
 }

@@ -1,13 +1,9 @@
 //! `fxscope machine`: machines, and checks of their descriptions.
 
-use std::fmt::Write as _;
-use std::process::ExitCode;
-
 use fxscope::lab::{prefetched, resources};
 use fxscope::machine;
-use fxscope::report::render::terminal;
 
-use super::{Outcome, print, style};
+use crate::terminal::{Outcome, print, show};
 
 /// Show machines and check machine descriptions.
 #[derive(clap::Subcommand)]
@@ -77,37 +73,22 @@ fn entries(least: u64) -> clap::builder::RangedU64ValueParser {
 
 /// Runs the command; its text goes to standard output.
 pub(super) fn machine(command: &Command) -> Outcome {
-    let text = match command {
-        Command::List => machine::list().iter().fold(String::new(), |mut text, (name, title)| {
-            let _ = writeln!(text, "{name:<12} {title}");
-            text
-        }),
-        Command::Show { machine: name, assumed: false } => machine::show(&machine::load(name, &[])?),
-        Command::Show { machine: name, assumed: true } => machine::show_assumed(&machine::load(name, &[])?),
+    match command {
+        Command::List => print(machine::show_list()),
+        Command::Show { machine: name, assumed: false } => print(machine::show(&machine::load(name, &[])?)),
+        Command::Show { machine: name, assumed: true } => print(machine::show_assumed(&machine::load(name, &[])?)),
         Command::Check { machine: name } => {
             let spec = machine::load(name, &[])?;
             fxscope::check_rows(&spec)?;
             machine::check_evidence(&spec)?;
-            let (values, rows) = (counted(machine::evidence_summary(&spec)), counted(machine::row_summary(&spec)));
-            let (events, groups) = (spec.pmu.events.iter().count(), spec.pmu.groups.iter().count());
-            format!("{name}: sound; values: {values}; instruction rows: {rows}; events: {events}, in {groups} groups\n")
+            print(machine::show_sound(&spec, name))
         }
         Command::Prefetched { machine: name, l1_lines, l2_lines, accesses } => {
-            let sheet = prefetched::sheet(name, *l1_lines, *l2_lines, *accesses)?;
-            terminal::render(&[sheet.document()], style(&std::io::stdout()))
+            show(&[prefetched::sheet(name, *l1_lines, *l2_lines, *accesses)?.document()])
         }
         &Command::Resources { machine: ref name, operations, loads, stores, constants, unroll, ref operation } => {
             let shape = resources::Shape { operations, loads, stores, constants, unroll };
-            let sheet = resources::sheet(name, operation, shape)?;
-            terminal::render(&[sheet.document()], style(&std::io::stdout()))
+            show(&[resources::sheet(name, operation, shape)?.document()])
         }
-    };
-    print(&text)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Formats `12 documented, 3 assumed`: the number of values of each kind of evidence, without zeros.
-fn counted(summary: [(machine::Evidence, usize); 5]) -> String {
-    let some = summary.into_iter().filter(|(_, n)| *n > 0);
-    some.map(|(evidence, n)| format!("{n} {}", evidence.name())).collect::<Vec<_>>().join(", ")
+    }
 }

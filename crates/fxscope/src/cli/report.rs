@@ -4,15 +4,14 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use fxscope::lab::recorded::{one_by_one, runs_of_files};
 use fxscope::record::Run;
-use fxscope::report::document::{Document, Report};
 use fxscope::report::render::{csv, html, json, numpy, terminal, xlsx};
-use fxscope::report::{self, Options, calls, data, loops, pages, power, side_by_side, summary_of_region, summary_with};
+use fxscope::report::{self, Level, Options, Shown, calls, documents, loops, reports};
 
-use super::output::Target;
-use super::own::OwnTables;
-use super::recorded::{labels, of_file, runs_of, with_loops};
-use super::{Failure, Outcome, style};
+use crate::options::OwnTables;
+use crate::options::choice::described_choice;
+use crate::terminal::{Failure, Outcome, OutputArgs, Target};
 
 /// Show the runs in record files.
 ///
@@ -34,7 +33,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     label: Vec<String>,
     /// Level of detail: what 1, 5, 11 or 17 runs under Fujitsu's profiler measure. Default: detailed.
-    #[arg(long, value_enum, value_name = "LEVEL")]
+    #[arg(long, value_name = "LEVEL", value_parser = described_choice(Level::NAMED))]
     level: Option<Level>,
     /// Smallest unit that has rows of its own; larger units have rows, too. Default: process on the terminal, thread
     /// elsewhere.
@@ -51,9 +50,8 @@ pub struct Args {
     /// Output format.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Terminal)]
     format: Format,
-    /// Write to this file, which is replaced atomically, or to standard output (-).
-    #[arg(short, long, value_name = "FILE|-", default_value = "-", hide_default_value = true)]
-    output: PathBuf,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -85,18 +83,6 @@ enum Section {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Level {
-    /// Statistics: 1 run.
-    Single,
-    /// In addition, cycle accounting in its main parts, busy rates, misses: 5 runs.
-    Brief,
-    /// In addition, nearly everything else: 11 runs.
-    Standard,
-    /// Everything: 17 runs, and what only the model counts.
-    Detailed,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum By {
     Thread,
     Cmg,
@@ -112,16 +98,17 @@ pub(super) fn report(args: &Args) -> Outcome {
     if args.section != Section::Summary && args.format != Format::Terminal && !has_csv {
         return Err("--section applies to the terminal only; the other formats show everything in the record".into());
     }
-    let target = Target::check(&args.output)?;
+    let target = args.output.check()?;
     let binary = match args.format {
         Format::Xlsx => Some("a workbook cannot be written to a terminal; name a file with -o FILE.xlsx"),
         Format::Numpy => Some("arrays of NumPy cannot be written to a terminal; name a file with -o FILE.npz"),
         _ => None,
     };
-    if let Some(message) = binary.filter(|_| args.output.as_os_str() == "-" && std::io::stdout().is_terminal()) {
+    if let Some(message) = binary.filter(|_| args.output.is_standard() && std::io::stdout().is_terminal()) {
         return Err(message.into());
     }
-    let (runs, labels) = loaded(args)?;
+    let files = runs_of_files(&args.files, &args.run, &args.label, |_| String::new())?;
+    let (runs, labels) = one_by_one(files);
     if runs.is_empty() {
         return Err("no run in the files; add one with fxscope run -o FILE.fxr".into());
     }
@@ -129,108 +116,47 @@ pub(super) fn report(args: &Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the runs of all files that are asked for, and the label of each, which is empty if none was given.
-fn loaded(args: &Args) -> Result<(Vec<Run>, Vec<String>), Failure> {
-    let labels = labels(&args.label, &args.files, |_| String::new())?;
-    let (mut runs, mut named) = (Vec::new(), Vec::new());
-    for (i, (path, label)) in args.files.iter().zip(&labels).enumerate() {
-        let number = of_file("--run", &args.run, i, args.files.len())?.copied();
-        let of_this = runs_of(path, number)?;
-        let several = of_this.len() > 1;
-        for (n, run) in (1..).zip(of_this) {
-            runs.push(with_loops(run));
-            named.push(if several && !label.is_empty() { format!("{label}#{n}") } else { label.clone() });
-        }
-    }
-    Ok((runs, named))
-}
-
 /// Writes the runs in the format asked for.
 fn write(args: &Args, runs: &[Run], labels: &[String], target: Target) -> Result<(), Failure> {
+    let options = options(args);
+    let reports = || reports(runs, labels, &options);
     match args.format {
         Format::Json => {
-            let options = options(args);
             report::check(runs, &options)?;
             target.write_with(|out| json::write(out, runs, labels, &options))
         }
-        Format::Numpy => target.write_bytes(&numpy::render(runs, &options(args))?),
-        Format::Html => target.write_bytes(html::render(&reports(args, runs, labels)?).as_bytes()),
-        Format::Sheet => target.write_bytes(html::sheet(&reports(args, runs, labels)?).as_bytes()),
-        Format::Xlsx => target.write_bytes(&xlsx::render(&reports(args, runs, labels)?)?),
+        Format::Numpy => target.write_bytes(&numpy::render(runs, &options)?),
+        Format::Html => target.write_bytes(html::render(&reports()?).as_bytes()),
+        Format::Sheet => target.write_bytes(html::sheet(&reports()?).as_bytes()),
+        Format::Xlsx => target.write_bytes(&xlsx::render(&reports()?)?),
         Format::Csv if args.section == Section::Calls => target.write_bytes(&calls::to_csv(runs)),
         Format::Csv if args.section == Section::Loops => target.write_bytes(&loops::to_csv(runs)),
-        Format::Csv => target.write_bytes(&csv::render(&reports(args, runs, labels)?)),
+        Format::Csv => target.write_bytes(&csv::render(&reports()?)),
         Format::Terminal => {
-            let mut style = style(&std::io::stdout());
-            style.colour &= args.output.as_os_str() == "-";
-            target.write_bytes(terminal::render(&documents(args, runs, labels)?, style).as_bytes())
+            let documents = documents(runs, labels, shown(args), &options)?;
+            target.write_bytes(terminal::render(&documents, args.output.style()).as_bytes())
         }
     }
 }
 
-/// Returns the documents that show the runs on a terminal.
-fn documents(args: &Args, runs: &[Run], labels: &[String]) -> Result<Vec<Document>, Failure> {
-    let tables = args.level.is_some() || args.by.is_some();
-    Ok(match (args.section, runs, &args.region) {
-        (Section::Pages, runs, _) => some(runs.iter().filter_map(pages).collect(), "pages")?,
-        (Section::Data, runs, _) => {
-            some_with(runs.iter().filter_map(data::document).collect(), "data objects", "--data ")?
-        }
-        (Section::Power, runs, _) => some_with(runs.iter().filter_map(power).collect(), "power", "--mode timing ")?,
-        (Section::Calls, runs, _) => some(runs.iter().filter_map(calls::document).collect(), "calls")?,
-        (Section::Loops, runs, _) => some(runs.iter().filter_map(loops::document).collect(), "loops")?,
-        (Section::Traffic, ..) => {
-            let documents = reports(args, runs, labels)?.into_iter().flat_map(Report::documents);
-            some(documents.filter_map(Document::matrices).collect(), "traffic between CMGs")?
-        }
-        (Section::Summary, runs, _) if tables => {
-            reports(args, runs, labels)?.into_iter().flat_map(Report::documents).collect()
-        }
-        (Section::Summary, [run], None) => summary_with(run, fxscope::hottest),
-        (Section::Summary, [run], Some(region)) => vec![summary_of_region(run, region, fxscope::hottest)?],
-        (Section::Summary, runs, region) => {
-            let mut document = side_by_side(runs, region.as_deref())?;
-            for (column, label) in document.columns.iter_mut().zip(labels).filter(|(_, label)| !label.is_empty()) {
-                column.clone_from(label);
-            }
-            vec![document]
-        }
-    })
-}
-
-/// Returns the documents, or an error that names what is missing if there are none.
-fn some(documents: Vec<Document>, about: &str) -> Result<Vec<Document>, Failure> {
-    some_with(documents, &format!("data on {about}"), "")
-}
-
-/// The same; `options` of a run make what is missing.
-fn some_with(documents: Vec<Document>, what: &str, options: &str) -> Result<Vec<Document>, Failure> {
-    if documents.is_empty() {
-        return Err(format!("the files have no {what}; add a run with fxscope run {options}-o FILE.fxr").into());
+/// Returns what the terminal shows.
+fn shown(args: &Args) -> Shown {
+    match args.section {
+        Section::Summary if args.level.is_some() || args.by.is_some() => Shown::Tables,
+        Section::Summary => Shown::Summary,
+        Section::Pages => Shown::Pages,
+        Section::Traffic => Shown::Traffic,
+        Section::Loops => Shown::Loops,
+        Section::Calls => Shown::Calls,
+        Section::Data => Shown::Data,
+        Section::Power => Shown::Power,
     }
-    Ok(documents)
-}
-
-/// Returns the reports of the runs, as the options ask for.
-fn reports(args: &Args, runs: &[Run], labels: &[String]) -> Result<Vec<Report>, Failure> {
-    let options = options(args);
-    let mut reports = runs.iter().map(|run| report::report(run, &options)).collect::<Result<Vec<_>, _>>()?;
-    for (report, label) in reports.iter_mut().zip(labels).filter(|(_, label)| !label.is_empty()) {
-        report.title = format!("{label}: {}", report.title);
-        report.label.clone_from(label);
-    }
-    Ok(reports)
 }
 
 /// Returns the options of a report.
 fn options(args: &Args) -> Options {
     Options {
-        level: match args.level {
-            Some(Level::Single) => report::Level::Single,
-            Some(Level::Brief) => report::Level::Brief,
-            Some(Level::Standard) => report::Level::Standard,
-            Some(Level::Detailed) | None => report::Level::Detailed,
-        },
+        level: args.level.unwrap_or_default(),
         by: match (args.by, args.format) {
             (Some(By::Process), _) | (None, Format::Terminal) => report::By::Process,
             (Some(By::Cmg), _) => report::By::Cmg,

@@ -1,17 +1,13 @@
 //! `fxscope sweep`: many runs with settings that a plan varies.
 
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::path::PathBuf;
 
+use fxscope::lab::Runner;
 use fxscope::lab::sweep::{self, Place, Plan};
-use fxscope::lab::{self, Runner};
-use fxscope::machine::settings::integer;
-use fxscope::report::render::{json, terminal};
+use fxscope::report::render::json;
 
-use super::console::Console;
-use super::own::OwnTables;
-use super::status::FOUND;
-use super::{Failure, Outcome, interrupt, print, say, style};
+use crate::options::OwnTables;
+use crate::terminal::{Console, Outcome, print, say, show, status, unless_stopped};
 
 /// Make the runs of a plan: a program with arguments, variables, options and machine keys that vary.
 ///
@@ -60,84 +56,43 @@ enum Format {
     Json,
 }
 
+/// What an interrupted sweep means.
+const STOPPED: &str = "the sweep; finished runs are kept, and the same command continues";
+
 /// Makes the runs, writes the results and prints what they say.
 pub(super) fn sweep(args: &Args) -> Outcome {
     args.own.add()?;
     let plan = Plan::read(&args.plan)?;
-    let place = place(args)?;
+    let place = Place::of(&args.plan, args.output.as_deref())?;
     if args.dry_run {
         let wanted = sweep::wanted(&plan, &place)?;
-        print(match args.format {
+        return print(match args.format {
             Format::Terminal => wanted.iter().map(|run| run.words.shown() + "\n").collect(),
             Format::Json => json::text(&sweep::wanted_json(&wanted)),
-        })?;
-        return Ok(ExitCode::SUCCESS);
+        });
     }
     let console = Console::catching_signals(args.quiet)?;
     if let Some(record) = &args.only {
         return only(record, args, &plan, &place, Runner::new(Some(1), &console));
     }
-    let runner = Runner::new(Some(jobs(args, &plan)), &console);
-    let study = sweep::sweep(plan, &place, args.retry, runner).map_err(stopped)?;
+    let (jobs, fewer) = sweep::jobs(&plan, args.jobs.map(usize::from));
+    fewer.iter().for_each(|why| say(why));
+    let runner = Runner::new(Some(jobs), &console);
+    let study = unless_stopped(sweep::sweep(plan, &place, args.retry, runner), STOPPED)?;
     let files = study.write(&place)?;
-    print(terminal::render(&[study.sheet().document()], style(&std::io::stdout())))?;
+    show(&[study.sheet().document()])?;
     if !args.quiet {
         let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
         say(&format!("all values: {}", names.join(", ")));
     }
-    let has_failed = study.made.iter().any(|made| made.outcome.is_err());
-    Ok(if has_failed { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
+    Ok(status::of_check(study.made.iter().all(|made| made.outcome.is_ok())))
 }
 
 /// Makes one run.
 fn only(record: &str, args: &Args, plan: &Plan, place: &Place, runner: Runner<'_>) -> Outcome {
     let elsewhere = std::path::absolute(args.recorded_in.as_ref().unwrap_or(&place.plan))
         .map_err(|e| format!("--recorded-in: {e}; name the plan's folder"))?;
-    Ok(match sweep::sweep_one(plan, place, record, &elsewhere, runner).map_err(stopped)? {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            say(&why);
-            ExitCode::from(FOUND)
-        }
-    })
-}
-
-/// Says that a signal ended the sweep, if one did.
-fn stopped(error: lab::Error) -> Failure {
-    match error {
-        lab::Error::Stopped => Failure {
-            status: interrupt::status(),
-            message: format!(
-                "{} ended the sweep; finished runs are kept, and the same command continues",
-                interrupt::name()
-            ),
-        },
-        error => error.into(),
-    }
-}
-
-/// Returns where the sweep is made and kept.
-fn place(args: &Args) -> Result<Place, Failure> {
-    let simulator = std::env::current_exe().map_err(|e| format!("cannot find the executable of fxscope: {e}"))?;
-    let results = match &args.output {
-        Some(folder) => folder.clone(),
-        None if args.plan.extension().is_some() => args.plan.with_extension(""),
-        None => return Err(format!("{}: name the folder of the results with --output", args.plan.display()).into()),
-    };
-    Ok(Place { simulator, plan: Plan::folder(&args.plan), results })
-}
-
-/// Returns how many runs are made at a time.
-fn jobs(args: &Args, plan: &Plan) -> usize {
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let wanted = args.jobs.map_or_else(cores, usize::from);
-    let free = fxscope::hostinfo::memory::available(Path::new("/"));
-    let Some((each, free)) = plan.memory().and_then(|text| integer(&text)).zip(free) else { return wanted };
-    let jobs = sweep::jobs_within(wanted, each, free);
-    if jobs < wanted {
-        say(&format!(
-            "{jobs} runs at a time: no more fit the host's free memory if each takes what the plan allows it"
-        ));
-    }
-    jobs
+    let made = unless_stopped(sweep::sweep_one(plan, place, record, &elsewhere, runner), STOPPED)?;
+    made.as_ref().err().iter().for_each(|why| say(why));
+    Ok(status::of_check(made.is_ok()))
 }

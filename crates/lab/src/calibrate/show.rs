@@ -1,6 +1,7 @@
 //! Fits as tables and as a machine file.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use fxscope_machine::schema::Value;
 use fxscope_report::sheet::{Cell, Column, Sheet, Table};
@@ -70,10 +71,11 @@ pub fn settings(fitting: &Fitting) -> String {
     proposals(fitting).map(set).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the proposed values as a machine file that extends the machine, with the evidence of each. `source` names the file of
-/// measurements.
+/// Returns the proposed values as a machine file that extends the machine, with the evidence of each. `measurements` is the file
+/// of measurements, which is named without its folder.
 #[must_use]
-pub fn machine_file(fitting: &Fitting, source: &str) -> String {
+pub fn machine_file(fitting: &Fitting, measurements: &Path) -> String {
+    let source = measurements.file_name().unwrap_or(measurements.as_os_str()).to_string_lossy();
     let host = &fitting.measured.host;
     let quoted = |text: &str| Value::Text(text.to_owned()).to_string();
     let mut out = format!("extends = {}\n", quoted(&extended(&fitting.machine)));

@@ -39,6 +39,16 @@ pub struct ReportCounts {
     pub command: Vec<OsString>,
 }
 
+impl ReportCounts {
+    /// Levels of detail by name, each with what it counts in how many runs.
+    pub const LEVELS: &[(&str, u8, &str)] = &[
+        ("single", 1, "Time, rates and memory throughput: 1 run"),
+        ("brief", 2, "Main parts of cycle accounting, busy rates, cache misses: 5 runs"),
+        ("standard", 3, "All parts of cycle accounting, instruction mix: 11 runs"),
+        ("detailed", 4, "Micro-operations, gathers, prefetch, transfers: 17 runs"),
+    ];
+}
+
 /// Relative difference of two runs' times from which their counts cannot be combined.
 const AGREE: f64 = 0.05;
 

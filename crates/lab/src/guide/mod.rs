@@ -22,4 +22,4 @@ pub use outcome::{Cell, Outcome, Shown};
 pub use runs::{Settings, run};
 pub use show::list;
 pub use site::site;
-pub use summary::Summary;
+pub use summary::{Summary, answer, documents};

@@ -1,7 +1,7 @@
 //! Makes the runs of experiments.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use fxscope_validate::{Libraries, Results, Run, Simulator, judge};
 
@@ -22,6 +22,22 @@ pub struct Settings<'a> {
     pub jobs: Option<usize>,
     /// The folder of the sources, for experiments whose program is built there.
     pub sources: PathBuf,
+}
+
+impl<'a> Settings<'a> {
+    /// Returns settings with this process's own executable and a cache in a folder, if there is one; sources are in the working folder.
+    ///
+    /// # Errors
+    /// If the executable cannot be read, or the folder cannot be made.
+    pub fn of_this_program(
+        programs: &'a Programs,
+        cache: Option<&Path>,
+        jobs: Option<usize>,
+    ) -> Result<Settings<'a>, Error> {
+        let simulator = std::env::current_exe().map_err(|e| format!("cannot find the executable of fxscope: {e}"))?;
+        let cache = Cache::new(cache, &simulator)?;
+        Ok(Settings { simulator, programs, cache, jobs, sources: ".".into() })
+    }
 }
 
 /// Runs experiments: all tables' runs, then the laboratories one by one. A run or a laboratory that fails is part of the outcome, as is

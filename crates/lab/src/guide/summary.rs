@@ -1,6 +1,6 @@
 //! Errors of experiments' figures, of those that were fitted apart from the others.
 
-use fxscope_report::document::{Row, Section};
+use fxscope_report::document::{Document, Row, Section};
 use fxscope_validate::Spread;
 use serde_json::{Value as Json, json};
 
@@ -23,6 +23,25 @@ pub struct Summary {
     pub published_only: usize,
     /// Figures whose run failed.
     pub failed: usize,
+}
+
+/// Returns the outcomes of experiments for programs.
+#[must_use]
+pub fn answer(outcomes: &[Outcome<'_>]) -> Json {
+    json!({
+        "experiments": outcomes.iter().map(Outcome::json).collect::<Vec<_>>(),
+        "errors": Summary::of(outcomes).json(),
+    })
+}
+
+/// Returns the outcomes of experiments for a terminal; of several, also the errors of all together.
+#[must_use]
+pub fn documents(outcomes: &[Outcome<'_>]) -> Vec<Document> {
+    let mut documents: Vec<Document> = outcomes.iter().map(Outcome::lines).collect();
+    if outcomes.len() > 1 {
+        documents.push(Document::of("All experiments", vec![Summary::of(outcomes).section()]));
+    }
+    documents
 }
 
 impl Summary {

@@ -28,8 +28,9 @@ struct Row {
 /// Efficiency is the share of the time of all cores that is useful work, so a core set aside for the system counts as lost.
 ///
 /// # Errors
-/// If the model or the network cannot be loaded, or a size cannot be simulated.
+/// If the model or the network cannot be loaded, a parameter is out of range, or a size cannot be simulated.
 pub fn compare(options: &Options, settings: &Settings) -> Result<Sheet, Error> {
+    settings.check()?;
     let plan = options.plan()?;
     let mut ran = Vec::new();
     let mut rows = Vec::new();

@@ -12,11 +12,64 @@ use fxscope_hostinfo::cpus::{self, Host};
 use fxscope_jitter::Time;
 use fxscope_osnoise::cause::{self, EventContext, Tracer};
 use fxscope_osnoise::measure::{self, Control, Plan, native};
-use fxscope_osnoise::trace::Reader;
+use fxscope_osnoise::trace::{Method, Reader};
 use fxscope_osnoise::view::View;
 
 use super::trace;
 use crate::{Error, Progress};
+
+/// Shortest measurement.
+const SHORTEST: Duration = Duration::from_millis(10);
+
+/// What to measure, as options say it.
+#[derive(Clone, Debug)]
+pub struct MeasureOptions {
+    /// The loop that the cores run.
+    pub method: Method,
+    /// A list of cores, such as `0-3,8`; `None`: all that this process may use.
+    pub cores: Option<String>,
+    /// How long to measure.
+    pub duration: Time,
+    /// Length of a piece of work or of an interval; `None`: the loop's own.
+    pub quantum: Option<Time>,
+    /// Shortest detour to record; `None`: 1 us, or 2 % of the quantum if that is more.
+    pub threshold: Option<Time>,
+    /// Blocks of the multiplication between two barriers.
+    pub blocks: u32,
+    /// Real-time priority of the threads.
+    pub priority: Option<u8>,
+    /// Whether to read the system's clock instead of the processor's counter.
+    pub system_clock: bool,
+}
+
+impl MeasureOptions {
+    /// Returns the plan of the measurement.
+    ///
+    /// # Errors
+    /// If the cores are no list, or the measurement is too short.
+    pub fn plan(&self) -> Result<Plan, Error> {
+        let cores = match &self.cores {
+            None => Vec::new(),
+            Some(text) => cpus::parse_list(text)
+                .filter(|cores| !cores.is_empty())
+                .ok_or_else(|| format!("--cores '{text}' is not a list of cores; write it as 0-3,8"))?,
+        };
+        let duration = Duration::from_nanos(self.duration.ns());
+        if duration < SHORTEST {
+            return Err(format!("--duration {}: give at least {} ms", self.duration, SHORTEST.as_millis()).into());
+        }
+        Ok(Plan {
+            method: self.method,
+            cores,
+            duration,
+            quantum: self.quantum.map(Time::ns),
+            threshold: self.threshold.map(Time::ns),
+            blocks: self.blocks,
+            priority: self.priority,
+            system_clock: self.system_clock,
+        })
+    }
+}
 
 /// Measures the noise of this host into a trace: on each core a thread that is bound to it runs a loop of known time. Then
 /// names the causes of the detours, as far as the kernel permits. `perf` is the perf program that reports context switches

@@ -3,6 +3,7 @@
 mod cells;
 mod compare;
 mod fit;
+mod import;
 mod linpack;
 mod measure;
 mod models;
@@ -14,10 +15,11 @@ mod trace;
 
 pub use compare::compare;
 pub use fit::{Fitted, fit};
+pub use import::import;
 pub use linpack::{LinpackOptions, linpack};
-pub use measure::measure;
+pub use measure::{MeasureOptions, measure};
 pub use models::{profiles, show};
-pub use plan::Options;
+pub use plan::{Options, detours};
 pub use recorded::{Recorded, program_of};
 pub use replay::{ReplayOptions, replay};
 pub use simulate::simulate;

@@ -34,6 +34,15 @@ pub struct Options {
     pub most_detours: f64,
 }
 
+/// Parses the largest number of detours to draw.
+///
+/// # Errors
+/// If the text is no number, or out of range.
+pub fn detours(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.parse().ok();
+    number.filter(|n| (1e3..=1e13).contains(n)).ok_or_else(|| format!("'{text}' is not from 1e3 to 1e13"))
+}
+
 impl Options {
     /// 10,000 phases of 1 ms that end in a barrier, on 48 cores per node of a machine with TofuD, under this noise model.
     #[must_use]

@@ -11,9 +11,10 @@ use fxscope_report::sheet::{Cell, Sheet, Table};
 
 use super::cells;
 use super::plan::nodes;
-use super::recorded::Recorded;
+use super::recorded::{Recorded, program_of};
 use super::simulate::{Size, bounds, causes, plots, times};
 use crate::Error;
+use crate::recorded::run_of;
 
 /// Options of a replay.
 #[derive(Clone, Debug)]
@@ -48,6 +49,22 @@ impl ReplayOptions {
 }
 
 impl Recorded {
+    /// Loads a program from a record, of which `run` is the number of a run (`None`: the last), or from its text form.
+    ///
+    /// # Errors
+    /// If there is no such run, it cannot be replayed, or the text is no program.
+    pub fn of_file(path: &Path, run: Option<u32>) -> Result<Recorded, Error> {
+        let shown = path.display();
+        if path.extension().is_some_and(|suffix| suffix == fxscope_record::SUFFIX) {
+            let (_, run) = run_of(path, run)?;
+            return program_of(&run).map_err(|error| format!("{shown}: {error}").into());
+        }
+        match run {
+            Some(_) => Err(format!("{shown} is no record, so it has no runs; leave out --run").into()),
+            None => Recorded::load(path),
+        }
+    }
+
     /// Loads a program from its text form.
     ///
     /// # Errors

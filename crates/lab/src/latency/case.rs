@@ -2,11 +2,13 @@
 
 use fxscope_latency::inputs::{self, RegionCounts};
 use fxscope_latency::{Counts, Prediction, Program, SecondRun, System};
+use fxscope_linux::Stdio;
 use fxscope_machine::Spec;
-use fxscope_record::{ALL, Origin, Run};
+use fxscope_record::{ALL, Finish, Origin, Run};
+use fxscope_session::Scenario;
 
 use super::PredictOptions;
-use crate::Error;
+use crate::{Error, Progress, Runner};
 
 /// The counts of a run, and everything else that predictions need.
 #[derive(Clone, Debug)]
@@ -27,6 +29,37 @@ pub struct Case {
 
 /// Why method 6 is not used, if there is no other reason.
 const NO_SECOND: &str = "there is no second run, with memory of another node (--second)";
+
+/// Runs a program in the foreground and counts what predictions need, by intervals of `interval_ns` nanoseconds of a region if one is named.
+/// `progress` receives a message about an end that the prediction does not cover. `stdio` are the program's standard streams; `None`: those of this
+/// process.
+///
+/// # Errors
+/// If the program is sampled, cannot start or cannot continue.
+pub fn simulated(
+    scenario: Scenario,
+    interval_ns: u64,
+    region: Option<&str>,
+    stdio: Option<Stdio>,
+    progress: &dyn Progress,
+) -> Result<Run, Error> {
+    scenario.refuse_sampling("latency predict")?;
+    let scenario = scenario.with_intervals(Some(interval_ns), region);
+    let run = Runner::new(None, progress).run(scenario.prepare()?, stdio)?;
+    match &run.finish {
+        Finish::Exited(0) => {}
+        Finish::Exited(status) => progress.message(&format!("the program ended with status {status}")),
+        Finish::Killed { message, .. } => progress.message(&format!("the program was {message}")),
+        Finish::Limit | Finish::Stopped | Finish::Unknown => {
+            progress.message("the program did not end; the prediction covers the part that ran");
+        }
+        Finish::Failed(_) | Finish::NoProgress(_) => {}
+    }
+    match run.finish.failure() {
+        Some(why) => Err(why.into()),
+        None => Ok(run),
+    }
+}
 
 impl Case {
     /// Builds the case of a run; `base_ns` is the latency of its memory if it is not the described one, `spec` the machine
@@ -52,11 +85,19 @@ impl Case {
         Ok(Case { title, taken, intervals, no_intervals, system, second: None })
     }
 
-    /// Adds another run of the program, whose memory is slower by `added_ns` nanoseconds.
+    /// Adds another run of the program, whose memory has a latency of `ns` nanoseconds.
     ///
     /// # Errors
-    /// If the two runs cannot be compared.
-    pub fn with_second(mut self, run: &Run, options: &PredictOptions, added_ns: f64) -> Result<Case, Error> {
+    /// If that memory is not slower, or the two runs cannot be compared.
+    pub fn with_second(mut self, run: &Run, options: &PredictOptions, ns: f64) -> Result<Case, Error> {
+        let base = self.system.base_ns;
+        let added_ns = ns - base;
+        if added_ns <= 0.0 {
+            return Err(format!(
+                "--second-ns {ns}: the first run's memory takes {base} ns; the second's must be slower"
+            )
+            .into());
+        }
         let other = Case::of(run, options, Some(self.system.base_ns + added_ns), None)?;
         let second = SecondRun::of(&self.taken.counts, other.taken.counts.seconds, added_ns * 1e-9, &self.system);
         let second = second.ok_or("--second: one of the two runs took no time, so they cannot be compared")?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use fxscope_session::Scenario;
+use fxscope_session::{Scenario, interval_ns};
 use serde::Deserialize;
 
 use super::samples::Subject;
@@ -65,12 +65,6 @@ pub trait Syntax {
     /// # Errors
     /// A message about invalid options.
     fn scenario(&self, options: &[&str], command: &[OsString]) -> Result<Scenario, String>;
-
-    /// Parses a length of simulated time, such as 100us, to nanoseconds.
-    ///
-    /// # Errors
-    /// A message about invalid text.
-    fn interval_ns(&self, text: &str) -> Result<u64, String>;
 }
 
 /// Largest plan file, bytes.
@@ -101,7 +95,7 @@ fn add(path: &Path, options: &PredictOptions, syntax: &dyn Syntax, subjects: &mu
     if let Some(ns) = options.latencies.iter().find(|ns| !LATENCY_RANGE_NS.contains(ns)) {
         return Err(wrong("latencies", &format!("{ns} is not a latency from 1 to 100000 ns")).into());
     }
-    let interval_ns = syntax.interval_ns(&file.interval).map_err(|e| wrong("interval", &e))?;
+    let interval_ns = interval_ns(&file.interval).map_err(|e| wrong("interval", &e))?;
     let folder = path.parent().unwrap_or(Path::new("")).join(&file.programs);
     let before = subjects.len();
     for entry in &file.program {
@@ -109,6 +103,7 @@ fn add(path: &Path, options: &PredictOptions, syntax: &dyn Syntax, subjects: &mu
             name: &entry.name,
             run: &entry.run,
             options: [&file.options, &entry.options],
+            command: "latency check",
             each: &entry.each,
         };
         for Program { name, scenario } in template.programs(&folder, syntax).map_err(|e| format!("{shown}: {e}"))? {

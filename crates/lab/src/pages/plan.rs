@@ -79,6 +79,7 @@ fn add(path: &Path, syntax: &dyn Syntax, subjects: &mut Vec<Subject>) -> Result<
             name: &entry.name,
             run: &entry.run,
             options: [&file.options, &entry.options],
+            command: "pages check",
             each: &entry.each,
         };
         for Program { name, scenario } in template.programs(&folder, syntax).map_err(|e| format!("{shown}: {e}"))? {

@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 use fxscope_host::Helper;
+use fxscope_machine::settings::integer;
 use fxscope_record::{Finish, Run};
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +29,23 @@ pub struct Place {
     pub plan: PathBuf,
     /// The folder of the results.
     pub results: PathBuf,
+}
+
+impl Place {
+    /// Returns where the sweep of the plan in a file is made and kept: by this process's own executable, in the folder `results` or, if that
+    /// is not given, one that is named like the plan.
+    ///
+    /// # Errors
+    /// If the folder needs a name, or the executable is not known.
+    pub fn of(plan: &Path, results: Option<&Path>) -> Result<Place, Error> {
+        let simulator = std::env::current_exe().map_err(|e| format!("cannot find the executable of fxscope: {e}"))?;
+        let results = match results {
+            Some(folder) => folder.to_owned(),
+            None if plan.extension().is_some() => plan.with_extension(""),
+            None => return Err(format!("{}: name the folder of the results with --output", plan.display()).into()),
+        };
+        Ok(Place { simulator, plan: Plan::folder(plan), results })
+    }
 }
 
 /// A run of a sweep.
@@ -292,6 +310,21 @@ fn judged(status: ExitStatus, run: Option<&Run>, said: &str) -> Result<(), Strin
 fn reason(said: &str) -> Option<String> {
     let found = |line: &str| line.strip_prefix("fxscope: ").or_else(|| line.strip_prefix("error: ")).map(str::to_owned);
     said.lines().rev().find_map(found)
+}
+
+/// Returns how many runs of a plan are made at a time: as many as `wanted`, or as the host has cores. If no more fit the host's free memory,
+/// there are fewer, and a sentence says so.
+#[must_use]
+pub fn jobs(plan: &Plan, wanted: Option<usize>) -> (usize, Option<String>) {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let wanted = wanted.unwrap_or_else(cores);
+    let free = fxscope_hostinfo::memory::available(Path::new("/"));
+    let Some((each, free)) = plan.memory().and_then(|text| integer(&text)).zip(free) else { return (wanted, None) };
+    let jobs = jobs_within(wanted, each, free);
+    let fewer = (jobs < wanted).then(|| {
+        format!("{jobs} runs at a time: no more fit the host's free memory if each takes what the plan allows it")
+    });
+    (jobs, fewer)
 }
 
 /// Returns how many of `jobs` runs fit the host's free memory at a time if each may take `each` bytes.

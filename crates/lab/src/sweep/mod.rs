@@ -24,7 +24,7 @@ pub use command::Words;
 pub use counted::{Counted, Values};
 pub use design::{Design, Point};
 pub use effects::{Effect, Level, effects, front, ranking};
-pub use execute::{Made, Place, Wanted, jobs_within, wanted};
+pub use execute::{Made, Place, Wanted, jobs, jobs_within, wanted};
 pub use plan::{Command, Factor, Goal, Objective, OptionValue, Plan, Scalar, Scale};
 pub use tables::Tidy;
 pub use template::Template;

@@ -29,6 +29,16 @@ pub struct Difference<'a> {
     pub share: Option<f64>,
 }
 
+/// Parses a percentage that is not negative, such as `2%` or `0.5`, for [`Comparison::slower`]. Returns the fraction.
+///
+/// # Errors
+/// If the text is none.
+pub fn limit(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>().ok();
+    let number = number.filter(|number| number.is_finite() && *number >= 0.0);
+    number.map(|number| number / 100.0).ok_or_else(|| "give a percentage that is not negative, such as 2%".to_owned())
+}
+
 impl Comparison {
     /// Returns how long the runs took: in seconds, or else in cycles.
     #[must_use]

@@ -30,6 +30,21 @@ pub enum Format {
     Folded,
 }
 
+impl Format {
+    /// The formats by name, each with the viewer that opens it.
+    pub const NAMED: &[(&str, Format, &str)] = &[
+        ("speedscope", Format::Speedscope, "speedscope, <https://www.speedscope.app>"),
+        ("firefox", Format::Firefox, "The Firefox Profiler, <https://profiler.firefox.com>"),
+        (
+            "perfetto",
+            Format::Perfetto,
+            "Perfetto, <https://ui.perfetto.dev>, and Chrome's tracing: a time line of threads, calls of MPI and intervals",
+        ),
+        ("pprof", Format::Pprof, "pprof, compressed with gzip"),
+        ("folded", Format::Folded, "A line for each call stack, for flame graphs"),
+    ];
+}
+
 /// Returns a run in a format.
 ///
 /// # Errors

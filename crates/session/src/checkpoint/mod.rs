@@ -1,9 +1,11 @@
 //! Runs with snapshots on disk: they are taken during the run, and a run continues from one.
 
 mod parts;
+mod resume;
 mod start;
 mod streams;
 
+use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -11,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use fxscope_checkpoint::{About, Reader, Saved, Writer};
 use fxscope_linux::Stdio;
 use fxscope_record::Run;
+use fxscope_report::render::quantity::quantity;
 use fxscope_sim::snapshot::SnapshotError;
 use fxscope_sim::{Control, Finish, Progress, Simulation};
 use serde::{Deserialize, Serialize};
@@ -69,6 +72,24 @@ pub enum Notice {
     Trouble(String),
     /// Older ones could not be removed: why.
     NotRemoved(String),
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Notice::Taken { number, instructions, bytes, took } => {
+                let (at, mib) = (quantity(*instructions as f64, "instructions"), mebibytes(*bytes));
+                write!(f, "snapshot {number} at {at} instructions: {mib:.1} MiB in {:.2} s", took.as_secs_f64())
+            }
+            Notice::Trouble(why) => write!(f, "no snapshot was taken: {why}"),
+            Notice::NotRemoved(why) => write!(f, "older snapshots stay: {why}"),
+        }
+    }
+}
+
+/// Returns bytes in MiB.
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
 }
 
 /// How a run with snapshots ended.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use fxscope_checkpoint::Folder;
+use fxscope_linux::{ClockSource, StartError};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Prepared, Scenario, serial};
@@ -77,10 +78,13 @@ impl Start {
     /// Returns the start of a scenario that has been prepared, in the current directory and without outputs.
     ///
     /// # Errors
-    /// The host's, when there is no current directory.
-    pub fn new(scenario: &Scenario, prepared: &Prepared, snapshots: Snapshots) -> std::io::Result<Start> {
+    /// If a snapshot cannot have all of the run's state, or there is no current directory.
+    pub fn new(scenario: &Scenario, prepared: &Prepared, snapshots: Snapshots) -> Result<Start, Error> {
+        if scenario.options.clock == ClockSource::Host {
+            return Err(Error::option("checkpoint", "the host's clock cannot be saved; use --clock simulated"));
+        }
         let (scenario, environment) = (scenario.clone(), prepared.environment().to_vec());
-        let directory = std::env::current_dir()?;
+        let directory = std::env::current_dir().map_err(StartError::Host)?;
         Ok(Start { scenario, environment, directory, snapshots, output: None, json: None })
     }
 

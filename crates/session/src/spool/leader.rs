@@ -54,13 +54,16 @@ impl Spool {
     /// life for `lost_after` has died. `notify` is called with what goes wrong without ending the run.
     ///
     /// # Errors
-    /// When another run uses it, or it cannot be written.
+    /// When no other process is to time anything, another run uses the folder, or it cannot be written.
     pub fn open(
         folder: &Path,
         processes: usize,
         lost_after: Duration,
         notify: impl Fn(&str) + Send + 'static,
     ) -> Result<Spool, SpoolError> {
+        if processes < 2 {
+            return Err(SpoolError::Alone);
+        }
         let made = match fs::create_dir(folder) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
             made => made.map(|()| true).map_err(host(folder))?,

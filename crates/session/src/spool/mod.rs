@@ -51,6 +51,9 @@ pub enum SpoolError {
         /// What is wrong.
         why: fxscope_checkpoint::parcel::ParcelError,
     },
+    /// This process is to time all intervals.
+    #[error("with --jobs 1, this process times all intervals itself; give how many processes there are")]
+    Alone,
     /// A run uses the folder.
     #[error(
         "{0}: a run uses this folder, or one that was killed has; give another one, or remove it if that run has ended"

@@ -1,11 +1,10 @@
 //! `fxscope jitter compare`: remedies against noise, side by side.
 
-use fxscope::jitter::remedies::Options as Settings;
+use fxscope::jitter::remedies::Options;
 use fxscope::lab::jitter;
 
-use super::super::form::SheetForm;
-use super::super::{Failure, Outcome};
-use super::setup::Options;
+use crate::options::PhaseArgs;
+use crate::terminal::{Outcome, SheetForm};
 
 /// Compare remedies against noise: a core or hardware threads set aside for the system, lighter daemons, synchronised
 /// noise, a larger grain, fewer collectives.
@@ -15,7 +14,7 @@ use super::setup::Options;
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    options: Options,
+    phase_args: PhaseArgs,
     /// Lighter daemons: factor by which their rate changes.
     #[arg(long, value_name = "FACTOR", default_value_t = 0.5)]
     daemon_rate: f64,
@@ -38,24 +37,12 @@ pub struct Args {
 /// Simulates all remedies at all sizes.
 pub(super) fn compare(args: &Args) -> Outcome {
     let outputs = args.form.check()?;
-    let settings = settings(args)?;
-    outputs.write(&jitter::compare(&args.options.asked(), &settings)?)
-}
-
-fn settings(args: &Args) -> Result<Settings, Failure> {
-    let shares = [
-        ("--daemon-rate", args.daemon_rate),
-        ("--daemon-length", args.daemon_length),
-        ("--sibling-cost", args.sibling_cost),
-    ];
-    if let Some((option, value)) = shares.into_iter().find(|(_, value)| !(*value > 0.0 && *value <= 1.0)) {
-        return Err(format!("{option} {value}: give a number above 0 and at most 1").into());
-    }
-    Ok(Settings {
+    let remedies = Options {
         rate: args.daemon_rate,
         length: args.daemon_length,
         sibling: args.sibling_cost,
         grain: args.larger_grain,
         collectives: args.collective_every,
-    })
+    };
+    outputs.write(&jitter::compare(&args.phase_args.asked(), &remedies)?)
 }

@@ -1,12 +1,11 @@
 //! `fxscope jitter fit`: a noise model fitted to a trace.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use fxscope::lab::jitter;
 
-use super::super::Outcome;
-use super::super::form::show;
-use super::super::output::Target;
+use crate::terminal::{Outcome, Target, show};
 
 /// Fit a noise model to a trace: periodic and random sources, the lengths of their detours, and whether these strike
 /// cores together.
@@ -31,7 +30,7 @@ pub(super) fn fit(args: &Args) -> Outcome {
     let fitted = jitter::fit(&args.trace)?;
     target.write_bytes(fitted.model_text().as_bytes())?;
     if !to_file {
-        return Ok(std::process::ExitCode::SUCCESS);
+        return Ok(ExitCode::SUCCESS);
     }
-    show(&fitted.sheet(&args.output.display().to_string()))
+    show(&[fitted.sheet(&args.output.display().to_string()).document()])
 }

@@ -3,8 +3,7 @@
 use fxscope::jitter::linpack::memory;
 use fxscope::lab::jitter;
 
-use super::super::Outcome;
-use super::super::form::SheetForm;
+use crate::terminal::{Outcome, SheetForm};
 
 /// Estimate the efficiency of LINPACK by problem size: DGEMM, panels, communication, and the effect of noise.
 ///

@@ -1,19 +1,15 @@
 //! `fxscope jitter measure`: the noise of this host, and its causes.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use fxscope::hostinfo::cpus;
 use fxscope::jitter::Time;
-use fxscope::lab::jitter;
-use fxscope::osnoise::measure::Plan;
+use fxscope::lab::jitter::{self, MeasureOptions};
 use fxscope::osnoise::trace::Method;
 
-use super::super::console::Console;
-use super::super::form::show;
-use super::super::interrupt::{self, STOP};
-use super::super::output::replaceable;
-use super::super::{Failure, Outcome};
+use crate::options::choice::described_choice;
+use crate::terminal::interrupt::{self, STOP};
+use crate::terminal::output::regular;
+use crate::terminal::{Console, Outcome, show};
 
 /// Measure the noise of this host: how much time the system takes from the cores, when, for how long, and why.
 ///
@@ -23,8 +19,8 @@ use super::super::{Failure, Outcome};
 #[derive(clap::Args)]
 pub struct Args {
     /// Loop that the cores run.
-    #[arg(long = "loop", value_enum, value_name = "LOOP", default_value_t = Loop::Fwq)]
-    method: Loop,
+    #[arg(long = "loop", value_name = "LOOP", default_value = "fwq", value_parser = described_choice(Method::LOOPS))]
+    method: Method,
     /// Cores, such as 0-3,8; default: all that this process may use.
     #[arg(long, value_name = "LIST")]
     cores: Option<String>,
@@ -58,20 +54,6 @@ pub struct Args {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Loop {
-    /// Fixed work quantum: the same work over and over.
-    Fwq,
-    /// Fixed time quantum: work done in equal intervals.
-    Ftq,
-    /// Blocks of a matrix multiplication on all cores, then a barrier.
-    Dgemm,
-    /// Barriers of all cores, one after another.
-    Barrier,
-    /// Reads the clock repeatedly: finds the shortest detours.
-    Spin,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Clock {
     /// The processor's counter (TSC, CNTVCT), if it runs at a constant rate.
     Counter,
@@ -87,48 +69,22 @@ enum Causes {
     None,
 }
 
-/// Shortest measurement.
-const SHORTEST: Duration = Duration::from_millis(10);
-
 /// Measures, attributes detours to causes, and shows the result.
 pub(super) fn measure(args: &Args) -> Outcome {
-    let plan = plan(args)?;
-    let Some(place) = replaceable(&args.output)? else {
-        return Err(
-            format!("{}: is not a regular file; give the path of a file for the trace", args.output.display()).into()
-        );
-    };
-    let perf = (args.causes == Causes::Auto).then_some(args.perf.as_path());
-    interrupt::catch()?;
-    let view = jitter::measure(&plan, perf, &place, &STOP, &Console::new(false))?;
-    show(&jitter::trace_sheet(&view, &args.output.display().to_string()))
-}
-
-fn plan(args: &Args) -> Result<Plan, Failure> {
-    let cores = args.cores.as_deref().map_or(Some(Vec::new()), cpus::parse_list);
-    let cores = cores.filter(|cores| args.cores.is_none() || !cores.is_empty());
-    let Some(cores) = cores else {
-        let text = args.cores.as_deref().unwrap_or_default();
-        return Err(format!("--cores '{text}' is not a list of cores; write it as 0-3,8").into());
-    };
-    let duration = Duration::from_nanos(args.duration.ns());
-    if duration < SHORTEST {
-        return Err(format!("--duration {}: give at least {} ms", args.duration, SHORTEST.as_millis()).into());
-    }
-    Ok(Plan {
-        method: match args.method {
-            Loop::Fwq => Method::Fwq,
-            Loop::Ftq => Method::Ftq,
-            Loop::Dgemm => Method::Dgemm,
-            Loop::Barrier => Method::Barrier,
-            Loop::Spin => Method::Spin,
-        },
-        cores,
-        duration,
-        quantum: args.quantum.map(Time::ns),
-        threshold: args.threshold.map(Time::ns),
+    let options = MeasureOptions {
+        method: args.method,
+        cores: args.cores.clone(),
+        duration: args.duration,
+        quantum: args.quantum,
+        threshold: args.threshold,
         blocks: args.blocks,
         priority: args.rt,
         system_clock: args.clock == Clock::System,
-    })
+    };
+    let plan = options.plan()?;
+    let place = regular(&args.output, " for the trace")?;
+    let perf = (args.causes == Causes::Auto).then_some(args.perf.as_path());
+    interrupt::catch()?;
+    let view = jitter::measure(&plan, perf, &place, &STOP, &Console::new(false))?;
+    show(&[jitter::trace_sheet(&view, &args.output.display().to_string()).document()])
 }

@@ -7,10 +7,9 @@ mod linpack;
 mod measure;
 mod models;
 mod program;
-mod setup;
 mod simulate;
 
-use super::Outcome;
+use crate::terminal::Outcome;
 
 /// Measure, model and simulate operating-system noise.
 #[derive(clap::Subcommand)]

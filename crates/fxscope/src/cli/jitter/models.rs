@@ -1,16 +1,12 @@
 //! `fxscope jitter profiles` and `show`: built-in noise models, and what a trace or a model says.
 
-use std::process::ExitCode;
-
 use fxscope::lab::jitter;
 
-use super::super::form::SheetForm;
-use super::super::{Outcome, print};
+use crate::terminal::{Outcome, SheetForm, print};
 
 /// Lists the profiles and the networks.
 pub(super) fn profiles() -> Outcome {
-    print(jitter::profiles()?)?;
-    Ok(ExitCode::SUCCESS)
+    print(jitter::profiles()?)
 }
 
 /// Show a trace or a noise model.

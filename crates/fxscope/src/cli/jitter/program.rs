@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use super::super::output::Target;
-use super::super::{Outcome, say};
-use super::simulate::program;
+use fxscope::lab::jitter::Recorded;
+
+use crate::terminal::{Outcome, Target, say};
 
 /// Write the program of a recorded run's ranks as text: the computation before each call of MPI, and what the call waits for.
 ///
@@ -28,7 +28,7 @@ pub struct Args {
 /// Writes the program.
 pub(super) fn write(args: &Args) -> Outcome {
     let target = Target::check(&args.output)?;
-    let recorded = program(&args.file, args.run)?;
+    let recorded = Recorded::of_file(&args.file, args.run)?;
     target.write_bytes(recorded.program.text().as_bytes())?;
     recorded.notes.iter().for_each(|note| say(note));
     Ok(ExitCode::SUCCESS)

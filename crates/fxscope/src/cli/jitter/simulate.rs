@@ -1,14 +1,11 @@
 //! `fxscope jitter simulate`: phases, or a recorded program, under noise at several sizes.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use fxscope::lab::jitter::{self, Recorded, ReplayOptions};
-use fxscope::record;
 
-use super::super::form::SheetForm;
-use super::super::recorded::run_of;
-use super::super::{Failure, Outcome};
-use super::setup::Options;
+use crate::options::PhaseArgs;
+use crate::terminal::{Outcome, SheetForm};
 
 /// Simulate a program of phases under noise, on one node up to a whole machine.
 ///
@@ -33,7 +30,7 @@ pub struct Args {
         value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     repeat: u64,
     #[command(flatten)]
-    options: Options,
+    phase_args: PhaseArgs,
     #[command(flatten)]
     form: SheetForm,
 }
@@ -41,26 +38,14 @@ pub struct Args {
 /// Simulates all sizes.
 pub(super) fn simulate(args: &Args) -> Outcome {
     let outputs = args.form.check()?;
-    let asked = args.options.asked();
+    let asked = args.phase_args.asked();
     let sheet = match &args.program {
         None => jitter::simulate(&asked)?,
         Some(path) => {
             let jitter::Options { model, nodes, network, seed, most_detours, .. } = asked;
             let options = ReplayOptions { model, nodes, network, repetitions: args.repeat, seed, most_detours };
-            jitter::replay(&program(path, args.run)?, &options)?
+            jitter::replay(&Recorded::of_file(path, args.run)?, &options)?
         }
     };
     outputs.write(&sheet)
-}
-
-/// Loads a program from a record or from its text form.
-pub(super) fn program(path: &Path, run: Option<u32>) -> Result<Recorded, Failure> {
-    if path.extension().is_some_and(|suffix| suffix == record::SUFFIX) {
-        let (_, run) = run_of(path, run)?;
-        return jitter::program_of(&run).map_err(|error| format!("{}: {error}", path.display()).into());
-    }
-    match run {
-        Some(_) => Err(format!("{} is no record, so it has no runs; leave out --run", path.display()).into()),
-        None => Ok(Recorded::load(path)?),
-    }
 }

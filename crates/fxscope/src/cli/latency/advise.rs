@@ -1,16 +1,13 @@
 //! `fxscope latency advise`: data that may live in a memory tier.
 
 use std::ffi::OsString;
-use std::process::ExitCode;
 
+use fxscope::interval_ns;
 use fxscope::lab::Cache;
-use fxscope::lab::latency::{self, AdviseOptions};
+use fxscope::lab::latency::{self, AdviseOptions, loss};
 
-use super::super::Outcome;
-use super::super::batch::BatchArgs;
-use super::super::console::Console;
-use super::super::form::SheetForm;
-use super::super::scenario::{ScenarioArgs, interval_ns};
+use crate::options::{BatchArgs, ScenarioArgs};
+use crate::terminal::{Console, Outcome, SheetForm, status};
 
 /// Find which of a program's data may live in a slower memory tier, and at which loss of time.
 ///
@@ -28,7 +25,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     tier: Option<String>,
     /// Accepted losses of time, percent: a set of data is chosen for each.
-    #[arg(long, value_name = "PERCENT", value_delimiter = ',', default_value = "5%", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", value_delimiter = ',', default_value = "5%", value_parser = loss)]
     loss: Vec<f64>,
     /// Simulate the sets, and the largest objects one by one.
     #[arg(long)]
@@ -50,15 +47,8 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-fn percent(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix('%').unwrap_or(text).parse().ok();
-    let number: Option<f64> = number.filter(|number| (0.0..=10_000.0).contains(number));
-    number.map(|percent| percent / 100.0).ok_or_else(|| "give a number of percent, such as 5%".to_owned())
-}
-
 /// Finds the data and prints the advice.
 pub(super) fn advise(args: &Args) -> Outcome {
-    args.scenario.refuse_sampling("latency advise")?;
     let outputs = args.form.check()?;
     let scenario = args.scenario.scenario(&args.command)?;
     let folder = args.batch.cache("latency");
@@ -72,5 +62,5 @@ pub(super) fn advise(args: &Args) -> Outcome {
     };
     let advice = latency::advise(&scenario, &options, &Console::new(args.quiet))?;
     outputs.write(&advice.sheet())?;
-    Ok(if advice.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(status::of_check(advice.failed.is_empty()))
 }

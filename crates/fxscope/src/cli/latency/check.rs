@@ -2,21 +2,13 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
-use clap::Parser as _;
-use fxscope::Scenario;
+use fxscope::interval_ns;
 use fxscope::lab::Cache;
 use fxscope::lab::latency::{CheckOptions, Subject, check_one, check_set, check_tasks, make_check_task, plan};
-use fxscope::report::render::html;
 
-use super::super::batch::{BatchArgs, TaskArgs};
-use super::super::console::Console;
-use super::super::form::{Answer, Form};
-use super::super::scenario::{ScenarioArgs, interval_ns};
-use super::super::status::FOUND;
-use super::super::{Failure, Outcome};
-use super::PredictArgs;
+use crate::options::{BatchArgs, PlanSyntax, PredictArgs, ScenarioArgs, TaskArgs};
+use crate::terminal::{Console, Failure, Form, Outcome, status};
 
 /// Check predictions against full simulation: run a program with normal and with slower memory, and predict the latter
 /// from the former.
@@ -54,33 +46,6 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-/// The options of a run, without a command.
-#[derive(clap::Parser)]
-#[command(no_binary_name = true)]
-struct RunOptions {
-    #[command(flatten)]
-    scenario: ScenarioArgs,
-}
-
-/// The command, as messages name it.
-const CHECK: &str = "latency check";
-
-/// Parses options in plan files as those of `fxscope run`, for the command of this name.
-pub struct PlanSyntax(pub &'static str);
-
-impl plan::Syntax for PlanSyntax {
-    fn scenario(&self, options: &[&str], command: &[OsString]) -> Result<Scenario, String> {
-        let parsed = RunOptions::try_parse_from(options)
-            .map_err(|e| e.to_string().lines().next().unwrap_or_default().to_owned())?;
-        parsed.scenario.refuse_sampling(self.0).map_err(|failure| failure.message)?;
-        parsed.scenario.scenario(command).map_err(|failure| failure.message)
-    }
-
-    fn interval_ns(&self, text: &str) -> Result<u64, String> {
-        interval_ns(text)
-    }
-}
-
 /// Simulates, predicts and compares.
 pub(super) fn check(args: &Args) -> Outcome {
     let outputs = args.form.check()?;
@@ -90,7 +55,7 @@ pub(super) fn check(args: &Args) -> Outcome {
     let console = Console::new(false);
     let subjects = match &args.plan[..] {
         [] => vec![subject(args)?],
-        paths => plan::read(paths, &args.predict.options(), &PlanSyntax(CHECK))?,
+        paths => plan::read(paths, &args.predict.options(), &PlanSyntax)?,
     };
     let list = || check_tasks(&subjects, &options);
     let make = |result: &str| make_check_task(&subjects, &options, result, &console);
@@ -101,22 +66,19 @@ pub(super) fn check(args: &Args) -> Outcome {
         ([], [subject]) => check_one(subject, &options, &console)?,
         (paths, subjects) => check_set(paths, subjects, &options, &console)?,
     };
-    outputs.write(&Answer {
-        text: std::slice::from_ref(&checked.document),
-        html: &|| html::experiment(&checked.document, &checked.plots),
-        json: &|| checked.json.clone(),
-    })?;
-    Ok(if checked.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
+    outputs.write_document(&checked.document, &checked.plots, &|| checked.json.clone())?;
+    Ok(status::of_check(checked.failed.is_empty()))
 }
 
 /// Returns the program that is named.
 fn subject(args: &Args) -> Result<Subject, Failure> {
-    args.scenario.refuse_sampling(CHECK)?;
+    let scenario = args.scenario.scenario(&args.command)?;
+    scenario.refuse_sampling("latency check")?;
     let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
     Ok(Subject {
         name: words.join(" "),
         fit: false,
-        scenario: args.scenario.scenario(&args.command)?,
+        scenario,
         options: args.predict.options(),
         interval_ns: args.interval,
         refuses: None,

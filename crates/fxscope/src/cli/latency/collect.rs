@@ -2,16 +2,14 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use fxscope::jitter::Time;
-use fxscope::lab::collect;
+use fxscope::lab::collect::{LatencyCounts, latency_counts};
 use fxscope::record;
 
-use super::super::Outcome;
-use super::super::collect::measured;
-use super::super::console::Console;
-use super::super::import::keep;
+use crate::cli::collect::STOPPED;
+use crate::cli::import::keep;
+use crate::terminal::{Console, Outcome, unless_stopped};
 
 /// Count the events that predictions of slower memory need on a real machine, through perf.
 ///
@@ -53,7 +51,7 @@ pub struct Args {
 /// Measures, and shows the results.
 pub(super) fn collect(args: &Args) -> Outcome {
     record::Target::check(&args.output)?;
-    let wanted = collect::LatencyCounts {
+    let wanted = LatencyCounts {
         repeat: args.repeat,
         interval: args.interval,
         own: args.own,
@@ -63,6 +61,6 @@ pub(super) fn collect(args: &Args) -> Outcome {
         timeout: args.timeout,
         command: args.command.clone(),
     };
-    keep(&measured(collect::latency_counts(&wanted, &Console::catching_signals(false)?))?, &args.output)?;
-    Ok(ExitCode::SUCCESS)
+    let measured = latency_counts(&wanted, &Console::catching_signals(false)?);
+    keep(&unless_stopped(measured, STOPPED)?, &args.output)
 }

@@ -1,11 +1,8 @@
 //! `fxscope latency methods`: the methods, and the events they need.
 
-use std::process::ExitCode;
-
 use fxscope::lab::latency;
-use fxscope::report::render::terminal;
 
-use super::super::{Outcome, print, style};
+use crate::terminal::{Outcome, print, show};
 
 /// List the methods with their formulas and assumptions, and the processors whose events are known.
 #[derive(clap::Args)]
@@ -17,10 +14,5 @@ pub struct Args {
 
 /// Lists them.
 pub(super) fn methods(args: &Args) -> Outcome {
-    if args.markdown {
-        print(latency::methods_markdown())?;
-    } else {
-        print(terminal::render(&[latency::methods()], style(&std::io::stdout())))?;
-    }
-    Ok(ExitCode::SUCCESS)
+    if args.markdown { print(latency::methods_markdown()) } else { show(&[latency::methods()]) }
 }

@@ -2,19 +2,13 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
-use fxscope::lab::Runner;
-use fxscope::lab::latency::Case;
-use fxscope::record::{Finish, Run};
-use fxscope::report::render::html;
+use fxscope::interval_ns;
+use fxscope::lab::latency::{Case, nanoseconds, simulated};
+use fxscope::lab::recorded::run_of;
 
-use super::super::console::Console;
-use super::super::form::{Answer, Form, Outputs};
-use super::super::recorded::run_of;
-use super::super::scenario::{ScenarioArgs, interval_ns};
-use super::super::{Failure, Outcome, say};
-use super::{PredictArgs, nanoseconds};
+use crate::options::{PredictArgs, ScenarioArgs};
+use crate::terminal::{Console, Form, Outcome};
 
 /// Predict how much longer a program takes with slower memory, by every method that its counts allow.
 ///
@@ -58,50 +52,19 @@ pub struct Args {
 /// Predicts, and shows.
 pub(super) fn predict(args: &Args) -> Outcome {
     let outputs = args.form.check()?;
+    let options = args.predict.options();
     let run = match &args.file {
         Some(path) => run_of(path, args.run)?.1,
-        None => simulated(args, &outputs)?,
+        None => {
+            let scenario = args.scenario.scenario(&args.command)?;
+            let (stdio, console) = (outputs.program_streams()?, Console::catching_signals(false)?);
+            simulated(scenario, args.interval, options.region.as_deref(), stdio, &console)?
+        }
     };
-    let options = args.predict.options();
     let mut case = Case::of(&run, &options, args.base_ns, None)?;
     if let (Some(path), Some(ns)) = (&args.second, args.second_ns) {
-        let added_ns = ns - case.system.base_ns;
-        if added_ns <= 0.0 {
-            let base = case.system.base_ns;
-            return Err(format!(
-                "--second-ns {ns}: the first run's memory takes {base} ns; the second's must be slower"
-            )
-            .into());
-        }
-        case = case.with_second(&run_of(path, None)?.1, &options, added_ns)?;
+        case = case.with_second(&run_of(path, None)?.1, &options, ns)?;
     }
     let forecast = case.predict(&options);
-    let document = forecast.document();
-    outputs.write(&Answer {
-        text: std::slice::from_ref(&document),
-        html: &|| html::experiment(&document, &forecast.plots()),
-        json: &|| forecast.json(),
-    })?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Runs the program that is named; `outputs` are where results are written.
-fn simulated(args: &Args, outputs: &Outputs) -> Result<Run, Failure> {
-    args.scenario.refuse_sampling("latency predict")?;
-    let scenario = args.scenario.scenario(&args.command)?;
-    let scenario = scenario.with_intervals(Some(args.interval), args.predict.region.as_deref());
-    let stdio = outputs.program_streams()?;
-    let run = Runner::new(None, &Console::catching_signals(false)?).run(scenario.prepare()?, stdio)?;
-    match &run.finish {
-        Finish::Exited(0) => {}
-        Finish::Exited(status) => say(&format!("the program ended with status {status}")),
-        Finish::Killed { message, .. } => say(&format!("the program was {message}")),
-        Finish::Failed(message) | Finish::NoProgress(message) => {
-            return Err(format!("the program cannot continue: {message}").into());
-        }
-        Finish::Limit | Finish::Stopped | Finish::Unknown => {
-            say("the program did not end; the prediction covers the part that ran")
-        }
-    }
-    Ok(run)
+    outputs.write_document(&forecast.document(), &forecast.plots(), &|| forecast.json())
 }

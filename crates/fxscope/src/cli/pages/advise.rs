@@ -2,16 +2,13 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use fxscope::lab::pages;
-use fxscope::report::render::html;
+use fxscope::lab::pages::advise::least_gain;
+use fxscope::machine::settings::bytes;
 
-use super::super::Outcome;
-use super::super::console::Console;
-use super::super::form::{Answer, Form};
-use super::super::recorded::repeated;
-use super::super::scenario::{self, ScenarioArgs};
+use crate::options::{ScenarioArgs, recorded};
+use crate::terminal::{Console, Form, Outcome};
 
 /// Find the page sizes with which a program runs fastest, and how to set them.
 ///
@@ -35,13 +32,13 @@ pub struct Args {
     run: Option<u32>,
     /// Page sizes to try, in addition to those that the program starts with; default: the normal and the large pages of
     /// the machine's system.
-    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = scenario::size)]
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = bytes)]
     sizes: Vec<u64>,
     /// Number of best assignments to simulate.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
     simulate: u32,
     /// Smallest gain, percent of the time, for which a change is advised.
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = least_gain)]
     least: f64,
     /// Look at the second half of the run only, in which programs do what they repeat: pages that only the start touches do not
     /// matter. The program runs once more before, functionally, to count its instructions.
@@ -62,32 +59,18 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-fn percent(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number| (0.0..=100.0).contains(number));
-    number.ok_or_else(|| "give a number from 0 to 100".to_owned())
-}
-
 /// Finds the best page sizes and prints the advice.
 pub(super) fn advise(args: &Args) -> Outcome {
-    args.scenario.refuse_sampling("pages advise")?;
     let outputs = args.form.check()?;
-    let scenario = match &args.file {
-        Some(path) => repeated(&args.scenario, path, args.run, args.region.as_deref(), "pages advise")?,
-        None => args.scenario.scenario_of(&args.command, args.region.as_deref())?,
-    };
+    let (file, region) = ((args.file.as_deref(), args.run), args.region.as_deref());
+    let scenario = recorded::scenario(&args.scenario, file, &args.command, region, "pages advise")?;
     let options = pages::advise::Options {
         sizes: args.sizes.clone(),
         simulate: args.simulate as usize,
-        least_gain: args.least / 100.0,
+        least_gain: args.least,
         steady: args.steady,
     };
     let stdio = outputs.program_streams()?;
     let advice = pages::advise(&scenario, &options, stdio, &Console::catching_signals(args.quiet)?)?;
-    let document = advice.document();
-    outputs.write(&Answer {
-        html: &|| html::experiment(&document, &[]),
-        json: &|| advice.json(),
-        text: std::slice::from_ref(&document),
-    })?;
-    Ok(ExitCode::SUCCESS)
+    outputs.write_document(&advice.document(), &[], &|| advice.json())
 }

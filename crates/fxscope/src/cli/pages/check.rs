@@ -1,17 +1,12 @@
 //! `fxscope pages check`: predictions of the time with other pages, compared with simulations.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use fxscope::lab::Cache;
 use fxscope::lab::pages::{check as checks, plan};
-use fxscope::report::render::html;
 
-use super::super::Outcome;
-use super::super::batch::BatchArgs;
-use super::super::console::Console;
-use super::super::form::{Answer, Form};
-use super::super::latency::PlanSyntax;
+use crate::options::{BatchArgs, PlanSyntax};
+use crate::terminal::{Console, Form, Outcome, status};
 
 /// Check the predictions of `pages advise` against full simulation, for the programs of a file.
 ///
@@ -33,14 +28,10 @@ pub struct Args {
 /// Predicts, simulates and compares.
 pub(super) fn check(args: &Args) -> Outcome {
     let outputs = args.form.check()?;
-    let subjects = plan::read(&args.plan, &PlanSyntax("pages check"))?;
+    let subjects = plan::read(&args.plan, &PlanSyntax)?;
     let cache = Cache::of_this_program(args.batch.cache("pages").as_deref())?;
     let options = checks::CheckOptions { jobs: args.batch.jobs(), cache };
     let checked = checks::check(&args.plan, &subjects, &options, &Console::new(false))?;
-    outputs.write(&Answer {
-        text: std::slice::from_ref(&checked.document),
-        html: &|| html::experiment(&checked.document, &[]),
-        json: &|| checked.json.clone(),
-    })?;
-    Ok(if checked.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    outputs.write_document(&checked.document, &[], &|| checked.json.clone())?;
+    Ok(status::of_check(checked.failed.is_empty()))
 }

@@ -1,15 +1,13 @@
 //! `fxscope pages experiment`: published experiments on page sizes, on a modelled machine.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use fxscope::lab::Programs;
 use fxscope::lab::pages::experiment::{ALL, Experiment, Options, named};
+use fxscope::machine::settings::{bytes, pair};
 use fxscope::report::render::html;
 
-use super::super::console::Console;
-use super::super::form::{Answer, Form};
-use super::super::{Outcome, print};
+use crate::terminal::{Answer, Console, Form, Outcome, print};
 
 /// Measure the effect of page sizes; without a name, list the experiments.
 ///
@@ -26,14 +24,14 @@ pub struct Args {
     #[arg(short, long)]
     machine: Option<String>,
     /// Set a value of the machine's description, such as tlb.l2_only_sizes=32MiB.
-    #[arg(long, value_name = "KEY=VALUE", value_parser = super::super::scenario::pair)]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     set: Vec<(String, String)>,
     /// Page sizes to compare, ascending; the others are compared with the largest. Default: those of the publication:
     /// 4MiB,32MiB,256MiB or 64KiB,2MiB.
-    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = super::super::scenario::size)]
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = bytes)]
     sizes: Vec<u64>,
     /// Size of the memory range that holds the program's arrays.
-    #[arg(long, value_name = "SIZE", value_parser = super::super::scenario::size, default_value = "12GiB")]
+    #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "12GiB")]
     span: u64,
     /// Number of random base addresses (draws) or of runs (steps); default: as in the publication.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100_000))]
@@ -52,8 +50,7 @@ pub struct Args {
 pub(super) fn experiment(args: &Args) -> Outcome {
     let Some(name) = &args.name else {
         let line = |e: &Experiment| format!("{:9} {}\n", e.name, e.title);
-        print(ALL.iter().map(line).collect::<String>())?;
-        return Ok(ExitCode::SUCCESS);
+        return print(ALL.iter().map(line).collect::<String>());
     };
     let experiment = named(name)?;
     let outputs = args.form.check()?;
@@ -72,6 +69,5 @@ pub(super) fn experiment(args: &Args) -> Outcome {
         text: &[outcome.lines()],
         html: &|| html::experiment(&outcome.document(), &outcome.findings.plots),
         json: &|| outcome.json(),
-    })?;
-    Ok(ExitCode::SUCCESS)
+    })
 }

@@ -2,16 +2,13 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use fxscope::hostinfo::memory::read;
 use fxscope::lab::pages::{self, walks};
 use fxscope::report::document::Document;
 use fxscope::report::render::html;
 
-use super::super::console::Console;
-use super::super::form::{Answer, Form};
-use super::super::{Failure, Outcome};
+use crate::terminal::{Answer, Console, Failure, Form, Outcome};
 
 /// Show which page sizes this Linux host offers, which ones a running process received (--pid), and what large pages would save a
 /// program on this host (--perf, --perf-file, --check).
@@ -57,12 +54,7 @@ pub(super) fn host(args: &Args) -> Outcome {
     let host = read::host();
     if args.perf.is_some() || args.perf_file.is_some() || args.check {
         let answer = walks::walks(&question(args)?, &host, &Console::new(false))?;
-        outputs.write(&Answer {
-            html: &|| html::experiment(&answer.document, &[]),
-            json: &|| pages::host::json(&host, None, Some(&answer.json)),
-            text: std::slice::from_ref(&answer.document),
-        })?;
-        return Ok(ExitCode::SUCCESS);
+        return outputs.write_document(&answer.document, &[], &|| pages::host::json(&host, None, Some(&answer.json)));
     }
     if !args.command.is_empty() {
         return Err("a program is only run with --perf or --check".into());
@@ -71,11 +63,10 @@ pub(super) fn host(args: &Args) -> Outcome {
     let mut documents = vec![pages::host::about_host(&host)];
     documents.extend(process.as_ref().map(|process| pages::host::about_process(&host, process)));
     outputs.write(&Answer {
-        html: &|| html::experiment(&joined(&documents), &[]),
+        html: &|| html::experiment(&Document::joined(&documents), &[]),
         json: &|| pages::host::json(&host, process.as_ref(), None),
         text: &documents,
-    })?;
-    Ok(ExitCode::SUCCESS)
+    })
 }
 
 /// The question that the options ask.
@@ -92,11 +83,4 @@ fn question(args: &Args) -> Result<walks::Question, Failure> {
         pairs: args.check.then_some(args.pairs),
         command: args.command.clone(),
     })
-}
-
-/// Returns the sections of all documents under the title of the first.
-fn joined(documents: &[Document]) -> Document {
-    let title = documents.first().map_or_else(String::new, |first| first.title.clone());
-    let sections = documents.iter().flat_map(|document| document.sections.iter().cloned()).collect();
-    Document { title, columns: Vec::new(), sections }
 }

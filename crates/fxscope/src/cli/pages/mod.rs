@@ -6,7 +6,7 @@ mod experiment;
 mod host;
 mod risks;
 
-use super::Outcome;
+use crate::terminal::Outcome;
 
 /// Inspect page sizes and their effect.
 #[derive(clap::Subcommand)]

@@ -1,16 +1,11 @@
 //! `fxscope pages risks`: accesses with a false mask to pages that do not exist.
 
 use std::ffi::OsString;
-use std::process::ExitCode;
 
 use fxscope::lab::pages;
-use fxscope::record::Finish;
-use fxscope::report::render::html;
 
-use super::super::console::Console;
-use super::super::form::{Answer, Form};
-use super::super::scenario::ScenarioArgs;
-use super::super::{Outcome, say};
+use crate::options::ScenarioArgs;
+use crate::terminal::{Console, Form, Outcome, say};
 
 /// Find instructions that address non-existent pages with a false mask: memory that was never mapped, or pages that
 /// were never touched.
@@ -34,18 +29,9 @@ pub struct Args {
 /// Looks for risks in a run.
 pub(super) fn risks(args: &Args) -> Outcome {
     let outputs = args.form.check()?;
-    args.scenario.refuse_sampling("pages risks")?;
     let scenario = args.scenario.scenario(&args.command)?;
     let stdio = outputs.program_streams()?;
     let found = pages::risks(&scenario, stdio, &Console::catching_signals(false)?)?;
-    if let Finish::Failed(message) | Finish::NoProgress(message) = &found.run.finish {
-        say(&format!("the program cannot continue: {message}"));
-    }
-    let document = found.document();
-    outputs.write(&Answer {
-        html: &|| html::experiment(&document, &[]),
-        json: &|| found.json(),
-        text: std::slice::from_ref(&document),
-    })?;
-    Ok(ExitCode::SUCCESS)
+    found.run.finish.failure().iter().for_each(|failure| say(failure));
+    outputs.write_document(&found.document(), &[], &|| found.json())
 }

@@ -66,8 +66,9 @@ pub struct TierAdvice {
 /// input.
 ///
 /// # Errors
-/// If the machine has no such tier, options already place the program's memory, or the program cannot run or does not end well.
+/// If the program is sampled, the machine has no such tier, options already place the program's memory, or the program cannot run or does not end well.
 pub fn advise(scenario: &Scenario, options: &AdviseOptions, progress: &dyn Progress) -> Result<TierAdvice, Error> {
+    scenario.refuse_sampling("latency advise")?;
     let spec = scenario.spec()?;
     let tier = chosen(&spec, options.tier.as_deref())?;
     if scenario.placement.places_memory() {

@@ -50,7 +50,7 @@ fn named(observation: &Observation) -> Vec<(usize, NamedCall)> {
 /// those of this process. The program has standard input only if that is a file, which every run reads from the start.
 ///
 /// # Errors
-/// If the program cannot run or does not end, the machine does not have the page sizes asked for, or the program's memory
+/// If the program is sampled, cannot run or does not end, the machine does not have the page sizes asked for, or the program's memory
 /// does not allow advice.
 pub fn advise(
     scenario: &Scenario,
@@ -58,6 +58,7 @@ pub fn advise(
     stdio: Option<Stdio>,
     progress: &dyn Progress,
 ) -> Result<Advice, Error> {
+    scenario.refuse_sampling("pages advise")?;
     let spec = Arc::new(scenario.spec()?);
     let sizes = sizes(options, &spec)?;
     let mut runs = Runs::new(stdio, progress)?;

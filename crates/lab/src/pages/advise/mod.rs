@@ -26,6 +26,15 @@ pub use observation::{Misses, Observation, PartMisses};
 pub use observe::{Call, Observer, Start};
 pub use parts::{Assignment, CALLS, Group, Kinds, PARTS, call, part_of_call};
 
+/// Parses the smallest gain that justifies a change, in percent. Returns the share of the time.
+///
+/// # Errors
+/// If the text is no number from 0 to 100.
+pub fn least_gain(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.parse().ok().filter(|number| (0.0..=100.0).contains(number));
+    number.map(|percent| percent / 100.0).ok_or_else(|| "give a number from 0 to 100".to_owned())
+}
+
 /// Options of the advice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {

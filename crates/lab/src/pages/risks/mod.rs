@@ -37,8 +37,9 @@ pub struct Findings {
 /// standard streams; `None`: those of this process.
 ///
 /// # Errors
-/// If the program cannot start.
+/// If the program is sampled, or cannot start.
 pub fn risks(scenario: &Scenario, stdio: Option<Stdio>, progress: &dyn Progress) -> Result<Findings, Error> {
+    scenario.refuse_sampling("pages risks")?;
     let prepared = scenario.prepare()?;
     let spec = prepared.spec().as_ref().clone();
     let mut finder = RiskFinder::new(&spec);

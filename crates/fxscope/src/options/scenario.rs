@@ -3,31 +3,25 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use fxscope::linux::ClockSource;
 use fxscope::linux::hwpfctl::Settings;
-use fxscope::machine::spec::PowerMode;
+use fxscope::machine::settings::{bytes, pair};
 use fxscope::record::Run;
 use fxscope::sampling::{Plan, Precision};
 use fxscope::{
-    Follow, Mode, NoProgressLimit, PageOption, PartPlan, PlaceOption, Point, QUANTUM, RunOptions, Scenario,
-    SectorOption, Selection, SpinLoops, TierOption, Warming, tiering_settings,
+    AccessOption, Follow, NoProgressLimit, PageOption, PartOptions, PlaceOption, Placement, Point, QUANTUM, RunOptions,
+    Scenario, SectorOption, SpinLoops, TierOption, TieringOption, Warming, variable,
 };
 
-use super::{Failure, hwpf};
-
-/// Names of option values.
-pub(super) const MODES: &[(&str, Mode)] = &[("timing", Mode::Timing), ("functional", Mode::Functional)];
-const FOLLOW: &[(&str, Follow)] = &[("all", Follow::All), ("first", Follow::First)];
-const CLOCKS: &[(&str, ClockSource)] = &[("simulated", ClockSource::Simulated), ("host", ClockSource::Host)];
-const SPIN: &[(&str, SpinLoops)] = &[("fast", SpinLoops::Fast), ("exact", SpinLoops::Exact)];
+use super::choice::{CLOCKS, FOLLOW, SPIN, choice, power_modes};
+use crate::terminal::{Failure, say};
 
 /// The machine, and the resources of the program.
 #[derive(Clone, Debug, clap::Args)]
-pub(super) struct ScenarioArgs {
+pub(crate) struct ScenarioArgs {
     /// Machine: a name shown by `fxscope machine list`, or the path of a machine's folder [default: a64fx].
     #[arg(short, long)]
-    pub(super) machine: Option<String>,
+    pub(crate) machine: Option<String>,
     /// Set a value of the machine's description, such as tlb.l1_entries=32.
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     set: Vec<(String, String)>,
@@ -67,15 +61,15 @@ pub(super) struct ScenarioArgs {
     place: Vec<PlaceOption>,
     /// Memory on nodes with cores for pages that no policy places, for each process: pages that it touches first when that is full go to
     /// the memory tiers.
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
     fast_memory: Option<u64>,
     /// Promote pages that are hot from memory tiers to nodes with cores, and demote others when those are full, as Linux does with
     /// kernel.numa_balancing=2. KEY=VALUE,… changes what Linux sets by default: delay, period (time before and between scans),
     /// scan (most memory of one), threshold (time from a scan to an access below which a page is hot), rate (most promotion),
     /// window, adjust, ample (docs/memory-tiers.md).
     #[arg(long, value_name = "KEY=VALUE,…", num_args = 0..=1, require_equals = true, default_missing_value = "")]
-    #[arg(value_parser = tiering)]
-    tiering: Option<Tiering>,
+    #[arg(value_parser = TieringOption::parse)]
+    tiering: Option<TieringOption>,
     /// Sector cache: ways of sector 1, and the data in it, such as L2=10,assign=b. L1=N and L2=N give sector 0 the
     /// remaining ways; L1=N0:N1:N2:N3 and L2=N0:N1 set each sector. assign=NAME, NAME+OFFSET:BYTES or 0xADDRESS:BYTES
     /// put data of the program into sector 1 (assign2=… into sector 2), whatever its pointers say; assign=malloc@CALL the heap blocks
@@ -95,16 +89,16 @@ pub(super) struct ScenarioArgs {
     sysroot: Option<PathBuf>,
     /// Hardware prefetch, as set by hwpfctl on the machine: its options as one argument, such as "--distL1 4 --distL2
     /// 20"; the others are --disableL1, --disableL2, --weakL1, --weakL2, --default, --verbose.
-    #[arg(long, value_name = "OPTIONS", value_parser = hwpf::options, allow_hyphen_values = true)]
+    #[arg(long, value_name = "OPTIONS", value_parser = Settings::parse, allow_hyphen_values = true)]
     hwpf: Option<Settings>,
     /// Give the program more access to the host: write=DIR, read=DIR (with --sandbox), or net.
-    #[arg(long, value_name = "WHAT", value_parser = Allow::parse)]
-    allow: Vec<Allow>,
+    #[arg(long, value_name = "WHAT", value_parser = AccessOption::parse)]
+    allow: Vec<AccessOption>,
     /// Give the program no access to the host except its standard streams and what --allow gives.
     #[arg(long)]
     sandbox: bool,
     /// Memory the program may use, such as 512MiB; allocations beyond fail with ENOMEM. Default: all of the machine's.
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
     memory: Option<u64>,
     /// Processes that are timed and counted: all together, or only the first; the others then run as in functional
     /// mode.
@@ -129,7 +123,7 @@ pub(super) struct ScenarioArgs {
     /// End the run with status 124 when its threads only look, again and again, at what nobody changes, for this long in simulated
     /// time, such as ranks of MPI that all wait for a message: 500ms, 2s, or never. Default: 1s in functional mode, 100ms in
     /// timing mode.
-    #[arg(long, value_name = "TIME", value_parser = no_progress)]
+    #[arg(long, value_name = "TIME", value_parser = NoProgressLimit::parse)]
     no_progress: Option<NoProgressLimit>,
     /// Time windows of the program only, and estimate its counts and time from them, with intervals: minutes instead of hours
     /// for programs that run long. PLAN is auto, or parameters such as window=5000,period=50000 (docs/sampling.md).
@@ -137,10 +131,10 @@ pub(super) struct ScenarioArgs {
     sample: Option<Plan>,
     /// How accurately time must be known in a sampled run: with --sample auto, windows become fewer once half of the width of its
     /// interval is smaller. Default: 2%.
-    #[arg(long, value_name = "PERCENT", requires = "sample", value_parser = error)]
+    #[arg(long, value_name = "PERCENT", requires = "sample", value_parser = Precision::parse_error)]
     error: Option<f64>,
     /// The probability with which intervals of a sampled run have the true value. Default: 95%.
-    #[arg(long, value_name = "PERCENT", requires = "sample", value_parser = confidence)]
+    #[arg(long, value_name = "PERCENT", requires = "sample", value_parser = Precision::parse_confidence)]
     confidence: Option<f64>,
     /// Time only what comes after this point of the run: instructions=5G, time=2ms of simulated time, function=NAME#3, the third call of
     /// a function, or region=NAME#3, the third execution of a region (docs/parts.md). What comes before runs without the model.
@@ -165,110 +159,84 @@ pub(super) struct ScenarioArgs {
 impl ScenarioArgs {
     /// Returns the scenario that runs `command`. `hwpfctl` and its options at the front are settings, as on the
     /// machine.
-    pub(super) fn scenario(&self, command: &[OsString]) -> Result<Scenario, Failure> {
+    pub(crate) fn scenario(&self, command: &[OsString]) -> Result<Scenario, Failure> {
         self.scenario_of(command, None)
     }
 
     /// Returns the same scenario, of which only the executions of a region are timed if one is named.
-    pub(super) fn scenario_of(&self, command: &[OsString], region: Option<&str>) -> Result<Scenario, Failure> {
-        let (command, prefetch) = match hwpf::taken_off(command)? {
+    pub(crate) fn scenario_of(&self, command: &[OsString], region: Option<&str>) -> Result<Scenario, Failure> {
+        let (command, prefetch) = match Settings::taken_off(command)? {
             Some((command, settings)) => (command, Some(settings)),
             None => (command.to_vec(), self.hwpf.clone()),
         };
         let (program, arguments) = command.split_first().ok_or("no program given")?;
-        let mut scenario = self.applied_to(Scenario::new(program).with_arguments(arguments), prefetch);
-        self.time_region(&mut scenario, region)?;
-        Ok(scenario)
+        self.applied_to(Scenario::new(program).with_arguments(arguments), prefetch, region)
     }
 
-    /// Times only the executions of a region if one is named.
-    pub(super) fn time_region(&self, scenario: &mut Scenario, region: Option<&str>) -> Result<(), Failure> {
-        let Some(name) = region else { return self.check_warming(scenario) };
-        if self.from.is_some() || self.until.is_some() {
-            return Err("--region: it says what is timed, as --from and --until do; leave one or the other out"
-                .to_owned()
-                .into());
-        }
-        scenario.options.part = Some(PartPlan {
-            warming: self.warm.unwrap_or_default(),
-            ..PartPlan::new(Selection::Region(name.to_owned()))
-        });
-        Ok(())
-    }
-
-    /// Refuses warming if everything is timed.
-    fn check_warming(&self, scenario: &Scenario) -> Result<(), Failure> {
-        if self.warm.is_some() && scenario.options.part.is_none() {
-            return Err("--warm: everything is timed; say from where on with --from, or which region with --region"
-                .to_owned()
-                .into());
-        }
-        Ok(())
-    }
-
-    /// Returns the part that is timed, if not everything.
-    fn part(&self) -> Option<PartPlan> {
-        let (from, until) = (self.from.clone(), self.until.clone());
-        if from.is_none() && until.is_none() {
-            return None;
-        }
-        let selection = Selection::Between { from, until };
-        Some(PartPlan { selection, warming: self.warm.unwrap_or_default(), stops: self.stop })
-    }
-
-    /// Refuses sampling for a command that needs each of a program's accesses, or compares runs that hardly differ.
-    pub(super) fn refuse_sampling(&self, command: &str) -> Result<(), Failure> {
-        match self.sample {
-            Some(_) => Err(format!(
-                "--sample: fxscope {command} needs the whole program timed; leave it out, or choose a smaller problem"
-            )
-            .into()),
-            None => Ok(()),
-        }
-    }
-
-    fn precision(&self) -> Precision {
-        let usual = Precision::default();
-        let (error, confidence) = (self.error.unwrap_or(usual.error), self.confidence.unwrap_or(usual.confidence));
-        Precision { error, confidence }
-    }
-
-    /// Returns the scenario that repeats a recorded run; options that are given override the record.
-    pub(super) fn repeating(&self, run: &Run) -> Scenario {
-        self.applied_to(Scenario::repeating(run), self.hwpf.clone())
+    /// Returns the scenario that repeats a recorded run; options that are given override the record. Of a region only the executions are
+    /// timed if one is named.
+    pub(crate) fn repeating(&self, run: &Run, region: Option<&str>) -> Result<Scenario, Failure> {
+        self.applied_to(Scenario::repeating(run), self.hwpf.clone(), region)
     }
 
     /// Returns `scenario` with all options applied.
-    fn applied_to(&self, mut scenario: Scenario, prefetch: Option<Settings>) -> Scenario {
-        prefetch.iter().for_each(hwpf::tell);
+    fn applied_to(
+        &self,
+        mut scenario: Scenario,
+        prefetch: Option<Settings>,
+        region: Option<&str>,
+    ) -> Result<Scenario, Failure> {
+        prefetch.iter().flat_map(Settings::told).for_each(|told| say(&told));
         if let Some(machine) = &self.machine {
             scenario.machine.clone_from(machine);
         }
         scenario.ranks = self.ranks;
-        scenario.settings.extend(self.set.iter().cloned());
-        scenario.settings.extend(self.vector_bits.iter().map(|bits| ("clock.vector_bits".to_owned(), bits.clone())));
-        scenario.settings.extend(self.tiering.iter().flat_map(|tiering| tiering.0.iter().cloned()));
-        scenario.settings.extend(self.power_mode.iter().map(|mode| ("power.mode".to_owned(), mode.clone())));
+        scenario.settings.extend(self.settings());
         scenario.variables.extend(self.environment.iter().cloned());
         scenario.inherit_environment = true;
-        scenario.placement.cpus.clone_from(&self.cpus);
-        scenario.placement.pages.clone_from(&self.pages);
-        scenario.placement.tiers.clone_from(&self.memory_tier);
-        scenario.placement.membind.clone_from(&self.membind);
-        scenario.placement.interleave.clone_from(&self.interleave);
-        scenario.placement.places.clone_from(&self.place);
-        scenario.placement.fast_memory = self.fast_memory;
+        scenario.placement = self.placement();
         scenario.sectors.clone_from(&self.sector);
         scenario.access.sandbox = self.sandbox;
-        for allow in &self.allow {
-            match allow {
-                Allow::Read(folder) => scenario.access.read.push(folder.clone()),
-                Allow::Write(folder) => scenario.access.write.push(folder.clone()),
-                Allow::Network => scenario.access.network = true,
-            }
-        }
+        self.allow.iter().cloned().for_each(|more| scenario.access.allow(more));
         scenario.memory = self.memory;
-        scenario.options = RunOptions {
+        scenario.options = self.run_options(prefetch, region)?;
+        Ok(scenario)
+    }
+
+    /// Returns the settings of the machine.
+    fn settings(&self) -> Vec<(String, String)> {
+        let short =
+            |key: &str, value: &Option<String>| value.iter().map(|value| (key.to_owned(), value.clone())).collect();
+        let tiering = self.tiering.as_ref().map_or(&[][..], TieringOption::settings);
+        let vector_bits: Vec<_> = short("clock.vector_bits", &self.vector_bits);
+        let power_mode: Vec<_> = short("power.mode", &self.power_mode);
+        [&self.set[..], &vector_bits, tiering, &power_mode].concat()
+    }
+
+    /// Returns where the program and its memory are.
+    fn placement(&self) -> Placement {
+        Placement {
+            cpus: self.cpus.clone(),
+            pages: self.pages.clone(),
+            tiers: self.memory_tier.clone(),
+            membind: self.membind.clone(),
+            interleave: self.interleave.clone(),
+            places: self.place.clone(),
+            fast_memory: self.fast_memory,
+        }
+    }
+
+    /// Returns how the program is simulated.
+    fn run_options(&self, prefetch: Option<Settings>, region: Option<&str>) -> Result<RunOptions, Failure> {
+        let usual = Precision::default();
+        let part = PartOptions {
+            region: region.map(str::to_owned),
+            from: self.from.clone(),
+            until: self.until.clone(),
+            warming: self.warm,
+            stops: self.stop,
+        };
+        Ok(RunOptions {
             follow: self.follow,
             clock: self.clock,
             quantum: self.quantum,
@@ -276,122 +244,15 @@ impl ScenarioArgs {
             spin: self.spin,
             max_instructions: self.max_instructions,
             sample: self.sample.clone(),
-            precision: self.precision(),
-            part: self.part(),
+            precision: Precision {
+                error: self.error.unwrap_or(usual.error),
+                confidence: self.confidence.unwrap_or(usual.confidence),
+            },
+            part: part.plan()?,
             no_progress: self.no_progress.unwrap_or_default(),
             stream_detect: prefetch.map_or(0, |settings| settings.stream_detect.into()),
             sysroot: self.sysroot.clone(),
             ..RunOptions::default()
-        };
-        scenario
-    }
-}
-
-/// The settings that `--tiering` stands for.
-#[derive(Clone, Debug)]
-struct Tiering(Vec<(String, String)>);
-
-/// Parses the value of `--tiering`.
-fn tiering(text: &str) -> Result<Tiering, String> {
-    tiering_settings(text).map(Tiering)
-}
-
-/// Returns a parser for names in `values`.
-pub(super) fn choice<T: Copy + Send + Sync>(values: &'static [(&'static str, T)]) -> impl TypedValueParser<Value = T> {
-    let value = |name: String| values.iter().find(|(known, _)| *known == name).map(|&(_, value)| value);
-    PossibleValuesParser::new(values.iter().map(|(name, _)| *name)).try_map(move |name| value(name).ok_or("unknown"))
-}
-
-/// Returns a parser for names in `values` that have a line of help each.
-pub(super) fn described_choice<T: Copy + Send + Sync>(
-    values: &'static [(&'static str, T, &'static str)],
-) -> impl TypedValueParser<Value = T> {
-    let value = |name: String| values.iter().find(|(known, ..)| *known == name).map(|&(_, value, _)| value);
-    let shown = values.iter().map(|(name, _, help)| PossibleValue::new(name).help(help));
-    PossibleValuesParser::new(shown).try_map(move |name| value(name).ok_or("unknown"))
-}
-
-/// Returns a parser for names of modes of power.
-pub(super) fn power_modes() -> PossibleValuesParser {
-    PossibleValuesParser::new(PowerMode::ALL.iter().map(|mode| mode.name()))
-}
-
-/// An access that `--allow` gives.
-#[derive(Clone, Debug)]
-enum Allow {
-    Read(PathBuf),
-    Write(PathBuf),
-    Network,
-}
-
-impl Allow {
-    fn parse(text: &str) -> Result<Allow, String> {
-        match text.split_once('=') {
-            Some(("read", folder)) if !folder.is_empty() => Ok(Allow::Read(folder.into())),
-            Some(("write", folder)) if !folder.is_empty() => Ok(Allow::Write(folder.into())),
-            None if text == "net" => Ok(Allow::Network),
-            _ => Err("write it as read=DIR, write=DIR or net".to_owned()),
-        }
-    }
-}
-
-pub(super) fn pair(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or("write it as KEY=VALUE")?;
-    Ok((key.to_owned(), value.to_owned()))
-}
-
-fn variable(text: &str) -> Result<(OsString, OsString), String> {
-    let (name, value) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or("write it as VAR=VALUE")?;
-    Ok((name.into(), value.into()))
-}
-
-/// Parses a number of bytes.
-pub(super) fn size(text: &str) -> Result<u64, String> {
-    fxscope::machine::settings::integer(text)
-        .ok_or_else(|| "write it as a number of bytes, or as 512MiB or 8GiB".to_owned())
-}
-
-/// Parses a relative error in percent.
-fn error(text: &str) -> Result<f64, String> {
-    percent(text, 0.01, 99.0)
-}
-
-/// Parses a confidence in percent.
-fn confidence(text: &str) -> Result<f64, String> {
-    percent(text, 50.0, 99.99)
-}
-
-/// Parses a number in percent between two bounds; returns the fraction.
-fn percent(text: &str, least: f64, most: f64) -> Result<f64, String> {
-    let wrong = || format!("write it in percent, from {least}% to {most}%");
-    let number: f64 = text.strip_suffix('%').and_then(|number| number.trim().parse().ok()).ok_or_else(wrong)?;
-    if (least..=most).contains(&number) { Ok(number / 100.0) } else { Err(wrong()) }
-}
-
-/// Parses the limit of a run without progress.
-fn no_progress(text: &str) -> Result<NoProgressLimit, String> {
-    match text {
-        "never" => Ok(NoProgressLimit::Never),
-        _ => interval_ns(text).map(NoProgressLimit::After).map_err(|why| format!("{why}, or never")),
-    }
-}
-
-/// Parses a length of simulated time, ns: from a microsecond to an hour.
-pub(super) fn interval_ns(text: &str) -> Result<u64, String> {
-    let wrong = || "write it as a number and a unit: 100us, 0.5ms, 2s".to_owned();
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
-    let (number, unit) = text.split_at(digits);
-    let ns_per_unit = match unit {
-        "ns" => 1.0,
-        "us" | "µs" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        _ => return Err(wrong()),
-    };
-    let ns = (number.parse::<f64>().map_err(|_| wrong())? * ns_per_unit).round();
-    if (1e3..=3.6e12).contains(&ns) {
-        Ok(ns as u64)
-    } else {
-        Err("an interval takes between 1us and 3600s of simulated time".to_owned())
+        })
     }
 }

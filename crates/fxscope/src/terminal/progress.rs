@@ -9,7 +9,7 @@ use fxscope::report::render::quantity::quantity;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Returns a bar on standard error that shows how many runs of a batch are done.
-pub(super) fn bar(runs: u64) -> ProgressBar {
+pub(crate) fn bar(runs: u64) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(runs), ProgressDrawTarget::stderr());
     let template = "{bar:20} {pos} of {len} runs, {elapsed}, {eta} left  {wide_msg}";
     bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -17,7 +17,7 @@ pub(super) fn bar(runs: u64) -> ProgressBar {
 }
 
 /// Returns a bar on standard error that shows how many seconds of a measurement have passed.
-pub(super) fn seconds_bar(whole: Duration) -> ProgressBar {
+pub(crate) fn seconds_bar(whole: Duration) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(whole.as_secs().max(1)), ProgressDrawTarget::stderr());
     let style = ProgressStyle::with_template("{bar:40} {pos} of {len} s");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// before the program uses the terminal, and never drawn behind an unfinished line of the program. Clones share the
 /// line.
 #[derive(Clone)]
-pub(super) struct ProgressLine {
+pub(crate) struct ProgressLine {
     start: Instant,
     /// `None` without a terminal.
     terminal: Option<Arc<Mutex<Terminal>>>,
@@ -49,7 +49,7 @@ struct Terminal {
 }
 
 impl ProgressLine {
-    pub(super) fn new(wanted: bool) -> ProgressLine {
+    pub(crate) fn new(wanted: bool) -> ProgressLine {
         let start = Instant::now();
         let terminal = (wanted && std::io::stderr().is_terminal()).then(|| {
             let style = ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner());
@@ -60,12 +60,12 @@ impl ProgressLine {
     }
 
     /// Returns whether there is a terminal, which the program may use as well.
-    pub(super) fn has_terminal(&self) -> bool {
+    pub(crate) fn has_terminal(&self) -> bool {
         self.terminal.is_some()
     }
 
     /// Shows the progress of the run.
-    pub(super) fn show(&self, progress: &Progress) {
+    pub(crate) fn show(&self, progress: &Progress) {
         let Some(mut terminal) = self.lock().filter(|t| t.at_line_start && t.last_use.elapsed() >= PATIENCE) else {
             return;
         };
@@ -83,7 +83,7 @@ impl ProgressLine {
     }
 
     /// Removes the line before the program uses the terminal; `at_line_start`: where it leaves the cursor.
-    pub(super) fn make_way(&self, at_line_start: bool) {
+    pub(crate) fn make_way(&self, at_line_start: bool) {
         if let Some(mut terminal) = self.lock() {
             terminal.clear();
             (terminal.at_line_start, terminal.last_use) = (at_line_start, Instant::now());
@@ -91,7 +91,7 @@ impl ProgressLine {
     }
 
     /// Removes the line, and ends an unfinished one of the program, so that fxscope's text starts on a new line.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         if let Some(mut terminal) = self.lock() {
             terminal.clear();
             if !std::mem::replace(&mut terminal.at_line_start, true) {

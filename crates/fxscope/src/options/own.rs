@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::Failure;
+use crate::terminal::Failure;
 
 /// Files with metrics and rules.
 #[derive(clap::Args)]
-pub(super) struct OwnTables {
+pub(crate) struct OwnTables {
     /// Add the metrics of this file to the built-in ones; docs/own-metrics.md has the format. May be given several times.
     #[arg(long, value_name = "FILE.toml")]
     metric_file: Vec<PathBuf>,
@@ -17,7 +17,7 @@ pub(super) struct OwnTables {
 
 impl OwnTables {
     /// Adds what the files have, before anything is evaluated.
-    pub(super) fn add(&self) -> Result<(), Failure> {
+    pub(crate) fn add(&self) -> Result<(), Failure> {
         Ok(fxscope::report::own::add(&self.metric_file, &self.rule_file)?)
     }
 }

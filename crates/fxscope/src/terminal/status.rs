@@ -1,20 +1,44 @@
 //! Exit statuses: one table, from which help and the manual are made. `docs/exit-codes.md` has it as well.
 
 use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use fxscope::record::Finish;
+
+use super::interrupt;
 
 /// Exit status if a check of the command found something: a slower run, a worse error, a run that failed.
-pub(super) const FOUND: u8 = 1;
+const FOUND: u8 = 1;
 /// Exit status if the command line is wrong, as of clap.
 const USAGE: u8 = 2;
 /// Exit status if the program makes no progress, as of `timeout`.
-pub(super) const NO_PROGRESS: u8 = 124;
+const NO_PROGRESS: u8 = 124;
 /// Exit status if fxscope itself failed.
-pub(super) const FAILED: u8 = 125;
+pub(crate) const FAILED: u8 = 125;
 /// Exit status if the program's file cannot be run, and if it does not exist, as in shells.
-pub(super) const CANNOT_RUN: u8 = 126;
-pub(super) const NOT_FOUND: u8 = 127;
+pub(crate) const CANNOT_RUN: u8 = 126;
+pub(crate) const NOT_FOUND: u8 = 127;
 /// What the number of a signal is added to, as in shells.
-pub(super) const SIGNAL: u8 = 128;
+pub(crate) const SIGNAL: u8 = 128;
+
+/// Returns the exit status of a check: whether all was fine.
+pub(crate) fn of_check(is_fine: bool) -> ExitCode {
+    if is_fine { ExitCode::SUCCESS } else { ExitCode::from(FOUND) }
+}
+
+/// Returns the exit status after a run.
+pub(crate) fn of_run(finish: &Finish) -> ExitCode {
+    match finish {
+        Finish::Exited(_) | Finish::Killed { .. } => {
+            // Statuses have eight bits.
+            ExitCode::from(finish.exit_code().map_or(FAILED, |code| code as u8))
+        }
+        Finish::Limit | Finish::Unknown => ExitCode::SUCCESS,
+        Finish::Stopped => ExitCode::from(interrupt::status()),
+        Finish::Failed(_) => ExitCode::from(FAILED),
+        Finish::NoProgress(_) => ExitCode::from(NO_PROGRESS),
+    }
+}
 
 /// Each status, and what it means.
 const MEANINGS: &[(u8, &str)] = &[
@@ -28,30 +52,18 @@ const MEANINGS: &[(u8, &str)] = &[
 ];
 
 /// Returns each status with its meaning, the lowest first.
-fn meanings() -> impl Iterator<Item = (String, &'static str)> {
+pub(crate) fn meanings() -> impl Iterator<Item = (String, &'static str)> {
     let fixed = MEANINGS.iter().map(|&(status, meaning)| (status.to_string(), meaning));
     fixed.chain([(format!("{SIGNAL}+n"), "signal n ended fxscope or the program: 130 Ctrl-C, 143 SIGTERM")])
 }
 
 /// Returns the text of help.
-pub(super) fn help() -> String {
+pub(crate) fn help() -> String {
     let mut text = "Exit status (run, resume and advise pass on that of the simulated program):\n".to_owned();
     for (status, meaning) in meanings() {
         let _ = writeln!(text, "  {status:<6} {meaning}");
     }
     text
-}
-
-/// Returns the items of a section of the manual: each status with its meaning.
-pub(super) fn manual(roff: &mut clap_mangen::roff::Roff) {
-    use clap_mangen::roff::{bold, roman};
-    roff.control("SH", ["EXIT STATUS"]);
-    roff.text([roman("run, resume and advise pass on the exit status of the simulated program.")]);
-    for (status, meaning) in meanings() {
-        roff.control("TP", ["8"]);
-        roff.text([bold(status)]);
-        roff.text([roman(meaning)]);
-    }
 }
 
 #[cfg(test)]

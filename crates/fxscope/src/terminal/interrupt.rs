@@ -7,12 +7,10 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
-use super::Failure;
-use super::progress::ProgressLine;
-use super::status::SIGNAL;
+use crate::terminal::{Failure, progress::ProgressLine, status::SIGNAL};
 
 /// Set by the first signal: the command ends and keeps its results so far.
-pub(super) static STOP: AtomicBool = AtomicBool::new(false);
+pub(crate) static STOP: AtomicBool = AtomicBool::new(false);
 /// The first signal; 0 before one was received.
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
 /// Whether results are being written, which is brief and must not be interrupted.
@@ -25,7 +23,7 @@ const ONE_EVENT: Duration = Duration::from_millis(200);
 
 /// Catches signals: the first one sets [`STOP`], a second one ends fxscope at once. SIGHUP stays ignored if it is
 /// already, as under nohup(1).
-pub(super) fn catch() -> Result<(), Failure> {
+pub(crate) fn catch() -> Result<(), Failure> {
     static CAUGHT: Once = Once::new();
     let mut failure = None;
     CAUGHT.call_once(|| {
@@ -41,13 +39,13 @@ pub(super) fn catch() -> Result<(), Failure> {
 }
 
 /// Catches SIGUSR1, which asks for a snapshot.
-pub(super) fn catch_requests() -> Result<(), Failure> {
+pub(crate) fn catch_requests() -> Result<(), Failure> {
     let flag = Arc::clone(snapshot_flag());
     signal_hook::flag::register(SIGUSR1, flag).map(drop).map_err(|e| format!("SIGUSR1 cannot be caught: {e}").into())
 }
 
 /// Returns whether a snapshot has been asked for since the last call.
-pub(super) fn requested() -> bool {
+pub(crate) fn requested() -> bool {
     // Rarely true: no write then.
     snapshot_flag().load(Ordering::Relaxed) && snapshot_flag().swap(false, Ordering::Relaxed)
 }
@@ -59,28 +57,28 @@ fn snapshot_flag() -> &'static Arc<AtomicBool> {
 }
 
 /// Makes `line` show the progress of a run; the results of the preceding run are written.
-pub(super) fn watch_over(line: &ProgressLine) {
+pub(crate) fn watch_over(line: &ProgressLine) {
     SAVING.store(false, Ordering::Relaxed);
     *LINE.lock().unwrap_or_else(PoisonError::into_inner) = Some(line.clone());
 }
 
 /// Makes further signals wait until results are written.
-pub(super) fn save() {
+pub(crate) fn save() {
     SAVING.store(true, Ordering::Relaxed);
 }
 
 /// Returns the signal that was received.
-pub(super) fn received() -> Option<i32> {
+pub(crate) fn received() -> Option<i32> {
     Some(RECEIVED.load(Ordering::Relaxed)).filter(|&signal| signal != 0)
 }
 
 /// Returns the exit status after a signal: 128 plus its number, as in shells.
-pub(super) fn status() -> u8 {
+pub(crate) fn status() -> u8 {
     SIGNAL + received().unwrap_or(SIGINT) as u8
 }
 
 /// Returns the name of the signal that was received.
-pub(super) fn name() -> &'static str {
+pub(crate) fn name() -> &'static str {
     match received() {
         Some(SIGTERM) => "SIGTERM",
         Some(SIGHUP) => "SIGHUP",
@@ -90,7 +88,7 @@ pub(super) fn name() -> &'static str {
 
 /// Makes writes beyond the limit of the size of files (`ulimit -f`) fail with an error; SIGXFSZ would end fxscope and
 /// lose its results.
-pub(super) fn survive_file_size_limit() {
+pub(crate) fn survive_file_size_limit() {
     // If it cannot be caught, the default action remains.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }

@@ -5,13 +5,12 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use fxscope::linux::Stdio;
-use fxscope::report::document::Document;
-use fxscope::report::render::terminal;
+use fxscope::report::document::{Document, Plot};
+use fxscope::report::render::{html, terminal};
 use fxscope::report::sheet::Sheet;
 use serde_json::Value;
 
-use super::output::{Target, program_streams};
-use super::{Failure, Outcome, print, style};
+use crate::terminal::{Failure, Outcome, Target, output::program_streams, style};
 
 /// The formats that a command has.
 pub trait Formats: ValueEnum + Copy + PartialEq + Send + Sync + 'static {
@@ -42,6 +41,32 @@ pub struct Form<F: Formats = Format> {
 
 /// Format and destination of a sheet.
 pub type SheetForm = Form<SheetFormat>;
+
+/// Destination of an answer whose formats are those of its command alone.
+#[derive(clap::Args)]
+pub struct OutputArgs {
+    /// Write to this file, which is replaced atomically, or to standard output (-).
+    #[arg(short, long, value_name = "FILE|-", default_value = "-", hide_default_value = true)]
+    output: PathBuf,
+}
+
+impl OutputArgs {
+    /// Opens the destination before any work is done, so that errors show early.
+    pub(crate) fn check(&self) -> Result<Target, Failure> {
+        Target::check(&self.output)
+    }
+
+    /// Returns whether the answer goes to standard output.
+    pub(crate) fn is_standard(&self) -> bool {
+        self.output.as_os_str() == "-"
+    }
+
+    /// Returns how text is shown there: without colours in a file.
+    pub(crate) fn style(&self) -> terminal::Style {
+        let style = style(&std::io::stdout());
+        terminal::Style { colour: style.colour && self.is_standard(), ..style }
+    }
+}
 
 /// The formats of most answers.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -80,18 +105,18 @@ impl Formats for SheetFormat {
 }
 
 /// Where an answer goes, in which formats.
-pub(super) struct Outputs<F = Format>(Vec<(F, Target)>);
+pub(crate) struct Outputs<F = Format>(Vec<(F, Target)>);
 
 /// An answer in all formats.
-pub(super) struct Answer<'a> {
-    pub(super) text: &'a [Document],
-    pub(super) html: &'a dyn Fn() -> String,
-    pub(super) json: &'a dyn Fn() -> Value,
+pub(crate) struct Answer<'a> {
+    pub(crate) text: &'a [Document],
+    pub(crate) html: &'a dyn Fn() -> String,
+    pub(crate) json: &'a dyn Fn() -> Value,
 }
 
 impl<F: Formats> Form<F> {
     /// Opens the destinations before any work is done, so that errors show early.
-    pub(super) fn check(&self) -> Result<Outputs<F>, Failure> {
+    pub(crate) fn check(&self) -> Result<Outputs<F>, Failure> {
         let mut list = Vec::new();
         for (format, path) in [(F::JSON, &self.json), (F::HTML, &self.html)] {
             if let Some(path) = path {
@@ -107,14 +132,14 @@ impl<F: Formats> Form<F> {
 
 impl<F: Formats> Outputs<F> {
     /// Returns the program's standard streams, if they differ from fxscope's: see [`program_streams`].
-    pub(super) fn program_streams(&self) -> std::io::Result<Option<Stdio>> {
+    pub(crate) fn program_streams(&self) -> std::io::Result<Option<Stdio>> {
         let for_programs =
             |(format, target): &&(F, Target)| *format != F::TERMINAL && matches!(target, Target::StandardOutput);
         program_streams(self.0.iter().find(for_programs).map(|(_, target)| target))
     }
 
     /// Leaves out the text on standard output, where something else is written.
-    pub(super) fn without_text(mut self) -> Outputs<F> {
+    pub(crate) fn without_text(mut self) -> Outputs<F> {
         self.0.retain(|(format, target)| *format != F::TERMINAL || !matches!(target, Target::StandardOutput));
         self
     }
@@ -122,7 +147,7 @@ impl<F: Formats> Outputs<F> {
 
 impl Outputs {
     /// Writes an answer.
-    pub(super) fn write(self, answer: &Answer) -> Result<(), Failure> {
+    pub(crate) fn write(self, answer: &Answer) -> Outcome {
         for (format, target) in self.0 {
             match format {
                 Format::Terminal => write_text(answer.text, target)?,
@@ -130,13 +155,19 @@ impl Outputs {
                 Format::Json => target.write(&(answer.json)())?,
             }
         }
-        Ok(())
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Writes a document whose page has plots as well, or the same figures for programs.
+    pub(crate) fn write_document(self, document: &Document, plots: &[Plot], json: &dyn Fn() -> Value) -> Outcome {
+        let text = std::slice::from_ref(document);
+        self.write(&Answer { text, html: &|| html::experiment(document, plots), json })
     }
 }
 
 impl Outputs<SheetFormat> {
     /// Writes a sheet.
-    pub(super) fn write(self, sheet: &Sheet) -> Outcome {
+    pub(crate) fn write(self, sheet: &Sheet) -> Outcome {
         for (format, target) in self.0 {
             match format {
                 SheetFormat::Terminal => write_text(&[sheet.document()], target)?,
@@ -147,12 +178,6 @@ impl Outputs<SheetFormat> {
         }
         Ok(ExitCode::SUCCESS)
     }
-}
-
-/// Shows a sheet on the terminal.
-pub(super) fn show(sheet: &Sheet) -> Outcome {
-    print(terminal::render(&[sheet.document()], style(&std::io::stdout())))?;
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Writes text: as the terminal can show it or, into files, whole and without colours.

@@ -1,22 +1,15 @@
-//! Options of a simulation.
+//! Options of phases under noise.
 
 use fxscope::jitter::Time;
 use fxscope::jitter::network::Sync;
 use fxscope::jitter::scale::{MOST_NODES, MOST_PHASES};
-use fxscope::lab::jitter::Options as Asked;
+use fxscope::lab::jitter::{self, Options};
 
-use super::super::scenario::described_choice;
+use super::choice::described_choice;
 
-/// What ends a phase.
-const ENDS: &[(&str, Sync, &str)] = &[
-    ("barrier", Sync::Barrier, "A barrier of all cores"),
-    ("allreduce", Sync::Allreduce, "A reduction whose result all cores receive"),
-    ("halo", Sync::Halo, "An exchange with six neighbours"),
-    ("linpack", Sync::Linpack, "Panel, broadcast and update with shrinking work, as in LINPACK"),
-];
-
+/// Phases under noise.
 #[derive(clap::Args)]
-pub struct Options {
+pub struct PhaseArgs {
     /// Noise: a profile (see `fxscope jitter profiles`), or the path of a model's file.
     #[arg(long, value_name = "NAME|FILE")]
     model: String,
@@ -37,7 +30,7 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=MOST_PHASES))]
     phases: u64,
     /// What ends a phase.
-    #[arg(long, default_value = "barrier", value_parser = described_choice(ENDS))]
+    #[arg(long, default_value = "barrier", value_parser = described_choice(Sync::NAMED))]
     sync: Sync,
     /// Bytes of the reduction, of each message to a neighbour, or of a panel.
     #[arg(long, value_name = "N", default_value_t = 8)]
@@ -49,18 +42,14 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Largest number of detours to draw; a simulation that needs more runs fewer phases.
-    #[arg(long, value_name = "N", default_value_t = 1e9, value_parser = detours)]
+    #[arg(long, value_name = "N", default_value_t = 1e9, value_parser = jitter::detours)]
     most_detours: f64,
 }
 
-fn detours(text: &str) -> Result<f64, String> {
-    let number: Option<f64> = text.parse().ok();
-    number.filter(|n| (1e3..=1e13).contains(n)).ok_or_else(|| format!("'{text}' is not from 1e3 to 1e13"))
-}
-
-impl Options {
-    pub(super) fn asked(&self) -> Asked {
-        Asked {
+impl PhaseArgs {
+    /// Returns what the options ask for.
+    pub(crate) fn asked(&self) -> Options {
+        Options {
             model: self.model.clone(),
             nodes: self.nodes.clone(),
             cores_per_node: self.cores_per_node,

@@ -6,7 +6,7 @@ use clap::CommandFactory as _;
 use clap::error::{ContextKind, ErrorKind};
 use fxscope_testkit::markdown;
 
-use super::Cli;
+use crate::cli::Cli;
 
 /// Words of a shell's command line at which the command ends.
 const ENDS: [&str; 8] = ["|", ">", ">>", "<", "&&", "||", ";", "&"];

@@ -7,11 +7,10 @@ use fxscope::lab;
 use fxscope::{Progress, Session};
 use indicatif::ProgressBar;
 
-use super::progress::{ProgressLine, bar, seconds_bar};
-use super::{Failure, interrupt, say};
+use crate::terminal::{Failure, interrupt, progress::ProgressLine, progress::bar, progress::seconds_bar, say};
 
 /// Shows the progress of a laboratory: a bar for background runs, a line for the run in the foreground.
-pub(super) struct Console {
+pub(crate) struct Console {
     quiet: bool,
     bar: Mutex<Option<ProgressBar>>,
     line: Mutex<Option<ProgressLine>>,
@@ -20,12 +19,12 @@ pub(super) struct Console {
 impl Console {
     /// Creates a console that leaves signals to their default action. `quiet`: no messages and no line for the
     /// foreground run.
-    pub(super) fn new(quiet: bool) -> Console {
+    pub(crate) fn new(quiet: bool) -> Console {
         Console { quiet, bar: Mutex::new(None), line: Mutex::new(None) }
     }
 
     /// Returns a console whose first signal ends the laboratory, which can then show what it has so far.
-    pub(super) fn catching_signals(quiet: bool) -> Result<Console, Failure> {
+    pub(crate) fn catching_signals(quiet: bool) -> Result<Console, Failure> {
         interrupt::catch()?;
         Ok(Console::new(quiet))
     }

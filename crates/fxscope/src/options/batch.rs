@@ -5,12 +5,8 @@ use std::process::ExitCode;
 
 use fxscope::lab::tasks::{self, Task};
 use fxscope::lab::{self, Cache};
-use fxscope::report::render::html;
 
-use super::form::{Answer, Form};
-use super::output::default_cache;
-use super::status::FOUND;
-use super::{Failure, say};
+use crate::terminal::{Failure, Form, say, status};
 
 /// How many runs at a time, and where their counts are kept.
 #[derive(clap::Args)]
@@ -28,13 +24,13 @@ pub struct BatchArgs {
 
 impl BatchArgs {
     /// Returns the number of runs at a time; `None`: as many as the host has cores.
-    pub(super) fn jobs(&self) -> Option<usize> {
+    pub(crate) fn jobs(&self) -> Option<usize> {
         self.jobs.map(usize::from)
     }
 
     /// Returns the folder of the cache, that of the command called `command` by default; `None`: nothing is cached.
-    pub(super) fn cache(&self, command: &str) -> Option<PathBuf> {
-        if self.no_cache { None } else { self.cache.clone().or_else(|| default_cache(command)) }
+    pub(crate) fn cache(&self, command: &str) -> Option<PathBuf> {
+        if self.no_cache { None } else { self.cache.clone().or_else(|| Cache::usual_folder(command)) }
     }
 }
 
@@ -51,7 +47,7 @@ pub struct TaskArgs {
 
 impl TaskArgs {
     /// Lists the runs, or makes one, which returns why it failed, if so; `None`: neither is asked for.
-    pub(super) fn done(
+    pub(crate) fn done(
         &self,
         cache: &Cache,
         form: &Form,
@@ -59,24 +55,15 @@ impl TaskArgs {
         make: impl FnOnce(&str) -> Result<Option<String>, lab::Error>,
     ) -> Result<Option<ExitCode>, Failure> {
         if let Some(result) = &self.only {
-            return Ok(Some(match make(result)? {
-                None => ExitCode::SUCCESS,
-                Some(why) => {
-                    say(&why);
-                    ExitCode::from(FOUND)
-                }
-            }));
+            let failed = make(result)?;
+            failed.iter().for_each(|why| say(why));
+            return Ok(Some(status::of_check(failed.is_none())));
         }
         if !self.dry_run {
             return Ok(None);
         }
         let list = list();
         let document = tasks::document(&list);
-        form.check()?.write(&Answer {
-            text: std::slice::from_ref(&document),
-            html: &|| html::experiment(&document, &[]),
-            json: &|| tasks::list_json(&list, cache),
-        })?;
-        Ok(Some(ExitCode::SUCCESS))
+        form.check()?.write_document(&document, &[], &|| tasks::list_json(&list, cache)).map(Some)
     }
 }

@@ -8,13 +8,13 @@ use fxscope::host::{Found, OutputFile, write_error};
 use fxscope::linux::Stdio;
 use fxscope::report::render::json;
 
-use super::Failure;
+use crate::terminal::Failure;
 
 /// Names of standard output.
 const STANDARD_OUTPUT: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 
 /// A destination that was writable when it was checked.
-pub(super) enum Target {
+pub(crate) enum Target {
     StandardOutput,
     /// A file that is replaced atomically.
     File(OutputFile),
@@ -24,7 +24,7 @@ pub(super) enum Target {
 
 impl Target {
     /// Opens the destination named by an option before any work is done. Changes no file.
-    pub(super) fn check(path: &Path) -> Result<Target, Failure> {
+    pub(crate) fn check(path: &Path) -> Result<Target, Failure> {
         if STANDARD_OUTPUT.iter().any(|name| path == Path::new(name)) {
             return Ok(Target::StandardOutput);
         }
@@ -36,24 +36,24 @@ impl Target {
     }
 
     /// Writes an answer with the version of its form. A file holds either its old content or all of the new.
-    pub(super) fn write(self, value: &serde_json::Value) -> Result<(), Failure> {
+    pub(crate) fn write(self, value: &serde_json::Value) -> Result<(), Failure> {
         self.write_bytes(json::text(value).as_bytes())
     }
 
     /// Writes `bytes`. A file holds either its old content or all of the new.
-    pub(super) fn write_bytes(self, bytes: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn write_bytes(self, bytes: &[u8]) -> Result<(), Failure> {
         self.write_with(|out| out.write_all(bytes))
     }
 
     /// Writes what `write` produces. A file holds either its old content or all of the new.
-    pub(super) fn write_with(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    pub(crate) fn write_with(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
         let finish = |file: &mut dyn Write| {
             let mut out = BufWriter::new(file);
             write(&mut out)?;
             out.flush()
         };
         match self {
-            Target::StandardOutput => super::told(finish(&mut io::stdout().lock())),
+            Target::StandardOutput => crate::terminal::told(finish(&mut io::stdout().lock())),
             Target::Stream(path, mut stream) => finish(&mut stream).map_err(|e| failure(&path, &e)),
             Target::File(place) => place.replace(|file| finish(file)).map_err(|e| failure(place.path(), &e)),
         }
@@ -61,7 +61,7 @@ impl Target {
 }
 
 /// Returns the destination for a file that is replaced atomically, `None` for a device or a pipe. Changes nothing.
-pub(super) fn replaceable(path: &Path) -> Result<Option<OutputFile>, Failure> {
+fn replaceable(path: &Path) -> Result<Option<OutputFile>, Failure> {
     if path == Path::new("-") {
         return Err("-: standard output cannot hold it; give the path of a file".into());
     }
@@ -75,7 +75,7 @@ pub(super) fn replaceable(path: &Path) -> Result<Option<OutputFile>, Failure> {
 
 /// Returns the program's standard streams, if they differ from fxscope's: if fxscope writes its results to standard
 /// output, the program's output goes to standard error.
-pub(super) fn program_streams(target: Option<&Target>) -> io::Result<Option<Stdio>> {
+pub(crate) fn program_streams(target: Option<&Target>) -> io::Result<Option<Stdio>> {
     if !matches!(target, Some(Target::StandardOutput)) {
         return Ok(None);
     }
@@ -84,18 +84,13 @@ pub(super) fn program_streams(target: Option<&Target>) -> io::Result<Option<Stdi
     Ok(Some(stdio))
 }
 
-/// Returns the folder of a file.
-pub(super) fn folder(path: &Path) -> &Path {
-    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+/// Returns the destination for a regular file that is replaced atomically; `what` it is for, such as ` for the trace`. Changes nothing.
+pub(crate) fn regular(path: &Path, what: &str) -> Result<OutputFile, Failure> {
+    replaceable(path)?
+        .ok_or_else(|| format!("{}: is not a regular file; give the path of a file{what}", path.display()).into())
 }
 
-pub(super) fn failure(path: &Path, error: &std::io::Error) -> Failure {
+/// Returns the failure of writing to a file.
+pub(crate) fn failure(path: &Path, error: &std::io::Error) -> Failure {
     format!("{}: {}", path.display(), write_error(error)).into()
-}
-
-/// Returns the cache folder of a command (XDG Base Directory specification).
-pub(super) fn default_cache(command: &str) -> Option<PathBuf> {
-    let of = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache")))?;
-    Some(base.join("fxscope").join(command))
 }
