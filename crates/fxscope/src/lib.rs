@@ -38,5 +38,5 @@ pub use fxscope_session::{
     PageOption, PartPlan, PlaceOption, Placement, Point, Prepared, Progress, QUANTUM, RemoteNode, Request, RunOptions,
     Scenario, SectorData, SectorOption, Selection, Session, Snapshots, SpinLoops, Start, TierOption, Warming, Window,
     annotate, check_page_size, check_rows, guest_environment, hottest, konata, machine_constants, machine_memory,
-    machine_of, snapshots, spec_of, spool, tiering_settings, with_loops,
+    machine_of, snapshots, spec_of, spool, thp_settings, tiering_settings, with_loops,
 };

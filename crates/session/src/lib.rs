@@ -45,6 +45,7 @@ mod sectors;
 mod serial;
 mod session;
 pub mod spool;
+mod thp;
 mod tiering;
 mod tiers;
 
@@ -74,6 +75,7 @@ pub use scenario::{DEFAULT_MACHINE, HostAccess, Scenario, machine_of, spec_of};
 pub use sector_blocks::SectorBlocks;
 pub use sectors::{CacheLevel, SectorOption};
 pub use session::Session;
+pub use thp::thp_settings;
 pub use tiering::tiering_settings;
 pub use tiers::TierOption;
 

@@ -285,7 +285,7 @@ impl Session {
 fn setup(request: &Request, stdio: Stdio, shared_folder: Option<Arc<SharedFolder>>) -> Result<Setup, StartError> {
     let memory_bytes = request.memory_bytes.unwrap_or(machine_memory(&request.spec));
     let mut setup = Setup::new(platform(&request.spec, memory_bytes), "")?;
-    setup.platform.page_sizes = page_sizes(&request.spec.pages, &request.settings);
+    setup.platform.page_sizes = page_sizes(&request.spec, &request.settings);
     let of_cores = || u64::from(request.spec.topology.cmgs) * request.spec.topology.node_bytes;
     setup.fast_memory = request.fast_memory.or_else(|| request.spec.tiering.enabled.then(of_cores));
     setup.policy = request.memory_policy;

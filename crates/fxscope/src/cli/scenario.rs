@@ -11,7 +11,7 @@ use fxscope::record::Run;
 use fxscope::sampling::{Plan, Precision};
 use fxscope::{
     Follow, Mode, NoProgressLimit, PageOption, PartPlan, PlaceOption, Point, QUANTUM, RunOptions, Scenario,
-    SectorOption, Selection, SpinLoops, TierOption, Warming, tiering_settings,
+    SectorOption, Selection, SpinLoops, TierOption, Warming, thp_settings, tiering_settings,
 };
 
 use super::{Failure, hwpf};
@@ -48,6 +48,11 @@ pub(super) struct ScenarioArgs {
     /// gives them transparent huge pages.
     #[arg(long, value_name = "SEGMENT=SIZE", value_delimiter = ',', value_parser = PageOption::parse)]
     pages: Vec<PageOption>,
+    /// Transparent huge pages, as Linux has them: always, madvise or never; settings of sizes, such as 2MiB=always (always, inherit,
+    /// madvise, never); and khugepaged, which then collapses pages, unless with khugepaged=off: scan_sleep, alloc_sleep (times),
+    /// pages_to_scan, max_ptes_none, max_ptes_shared (docs/pages.md).
+    #[arg(long, value_name = "WHEN,SIZE=WHEN,KEY=VALUE…", value_parser = thp)]
+    thp: Option<Thp>,
     /// Add a memory tier: a memory node without cores, such as CXL memory, with this latency from load to use and this bandwidth in each
     /// direction, for example cxl:250ns,32GB/s. read=RATE and write=RATE limit one direction, total=RATE both together; size=SIZE is
     /// its memory (docs/memory-tiers.md).
@@ -247,6 +252,7 @@ impl ScenarioArgs {
         scenario.ranks = self.ranks;
         scenario.settings.extend(self.set.iter().cloned());
         scenario.settings.extend(self.vector_bits.iter().map(|bits| ("clock.vector_bits".to_owned(), bits.clone())));
+        scenario.settings.extend(self.thp.iter().flat_map(|thp| thp.0.iter().cloned()));
         scenario.settings.extend(self.tiering.iter().flat_map(|tiering| tiering.0.iter().cloned()));
         scenario.settings.extend(self.power_mode.iter().map(|mode| ("power.mode".to_owned(), mode.clone())));
         scenario.variables.extend(self.environment.iter().cloned());
@@ -285,6 +291,15 @@ impl ScenarioArgs {
         };
         scenario
     }
+}
+
+/// The settings that `--thp` stands for.
+#[derive(Clone, Debug)]
+struct Thp(Vec<(String, String)>);
+
+/// Parses the value of `--thp`.
+fn thp(text: &str) -> Result<Thp, String> {
+    thp_settings(text).map(Thp)
 }
 
 /// The settings that `--tiering` stands for.
