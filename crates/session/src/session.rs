@@ -351,8 +351,12 @@ impl Session {
 
     /// Returns the record of a run with the data objects that were observed.
     fn recorded_with(&self, outcome: &Outcome, wall_seconds: f64, data: Option<objects::Observer>) -> Run {
-        let notes =
-            self.sector_notes().chain(self.call_notes()).chain(self.placed.notes(self.simulation.guest())).collect();
+        let notes = self
+            .sector_notes()
+            .chain(self.call_notes())
+            .chain(self.khugepaged_note())
+            .chain(self.placed.notes(self.simulation.guest()))
+            .collect();
         let observed = counted::Observed { notes, data };
         counted::run(&self.request, outcome, self.simulation.guest(), &self.host, wall_seconds, observed)
     }
@@ -370,6 +374,16 @@ impl Session {
                 0 => format!("--pages mmap@{}: no call there has mapped memory.", named.text),
                 n => format!("--pages mmap@{}: {pages} for mappings: {n}.", named.text),
             }
+        })
+    }
+
+    /// A note on pages that the system has collapsed.
+    fn khugepaged_note(&self) -> Option<String> {
+        let (guest, spec) = (self.simulation.guest(), &self.request.spec);
+        let (collapsed, scans) = guest.khugepaged_progress();
+        let bytes = size(spec.pages.transparent());
+        (collapsed > 0).then(|| {
+            format!("khugepaged: {collapsed} ranges of pages became huge pages of {bytes}; full scans: {scans}.")
         })
     }
 

@@ -51,6 +51,20 @@ impl Thp {
     }
 }
 
+impl super::Tables {
+    /// Whether transparent huge pages of the largest size are used where a program asks for them.
+    #[must_use]
+    pub fn has_huge_pages_on_request(&self) -> bool {
+        let largest = self.pages.transparent();
+        let own = self.thp.sizes().find(|&(bytes, ..)| bytes == largest).map(|(_, setting, _)| setting);
+        match own.unwrap_or(FolioSetting::Inherit) {
+            FolioSetting::Always | FolioSetting::Madvise => true,
+            FolioSetting::Inherit => self.thp.enabled != HugePageSetting::Never,
+            FolioSetting::Never => false,
+        }
+    }
+}
+
 impl Pages {
     /// The sizes of transparent huge pages: from four normal pages to the span of a table of them.
     #[must_use]
