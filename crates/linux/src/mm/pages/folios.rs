@@ -117,7 +117,14 @@ impl Pages {
     /// Returns which folios memory of a segment may have with this advice: a bit for log2 of each size.
     fn folios_of(&self, segment: Segment, advice: Option<Advice>) -> u64 {
         let sizes = &self.plan.sizes;
-        if self.folios.disabled || advice == Some(Advice::NotHuge) {
+        // Linux gives mappings with `MAP_STACK` the flag of `MADV_NOHUGEPAGE`. The first thread's stack grows page by page, so that no
+        // folio fits into it when it is touched.
+        let is_stack = match segment {
+            Segment::Stack => true,
+            Segment::ThreadStack => advice.is_none(),
+            _ => false,
+        };
+        if is_stack || self.folios.disabled || advice == Some(Advice::NotHuge) {
             return 0;
         }
         let library = self.plan.library.page_type == Some(PageType::Transparent) && !sizes.fixed.contains(&segment);
