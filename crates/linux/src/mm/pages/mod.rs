@@ -364,7 +364,7 @@ impl Pages {
         let tiles = self.tiles(mem.regions());
         for (range, kind) in self.parts(region, &tiles).into_iter().filter(|(_, kind)| !kind.on_demand) {
             let shift = kind.shift;
-            // A folio may reach into other regions of the mapping.
+            // A folio may extend over several regions of the mapping.
             let whole = (range.start >> shift << shift)..range.end.next_multiple_of(1 << shift);
             for (range, policy) in self.by_policy(if kind.folio { whole } else { range }, who) {
                 // What does not fit is left to be allocated on demand.
