@@ -65,7 +65,7 @@ pub fn thp_settings(text: &str) -> Result<Vec<(String, String)>, String> {
 fn not_known(part: &str) -> String {
     let knobs = KNOBS.map(|(name, ..)| name).join(", ");
     format!(
-        "'{part}' is not one of {}, once, nor a size such as 2MiB=always, nor khugepaged=off, nor KEY=VALUE; keys are {knobs}",
+        "'{part}' is none of {} (once), a size such as 2MiB=always, khugepaged=off, and KEY=VALUE; keys are {knobs}",
         WHEN.join(", ")
     )
 }
@@ -119,8 +119,8 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_told_with_how_to_write_it() {
         for (text, why) in [
-            ("sometimes", "'sometimes' is not one of always, madvise, never, once"),
-            ("always,never", "'never' is not one of"),
+            ("sometimes", "'sometimes' is none of always, madvise, never (once)"),
+            ("always,never", "'never' is none of"),
             ("speed=1", "keys are scan_sleep, alloc_sleep"),
             ("2MiB=yes", "'yes' is not one of always, inherit, madvise, never"),
             ("khugepaged=maybe", "write khugepaged=on or khugepaged=off"),

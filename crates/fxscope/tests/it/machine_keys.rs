@@ -170,7 +170,6 @@ const COLLAPSE: &[(&str, &str)] = small_pages! {
 };
 /// The same on a machine whose memory is nearly full.
 const FULL: &[(&str, &str)] = small_pages! {
-    ("topology.cmgs", "1"),
     ("topology.node_bytes", "64MiB"),
     ("thp.khugepaged", "true"),
     ("thp.scan_sleep_ns", "20_000"),

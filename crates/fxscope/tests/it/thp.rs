@@ -143,7 +143,7 @@ fn settings_that_are_not_understood_are_refused_with_how_to_write_them() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let chase = kernel("chase.elf");
     for (option, why) in [
-        ("sometimes", "'sometimes' is not one of always, madvise, never"),
+        ("sometimes", "'sometimes' is none of always, madvise, never"),
         ("128KiB=always", "sizes of transparent huge pages, from 262_144 to 536_870_912"),
         ("scan_sleep=5", "'5' is not a time"),
     ] {

@@ -222,10 +222,10 @@ static void heat(void) {
 }
 
 // Touches blocks of 2 MiB: with advice, in windows of 64 and 128 KiB between memory that shall have no huge pages, without advice, and half
-// and whole blocks that are advised later. Another process shares two pages of the half block. With `more`, fills most of 64 MiB before.
+// and whole blocks that are advised later. Another process shares two pages of the half block. With `more`, fills that many more.
 static void folios(u64 more) {
     enum { BLOCK = 1 << 21, EACH = 65536, UNRESERVED = 0x4000, HUGE = 14, NOT_HUGE = 15 };
-    char *p = map(40ul * BLOCK, PRIVATE | UNRESERVED);
+    char *p = map(140ul * BLOCK, PRIVATE | UNRESERVED);
     p = (char *)(((u64)p + BLOCK - 1) & -(u64)BLOCK);
     sys(233, (long)p, BLOCK, HUGE, 0, 0, 0);
     sys(233, (long)p + BLOCK, BLOCK - EACH, NOT_HUGE, 0, 0, 0);
@@ -290,7 +290,7 @@ void start(u64 *sp) {
     case 't': threads(); break;
     case 'h': heat(); break;
     case 'f': folios(0); break;
-    case 'g': folios(29); break;
+    case 'g': folios(125); break;
     }
     sys(94, 0, 0, 0, 0, 0, 0);
 }
