@@ -6,7 +6,7 @@ use std::io::{Read as _, Seek as _};
 
 use common::{HOSTED, build, platform};
 use fxscope_linux::pages::{KhugepagedSettings, MemoryWork, PageSizes, Thp, When, WhenSize};
-use fxscope_linux::{Code, Guest, Setup, Stdio};
+use fxscope_linux::{Code, CpuPlace, Guest, Setup, Stdio};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -31,6 +31,7 @@ fn khugepaged(max_ptes_none: u64, pages_to_scan: u64) -> Option<KhugepagedSettin
 fn run_on(normal: u64, thp: Thp, case: &str) -> (Guest, String) {
     let mut platform = platform(64);
     platform.page_sizes = PageSizes { thp, ..PageSizes::all(normal) };
+    platform.cpus = (12..60).map(|cpu| CpuPlace { cpu, node: 4 + (cpu - 12) / 12 }).collect();
     platform.memory_bytes = 2 << 30;
     let program = build("thp.c", HOSTED);
     let mut output = tempfile::tempfile().expect("temporary file");
@@ -113,6 +114,15 @@ fn a_folio_of_which_a_part_is_released_or_that_moves_out_of_place_becomes_normal
         text.lines().filter_map(|line| line.split_once("split_deferred: ")).map(|(_, n)| n).collect();
     assert_eq!(splits, ["1", "2"], "{text}");
     assert_eq!(text.lines().find_map(|line| line.split_once("anon_fault_alloc: ")).map(|(_, n)| n), Some("2"));
+}
+
+#[test]
+fn a_folio_is_on_the_node_of_its_first_touch_with_all_its_entries() {
+    let halves = |size: u64| {
+        numbers(&run(thp(When::Never, &[(size, WhenSize::Always)]), "nodes"), ["first half", "second half"])
+    };
+    assert_eq!(halves(4 * MIB), [4, 4]);
+    assert_eq!(halves(2 * MIB), [4, 5], "two folios");
 }
 
 #[test]

@@ -1,12 +1,14 @@
 /* Transparent huge pages: `thp CASE` prints what is resident after touches, advice and pauses. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -219,6 +221,28 @@ static void now(void)
     printf("huge: %ld\n", of_mapping(a, "AnonHugePages"));
 }
 
+static void run_on(int cpu)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    sched_setaffinity(0, sizeof set, &set);
+}
+
+/* The halves of 4 MiB, touched from two nodes. */
+static void nodes(void)
+{
+    char *a = map(4 * MIB, 0, 4 * MIB);
+    void *pages[2] = {a, a + 3 * MIB};
+    int status[2] = {-1, -1};
+    run_on(12);
+    a[0] = 1;
+    run_on(24);
+    a[3 * MIB] = 1;
+    syscall(SYS_move_pages, 0, 2ul, pages, NULL, status, 0);
+    printf("first half: %d\nsecond half: %d\n", status[0], status[1]);
+}
+
 static void files(void)
 {
     static const char *names[] = {
@@ -248,7 +272,7 @@ int main(int argc, char **argv)
         void (*run)(void);
     } cases[] = {
         {"fault", fault}, {"advice", advice}, {"split", split}, {"heap", heap}, {"disabled", disabled},
-        {"khugepaged", khugepaged}, {"two", khugepaged_of_two}, {"now", now}, {"files", files},
+        {"khugepaged", khugepaged}, {"two", khugepaged_of_two}, {"now", now}, {"files", files}, {"nodes", nodes},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (argc > 1 && !strcmp(cases[i].name, argv[1]))
