@@ -37,7 +37,7 @@ pub use fxscope_session::{
     Follow, FunctionSelection, HostAccess, HostProtection, Identity, Kept, MAX_PROGRAM_BYTES, Mode, NoProgressLimit,
     Notice, PageOption, PartOptions, PartPlan, PlaceOption, Placement, Point, Prepared, Progress, QUANTUM, RemoteNode,
     Request, RunOptions, Scenario, SectorData, SectorOption, Selection, Session, Snapshots, SpinLoops, Start,
-    TierOption, TieringOption, TraceFile, Warming, Window, annotate, check_page_size, check_rows, guest_environment,
-    hottest, interval_ns, konata, machine_constants, machine_memory, machine_of, snapshots, spec_of, spool, variable,
-    with_loops,
+    ThpOption, TierOption, TieringOption, TraceFile, Warming, Window, annotate, check_page_size, check_rows,
+    guest_environment, hottest, interval_ns, konata, machine_constants, machine_memory, machine_of, snapshots, spec_of,
+    spool, variable, with_loops,
 };

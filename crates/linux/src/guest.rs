@@ -244,6 +244,9 @@ impl Guest {
             self.deadline = 0;
         }
         self.note_touched();
+        if now_ns >= self.system.khugepaged.at_ns {
+            self.run_khugepaged();
+        }
     }
 
     /// Records the pages that the running thread has touched.

@@ -5,7 +5,7 @@ use rustix::io::Errno;
 
 use crate::fs::files::Files;
 use crate::mm::address_space::AddressSpace;
-use crate::mm::pages::{Pages, Toucher};
+use crate::mm::pages::{FolioCounts, Pages, Toucher};
 use crate::process::Process;
 use crate::system::System;
 use crate::table::{Others, Table};
@@ -78,6 +78,11 @@ impl Kernel<'_> {
     /// Iterates over the pages of each address space.
     pub(crate) fn all_pages(&self) -> impl Iterator<Item = &Pages> {
         self.spaces.values().map(|space| &space.pages)
+    }
+
+    /// Returns what happened to transparent huge pages, of all processes.
+    pub(crate) fn folio_counts(&self) -> FolioCounts {
+        self.all_pages().map(Pages::folio_counts).fold(self.system.folio_counts.clone(), FolioCounts::plus)
     }
 
     /// Returns whether another process uses the same address space (`vfork`).

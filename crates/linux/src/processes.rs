@@ -225,6 +225,8 @@ impl Guest {
             let used = k.spaces[k.process.space].pages.page_use();
             k.system.page_use.extend(used);
             k.system.page_use = add_up(std::mem::take(&mut k.system.page_use));
+            let folios = std::mem::take(&mut k.system.folio_counts);
+            k.system.folio_counts = folios.plus(&k.spaces[k.process.space].pages.take_folio_counts());
         }
         k.leave_space();
         k.process.files.close_all();

@@ -17,7 +17,7 @@ use crate::ipc::cmg::SharedRegisters;
 use crate::ipc::mqueue::Queues;
 use crate::ipc::shm::SharedSegments;
 use crate::ipc::sysv::SysV;
-use crate::mm::pages::PageUse;
+use crate::mm::pages::{FolioCounts, Khugepaged, PageUse};
 use crate::mm::shared_files::SharedFiles;
 use crate::net::network::Network;
 use crate::perf::sampling::Sampled;
@@ -84,6 +84,10 @@ pub(crate) struct System {
     pub shared_registers: SharedRegisters,
     /// Pages of processes that have ended.
     pub page_use: Vec<PageUse>,
+    /// What happened to their transparent huge pages.
+    pub folio_counts: FolioCounts,
+    /// The thread that makes such pages of normal ones.
+    pub khugepaged: Khugepaged,
     /// System V shared memory.
     pub segments: SharedSegments,
     /// Files whose changes through mappings could not be written to them: path on the host, and the host's error number.
@@ -134,6 +138,7 @@ impl System {
     pub(crate) fn new(platform: Platform, start_unix_ns: u64, budget: Budget, last_id: u32) -> System {
         let mut segments = SharedSegments::default();
         segments.charge_to(&budget);
+        let khugepaged = Khugepaged::new(&platform.page_sizes);
         System {
             platform,
             now_ns: 0,
@@ -162,6 +167,8 @@ impl System {
             deaths: Deaths::default(),
             shared_registers: SharedRegisters::default(),
             page_use: Vec::new(),
+            folio_counts: FolioCounts::default(),
+            khugepaged,
             segments,
             unwritten: Vec::new(),
             shared_files: SharedFiles::default(),

@@ -131,6 +131,7 @@ fn relations(t: &Tables) -> Vec<Violation> {
     sectors(t, &mut r);
     r.multiple("tlb.l2_entries", t.tlb.l2_entries, "tlb.l2_ways", t.tlb.l2_ways);
     page_sizes(t, &mut r);
+    folio_sizes(t, &mut r);
     if t.tlb.miss_trap == 0 {
         tables(t, &mut r);
     }
@@ -156,6 +157,21 @@ fn page_sizes(t: &Tables, r: &mut Relations) {
         &["pages.sizes"],
         format!("page sizes of the machine, each {must}"),
     );
+}
+
+/// Sizes of transparent huge pages are those that there are, each in one list.
+fn folio_sizes(t: &Tables, r: &mut Relations) {
+    let there = t.pages.folios();
+    let mut seen = Vec::new();
+    for (bytes, _, list) in t.thp.sizes() {
+        let key = format!("thp.{list}");
+        let (first, last) = (grouped(*there.start()), grouped(*there.end()));
+        let must = format!("sizes of transparent huge pages, from {first} to {last}");
+        r.require(there.contains(&bytes), &key, bytes, &["pages.normal"], must);
+        let must = "sizes that no other list of thp has".to_owned();
+        r.require(!seen.contains(&bytes), &key, bytes, &[], must);
+        seen.push(bytes);
+    }
 }
 
 /// Every page size has a place in translation tables.

@@ -6,6 +6,7 @@
 mod hierarchy;
 mod policies;
 mod power;
+mod thp;
 mod tiering;
 mod tiers;
 
@@ -19,8 +20,12 @@ pub use hierarchy::{
     Cache, Energy, HardwareBarrier, L2Hash, L2Timing, MemorySideCache, MemoryTiming, PageCosts, Pages, Prefetch, Ring,
     SectorCache, Tlb,
 };
-pub use policies::{DirectionPredictor, PowerMode, PrefetchPolicy, Replacement, StreamReplacement, TlbReplacement};
+pub use policies::{
+    DirectionPredictor, FolioSetting, HugePageSetting, PowerMode, PrefetchPolicy, Replacement, StreamReplacement,
+    TlbReplacement,
+};
 pub use power::ChipPower;
+pub use thp::Thp;
 pub use tiering::Tiering;
 pub use tiers::{MemoryTier, MemoryTiers};
 
@@ -458,6 +463,8 @@ tables! {
         tlb: Tlb,
         /// Page sizes.
         pages: Pages,
+        /// Transparent huge pages.
+        thp: Thp,
         /// Cost of the operating system's work on pages.
         page_costs: PageCosts,
         /// Hardware prefetch.

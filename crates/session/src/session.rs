@@ -285,7 +285,7 @@ impl Session {
 fn setup(request: &Request, stdio: Stdio, shared_folder: Option<Arc<SharedFolder>>) -> Result<Setup, StartError> {
     let memory_bytes = request.memory_bytes.unwrap_or(machine_memory(&request.spec));
     let mut setup = Setup::new(platform(&request.spec, memory_bytes), "")?;
-    setup.platform.page_sizes = page_sizes(&request.spec.pages, &request.settings);
+    setup.platform.page_sizes = page_sizes(&request.spec, &request.settings);
     let of_cores = || u64::from(request.spec.topology.cmgs) * request.spec.topology.node_bytes;
     setup.fast_memory = request.fast_memory.or_else(|| request.spec.tiering.enabled.then(of_cores));
     setup.policy = request.memory_policy;
@@ -351,8 +351,12 @@ impl Session {
 
     /// Returns the record of a run with the data objects that were observed.
     fn recorded_with(&self, outcome: &Outcome, wall_seconds: f64, data: Option<objects::Observer>) -> Run {
-        let notes =
-            self.sector_notes().chain(self.call_notes()).chain(self.placed.notes(self.simulation.guest())).collect();
+        let notes = self
+            .sector_notes()
+            .chain(self.call_notes())
+            .chain(self.khugepaged_note())
+            .chain(self.placed.notes(self.simulation.guest()))
+            .collect();
         let observed = counted::Observed { notes, data };
         counted::run(&self.request, outcome, self.simulation.guest(), &self.host, wall_seconds, observed)
     }
@@ -370,6 +374,16 @@ impl Session {
                 0 => format!("--pages mmap@{}: no call there has mapped memory.", named.text),
                 n => format!("--pages mmap@{}: {pages} for mappings: {n}.", named.text),
             }
+        })
+    }
+
+    /// A note on pages that the system has collapsed.
+    fn khugepaged_note(&self) -> Option<String> {
+        let (guest, spec) = (self.simulation.guest(), &self.request.spec);
+        let (collapsed, scans) = guest.khugepaged_progress();
+        let bytes = size(spec.pages.transparent());
+        (collapsed > 0).then(|| {
+            format!("khugepaged: {collapsed} ranges of pages became huge pages of {bytes}; full scans: {scans}.")
         })
     }
 

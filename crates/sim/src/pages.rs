@@ -7,14 +7,18 @@ use std::sync::Arc;
 use fxscope_calendar::Cycle;
 use fxscope_guestmem::Segment;
 use fxscope_linux::Guest;
-use fxscope_linux::pages::{self, MemoryWork, NodeMask, PageSizes, PageView, Weights};
+use fxscope_linux::pages::{
+    self, KhugepagedSettings, MemoryWork, NodeMask, PageSizes, PageView, Thp, Weights, When, WhenSize,
+};
+use fxscope_machine::spec::{FolioSetting, HugePageSetting};
 use fxscope_machine::{Spec, spec};
 use fxscope_memory::{Bounds, Hierarchy, PageRange, Placement, SharedPages, Turns};
 
 /// Returns the page sizes of a machine. The environment of a program cannot change the sizes of segments that `settings`
 /// names.
 #[must_use]
-pub fn page_sizes(sizes: &spec::Pages, settings: &[(String, String)]) -> PageSizes {
+pub fn page_sizes(spec: &Spec, settings: &[(String, String)]) -> PageSizes {
+    let sizes = &spec.pages;
     let segments = spec::Pages::SEGMENTS.iter().filter_map(|(name, bytes)| Some((named(name)?, bytes(sizes))));
     let fixed = settings.iter().filter_map(|(key, _)| named(key.strip_prefix("pages.")?));
     PageSizes {
@@ -23,6 +27,37 @@ pub fn page_sizes(sizes: &spec::Pages, settings: &[(String, String)]) -> PageSiz
         // Files are mapped as code is.
         segments: segments.chain([(Segment::File, sizes.text)]).collect(),
         fixed: fixed.collect(),
+        thp: transparent_huge_pages(spec),
+    }
+}
+
+/// Returns which transparent huge pages the system of a machine uses.
+fn transparent_huge_pages(spec: &Spec) -> Thp {
+    let t = &spec.thp;
+    let enabled = match t.enabled {
+        HugePageSetting::Always => When::Always,
+        HugePageSetting::Madvise => When::Advised,
+        HugePageSetting::Never => When::Never,
+    };
+    let of_size = |setting| match setting {
+        FolioSetting::Always => WhenSize::Always,
+        FolioSetting::Inherit => WhenSize::Inherited,
+        FolioSetting::Madvise => WhenSize::Advised,
+        FolioSetting::Never => WhenSize::Never,
+    };
+    let granule = spec.tlb.granules.iter().position(|&bytes| bytes == spec.pages.normal);
+    let khugepaged = t.khugepaged.then_some(KhugepagedSettings {
+        scan_sleep_ns: t.scan_sleep_ns,
+        alloc_sleep_ns: t.alloc_sleep_ns,
+        pages_to_scan: t.pages_to_scan,
+        max_ptes_none: t.max_ptes_none,
+        max_ptes_shared: t.max_ptes_shared,
+    });
+    Thp {
+        enabled,
+        sizes: t.sizes().map(|(bytes, setting, _)| (bytes, of_size(setting))).collect(),
+        group: granule.map_or(0, |granule| spec.pages.normal * spec.tlb.contiguous[granule]),
+        khugepaged,
     }
 }
 
@@ -173,6 +208,7 @@ pub(crate) fn cycles(work: MemoryWork, spec: &Spec) -> Cycle {
     let costs = &spec.page_costs;
     let ns = |bytes: u64, rate: u64| u128::from(bytes) * NS_PER_SECOND / u128::from(rate);
     let ns = u128::from(work.faults + work.moved) * u128::from(costs.fault_ns)
+        + u128::from(work.collapsed) * u128::from(costs.shootdown_ns)
         + ns(work.moved_bytes, costs.move_bytes_per_second)
         + ns(work.copied_bytes, spec.assumptions.call_copy_bytes_per_second)
         + ns(work.cleared_bytes, costs.clear_bytes_per_second)
@@ -225,6 +261,19 @@ mod tests {
         spec.tables.page_costs.unmap_alone = false;
         let mut locks = AddressSpaceLocks::default();
         assert_eq!([locks.cycles(1, unmap, 10, &spec), locks.cycles(1, unmap, 20, &spec)], [freeing; 2], "no lock");
+    }
+
+    #[test]
+    fn a_collapse_copies_the_pages_there_are_clears_the_others_and_removes_translations_once() {
+        let spec = fxscope_machine::load("a64fx", &[]).expect("built in");
+        let (moved_bytes, cleared_bytes) = (300 << 20, 212 << 20);
+        let work = MemoryWork { collapsed: 1, moved_bytes, cleared_bytes, ..MemoryWork::default() };
+        let costs = &spec.page_costs;
+        let [copy_ns, clear_ns] =
+            [(moved_bytes, costs.move_bytes_per_second), (cleared_bytes, costs.clear_bytes_per_second)]
+                .map(|(bytes, rate)| bytes * 1_000_000_000 / rate);
+        let expected = (costs.shootdown_ns + copy_ns + clear_ns) * spec.clock.core_hz / 1_000_000_000;
+        assert_eq!(cycles(work, &spec), expected);
     }
 
     #[test]

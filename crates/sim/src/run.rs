@@ -231,7 +231,7 @@ pub fn platform(spec: &Spec, memory_bytes: u64) -> Platform {
         hwcap2: id.hwcap2,
         page_bytes: fxscope_guestmem::PAGE,
         huge_page_bytes: vec![spec.pages.large],
-        page_sizes: page_sizes(&spec.pages, &[]),
+        page_sizes: page_sizes(spec, &[]),
         memory_bytes,
     }
 }

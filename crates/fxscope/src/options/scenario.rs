@@ -10,7 +10,7 @@ use fxscope::record::Run;
 use fxscope::sampling::{Plan, Precision};
 use fxscope::{
     AccessOption, Follow, NoProgressLimit, PageOption, PartOptions, PlaceOption, Placement, Point, QUANTUM, RunOptions,
-    Scenario, SectorOption, SpinLoops, TierOption, TieringOption, Warming, variable,
+    Scenario, SectorOption, SpinLoops, ThpOption, TierOption, TieringOption, Warming, variable,
 };
 
 use super::choice::{CLOCKS, FOLLOW, SPIN, choice, power_modes};
@@ -42,6 +42,11 @@ pub(crate) struct ScenarioArgs {
     /// gives them transparent huge pages.
     #[arg(long, value_name = "SEGMENT=SIZE", value_delimiter = ',', value_parser = PageOption::parse)]
     pages: Vec<PageOption>,
+    /// Transparent huge pages, as Linux has them: always, madvise or never; settings of sizes, such as 2MiB=always (always, inherit,
+    /// madvise, never); and khugepaged, which then collapses pages, unless with khugepaged=off: scan_sleep, alloc_sleep (times),
+    /// pages_to_scan, max_ptes_none, max_ptes_shared (docs/pages.md).
+    #[arg(long, value_name = "WHEN,SIZE=WHEN,KEY=VALUE…", value_parser = ThpOption::parse)]
+    thp: Option<ThpOption>,
     /// Add a memory tier: a memory node without cores, such as CXL memory, with this latency from load to use and this bandwidth in each
     /// direction, for example cxl:250ns,32GB/s. read=RATE and write=RATE limit one direction, total=RATE both together; size=SIZE is
     /// its memory (docs/memory-tiers.md).
@@ -207,10 +212,11 @@ impl ScenarioArgs {
     fn settings(&self) -> Vec<(String, String)> {
         let short =
             |key: &str, value: &Option<String>| value.iter().map(|value| (key.to_owned(), value.clone())).collect();
+        let thp = self.thp.as_ref().map_or(&[][..], ThpOption::settings);
         let tiering = self.tiering.as_ref().map_or(&[][..], TieringOption::settings);
         let vector_bits: Vec<_> = short("clock.vector_bits", &self.vector_bits);
         let power_mode: Vec<_> = short("power.mode", &self.power_mode);
-        [&self.set[..], &vector_bits, tiering, &power_mode].concat()
+        [&self.set[..], &vector_bits, thp, tiering, &power_mode].concat()
     }
 
     /// Returns where the program and its memory are.

@@ -135,6 +135,47 @@ const HEAT: &[(&str, &str)] = &[
     ("tiering.ample_share", "0.0625"),
     ("tiering.watermark_share", "0.04"),
 ];
+/// An A64FX with base pages of 4 KiB.
+macro_rules! small_pages {
+    ($($more:tt)*) => {
+        &[
+            ("pages.normal", "4KiB"),
+            ("pages.text", "4KiB"),
+            ("pages.data", "4KiB"),
+            ("pages.bss", "4KiB"),
+            ("pages.heap", "4KiB"),
+            ("pages.stack", "4KiB"),
+            ("pages.thread_stack", "4KiB"),
+            ("pages.mmap", "4KiB"),
+            ("pages.shared", "4KiB"),
+            $($more)*
+        ]
+    };
+}
+/// Transparent huge pages of several sizes.
+const FOLIOS: &[(&str, &str)] = small_pages! {
+    ("thp.enabled", "always"),
+    ("thp.always", "[65536]"),
+    ("thp.madvise", "[524288]"),
+    ("thp.inherit", "[131072]"),
+    ("thp.never", "[2097152]")
+};
+/// khugepaged, which looks half a million times as often as under Linux, with limits that a range just keeps.
+const COLLAPSE: &[(&str, &str)] = small_pages! {
+    ("thp.khugepaged", "true"),
+    ("thp.scan_sleep_ns", "20_000"),
+    ("thp.pages_to_scan", "512"),
+    ("thp.max_ptes_none", "256"),
+    ("thp.max_ptes_shared", "32")
+};
+/// The same on a machine whose memory is nearly full.
+const FULL: &[(&str, &str)] = small_pages! {
+    ("topology.node_bytes", "64MiB"),
+    ("thp.khugepaged", "true"),
+    ("thp.scan_sleep_ns", "20_000"),
+    ("thp.alloc_sleep_ns", "40_000"),
+    ("thp.max_ptes_none", "256")
+};
 /// An A64FX with another predictor, whose table is small.
 const GSHARE: &[(&str, &str)] = &[("frontend.predictor", "gshare"), ("frontend.pattern_entries", "16")];
 /// An A64FX at its higher clock with one floating-point pipe.
@@ -167,6 +208,9 @@ const CASES: &[Case] = &[
     Case { settings: TIER, node: Some(8), ..case("a64fx", "streams") },
     Case { settings: TIER, ..case("a64fx", "identity") },
     Case { settings: HEAT, fast_memory: Some(1 << 20), ..case("a64fx", "heat") },
+    Case { settings: FOLIOS, page_type: "none", ..case("a64fx", "folios") },
+    Case { settings: COLLAPSE, page_type: "none", ..case("a64fx", "folios") },
+    Case { settings: FULL, page_type: "none", ..case("a64fx", "g-folios") },
     // Cores of two CMGs on the memory of a third.
     Case {
         node: Some(4),

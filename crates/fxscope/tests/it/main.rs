@@ -69,6 +69,7 @@ mod site;
 mod spool;
 mod streams;
 mod sweep;
+mod thp;
 mod threads;
 mod threads_host;
 mod threads_programs;

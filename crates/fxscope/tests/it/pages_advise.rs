@@ -219,6 +219,27 @@ fn transparent_huge_pages_are_tried_where_a_mapping_holds_one() {
 }
 
 #[test]
+fn transparent_huge_pages_that_are_off_are_not_tried() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let source = "#include <stdlib.h>\n\
+                  int main(void) {\n\
+                  size_t n = 1100ul << 20;\n\
+                  volatile char *a = malloc(n);\n\
+                  for (size_t i = 0; i < n; i += 1 << 22) a[i] += 1;\n\
+                  return 0;\n\
+                  }\n";
+    let program = compile(folder.path(), "huge", &["-g", "-O1", "-static"], source);
+    let args = ["-e", "XOS_MMM_L_HPAGE_TYPE=none", "--sizes", "64KiB", "--least", "0"];
+    let findings = advise(folder.path(), &[&args[..], &["--thp", "never", "--", &program]].concat());
+    let choices = findings["choices"].as_array().expect("a list").iter();
+    assert!(choices.map(|choice| choice["pages"].to_string()).all(|pages| !pages.contains("thp")), "{findings}");
+    assert!(findings["notes"].to_string().contains("huge pages of 512MiB are off"), "{findings}");
+    let mixed = ["pages", "advise", "--thp", "never,2MiB=always", "--pages", "all=64KiB", "--", &program];
+    let (_, error) = failure(folder.path(), &mixed);
+    assert!(error.contains("begin with one size for each segment"), "{error}");
+}
+
+#[test]
 fn calls_that_the_program_does_not_have_are_refused_with_how_to_name_them() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = kernel("triad-l1.elf");

@@ -131,6 +131,19 @@ const CASES: &[Case] = &[
         assert!(ran.pages(None, "page_bytes").iter().all(|&bytes| bytes == 64 << 10), "{}", ran.json["pages"]);
     }),
     case("--pages", "--pages mmap@map_much=64KiB", |ran, _| assert!(ran.has_note("--pages mmap@map_much: pages of"))),
+    case("--thp", "--thp always,256KiB=always --pages all=64KiB", |ran, plain| {
+        assert_eq!([ran.setting("thp.enabled"), ran.setting("thp.always")], [Some("always"), Some("[256KiB]")]);
+        let has_folios = |ran: &Ran| ran.pages(None, "page_bytes").contains(&(256 << 10));
+        assert!(has_folios(ran) && !has_folios(plain), "{}", ran.json["pages"]);
+    }),
+    case("--thp", "--thp never,khugepaged=off --pages all=64KiB", |ran, _| {
+        assert_eq!(ran.setting("thp.khugepaged"), Some("false"));
+        assert!(ran.pages(None, "page_bytes").iter().all(|&bytes| bytes == 64 << 10), "{}", ran.json["pages"]);
+    }),
+    case("--thp", "--thp always,scan_sleep=1us --set pages.normal=4KiB --pages all=4KiB", |ran, _| {
+        assert_eq!(ran.setting("thp.scan_sleep_ns"), Some("1000"));
+        assert!(ran.pages(None, "page_bytes").contains(&4096), "{}", ran.json["pages"]);
+    }),
     case("--membind", "--membind 5", |ran, _| {
         assert!(ran.has_note("node 5 only") && ran.pages(None, "node").iter().all(|&node| node == 5));
     }),

@@ -221,6 +221,35 @@ static void heat(void) {
         for (u64 i = 0; i < COUNT; i++) sum += p[(i * 7 + sum) % COUNT * EACH + round * 256];
 }
 
+// Touches blocks of 2 MiB: with advice, in windows of 64 and 128 KiB between memory that shall have no huge pages, without advice, and half
+// and whole blocks that are advised later. Another process shares two pages of the half block. With `more`, fills that many more.
+static void folios(u64 more) {
+    enum { BLOCK = 1 << 21, EACH = 65536, UNRESERVED = 0x4000, HUGE = 14, NOT_HUGE = 15 };
+    char *p = map(140ul * BLOCK, PRIVATE | UNRESERVED);
+    p = (char *)(((u64)p + BLOCK - 1) & -(u64)BLOCK);
+    sys(233, (long)p, BLOCK, HUGE, 0, 0, 0);
+    sys(233, (long)p + BLOCK, BLOCK - EACH, NOT_HUGE, 0, 0, 0);
+    sys(233, (long)p + 2 * BLOCK, BLOCK - 2 * EACH, NOT_HUGE, 0, 0, 0);
+    sys(233, (long)p + 8 * BLOCK, more * BLOCK, HUGE, 0, 0, 0);
+    p[0] = p[2 * BLOCK - 1] = p[3 * BLOCK - 1] = p[3 * BLOCK] = 1;
+    for (u64 i = 0; i < more; i++) p[(8 + i) * BLOCK] = 1;
+    for (u64 i = 0; i < 16; i++) p[4 * BLOCK + 2 * i * EACH] = 1;
+    for (u64 i = 0; i < 32; i++) p[6 * BLOCK + i * EACH] = 1;
+    long child = sys(220, 17, 0, 0, 0, 0, 0);
+    if (child == 0) {
+        u64 time[2] = {0, 300000};
+        sys(101, (long)time, 0, 0, 0, 0, 0);
+        sys(94, 0, 0, 0, 0, 0, 0);
+    }
+    for (u64 i = 2; i < 16; i++) p[4 * BLOCK + 2 * i * EACH] = 2;
+    for (u64 i = 0; i < 32; i++) p[6 * BLOCK + i * EACH] = 2;
+    sys(233, (long)p + 4 * BLOCK, 3 * BLOCK, HUGE, 0, 0, 0);
+    volatile char *again = p + 4 * BLOCK;
+    for (u64 i = 0; i < 200000; i++) __asm__ volatile("");
+    for (u64 i = 0; i < 256; i++) again[i % 16 * 2 * EACH]++, again[2 * BLOCK + i % 32 * EACH]++;
+    sys(260, child, 0, 0, 0, 0, 0);
+}
+
 // A thread that sleeps until it is woken; then both threads map and unmap memory.
 static int word;
 static char stack[1 << 14] __attribute__((aligned(4096)));
@@ -260,6 +289,8 @@ void start(u64 *sp) {
     case 'c': code(); break;
     case 't': threads(); break;
     case 'h': heat(); break;
+    case 'f': folios(0); break;
+    case 'g': folios(125); break;
     }
     sys(94, 0, 0, 0, 0, 0, 0);
 }

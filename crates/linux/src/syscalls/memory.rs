@@ -151,7 +151,7 @@ fn map_as(k: &mut Kernel<'_>, region: Region, requested: &Requested) -> std::res
     replace(k, region)?;
     requested.note(k, region.start..region.end);
     let who = k.toucher();
-    k.spaces[k.process.space].pages.mapped(&region, who);
+    k.spaces[k.process.space].pages.mapped(k.mem, &region, who);
     Ok(())
 }
 
@@ -416,7 +416,7 @@ fn prepage_reserved(k: &mut Kernel<'_>, start: u64, end: u64) {
     let who = k.toucher();
     let reserved = |region: &&Region| matches!(region.segment, Segment::ThreadStack | Segment::Mmap);
     for region in k.mem.regions_within(start, end).filter(reserved) {
-        k.spaces[k.process.space].pages.mapped(region, who);
+        k.spaces[k.process.space].pages.mapped(k.mem, region, who);
     }
 }
 
@@ -499,7 +499,7 @@ fn move_mapping(k: &mut Kernel<'_>, start: u64, len: u64, to: u64) -> std::resul
     space.pages.moved(start, len, to);
     space.pages.unmapped(start..start + len);
     for region in k.mem.regions_within(to, to + len) {
-        space.pages.mapped(region, who);
+        space.pages.mapped(k.mem, region, who);
     }
     Ok(())
 }
@@ -525,9 +525,10 @@ pub(super) fn madvise(k: &mut Kernel<'_>, a: &Args) -> Result {
     const DONTNEED: u64 = 4;
     const HUGEPAGE: u64 = 14;
     const NOHUGEPAGE: u64 = 15;
+    const COLLAPSE: u64 = 25;
     let (start, end) = range(a[0], a[1]).map_err(|_| Errno::INVAL)?;
     match a[2] {
-        0..=4 | 8..=23 => {}
+        0..=4 | 8..=23 | COLLAPSE => {}
         _ => return Err(Errno::INVAL),
     }
     if !mapped(k.mem, start, end) {
@@ -545,6 +546,7 @@ pub(super) fn madvise(k: &mut Kernel<'_>, a: &Args) -> Result {
     match a[2] {
         HUGEPAGE => k.spaces[k.process.space].pages.advise_huge(k.mem, start..end)?,
         NOHUGEPAGE => k.spaces[k.process.space].pages.advise_no_huge(k.mem, start..end)?,
+        COLLAPSE => k.spaces[k.process.space].pages.collapse_now(k.mem, start..end)?,
         _ => {}
     }
     Ok(0)

@@ -35,6 +35,8 @@ mod option {
     pub const SET_NO_NEW_PRIVS: u64 = 38;
     pub const GET_NO_NEW_PRIVS: u64 = 39;
     pub const GET_TID_ADDRESS: u64 = 40;
+    pub const SET_THP_DISABLE: u64 = 41;
+    pub const GET_THP_DISABLE: u64 = 42;
     pub const CAP_AMBIENT: u64 = 47;
     pub const SVE_SET_VL: u64 = 50;
     pub const SVE_GET_VL: u64 = 51;
@@ -91,6 +93,10 @@ pub(super) fn prctl(k: &mut Kernel<'_>, a: &Args) -> Result {
         option::SET_NO_NEW_PRIVS if a[1] == 1 && a[2..5] == [0; 3] => attributes.no_new_privileges = true,
         option::GET_NO_NEW_PRIVS if a[1..5] == [0; 4] => return Ok(attributes.no_new_privileges.into()),
         option::GET_TID_ADDRESS => user::write(k.mem, a[1], k.thread.clear_tid)?,
+        option::SET_THP_DISABLE if a[2..5] == [0; 3] => {
+            k.spaces[k.process.space].pages.disable_folios(a[1] != 0);
+        }
+        option::GET_THP_DISABLE if a[1..5] == [0; 4] => return Ok(k.space().pages.has_folios_disabled().into()),
         option::CAP_AMBIENT => return ambient(a),
         option::SVE_GET_VL => return Ok(vector_length(k.thread, k.thread.cpu.vl)),
         option::SVE_SET_VL => return set_vector_length(k, a[1]),

@@ -23,5 +23,6 @@ mod sectors;
 mod shared;
 mod snapshot;
 mod stop;
+mod thp;
 mod threads;
 mod vectors;

@@ -58,6 +58,31 @@ policies! {
 }
 
 policies! {
+    /// When the system uses transparent huge pages.
+    HugePageSetting {
+        /// Wherever they fit.
+        Always = "always",
+        /// Where a program asks for them.
+        Madvise = "madvise",
+        /// Nowhere.
+        Never = "never",
+    }
+}
+
+/// When the system uses transparent huge pages of one size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FolioSetting {
+    /// Wherever they fit.
+    Always,
+    /// As the setting for all sizes says.
+    Inherit,
+    /// Where a program asks for them.
+    Madvise,
+    /// Nowhere.
+    Never,
+}
+
+policies! {
     /// The clock and the floating-point pipes that a processor runs with.
     PowerMode {
         /// The normal clock, all pipes.

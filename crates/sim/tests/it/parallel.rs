@@ -58,7 +58,7 @@ fn run_with(arguments: &str, host_threads: usize, variables: &[&str]) -> (Simula
 
 fn machine(spec: &Spec) -> fxscope_linux::Platform {
     let mut platform = platform(spec, 1 << 35);
-    platform.page_sizes = page_sizes(&spec.pages, &[]);
+    platform.page_sizes = page_sizes(spec, &[]);
     platform
 }
 

@@ -12,6 +12,15 @@ pub(super) const POLICY: &str = "XOS_MMM_L_PAGING_POLICY";
 /// Its value that allocates all pages at first touch, so that they are on the node of the thread that uses them.
 pub(super) const ON_DEMAND: &str = "demand:demand:demand";
 
+/// Why a program has no transparent huge pages of the largest size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoHugePage {
+    /// No mapping holds one of this many bytes.
+    NoMapping(u64),
+    /// The system does not use those of this many bytes.
+    Off(u64),
+}
+
 /// The page sizes with which a program runs fastest, and the evidence for them, as returned by
 /// [`advise()`](super::advise()).
 #[derive(Clone, Debug)]
@@ -38,8 +47,8 @@ pub struct Advice {
     pub used: Vec<UsedPart>,
     /// Bytes of a normal page.
     pub normal: u64,
-    /// Bytes of a transparent huge page; an error if no mapping of the program can hold one.
-    pub transparent: Result<u64, u64>,
+    /// Bytes of a transparent huge page; an error if the program cannot have one.
+    pub transparent: Result<u64, NoHugePage>,
     /// Cycles of misses that do not overlap.
     pub costs: Costs,
     /// Seconds of run time per second of misses that do not overlap; `None` if nothing was simulated.

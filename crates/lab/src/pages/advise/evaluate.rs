@@ -9,7 +9,7 @@ use fxscope_machine::{Spec, spec};
 use fxscope_record::{ALL, Finish, Run};
 use fxscope_session::{CallPages, Scenario, check_page_size};
 
-use super::advice::{NamedCall, ON_DEMAND, POLICY, seconds};
+use super::advice::{NamedCall, NoHugePage, ON_DEMAND, POLICY, seconds};
 use super::runs::Runs;
 use super::steady::second_half;
 use super::work::allocation;
@@ -198,7 +198,7 @@ pub(super) fn one_size_each(run: &Run, start: &Start) -> Result<(), Error> {
         if let Some(other) = run.pages.iter().find(|pages| of_group(&pages.segment) && pages.page_bytes != bytes) {
             return Err(format!(
                 "{} has pages of {} and of {}, as with transparent huge pages, MAP_HUGETLB and --pages mmap@CALL; begin with \
-                 one size for each segment, with --pages or without XOS_MMM_L_HPAGE_TYPE=thp",
+                 one size for each segment, with --pages or without XOS_MMM_L_HPAGE_TYPE=thp and --thp",
                 other.segment,
                 size(bytes),
                 size(other.page_bytes)
@@ -288,7 +288,11 @@ impl<'a> Evaluator<'a> {
             best_parts: Vec::new(),
             used,
             normal: spec.pages.normal,
-            transparent: if holds { Ok(transparent) } else { Err(transparent) },
+            transparent: match holds {
+                true => Ok(transparent),
+                false if spec.has_huge_pages_on_request() => Err(NoHugePage::NoMapping(transparent)),
+                false => Err(NoHugePage::Off(transparent)),
+            },
             costs: Costs::of(spec),
             exposed: None,
             free: None,

@@ -17,7 +17,7 @@ mod work;
 
 use fxscope_machine::Spec;
 
-pub use advice::{Advice, Choice, NamedCall, PagePlacement, Simulated, UsedPart};
+pub use advice::{Advice, Choice, NamedCall, NoHugePage, PagePlacement, Simulated, UsedPart};
 pub use choose::{Candidate, Library, PageLimits, PredictedChange, Prediction, at_most, candidate, choose};
 pub use compare::{Compared, compare};
 pub use evaluate::advise;

@@ -152,6 +152,8 @@ pub struct Observer {
     calls: Vec<Call>,
     /// Largest total size of other mappings.
     others: u64,
+    /// Whether the system uses transparent huge pages on request.
+    uses_huge: bool,
     /// Parts with at least one aligned range that holds a transparent huge page.
     huge: [bool; PARTS],
     cores: Vec<Core>,
@@ -203,6 +205,7 @@ impl Observer {
             last: NOWHERE,
             calls: known.into_iter().enumerate().map(|(i, call)| Call { part: part_of_call(i), ..call }).collect(),
             others: 0,
+            uses_huge: spec.has_huge_pages_on_request(),
             huge: [false; PARTS],
             cores: Vec::new(),
             addresses: Vec::new(),
@@ -308,7 +311,7 @@ impl Observer {
     fn add(&mut self, part: usize, range: Range<u64>, ranges: &mut Vec<Mapped>) {
         let [_, page] = self.kinds.transparent;
         let (first, last) = (range.start.next_multiple_of(page), range.end / page * page);
-        let inner = parts::huge(part).filter(|_| first < last);
+        let inner = parts::huge(part).filter(|_| self.uses_huge && first < last);
         let pieces = match inner {
             None => vec![(range, part)],
             Some(huge) => {

@@ -7,7 +7,7 @@ use fxscope_report::document::{Document, Row, Section, Value};
 use fxscope_report::render::quantity::quantity;
 use serde_json::{Value as Json, json};
 
-use super::advice::{ON_DEMAND, POLICY, pages};
+use super::advice::{NoHugePage, ON_DEMAND, POLICY, pages};
 use super::evaluate::PageRemedy;
 use super::{Advice, Choice, Group, Library, PagePlacement, PartMisses, Simulated, UsedPart};
 
@@ -336,11 +336,16 @@ fn remarks(advice: &Advice) -> Vec<String> {
     if !advice.other_sites.is_empty() {
         remarks.push(format!("Other mmap: also what {} maps.", advice.other_sites.join(", ")));
     }
-    if let Err(bytes) = advice.transparent {
-        remarks.push(format!(
+    match advice.transparent {
+        Ok(_) => {}
+        Err(NoHugePage::NoMapping(bytes)) => remarks.push(format!(
             "Transparent huge pages have {} here; no mapping of the program holds one, so they would be normal pages.",
             size(bytes)
-        ));
+        )),
+        Err(NoHugePage::Off(bytes)) => remarks.push(format!(
+            "Transparent huge pages of {} are off (--thp, or thp.enabled of the machine), and were not tried.",
+            size(bytes)
+        )),
     }
     remarks
 }

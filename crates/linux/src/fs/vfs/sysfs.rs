@@ -1,5 +1,7 @@
 //! `/sys` of the modelled machine: processors, caches, memory nodes, huge pages.
 
+mod thp;
+
 use std::collections::BTreeMap;
 
 use super::procfs::CGROUP;
@@ -11,6 +13,9 @@ use crate::perf::PMU_TYPE;
 use crate::platform::{BarrierPlatform, Cache, CacheKind, CpuPlace, Platform};
 
 const KIB: u64 = 1 << 10;
+
+/// The folder of the kernel's memory management.
+const MM: &str = "/sys/kernel/mm";
 
 type Entries = BTreeMap<Vec<u8>, Entry>;
 
@@ -28,6 +33,7 @@ pub(super) fn entries(platform: &Platform, entries: &mut Entries) {
     }
     nodes(platform, &mut put);
     huge_pages(platform, &mut put);
+    thp::entries(platform, entries);
     for node in platform.nodes() {
         let path = format!("/sys/devices/system/node/node{node}/meminfo");
         entries.insert(path.into_bytes(), Entry::OfNode(node_memory, node));
@@ -304,19 +310,13 @@ pub(super) fn hardware_barrier(platform: &Platform, barrier: &BarrierPlatform, e
 }
 
 fn huge_pages(platform: &Platform, put: &mut impl FnMut(String, String)) {
-    let folder = "/sys/kernel/mm";
     for kib in huge_page_kib(platform) {
         let names =
             ["nr_hugepages", "free_hugepages", "resv_hugepages", "surplus_hugepages", "nr_overcommit_hugepages"];
         for name in names {
-            put(format!("{folder}/hugepages/hugepages-{kib}kB/{name}"), "0".to_owned());
+            put(format!("{MM}/hugepages/hugepages-{kib}kB/{name}"), "0".to_owned());
         }
     }
-    put(format!("{folder}/transparent_hugepage/enabled"), "always [madvise] never".to_owned());
-    put(format!("{folder}/transparent_hugepage/defrag"), "always defer defer+madvise [madvise] never".to_owned());
-    // With base pages of 64 KiB the first table level that can hold a huge page spans 512 MiB.
-    let thp = platform.page_bytes * (platform.page_bytes / 8);
-    put(format!("{folder}/transparent_hugepage/hpage_pmd_size"), thp.to_string());
 }
 
 /// Iterates over the sizes of the huge pages in KiB.

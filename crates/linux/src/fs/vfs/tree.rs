@@ -102,7 +102,7 @@ pub(super) enum Entry {
     /// The memory of a process, and its pages.
     Memory,
     PageMap,
-    /// Generated from the state of the memory node of this number.
+    /// Generated from the state of the memory node of this number, or for pages with this log2 of their size.
     OfNode(MakeOfNode, u32),
     /// Generated from the state of a barrier blade: memory node, number.
     OfBlade(u32, u32),

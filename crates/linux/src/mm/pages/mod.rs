@@ -6,6 +6,9 @@
 //! where, follows from that, from the memory policies, and from the first touches that `Memory` records.
 
 mod bounds;
+mod collapse;
+mod folios;
+mod khugepaged;
 mod library;
 mod malloc;
 mod moves;
@@ -16,6 +19,7 @@ mod process;
 mod range_map;
 mod shared;
 mod site;
+mod thp;
 mod tiering;
 mod usage;
 
@@ -25,22 +29,27 @@ use std::ops::Range;
 use fxscope_guestmem::{Memory, Segment};
 use fxscope_guestmem::{PAGE, Region, SharedBy};
 
+pub use folios::FolioCounts;
 pub use own::MappingPages;
 pub use policy::{NodeMask, Placement, Weights, list, mask, parse_nodes};
 pub use process::Backing;
 pub use site::{Site, SiteNode, SitePages};
+pub use thp::{KhugepagedSettings, Thp, When, WhenSize};
 pub use tiering::TieredPage;
 pub use usage::PageUse;
 
+pub(crate) use khugepaged::Khugepaged;
 pub(crate) use malloc::translated;
 pub(crate) use placed::FastMemory;
 pub(crate) use policy::{Policy, remapped};
+pub(crate) use usage::add_up;
 
 use serde::{Deserialize, Serialize};
 
 use bounds::bounded;
+use folios::Folios;
 use library::{Library, PageType};
-use own::Own;
+use own::{Kind, Own};
 use range_map::RangeMap;
 use shared::{apart, shared_by};
 use site::Sites;
@@ -57,13 +66,15 @@ pub struct PageSizes {
     pub segments: BTreeMap<Segment, u64>,
     /// Segments whose size the environment does not change.
     pub fixed: Vec<Segment>,
+    /// Which transparent huge pages the system uses.
+    pub thp: Thp,
 }
 
 impl PageSizes {
     /// Returns the same page size for everything.
     #[must_use]
     pub fn all(bytes: u64) -> PageSizes {
-        PageSizes { normal: bytes, large: bytes, segments: BTreeMap::new(), fixed: Vec::new() }
+        PageSizes { normal: bytes, large: bytes, segments: BTreeMap::new(), fixed: Vec::new(), thp: Thp::default() }
     }
 
     /// Returns the size of a transparent huge page: the span of the first table level that can hold one.
@@ -130,6 +141,8 @@ pub struct MemoryWork {
     pub moved: u64,
     /// Their bytes.
     pub moved_bytes: u64,
+    /// Ranges of pages that became one huge page, whose bytes are among those moved and cleared.
+    pub collapsed: u64,
     /// Bytes copied between the program and sockets, pipes and other processes.
     pub copied_bytes: u64,
 }
@@ -158,22 +171,6 @@ impl Plan {
         };
         large.map_or(default, |large| if large { sizes.large } else { sizes.normal })
     }
-
-    /// Returns the parts of a region with pages of one size, with its log2: transparent huge pages are used where they fit.
-    fn parts(&self, region: &Region) -> Vec<(Range<u64>, u32)> {
-        let shift = self.page_bytes(region.segment).trailing_zeros();
-        let whole = region.start..region.end;
-        let huge = self.sizes.transparent();
-        let transparent = self.library.page_type == Some(PageType::Transparent)
-            && !self.sizes.fixed.contains(&region.segment)
-            && region.segment.is_anonymous();
-        let (first, last) = (region.start.next_multiple_of(huge), region.end / huge * huge);
-        if !transparent || first >= last {
-            return vec![(whole, shift)];
-        }
-        let parts = [(whole.start..first, shift), (first..last, huge.trailing_zeros()), (last..whole.end, shift)];
-        parts.into_iter().filter(|(range, _)| !range.is_empty()).collect()
-    }
 }
 
 /// Allocated pages.
@@ -184,6 +181,8 @@ struct Resident {
     placement: Placement,
     /// Whether they were placed other than by a first touch, so that the memory model cannot know where they are.
     placed: bool,
+    /// Whether they are transparent huge pages.
+    folio: bool,
     /// The number of the last move that included them, counted from 1; 0: none.
     moved: u32,
 }
@@ -217,6 +216,7 @@ pub(crate) struct Pages {
     plan: Plan,
     /// Ranges whose pages differ from those of their segments.
     own: RangeMap<Own>,
+    folios: Folios,
     sites: Sites,
     /// Policies of ranges.
     policies: RangeMap<Policy>,
@@ -242,6 +242,7 @@ impl Pages {
         Pages {
             plan: Plan { sizes: sizes.clone(), library: Library::of(environment) },
             own: RangeMap::default(),
+            folios: Folios::default(),
             sites: Sites::default(),
             policies: RangeMap::default(),
             resident: RangeMap::default(),
@@ -266,7 +267,7 @@ impl Pages {
     pub(crate) fn start(&mut self, mem: &mut Memory, who: Toucher) {
         let regions: Vec<Region> = mem.regions().copied().collect();
         for region in &regions {
-            self.mapped(region, who);
+            self.mapped(mem, region, who);
         }
         self.touched(mem, who);
         self.work = MemoryWork::default();
@@ -279,13 +280,16 @@ impl Pages {
         let (usage, version) = (std::mem::take(&mut self.usage), self.version + 1);
         let toucher_changes = self.toucher_changes;
         let sites = Sites { noted_from: self.sites.noted_from, ..Sites::default() };
-        let fast = self.fast.take();
-        *self = Pages { usage, version, toucher_changes, sites, fast, work: self.work, moves: self.moves, ..fresh };
+        let (fast, folios) = (self.fast.take(), std::mem::take(&mut self.folios).restarted());
+        *self =
+            Pages { usage, version, toucher_changes, sites, fast, folios, work: self.work, moves: self.moves, ..fresh };
     }
 
     /// Returns the initial pages of a child: the same pages (`shares`), or none.
     pub(crate) fn fork(&self, shares: bool) -> Pages {
-        let fork = Pages { work: MemoryWork::default(), usage: Usage::default(), kept_bytes: 0, ..self.clone() };
+        let folios = self.folios.fork(shares);
+        let fork =
+            Pages { work: MemoryWork::default(), usage: Usage::default(), kept_bytes: 0, folios, ..self.clone() };
         let (policies, resident, own) = (RangeMap::default(), RangeMap::default(), RangeMap::default());
         if shares { fork } else { Pages { policies, resident, own, ..fork } }
     }
@@ -352,20 +356,25 @@ impl Pages {
 
     /// Records that a region was mapped, or that a reserved one became writable: if its segment is prepaged, its pages are
     /// allocated now.
-    pub(crate) fn mapped(&mut self, region: &Region, who: Toucher) {
+    pub(crate) fn mapped(&mut self, mem: &Memory, region: &Region, who: Toucher) {
         self.version += 1;
         if !self.plan.library.prepages(region.segment) || !region.prot.write {
             return;
         }
-        for (range, Own { shift, .. }) in self.parts(region).into_iter().filter(|(_, own)| !own.on_demand) {
-            for (range, policy) in self.by_policy(range, who) {
+        let tiles = self.tiles(mem.regions());
+        for (range, kind) in self.parts(region, &tiles).into_iter().filter(|(_, kind)| !kind.on_demand) {
+            let shift = kind.shift;
+            // A folio may extend over several regions of the mapping.
+            let whole = (range.start >> shift << shift)..range.end.next_multiple_of(1 << shift);
+            for (range, policy) in self.by_policy(if kind.folio { whole } else { range }, who) {
                 // What does not fit is left to be allocated on demand.
                 if self.resident_bytes() + (range.end - range.start) > self.memory_bytes {
                     return;
                 }
                 for (part, placement) in self.prepaged(&range, shift, policy, who) {
-                    let resident = Resident { segment: region.segment, shift, placement, placed: true, moved: 0 };
-                    self.take(part, resident);
+                    let (segment, folio) = (region.segment, kind.folio);
+                    let taken = self.take(part, Resident { segment, shift, placement, placed: true, folio, moved: 0 });
+                    self.allocated(kind, taken);
                 }
             }
         }
@@ -377,6 +386,7 @@ impl Pages {
         self.discarded(range.clone());
         self.work.unmapped |= self.work.freed_bytes > freed;
         self.own.remove(range.clone());
+        self.folios.advice.remove(range.clone());
         self.sites.of.remove(range.clone());
         self.policies.remove(range);
     }
@@ -385,6 +395,8 @@ impl Pages {
     pub(crate) fn discarded(&mut self, range: Range<u64>) {
         self.note_use();
         self.version += 1;
+        self.split_folio(range.start);
+        self.split_folio(range.end);
         let keeps = self.plan.library.keeps_memory;
         for (range, resident) in self.resident.within(range.clone()).filter(|(_, of)| of.segment.is_anonymous()) {
             let bytes = pages(&range, resident.shift) << resident.shift;
@@ -400,32 +412,43 @@ impl Pages {
     /// Records that memory was moved to other addresses, with its pages.
     pub(crate) fn moved(&mut self, from: u64, len: u64, to: u64) {
         self.version += 1;
+        self.split_before_move(from, len, to);
         self.policies.move_range(from, len, to);
         self.own.move_range(from, len, to);
+        self.folios.advice.move_range(from, len, to);
         self.sites.of.move_range(from, len, to);
         self.resident.move_range(from, len, to);
     }
 
     /// Records the pages that were touched first since the last call, all by `who`. Returns how many page faults that took.
     pub(crate) fn touched(&mut self, mem: &mut Memory, who: Toucher) -> u64 {
-        let mut faults = 0;
+        let (mut faults, tiles) = (0, self.tiles(mem.regions()));
         for page in mem.take_fresh() {
             let Some(&region) = mem.region_at(page) else { continue };
-            let parts = self.parts(&region);
+            let parts = self.parts(&region, &tiles);
             let part = parts.into_iter().find(|(part, _)| part.contains(&page));
-            let Some((part, Own { shift, .. })) = part else { continue };
+            let Some((part, kind)) = part else { continue };
+            let Kind { shift, folio, .. } = kind;
             let bytes = (1u64 << shift).max(PAGE);
             let start = page / bytes * bytes;
-            let range = start.max(part.start)..(start + bytes).min(part.end);
+            let inside = start.max(part.start)..(start + bytes).min(part.end);
+            let range = if folio { start..start + bytes } else { inside };
             let policy = self.policies.at(page).unwrap_or(who.policy);
             let is_new = self.resident.at(page).is_none();
             let spilt = if is_new { self.spills(policy, bytes) } else { None };
-            let touched = Placement::Node(policy.placement(who.node).node(page, shift, who.node));
-            let (placement, placed) = (spilt.unwrap_or(touched), spilt.is_some());
+            let in_turn = policy.placement(who.node);
+            let touched = Placement::Node(in_turn.node(page, shift, who.node));
+            // A folio of several entries is placed as a whole by the first touch of one of them.
+            let has_entries = folio && self.entry_shift(kind) < shift;
+            let placed = spilt.is_some() || has_entries;
+            let elsewhere = spilt.is_some() || has_entries && matches!(in_turn, Placement::Interleave(..));
             // The memory model may have taken a first touch for the place of the page, and learns of another one as of a move.
-            let moved = if placed { self.moves.max(1) } else { 0 };
+            let moved = if elsewhere { self.moves.max(1) } else { 0 };
             self.version += u64::from(placed);
-            faults += self.take(range, Resident { segment: region.segment, shift, placement, placed, moved });
+            let placement = spilt.unwrap_or(touched);
+            let taken = self.take(range, Resident { segment: region.segment, shift, placement, placed, folio, moved });
+            self.allocated(kind, taken);
+            faults += taken;
         }
         self.work.faults += faults;
         faults
@@ -489,10 +512,11 @@ impl Pages {
     /// Returns the address space as pages, lowest address first: where those are that a first touch did not place, and where all
     /// others will be when `who` touches them.
     pub(crate) fn spans(&self, mem: &Memory, who: Toucher) -> Vec<PageSpan> {
-        let mut spans: Vec<PageSpan> = Vec::new();
+        let (mut spans, tiles): (Vec<PageSpan>, _) = (Vec::new(), self.tiles(mem.regions()));
         for region in mem.regions() {
             let shared = shared_by(mem, region);
-            for (part, Own { shift, .. }) in self.parts(region) {
+            for (part, kind) in self.parts(region, &tiles) {
+                let shift = self.entry_shift(kind);
                 let mut placed = RangeMap::default();
                 for (range, policy) in self.by_policy(part.clone(), who) {
                     placed.set(range, (policy.placement(who.node), 0));
@@ -517,33 +541,35 @@ impl Pages {
         self.resident.iter().map(|(range, r)| pages(&range, r.shift) << r.shift).sum()
     }
 
-    /// Returns the resident part of a range: pages by node, and bytes.
+    /// Returns the resident part of a range: pages by node, of which transparent huge ones have several, and bytes.
     pub(crate) fn resident_in(&self, range: Range<u64>) -> (BTreeMap<u32, u64>, u64) {
         let (mut counts, mut bytes) = (BTreeMap::new(), 0);
+        let normal = self.plan.sizes.normal_shift();
         for (run, resident) in self.resident.within(range) {
             bytes += run.end - run.start;
-            for (node, pages) in usage::nodes(&run, resident.shift, resident.placement) {
+            let shift = if resident.folio { normal } else { resident.shift };
+            for (node, pages) in usage::nodes(&run, shift, resident.placement) {
                 *counts.entry(node).or_default() += pages;
             }
         }
         (counts, bytes)
     }
 
-    /// Returns the bytes of resident pages on a node, and how many of the pages have `size` bytes.
+    /// Returns the bytes of resident pages on a node, and how many of the pages that are not transparent have `size` bytes.
     pub(crate) fn on_node(&self, node: u32, size: u64) -> (u64, u64) {
         let (mut bytes, mut of_size) = (0, 0);
         for (range, resident) in self.resident.iter() {
             let nodes = usage::nodes(&range, resident.shift, resident.placement);
             let pages: u64 = nodes.iter().filter(|(n, _)| *n == node).map(|(_, pages)| pages).sum();
             bytes += pages << resident.shift;
-            of_size += if 1 << resident.shift == size { pages } else { 0 };
+            of_size += if 1 << resident.shift == size && !resident.folio { pages } else { 0 };
         }
         (bytes, of_size)
     }
 
-    /// Returns the number of resident pages of one size.
+    /// Returns the number of resident pages of one size, without transparent ones.
     pub(crate) fn resident_of_size(&self, bytes: u64) -> u64 {
-        let of_size = |&(_, resident): &(Range<u64>, Resident)| 1u64 << resident.shift == bytes;
+        let of_size = |&(_, resident): &(Range<u64>, Resident)| 1u64 << resident.shift == bytes && !resident.folio;
         self.resident.iter().filter(of_size).map(|(range, resident)| pages(&range, resident.shift)).sum()
     }
 
@@ -558,18 +584,6 @@ impl Pages {
         self.note_use();
         self.usage.list()
     }
-}
-
-/// Merges entries of the same segment, size and node.
-pub(crate) fn add_up(all: Vec<PageUse>) -> Vec<PageUse> {
-    let mut sums: BTreeMap<(Segment, u64, u32), PageUse> = BTreeMap::new();
-    for part in all {
-        let key = (part.segment, part.page_bytes, part.node);
-        let sum = sums.entry(key).or_insert(PageUse { pages: 0, bytes: 0, ..part });
-        sum.pages += part.pages;
-        sum.bytes += part.bytes;
-    }
-    sums.into_values().collect()
 }
 
 /// Returns the number of pages that overlap a range.

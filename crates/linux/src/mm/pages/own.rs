@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::Pages;
+use super::folios::Advice;
 
 /// The pages that a mapping must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
@@ -28,28 +29,37 @@ pub(super) struct Own {
     pub on_demand: bool,
 }
 
+/// What pages a range has, or would have when they are touched.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Kind {
+    /// Log2 of what a fault allocates.
+    pub shift: u32,
+    /// Whether they are never allocated before they are touched.
+    pub on_demand: bool,
+    /// Whether they are transparent huge pages.
+    pub folio: bool,
+}
+
 /// Returns the whole pages of `huge` bytes in a range.
-fn whole(range: &Range<u64>, huge: u64) -> Range<u64> {
+pub(super) fn whole(range: &Range<u64>, huge: u64) -> Range<u64> {
     let (first, last) = (range.start.next_multiple_of(huge), range.end / huge * huge);
     first..last.max(first)
 }
 
 impl Pages {
-    /// Returns the parts of a region with pages of one size.
-    pub(super) fn parts(&self, region: &Region) -> Vec<(Range<u64>, Own)> {
+    /// Returns the parts of a region with pages of one size, as if there were no transparent huge pages.
+    pub(super) fn base_parts(&self, region: &Region) -> Vec<(Range<u64>, Own)> {
         let mut parts: Vec<(Range<u64>, Own)> = self.own.within(region.start..region.end).collect();
-        for gap in self.own.gaps(region.start..region.end) {
-            let rest = Region { start: gap.start, end: gap.end, ..*region };
-            let of_segment = |(range, shift)| (range, Own { shift, on_demand: false });
-            parts.extend(self.plan.parts(&rest).into_iter().map(of_segment));
-        }
+        let shift = self.plan.page_bytes(region.segment).trailing_zeros();
+        let of_segment = Own { shift, on_demand: false };
+        parts.extend(self.own.gaps(region.start..region.end).into_iter().map(|gap| (gap, of_segment)));
         parts.sort_unstable_by_key(|(range, _)| range.start);
         parts
     }
 
-    /// Returns the bytes of the page at an address of a region.
+    /// Returns the bytes of the page at an address of a region. Transparent huge pages consist of normal ones.
     pub(crate) fn page_bytes_at(&self, region: &Region, address: u64) -> u64 {
-        let part = self.parts(region).into_iter().find(|(range, _)| range.contains(&address));
+        let part = self.base_parts(region).into_iter().find(|(range, _)| range.contains(&address));
         part.map_or_else(|| self.page_bytes(region.segment), |(_, own)| 1 << own.shift)
     }
 
@@ -61,10 +71,8 @@ impl Pages {
                 self.own.set(range, Own { shift: bytes.trailing_zeros(), on_demand });
             }
             MappingPages::Transparent => {
-                let huge = self.plan.sizes.transparent();
-                let inner = whole(&range, huge);
-                self.own.set(range, Own { shift: self.plan.sizes.normal.trailing_zeros(), on_demand: true });
-                self.own.set(inner, Own { shift: huge.trailing_zeros(), on_demand: true });
+                self.own.set(range.clone(), Own { shift: self.plan.sizes.normal_shift(), on_demand: true });
+                self.folios.advice.set(range, Advice::Huge);
             }
         }
     }
@@ -72,55 +80,34 @@ impl Pages {
     /// Returns the pages requested for the mapping at an address, whether they are on demand, and the number of the call that
     /// made it.
     pub(crate) fn requested_at(&self, address: u64) -> (Option<(MappingPages, bool)>, Option<u32>) {
-        let pages = self.own.at(address).map(|own| (MappingPages::Size(1 << own.shift), own.on_demand));
+        let own = || self.own.at(address).map(|own| (MappingPages::Size(1 << own.shift), own.on_demand));
+        let is_advised = self.folios.advice.at(address) == Some(Advice::Huge);
+        let pages = if is_advised { Some((MappingPages::Transparent, true)) } else { own() };
         (pages, self.sites.of.at(address))
     }
 
-    /// `madvise(MADV_HUGEPAGE)`: uses transparent huge pages where whole ones fit into the mappings of a range and nothing has
-    /// been touched yet.
+    /// `madvise(MADV_HUGEPAGE)`: the mappings of a range may have transparent huge pages where nothing has been touched yet.
     pub(crate) fn advise_huge(&mut self, mem: &Memory, range: Range<u64>) -> Result<(), Errno> {
-        let huge = self.plan.sizes.transparent();
-        self.advised(mem, range, |pages, part| {
-            let own = Own { shift: huge.trailing_zeros(), on_demand: true };
-            let mut at = whole(part, huge);
-            while !at.is_empty() {
-                let page = at.start..at.start + huge;
-                if pages.resident.within(page.clone()).next().is_none() {
-                    pages.own.set(page.clone(), own);
-                }
-                at.start = page.end;
-            }
-        })
+        self.advise(mem, range, Advice::Huge)
     }
 
     /// `madvise(MADV_NOHUGEPAGE)`: uses no further transparent huge pages in a range.
     pub(crate) fn advise_no_huge(&mut self, mem: &Memory, range: Range<u64>) -> Result<(), Errno> {
-        let own = Own { shift: self.plan.sizes.normal.trailing_zeros(), on_demand: true };
-        self.advised(mem, range, |pages, part| {
-            for gap in pages.resident.gaps(part.clone()) {
-                pages.own.set(gap, own);
-            }
-        })
+        self.advise(mem, range, Advice::NotHuge)
     }
 
-    /// Applies advice to the anonymous private mappings of a range. hugetlbfs pages ignore it, as under Linux.
-    fn advised(
-        &mut self,
-        mem: &Memory,
-        range: Range<u64>,
-        advise: impl Fn(&mut Pages, &Range<u64>),
-    ) -> Result<(), Errno> {
-        let (normal, huge) = (self.plan.sizes.normal.max(PAGE), self.plan.sizes.transparent());
+    /// Applies advice to the anonymous private mappings of a range. hugetlbfs pages refuse it, as under Linux.
+    fn advise(&mut self, mem: &Memory, range: Range<u64>, advice: Advice) -> Result<(), Errno> {
+        let normal = self.plan.sizes.normal.max(PAGE).trailing_zeros();
         let regions: Vec<Region> =
             mem.regions().filter(|r| r.start < range.end && range.start < r.end).copied().collect();
         for region in regions.iter().filter(|region| region.segment.is_anonymous() && !region.shared) {
             let (start, end) = (region.start.max(range.start), region.end.min(range.end));
             let part = Region { start, end, ..*region };
-            let fixed = |&(_, own): &(Range<u64>, Own)| 1 << own.shift > normal && 1 << own.shift != huge;
-            if self.parts(&part).iter().any(fixed) {
+            if self.base_parts(&part).iter().any(|(_, own)| own.shift > normal) {
                 return Err(Errno::INVAL);
             }
-            advise(self, &(start..end));
+            self.folios.advice.set(start..end, advice);
             self.version += 1;
         }
         Ok(())

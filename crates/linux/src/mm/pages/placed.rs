@@ -93,8 +93,9 @@ impl Pages {
         let work = self.work;
         let mut placed = 0;
         self.begin_move();
-        for (part, own) in regions.iter().flat_map(|region| self.parts(region)).collect::<Vec<_>>() {
-            let page = (1u64 << own.shift).max(PAGE);
+        let tiles = self.tiles(mem.regions());
+        for (part, kind) in regions.iter().flat_map(|region| self.parts(region, &tiles)).collect::<Vec<_>>() {
+            let page = (1u64 << kind.shift).max(PAGE);
             let nearest = |address: u64| address.saturating_add(page / 2 - 1) / page * page;
             let (start, end) = (range.start.max(part.start), range.end.min(part.end));
             let whole = nearest(start).max(part.start)..nearest(end).min(part.end);

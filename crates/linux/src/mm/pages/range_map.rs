@@ -45,6 +45,11 @@ impl<T: Copy + Eq> RangeMap<T> {
         }
     }
 
+    /// Returns whether no address has a value.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns the value of an address.
     pub(crate) fn at(&self, address: u64) -> Option<T> {
         self.0.get(&address).copied()

@@ -92,6 +92,18 @@ impl Pages {
     }
 }
 
+/// Merges entries of the same segment, size and node.
+pub(crate) fn add_up(all: Vec<PageUse>) -> Vec<PageUse> {
+    let mut sums: BTreeMap<(Segment, u64, u32), PageUse> = BTreeMap::new();
+    for part in all {
+        let key = (part.segment, part.page_bytes, part.node);
+        let sum = sums.entry(key).or_insert(PageUse { pages: 0, bytes: 0, ..part });
+        sum.pages += part.pages;
+        sum.bytes += part.bytes;
+    }
+    sums.into_values().collect()
+}
+
 /// Returns the nodes of the pages of a resident range, with numbers of pages that add up to those on each.
 pub(super) fn nodes(range: &Range<u64>, shift: u32, placement: Placement) -> Vec<(u32, u64)> {
     let count = pages(range, shift);

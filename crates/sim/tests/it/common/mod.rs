@@ -91,7 +91,7 @@ impl Run {
         let spec = self.options().spec;
         let words = |text: &str| text.split_whitespace().map(|word| word.as_bytes().to_vec()).collect::<Vec<_>>();
         let mut machine = platform(&spec, 1 << 32);
-        machine.page_sizes = page_sizes(&spec.pages, &[]);
+        machine.page_sizes = page_sizes(&spec, &[]);
         let name = self.program.file_name().and_then(OsStr::to_str).expect("UTF-8 name");
         let mut setup = Setup::new(machine, name).expect("descriptors");
         setup.args.extend(words(self.arguments));

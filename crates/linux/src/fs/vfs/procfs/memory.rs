@@ -41,6 +41,8 @@ pub(super) fn smaps_rollup(k: &Kernel<'_>, t: &Thread) -> Vec<u8> {
 struct Sizes {
     resident: u64,
     anonymous: u64,
+    /// In transparent huge pages of the largest size.
+    huge: u64,
     pages: PagesByUsers,
 }
 
@@ -60,7 +62,8 @@ impl Sizes {
         let proportional = (used.proportional + untouched).min(resident);
         let pages = PagesByUsers { shared_clean, shared_dirty, private_clean, private_dirty: left, proportional };
         let anonymous = if region.backing.is_some() { 0 } else { resident };
-        Sizes { resident, anonymous, pages }
+        let huge = of.space().pages.huge_bytes_in(region.start..region.end);
+        Sizes { resident, anonymous, huge, pages }
     }
 
     fn plus(self, other: Sizes) -> Sizes {
@@ -68,6 +71,7 @@ impl Sizes {
         Sizes {
             resident: self.resident + other.resident,
             anonymous: self.anonymous + other.anonymous,
+            huge: self.huge + other.huge,
             pages: PagesByUsers {
                 shared_clean: a.shared_clean + b.shared_clean,
                 shared_dirty: a.shared_dirty + b.shared_dirty,
@@ -80,7 +84,7 @@ impl Sizes {
 
     /// Writes a line for each.
     fn write(&self, text: &mut String) {
-        let Sizes { resident, anonymous, pages } = self;
+        let Sizes { resident, anonymous, huge, pages } = self;
         let lines = [
             ("Rss", *resident),
             ("Pss", pages.proportional),
@@ -91,7 +95,7 @@ impl Sizes {
             ("Referenced", *resident),
             ("Anonymous", *anonymous),
             ("LazyFree", 0),
-            ("AnonHugePages", 0),
+            ("AnonHugePages", *huge),
             ("ShmemPmdMapped", 0),
             ("FilePmdMapped", 0),
             ("Shared_Hugetlb", 0),
@@ -115,12 +119,16 @@ fn write_sizes(text: &mut String, k: &Kernel<'_>, of: &Subject<'_>, region: &Reg
     write_size(text, "KernelPageSize", page);
     write_size(text, "MMUPageSize", page);
     Sizes::of(k, of, region).write(text);
-    text.push_str("THPeligible:           0\nVmFlags:");
+    let eligible = u8::from(of.space().pages.is_eligible(of.regions(), region));
+    let _ = write!(text, "THPeligible:           {eligible}\nVmFlags:");
     let Prot { read, write, exec } = region.prot;
     let shared = region.shared;
     let flags = [(read, "rd"), (write, "wr"), (exec, "ex"), (shared, "sh"), (true, "mr mw me"), (shared, "ms")];
     for (_, name) in flags.into_iter().filter(|(has, _)| *has) {
         let _ = write!(text, " {name}");
+    }
+    if let Some(advice) = of.space().pages.advice_flag(region.start) {
+        let _ = write!(text, " {advice}");
     }
     text.push_str(" \n");
 }

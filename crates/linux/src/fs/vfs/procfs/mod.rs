@@ -122,6 +122,11 @@ fn meminfo(k: &Kernel<'_>) -> String {
         ("AnonPages", used),
         ("Mapped", 0),
         ("Shmem", shared),
+        ("AnonHugePages", k.all_pages().map(|pages| pages.huge_bytes_in(0..u64::MAX)).sum::<u64>() / KIB),
+        ("ShmemHugePages", 0),
+        ("ShmemPmdMapped", 0),
+        ("FileHugePages", 0),
+        ("FilePmdMapped", 0),
         ("CommitLimit", total),
         ("Committed_AS", used),
     ];
@@ -144,10 +149,20 @@ fn vmstat(k: &Kernel<'_>) -> String {
     let used = k.all_pages().map(Pages::resident_bytes).sum::<u64>() / page;
     let shared = k.mem.elsewhere_bytes() / page;
     let free = (k.system.platform.memory_bytes / page).saturating_sub(used + shared);
+    let largest = k.system.platform.page_sizes.largest_folio();
+    let (folios, split) = (k.folio_counts(), |splits: &BTreeMap<u32, u64>| splits.values().sum::<u64>());
+    let of_largest = |counts: &BTreeMap<u32, u64>| counts.get(&largest).copied().unwrap_or(0);
     format!(
         "nr_free_pages {free}\nnr_active_anon {used}\nnr_anon_pages {used}\nnr_mapped 0\nnr_file_pages {shared}\nnr_dirty 0\n\
          nr_writeback 0\nnr_shmem {shared}\nnuma_hit {used}\nnuma_miss 0\nnuma_foreign 0\nnuma_interleave 0\n\
-         numa_local {used}\nnuma_other 0\npgpgin 0\npgpgout 0\npswpin 0\npswpout 0\npgfault {used}\npgmajfault 0\n"
+         numa_local {used}\nnuma_other 0\npgpgin 0\npgpgout 0\npswpin 0\npswpout 0\npgfault {used}\npgmajfault 0\n\
+         thp_fault_alloc {}\nthp_fault_fallback 0\nthp_collapse_alloc {}\nthp_collapse_alloc_failed {}\nthp_split_page 0\n\
+         thp_deferred_split_page {}\nthp_split_pmd {}\nthp_zero_page_alloc 0\n",
+        of_largest(&folios.faults),
+        folios.collapsed,
+        folios.collapse_failed,
+        split(&folios.splits),
+        of_largest(&folios.splits),
     )
 }
 
