@@ -69,17 +69,6 @@ fn without_noise_only_synchronisation_costs_time() {
 }
 
 #[test]
-fn detours_that_need_not_be_drawn_do_not_count_and_are_mentioned() {
-    let whole =
-        ["simulate", "--model", "linux-250hz", "--nodes", "64,20000", "--phases", "20", "--most-detours", "1e7"];
-    let text = shown(&whole);
-    assert!(text.contains("may be the last of a phase: 20000 nodes"), "{text}");
-    assert!(text.contains("below 1e-9") && !text.contains("--most-detours"), "{text}");
-    let compared = shown(&["compare", "--model", "linux-250hz", "--nodes", "6000", "--phases", "20"]);
-    assert!(compared.contains("may be the last of a phase: 6000 nodes"), "{compared}");
-}
-
-#[test]
 fn remedies_are_compared_and_the_best_is_named() {
     let arguments = [&["compare", "--model", "linux-250hz"], &SMALL[..]].concat();
     let found = json(&arguments);
@@ -149,5 +138,17 @@ mod slow {
         assert!(text.contains("as many ran as --most-detours allows: 256 nodes"), "{text}");
         let message = refused(&["simulate", "--model", "linux-1000hz", "--nodes", "100000", "--most-detours", "1e5"]);
         assert!(message.contains("more than 1.0e5") && message.contains("fewer nodes"), "{message}");
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn detours_that_need_not_be_drawn_do_not_count_and_are_mentioned() {
+        let whole =
+            ["simulate", "--model", "linux-250hz", "--nodes", "64,20000", "--phases", "20", "--most-detours", "1e7"];
+        let text = shown(&whole);
+        assert!(text.contains("may be the last of a phase: 20000 nodes"), "{text}");
+        assert!(text.contains("below 1e-9") && !text.contains("--most-detours"), "{text}");
+        let compared = shown(&["compare", "--model", "linux-250hz", "--nodes", "6000", "--phases", "20"]);
+        assert!(compared.contains("may be the last of a phase: 6000 nodes"), "{compared}");
     }
 }

@@ -102,14 +102,6 @@ fn run(pages: &[(String, Vec<Block>)]) {
 }
 
 #[test]
-fn commands_of_pages_run() {
-    let pages: Vec<_> =
-        pages().into_iter().filter(|(name, of)| !entry(name).slow && !commands(of).is_empty()).collect();
-    assert!(pages.len() > 20, "pages have commands: {}", pages.len());
-    run(&pages);
-}
-
-#[test]
 fn what_the_table_says_of_a_page_is_in_the_page() {
     let pages = pages();
     for Page { name, smaller, left_out, .. } in PAGES {
@@ -135,11 +127,20 @@ fn blocks_of_commands_with_output_are_in_pages_that_are_followed() {
 }
 
 mod slow {
-    use super::{entry, pages, run};
+    use super::{commands, entry, pages, run};
 
     #[test]
     #[ignore = "experiments, and simulations one after the other: a minute"]
     fn commands_of_pages_that_take_longer_run() {
         run(&pages().into_iter().filter(|(name, _)| entry(name).slow).collect::<Vec<_>>());
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn commands_of_pages_run() {
+        let pages: Vec<_> =
+            pages().into_iter().filter(|(name, of)| !entry(name).slow && !commands(of).is_empty()).collect();
+        assert!(pages.len() > 20, "pages have commands: {}", pages.len());
+        run(&pages);
     }
 }

@@ -75,53 +75,12 @@ fn alone(folder: &Path, program: &[&str]) -> Value {
 }
 
 #[test]
-fn intervals_timed_by_other_processes_count_the_same_even_if_one_of_them_is_killed() {
-    let folder = tempfile::tempdir().expect("temporary folder");
-    let program = kernel(SORT[0]);
-    let program = [&program, SORT[1], SORT[2]];
-    let leader = lead(folder.path(), 2, &program);
-    until("the run begins", || has(folder.path(), "run"));
-    let mut killed = help(folder.path());
-    until("an interval is claimed", || has(folder.path(), "claimed-"));
-    killed.kill().expect("killed");
-    let _ = killed.wait();
-    let helpers = [help(folder.path()), help(folder.path())];
-    let leader = ended(leader);
-    assert!(leader.status.success(), "{}", error(&leader));
-    for helper in helpers.map(ended) {
-        assert!(helper.status.success() && error(&helper).contains("intervals timed: "), "{}", error(&helper));
-    }
-    assert!(!folder.path().join("shared").exists(), "nothing is left");
-    assert!(alone(folder.path(), &program) == counts(folder.path(), "shared.json"));
-}
-
-#[test]
 fn a_run_without_helpers_ends_by_itself() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = kernel("chase.elf");
     let leader = ended(lead(folder.path(), 8, &[&program]));
     assert!(leader.status.success(), "{}", error(&leader));
     assert!(alone(folder.path(), &[&program]) == counts(folder.path(), "shared.json"));
-}
-
-#[test]
-fn a_run_times_what_it_cannot_put_into_the_folder_and_ends_when_others_remove_what_it_has_put_there() {
-    let folder = tempfile::tempdir().expect("temporary folder");
-    let folder = folder.path();
-    let program = kernel(SORT[0]);
-    let program = [&program, SORT[1], SORT[2]];
-    let leader = lead(folder, 2, &program);
-    until("the run begins", || has(folder, "run"));
-    fs::remove_dir_all(folder.join("shared")).expect("removed");
-    let leader = ended(leader);
-    assert!(leader.status.success(), "{}", error(&leader));
-    assert!(error(&leader).contains("this process times the interval itself"), "{}", error(&leader));
-    assert!(alone(folder, &program) == counts(folder, "shared.json"));
-    let leader = lead(folder, 2, &program);
-    until("an interval waits", || fs::remove_file(folder.join("shared/interval-000000")).is_ok());
-    let leader = ended(leader);
-    assert_eq!(leader.status.code(), Some(125));
-    assert!(error(&leader).contains("--spool: interval 0: its file has been removed from"), "{}", error(&leader));
 }
 
 /// Writes a byte, then loops.
@@ -217,5 +176,48 @@ mod slow {
             assert!(leader.status.success(), "{}", error(&leader));
             assert!(alone(folder.path(), &program) == counts(folder.path(), "shared.json"), "{name}");
         }
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn intervals_timed_by_other_processes_count_the_same_even_if_one_of_them_is_killed() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let program = kernel(SORT[0]);
+        let program = [&program, SORT[1], SORT[2]];
+        let leader = lead(folder.path(), 2, &program);
+        until("the run begins", || has(folder.path(), "run"));
+        let mut killed = help(folder.path());
+        until("an interval is claimed", || has(folder.path(), "claimed-"));
+        killed.kill().expect("killed");
+        let _ = killed.wait();
+        let helpers = [help(folder.path()), help(folder.path())];
+        let leader = ended(leader);
+        assert!(leader.status.success(), "{}", error(&leader));
+        for helper in helpers.map(ended) {
+            assert!(helper.status.success() && error(&helper).contains("intervals timed: "), "{}", error(&helper));
+        }
+        assert!(!folder.path().join("shared").exists(), "nothing is left");
+        assert!(alone(folder.path(), &program) == counts(folder.path(), "shared.json"));
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn a_run_times_what_it_cannot_put_into_the_folder_and_ends_when_others_remove_what_it_has_put_there() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let folder = folder.path();
+        let program = kernel(SORT[0]);
+        let program = [&program, SORT[1], SORT[2]];
+        let leader = lead(folder, 2, &program);
+        until("the run begins", || has(folder, "run"));
+        fs::remove_dir_all(folder.join("shared")).expect("removed");
+        let leader = ended(leader);
+        assert!(leader.status.success(), "{}", error(&leader));
+        assert!(error(&leader).contains("this process times the interval itself"), "{}", error(&leader));
+        assert!(alone(folder, &program) == counts(folder, "shared.json"));
+        let leader = lead(folder, 2, &program);
+        until("an interval waits", || fs::remove_file(folder.join("shared/interval-000000")).is_ok());
+        let leader = ended(leader);
+        assert_eq!(leader.status.code(), Some(125));
+        assert!(error(&leader).contains("--spool: interval 0: its file has been removed from"), "{}", error(&leader));
     }
 }

@@ -132,38 +132,6 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-#[test]
-fn a_restored_guest_continues_in_another_process_as_if_nothing_had_happened() {
-    if let Ok(files) = std::env::var(SNAPSHOT) {
-        return continue_run(Path::new(&files));
-    }
-    for stop in STOPS {
-        let folder = folder();
-        let at = |name: &str| folder.path().join(name);
-        let mut whole = start(&at("text"), &at("whole"));
-        run(&mut whole, stop);
-        let whole = outcome(whole);
-        assert!(whole.starts_with("exited with status 3;"), "{whole}");
-        assert!(text(&at("whole")).contains("again 799980000, attached 799980000 1\n"), "{}", text(&at("whole")));
-        assert!(
-            text(&at("whole")).contains("one  two , child 17, sums 799980000 799980000 "),
-            "{}",
-            text(&at("whole"))
-        );
-
-        let mut first = start(&at("text"), &at("output"));
-        run(&mut first, stop);
-        std::fs::write(at("snapshot"), saved(&first).to_bytes()).expect("write");
-        drop(first);
-        let name = "snapshot::a_restored_guest_continues_in_another_process_as_if_nothing_had_happened";
-        let mut other = Command::new(std::env::current_exe().expect("this program"));
-        let output = output(other.args([name, "--exact"]).env(SNAPSHOT, folder.path())).expect("start");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-        assert_eq!(text(&at("outcome")), whole, "after {stop} instructions");
-        assert_eq!(text(&at("output")), text(&at("whole")), "after {stop} instructions");
-    }
-}
-
 /// The other process: restores the guest and stores its result.
 fn continue_run(folder: &Path) {
     let mut bytes = Vec::new();
@@ -342,6 +310,40 @@ mod slow {
                 "after {stop}, restored"
             );
             std::fs::remove_file(at("output")).expect("remove");
+        }
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn a_restored_guest_continues_in_another_process_as_if_nothing_had_happened() {
+        if let Ok(files) = std::env::var(SNAPSHOT) {
+            return continue_run(Path::new(&files));
+        }
+        for stop in STOPS {
+            let folder = folder();
+            let at = |name: &str| folder.path().join(name);
+            let mut whole = start(&at("text"), &at("whole"));
+            run(&mut whole, stop);
+            let whole = outcome(whole);
+            assert!(whole.starts_with("exited with status 3;"), "{whole}");
+            assert!(text(&at("whole")).contains("again 799980000, attached 799980000 1\n"), "{}", text(&at("whole")));
+            assert!(
+                text(&at("whole")).contains("one  two , child 17, sums 799980000 799980000 "),
+                "{}",
+                text(&at("whole"))
+            );
+
+            let mut first = start(&at("text"), &at("output"));
+            run(&mut first, stop);
+            std::fs::write(at("snapshot"), saved(&first).to_bytes()).expect("write");
+            drop(first);
+            let name = "snapshot::slow::a_restored_guest_continues_in_another_process_as_if_nothing_had_happened";
+            let mut other = Command::new(std::env::current_exe().expect("this program"));
+            let output =
+                output(other.args([name, "--exact", "--ignored"]).env(SNAPSHOT, folder.path())).expect("start");
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+            assert_eq!(text(&at("outcome")), whole, "after {stop} instructions");
+            assert_eq!(text(&at("output")), text(&at("whole")), "after {stop} instructions");
         }
     }
 }
