@@ -22,6 +22,7 @@
 // x0 and x10: rows of c to store and to load; x1: a; x2: b, BIAS vectors ahead; x3: iterations left; x8: c to prefetch.
 
         .altmacro
+        .include "dgemm_operations.inc"
 
         .set    ROWS, 8
         .set    VECTORS, 3
@@ -31,22 +32,6 @@
         .set    BIAS, 2                 // vectors of b that x2 is ahead
         .set    PREFETCHES, 2 * ROWS    // of the next tile of c, one in an iteration: more would fill the buffers of misses
         .set    AHEAD, 1024             // distance of prefetches of a: four lines, each of them four k
-
-.macro ADD_PRODUCT acc, b, a
-        fmla    z\acc\().d, p0/m, z\b\().d, z\a\().d
-.endm
-
-.macro LOAD reg, base, v
-        ld1d    {z\reg\().d}, p0/z, [\base, #\v, mul vl]
-.endm
-
-.macro STORE reg, base, v
-        st1d    {z\reg\().d}, p0, [\base, #\v, mul vl]
-.endm
-
-.macro BROADCAST reg, offset
-        ld1rd   {z\reg\().d}, p0/z, [x1, #\offset]
-.endm
 
 // Operation `v` of `row` in k.
 .macro F k, row, v

@@ -10,24 +10,9 @@
 // machine's counters show for its library's DGEMM. Tile 8x3: 24 FMA, 8 broadcast loads, 3 loads, 1 for the loop.
 
         .altmacro
+        .include "dgemm_operations.inc"
 
-.macro TILE_FMLA acc, b, a
-        fmla    z\acc\().d, p0/m, z\b\().d, z\a\().d
-.endm
-
-.macro TILE_LD1D reg, base, k
-        ld1d    {z\reg\().d}, p0/z, [\base, #\k, mul vl]
-.endm
-
-.macro TILE_ST1D reg, base, k
-        st1d    {z\reg\().d}, p0, [\base, #\k, mul vl]
-.endm
-
-.macro TILE_LD1RD reg, offset
-        ld1rd   {z\reg\().d}, p0/z, [x1, #\offset]
-.endm
-
-// C tile to (TILE_ST1D) or from (TILE_LD1D) memory, a row at a time through x4.
+// C tile to (STORE) or from (LOAD) memory, a row at a time through x4.
 .macro TILE_C access, rows, vectors
         .set    row, 0
         mov     x4, x0
@@ -76,12 +61,12 @@
 .macro TILE_FIRST vectors, bias
         .set    v, 0
 .rept \vectors
-        TILE_LD1D %(first_b + v), x2, %v
+        LOAD %(first_b + v), x2, %v
         .set    v, v + 1
 .endr
         .set    q, 0
 .rept broadcasts
-        TILE_LD1RD %(first_a + q), %(8 * q)
+        BROADCAST %(first_a + q), %(8 * q)
         .set    q, q + 1
 .endr
         addvl   x2, x2, #\bias
@@ -99,12 +84,12 @@
         .set    a, first_a + q % broadcasts
         .set    v, 0
 .rept \vectors
-        TILE_FMLA %(row * \vectors + v), %(b + v), %a
+        ADD_PRODUCT %(row * \vectors + v), %(b + v), %a
         .set    v, v + 1
 .endr
-        TILE_LD1RD %a, %(8 * (q + broadcasts))
+        BROADCAST %a, %(8 * (q + broadcasts))
 .if row < \vectors
-        TILE_LD1D %(b_next + row), x2, %((k + 1) * \vectors + row - \bias)
+        LOAD %(b_next + row), x2, %((k + 1) * \vectors + row - \bias)
 .endif
         .set    q, q + 1
         .set    row, row + 1
@@ -122,14 +107,14 @@
 .macro TILE name, rows, vectors, bias
         TILE_BEGIN \name
         TILE_REGISTERS \rows, \vectors
-        TILE_C  TILE_LD1D, \rows, \vectors
+        TILE_C  LOAD, \rows, \vectors
         TILE_FIRST \vectors, \bias
         .p2align 5
 1:
         TILE_FOUR \rows, \vectors, \bias
         TILE_NEXT \rows
         b.ne    1b
-        TILE_C  TILE_ST1D, \rows, \vectors
+        TILE_C  STORE, \rows, \vectors
         TILE_END \name
 .endm
 

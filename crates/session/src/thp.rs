@@ -2,6 +2,8 @@
 
 use fxscope_machine::settings::{integer, size};
 
+use crate::tiering::{TIMES, with_unit};
+
 /// What the value of a part of the option is.
 #[derive(Clone, Copy)]
 enum Unit {
@@ -87,10 +89,7 @@ fn number(text: &str, unit: Unit) -> Result<u64, String> {
     match unit {
         Unit::Count => integer(text).ok_or_else(|| format!("'{text}' is not a number of pages")),
         Unit::Time => {
-            let units = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
-            let of = |(unit, ns): &(&str, f64)| Some(text.strip_suffix(unit)?.trim_end().parse::<f64>().ok()? * ns);
-            let ns = units.iter().find_map(of).filter(|ns| (1.0..1e18).contains(ns));
-            ns.map(|ns| ns as u64).ok_or_else(|| format!("'{text}' is not a time; write it like 500us or 10ms"))
+            with_unit(text, &TIMES).ok_or_else(|| format!("'{text}' is not a time; write it like 500us or 10ms"))
         }
     }
 }

@@ -57,9 +57,7 @@ impl TieringOption {
 /// Parses a value: ns, bytes, or bytes per second.
 fn number(text: &str, unit: Unit) -> Result<u64, String> {
     let (units, example): (&[(&str, f64)], _) = match unit {
-        Unit::Time => {
-            (&[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)], "time; write it like 500us or 1ms")
-        }
+        Unit::Time => (&TIMES, "time; write it like 500us or 1ms"),
         Unit::Rate => (
             &[("MB/s", 1e6), ("GB/s", 1e9), ("MiB/s", 1048576.0), ("GiB/s", 1073741824.0)],
             "rate; write it like 500MB/s",
@@ -68,9 +66,16 @@ fn number(text: &str, unit: Unit) -> Result<u64, String> {
             return integer(text).ok_or_else(|| format!("'{text}' is not a size; write it like 64MiB"));
         }
     };
+    with_unit(text, units).ok_or_else(|| format!("'{text}' is not a {example}"))
+}
+
+/// Units of time, with their ns.
+pub(crate) const TIMES: [(&str, f64); 5] = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
+
+/// Parses a number of at least 1 with one of these units; `None` if it is none.
+pub(crate) fn with_unit(text: &str, units: &[(&str, f64)]) -> Option<u64> {
     let value = units.iter().find_map(|(unit, n)| Some(text.strip_suffix(unit)?.trim_end().parse::<f64>().ok()? * n));
-    let value = value.filter(|value| (1.0..1e18).contains(value));
-    value.map(|value| value as u64).ok_or_else(|| format!("'{text}' is not a {example}"))
+    value.filter(|value| (1.0..1e18).contains(value)).map(|value| value as u64)
 }
 
 impl Scenario {
