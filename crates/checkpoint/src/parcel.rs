@@ -4,8 +4,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::sealed::{self, Broken};
 
-/// The level of compression: the fastest one.
-const LEVEL: i32 = 1;
+/// The level of compression. Level 1 takes twice as long for an eighth less.
+const LEVEL: i32 = -1;
 
 /// What a parcel says of itself.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]

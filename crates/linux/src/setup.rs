@@ -157,7 +157,7 @@ impl Guest {
         check_platform(&setup.platform)?;
         let bytes = setup.platform.memory_bytes;
         let mut memory = Memory::new(bytes).map_err(|source| StartError::Reserve { bytes, source })?;
-        let view = View::new(setup.sysroot.as_deref(), &setup.access, setup.shared_folder, &setup.platform);
+        let view = View::new(setup.sysroot.as_deref(), &setup.access, setup.shared_folder);
         let mut random = Random(setup.seed);
         let mut at_random = [0; 16];
         random.fill(&mut at_random);

@@ -68,8 +68,8 @@ fn read_blocking(text: &str, count: usize) -> Result<Vec<Blocking>, String> {
 fn split_uops(text: &str) -> Result<Vec<String>, String> {
     let mut out = Vec::new();
     for element in split(text, &['/']) {
-        match repetition(&element) {
-            None => out.push(element),
+        match repetition(element) {
+            None => out.push(element.to_owned()),
             Some((prefix, inner, times)) => {
                 let distances: Vec<&str> = prefix.trim_matches(['[', ']']).split('/').collect();
                 let inner = split_uops(&inner)?;
@@ -104,22 +104,23 @@ fn repetition(text: &str) -> Option<(String, String, usize)> {
 }
 
 /// Splits at separators outside parentheses and brackets; trims.
-fn split(text: &str, separators: &[char]) -> Vec<String> {
-    let mut out = vec![String::new()];
+fn split<'a>(text: &'a str, separators: &[char]) -> Vec<&'a str> {
+    let mut out = Vec::new();
     let mut depth = 0i32;
-    for c in text.chars() {
+    let mut begin = 0;
+    for (i, c) in text.char_indices() {
         match c {
             '(' | '[' => depth += 1,
             ')' | ']' => depth -= 1,
             _ => {}
         }
         if depth == 0 && separators.contains(&c) {
-            out.push(String::new());
-        } else {
-            out.last_mut().expect("never empty").push(c);
+            out.push(text[begin..i].trim());
+            begin = i + c.len_utf8();
         }
     }
-    out.iter().map(|s| s.trim().to_string()).collect()
+    out.push(text[begin..].trim());
+    out
 }
 
 /// What stands between the flows of a micro-operation.

@@ -56,13 +56,13 @@ pub fn parse(text: &str, file: &Arc<str>) -> Result<Rows, LoadError> {
     let mut known = Known::new();
     for record in &records {
         let line = record.position().map_or(0, |p| p.line() as usize);
-        let cell = |column: usize| columns[column].and_then(|i| record.get(i)).unwrap_or("").trim();
-        let class = cell(0);
+        let cells = columns.map(|column| column.and_then(|i| record.get(i)).unwrap_or("").trim());
+        let class = cells[0];
         let bad = |(what, advice): (String, String)| {
             let named = if class.is_empty() { String::new() } else { format!("{}: ", shortened(class)) };
             LoadError::bad(Place::line(file, line), format!("{named}{what}"), advice)
         };
-        let (bits, mut recipe) = row(cell, &mut known).map_err(bad)?;
+        let (bits, mut recipe) = row(cells, &mut known).map_err(bad)?;
         recipe.line = line as u32;
         let of_class = rows.entry(class.to_owned()).or_default();
         if let Some(other) = of_class.get(&bits) {
@@ -135,39 +135,39 @@ fn columns(header: &csv::StringRecord) -> Result<[Option<usize>; COLUMNS.len()],
 /// Micro-operations by the cells that they were parsed from: most rows are like others.
 type Known<'a> = HashMap<(&'a str, &'a str, &'a str, usize), Vec<Uop>>;
 
-fn row<'a>(cell: impl Fn(usize) -> &'a str, known: &mut Known<'a>) -> Result<(u64, Recipe), Mistake> {
+fn row<'a>(cells: [&'a str; COLUMNS.len()], known: &mut Known<'a>) -> Result<(u64, Recipe), Mistake> {
     let mend = |what: String| (what, "correct this row".to_owned());
-    if let Some(i) = (0..COLUMNS.len()).find(|&i| cell(i).len() > MAX_CELL) {
+    if let Some(i) = (0..COLUMNS.len()).find(|&i| cells[i].len() > MAX_CELL) {
         return Err(mend(format!("{} is longer than {MAX_CELL} bytes", COLUMNS[i])));
     }
-    if cell(0).is_empty() {
+    if cells[0].is_empty() {
         return Err(("the row names no class".to_owned(), "begin it with a timing class".to_owned()));
     }
-    let number = |column: usize, low: u64, high: u64| match cell(column) {
+    let number = |column: usize, low: u64, high: u64| match cells[column] {
         "" if low == 0 => Ok(0),
         text => text.parse().ok().filter(|n| (low..=high).contains(n)).ok_or_else(|| {
             let what = format!("{} is '{}'", COLUMNS[column], shortened(text));
             (what, format!("give a whole number from {low} to {high}"))
         }),
     };
-    let bits = match cell(1) {
+    let bits = match cells[1] {
         "" => 0,
         text => text.parse().ok().filter(|bits| VECTOR_BITS.contains(bits)).ok_or_else(|| {
             (format!("vl_bits is '{}'", shortened(text)), "give 128, 256 or 512, or nothing for all".to_owned())
         })?,
     };
     let count = number(2, 1, MAX_UOPS as u64)? as usize;
-    let notes: Vec<&str> = cell(6).split('+').filter(|n| !n.is_empty()).collect();
+    let notes: Vec<&str> = cells[6].split('+').filter(|n| !n.is_empty()).collect();
     if let Some(unknown) = notes.iter().find(|n| !NOTES.contains(n)) {
         let what = format!("there is no decode note '{}'", shortened(unknown));
         return Err((what, suggest(nearest(unknown, NOTES), || format!("the notes are {}", NOTES.join(", ")))));
     }
     let has = |note: &str| notes.contains(&note);
-    let uops = match known.entry((cell(3), cell(4), cell(5), count)) {
+    let uops = match known.entry((cells[3], cells[4], cells[5], count)) {
         Entry::Occupied(same) => same.get().clone(),
-        Entry::Vacant(new) => new.insert(read_uops(cell(3), cell(4), cell(5), count).map_err(mend)?).clone(),
+        Entry::Vacant(new) => new.insert(read_uops(cells[3], cells[4], cells[5], count).map_err(mend)?).clone(),
     };
-    let evidence = match cell(11) {
+    let evidence = match cells[11] {
         "" => None,
         word => Some(Evidence::named(word).ok_or_else(|| {
             let known = Evidence::ALL.map(Evidence::name).join(", ");

@@ -94,68 +94,6 @@ fn programs_with_openmp_are_tried_with_other_numbers_of_threads() {
     assert!(found.gain(&["-e", "OMP_NUM_THREADS=1"]) > 0.3, "{advice}");
 }
 
-/// A parent and its child touch more pages of 64 KiB than the TLB holds; larger ones also fault less often.
-#[test]
-fn page_sizes_are_found_for_all_processes() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let source = "#include <stdlib.h>\n\
-                  #include <sys/wait.h>\n\
-                  #include <unistd.h>\n\
-                  enum { PAGE = 65536, PAGES = 1400 };\n\
-                  int main(void) {\n\
-                      volatile char *block = malloc((size_t)PAGE * PAGES);\n\
-                      pid_t child = fork();\n\
-                      for (int i = 0; i < 20 * PAGES; i++)\n\
-                          block[(size_t)(i % PAGES) * PAGE + i % 256 * 256]++;\n\
-                      int status = 0;\n\
-                      if (child > 0)\n\
-                          wait(&status);\n\
-                      return status != 0;\n\
-                  }\n";
-    let program = compile(folder.path(), "pages", &["-O2", "-static"], source);
-    let advice = advise(folder.path(), &["-e", "XOS_MMM_L_HPAGE_TYPE=none", "--", &program]);
-    let found = Found::of(&advice, "all");
-    assert!(
-        found.best.as_str().is_some_and(|best| best.starts_with("pages ") && best.contains("heap=2MiB")),
-        "{advice}"
-    );
-    let gain = found.best_gain().expect("a gain");
-    assert!(gain > 0.1, "{advice}");
-    // The same run by hand.
-    let options = &list(&advice["tried"])[0]["options"];
-    let options: Vec<&str> = list(options).iter().filter_map(Value::as_str).collect();
-    let words =
-        [&["run", "-q", "--json", "run.json", "-e", "XOS_MMM_L_HPAGE_TYPE=none"], &options[..], &["--", &program]];
-    assert!(output(folder.path(), &words.concat()).status.success());
-    let run = json(&std::fs::read(folder.path().join("run.json")).expect("written"));
-    let seconds = number(&run["simulated"]["seconds"]);
-    assert!((1.0 - seconds / number(&advice["seconds"]) - gain).abs() < 1e-9, "{seconds} {advice}");
-}
-
-#[test]
-fn a_record_is_run_again_and_regions_are_judged_each() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let program = kernel("ill.elf");
-    let ran = output(folder.path(), &["run", "-q", "-o", "a.fxr", "--", &program, "illness=streams"]);
-    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-    let advice = advise(folder.path(), &["a.fxr"]);
-    let regions = list(&advice["regions"]);
-    let names: Vec<&Value> = regions.iter().map(|region| &region["name"]).collect();
-    assert_eq!(names, ["all", "streams"]);
-    assert!(number(&regions[1]["share"]) > 0.05 && number(&regions[1]["share"]) < 1.0, "{advice}");
-    for tried in list(&advice["tried"]) {
-        let of_regions = list(&tried["regions"]);
-        assert_eq!(of_regions.len(), 2);
-        // The whole run's time with a remedy follows from its gain.
-        let gain = 1.0 - number(&tried["seconds"]) / number(&advice["seconds"]);
-        assert!((gain - number(&of_regions[0]["gain"])).abs() < 1e-9, "{tried}");
-    }
-    let (status, message) = failure(folder.path(), &["advise", "a.fxr", "--region", "none"]);
-    assert!(status != 0 && message.contains("none"), "{message}");
-    let (_, message) = failure(folder.path(), &["advise", &program]);
-    assert!(message.contains("a program comes after --: fxscope advise -- PROGRAM"), "{message}");
-}
-
 #[test]
 fn sampled_runs_and_parts_are_advised_on() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -262,5 +200,69 @@ mod slow {
             }
         }
         assert!(wrong.is_empty(), "{wrong:?}");
+    }
+
+    /// A parent and its child touch more pages of 64 KiB than the TLB holds; larger ones also fault less often.
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn page_sizes_are_found_for_all_processes() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let source = "#include <stdlib.h>\n\
+                      #include <sys/wait.h>\n\
+                      #include <unistd.h>\n\
+                      enum { PAGE = 65536, PAGES = 1400 };\n\
+                      int main(void) {\n\
+                          volatile char *block = malloc((size_t)PAGE * PAGES);\n\
+                          pid_t child = fork();\n\
+                          for (int i = 0; i < 20 * PAGES; i++)\n\
+                              block[(size_t)(i % PAGES) * PAGE + i % 256 * 256]++;\n\
+                          int status = 0;\n\
+                          if (child > 0)\n\
+                              wait(&status);\n\
+                          return status != 0;\n\
+                      }\n";
+        let program = compile(folder.path(), "pages", &["-O2", "-static"], source);
+        let advice = advise(folder.path(), &["-e", "XOS_MMM_L_HPAGE_TYPE=none", "--", &program]);
+        let found = Found::of(&advice, "all");
+        assert!(
+            found.best.as_str().is_some_and(|best| best.starts_with("pages ") && best.contains("heap=2MiB")),
+            "{advice}"
+        );
+        let gain = found.best_gain().expect("a gain");
+        assert!(gain > 0.1, "{advice}");
+        // The same run by hand.
+        let options = &list(&advice["tried"])[0]["options"];
+        let options: Vec<&str> = list(options).iter().filter_map(Value::as_str).collect();
+        let words =
+            [&["run", "-q", "--json", "run.json", "-e", "XOS_MMM_L_HPAGE_TYPE=none"], &options[..], &["--", &program]];
+        assert!(output(folder.path(), &words.concat()).status.success());
+        let run = json(&std::fs::read(folder.path().join("run.json")).expect("written"));
+        let seconds = number(&run["simulated"]["seconds"]);
+        assert!((1.0 - seconds / number(&advice["seconds"]) - gain).abs() < 1e-9, "{seconds} {advice}");
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn a_record_is_run_again_and_regions_are_judged_each() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let program = kernel("ill.elf");
+        let ran = output(folder.path(), &["run", "-q", "-o", "a.fxr", "--", &program, "illness=streams"]);
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        let advice = advise(folder.path(), &["a.fxr"]);
+        let regions = list(&advice["regions"]);
+        let names: Vec<&Value> = regions.iter().map(|region| &region["name"]).collect();
+        assert_eq!(names, ["all", "streams"]);
+        assert!(number(&regions[1]["share"]) > 0.05 && number(&regions[1]["share"]) < 1.0, "{advice}");
+        for tried in list(&advice["tried"]) {
+            let of_regions = list(&tried["regions"]);
+            assert_eq!(of_regions.len(), 2);
+            // The whole run's time with a remedy follows from its gain.
+            let gain = 1.0 - number(&tried["seconds"]) / number(&advice["seconds"]);
+            assert!((gain - number(&of_regions[0]["gain"])).abs() < 1e-9, "{tried}");
+        }
+        let (status, message) = failure(folder.path(), &["advise", "a.fxr", "--region", "none"]);
+        assert!(status != 0 && message.contains("none"), "{message}");
+        let (_, message) = failure(folder.path(), &["advise", &program]);
+        assert!(message.contains("a program comes after --: fxscope advise -- PROGRAM"), "{message}");
     }
 }

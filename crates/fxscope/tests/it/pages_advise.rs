@@ -49,30 +49,6 @@ fn large_pages_are_advised_where_streams_cross_many_small_ones() {
     assert!(text.contains("These pages are the machine's default, without any variable or option."), "{text}");
 }
 
-/// The start looks up a table at random, over and over; what follows uses a few small pages.
-#[test]
-fn pages_that_only_the_start_uses_are_not_advised_for_the_steady_state() {
-    let folder = tempfile::tempdir().expect("temporary folder");
-    let source = "static unsigned char table[4 << 20]; static double work[512];
-        int main(void) {
-            unsigned at = 1;
-            for (int i = 0; i < 20000; i++) at = (at * 1664525u + 1013904223u) % (4 << 20) + ((volatile unsigned char *)table)[at];
-            for (int round = 0; round < 800; round++) for (int i = 0; i < 512; i++) work[i] = work[i] * 0.5 + at;
-            return work[7] == 3;
-        }";
-    let program = compile(folder.path(), "start", &["-O1", "-static"], source);
-    let whole = advise(folder.path(), &["--pages", "all=64KiB", "--", &program]);
-    assert_eq!(whole["leave_it"], false, "{whole}");
-    let steady = advise(folder.path(), &["--pages", "all=64KiB", "--steady", "--", &program]);
-    assert_eq!(steady["leave_it"], true, "{steady}");
-    // Pages of the second half were touched in the first.
-    assert!(count(&steady["now"]["predicted"], "walks") <= 2, "{steady}");
-    assert!(whole["steady_from"].is_null() && count(&steady, "steady_from") > 500_000, "{steady}");
-    assert!(steady["notes"].to_string().contains("of the second half of the run"), "{steady}");
-    let twice = ["pages", "advise", "--steady", "--from", "instructions=1M", "--", &program];
-    assert!(failure(folder.path(), &twice).1.contains("leave it or --from"));
-}
-
 /// Two cores of two CMGs, whose arrays are all on the first one's node.
 #[test]
 fn programs_on_several_nodes_are_simulated_with_their_pages_elsewhere() {
@@ -453,5 +429,30 @@ mod slow {
             text.contains("mmap(..., MAP_HUGETLB | 25 << MAP_HUGE_SHIFT) for what walked (uneven.c:2) maps"),
             "{text}"
         );
+    }
+
+    /// The start looks up a table at random, over and over; what follows uses a few small pages.
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn pages_that_only_the_start_uses_are_not_advised_for_the_steady_state() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let source = "static unsigned char table[4 << 20]; static double work[512];
+            int main(void) {
+                unsigned at = 1;
+                for (int i = 0; i < 20000; i++) at = (at * 1664525u + 1013904223u) % (4 << 20) + ((volatile unsigned char *)table)[at];
+                for (int round = 0; round < 800; round++) for (int i = 0; i < 512; i++) work[i] = work[i] * 0.5 + at;
+                return work[7] == 3;
+            }";
+        let program = compile(folder.path(), "start", &["-O1", "-static"], source);
+        let whole = advise(folder.path(), &["--pages", "all=64KiB", "--", &program]);
+        assert_eq!(whole["leave_it"], false, "{whole}");
+        let steady = advise(folder.path(), &["--pages", "all=64KiB", "--steady", "--", &program]);
+        assert_eq!(steady["leave_it"], true, "{steady}");
+        // Pages of the second half were touched in the first.
+        assert!(count(&steady["now"]["predicted"], "walks") <= 2, "{steady}");
+        assert!(whole["steady_from"].is_null() && count(&steady, "steady_from") > 500_000, "{steady}");
+        assert!(steady["notes"].to_string().contains("of the second half of the run"), "{steady}");
+        let twice = ["pages", "advise", "--steady", "--from", "instructions=1M", "--", &program];
+        assert!(failure(folder.path(), &twice).1.contains("leave it or --from"));
     }
 }

@@ -214,7 +214,7 @@ impl Task<'_> {
             return Err(Error::Stopped);
         }
         let run = last_run(&self.record);
-        let Err(message) = judged(status, run.as_ref().ok(), &helper.last_words()) else {
+        let Err(message) = judged(status, run.as_ref().ok(), || helper.last_words()) else {
             return Ok(run.map(|run| Counted::of(&run)));
         };
         // A signal from outside, such as that of a host without memory, says nothing about the next time.
@@ -294,15 +294,16 @@ fn has_counts(run: &Run) -> bool {
     matches!(run.finish, Finish::Exited(0) | Finish::Limit)
 }
 
-/// Returns why a run does not count, if so.
-fn judged(status: ExitStatus, run: Option<&Run>, said: &str) -> Result<(), String> {
+/// Returns why a run does not count, if so. Only then is it asked for what the program has `said`: that may wait for the last of it.
+fn judged(status: ExitStatus, run: Option<&Run>, said: impl FnOnce() -> String) -> Result<(), String> {
     match run {
         Some(run) if has_counts(run) => Ok(()),
         Some(Run { finish: Finish::Exited(code), .. }) => {
+            let said = said();
             let last = said.lines().rfind(|line| !line.is_empty()).map_or_else(String::new, |line| format!(": {line}"));
             Err(format!("the program ended with exit status {code}{last}"))
         }
-        _ => Err(reason(said).unwrap_or_else(|| format!("fxscope run ended with {status}"))),
+        _ => Err(reason(&said()).unwrap_or_else(|| format!("fxscope run ended with {status}"))),
     }
 }
 

@@ -347,7 +347,7 @@ impl Guest {
         for (id, bytes) in state.thread_bytes {
             threads.get_mut(id).ok_or(SnapshotError::Damaged)?.charge = budget.charge(bytes);
         }
-        let view = Rc::new(View::new(sysroot.as_deref(), &access, contents.folder.clone(), &system.platform));
+        let view = Rc::new(View::new(sysroot.as_deref(), &access, contents.folder.clone()));
         view.policy.set_refused(state.refused);
         view.policy.shared_memory.restore_names(state.names);
         let mut opener = Opener::new(state.files, &view, stdio, &contents.files, &mut system.ptys)?;

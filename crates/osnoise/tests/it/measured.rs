@@ -40,22 +40,6 @@ fn measured(plan: &Plan) -> (Header, usize, Summary) {
 }
 
 #[test]
-fn every_method_measures_every_core_and_reports_its_cost() {
-    for method in [Method::Spin, Method::Fwq, Method::Ftq, Method::Dgemm, Method::Barrier] {
-        let (header, detours, summary) = measured(&plan(method));
-        let cores = native::allowed().expect("known");
-        assert_eq!(header.cores.iter().map(|core| core.core).collect::<Vec<_>>(), cores, "{method:?}");
-        assert_eq!(summary.cores.iter().map(|core| core.core).collect::<Vec<_>>(), cores, "{method:?}");
-        assert!(summary.cores.iter().all(|core| core.iterations > 0 && core.minimum > 0.0), "{method:?} {summary:?}");
-        let overhead = header.overhead.expect("measured");
-        assert!(overhead.read > 0.0 && overhead.record > 0.0, "{method:?} {overhead:?}");
-        assert_eq!(overhead.share.is_some(), header.quantum > 0, "{method:?}");
-        let kept: u64 = summary.cores.iter().map(|core| core.iterations).sum();
-        assert!(detours as u64 <= kept, "{method:?}");
-    }
-}
-
-#[test]
 fn a_measurement_ends_early_on_request() {
     let plan = Plan { duration: Duration::from_secs(3600), ..plan(Method::Spin) };
     let stop = AtomicBool::new(true);
@@ -89,4 +73,29 @@ fn an_impossible_quantum_is_refused_by_all_cores_at_once() {
     let plan = Plan { quantum: Some(10), ..plan(Method::Fwq) };
     let error = measure::run(&plan, Vec::new(), Control::until(&AtomicBool::new(false))).expect_err("too short");
     assert!(error.to_string().contains("a quantum of 10 ns is not possible"), "{error}");
+}
+
+/// Takes seconds of processor time.
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn every_method_measures_every_core_and_reports_its_cost() {
+        for method in [Method::Spin, Method::Fwq, Method::Ftq, Method::Dgemm, Method::Barrier] {
+            let (header, detours, summary) = measured(&plan(method));
+            let cores = native::allowed().expect("known");
+            assert_eq!(header.cores.iter().map(|core| core.core).collect::<Vec<_>>(), cores, "{method:?}");
+            assert_eq!(summary.cores.iter().map(|core| core.core).collect::<Vec<_>>(), cores, "{method:?}");
+            assert!(
+                summary.cores.iter().all(|core| core.iterations > 0 && core.minimum > 0.0),
+                "{method:?} {summary:?}"
+            );
+            let overhead = header.overhead.expect("measured");
+            assert!(overhead.read > 0.0 && overhead.record > 0.0, "{method:?} {overhead:?}");
+            assert_eq!(overhead.share.is_some(), header.quantum > 0, "{method:?}");
+            let kept: u64 = summary.cores.iter().map(|core| core.iterations).sum();
+            assert!(detours as u64 <= kept, "{method:?}");
+        }
+    }
 }

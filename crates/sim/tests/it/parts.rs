@@ -161,24 +161,6 @@ fn each_execution_of_a_region_is_timed_and_nothing_else() {
 }
 
 #[test]
-fn a_part_of_threads_that_meet_wait_or_sleep_leaves_their_results_alone() {
-    for arguments in ["barrier 4 6", "spin 3 6", "sleep 3 4", "fork 3 3"] {
-        let run = steps(arguments);
-        let (whole, _) = given(&run);
-        for warming in [Warming::Default, Warming::Nothing] {
-            let (outcome, summary) = part_of(&run, with(between("region=work#2", "region=work#3"), warming));
-            assert!(summary.ended && summary.timed > 0 && summary.behind > 0, "{arguments} {warming:?}: {summary:?}");
-            assert!(
-                region(&outcome, "all").threads.values().any(|counted| counted.signals().get(Signal::FpDpFixedOps) > 0)
-            );
-        }
-        let (outcome, summary) = part_of(&run, PartPlan::new(Selection::Region("work".to_owned())));
-        let ratio = cycles(&outcome, "all") as f64 / cycles(&whole, "all") as f64;
-        assert!(ratio > 0.1 && ratio <= 1.05, "{arguments}: {ratio} {summary:?}");
-    }
-}
-
-#[test]
 fn a_part_by_time_begins_and_ends_by_the_guest_s_clock() {
     let run = steps("barrier 2 20");
     for warming in [Warming::All, Warming::Instructions(20_000), Warming::Nothing] {
@@ -214,4 +196,34 @@ fn a_sample_is_one_of_the_part() {
     assert_eq!(instructions(&outcome, "all"), summary.timed);
     let error = error(cycles(&outcome, "all"), cycles(&whole, "work"));
     assert!(sample.windows > 10 && error.abs() < 0.05, "{error} {sample:?}");
+}
+
+/// Takes seconds of processor time.
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn a_part_of_threads_that_meet_wait_or_sleep_leaves_their_results_alone() {
+        for arguments in ["barrier 4 6", "spin 3 6", "sleep 3 4", "fork 3 3"] {
+            let run = steps(arguments);
+            let (whole, _) = given(&run);
+            for warming in [Warming::Default, Warming::Nothing] {
+                let (outcome, summary) = part_of(&run, with(between("region=work#2", "region=work#3"), warming));
+                assert!(
+                    summary.ended && summary.timed > 0 && summary.behind > 0,
+                    "{arguments} {warming:?}: {summary:?}"
+                );
+                assert!(
+                    region(&outcome, "all")
+                        .threads
+                        .values()
+                        .any(|counted| counted.signals().get(Signal::FpDpFixedOps) > 0)
+                );
+            }
+            let (outcome, summary) = part_of(&run, PartPlan::new(Selection::Region("work".to_owned())));
+            let ratio = cycles(&outcome, "all") as f64 / cycles(&whole, "all") as f64;
+            assert!(ratio > 0.1 && ratio <= 1.05, "{arguments}: {ratio} {summary:?}");
+        }
+    }
 }

@@ -26,7 +26,6 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::platform::Platform;
 use access::{Access, Policy};
 use handle::Handle;
 use shared_memory::SharedFolder;
@@ -74,10 +73,9 @@ impl View {
         sysroot: Option<&Path>,
         access: &Access,
         shared_folder: Option<Arc<SharedFolder>>,
-        platform: &Platform,
     ) -> View {
         let policy = Policy::new(access, shared_folder);
-        View { sysroot: sysroot.map(access::real_path), policy, tree: Tree::new(platform) }
+        View { sysroot: sysroot.map(access::real_path), policy, tree: Tree::default() }
     }
 
     /// Returns the host path of a file that a program's header names: in the sysroot if it is there.

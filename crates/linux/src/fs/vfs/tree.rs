@@ -1,6 +1,7 @@
 //! The simulated files: `/proc`, `/sys` and `/dev` of the modelled machine. Host files below these folders are invisible, except
 //! for a few devices.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
@@ -118,12 +119,18 @@ pub(super) enum Entry {
     Directory,
 }
 
-/// All simulated files by path. Folders follow from the paths of the files in them.
+/// All simulated files by path. Folders follow from the paths of the files in them. The table is made when a program first looks for one.
 #[derive(Default)]
-pub(crate) struct Tree(BTreeMap<Vec<u8>, Entry>);
+pub(crate) struct Tree(OnceCell<Entries>);
+
+type Entries = BTreeMap<Vec<u8>, Entry>;
 
 impl Tree {
-    pub(super) fn new(platform: &Platform) -> Tree {
+    fn entries(&self, k: &Kernel<'_>) -> &Entries {
+        self.0.get_or_init(|| Tree::made(&k.system.platform))
+    }
+
+    fn made(platform: &Platform) -> Entries {
         let mut entries = BTreeMap::new();
         procfs::entries(platform, &mut entries);
         sysfs::entries(platform, &mut entries);
@@ -143,7 +150,7 @@ impl Tree {
         entries.insert(b"/dev/stdin".to_vec(), Entry::Link(|_, _| b"/proc/self/fd/0".to_vec()));
         entries.insert(b"/dev/stdout".to_vec(), Entry::Link(|_, _| b"/proc/self/fd/1".to_vec()));
         entries.insert(b"/dev/stderr".to_vec(), Entry::Link(|_, _| b"/proc/self/fd/2".to_vec()));
-        Tree(entries)
+        entries
     }
 
     /// Returns the simulated file at an absolute path without `.`, `..` and links.
@@ -152,7 +159,7 @@ impl Tree {
             return None;
         }
         let (key, t) = locate(k, path);
-        let kind = match self.0.get(&key) {
+        let kind = match self.entries(k).get(&key) {
             Some(Entry::Text(_) | Entry::Made(_) | Entry::OfZombie(_) | Entry::OfNode(..) | Entry::OfBlade(..)) => {
                 Kind::File
             }
@@ -163,7 +170,7 @@ impl Tree {
             Some(Entry::Ptmx) => Kind::Ptmx,
             Some(Entry::HardwareBarrier) => Kind::HardwareBarrier,
             Some(Entry::Directory) => Kind::Directory,
-            None if self.below(&key).next().is_some() => Kind::Directory,
+            None if self.below(k, &key).next().is_some() => Kind::Directory,
             None if key.starts_with(b"/dev/pts/") => Kind::Terminal(terminal(k, &key)?),
             None if open_descriptor(k, t, &key, b"/fdinfo/").is_some() => Kind::File,
             None => match open_descriptor(k, t, &key, b"/fd/")? {
@@ -194,7 +201,7 @@ impl Tree {
     /// Returns the target of a link.
     pub(crate) fn link(&self, k: &Kernel<'_>, node: &Node) -> Vec<u8> {
         let (key, t) = locate(k, &node.path);
-        match (node.kind, self.0.get(&key)) {
+        match (node.kind, self.entries(k).get(&key)) {
             (Kind::Descriptor(fd), _) => k.process.files.link_text(fd),
             (_, Some(Entry::Link(text))) => text(k, t),
             _ => match (open_descriptor(k, t, &key, b"/fd/"), files_of(k, t)) {
@@ -211,7 +218,7 @@ impl Tree {
             return if is_command { commands::CONTENT } else { libraries::CONTENT }.to_vec();
         }
         let (key, t) = locate(k, &node.path);
-        match self.0.get(&key) {
+        match self.entries(k).get(&key) {
             Some(Entry::Text(text)) => text.clone(),
             Some(Entry::Made(make)) => make(k, t),
             Some(Entry::OfNode(make, node)) => make(k, *node),
@@ -231,7 +238,7 @@ impl Tree {
     /// Lists a folder: name, type and inode number, in the order of the names.
     pub(crate) fn list(&self, k: &Kernel<'_>, node: &Node) -> Vec<(Vec<u8>, FileType, u64)> {
         let (key, t) = locate(k, &node.path);
-        let names = self.below(&key).filter_map(|path| path[key.len() + 1..].split(|&b| b == b'/').next());
+        let names = self.below(k, &key).filter_map(|path| path[key.len() + 1..].split(|&b| b == b'/').next());
         let mut names: Vec<Vec<u8>> = names.filter(|name| *name != b"@" && *name != b"#").map(<[u8]>::to_vec).collect();
         let mut add = |number: u32| names.push(number.to_string().into_bytes());
         match &key[..] {
@@ -263,9 +270,9 @@ impl Tree {
     }
 
     /// Iterates over the table's paths below a folder.
-    fn below<'a>(&'a self, folder: &[u8]) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+    fn below<'a>(&'a self, k: &Kernel<'_>, folder: &[u8]) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let prefix = [folder, b"/"].concat();
-        let range = self.0.range::<[u8], _>((Bound::Included(&prefix[..]), Bound::Unbounded));
+        let range = self.entries(k).range::<[u8], _>((Bound::Included(&prefix[..]), Bound::Unbounded));
         range.map(|(path, _)| &path[..]).take_while(move |path| path.starts_with(&prefix))
     }
 }
