@@ -1,7 +1,7 @@
 //! Runs of scenarios: one in the foreground, or several at a time in the background.
 
 use std::fs::{File, OpenOptions};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use fxscope_linux::Stdio;
 use fxscope_machine::Spec;
@@ -72,7 +72,7 @@ impl<'a> Runner<'a> {
         name: impl Fn(&T) -> String + Sync,
         each: impl Fn(&T) -> R + Sync,
     ) -> Result<Vec<R>, Error> {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(self.jobs).build().map_err(|e| e.to_string())?;
+        let pool = self.threads()?;
         self.progress.batch_started(items.len());
         let one = |item: &T| {
             if self.progress.stop_requested() {
@@ -88,6 +88,41 @@ impl<'a> Runner<'a> {
         let results: Option<Vec<R>> = pool.install(|| items.par_iter().with_max_len(1).map(one).collect());
         self.progress.batch_ended();
         results.filter(|_| !self.progress.stop_requested()).ok_or(Error::Stopped)
+    }
+
+    /// Calls `each` as [`Runner::batch`] does, and then `read` with what it has returned, while the next items are under way: no core waits
+    /// for results to be read.
+    ///
+    /// # Errors
+    /// As [`Runner::batch`].
+    pub fn batch_and_read<T: Sync, M: Send, R: Send + Sync>(
+        &self,
+        items: &[T],
+        name: impl Fn(&T) -> String + Sync,
+        each: impl Fn(&T) -> M + Sync,
+        read: impl Fn(&T, M) -> R + Sync,
+    ) -> Result<Vec<R>, Error> {
+        let results: Vec<OnceLock<R>> = items.iter().map(|_| OnceLock::new()).collect();
+        let places: Vec<(&T, &OnceLock<R>)> = items.iter().zip(&results).collect();
+        let read = &read;
+        self.threads()?.in_place_scope(|readers| {
+            self.batch(
+                &places,
+                |(item, _)| name(item),
+                |&(item, result)| {
+                    let made = each(item);
+                    readers.spawn(move |_| {
+                        let _ = result.set(read(item, made));
+                    });
+                },
+            )
+        })?;
+        results.into_iter().map(|result| result.into_inner().ok_or(Error::Stopped)).collect()
+    }
+
+    /// Starts as many threads as runs are made at a time.
+    fn threads(&self) -> Result<rayon::ThreadPool, Error> {
+        Ok(rayon::ThreadPoolBuilder::new().num_threads(self.jobs).build().map_err(|e| e.to_string())?)
     }
 
     /// Makes a run in the background: without input, its output captured.

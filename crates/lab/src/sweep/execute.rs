@@ -74,6 +74,12 @@ struct Task<'a> {
     record: PathBuf,
 }
 
+/// The process of a run, which has ended.
+struct Ended {
+    helper: Helper,
+    status: ExitStatus,
+}
+
 /// A run that the plan wants.
 #[derive(Clone, Debug)]
 pub struct Wanted {
@@ -130,7 +136,9 @@ pub(super) fn execute(plan: &Plan, place: &Place, again: bool, runner: Runner<'_
         runner.progress().message(&format!("{kept} of {} runs were made before; {what}", tasks.len()));
     }
     let stopped = || runner.progress().stop_requested();
-    let mut made = runner.batch(&open, |task| task.name(), |task| task.make(place, &stopped))?.into_iter();
+    let run = |task: &&Task<'_>| task.run(place, &stopped);
+    let read = |task: &&Task<'_>, ended: Result<Ended, Error>| task.outcome(ended?);
+    let mut made = runner.batch_and_read(&open, |task| task.name(), run, read)?.into_iter();
     for outcome in outcomes.iter_mut().filter(|outcome| outcome.is_none()) {
         *outcome = made.next().transpose()?;
     }
@@ -160,7 +168,8 @@ pub(super) fn execute_one(
              files, give a record another name"
         )
     })?;
-    if let Err(message) = task.make(place, &|| runner.progress().stop_requested())? {
+    let ended = task.run(place, &|| runner.progress().stop_requested())?;
+    if let Err(message) = task.outcome(ended)? {
         return Ok(Err(message));
     }
     task.tell_of(&place.plan, elsewhere)?;
@@ -201,8 +210,8 @@ impl Task<'_> {
         Some(Ok(Counted::of(&run)))
     }
 
-    /// Makes the run. A failure that would come again is kept.
-    fn make(&self, place: &Place, stopped: &dyn Fn() -> bool) -> Result<Result<Counted, String>, Error> {
+    /// Makes the run.
+    fn run(&self, place: &Place, stopped: &dyn Fn() -> bool) -> Result<Ended, Error> {
         for old in [&self.record, &self.failure()] {
             if old.exists() {
                 std::fs::remove_file(old)?;
@@ -210,9 +219,11 @@ impl Task<'_> {
         }
         let mut helper = self.start(place)?;
         let status = helper.wait_unless(stopped)?.ok_or(Error::Stopped)?;
-        if stopped() {
-            return Err(Error::Stopped);
-        }
+        if stopped() { Err(Error::Stopped) } else { Ok(Ended { helper, status }) }
+    }
+
+    /// Returns what it has counted, or why there are no counts. A failure that would come again is kept.
+    fn outcome(&self, Ended { mut helper, status }: Ended) -> Result<Result<Counted, String>, Error> {
         let run = last_run(&self.record);
         let Err(message) = judged(status, run.as_ref().ok(), || helper.last_words()) else {
             return Ok(run.map(|run| Counted::of(&run)));

@@ -1,6 +1,8 @@
 //! Runs of scenarios, alone and in batches.
 
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, mpsc};
+use std::time::Duration;
 
 use fxscope_lab::{Capture, Error, Runner, Silent};
 use fxscope_record::{ALL, Finish};
@@ -33,6 +35,24 @@ fn results_of_a_batch_are_in_the_order_of_its_items_and_each_run_is_reported() {
     let passes: Vec<u64> = counts.array_windows().map(|[before, after]| after - before).collect();
     assert!(passes[0] > 0 && passes.iter().all(|one| *one == passes[0]), "{counts:?}");
     assert_eq!((progress.announced.into_inner(), progress.ended.into_inner()), (4, 4));
+}
+
+#[test]
+fn results_are_read_while_the_next_items_are_under_way_and_are_in_their_order() {
+    let (begin, begun) = mpsc::channel();
+    let begun = Mutex::new(begun);
+    let made = Runner::new(Some(1), &Silent).batch_and_read(
+        &[1, 2, 3],
+        ToString::to_string,
+        |item| begin.send(*item).expect("somebody listens"),
+        |item, ()| {
+            let begun = begun.lock().expect("nobody has panicked");
+            // The last one is followed by none.
+            while *item < 3 && begun.recv_timeout(Duration::from_secs(60)).expect("the next one begins") != item + 1 {}
+            *item
+        },
+    );
+    assert_eq!(made.expect("no stop"), [1, 2, 3]);
 }
 
 #[test]

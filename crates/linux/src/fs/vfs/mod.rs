@@ -69,11 +69,7 @@ pub(crate) struct View {
 }
 
 impl View {
-    pub(crate) fn new(
-        sysroot: Option<&Path>,
-        access: &Access,
-        shared_folder: Option<Arc<SharedFolder>>,
-    ) -> View {
+    pub(crate) fn new(sysroot: Option<&Path>, access: &Access, shared_folder: Option<Arc<SharedFolder>>) -> View {
         let policy = Policy::new(access, shared_folder);
         View { sysroot: sysroot.map(access::real_path), policy, tree: Tree::default() }
     }
