@@ -136,7 +136,7 @@ fn a_wrong_folder_file_or_number_is_refused_with_what_to_do() {
         ),
         (&["run", "--jobs", "2", "--spool", "text", "--", &program], "text"),
         (&["run", "--jobs", "2", "--spool", "none/shared", "--", &program], "none/shared: No such file"),
-        (&["work", "none"], "none: No such file"),
+        (&["work", "none", "--lost-after", "2"], "none: no run has begun to use this folder"),
         (
             &["work", "empty", "--lost-after", "2"],
             "empty: no run has begun to use this folder (fxscope run --jobs N --spool",

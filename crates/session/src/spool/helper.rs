@@ -17,11 +17,11 @@ pub struct Helper<'a> {
 }
 
 /// Times intervals that appear in a folder until the run that uses it is over, or it is to stop. Returns how many.
+/// The folder may be made later, by the run.
 ///
 /// # Errors
 /// When no run uses the folder, the run has died or is of another version, or a file cannot be read or written.
 pub fn help(folder: &Path, helper: &Helper<'_>) -> Result<usize, SpoolError> {
-    fs::read_dir(folder).map_err(host(folder))?;
     if !waited_for_run(folder, helper)? {
         return Ok(0);
     }

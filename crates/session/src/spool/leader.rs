@@ -68,8 +68,9 @@ impl Spool {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
             made => made.map(|()| true).map_err(host(folder))?,
         };
-        let run = files::create_run(folder)?;
         let folder = fs::canonicalize(folder).map_err(host(folder))?;
+        // From here on others see the run. Nothing that they do to the folder may end it.
+        let run = files::create_run(&folder)?;
         files::clear(&folder);
         let (orders, ordered) = channel();
         let (happens, events) = channel();
