@@ -51,7 +51,8 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 HOST_TOOLS := cc:gcc,libc6-dev
 CROSS_TOOLS := aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu /usr/aarch64-linux-gnu/lib/libc.a:libc6-dev-arm64-cross
 TEST_TOOLS := $(CROSS_TOOLS) aarch64-linux-gnu-g++:g++-aarch64-linux-gnu \
-	aarch64-linux-gnu-gfortran:gfortran-aarch64-linux-gnu qemu-aarch64:qemu-user c++:g++ unshare:util-linux
+	aarch64-linux-gnu-gfortran:gfortran-aarch64-linux-gnu qemu-aarch64:qemu-user c++:g++ unshare:util-linux \
+	/usr/lib/python3/dist-packages/jsonschema:python3-jsonschema
 
 # Some tests wait for helpers that hang: more of them than there are processors run at a time.
 TEST_THREADS := $(shell echo $$((2 * $$(nproc))))

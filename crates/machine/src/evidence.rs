@@ -162,8 +162,7 @@ pub fn evidence_summary(spec: &Spec) -> [(Evidence, usize); 5] {
 /// The number of instruction rows with each evidence, best first.
 #[must_use]
 pub fn row_summary(spec: &Spec) -> [(Evidence, usize); 5] {
-    let recipes = spec.recipes.sorted();
-    let count = |evidence| recipes.iter().filter(|(_, recipe)| recipe.evidence == Some(evidence)).count();
+    let count = |evidence| spec.recipes.sorted().filter(|(_, recipe)| recipe.evidence == Some(evidence)).count();
     Evidence::ALL.map(|evidence| (evidence, count(evidence)))
 }
 
@@ -194,8 +193,7 @@ pub fn check_evidence(spec: &Spec) -> Result<(), String> {
         }
     }
     let mut messages: Vec<String> = lacking.iter().map(|(part, keys)| lacks(part, keys)).collect();
-    let rows = spec.recipes.sorted();
-    if let Some((class, recipe)) = rows.iter().find(|(_, recipe)| recipe.evidence.is_none()) {
+    if let Some((class, recipe)) = spec.recipes.sorted().find(|(_, recipe)| recipe.evidence.is_none()) {
         let line = recipe.line;
         messages.push(format!(
             "instructions.csv:{line}: {class} has no evidence; give it a column 'evidence', or write a table \

@@ -30,8 +30,15 @@ pub fn read_uops(pipes: &str, latency: &str, blocking: &str, count: usize) -> Re
         ));
     }
     let blocks = read_blocking(blocking, count)?;
-    let uops: Vec<Uop> =
-        pipes.iter().zip(&latencies).zip(blocks).map(|((p, l), b)| read_uop(p, l, b)).collect::<Result<_, _>>()?;
+    let mut uops: Vec<Uop> = Vec::with_capacity(count);
+    let cells: Vec<_> = pipes.iter().zip(&latencies).zip(blocks).collect();
+    for (k, &((pipes, latency), blocking)) in cells.iter().enumerate() {
+        // Most are like the one before.
+        uops.push(match k.checked_sub(1).filter(|&before| cells[before] == cells[k]) {
+            Some(before) => uops[before].clone(),
+            None => read_uop(pipes, latency, blocking)?,
+        });
+    }
     let wrong = |(k, uop): (usize, &Uop)| {
         uop.depends.iter().map(|d| d.places).find(|&d| d == 0 || d as usize > k).map(|d| (k, d))
     };

@@ -4,7 +4,7 @@
 //! micro-operations, `+` sequential flows, `,` independent flows, `[n]` depends on the micro-operation
 //! *n* places earlier, …); a [`Recipe`] is the same, parsed.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 
 use fxscope_isa::ClassId;
 
@@ -163,8 +163,8 @@ pub struct Uop {
 /// One row of `instructions.csv`, parsed.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Recipe {
-    /// The micro-operations in order; at least one.
-    pub uops: Vec<Uop>,
+    /// The micro-operations in order; at least one. Rows with the same ones share them.
+    pub uops: Arc<[Uop]>,
     /// Expanded at decode one after another, each in a group of its own.
     pub sequential: bool,
     /// Waits in decode until the instruction before it commits.
@@ -190,7 +190,8 @@ pub struct Recipe {
 /// Recipes by timing class, resolved for one vector length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recipes {
-    by_class: HashMap<String, Recipe>,
+    /// In alphabetical order of their classes.
+    by_class: Vec<(String, Recipe)>,
 }
 
 impl Recipes {
@@ -203,37 +204,54 @@ impl Recipes {
     /// The recipe of the class of this name.
     #[must_use]
     pub fn named(&self, class: &str) -> Option<&Recipe> {
-        self.by_class.get(class)
+        let place = self.by_class.binary_search_by(|(name, _)| name.as_str().cmp(class)).ok()?;
+        Some(&self.by_class[place].1)
     }
 
     /// With the machine's load-to-use latencies.
     pub(crate) fn set_loads(&mut self, load_store: &LoadStore) {
-        let flows = self.by_class.values_mut().flat_map(|r| &mut r.uops).flat_map(|u| &mut u.flows);
-        for (flow, load) in flows.filter_map(|flow| flow.load.map(|load| (flow, load))) {
-            flow.latency = load.cycles(load_store) as u32;
-            flow.latency_max = flow.latency;
-        }
+        self.change(
+            |flow| flow.load.is_some(),
+            |flow| {
+                flow.latency = flow.load.map_or(flow.latency, |load| load.cycles(load_store) as u32);
+                flow.latency_max = flow.latency;
+            },
+        );
     }
 
     /// Without the pipe `gone`: its flows pass `instead`.
     pub(crate) fn close_pipe(&mut self, gone: Pipes, instead: Pipes) {
-        let flows = self.by_class.values_mut().flat_map(|r| &mut r.uops).flat_map(|u| &mut u.flows);
-        for flow in flows.filter(|f| f.pipes.meets(gone)) {
-            flow.pipes = flow.pipes.without(gone).or(instead);
+        self.change(|flow| flow.pipes.meets(gone), |flow| flow.pipes = flow.pipes.without(gone).or(instead));
+    }
+
+    /// Changes some of the flows.
+    fn change(&mut self, which: impl Fn(&Flow) -> bool, change: impl Fn(&mut Flow)) {
+        for (_, recipe) in &mut self.by_class {
+            if recipe.uops.iter().flat_map(|uop| &uop.flows).any(&which) {
+                let flows = Arc::make_mut(&mut recipe.uops).iter_mut().flat_map(|uop| &mut uop.flows);
+                flows.filter(|flow| which(flow)).for_each(&change);
+            }
         }
     }
 
     /// All recipes with the names of their classes, in alphabetical order.
-    #[must_use]
-    pub fn sorted(&self) -> Vec<(&str, &Recipe)> {
-        let mut all: Vec<_> = self.by_class.iter().map(|(class, recipe)| (class.as_str(), recipe)).collect();
-        all.sort_unstable_by_key(|&(class, _)| class);
-        all
+    pub fn sorted(&self) -> impl ExactSizeIterator<Item = (&str, &Recipe)> + Clone {
+        self.by_class.iter().map(|(class, recipe)| (class.as_str(), recipe))
     }
 }
 
 impl FromIterator<(String, Recipe)> for Recipes {
+    /// Of several recipes of a class, the last one counts.
     fn from_iter<I: IntoIterator<Item = (String, Recipe)>>(rows: I) -> Recipes {
-        Recipes { by_class: rows.into_iter().collect() }
+        let mut by_class: Vec<_> = rows.into_iter().collect();
+        by_class.sort_by(|(a, _), (b, _)| a.cmp(b));
+        by_class.dedup_by(|later, kept| {
+            let same = later.0 == kept.0;
+            if same {
+                std::mem::swap(later, kept);
+            }
+            same
+        });
+        Recipes { by_class }
     }
 }

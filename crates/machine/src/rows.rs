@@ -40,8 +40,8 @@ const NOTES: [&str; 7] = [
 /// Longest cell, bytes: several times the length of the longest one of the manual.
 const MAX_CELL: usize = 1024;
 
-/// Rows by class, and by the vector length they hold for (0: any).
-pub type Rows = BTreeMap<String, BTreeMap<u64, Recipe>>;
+/// Rows by class, each with the vector length it holds for (0: any).
+pub type Rows = BTreeMap<String, Vec<(u64, Recipe)>>;
 
 /// Reads the rows of a file.
 ///
@@ -56,7 +56,7 @@ pub fn parse(text: &str, file: &Arc<str>) -> Result<Rows, LoadError> {
     let mut known = Known::new();
     for record in &records {
         let line = record.position().map_or(0, |p| p.line() as usize);
-        let cells = columns.map(|column| column.and_then(|i| record.get(i)).unwrap_or("").trim());
+        let cells = columns.map(|column| trimmed(column.and_then(|i| record.get(i)).unwrap_or("")));
         let class = cells[0];
         let bad = |(what, advice): (String, String)| {
             let named = if class.is_empty() { String::new() } else { format!("{}: ", shortened(class)) };
@@ -65,13 +65,22 @@ pub fn parse(text: &str, file: &Arc<str>) -> Result<Rows, LoadError> {
         let (bits, mut recipe) = row(cells, &mut known).map_err(bad)?;
         recipe.line = line as u32;
         let of_class = rows.entry(class.to_owned()).or_default();
-        if let Some(other) = of_class.get(&bits) {
+        if let Some((_, other)) = of_class.iter().find(|(length, _)| *length == bits) {
             let what = format!("line {} already gives this class for the same vl_bits", other.line);
             return Err(bad((what, "remove one of the two".to_owned())));
         }
-        of_class.insert(bits, recipe);
+        of_class.push((bits, recipe));
     }
     Ok(rows)
+}
+
+/// A cell without blanks around it. Nearly all have none, so that one look at both ends is enough.
+fn trimmed(cell: &str) -> &str {
+    match cell.as_bytes() {
+        [] => cell,
+        [first, .., last] if first.is_ascii_graphic() && last.is_ascii_graphic() => cell,
+        _ => cell.trim(),
+    }
 }
 
 /// Replaces rows of the extended machine by those of `over`. A row for any vector length replaces all rows of its class.
@@ -81,16 +90,15 @@ pub fn parse(text: &str, file: &Arc<str>) -> Result<Rows, LoadError> {
 pub fn overlay(rows: &mut Rows, over: Rows, file: &Arc<str>) -> Result<(), LoadError> {
     for (class, new) in over {
         let Some(old) = rows.get_mut(&class) else {
-            let line = new.values().map(|r| r.line).min().unwrap_or(0) as usize;
+            let line = new.iter().map(|(_, recipe)| recipe.line).min().unwrap_or(0) as usize;
             let what = format!("{}: the extended machine has no such class", shortened(&class));
             let advice = suggest(nearest(&class, rows.keys().map(String::as_str)), || {
                 "use the names of its own instructions.csv".to_owned()
             });
             return Err(LoadError::bad(Place::line(file, line), what, advice));
         };
-        if new.contains_key(&0) {
-            old.clear();
-        }
+        let any_length = new.iter().any(|(length, _)| *length == 0);
+        old.retain(|(length, _)| !any_length && new.iter().all(|(other, _)| other != length));
         old.extend(new);
     }
     Ok(())
@@ -98,7 +106,7 @@ pub fn overlay(rows: &mut Rows, over: Rows, file: &Arc<str>) -> Result<(), LoadE
 
 /// Sets the evidence of each row to what `choose` returns for its own.
 pub fn set_evidence(rows: &mut Rows, choose: impl Fn(Option<Evidence>) -> Option<Evidence>) {
-    for recipe in rows.values_mut().flat_map(BTreeMap::values_mut) {
+    for (_, recipe) in rows.values_mut().flatten() {
         recipe.evidence = choose(recipe.evidence);
     }
 }
@@ -106,8 +114,10 @@ pub fn set_evidence(rows: &mut Rows, choose: impl Fn(Option<Evidence>) -> Option
 /// The recipes for one vector length. A row for that length has priority over one for any length.
 #[must_use]
 pub fn recipes(rows: Rows, vector_bits: u32) -> Recipes {
-    let pick = |mut by_length: BTreeMap<u64, Recipe>| {
-        by_length.remove(&u64::from(vector_bits)).or_else(|| by_length.remove(&0))
+    let pick = |mut by_length: Vec<(u64, Recipe)>| {
+        let place = |bits: u64| by_length.iter().position(|(length, _)| *length == bits);
+        let place = place(u64::from(vector_bits)).or_else(|| place(0))?;
+        Some(by_length.swap_remove(place).1)
     };
     rows.into_iter().filter_map(|(class, by_length)| Some((class, pick(by_length)?))).collect()
 }
@@ -133,7 +143,7 @@ fn columns(header: &csv::StringRecord) -> Result<[Option<usize>; COLUMNS.len()],
 }
 
 /// Micro-operations by the cells that they were parsed from: most rows are like others.
-type Known<'a> = HashMap<(&'a str, &'a str, &'a str, usize), Vec<Uop>>;
+type Known<'a> = HashMap<(&'a str, &'a str, &'a str, usize), Arc<[Uop]>>;
 
 fn row<'a>(cells: [&'a str; COLUMNS.len()], known: &mut Known<'a>) -> Result<(u64, Recipe), Mistake> {
     let mend = |what: String| (what, "correct this row".to_owned());
@@ -164,8 +174,11 @@ fn row<'a>(cells: [&'a str; COLUMNS.len()], known: &mut Known<'a>) -> Result<(u6
     }
     let has = |note: &str| notes.contains(&note);
     let uops = match known.entry((cells[3], cells[4], cells[5], count)) {
-        Entry::Occupied(same) => same.get().clone(),
-        Entry::Vacant(new) => new.insert(read_uops(cells[3], cells[4], cells[5], count).map_err(mend)?).clone(),
+        Entry::Occupied(same) => Arc::clone(same.get()),
+        Entry::Vacant(new) => {
+            let read = read_uops(cells[3], cells[4], cells[5], count).map_err(mend)?;
+            Arc::clone(new.insert(read.into()))
+        }
     };
     let evidence = match cells[11] {
         "" => None,

@@ -1,5 +1,6 @@
 //! A resolved machine for readers and for comparison: as a file and as a hash.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
@@ -7,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use crate::events::{Events, Scope};
 use crate::evidence::{Entry, Evidence, Provenance};
 use crate::load::list;
-use crate::recipe::{Flow, LoadToUse, Recipe};
+use crate::recipe::{Flow, LoadToUse, Recipe, Uop};
 use crate::schema::{Key, Kind, Rule, Table, Value, first_sentence};
 use crate::spec::{SCHEMA, Spec};
 
@@ -65,9 +66,9 @@ pub fn show_events(events: &Events) -> String {
 
 /// The evidence of the instruction rows, if all have the same.
 fn rows_evidence(spec: &Spec) -> Option<Evidence> {
-    let rows = spec.recipes.sorted();
-    let first = rows.first()?.1.evidence?;
-    rows.iter().all(|(_, recipe)| recipe.evidence == Some(first)).then_some(first)
+    let mut rows = spec.recipes.sorted();
+    let first = rows.next()?.1.evidence?;
+    rows.all(|(_, recipe)| recipe.evidence == Some(first)).then_some(first)
 }
 
 /// A value with its provenance, as a key of `machine.toml` has it.
@@ -110,9 +111,10 @@ pub fn hash(spec: &Spec) -> String {
             let _ = writeln!(text, "{}.{} = {value}", table.name, key.name);
         }
     }
+    let mut known = HashMap::new();
     for (class, recipe) in spec.recipes.sorted() {
-        let _ = write!(text, "{class}");
-        write_recipe(&mut text, recipe);
+        text.push_str(class);
+        write_recipe(&mut text, recipe, &mut known);
         text.push('\n');
     }
     let mut hex = String::new();
@@ -123,7 +125,8 @@ pub fn hash(spec: &Spec) -> String {
 }
 
 /// All of a recipe but its evidence and the line it stands on. Every field is named, so that a new one cannot be forgotten.
-fn write_recipe(text: &mut String, recipe: &Recipe) {
+/// `known` has the text of micro-operations that were written before, as most recipes share theirs.
+fn write_recipe(text: &mut String, recipe: &Recipe, known: &mut HashMap<*const Uop, String>) {
     let Recipe {
         uops,
         sequential,
@@ -140,13 +143,15 @@ fn write_recipe(text: &mut String, recipe: &Recipe) {
     let notes = [sequential, pre_sync, post_sync, temporary_operand, movprfx_packable, movprfx_extra_uop];
     let notes = notes.map(|&note| u8::from(note));
     let _ = write!(text, " {notes:?} {fetch_ports} {store_ports}");
-    for uop in uops {
-        let _ = write!(text, " / {:?} {:?}", uop.blocking, uop.depends);
-        for flow in &uop.flows {
-            let &Flow { pipes, all_pipes, latency, latency_max, load, repeat, wait, independent } = flow;
-            let load = load.map_or("", LoadToUse::name);
-            let _ =
-                write!(text, " {} {all_pipes} {latency} {latency_max} {load} {repeat} {wait} {independent};", pipes.0);
-        }
+    text.push_str(known.entry(uops.as_ptr()).or_insert_with(|| uops.iter().map(of_uop).collect()));
+}
+
+fn of_uop(uop: &Uop) -> String {
+    let mut text = format!(" / {:?} {:?}", uop.blocking, uop.depends);
+    for flow in &uop.flows {
+        let &Flow { pipes, all_pipes, latency, latency_max, load, repeat, wait, independent } = flow;
+        let load = load.map_or("", LoadToUse::name);
+        let _ = write!(text, " {} {all_pipes} {latency} {latency_max} {load} {repeat} {wait} {independent};", pipes.0);
     }
+    text
 }

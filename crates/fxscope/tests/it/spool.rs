@@ -14,19 +14,41 @@ use common::{FOREVER, SVC, elf, failure, fxscope, json, kernel, mov, output, pla
 /// A program of two intervals.
 const SORT: [&str; 3] = ["sort.elf", "n=60000", "passes=1"];
 
-fn start(folder: &Path, args: &[&str]) -> Child {
+/// A process that ends with its test, since a run of a test that fails may go on for ever.
+struct Process(Option<Child>);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Process {
+    fn child(&mut self) -> &mut Child {
+        self.0.as_mut().expect("not ended")
+    }
+
+    fn has_ended(&mut self) -> bool {
+        self.child().try_wait().expect("waited for").is_some()
+    }
+}
+
+fn start(folder: &Path, args: &[&str]) -> Process {
     let mut command = fxscope(folder, args);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts")
+    Process(Some(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts")))
 }
 
 /// Starts a run whose intervals `processes` time through the folder `shared`.
-fn lead(folder: &Path, processes: usize, program: &[&str]) -> Child {
+fn lead(folder: &Path, processes: usize, program: &[&str]) -> Process {
     let jobs = format!("--jobs={processes}");
     let options = ["run", "-q", &jobs, "--spool", "shared", "--lost-after", "2", "--json", "shared.json", "--"];
     start(folder, &[&options[..], program].concat())
 }
 
-fn help(folder: &Path) -> Child {
+fn help(folder: &Path) -> Process {
     start(folder, &["work", "shared"])
 }
 
@@ -35,9 +57,9 @@ fn error(output: &Output) -> String {
 }
 
 /// Waits for the end of a process that should end by itself.
-fn ended(mut child: Child) -> Output {
-    until("it ends", || child.try_wait().expect("waited for").is_some());
-    child.wait_with_output().expect("ended")
+fn ended(mut process: Process) -> Output {
+    until("it ends", || process.has_ended());
+    process.0.take().expect("not ended").wait_with_output().expect("ended")
 }
 
 fn until(what: &str, is_so: impl FnMut() -> bool) {
@@ -49,8 +71,9 @@ fn until(what: &str, is_so: impl FnMut() -> bool) {
     }
 }
 
-fn kill(signal: &str, process: &Child) {
-    let sent = std::process::Command::new("sh").args(["-c", &format!("kill -{signal} {}", process.id())]).status();
+fn kill(signal: &str, process: &mut Process) {
+    let sent =
+        std::process::Command::new("sh").args(["-c", &format!("kill -{signal} {}", process.child().id())]).status();
     assert!(sent.expect("sh starts").success());
 }
 
@@ -94,7 +117,7 @@ fn a_signal_ends_the_run_and_a_killed_run_ends_its_helpers() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let folder = folder.path();
     let program = endless(folder);
-    let leader = lead(folder, 2, &[program]);
+    let mut leader = lead(folder, 2, &[program]);
     until("the run begins", || has(folder, "run"));
     let helper = help(folder);
     let (status, message) = failure(folder, &["run", "--jobs", "2", "--spool", "shared", "--", program]);
@@ -104,19 +127,18 @@ fn a_signal_ends_the_run_and_a_killed_run_ends_its_helpers() {
     assert_eq!(helped.status.code(), Some(125));
     assert!(error(&helped).contains("claimed-000900: is damaged: it is another kind of file"), "{}", error(&helped));
     let helper = help(folder);
-    kill("TERM", &leader);
+    kill("TERM", &mut leader);
     let leader = ended(leader);
     assert_eq!(leader.status.code(), Some(143), "{}", error(&leader));
     assert_eq!(counts(folder, "shared.json")["finish"], "stopped");
     let helped = ended(helper);
     assert!(matches!(helped.status.code(), Some(0 | 125)), "{}", error(&helped));
-    let mut leader = lead(folder, 2, &[program]);
+    let leader = lead(folder, 2, &[program]);
     until("the run begins", || has(folder, "run"));
     let helper = start(folder, &["work", "shared", "--lost-after", "4"]);
     // The helper has seen it.
     std::thread::sleep(Duration::from_millis(300));
-    leader.kill().expect("killed");
-    let _ = leader.wait();
+    drop(leader);
     let helped = ended(helper);
     assert_eq!(helped.status.code(), Some(125));
     assert!(error(&helped).contains("shows no sign of life any more"), "{}", error(&helped));
@@ -165,12 +187,11 @@ mod slow {
             let mut leader = lead(folder.path(), 3, &program);
             until("the run begins", || has(folder.path(), "run"));
             let mut round = 0;
-            while leader.try_wait().expect("waited for").is_none() {
+            while !leader.has_ended() {
                 round += 1;
-                let mut helper = help(folder.path());
+                let helper = help(folder.path());
                 std::thread::sleep(Duration::from_millis(200 * (1 + round % 8)));
-                let _ = helper.kill();
-                let _ = helper.wait();
+                drop(helper);
             }
             let leader = ended(leader);
             assert!(leader.status.success(), "{}", error(&leader));
@@ -186,10 +207,9 @@ mod slow {
         let program = [&program, SORT[1], SORT[2]];
         let leader = lead(folder.path(), 2, &program);
         until("the run begins", || has(folder.path(), "run"));
-        let mut killed = help(folder.path());
+        let killed = help(folder.path());
         until("an interval is claimed", || has(folder.path(), "claimed-"));
-        killed.kill().expect("killed");
-        let _ = killed.wait();
+        drop(killed);
         let helpers = [help(folder.path()), help(folder.path())];
         let leader = ended(leader);
         assert!(leader.status.success(), "{}", error(&leader));

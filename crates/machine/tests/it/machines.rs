@@ -63,8 +63,7 @@ fn settings_take_the_place_of_values() {
 fn the_vector_length_chooses_the_instruction_rows() {
     let uops = |bits| {
         let spec = with(&[("clock.vector_bits", bits)]);
-        let all = spec.recipes.sorted();
-        all.iter().map(|(_, recipe)| recipe.uops.len()).sum::<usize>()
+        spec.recipes.sorted().map(|(_, recipe)| recipe.uops.len()).sum::<usize>()
     };
     assert!(uops("128") < uops("256") && uops("256") < uops("512"), "gathers split into fewer micro-operations");
 }

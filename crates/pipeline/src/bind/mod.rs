@@ -44,7 +44,7 @@ pub fn bind_block(start: u64, infos: &[StaticInst], spec: &Spec) -> BoundBlock {
             Some(recipe) => recipe,
             None => {
                 unknown.push(i);
-                plain = Recipe { uops: vec![Uop::default()], ..Recipe::default() };
+                plain = Recipe { uops: [Uop::default()].into(), ..Recipe::default() };
                 &plain
             }
         };

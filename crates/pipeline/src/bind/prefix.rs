@@ -32,8 +32,7 @@ pub(super) fn merges(prefix: &StaticInst) -> bool {
 
 /// An instruction packed with a merging MOVPRFX has the MOVPRFX's own operation at its end (manual 6.5.1).
 pub(super) fn with_merge(recipe: &Recipe, prefix: &StaticInst, spec: &Spec) -> Recipe {
-    let mut merged = recipe.clone();
     let own = spec.recipes.get(prefix.class).and_then(|r| r.uops.first()).cloned().unwrap_or_default();
-    merged.uops.push(Uop { depends: vec![Dependence { places: 1, flow: 0 }], ..own });
-    merged
+    let last = Uop { depends: vec![Dependence { places: 1, flow: 0 }], ..own };
+    Recipe { uops: recipe.uops.iter().cloned().chain([last]).collect(), ..recipe.clone() }
 }

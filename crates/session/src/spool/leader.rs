@@ -68,9 +68,10 @@ impl Spool {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
             made => made.map(|()| true).map_err(host(folder))?,
         };
-        let folder = fs::canonicalize(folder).map_err(host(folder))?;
+        let given = folder;
+        let folder = fs::canonicalize(given).map_err(host(given))?;
         // From here on others see the run. Nothing that they do to the folder may end it.
-        let run = files::create_run(&folder)?;
+        let run = files::create_run(given)?;
         files::clear(&folder);
         let (orders, ordered) = channel();
         let (happens, events) = channel();

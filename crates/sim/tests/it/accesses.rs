@@ -1,5 +1,7 @@
 //! Which micro-operations access memory follows from the instruction, never from the latencies of its row.
 
+use std::sync::Arc;
+
 use fxscope_aarch64::coverage::samples;
 use fxscope_aarch64::table::encodings;
 use fxscope_isa::{Access, StaticInst};
@@ -20,12 +22,14 @@ fn with_load_latency(bits: usize, latency: u32) -> Spec {
     let faster = |recipe: &Recipe| {
         let mut recipe = recipe.clone();
         // The shortest load of this machine takes 5 cycles, an operation on addresses 1.
-        let flows =
-            recipe.uops.iter_mut().flat_map(|uop| &mut uop.flows).filter(|f| f.pipes.within(EAG) && f.latency >= 5);
+        let flows = Arc::make_mut(&mut recipe.uops)
+            .iter_mut()
+            .flat_map(|uop| &mut uop.flows)
+            .filter(|f| f.pipes.within(EAG) && f.latency >= 5);
         flows.for_each(|flow| (flow.latency, flow.latency_max) = (latency, latency));
         recipe
     };
-    let recipes: Vec<_> = spec.recipes.sorted().into_iter().map(|(class, r)| (class.to_owned(), faster(r))).collect();
+    let recipes: Vec<_> = spec.recipes.sorted().map(|(class, r)| (class.to_owned(), faster(r))).collect();
     spec.recipes = recipes.into_iter().collect();
     spec
 }

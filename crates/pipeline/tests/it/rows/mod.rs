@@ -185,7 +185,7 @@ fn rows<'a>(spec: &'a Spec, notations: &BTreeMap<u32, String>) -> Vec<(Row<'a>, 
         let notation = notations[&recipe.line].clone();
         (Row { class: String::leak(class.to_owned()), recipe, vector }, notation)
     };
-    spec.recipes.sorted().into_iter().map(row).collect()
+    spec.recipes.sorted().map(row).collect()
 }
 
 /// Whether a row that is there for every vector length has nothing new at this one: only loads and stores of vectors
