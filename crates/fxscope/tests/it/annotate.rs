@@ -159,34 +159,6 @@ fn source_lines_come_from_debug_information() {
 }
 
 #[test]
-fn the_functions_of_a_dynamic_program_and_of_its_libraries_have_their_code() {
-    const SOURCE: &str = "#include <stdlib.h>\nstatic int order(const void *a, const void *b)\n{\n    \
-                          return *(const int *)a - *(const int *)b;\n}\n\nint main(void)\n{\n    \
-                          static int list[500];\n    for (int i = 0; i < 500; i++)\n        \
-                          list[i] = i * 7919 % 10007;\n    qsort(list, 500, sizeof *list, order);\n    \
-                          return 0;\n}\n";
-    let folder = folder();
-    fs::write(folder.path().join("sort.c"), SOURCE).expect("written");
-    let compiler = Command::new("aarch64-linux-gnu-gcc")
-        .args(["-g", "-O1", "sort.c", "-o", "sort"])
-        .current_dir(folder.path())
-        .status();
-    assert!(compiler.expect("the cross compiler is installed").success());
-    let json = annotate(folder.path(), &["--top", "1000", "--", "./sort"]);
-    let functions = json["functions"].as_array().expect("a list");
-    let order = functions.iter().find(|f| f["name"] == "order").expect("called by the library");
-    let first = &order["instructions"][0];
-    assert_eq!(first["line"], 4, "{first}");
-    assert!(first["text"].as_str().is_some_and(|text| text.starts_with("ldr")), "{first}");
-    // Functions of the C library have their code, read from its own file, by the digest in the run.
-    let library = |f: &&Value| f["file"].as_str().is_some_and(|file| file.contains("libc.so"));
-    let sort = functions.iter().filter(library).find(|f| f["name"].as_str().is_some_and(|n| n.contains("sort")));
-    let list = sort.expect("called by the program")["instructions"].as_array().expect("a list");
-    assert!(list.iter().all(|i| i["text"].is_string() && i["uops"].is_array()), "{list:?}");
-    assert_eq!(json["notes"], serde_json::json!([]));
-}
-
-#[test]
 fn causes_and_pipes_of_instructions_add_up_to_the_counters() {
     let folder = folder();
     let program = kernel("dgemm-tile.elf");
@@ -280,5 +252,39 @@ fn runs_that_cannot_be_annotated_are_explained() {
         for part in parts {
             assert!(error.contains(part), "{args:?}: {part} in {error}");
         }
+    }
+}
+
+/// They take seconds each.
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn the_functions_of_a_dynamic_program_and_of_its_libraries_have_their_code() {
+        const SOURCE: &str = "#include <stdlib.h>\nstatic int order(const void *a, const void *b)\n{\n    \
+                              return *(const int *)a - *(const int *)b;\n}\n\nint main(void)\n{\n    \
+                              static int list[500];\n    for (int i = 0; i < 500; i++)\n        \
+                              list[i] = i * 7919 % 10007;\n    qsort(list, 500, sizeof *list, order);\n    \
+                              return 0;\n}\n";
+        let folder = folder();
+        fs::write(folder.path().join("sort.c"), SOURCE).expect("written");
+        let compiler = Command::new("aarch64-linux-gnu-gcc")
+            .args(["-g", "-O1", "sort.c", "-o", "sort"])
+            .current_dir(folder.path())
+            .status();
+        assert!(compiler.expect("the cross compiler is installed").success());
+        let json = annotate(folder.path(), &["--top", "1000", "--", "./sort"]);
+        let functions = json["functions"].as_array().expect("a list");
+        let order = functions.iter().find(|f| f["name"] == "order").expect("called by the library");
+        let first = &order["instructions"][0];
+        assert_eq!(first["line"], 4, "{first}");
+        assert!(first["text"].as_str().is_some_and(|text| text.starts_with("ldr")), "{first}");
+        // Functions of the C library have their code, read from its own file, by the digest in the run.
+        let library = |f: &&Value| f["file"].as_str().is_some_and(|file| file.contains("libc.so"));
+        let sort = functions.iter().filter(library).find(|f| f["name"].as_str().is_some_and(|n| n.contains("sort")));
+        let list = sort.expect("called by the program")["instructions"].as_array().expect("a list");
+        assert!(list.iter().all(|i| i["text"].is_string() && i["uops"].is_array()), "{list:?}");
+        assert_eq!(json["notes"], serde_json::json!([]));
     }
 }

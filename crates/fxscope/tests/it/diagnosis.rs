@@ -25,31 +25,6 @@ const FUNCTIONAL: &[&str] = &["--mode", "functional", "--no-progress", "2ms"];
 const TIMED: &[&str] = &["--no-progress", "500us"];
 
 #[test]
-fn ranks_that_poll_for_messages_that_nobody_sends_end_the_run_with_the_call_of_each() {
-    let call = "MPI_Recv (from rank 1, 32 bytes, tag 9), ";
-    for (options, ranks) in [(FUNCTIONAL, "2"), (FUNCTIONAL, "4"), (TIMED, "2"), (TIMED, "4")] {
-        let (status, messages, json) = run(ranks, "receive", options);
-        assert_eq!(status, 124, "{messages}");
-        let caller = format!("called from run ({})", line("receives"));
-        assert!(messages.contains(&format!("rank 0: {call}{caller}")), "{messages}");
-        assert_eq!(messages.matches(&caller).count().to_string(), ranks, "{messages}");
-        assert!(
-            json["finish"]
-                .as_str()
-                .is_some_and(|finish| finish.starts_with("no progress for ") && !finish.contains(" 0.0 ms")),
-            "{json}"
-        );
-        assert_eq!(
-            json["processes"]
-                .as_array()
-                .map(|list| list.iter().filter(|p| !p["rank"].is_null()).count().to_string())
-                .as_deref(),
-            Some(ranks)
-        );
-    }
-}
-
-#[test]
 fn ranks_that_all_sleep_are_a_deadlock_with_the_call_of_each() {
     for options in [FUNCTIONAL, TIMED] {
         let (status, messages, _) = run("2", "asleep", options);
@@ -152,17 +127,6 @@ int main(void)
 }
 ";
 
-#[test]
-fn threads_that_wait_for_their_turn_again_and_again_make_progress() {
-    let folder = tempfile::tempdir().expect("temporary folder");
-    let program = compile(folder.path(), "turns", &["-O1", "-static", "-pthread"], TURNS);
-    for options in [&["--spin", "fast"][..], &["--spin", "exact"], &["--sample", "auto,begin=100000"]] {
-        let limit = ["run", "--quiet", "--cpus", "12-14", "--no-progress", "30us"];
-        let run = output(folder.path(), &[&limit[..], options, &["--", &program]].concat());
-        assert_eq!(run.status.code(), Some(0), "{options:?}: {}", String::from_utf8_lossy(&run.stderr));
-    }
-}
-
 /// They take longest.
 mod slow {
     use super::*;
@@ -173,6 +137,44 @@ mod slow {
         for (options, how) in [(FUNCTIONAL, "work"), (TIMED, "work"), (FUNCTIONAL, "time"), (TIMED, "time")] {
             let (status, messages, json) = run("3", how, options);
             assert_eq!((status, json["finish"].as_str()), (0, Some("exited")), "{how}: {messages}");
+        }
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn threads_that_wait_for_their_turn_again_and_again_make_progress() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let program = compile(folder.path(), "turns", &["-O1", "-static", "-pthread"], TURNS);
+        for options in [&["--spin", "fast"][..], &["--spin", "exact"], &["--sample", "auto,begin=100000"]] {
+            let limit = ["run", "--quiet", "--cpus", "12-14", "--no-progress", "30us"];
+            let run = output(folder.path(), &[&limit[..], options, &["--", &program]].concat());
+            assert_eq!(run.status.code(), Some(0), "{options:?}: {}", String::from_utf8_lossy(&run.stderr));
+        }
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn ranks_that_poll_for_messages_that_nobody_sends_end_the_run_with_the_call_of_each() {
+        let call = "MPI_Recv (from rank 1, 32 bytes, tag 9), ";
+        for (options, ranks) in [(FUNCTIONAL, "2"), (FUNCTIONAL, "4"), (TIMED, "2"), (TIMED, "4")] {
+            let (status, messages, json) = run(ranks, "receive", options);
+            assert_eq!(status, 124, "{messages}");
+            let caller = format!("called from run ({})", line("receives"));
+            assert!(messages.contains(&format!("rank 0: {call}{caller}")), "{messages}");
+            assert_eq!(messages.matches(&caller).count().to_string(), ranks, "{messages}");
+            assert!(
+                json["finish"]
+                    .as_str()
+                    .is_some_and(|finish| finish.starts_with("no progress for ") && !finish.contains(" 0.0 ms")),
+                "{json}"
+            );
+            assert_eq!(
+                json["processes"]
+                    .as_array()
+                    .map(|list| list.iter().filter(|p| !p["rank"].is_null()).count().to_string())
+                    .as_deref(),
+                Some(ranks)
+            );
         }
     }
 }

@@ -58,45 +58,6 @@ fn intervals_add_up_to_the_run_and_change_nothing() {
 }
 
 #[test]
-fn intervals_include_threads_that_work_wait_and_sleep() {
-    let folder = tempfile::tempdir().expect("temporary folder");
-    cut(folder.path(), "3us", "--cpus 12-15 -e OMP_NUM_THREADS=4", &kernel("triad-threads.elf"), "n=30720 passes=4");
-    // A thread spins until another one has slept for a millisecond; the first thread waits for both.
-    let source = r"
-#include <pthread.h>
-#include <stdatomic.h>
-#include <time.h>
-static atomic_int done;
-static void *spins(void *x) { while (!atomic_load(&done)) {} return x; }
-static void *sleeps(void *x) {
-    struct timespec t = { 0, 1000000 };
-    nanosleep(&t, 0);
-    atomic_store(&done, 1);
-    return x;
-}
-int main(void) {
-    pthread_t a, b;
-    pthread_create(&a, 0, spins, 0);
-    pthread_create(&b, 0, sleeps, 0);
-    pthread_join(a, 0);
-    pthread_join(b, 0);
-    return 0;
-}";
-    let program = compile(folder.path(), "sleeper", &THREADS, source);
-    let sleeper = cut(folder.path(), "10us", "", &program, "");
-    let (ends, events) = intervals(&sleeper);
-    // While one of three threads spins and the others sleep, each core still counts its cycles: 2 GHz.
-    let cycles = numbers(&events["CPU_CYCLES"]);
-    let both = ends.iter().zip(&ends[1..]).zip(&cycles[1..]);
-    let waiting: Vec<_> = both.filter(|((begin, end), _)| **begin > 5e-4 && **end < 1e-3).collect();
-    assert!(waiting.len() > 10, "{ends:?}");
-    for ((begin, end), cycles) in waiting {
-        let expected = 3.0 * 2e9 * (end - begin);
-        assert!((*cycles as f64 / expected - 1.0).abs() < 0.1, "{begin} to {end}: {cycles}, {expected} expected");
-    }
-}
-
-#[test]
 fn a_sleep_of_all_threads_is_one_interval() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let source = r"
@@ -169,4 +130,55 @@ fn invalid_lengths_of_intervals_are_refused() {
     let functional = ["run", "--mode", "functional", "--interval", "1ms", "--", &kernel("steps.elf")];
     let text = output(folder.path(), &functional).stderr;
     assert!(String::from_utf8_lossy(&text).contains("intervals need simulated time"));
+}
+
+/// They take seconds each.
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn intervals_include_threads_that_work_wait_and_sleep() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        cut(
+            folder.path(),
+            "3us",
+            "--cpus 12-15 -e OMP_NUM_THREADS=4",
+            &kernel("triad-threads.elf"),
+            "n=30720 passes=4",
+        );
+        // A thread spins until another one has slept for a millisecond; the first thread waits for both.
+        let source = r"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+static atomic_int done;
+static void *spins(void *x) { while (!atomic_load(&done)) {} return x; }
+static void *sleeps(void *x) {
+    struct timespec t = { 0, 1000000 };
+    nanosleep(&t, 0);
+    atomic_store(&done, 1);
+    return x;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, spins, 0);
+    pthread_create(&b, 0, sleeps, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return 0;
+}";
+        let program = compile(folder.path(), "sleeper", &THREADS, source);
+        let sleeper = cut(folder.path(), "10us", "", &program, "");
+        let (ends, events) = intervals(&sleeper);
+        // While one of three threads spins and the others sleep, each core still counts its cycles: 2 GHz.
+        let cycles = numbers(&events["CPU_CYCLES"]);
+        let both = ends.iter().zip(&ends[1..]).zip(&cycles[1..]);
+        let waiting: Vec<_> = both.filter(|((begin, end), _)| **begin > 5e-4 && **end < 1e-3).collect();
+        assert!(waiting.len() > 10, "{ends:?}");
+        for ((begin, end), cycles) in waiting {
+            let expected = 3.0 * 2e9 * (end - begin);
+            assert!((*cycles as f64 / expected - 1.0).abs() < 0.1, "{begin} to {end}: {cycles}, {expected} expected");
+        }
+    }
 }

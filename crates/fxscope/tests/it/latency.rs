@@ -115,33 +115,6 @@ region = "plain"
 "#;
 
 #[test]
-fn a_program_of_a_set_that_fails_is_named_and_the_others_are_checked() {
-    let folder = tempfile::tempdir().expect("temporary directory");
-    let plan = PLAN.replace("PREBUILT", root().join("kernels/prebuilt").to_str().expect("UTF-8"));
-    let plan = plan.replace("op=load n=100000", "op=loaf n=100000");
-    std::fs::write(folder.path().join("plan.toml"), &plan).expect("written");
-    let ran = output(folder.path(), &["latency", "check", "--plan", "plan.toml", "--no-cache"]);
-    assert_eq!(ran.status.code(), Some(1));
-    let (text, errors) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
-    assert!(errors.contains("load: the program ended with status 2"), "{errors}");
-    assert!(text.contains("chase 10485760") && text.contains("Failed"), "{text}");
-    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
-}
-
-#[test]
-fn a_program_that_refuses_its_arguments_is_named_and_is_not_a_failure() {
-    let folder = tempfile::tempdir().expect("temporary directory");
-    let dia = "[[program]]\nname = 'dia'\nrun = 'spmv.elf format=dia matrix=random n=2000 limit=1'\nrefuses = 3\n";
-    let plan = PLAN.replace("PREBUILT", root().join("kernels/prebuilt").to_str().expect("UTF-8")) + dia;
-    std::fs::write(folder.path().join("plan.toml"), &plan).expect("written");
-    let ran = output(folder.path(), &["latency", "check", "--plan", "plan.toml", "--no-cache"]);
-    let text = String::from_utf8_lossy(&ran.stdout);
-    assert_eq!(ran.status.code(), Some(0), "{text}");
-    assert!(text.contains("Refused") && text.contains("MiB"), "{text}");
-    assert!(text.contains("chase 10485760") && !text.contains("Failed"), "{text}");
-}
-
-#[test]
 fn mistakes_in_a_plan_are_named_with_their_place() {
     let folder = tempfile::tempdir().expect("temporary directory");
     let check = |plan: &str| {
@@ -384,5 +357,34 @@ mod slow {
         }
         assert_eq!(checked["kind"], "dependent");
         assert_eq!(checked["trust"]["method"], "0");
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn a_program_that_refuses_its_arguments_is_named_and_is_not_a_failure() {
+        let folder = tempfile::tempdir().expect("temporary directory");
+        let dia = "[[program]]\nname = 'dia'\nrun = 'spmv.elf format=dia matrix=random n=2000 limit=1'\nrefuses = 3\n";
+        let plan = PLAN.replace("PREBUILT", root().join("kernels/prebuilt").to_str().expect("UTF-8")) + dia;
+        std::fs::write(folder.path().join("plan.toml"), &plan).expect("written");
+        let ran = output(folder.path(), &["latency", "check", "--plan", "plan.toml", "--no-cache"]);
+        let text = String::from_utf8_lossy(&ran.stdout);
+        assert_eq!(ran.status.code(), Some(0), "{text}");
+        assert!(text.contains("Refused") && text.contains("MiB"), "{text}");
+        assert!(text.contains("chase 10485760") && !text.contains("Failed"), "{text}");
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn a_program_of_a_set_that_fails_is_named_and_the_others_are_checked() {
+        let folder = tempfile::tempdir().expect("temporary directory");
+        let plan = PLAN.replace("PREBUILT", root().join("kernels/prebuilt").to_str().expect("UTF-8"));
+        let plan = plan.replace("op=load n=100000", "op=loaf n=100000");
+        std::fs::write(folder.path().join("plan.toml"), &plan).expect("written");
+        let ran = output(folder.path(), &["latency", "check", "--plan", "plan.toml", "--no-cache"]);
+        assert_eq!(ran.status.code(), Some(1));
+        let (text, errors) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+        assert!(errors.contains("load: the program ended with status 2"), "{errors}");
+        assert!(text.contains("chase 10485760") && text.contains("Failed"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     }
 }

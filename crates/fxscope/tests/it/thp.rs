@@ -32,46 +32,12 @@ fn collapsed(run: &Run) -> u64 {
 }
 
 #[test]
-fn folios_take_fewer_faults_and_those_of_a_contiguous_group_or_more_fewer_walks() {
-    let with = |size: &str| ran(&format!("{NORMAL} --thp never,{size}=always"), "touch");
-    let [normal, small, group, large] = [ran(NORMAL, "touch"), with("1MiB"), with("2MiB"), with("8MiB")]
-        .map(|run| (event(&run, "L2D_TLB_REFILL"), run));
-    // 64 MiB are 1,024 pages of 64 KiB, or 32 groups of 2 MiB.
-    assert!((1024..1100).contains(&normal.0) && normal.0.abs_diff(small.0) < 20, "{} {}", normal.0, small.0);
-    for walks in [group.0, large.0] {
-        assert!((normal.0 - walks).abs_diff(1024 - 32) < 20, "{} {walks}", normal.0);
-    }
-    // Each fault takes a microsecond, 2,000 cycles; clearing takes as long whatever the size.
-    let saved = normal.1.cycles() - small.1.cycles();
-    let expected = f64::from((1024 - 64) * 2_000);
-    assert!((saved / expected - 1.0).abs() < 0.05, "{saved} of {expected}");
-    let pages = large.1.json["pages"].as_array().expect("a list").iter();
-    let huge: Vec<_> =
-        pages.filter(|pages| pages["page_bytes"] == 8 << 20).map(|pages| pages["pages"].clone()).collect();
-    assert_eq!(huge, [8], "{}", large.1.json["pages"]);
-}
-
-#[test]
 fn the_largest_size_is_one_entry_and_needs_advice_by_default() {
     let walks = |options: &str| event(&ran(&format!("{SMALL} {options}"), "touch"), "L2D_TLB_REFILL");
     let [usual, always, never] = [walks(""), walks("--thp always"), walks("--thp never")];
     // 64 MiB are 16,384 pages of 4 KiB, of which the program touches each sixteenth, or 32 of 2 MiB.
     assert!(usual >= 1024 && usual == never, "{usual} {never}");
     assert!((usual - always).abs_diff(1024 - 32) < 20, "{usual} {always}");
-}
-
-#[test]
-fn khugepaged_collapses_what_a_program_uses_and_removes_its_misses() {
-    let [off, on] =
-        [ran(&format!("{SMALL} --thp madvise,khugepaged=off"), "later"), ran(&format!("{SMALL} {OFTEN}"), "later")];
-    assert_eq!((collapsed(&off), collapsed(&on)), (0, 4), "{}", on.json["notes"]);
-    assert_eq!(off.text, on.text, "the program's results");
-    let [before, after] = [&off, &on].map(|run| event(run, "L1D_TLB_REFILL"));
-    assert!(after < before / 2, "{after} {before}");
-    assert!(on.cycles() < off.cycles(), "{} {}", on.cycles(), off.cycles());
-    // Ranges that are missing a page stay.
-    let full = ran(&format!("{SMALL} {OFTEN},max_ptes_none=0"), "later");
-    assert_eq!(collapsed(&full), 3, "{}", full.json["notes"]);
 }
 
 #[test]
@@ -82,39 +48,6 @@ fn a_collapse_takes_the_time_of_a_copy() {
     let expected = (8u64 << 20) as f64 / 8.565e9 * 2e9 + 8_000.0;
     let took = with.cycles() - without.cycles();
     assert!((0.9..1.2).contains(&(took / expected)), "{took} of {expected}");
-}
-
-#[test]
-fn each_of_two_processes_has_its_pages_collapsed_and_threads_of_one_have_them_once() {
-    let both = ran(&format!("{SMALL} {OFTEN}"), "later processes");
-    assert_eq!(collapsed(&both), 8, "{}", both.json["notes"]);
-    let threads = ran(&format!("{SMALL} {OFTEN}"), "later threads");
-    assert_eq!(collapsed(&threads), 4, "{}", threads.json["notes"]);
-}
-
-#[test]
-fn a_run_that_continues_from_a_snapshot_collapses_as_one_that_was_not_interrupted() {
-    let folder = tempfile::tempdir().expect("temporary folder");
-    let program = compile(folder.path(), "huge", &THREADS, PROGRAM);
-    let options = format!("{SMALL} {OFTEN}");
-    let whole = run(folder.path(), &options, &program, "later").without_host();
-    let stopped = format!("{options} --checkpoint kept --every 100k --keep 100");
-    let kept = run(folder.path(), &stopped, &program, "later").without_host();
-    assert_eq!((whole.cycles(), collapsed(&whole)), (kept.cycles(), collapsed(&kept)));
-    let snapshots = std::fs::read_dir(folder.path().join("kept")).expect("a folder");
-    let mut names: Vec<_> =
-        snapshots.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8")).collect();
-    names.retain(|name| name.ends_with(".snapshot"));
-    names.sort();
-    // Continues from the second snapshot: later ones are taken away.
-    assert!(names.len() > 3, "{names:?}");
-    names[2..].iter().for_each(|name| std::fs::remove_file(folder.path().join("kept").join(name)).expect("removed"));
-    std::fs::remove_file(folder.path().join("kept/ended")).expect("removed");
-    let output = fxscope(folder.path(), &["resume", "-q", "--json", "again.json", "kept"]).output().expect("it runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let again = common::json(&std::fs::read(folder.path().join("again.json")).expect("written"));
-    assert_eq!(again["simulated"], whole.json["simulated"]);
-    assert_eq!(again["regions"], whole.json["regions"]);
 }
 
 #[test]
@@ -215,5 +148,79 @@ mod slow {
             assert!(first == second, "{options}");
         }
         assert!(ran("--jobs 1") == ran("--jobs 3"));
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn a_run_that_continues_from_a_snapshot_collapses_as_one_that_was_not_interrupted() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let program = compile(folder.path(), "huge", &THREADS, PROGRAM);
+        let options = format!("{SMALL} {OFTEN}");
+        let whole = run(folder.path(), &options, &program, "later").without_host();
+        let stopped = format!("{options} --checkpoint kept --every 100k --keep 100");
+        let kept = run(folder.path(), &stopped, &program, "later").without_host();
+        assert_eq!((whole.cycles(), collapsed(&whole)), (kept.cycles(), collapsed(&kept)));
+        let snapshots = std::fs::read_dir(folder.path().join("kept")).expect("a folder");
+        let mut names: Vec<_> =
+            snapshots.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8")).collect();
+        names.retain(|name| name.ends_with(".snapshot"));
+        names.sort();
+        // Continues from the second snapshot: later ones are taken away.
+        assert!(names.len() > 3, "{names:?}");
+        names[2..]
+            .iter()
+            .for_each(|name| std::fs::remove_file(folder.path().join("kept").join(name)).expect("removed"));
+        std::fs::remove_file(folder.path().join("kept/ended")).expect("removed");
+        let output =
+            fxscope(folder.path(), &["resume", "-q", "--json", "again.json", "kept"]).output().expect("it runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let again = common::json(&std::fs::read(folder.path().join("again.json")).expect("written"));
+        assert_eq!(again["simulated"], whole.json["simulated"]);
+        assert_eq!(again["regions"], whole.json["regions"]);
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn folios_take_fewer_faults_and_those_of_a_contiguous_group_or_more_fewer_walks() {
+        let with = |size: &str| ran(&format!("{NORMAL} --thp never,{size}=always"), "touch");
+        let [normal, small, group, large] = [ran(NORMAL, "touch"), with("1MiB"), with("2MiB"), with("8MiB")]
+            .map(|run| (event(&run, "L2D_TLB_REFILL"), run));
+        // 64 MiB are 1,024 pages of 64 KiB, or 32 groups of 2 MiB.
+        assert!((1024..1100).contains(&normal.0) && normal.0.abs_diff(small.0) < 20, "{} {}", normal.0, small.0);
+        for walks in [group.0, large.0] {
+            assert!((normal.0 - walks).abs_diff(1024 - 32) < 20, "{} {walks}", normal.0);
+        }
+        // Each fault takes a microsecond, 2,000 cycles; clearing takes as long whatever the size.
+        let saved = normal.1.cycles() - small.1.cycles();
+        let expected = f64::from((1024 - 64) * 2_000);
+        assert!((saved / expected - 1.0).abs() < 0.05, "{saved} of {expected}");
+        let pages = large.1.json["pages"].as_array().expect("a list").iter();
+        let huge: Vec<_> =
+            pages.filter(|pages| pages["page_bytes"] == 8 << 20).map(|pages| pages["pages"].clone()).collect();
+        assert_eq!(huge, [8], "{}", large.1.json["pages"]);
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn khugepaged_collapses_what_a_program_uses_and_removes_its_misses() {
+        let [off, on] =
+            [ran(&format!("{SMALL} --thp madvise,khugepaged=off"), "later"), ran(&format!("{SMALL} {OFTEN}"), "later")];
+        assert_eq!((collapsed(&off), collapsed(&on)), (0, 4), "{}", on.json["notes"]);
+        assert_eq!(off.text, on.text, "the program's results");
+        let [before, after] = [&off, &on].map(|run| event(run, "L1D_TLB_REFILL"));
+        assert!(after < before / 2, "{after} {before}");
+        assert!(on.cycles() < off.cycles(), "{} {}", on.cycles(), off.cycles());
+        // Ranges that are missing a page stay.
+        let full = ran(&format!("{SMALL} {OFTEN},max_ptes_none=0"), "later");
+        assert_eq!(collapsed(&full), 3, "{}", full.json["notes"]);
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn each_of_two_processes_has_its_pages_collapsed_and_threads_of_one_have_them_once() {
+        let both = ran(&format!("{SMALL} {OFTEN}"), "later processes");
+        assert_eq!(collapsed(&both), 8, "{}", both.json["notes"]);
+        let threads = ran(&format!("{SMALL} {OFTEN}"), "later threads");
+        assert_eq!(collapsed(&threads), 4, "{}", threads.json["notes"]);
     }
 }

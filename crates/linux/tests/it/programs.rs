@@ -95,17 +95,6 @@ fn dynamic_programs_find_their_interpreter_and_libraries() {
 }
 
 #[test]
-fn exceptions_and_fortran_work_across_shared_libraries() {
-    for (source, input) in [("exceptions.cpp", &b"1.5 2.25"[..]), ("fortran.f90", b"1.5\n-3e2\n")] {
-        let run = Run { input, ..Run::default() };
-        let program = build_dynamic(source, HOSTED);
-        let [here, qemu] = here_and_under_qemu(|under| under(&program, &run));
-        // Standard error has addresses in it, which differ.
-        assert_eq!((here.output, here.status), (qemu.output, qemu.status), "{source}");
-    }
-}
-
-#[test]
 fn the_same_run_twice_is_the_same() {
     let program = build("hosted.c", HOSTED);
     assert_eq!(run_here(&program, &Run::default()), run_here(&program, &Run::default()));
@@ -227,4 +216,21 @@ fn an_undefined_instruction_is_reported_with_its_disassembly() {
     let expected = "the processor has no such instruction, bytes 20 84 c0 ce (word cec08420), sm4e v0.4s, v1.4s";
     assert!(end.to_string().starts_with("ended by SIGILL at") && end.to_string().ends_with(expected), "{end}");
     assert_eq!(end.status(), Some(132));
+}
+
+/// They take seconds each.
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn exceptions_and_fortran_work_across_shared_libraries() {
+        for (source, input) in [("exceptions.cpp", &b"1.5 2.25"[..]), ("fortran.f90", b"1.5\n-3e2\n")] {
+            let run = Run { input, ..Run::default() };
+            let program = build_dynamic(source, HOSTED);
+            let [here, qemu] = here_and_under_qemu(|under| under(&program, &run));
+            // Standard error has addresses in it, which differ.
+            assert_eq!((here.output, here.status), (qemu.output, qemu.status), "{source}");
+        }
+    }
 }

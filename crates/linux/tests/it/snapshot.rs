@@ -142,29 +142,6 @@ fn continue_run(folder: &Path) {
 }
 
 #[test]
-fn a_guest_and_its_clone_end_in_the_same_way() {
-    for stop in STOPS {
-        let folder = folder();
-        let at = |name: &str| folder.path().join(name);
-        let mut guest = start(&at("text"), &at("first"));
-        let _running = running();
-        run(&mut guest, stop);
-        std::fs::copy(at("first"), at("second")).expect("copy");
-        // Times of the host's files are theirs, not the run's: the program does not look at them.
-        let second = File::options().append(true).open(at("second")).expect("open");
-        second.set_modified(UNIX_EPOCH + Duration::from_secs(1)).expect("set");
-        let second = streams(&at("second"));
-        let access = Access { write: Vec::new(), ..Access::standard() };
-        let surroundings = Surroundings { access, ..Surroundings::new(&second) };
-        let clone = guest.0.try_clone(&guest.1, surroundings).unwrap_or_else(|e| panic!("{e}"));
-        let (mut guest, mut clone) = (ended(guest), ended(clone));
-        assert_eq!(first_difference(&mut guest, &mut clone), None, "after {stop} instructions");
-        assert_eq!(outcome_of(guest), outcome_of(clone), "after {stop} instructions");
-        assert_eq!(text(&at("first")), text(&at("second")), "after {stop} instructions");
-    }
-}
-
-#[test]
 fn a_changed_or_missing_file_is_named() {
     let folder = folder();
     let at = |name: &str| folder.path().join(name);
@@ -199,32 +176,6 @@ fn invalid_snapshots_and_those_of_another_version_are_refused() {
         matches!(restored(&elsewhere, &streams), Err(SnapshotError::Host(_))),
         "a page that the memory does not have"
     );
-}
-
-#[test]
-fn whatever_the_bytes_say_restoring_a_guest_does_not_panic() {
-    let folder = folder();
-    let at = |name: &str| folder.path().join(name);
-    let mut begun = start(&at("text"), &at("output"));
-    run(&mut begun, STOPS[2]);
-    let kept = saved(&begun);
-    let bytes = &kept.state;
-    let streams = streams(&at("output"));
-    let (mut state, mut refused) = (7_u64, 0);
-    for round in 0..600 {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let mut changed = bytes.clone();
-        let reach = [300, 5_000, 200_000, changed.len()][round % 4].min(changed.len());
-        let place = (state >> 20) as usize % reach;
-        let place = if round % 8 < 4 { place } else { changed.len() - 1 - place };
-        match round % 3 {
-            0 => changed[place] ^= 1 << (state >> 60 & 7),
-            1 => changed[place] = 0xff,
-            _ => changed.truncate(place),
-        }
-        refused += usize::from(restored(&Kept { state: changed, ..kept.clone() }, &streams).is_err());
-    }
-    assert!(refused > 200, "parts that are missing are noticed: {refused}");
 }
 
 /// A program that appends to one file and writes another in place, saved and killed later: what it then adds a second time.
@@ -345,5 +296,56 @@ mod slow {
             assert_eq!(text(&at("outcome")), whole, "after {stop} instructions");
             assert_eq!(text(&at("output")), text(&at("whole")), "after {stop} instructions");
         }
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn a_guest_and_its_clone_end_in_the_same_way() {
+        for stop in STOPS {
+            let folder = folder();
+            let at = |name: &str| folder.path().join(name);
+            let mut guest = start(&at("text"), &at("first"));
+            let _running = running();
+            run(&mut guest, stop);
+            std::fs::copy(at("first"), at("second")).expect("copy");
+            // Times of the host's files are theirs, not the run's: the program does not look at them.
+            let second = File::options().append(true).open(at("second")).expect("open");
+            second.set_modified(UNIX_EPOCH + Duration::from_secs(1)).expect("set");
+            let second = streams(&at("second"));
+            let access = Access { write: Vec::new(), ..Access::standard() };
+            let surroundings = Surroundings { access, ..Surroundings::new(&second) };
+            let clone = guest.0.try_clone(&guest.1, surroundings).unwrap_or_else(|e| panic!("{e}"));
+            let (mut guest, mut clone) = (ended(guest), ended(clone));
+            assert_eq!(first_difference(&mut guest, &mut clone), None, "after {stop} instructions");
+            assert_eq!(outcome_of(guest), outcome_of(clone), "after {stop} instructions");
+            assert_eq!(text(&at("first")), text(&at("second")), "after {stop} instructions");
+        }
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn whatever_the_bytes_say_restoring_a_guest_does_not_panic() {
+        let folder = folder();
+        let at = |name: &str| folder.path().join(name);
+        let mut begun = start(&at("text"), &at("output"));
+        run(&mut begun, STOPS[2]);
+        let kept = saved(&begun);
+        let bytes = &kept.state;
+        let streams = streams(&at("output"));
+        let (mut state, mut refused) = (7_u64, 0);
+        for round in 0..600 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let mut changed = bytes.clone();
+            let reach = [300, 5_000, 200_000, changed.len()][round % 4].min(changed.len());
+            let place = (state >> 20) as usize % reach;
+            let place = if round % 8 < 4 { place } else { changed.len() - 1 - place };
+            match round % 3 {
+                0 => changed[place] ^= 1 << (state >> 60 & 7),
+                1 => changed[place] = 0xff,
+                _ => changed.truncate(place),
+            }
+            refused += usize::from(restored(&Kept { state: changed, ..kept.clone() }, &streams).is_err());
+        }
+        assert!(refused > 200, "parts that are missing are noticed: {refused}");
     }
 }

@@ -206,19 +206,6 @@ impl Timers for Kept {
 }
 
 #[test]
-fn intervals_that_were_bytes_count_the_same_in_any_order() {
-    for run in programs() {
-        let output = tempfile::tempfile().expect("temporary file");
-        let mut simulation = simulation::<Interpreter>(&run, &output);
-        let outcome = simulation.run_with_timers(INTERVAL, &mut Kept::default(), &mut |_| Control::Continue);
-        let kept = everything(&(outcome.expect("it fits"), text(output)));
-        let one = everything(&self::outcome(&run, 1, INTERVAL));
-        one.lines().zip(kept.lines()).for_each(|(one, kept)| assert_eq!(one, kept, "{}", run.program.display()));
-        assert_eq!(one, kept, "{}", run.program.display());
-    }
-}
-
-#[test]
 fn a_run_ends_with_the_reason_why_its_intervals_cannot_be_timed() {
     struct Fails;
     impl Timers for Fails {
@@ -256,4 +243,23 @@ fn bytes_that_end_too_early_or_too_late_are_no_interval_and_no_counts() {
     }
     assert_eq!(Task::from_bytes(&longer(&task)).err(), Some(Unreadable));
     assert_eq!(TaskCounts::from_bytes(&longer(&kept.counts)).err(), Some(Unreadable));
+}
+
+/// They take seconds each.
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn intervals_that_were_bytes_count_the_same_in_any_order() {
+        for run in programs() {
+            let output = tempfile::tempfile().expect("temporary file");
+            let mut simulation = simulation::<Interpreter>(&run, &output);
+            let outcome = simulation.run_with_timers(INTERVAL, &mut Kept::default(), &mut |_| Control::Continue);
+            let kept = everything(&(outcome.expect("it fits"), text(output)));
+            let one = everything(&self::outcome(&run, 1, INTERVAL));
+            one.lines().zip(kept.lines()).for_each(|(one, kept)| assert_eq!(one, kept, "{}", run.program.display()));
+            assert_eq!(one, kept, "{}", run.program.display());
+        }
+    }
 }

@@ -9,7 +9,7 @@
 //!
 //! * `FXSCOPE_DIFF_FILTER`: only rows whose name, or whose group (`sve_int`, …), contains one of these
 //!   texts, separated by `|`.
-//! * `FXSCOPE_DIFF_COUNT`: cases for each row (default 90).
+//! * `FXSCOPE_DIFF_COUNT`: cases for each row (default 30; 90 in `make slow-test`).
 //! * `FXSCOPE_DIFF_BLOCKS`: blocks of 2 to 16 instructions (default 6000).
 //! * `FXSCOPE_DIFF_WORDS`: words for which only validity is compared (default 50,000).
 //! * `FXSCOPE_DIFF_SEED`: another set of cases (default 1).
@@ -172,9 +172,14 @@ fn conclude(what: &str, results: &[Results]) {
 
 #[test]
 fn every_encoding_does_what_qemu_does() {
+    compare_encodings(30);
+}
+
+/// Compares cases of each row: `usual` ones, unless the variable says how many.
+fn compare_encodings(usual: u64) {
     let rows: Vec<_> = selected().into_iter().filter(|row| not_compared(row.name).is_none()).collect();
     assert!(!rows.is_empty(), "FXSCOPE_DIFF_FILTER selects no row that is compared");
-    let count = number("FXSCOPE_DIFF_COUNT", 90);
+    let count = number("FXSCOPE_DIFF_COUNT", usual);
     let seed = number("FXSCOPE_DIFF_SEED", 1);
     let results = for_each_length(|vl, share| {
         let (qemu, mut machine) = (Qemu::new(&format!("rows{vl}")), Machine::new());
@@ -311,5 +316,16 @@ fn the_runner_returns_the_state_it_was_given() {
                 report::differences(case, &expected, &theirs).into_iter().map(|d| d.place).collect();
             assert!(differing.is_empty(), "VL {vl}: {differing:?}");
         }
+    }
+}
+
+/// It takes a quarter of a minute of processor time.
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn every_encoding_does_what_qemu_does_in_more_cases() {
+        compare_encodings(90);
     }
 }
