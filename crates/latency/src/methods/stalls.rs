@@ -129,7 +129,8 @@ pub(super) fn growth(program: &Program<'_>, with: Coefficients) -> Option<Growth
     let cycles = known(program.counts, Quantity::Cycles) / program.counts.threads;
     let each_second = details.clock_hz / cycles;
     let main = main_memory::waits(program, details, with);
-    let waits = main.map_or_else(|| waits(program, details, with) * slow_waits(program, details, with), |main| main.number);
+    let waits =
+        main.map_or_else(|| waits(program, details, with) * slow_waits(program, details, with), |main| main.number);
     // While misses queue for bandwidth, a longer memory latency shortens their wait in the queue.
     let queueing = main.map_or_else(|| loaded(program, details) - unloaded(program, details), |main| main.queueing);
     let (rate, slow) = (rate(program, details, with), slow(program.counts));
