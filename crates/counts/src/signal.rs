@@ -203,6 +203,8 @@ signals! {
     L2MissLoadCycles = "L2_MISS_LOAD_CYCLES",
     /// … for the part that main memory serves.
     L2MissLoadCyclesMain = "L2_MISS_LOAD_CYCLES_MAIN",
+    /// How often such cycles begin, after one without.
+    L2MissLoadBurstsMain = "L2_MISS_LOAD_BURSTS_MAIN",
     /// Cycles in which an instruction fetch has an L2 cache miss outstanding that main memory serves.
     L2MissCodeCyclesMain = "L2_MISS_CODE_CYCLES_MAIN",
     /// Cycles in which an L2 pipeline is busy, both banks together.

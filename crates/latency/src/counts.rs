@@ -68,6 +68,8 @@ quantities! {
     LoadCycles = "load_cycles", "cycles with outstanding misses of loads";
     /// … one that main memory serves.
     MainLoadCycles = "main_load_cycles", "cycles with outstanding misses of loads that main memory serves";
+    /// How often such cycles begin after cycles without.
+    MainLoadBursts = "main_load_bursts", "bursts of misses of loads that main memory serves";
     /// Cycles in which a core has at least one instruction fetch outstanding that main memory serves.
     MainCodeCycles = "main_code_cycles", "cycles with outstanding instruction fetches that main memory serves";
 }

@@ -1,9 +1,10 @@
 //! Part of method 5: waits for main memory, where cycles with outstanding misses are counted by what caused them.
 //!
-//! * A load that waits for main memory waits at least as long as the oldest instruction does, as far as it is for main memory: the share
-//!   that main memory has of the cycles in which misses of loads are outstanding. Work that hides the rest of such a miss hides no
-//!   more of a longer one. So each `latency` of the cycles in which main memory serves loads is a wait, however many of them
-//!   overlap. Where more than one prefetch from main memory is outstanding, loads are starts of streams, which come `together`.
+//! * Loads wait for main memory at least as long as the oldest instruction does, as far as it does for main memory: the share that it has
+//!   of the cycles in which misses of loads are outstanding. Each burst of misses is a wait, too: what hides it does not hide more of
+//!   a longer one. And there is at most one wait for each `latency` of the cycles in which main memory serves loads, however many
+//!   overlap. Of those beyond the others, a part (`hidden`) is waited for. Where more than one prefetch from main memory is outstanding,
+//!   loads are starts of streams, which come `together`.
 //! * Nothing hides instruction fetches.
 //! * Stores wait in the write buffer, and the program does not, until the buffer is full: with more misses in an interval than can
 //!   pass it one `latency` after the other, [`PASSING`] of its entries at a time.
@@ -35,7 +36,7 @@ pub(super) struct Waits {
 pub(super) fn waits(program: &Program<'_>, details: &Details, with: Coefficients) -> Option<Waits> {
     let unloaded = program.system.base_ns * details.clock_hz / 1e9 - details.detection;
     let latency = program.counts.share(Quantity::Outstanding, Quantity::MainDemanded).unwrap_or(unloaded);
-    let cycles: Option<f64> = intervals(program).iter().map(|counts| waiting(counts, with)).sum();
+    let cycles: Option<f64> = intervals(program).iter().map(|counts| waiting(counts, latency, with)).sum();
     let waits_for_bandwidth = kind::busy(program).is_some_and(|share| share >= BUSY);
     Some(Waits {
         number: cycles? / latency,
@@ -45,16 +46,19 @@ pub(super) fn waits(program: &Program<'_>, details: &Details, with: Coefficients
 }
 
 /// Returns the cycles of a thread in which it waits for main memory, or would if work did not hide it.
-fn waiting(counts: &Counts, with: Coefficients) -> Option<f64> {
+fn waiting(counts: &Counts, latency: f64, with: Coefficients) -> Option<f64> {
     let loads = counts.of_thread(Quantity::LoadCycles)?;
     let from_main = counts.of_thread(Quantity::MainLoadCycles)?;
+    let bursts = counts.of_thread(Quantity::MainLoadBursts)? * latency;
     let code = counts.of_thread(Quantity::MainCodeCycles)?;
     let share = if loads > 0.0 { (from_main / loads).min(1.0) } else { 0.0 };
     let seen = known(counts, Quantity::MemoryWait) / counts.threads * share;
     let in_flight = counts.each_cycle(Quantity::InFlight).unwrap_or(0.0);
     let prefetches = in_flight * (1.0 - demanded(counts)) * slow(counts);
-    let apart = from_main / (1.0 + with.together * (prefetches - 1.0).max(0.0));
-    Some(seen.max(apart) + code)
+    let together = 1.0 + with.together * (prefetches - 1.0).max(0.0);
+    let least = seen.max(bursts.min(from_main) / together);
+    let most = from_main / together;
+    Some(least + with.hidden * (most - least).max(0.0) + code)
 }
 
 /// Returns what stores add in each interval that has any, relative to the time of the run; empty where they were not counted.

@@ -6,7 +6,7 @@ use fxscope_latency::{Counts, Quantity};
 use crate::methods::{PLAIN, machine, near, of};
 
 /// A thread of 4,000,000 cycles that waits for memory in 1,000,000 of them; misses of loads are outstanding in 2,000,000, served by main
-/// memory in `main`. All misses of that memory take 200 cycles.
+/// memory in `main`. All misses of that memory take 200 cycles, and none overlaps with another.
 fn served(main: f64) -> Counts {
     Counts::new(0.002, 1.0)
         .with(Quantity::Cycles, 4e6)
@@ -19,6 +19,7 @@ fn served(main: f64) -> Counts {
         .with(Quantity::MainDemanded, 1e4)
         .with(Quantity::LoadCycles, 2e6)
         .with(Quantity::MainLoadCycles, main)
+        .with(Quantity::MainLoadBursts, main / 200.0)
         .with(Quantity::MainCodeCycles, 0.0)
 }
 
@@ -46,7 +47,7 @@ fn a_program_waits_for_main_memory_at_least_as_long_as_its_oldest_instruction_do
     // It waits in 1,900,000 cycles. Half of the cycles with outstanding misses are main memory's, and so are the waits: 950,000.
     let all = served(1e6).with(Quantity::Misses, 1e5).with(Quantity::Prefetched, 1e5).with(Quantity::InFlight, 4e8);
     let slow = all.with(Quantity::CacheMisses, 1e5).with(Quantity::MemoryWait, 1.9e6);
-    near(slowed(&slow, &[]), 1.475);
+    near(slowed(&slow.clone().with(Quantity::MainLoadBursts, 0.0), &[]), 1.475);
     // A hundred prefetches are outstanding. Their streams start together: ten times fewer waits than cycles show, if the program shows
     // no more waiting.
     let together = Coefficients { together: 1.0 / 11.0, distance: 1e9, ..PLAIN };
@@ -55,6 +56,18 @@ fn a_program_waits_for_main_memory_at_least_as_long_as_its_oldest_instruction_do
         at(&slow.clone().with(Quantity::MemoryWait, 0.0)) - at(&slow.clone().with(Quantity::MainLoadCycles, 0.0)),
         0.05,
     );
+}
+
+#[test]
+fn misses_that_overlap_are_waited_for_once_a_burst_and_in_part_beyond() {
+    // 1,000 bursts of 1,000 cycles, without a visible wait.
+    let counts = served(1e6).with(Quantity::MemoryWait, 0.0).with(Quantity::MainLoadBursts, 1e3);
+    let system = machine();
+    let at =
+        |hidden| stalls::slowdown(&of(&counts, &[], &system), 200e-9, Coefficients { hidden, distance: 1e9, ..PLAIN });
+    near(at(0.0), 1.1);
+    near(at(0.5), 1.3);
+    near(at(1.0), 1.5);
 }
 
 #[test]
@@ -76,13 +89,15 @@ fn stores_add_time_once_they_fill_the_write_buffer() {
 #[test]
 fn without_counts_of_causes_waits_are_estimated_as_before() {
     let counted = served(1e6);
-    for missing in [Quantity::LoadCycles, Quantity::MainLoadCycles, Quantity::MainCodeCycles] {
+    for missing in [Quantity::LoadCycles, Quantity::MainLoadCycles, Quantity::MainLoadBursts, Quantity::MainCodeCycles]
+    {
         let mut counts = counted.clone().with(Quantity::MainStores, 1e6);
         counts.set(missing, None);
         let mut none = counts.clone();
         [
             Quantity::LoadCycles,
             Quantity::MainLoadCycles,
+            Quantity::MainLoadBursts,
             Quantity::MainCodeCycles,
             Quantity::MainDemanded,
             Quantity::MainStores,

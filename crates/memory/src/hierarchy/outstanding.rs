@@ -18,6 +18,7 @@ impl Outstanding {
     pub fn load(&mut self, missed: Cycle, ready: Cycle, from_main: bool, signals: &mut Signals) {
         signals.add(Signal::L2MissLoadCycles, self.loads.extend(missed, ready));
         if from_main {
+            signals.add(Signal::L2MissLoadBurstsMain, u64::from(missed >= self.loads_from_main.0));
             signals.add(Signal::L2MissLoadCyclesMain, self.loads_from_main.extend(missed, ready));
         }
     }
