@@ -104,11 +104,12 @@ fn loads_that_the_cache_serves_are_misses_of_l2_but_not_of_main_memory() {
         use Signal::{L2MissLoadCycles, L2MissLoadCyclesMain, L2MissMainDm};
         [L2MissMainDm, L2MissLoadCyclesMain, L2MissLoadCycles].map(|signal| core.get(signal))
     };
-    core.load(0, 1_000);
+    // After the walk for its translation.
+    core.load(0, 10_000);
     let [one, main, all] = counts(&core);
     assert_eq!((one, main), (1, all));
     for i in 1..20 {
-        core.load(i * L1_SET % (LINES * LINE) + i * LINE, 1_000 + 2_000 * i);
+        core.load(i * L1_SET % (LINES * LINE) + i * LINE, 10_000 + 2_000 * i);
     }
     let before = counts(&core);
     let t = core.now(60_000);
