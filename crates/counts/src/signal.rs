@@ -194,6 +194,19 @@ signals! {
     L2MissWait = "L2_MISS_WAIT",
     /// … on demand, for the part that main memory serves.
     L2MissWaitMainDm = "L2_MISS_WAIT_MAIN_DM",
+    /// L2 cache misses on demand, for the part that main memory serves.
+    L2MissMainDm = "L2_MISS_MAIN_DM",
+    /// … those of stores.
+    L2MissMainStore = "L2_MISS_MAIN_STORE",
+    /// Cycles in which a load or a table walk has an L2 cache miss outstanding, or a load waits for a line that a prefetch or a store
+    /// requested from memory.
+    L2MissLoadCycles = "L2_MISS_LOAD_CYCLES",
+    /// … for the part that main memory serves.
+    L2MissLoadCyclesMain = "L2_MISS_LOAD_CYCLES_MAIN",
+    /// How often such cycles begin, after one without.
+    L2MissLoadBurstsMain = "L2_MISS_LOAD_BURSTS_MAIN",
+    /// Cycles in which an instruction fetch has an L2 cache miss outstanding that main memory serves.
+    L2MissCodeCyclesMain = "L2_MISS_CODE_CYCLES_MAIN",
     /// Cycles in which an L2 pipeline is busy, both banks together.
     L2PipeVal = "L2_PIPE_VAL",
     /// Requests for lines that the L1 data cache of another core may have changed. The machine has no event for it.

@@ -60,6 +60,18 @@ quantities! {
     L1Misses = "l1_misses", "L1 misses";
     /// Outstanding L1 misses, summed over core cycles.
     L1Outstanding = "l1_outstanding", "outstanding L1 misses, summed over cycles";
+    /// Demand misses of the last level that main memory serves, in lines; those of stores among them.
+    MainDemanded = "main_demanded", "demand misses that main memory serves";
+    /// … those of stores.
+    MainStores = "main_stores", "misses of stores that main memory serves";
+    /// Cycles in which a core has at least one load's miss of the last level outstanding.
+    LoadCycles = "load_cycles", "cycles with outstanding misses of loads";
+    /// … one that main memory serves.
+    MainLoadCycles = "main_load_cycles", "cycles with outstanding misses of loads that main memory serves";
+    /// How often such cycles begin after cycles without.
+    MainLoadBursts = "main_load_bursts", "bursts of misses of loads that main memory serves";
+    /// Cycles in which a core has at least one instruction fetch outstanding that main memory serves.
+    MainCodeCycles = "main_code_cycles", "cycles with outstanding instruction fetches that main memory serves";
 }
 
 /// Counts of a run, a part or an interval of it, all threads together.

@@ -40,6 +40,8 @@ pub struct Details {
     pub buffers: f64,
     /// L1 misses that a core can have outstanding.
     pub l1_buffers: f64,
+    /// Entries of a core's write buffer, in which committed stores wait for their lines.
+    pub store_buffers: f64,
     /// Cycles from a load until a miss of the last-level cache is detected.
     pub detection: f64,
     /// Distance of hardware prefetches in the last-level cache, lines.
@@ -84,6 +86,7 @@ impl System {
                 group_cores: f64::from(spec.topology.cores_per_cmg),
                 buffers: f64::from(spec.l2.miss_buffers),
                 l1_buffers: f64::from(spec.l1d.miss_buffers),
+                store_buffers: f64::from(spec.load_store.write_buffer),
                 detection: (l2.request + l2.miss_detect) as f64,
                 distance: f64::from(spec.prefetch.l2_lines),
                 l1_distance: f64::from(spec.prefetch.l1_lines),
@@ -106,6 +109,7 @@ impl System {
                 ("group_cores", d.group_cores),
                 ("buffers", d.buffers),
                 ("l1_buffers", d.l1_buffers),
+                ("store_buffers", d.store_buffers),
                 ("detection", d.detection),
                 ("distance", d.distance),
                 ("l1_distance", d.l1_distance),
@@ -130,6 +134,8 @@ impl System {
                 group_cores: get("group_cores")?,
                 buffers: get("buffers")?,
                 l1_buffers: get("l1_buffers")?,
+                // Not in records of older versions, which have no counts that need it.
+                store_buffers: get("store_buffers").unwrap_or(f64::INFINITY),
                 detection: get("detection")?,
                 distance: get("distance")?,
                 l1_distance: get("l1_distance")?,

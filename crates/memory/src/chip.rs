@@ -38,6 +38,8 @@ pub struct Answer {
     pub taken: Cycle,
     /// When it was known not to be in this L2 cache, if it was not.
     pub missed: Option<Cycle>,
+    /// Whether it was not, and its data comes from main memory, behind a memory-side cache if there is one.
+    pub from_main: bool,
     /// Whether others may hold it, too: a write must request permission first.
     pub shared: bool,
     /// Whether the core's other L1 cache lost its copy, or its right to write it.
@@ -335,8 +337,9 @@ impl Chip {
             signals.add(Signal::L2dSwapDm, u64::from(in_flight && prefetched));
         }
         let missed = (in_flight && state.has(Line::FROM_MEMORY)).then_some(detected);
+        let from_main = missed.is_some() && state.has(Line::L2_FROM_MAIN);
         let ready = hit.max(state.ready());
-        let mut answer = Answer { ready, taken: start, missed, shared: true, own_copy_lost: false, slot };
+        let mut answer = Answer { ready, taken: start, missed, from_main, shared: true, own_copy_lost: false, slot };
         if request.holder != Holder::None {
             let me = Holders::one(id.core, request.holder);
             if cmg.must_snoop(slot, me, request.write) {
@@ -370,6 +373,7 @@ impl Chip {
         if buffer.at > missed {
             signals.add(Signal::L2PipeVal, cmg.refuse(id.core, missed, buffer.at));
         }
+        let read_before = signals.get(Signal::MainMemoryRead);
         let (ready, shared) = if home == id.cmg && !cmg.snoop_filter.may_hold(line) {
             signals.add(Signal::BusReadTotalMem, 1);
             count_of(READS_FROM_MEMORY, home, signals);
@@ -381,10 +385,13 @@ impl Chip {
         };
         hold::<TIMED>(&mut cmg.mshrs, buffer, buffer.at, ready);
         signals.add(Signal::L2MissWait, ready - buffer.at);
+        let from_main = signals.get(Signal::MainMemoryRead) > read_before;
+        signals.add(Signal::L2MissMainStore, u64::from(from_main && write && cause == Cause::Demand));
         let alone = holder == Holder::Data && (write || !shared);
         let state = Line::arriving(ready)
             .in_sector(request.joins.sector)
             .with(Line::FROM_MEMORY, true)
+            .with(Line::L2_FROM_MAIN, from_main)
             .with(Line::PREFETCHED, cause != Cause::Demand)
             .with(Line::SHARED, shared)
             .with(Line::OWNED, alone)
@@ -392,8 +399,8 @@ impl Chip {
         // The victim leaves before the line arrives (manual 9.4).
         let (slot, gone) = cmg.insert(set, line, state, Holders::one(id.core, holder), missed);
         self.note_remote_copy(id.cmg, line, home);
-        let answer =
-            Answer { ready, taken: buffer.at, missed: Some(missed), shared: !alone, own_copy_lost: false, slot };
+        let (taken, missed_at) = (buffer.at, Some(missed));
+        let answer = Answer { ready, taken, missed: missed_at, from_main, shared: !alone, own_copy_lost: false, slot };
         (answer, gone.and_then(|gone| self.evicted::<TIMED>(id, gone, missed)))
     }
 

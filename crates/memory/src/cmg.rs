@@ -281,6 +281,7 @@ impl Cmg {
         let ready = if TIMED { self.channel.read(t) + self.memory[core] } else { t };
         signals.add(Signal::MainMemoryRead, 1);
         signals.add(Signal::MainMemoryReadWait, ready - t);
+        signals.add(Signal::L2MissMainDm, u64::from(demand));
         signals.add(Signal::L2MissWaitMainDm, if demand { ready - missed } else { 0 });
         ready
     }

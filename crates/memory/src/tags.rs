@@ -25,6 +25,10 @@ impl Line {
     pub const ASKED: u64 = 1 << 58;
     /// In L2: the one core that holds it may write without a request.
     pub const OWNED: u64 = 1 << 59;
+    /// In L1: its data comes from main memory, behind a memory-side cache if there is one (meaningful while it is in flight).
+    pub const L1_FROM_MAIN: u64 = Line::OWNED;
+    /// In L2, the same.
+    pub const L2_FROM_MAIN: u64 = Line::ASKED;
     /// Its sector.
     const SECTOR_AT: u32 = 56;
     const SECTOR: u64 = (SECTORS as u64 - 1) << Line::SECTOR_AT;

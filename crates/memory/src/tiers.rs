@@ -64,6 +64,7 @@ impl Tier {
         let ready = if TIMED { self.both.book(self.reads.book(t)) + self.latency } else { t };
         signals.add(Signal::TierRead, 1);
         signals.add(Signal::TierReadWait, ready - t);
+        signals.add(Signal::L2MissMainDm, u64::from(demand));
         signals.add(Signal::L2MissWaitMainDm, if demand { ready - t } else { 0 });
         ready
     }

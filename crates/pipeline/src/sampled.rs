@@ -11,7 +11,7 @@ use crate::bypass::{EXA, PIPES};
 use crate::core::Pipeline;
 
 /// Signals that depend on time and are counted one by one; others that do follow from them, from stalls and from pipes.
-const COUNTED: [Signal; 28] = [
+const COUNTED: [Signal; 32] = [
     Signal::Commit1,
     Signal::Commit2,
     Signal::Commit3,
@@ -37,6 +37,10 @@ const COUNTED: [Signal; 28] = [
     Signal::L2dCacheMibmchPrf,
     Signal::L2MissWait,
     Signal::L2MissWaitMainDm,
+    Signal::L2MissLoadCycles,
+    Signal::L2MissLoadCyclesMain,
+    Signal::L2MissLoadBurstsMain,
+    Signal::L2MissCodeCyclesMain,
     Signal::L2PipeVal,
     Signal::MainMemoryReadWait,
     Signal::TierReadWait,

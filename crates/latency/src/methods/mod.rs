@@ -5,6 +5,7 @@ mod cache_misses;
 mod corrected;
 mod intervals;
 mod linear;
+mod main_memory;
 mod outstanding;
 pub(crate) mod second;
 pub mod stalls;

@@ -54,6 +54,7 @@ pub(super) fn usable(program: &Program<'_>) -> Result<(), String> {
 pub(crate) fn slowdown(program: &Program<'_>, added: f64, with: Coefficients) -> f64 {
     let Ok(second) = program.second else { return f64::NAN };
     let growth = stalls::METHOD.usable(program).ok().and_then(|()| stalls::growth(program, with));
+    let growth = growth.as_ref();
     let by_counts = |added| growth.map_or(0.0, |growth| growth.at(added));
     // Slower memory makes nothing faster: if the second run was, that is variation.
     let left = second.slowdown.max(1.0) - 1.0 - by_counts(second.added);
@@ -63,9 +64,9 @@ pub(crate) fn slowdown(program: &Program<'_>, added: f64, with: Coefficients) ->
 
 /// Returns the growth of the part that counts missed. If streams are late with any slower memory, they may be so by more
 /// than counted, which is in proportion as well.
-fn untold(growth: Option<Growth>, added: f64) -> f64 {
+fn untold(growth: Option<&Growth>, added: f64) -> f64 {
     match growth.filter(|growth| (f64::MIN_POSITIVE..added).contains(&growth.ahead) && growth.streams > 0.0) {
         None => added,
-        Some(Growth { waits, streams, ahead, .. }) => ahead + (added - ahead) * waits / (waits + streams),
+        Some(&Growth { waits, streams, ahead, .. }) => ahead + (added - ahead) * waits / (waits + streams),
     }
 }

@@ -26,13 +26,14 @@
 //!
 //! With a memory-side cache, `latency` is the mean of all misses, and only misses of that cache get slower: for streams, as
 //! many lines; for waits, more, since the slowest of overlapping misses decides (`slowest` is the share of them that does). Where intervals
-//! are counted, the share of waits for that cache's misses is that of each interval.
+//! are counted, the share of waits for that cache's misses is that of each interval. Where cycles with outstanding misses are counted by
+//! what caused them, they give the waits instead ([`super::main_memory`]).
 
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::{Calculation, Method, Program, known};
+use super::{Calculation, Method, Program, known, main_memory};
 use crate::kind::{self, BUSY};
 use crate::system::Details;
 use crate::{Counts, Quantity};
@@ -84,8 +85,8 @@ const WRITES: f64 = 1.0 / 8.0;
 /// Fraction of cycles waiting for accesses from which a loop is limited by its prefetches.
 const WAITS: f64 = 0.4;
 
-/// Run time added by slower memory, relative to the run time: two linear functions, each from a certain latency on.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Run time added by slower memory, relative to the run time: linear functions, each from a certain latency on.
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Growth {
     /// Added by waits, per second of latency.
     pub waits: f64,
@@ -95,12 +96,24 @@ pub(super) struct Growth {
     pub streams: f64,
     /// Seconds by which prefetches are early in the run.
     pub ahead: f64,
+    /// Added by stores, in each interval that has any.
+    pub stores: Vec<Stores>,
+}
+
+/// Run time added by the stores of an interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Stores {
+    /// Added once their buffer is full, per second of latency.
+    pub growth: f64,
+    /// Seconds of latency until it is.
+    pub room: f64,
 }
 
 impl Growth {
     /// Returns what `added` seconds of latency add.
-    pub fn at(self, added: f64) -> f64 {
-        self.waits * (added - self.queueing).max(0.0) + self.streams * (added - self.ahead).max(0.0)
+    pub fn at(&self, added: f64) -> f64 {
+        let stores: f64 = self.stores.iter().map(|stores| stores.growth * (added - stores.room).max(0.0)).sum();
+        self.waits * (added - self.queueing).max(0.0) + self.streams * (added - self.ahead).max(0.0) + stores
     }
 }
 
@@ -115,16 +128,20 @@ pub(super) fn growth(program: &Program<'_>, with: Coefficients) -> Option<Growth
     let details = program.system.details.as_ref()?;
     let cycles = known(program.counts, Quantity::Cycles) / program.counts.threads;
     let each_second = details.clock_hz / cycles;
-    let waits = waits(program, details, with);
-    let (rate, slow) = (rate(program, details, with), slow(program));
+    let main = main_memory::waits(program, details, with);
+    let waits =
+        main.map_or_else(|| waits(program, details, with) * slow_waits(program, details, with), |main| main.number);
+    // While misses queue for bandwidth, a longer memory latency shortens their wait in the queue.
+    let queueing = main.map_or_else(|| loaded(program, details) - unloaded(program, details), |main| main.queueing);
+    let (rate, slow) = (rate(program, details, with), slow(program.counts));
     // Misses that wait for the bus are outstanding longer, which is not latency.
     let on_the_way = unloaded(program, details) - details.detection;
     Some(Growth {
-        waits: waits * slow_waits(program, details, with) * each_second,
-        // While misses queue for bandwidth, a longer memory latency shortens their wait in the queue.
-        queueing: (loaded(program, details) - unloaded(program, details)) / details.clock_hz,
+        waits: waits * each_second,
+        queueing: queueing / details.clock_hz,
         streams: rate * slow * each_second,
         ahead: (cycles / rate - on_the_way).max(0.0) / (slow * details.clock_hz),
+        stores: main.map_or_else(Vec::new, |main| main_memory::stores(program, details, main.latency)),
     })
 }
 
@@ -142,8 +159,8 @@ fn rate(program: &Program<'_>, details: &Details, with: Coefficients) -> f64 {
 }
 
 /// Returns the fraction of last-level misses that go to the slower memory.
-fn slow(program: &Program<'_>) -> f64 {
-    program.counts.share(Quantity::CacheMisses, Quantity::Misses).unwrap_or(1.0).min(1.0)
+pub(super) fn slow(counts: &Counts) -> f64 {
+    counts.share(Quantity::CacheMisses, Quantity::Misses).unwrap_or(1.0).min(1.0)
 }
 
 /// Returns the fraction of waits for the slower memory: behind a memory-side cache, the mean over intervals by their waits, as phases that
@@ -164,11 +181,11 @@ fn slow_waits(program: &Program<'_>, details: &Details, with: Coefficients) -> f
 fn slow_part(program: &Program<'_>, waits: f64, with: Coefficients) -> f64 {
     let demanded = known(program.counts, Quantity::Misses) / program.counts.threads * demanded(program.counts);
     let overlapping = if waits > 0.0 { (demanded / waits).max(1.0) } else { 1.0 };
-    1.0 - (1.0 - slow(program)).powf(1.0 + with.slowest * (overlapping - 1.0))
+    1.0 - (1.0 - slow(program.counts)).powf(1.0 + with.slowest * (overlapping - 1.0))
 }
 
 /// Returns the fraction of last-level misses that are not prefetched.
-fn demanded(counts: &Counts) -> f64 {
+pub(super) fn demanded(counts: &Counts) -> f64 {
     1.0 - counts.share(Quantity::Prefetched, Quantity::Misses).unwrap_or(0.0).clamp(0.0, 1.0)
 }
 
@@ -184,7 +201,7 @@ fn loaded(program: &Program<'_>, details: &Details) -> f64 {
 /// Returns the mean latency of a miss of the last level, cycles.
 fn unloaded(program: &Program<'_>, details: &Details) -> f64 {
     let memory = program.system.base_ns * details.clock_hz / 1e9;
-    details.cache_latency.map_or(memory, |cache| cache + slow(program) * (memory - cache))
+    details.cache_latency.map_or(memory, |cache| cache + slow(program.counts) * (memory - cache))
 }
 
 /// Returns the number of a thread's waits for memory.

@@ -94,7 +94,9 @@ impl Interval {
         let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
         let of = |share: f64| {
             let misses = self.counts.get(Quantity::Misses).unwrap_or(0.0);
-            let counts = self.counts.clone().with(Quantity::CacheMisses, share * misses);
+            let mut counts = self.counts.clone().with(Quantity::CacheMisses, share * misses);
+            // They do not tell which data the waits are for.
+            counts.set(Quantity::MainLoadCycles, None);
             let program = Program { counts: &counts, intervals: &[], no_intervals: "", system, second: Err("") };
             stalls::growth(&program, *stalls::FITTED)
         };

@@ -1,4 +1,5 @@
 //! The integration tests of `fxscope-latency`, as one program: it links once.
 
+mod main_memory;
 mod methods;
 mod records;

@@ -14,7 +14,7 @@ fn counts() -> Counts {
     Counts::new(1.0, 2.0).with(Quantity::Cycles, 4e9)
 }
 
-fn of<'a>(counts: &'a Counts, intervals: &'a [Counts], system: &'a System) -> Program<'a> {
+pub(crate) fn of<'a>(counts: &'a Counts, intervals: &'a [Counts], system: &'a System) -> Program<'a> {
     Program { counts, intervals, no_intervals: NONE, system, second: Err(NO_SECOND) }
 }
 
@@ -36,7 +36,7 @@ fn slowdown(prediction: &Prediction, id: &str) -> f64 {
     prediction.slowdowns(id).unwrap_or_else(|| panic!("method {id}"))[0].expect("a slower memory")
 }
 
-fn near(a: f64, b: f64) {
+pub(crate) fn near(a: f64, b: f64) {
     assert!((a / b - 1.0).abs() < 1e-9, "{a}, not {b}");
 }
 
@@ -46,7 +46,7 @@ fn refusal(prediction: &Prediction, id: &str) -> String {
 }
 
 /// A machine: 2 GHz, 128 ns, misses detected after 32 cycles; 40 lines ahead, 256 buffers for 12 cores.
-fn machine() -> System {
+pub(crate) fn machine() -> System {
     let spec = fxscope_machine::load("a64fx", &[]).expect("built in");
     System::of(&spec).with_latency(128.0)
 }
@@ -92,7 +92,7 @@ fn intervals_separate_phases_that_the_mean_of_the_run_mixes() {
 }
 
 /// Coefficients that add nothing to the lower bound.
-const PLAIN: Coefficients =
+pub(crate) const PLAIN: Coefficients =
     Coefficients { hidden: 0.0, late: 0.0, together: 0.0, slowest: 0.0, distance: 1.0, streams: 2.0 };
 
 /// Two threads of 4,000,000 cycles; each waits 2,240,000: 10,000 times the remaining 224 of 256 after the miss of L2 was

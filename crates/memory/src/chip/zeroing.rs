@@ -40,7 +40,8 @@ impl Chip {
         let start = cmg.bank_slot::<TIMED>(line, t, signals);
         let Some(slot) = cmg.find(line) else { return self.zero_miss::<TIMED>(id, line, joins, start) };
         let ready = (start + delay::<TIMED>(cmg.hit(id.core))).max(cmg.line(slot).ready());
-        let mut answer = Answer { ready, taken: start, missed: None, shared: false, own_copy_lost: false, slot };
+        let mut answer =
+            Answer { ready, taken: start, missed: None, from_main: false, shared: false, own_copy_lost: false, slot };
         cmg.touch(slot);
         let request = Request { line, at: start, cause: Cause::Demand, holder: Holder::Data, write: true, joins };
         let me = Holders::one(id.core, Holder::Data);
@@ -80,7 +81,8 @@ impl Chip {
         let state = Line::arriving(ready + hit).in_sector(joins.sector).with(Line::DIRTY, true);
         let (slot, gone) = self.cmgs[id.cmg].insert(set, line, state, Holders::NONE, start);
         self.note_remote_copy(id.cmg, line, home);
-        let answer = Answer { ready, taken: start, missed: None, shared: false, own_copy_lost: false, slot };
+        let answer =
+            Answer { ready, taken: start, missed: None, from_main: false, shared: false, own_copy_lost: false, slot };
         (answer, gone.and_then(|gone| self.evicted::<TIMED>(id, gone, start)))
     }
 }

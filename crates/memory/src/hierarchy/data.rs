@@ -42,8 +42,8 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
         let state = self.core.l1d.line_mut(slot);
         let first_use = state.take(Line::PREFETCHED);
         let state = *state;
-        let response =
-            if !TIMED || state.ready() <= t { Response::hit(t) } else { self.core.hit_in_flight(state, t, wants) };
+        let in_flight = TIMED && state.ready() > t;
+        let response = if in_flight { self.core.hit_in_flight(state, t, wants, signals) } else { Response::hit(t) };
         // The prefetcher sees misses and the first hit of each prefetched line, not every hit.
         if first_use || self.core.prefetcher.watches(place.pointer.steering) {
             self.follow_stream(place.pointer, false, response.at, signals);
@@ -61,7 +61,7 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
         let missed_l2 = signals.get(Signal::L2dCacheRefill) > before;
         self.refilled(place.pointer.addr, missed_l2, Cause::Demand, write, t);
         self.follow_stream(place.pointer, true, t, signals);
-        self.core.wait_for(state, t, write)
+        self.core.wait_for(state, t, write, signals)
     }
 
     /// A store to a clean line: an exclusive one becomes modified; a shared one must be upgraded first.
@@ -157,6 +157,7 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
             .in_sector(sector)
             .with(Line::DIRTY, write)
             .with(Line::SHARED, answer.shared)
+            .with(Line::L1_FROM_MAIN, answer.from_main)
             .with(Line::PREFETCHED, cause == Cause::HardwarePrefetch);
         if !TIMED && cause != Cause::Demand {
             self.core.repeats.forget(line);
@@ -290,8 +291,8 @@ impl CoreMemory {
     /// An access at `t` to a line that another access has requested. Its flow is replayed until the line arrives, like
     /// one that waits for a store. (The access that requested the line is sent when it arrives; manual 7.2.)
     #[inline(never)]
-    fn hit_in_flight(&mut self, line: Line, t: Cycle, wants: Wants) -> Response {
-        let mut response = self.wait_for(line, t, wants.write);
+    fn hit_in_flight(&mut self, line: Line, t: Cycle, wants: Wants, signals: &mut Signals) -> Response {
+        let mut response = self.wait_for(line, t, wants.write, signals);
         if wants.replay_period > 0 && response.at > t {
             response.at = self.pipes.replay(t, response.at, wants.replay_period);
         }
@@ -300,13 +301,16 @@ impl CoreMemory {
 
     /// An access at `t` waits for a line in flight.
     #[inline(always)]
-    fn wait_for(&self, line: Line, t: Cycle, write: bool) -> Response {
+    fn wait_for(&mut self, line: Line, t: Cycle, write: bool, signals: &mut Signals) -> Response {
         let at = if write { line.ready() } else { line.readable() };
         if at <= t {
             return Response::hit(t);
         }
         let l1 = t + self.miss_known;
         let l2 = line.missed().map_or(NEVER, |l2| l2.max(l1));
+        if !write && l2 != NEVER {
+            self.outstanding.load(l2, at, line.has(Line::L1_FROM_MAIN), signals);
+        }
         Response { at, misses: Misses { l1, l2, ..Misses::NONE } }
     }
 

@@ -42,6 +42,7 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
             self.core.downgrade::<TIMED>(line, at, signals);
         }
         let ready = self.core.fill::<TIMED>(answer.ready);
+        self.core.outstanding.code(&answer, ready, signals);
         hold::<TIMED>(&mut self.core.code_mshrs, buffer, buffer.at, ready);
         let (slot, victim) = self.core.l1i.insert(set, line, Line::arriving(ready), t);
         self.core.l1i.remember(line, slot);

@@ -6,6 +6,7 @@
 mod data;
 mod inactive;
 mod instructions;
+mod outstanding;
 mod prefetching;
 mod repeats;
 mod translation;
@@ -31,6 +32,7 @@ use crate::tags::{Slot, Tags};
 use crate::tlb::Tlb;
 use crate::walks::Walks;
 
+use outstanding::Outstanding;
 use repeats::Repeats;
 
 pub use data::Wants;
@@ -205,6 +207,7 @@ pub struct CoreMemory {
     request: Cycle,
     /// Cycles from a flow in the pipe to its L1D miss being known.
     miss_known: Cycle,
+    outstanding: Outstanding,
     fill_cycles: Cycle,
     move_in: Cycle,
     move_out_dirty: Cycle,
@@ -267,6 +270,7 @@ impl CoreMemory {
             request: spec.l2_timing.request,
             // A miss is known when the data would have been there.
             miss_known: spec.load_store.load_integer,
+            outstanding: Outstanding::default(),
             fill_cycles: fill_cycles(spec),
             move_in: spec.load_store.move_in,
             move_out_dirty: spec.load_store.move_out_dirty,

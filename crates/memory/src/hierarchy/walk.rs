@@ -62,6 +62,10 @@ impl<const TIMED: bool> Hierarchy<'_, TIMED> {
         let request = Request { line, at, cause: Cause::Demand, holder: Holder::None, write: false, joins };
         let (answer, evicted) = self.chip.read::<TIMED>(self.core.id, request, signals);
         self.back_invalidate(evicted, signals);
-        answer.ready + delay::<TIMED>(self.core.fill_cycles)
+        let ready = answer.ready + delay::<TIMED>(self.core.fill_cycles);
+        if let Some(missed) = answer.missed {
+            self.core.outstanding.load(missed, ready, answer.from_main, signals);
+        }
+        ready
     }
 }

@@ -84,6 +84,64 @@ fn waits_for_lines_are_counted_from_the_buffer_or_the_request_to_the_line() {
     assert_eq!(counts(&core), [there + back, to_l2, to_l2, 0], "a prefetch");
 }
 
+/// Cycles with outstanding misses: of loads, of loads that main memory serves, of instruction fetches that it serves.
+fn cycles_with_misses(core: &Core) -> [u64; 3] {
+    use Signal::{L2MissCodeCyclesMain, L2MissLoadCycles, L2MissLoadCyclesMain};
+    [L2MissLoadCycles, L2MissLoadCyclesMain, L2MissCodeCyclesMain].map(|signal| core.get(signal))
+}
+
+#[test]
+fn cycles_with_misses_of_loads_are_counted_once_however_many_are_outstanding() {
+    let spec = machine();
+    let (_, back) = ways_to_memory(&spec);
+    let mut core = Core::new(&spec);
+    core.load(0, 10_000);
+    assert_eq!(cycles_with_misses(&core), [back, back, 0], "from the miss of L2 on");
+    core.load(4 * LINE, 10_040);
+    assert_eq!(cycles_with_misses(&core), [back + 40, back + 40, 0], "40 cycles later");
+    core.load(LINE, 10_010);
+    assert_eq!(cycles_with_misses(&core), [back + 40, back + 40, 0], "in between");
+    core.load(8 * LINE, 20_000);
+    assert_eq!(cycles_with_misses(&core), [2 * back + 40, 2 * back + 40, 0], "alone");
+    let others = [Signal::L2MissLoadBurstsMain, Signal::L2MissMainDm, Signal::L2MissMainStore];
+    assert_eq!(others.map(|signal| core.get(signal)), [2, 4, 0]);
+}
+
+#[test]
+fn misses_of_stores_and_prefetches_are_none_that_loads_wait_for() {
+    let spec = machine();
+    let mut core = Core::new(&spec);
+    (0..50).for_each(|line| core.store(line * LINE, 10_000 + 400 * line));
+    core.memory.run().translate((64 * LINE).into(), 0, &mut Signals::default());
+    core.memory.run().prefetch_instruction((64 * LINE).into(), 1, 1, 50_000, &mut core.signals);
+    assert_eq!(cycles_with_misses(&core), [0, 0, 0]);
+    assert_eq!([Signal::L2MissMainDm, Signal::L2MissMainStore].map(|signal| core.get(signal)), [50, 50]);
+}
+
+#[test]
+fn a_load_that_finds_a_prefetched_line_in_flight_waits_for_its_rest() {
+    let spec = machine();
+    let (there, back) = ways_to_memory(&spec);
+    let mut core = Core::new(&spec);
+    core.memory.run().translate(0.into(), 0, &mut Signals::default());
+    core.memory.run().prefetch_instruction(0.into(), 1, 1, 10_000, &mut core.signals);
+    let behind = 100;
+    core.load(0, 10_000 + behind);
+    let rest = there + back - behind - spec.load_store.load_integer;
+    assert_eq!(cycles_with_misses(&core), [rest, rest, 0], "known to be missing when the load would have had it");
+}
+
+#[test]
+fn cycles_with_misses_of_instruction_fetches_are_counted_apart() {
+    let spec = machine();
+    let (_, back) = ways_to_memory(&spec);
+    let mut core = Core::new(&spec);
+    core.memory.run().fetch(0, 1_000, &mut core.signals);
+    let [loads, _, code] = cycles_with_misses(&core);
+    assert!(code > 0 && code <= back, "{code} of {back}");
+    assert!(loads > 0, "the walk's, for the translation of the address");
+}
+
 #[test]
 fn a_core_takes_a_line_that_l2_had_from_another_one_when_it_has_come_and_not_before() {
     let mut cores = Cores::neighbours();

@@ -98,6 +98,27 @@ fn reads_outstanding_at_main_memory_are_counted_from_its_own_request_on() {
 }
 
 #[test]
+fn loads_that_the_cache_serves_are_misses_of_l2_but_not_of_main_memory() {
+    let mut core = Core::new(&with_cache());
+    let counts = |core: &Core| {
+        use Signal::{L2MissLoadCycles, L2MissLoadCyclesMain, L2MissMainDm};
+        [L2MissMainDm, L2MissLoadCyclesMain, L2MissLoadCycles].map(|signal| core.get(signal))
+    };
+    // After the walk for its translation.
+    core.load(0, 10_000);
+    let [one, main, all] = counts(&core);
+    assert_eq!((one, main), (1, all));
+    for i in 1..20 {
+        core.load(i * L1_SET % (LINES * LINE) + i * LINE, 10_000 + 2_000 * i);
+    }
+    let before = counts(&core);
+    let t = core.now(60_000);
+    core.load(0, t);
+    // The time of a hit is shorter by the difference of the latencies.
+    assert_eq!(counts(&core), [before[0], before[1], before[2] + all - (MEMORY - HIT)]);
+}
+
+#[test]
 fn without_such_a_cache_every_miss_of_l2_is_one_of_main_memory() {
     let mut asks = Asks::new(&machine());
     let wait: u64 = (0..50).map(|line| asks.read(line, 1_000)).map(|ready| ready - 1_000).sum();
