@@ -438,6 +438,8 @@ impl Signal {
                 | S::BusReadTotalMem
                 | S::BusWriteTotalMem
                 | S::MainMemoryRead
+                | S::L2MissMainDm
+                | S::L2MissMainStore
                 | S::MainMemoryWrite
                 | S::TierRead
                 | S::TierWrite
