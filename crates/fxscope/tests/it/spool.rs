@@ -14,7 +14,7 @@ use common::{FOREVER, SVC, elf, failure, fxscope, json, kernel, mov, output, pla
 /// A program of two intervals.
 const SORT: [&str; 3] = ["sort.elf", "n=60000", "passes=1"];
 
-/// A process that ends with its test, since a run of a test that fails may go on for ever.
+/// A process that ends with its test, since a run of a test that fails may never end.
 struct Process(Option<Child>);
 
 impl Drop for Process {
