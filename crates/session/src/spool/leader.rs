@@ -290,7 +290,7 @@ impl Keeper {
         }
     }
 
-    /// Lets an interval wait again if who has claimed it has died.
+    /// Lets an interval wait again if who has claimed it has died, or gives it back if one is wanted.
     fn watch(&mut self, number: usize) {
         let path = Kind::Claimed.path(&self.folder, number);
         let Some(posted) = self.posted.get_mut(&number) else {
@@ -301,6 +301,10 @@ impl Keeper {
         if quiet.is_some_and(|quiet| quiet > self.lost_after) {
             posted.pulse = None;
             let _ = fs::rename(path, Kind::Interval.path(&self.folder, number));
+            // At the next look somebody else would have it, who may be lost as well, again and again.
+            if self.gives_back {
+                self.give_back(number);
+            }
         }
     }
 
