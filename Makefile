@@ -1,4 +1,5 @@
 # make demo      Triad from L1, L2 and memory on the modelled A64FX, side by side
+# make answer    what limits Triad from L1: the first part of the demo, ready after two thirds of its time
 # make release   the fastest fxscope, target/pgo/release/fxscope: for this host, with profile-guided optimisation
 # make test      the tests; installs what it needs through apt when it can. Before a change lands, make lint and make slow-test
 #                must pass, too: continuous integration runs all three
@@ -65,15 +66,20 @@ FEW_PROGRAMS := @(processors|shell-pipes|sqlite3|libgomp)
 # Tests that are skipped are listed here, with the reason.
 export FXSCOPE_SKIPPED := $(CURDIR)/target/skipped.txt
 
-.PHONY: demo release test slow-test kernels-test programs-test validate programs mpi npb fuzz-isa fuzz-import calibrate-test jitter-test osnoise-test examples site browser-test browser-accept export-test office-test python-test wheel-test slurm-test ssh-test notebook-test mutants kernels fmt lint prose cargo musl deb wheel arm64-test dist container install-test demo-test deny sbom reproducible
+.PHONY: answer demo release test slow-test kernels-test programs-test validate programs mpi npb fuzz-isa fuzz-import calibrate-test jitter-test osnoise-test examples site browser-test browser-accept export-test office-test python-test wheel-test slurm-test ssh-test notebook-test mutants kernels fmt lint prose cargo musl deb wheel arm64-test dist container install-test demo-test deny sbom reproducible
 
 cargo:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust as https://rustup.rs says" >&2; exit 1; }
 
-demo: cargo
+# The library's example is built first: it needs neither the laboratories nor the command line.
+answer: cargo
 	.ci/need $(HOST_TOOLS)
+	cargo build --profile demo -p fxscope-session --example answer
+	kernels/demo.sh first target/demo/examples/answer target/demo/triad
+
+demo: answer
 	cargo build --profile demo -p fxscope --no-default-features
-	kernels/demo.sh target/demo/fxscope
+	kernels/demo.sh others target/demo/fxscope target/demo/triad
 
 release: cargo
 	.ci/need $(HOST_TOOLS)
@@ -96,6 +102,8 @@ slow-test: cargo
 	.ci/need $(HOST_TOOLS) $(TEST_TOOLS)
 	rm -f $(FXSCOPE_SKIPPED)
 	cargo test --workspace --tests -- --ignored slow::
+	cargo build --workspace --examples
+	kernels/demo.sh first target/debug/examples/answer target/debug/triad
 	cargo check --manifest-path fuzz/Cargo.toml --locked --target-dir target
 	$(MAKE) kernels-test programs-test
 	.ci/skipped "make slow-test" $(FXSCOPE_SKIPPED)
