@@ -91,6 +91,7 @@ test: cargo
 	programs/debian.sh --fetch
 	rm -f $(FXSCOPE_SKIPPED)
 	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --workspace
+	kernels/demo.sh first target/debug/examples/answer target/debug/triad
 	$(MAKE) -C kernels check verify PROGRAMS="$(FEW_KERNELS)"
 	$(MAKE) -C guest check
 	ONLY="$(FEW_PROGRAMS)" FXSCOPE=target/debug/fxscope programs/debian.sh --fast
@@ -102,8 +103,6 @@ slow-test: cargo
 	.ci/need $(HOST_TOOLS) $(TEST_TOOLS)
 	rm -f $(FXSCOPE_SKIPPED)
 	cargo test --workspace --tests -- --ignored slow::
-	cargo build --workspace --examples
-	kernels/demo.sh first target/debug/examples/answer target/debug/triad
 	cargo check --manifest-path fuzz/Cargo.toml --locked --target-dir target
 	$(MAKE) kernels-test programs-test
 	.ci/skipped "make slow-test" $(FXSCOPE_SKIPPED)
