@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use fxscope_machine::Events;
 use fxscope_record::{Counts, Region, Run, Sample, Totals};
-use fxscope_sampling::{Interval, jackknife};
+use fxscope_sampling::{DEFAULT_GROUPS, Interval, jackknife};
 
 use crate::evaluate::{Evaluation, Values};
 use crate::metrics::Metrics;
@@ -77,7 +77,17 @@ impl Sampled {
     /// Returns the interval of a quantity that follows from the totals; `None` if it is unknown in one of the replicates.
     #[must_use]
     pub fn interval(&self, quantity: impl Fn(&Sums) -> Option<f64>) -> Option<Interval> {
-        let values: Vec<f64> = self.replicates.iter().map(&quantity).collect::<Option<_>>()?;
+        self.interval_of(&self.replicates, quantity)
+    }
+
+    /// Returns the same, if waits of threads were known as well as what the windows show: what more windows can narrow.
+    #[must_use]
+    pub fn interval_of_windows(&self, quantity: impl Fn(&Sums) -> Option<f64>) -> Option<Interval> {
+        self.interval_of(&self.replicates[..self.replicates.len().min(DEFAULT_GROUPS)], quantity)
+    }
+
+    fn interval_of(&self, replicates: &[Sums], quantity: impl Fn(&Sums) -> Option<f64>) -> Option<Interval> {
+        let values: Vec<f64> = replicates.iter().map(&quantity).collect::<Option<_>>()?;
         Some(jackknife(quantity(&self.estimate)?, values.into_iter(), self.confidence))
     }
 

@@ -178,9 +178,10 @@ const MUCH_WAITING: f64 = 0.2;
 fn waiting(sample: &SampleSummary) -> Option<String> {
     (sample.windows > 0 && sample.waiting >= MUCH_WAITING).then(|| {
         format!(
-            "Sampling: in {:.0} % of all cycles threads wait for others, asleep or in spin loops. How long follows from mean costs of code; \
-             intervals assume that waits are as uncertain as the code, and do not show irregular waits.",
-            100.0 * sample.waiting
+            "Sampling: in {:.0} % of all cycles threads wait for others, asleep or in spin loops. How long follows from their clocks, which \
+             advance by mean costs of code and end {:+.1} % from the estimates. Intervals include that difference.",
+            100.0 * sample.waiting,
+            100.0 * sample.clocks
         )
     })
 }
@@ -296,9 +297,11 @@ mod tests {
             skipped: None,
             unseen: 0.0,
             waiting,
+            clocks: -0.034,
             regions: Vec::new(),
         };
-        assert!(super::waiting(&sample(100, 0.42)).is_some_and(|note| note.contains("in 42 % of all cycles")));
+        let note = super::waiting(&sample(100, 0.42)).expect("a note");
+        assert!(note.contains("in 42 % of all cycles") && note.contains("end -3.4 % from the estimates"), "{note}");
         assert_eq!((super::waiting(&sample(100, 0.19)), super::waiting(&sample(0, 0.9))), (None, None));
     }
 }

@@ -451,10 +451,12 @@ impl<E: Engine> Simulation<E> {
         }
         let mut regions = std::mem::take(&mut self.regions).finish(&Snapshot { totals, ns: now_ns });
         // How much of it is in a part is not known.
-        let spun = timing.filter(|_| self.part.is_none()).map_or(0, |timing| timing.spun);
+        let whole = timing.filter(|_| self.part.is_none());
+        let spun = whole.map_or(0, |timing| timing.spun);
+        let elapsed = whole.map(|timing| timing.machine.core().cycle_at(now_ns));
         let sample = self.sampling.as_mut().map(|sampling| {
             sampling.finish();
-            sampling.complete(&mut regions, spun)
+            sampling.complete(&mut regions, spun, elapsed)
         });
         Outcome {
             finish,

@@ -80,21 +80,25 @@ fn unseen(run: &Run, sample: &Sample) -> Option<String> {
 
 /// Says how many windows are needed if time is not known as well as was asked for.
 fn too_wide(column: &Column, sample: &Sample) -> Option<String> {
-    let interval = column.sampled.as_ref()?.interval(|sums| sums.metric("seconds"))?;
-    let relative = interval.relative();
+    let sampled = column.sampled.as_ref()?;
+    let relative = sampled.interval(|sums| sums.metric("seconds"))?.relative();
+    let by_windows = sampled.interval_of_windows(|sums| sums.metric("seconds"))?.relative();
     let precision = Precision { error: sample.error, confidence: sample.confidence };
     if relative <= precision.error {
         return None;
     }
-    let needed = windows_needed(relative, sample.windows, &precision)?;
+    let known = format!("Time is known to ±{} only", quantity(relative, "ratio"));
+    if by_windows <= precision.error {
+        return Some(format!("{known}, by how long threads wait for each other: more windows would not change that."));
+    }
+    let needed = windows_needed(by_windows, sample.windows, &precision)?;
     let advice = match has_room(sample, needed) {
         true => format!("such as with {}", suggestion(column.run, sample, needed)),
         false => "which would time most of the run. Time all of it, without --sample, or be content with less, such as with --error"
             .to_owned(),
     };
     Some(format!(
-        "Time is known to ±{} only, not to ±{}: about {} more windows are needed, {advice}.",
-        quantity(relative, "ratio"),
+        "{known}, not to ±{}: about {} more windows are needed, {advice}.",
         quantity(precision.error, "ratio"),
         needed.saturating_sub(sample.windows),
     ))

@@ -1,5 +1,6 @@
 //! The counts of a sampled run, estimated from its windows.
 
+use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals, Stall};
 use fxscope_pipeline::Measures;
 use fxscope_sampling::{Estimates, estimate};
@@ -27,6 +28,9 @@ pub struct SampleSummary {
     /// The share of all cycles in which threads sleep or repeat iterations of spin loops, 0 to 1. Where a part of the run is timed, only sleep
     /// is known.
     pub waiting: f64,
+    /// By how much longer the run took by the clocks of its threads than by the estimates for its longest thread, as a share of the latter. Where a
+    /// part of the run is timed: 0.
+    pub clocks: f64,
     /// The regions, in the order of [`crate::Outcome::regions`].
     pub regions: Vec<SampledRegion>,
 }
@@ -37,7 +41,8 @@ pub struct SampledRegion {
     /// The counts of all threads together, estimated as the replicates are. The sum over threads, each estimated by itself, differs a
     /// little from it.
     pub estimate: Signals,
-    /// The counts of all threads together, each time without one group of windows (jackknife replicates).
+    /// The counts of all threads together, each time without one group of windows (jackknife replicates). Where threads wait and their clocks differ
+    /// from the estimates, a last pair has shorter and longer waits.
     pub replicates: Vec<Signals>,
     /// As [`SampleSummary::unseen`], in this region.
     pub unseen: f64,
@@ -45,15 +50,19 @@ pub struct SampledRegion {
 
 impl Sampling {
     /// Completes the counts of all regions with what the sample says. Returns how well they are known. Threads have repeated iterations of
-    /// spin loops for `spun` cycles.
-    pub(crate) fn complete(&self, regions: &mut [Region], spun: u64) -> SampleSummary {
+    /// spin loops for `spun` cycles, and the run has lasted `elapsed` cycles by their clocks; `None`: it was not timed as a whole.
+    pub(crate) fn complete(&self, regions: &mut [Region], spun: u64, elapsed: Option<Cycle>) -> SampleSummary {
         let instructions = self.blocks.instructions();
+        let known: Vec<Counts> =
+            regions.iter_mut().map(|region| self.complete_threads(region, &instructions)).collect();
+        let all = regions.first().map_or_else(Vec::new, cycles);
+        let waits = spun + known.first().map_or(0, |known| known.signals.get(Signal::WfeWfiCycle));
+        let waiting = waits as f64 / all.iter().sum::<u64>().max(1) as f64;
+        let longest = all.into_iter().max().filter(|cycles| *cycles > 0);
+        let clocks = elapsed.zip(longest).map_or(0.0, |(by_clocks, cycles)| by_clocks as f64 / cycles as f64 - 1.0);
+        let doubt = clocks.abs().min(waiting);
         let regions: Vec<SampledRegion> =
-            regions.iter_mut().map(|region| self.complete_region(region, &instructions)).collect();
-        let share_of = |all: &SampledRegion| {
-            let waiting = spun + all.estimate.get(Signal::WfeWfiCycle);
-            waiting as f64 / all.estimate.get(Signal::CpuCycles).max(1) as f64
-        };
+            known.iter().map(|known| self.complete_region(known, &instructions, doubt)).collect();
         let skipped = self.skip.instructions;
         SampleSummary {
             plan: self.schedule.plan().to_string(),
@@ -63,29 +72,44 @@ impl Sampling {
             followed: self.blocks.exposure().instructions(&instructions).saturating_sub(self.timed + skipped),
             skipped: self.skip.summary(),
             unseen: regions.first().map_or(0.0, |all| all.unseen),
-            waiting: regions.first().map_or(0.0, share_of),
+            waiting,
+            clocks,
             regions,
         }
     }
 
-    fn complete_region(&self, region: &mut Region, instructions: &[u32]) -> SampledRegion {
-        let (mut all, mut known) = (Counts::default(), Signals::default());
+    /// Completes the counts of a region's threads. Returns those of all together, as they were before.
+    fn complete_threads(&self, region: &mut Region, instructions: &[u32]) -> Counts {
+        let mut all = Counts::default();
         for counted in region.threads.values_mut() {
             all.merge(&counted.counts);
-            known.merge(&counted.counts.signals);
             let own = self.estimated(&counted.counts, instructions);
             counted.counts.signals.merge(&own.total());
         }
-        let all = self.estimated(&all, instructions);
-        let mut total = all.total();
-        let with_known = |mut signals: Signals| {
-            let ratio = signals.get(Signal::CpuCycles) as f64 / total.get(Signal::CpuCycles).max(1) as f64;
-            signals.merge(&stretched(&known, ratio));
+        all
+    }
+
+    /// Returns how well the counts of a region are known, of which `counts` are known without the sample. How long its threads wait is in `doubt`
+    /// by this share of its cycles.
+    fn complete_region(&self, counts: &Counts, instructions: &[u32], doubt: f64) -> SampledRegion {
+        let known = &counts.signals;
+        let all = self.estimated(counts, instructions);
+        let sampled = all.total();
+        let with_known = |mut signals: Signals, ratio: f64| {
+            signals.merge(&stretched(known, ratio));
             signals
         };
-        let replicates = all.replicates().map(with_known).collect();
-        total.merge(&known);
-        SampledRegion { estimate: total, replicates, unseen: all.timed.unseen_share() }
+        let cycles = |signals: &Signals| signals.get(Signal::CpuCycles) as f64;
+        let as_sampled = |signals: Signals| {
+            let ratio = cycles(&signals) / cycles(&sampled).max(1.0);
+            with_known(signals, ratio)
+        };
+        let mut replicates: Vec<Signals> = all.replicates().map(as_sampled).collect();
+        if let (false, Some(ratio)) = (replicates.is_empty(), doubtful(cycles(known), cycles(&sampled), doubt)) {
+            replicates.extend([1.0 - ratio, 1.0 + ratio].map(|ratio| with_known(sampled.clone(), ratio)));
+        }
+        let unseen = all.timed.unseen_share();
+        SampledRegion { estimate: with_known(sampled, 1.0), replicates, unseen }
     }
 
     /// Returns the estimates of what the sample says of counts.
@@ -99,6 +123,23 @@ impl Sampling {
     pub(crate) fn executions_in_windows(&self, origin: u32) -> u64 {
         self.blocks.seen(origin)
     }
+}
+
+/// Returns the cycles of each of a region's threads.
+fn cycles(region: &Region) -> Vec<u64> {
+    region.threads.values().map(|counted| counted.signals().get(Signal::CpuCycles)).collect()
+}
+
+/// Returns by which part of them `known` cycles, most of which are waits, may be longer or shorter, if half of `doubt` is the standard error of
+/// all cycles relative to their sum with `sampled` ones; `None`: by nothing.
+///
+/// A thread's clock and the estimate for what it has executed are two answers to how long it took. Waits follow from the clocks, and all else
+/// from estimates. Where the two end apart, the truth is taken to lie within a standard error of their mean. Waits cannot be wrong by more
+/// than they are.
+fn doubtful(known: f64, sampled: f64, doubt: f64) -> Option<f64> {
+    let all = known + sampled;
+    let error = doubt.min(known / all) / 2.0;
+    (error > 0.0).then(|| error * all / known)
 }
 
 /// Returns counts that are known without windows, with cycles that last `ratio` times as long. Most of these cycles are those of threads that
@@ -163,5 +204,15 @@ mod tests {
         let longer = stretched(&known, 1.02);
         assert_eq!(counts.map(|(signal, _)| longer.get(signal)), [1_020, 918, 102, 816, 100, 7]);
         assert_eq!(stretched(&known, 1.0), known);
+    }
+
+    #[test]
+    fn waits_are_in_doubt_by_as_much_as_clocks_and_estimates_differ_but_not_by_more_than_there_are() {
+        // A difference of 4 %: a standard error of 2 % of 1,000 cycles, 20 of 400 that are waits.
+        assert_eq!(doubtful(400.0, 600.0, 0.04), Some(0.05));
+        // Waits are 2 %: a standard error of 1 %, half of them.
+        assert_eq!(doubtful(20.0, 980.0, 0.04), Some(0.5));
+        assert_eq!((doubtful(0.0, 1_000.0, 0.04), doubtful(400.0, 600.0, 0.0)), (None, None));
+        assert_eq!(doubtful(0.0, 0.0, 0.0), None);
     }
 }
