@@ -1,6 +1,7 @@
 //! Sampled runs: what is counted throughout is counted as without sampling, and the rest is estimated.
 
-use fxscope_counts::Signal;
+use fxscope_counts::{Signal, Signals};
+use fxscope_sampling::DEFAULT_GROUPS;
 use fxscope_sim::Outcome;
 
 use crate::common::{Run, build, counts, given, kernel};
@@ -117,4 +118,22 @@ fn the_share_of_waiting_is_that_of_sleep_and_spin_loops() {
     assert_eq!(waiting(alone), (0.0, 0.0));
     let (share, asleep) = waiting(Run::new(kernel("triad-threads.elf"), "n=6144 passes=60 threads=4"));
     assert!(share >= asleep && share > 0.01 && share < 0.9, "{share}, asleep {asleep}");
+}
+
+#[test]
+fn replicates_of_threads_have_a_last_pair_with_longer_and_shorter_waits() {
+    let of = |run: Run| given(&Run { sample: Some(PLAN), ..run }).0.sample.expect("it was sampled");
+    let threads = of(Run::new(kernel("triad-threads.elf"), "n=6144 passes=60 threads=4"));
+    let cycles = |signals: &Signals| signals.get(Signal::CpuCycles) as f64;
+    let all = &threads.regions[0];
+    let [.., short, long] = &all.replicates[..] else { panic!("a pair") };
+    let (short, estimate, long) = (cycles(short), cycles(&all.estimate), cycles(long));
+    let error = threads.clocks.abs().min(threads.waiting) / 2.0;
+    assert!(error > 0.0, "{} {}", threads.clocks, threads.waiting);
+    assert!(((long - short) / 2.0 / estimate - error).abs() < 1e-4, "{short} {estimate} {long}, {error}");
+    assert!(((long + short) / 2.0 / estimate - 1.0).abs() < 1e-4, "{short} {estimate} {long}");
+
+    // A thread that waits for no other.
+    let alone = of(Run { max_instructions: Some(400_000), ..Run::new(kernel("hashjoin.elf"), "") });
+    assert!(alone.regions[0].replicates.len() <= DEFAULT_GROUPS);
 }
