@@ -3,7 +3,8 @@
 # make release   the fastest fxscope, target/pgo/release/fxscope: for this host, with profile-guided optimisation
 # make test      the tests; installs what it needs through apt when it can. Before a change lands, make lint and make slow-test
 #                must pass, too: continuous integration runs all three
-# make slow-test   tests that make test leaves out because they take minutes, kernels-test and programs-test among them
+# make slow-test   tests that make test leaves out because they take minutes: kernels-test, programs-test and the quick suite of measured
+#                rows among them
 # make kernels-test   rebuilds all of kernels/prebuilt and guest/prebuilt, byte for byte, and runs the programs under QEMU
 # make programs-test  those programs of make programs that take seconds, with the debug build
 # make fuzz-isa  compares more than ten million random instructions with QEMU; SEED=N for others
@@ -95,15 +96,17 @@ test: cargo
 	$(MAKE) -C kernels check verify PROGRAMS="$(FEW_KERNELS)"
 	$(MAKE) -C guest check
 	ONLY="$(FEW_PROGRAMS)" FXSCOPE=target/debug/fxscope programs/debian.sh --fast
-	target/debug/fxscope validate quick --cache target/validate
+	target/debug/fxscope validate l1 --cache target/validate
+	target/debug/fxscope validate l2 --cache target/validate
 	.ci/skipped "make test" $(FXSCOPE_SKIPPED)
 
-# Tests in modules named slow, the fuzz targets, which no test runs, and all kernels and programs.
+# Tests in modules named slow, the fuzz targets, which no test runs, the quick suite of measured rows, and all kernels and programs.
 slow-test: cargo
 	.ci/need $(HOST_TOOLS) $(TEST_TOOLS)
 	rm -f $(FXSCOPE_SKIPPED)
 	cargo test --workspace --tests -- --ignored slow::
 	cargo check --manifest-path fuzz/Cargo.toml --locked --target-dir target
+	target/debug/fxscope validate quick --cache target/validate
 	$(MAKE) kernels-test programs-test
 	.ci/skipped "make slow-test" $(FXSCOPE_SKIPPED)
 

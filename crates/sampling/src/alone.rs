@@ -1,5 +1,6 @@
-//! Blocks that only one group of windows has seen.
+//! Blocks that one group of windows has seen alone, or nearly so.
 
+use crate::estimate::LEAST_LEFT;
 use crate::sample::{BlockSums, mate};
 
 /// Least blocks that must show how costs vary from window to window.
@@ -11,8 +12,12 @@ const LEAST_BLOCKS: u64 = 16;
 /// blocks differ from each other: a loop with a third of the cycles would make it wider than a third of the run, although a window has measured
 /// thousands of executions of the loop. What must be shown is how much that window may differ from others. It is taken to vary as the costs
 /// of the blocks that several groups have seen do, measure by measure: relative to the cost, and for one window.
+///
+/// The same holds if other groups have seen a few of its executions: thousands in the middle of a loop, and one that missed everything at its
+/// beginning. How much these differ neither shows how windows vary nor may decide what the loop costs without that group.
 pub(crate) struct Alone {
-    /// By group: totals of its blocks, and the same with the sign of the window's deviation.
+    /// By group: totals of the blocks that only it has seen; the same with the sign of the window's deviation, and those of which it has seen
+    /// most.
     totals: Vec<Vec<f64>>,
     deviations: Vec<Vec<f64>>,
     /// By group: instructions of its blocks.
@@ -39,21 +44,23 @@ impl Alone {
 
     /// Adds a block that ran `executions` times and has `instructions` in all of them.
     pub(crate) fn add(&mut self, sums: &BlockSums, executions: f64, instructions: f64) {
-        match sums.only_group() {
-            Some(group) => self.add_alone(group, sums, executions, instructions),
-            None => self.add_variance(sums, executions),
+        if let Some(group) = sums.only_group() {
+            self.instructions[group] += instructions;
+            add_to(&mut self.totals[group], sums, executions);
+            add_to(&mut self.deviations[group], sums, sign_of(sums.last_window()) * executions);
+        } else if let Some(group) = self.main_group(sums) {
+            add_to(&mut self.deviations[group], sums, executions);
+        } else {
+            self.add_variance(sums, executions);
         }
     }
 
-    fn add_alone(&mut self, group: usize, sums: &BlockSums, executions: f64, instructions: f64) {
-        let row = sums.total();
-        let scale = executions / row[0] as f64;
-        let sign = sign_of(sums.last_window());
-        self.instructions[group] += instructions;
-        for (measure, sum) in sums.measures().zip(&row[1..]) {
-            self.totals[group][measure] += scale * *sum as f64;
-            self.deviations[group][measure] += sign * scale * *sum as f64;
-        }
+    /// Returns the group without which less than [`LEAST_LEFT`] of what windows have seen of a block is left.
+    fn main_group(&self, sums: &BlockSums) -> Option<usize> {
+        let executions = |group| sums.group(group).map_or(0, |row| row[0]) as f64;
+        let all = sums.total()[0] as f64;
+        (0..self.instructions.len())
+            .find(|group| all - executions(*group) + executions(mate(*group)) < all * LEAST_LEFT)
     }
 
     /// Adds how much the cost of a block varies: the variance that the paired jackknife gives its total, times as many windows as the
@@ -100,6 +107,13 @@ impl Alone {
         });
         known.then(|| (self.instructions[group], moved))
     }
+}
+
+/// Adds what `executions` of a block cost, which may be negative, to totals by measure.
+fn add_to(totals: &mut [f64], sums: &BlockSums, executions: f64) {
+    let row = sums.total();
+    let scale = executions / row[0] as f64;
+    sums.measures().zip(&row[1..]).for_each(|(measure, sum)| totals[measure] += scale * *sum as f64);
 }
 
 /// Returns 1 or -1, by the number of a window: what it has seen alone deviates in the same direction, and windows are independent of each

@@ -19,6 +19,9 @@ pub struct Estimates {
 /// Blocks that unseen ones resemble are those that this number of windows or fewer have seen.
 const FEW_WINDOWS: u64 = 2;
 
+/// A cost of which less than this part of the executions is left without a group changes as if this part were left.
+pub(crate) const LEAST_LEFT: f64 = 0.5;
+
 /// Estimates the totals of `exposure` from `sample`. `instructions` has the instructions of one execution of each block.
 ///
 /// A block that windows have seen contributes its executions times its cost per execution in windows (separate ratio estimator). Unseen
@@ -28,7 +31,8 @@ const FEW_WINDOWS: u64 = 2;
 ///
 /// A replicate repeats this without the windows of one group, and with those of the group's mate counted twice. A block that only that
 /// group has seen costs there as much more or less as the costs of blocks differ from window to window; if fewer than 16 blocks show that, it is
-/// unseen there. Unseen blocks differ from their rate as blocks do that few windows have seen. An interval thus shows what depends on few windows.
+/// unseen there. A block of which that group has seen most executions varies in the same way, and what the few others cost does not replace the
+/// estimate. Unseen blocks differ from their rate as blocks do that few windows have seen. An interval thus shows what depends on few windows.
 ///
 /// An exposure of which windows have seen no block gets the mean rates of all that they have seen, without interval.
 ///
@@ -45,14 +49,11 @@ pub fn estimate(sample: &Sample, instructions: &[u32], exposure: &Exposure) -> E
         let (size, executions) = (f64::from(instructions[block as usize]), executions as f64);
         ran += executions * size;
         if let Some(sums) = sample.block(block) {
-            seen.add(sums, |row| match row[0] {
-                0 => Share::default(),
-                sampled => Share { scale: executions / sampled as f64, instructions: executions * size },
-            });
+            seen.add_executions(sums, executions, executions * size);
             alone.add(sums, executions, executions * size);
             if sums.windows() <= FEW_WINDOWS {
                 few_ran += executions * size;
-                few.add(sums, |row| Share { scale: 1.0, instructions: row[0] as f64 * size });
+                few.add_sampled(sums, size);
             }
         }
     }
@@ -60,7 +61,8 @@ pub fn estimate(sample: &Sample, instructions: &[u32], exposure: &Exposure) -> E
         return Estimates::of_unseen(sample, instructions, ran);
     }
     let windows = sample.windows_by_group();
-    let unseen = Unseen { ran, few: few_ran, rates: rates(&seen.full, &few.full) };
+    let rates = rates(&seen.full, &few.full);
+    let unseen = Unseen { ran, few: few_ran, least: few.full.instructions * LEAST_LEFT, rates };
     let replicates = (0..groups).filter(|group| windows[*group] > 0);
     Estimates {
         totals: extended(&seen.full, &unseen.rates, ran),
@@ -90,6 +92,8 @@ struct Unseen {
     /// Instructions of all blocks, and of those that few windows have seen.
     ran: f64,
     few: f64,
+    /// Instructions of windows in blocks that few windows have seen: the least that a rate without a group is made from.
+    least: f64,
     /// Estimated costs of an instruction, by measure.
     rates: Vec<f64>,
 }
@@ -101,7 +105,7 @@ impl Unseen {
     /// rate, in addition to what the rate itself is uncertain by. A variance of the rate over `few` instructions is one of few / unseen
     /// times as much over the unseen ones.
     fn replicate(&self, seen: &Sums, few: &Sums, alone: Option<(f64, impl Iterator<Item = f64>)>) -> Vec<f64> {
-        let changed = rates(seen, few);
+        let changed = self.changed(seen, few);
         let Some((instructions, totals)) = alone else {
             return extended(seen, &changed, self.ran);
         };
@@ -110,6 +114,17 @@ impl Unseen {
         let known = seen.totals.iter().zip(totals).map(|(total, alone)| total + alone);
         let rates = self.rates.iter().zip(&changed);
         known.zip(rates).map(|(known, (rate, changed))| known + unseen * rate + spread * (changed - rate)).collect()
+    }
+
+    /// Returns the rates without a group. If it has nearly all instructions of such blocks, the rest does not replace the rates, since it may
+    /// be a few instructions of code that has just begun.
+    fn changed(&self, seen: &Sums, few: &Sums) -> Vec<f64> {
+        let mut changed = rates(seen, few);
+        let part = few.instructions / self.least;
+        if few.instructions > 0.0 && part < 1.0 {
+            changed.iter_mut().zip(&self.rates).for_each(|(changed, rate)| *changed = rate + part * (*changed - rate));
+        }
+        changed
     }
 }
 
@@ -164,12 +179,45 @@ impl Replicated {
         Self { changes: vec![sums.clone(); groups], full: sums, row: Vec::new(), measures: Vec::new() }
     }
 
-    /// Adds the share of a block that follows from its sums.
-    fn add(&mut self, sums: &BlockSums, share: impl Fn(&[u64]) -> Share) {
+    /// Adds a block that ran `executions` times and has `instructions` in all of them.
+    ///
+    /// Without a group the cost of an execution changes by its difference in the windows that are left, as far as these have
+    /// [`LEAST_LEFT`] of the executions, and by a part of it otherwise: one execution that is left of thousands says little about them.
+    fn add_executions(&mut self, sums: &BlockSums, executions: f64, instructions: f64) {
+        let total = sums.total();
+        let all = total[0] as f64;
+        let whole = Share { scale: executions / all, instructions };
+        self.add(sums, whole, |changes, measures, row| {
+            let left = row[0] as f64;
+            if left >= all * LEAST_LEFT {
+                changes.add(measures, row, Share { scale: executions / left, instructions });
+                changes.subtract(measures, total, whole);
+            } else if left > 0.0 {
+                let scale = executions / (all * LEAST_LEFT);
+                changes.add(measures, row, Share { scale, instructions });
+                changes.subtract(measures, total, Share { scale: scale * left / all, instructions });
+            } else {
+                changes.subtract(measures, total, whole);
+            }
+        });
+    }
+
+    /// Adds what windows have seen of a block with `size` instructions.
+    fn add_sampled(&mut self, sums: &BlockSums, size: f64) {
+        let share = |row: &[u64]| Share { scale: 1.0, instructions: row[0] as f64 * size };
+        let total = sums.total();
+        self.add(sums, share(total), |changes, measures, row| {
+            changes.add(measures, row, share(row));
+            changes.subtract(measures, total, share(total));
+        });
+    }
+
+    /// Adds a share of the sums of a block, and to the changes of each group what `change` makes of the block's sums without that group.
+    fn add(&mut self, sums: &BlockSums, whole: Share, change: impl Fn(&mut Sums, &[usize], &[u64])) {
         let total = sums.total();
         self.measures.clear();
         self.measures.extend(sums.measures());
-        self.full.add(&self.measures, total, share(total));
+        self.full.add(&self.measures, total, whole);
         for (group, changes) in self.changes.iter_mut().enumerate() {
             let (without, twice) = (sums.group(group), sums.group(mate(group)));
             if without.is_none() && twice.is_none() {
@@ -179,8 +227,7 @@ impl Replicated {
             self.row.extend_from_slice(total);
             self.row.iter_mut().zip(without.unwrap_or_default()).for_each(|(sum, part)| *sum -= part);
             self.row.iter_mut().zip(twice.unwrap_or_default()).for_each(|(sum, part)| *sum += part);
-            changes.add(&self.measures, &self.row, share(&self.row));
-            changes.subtract(&self.measures, total, share(total));
+            change(changes, &self.measures, &self.row);
         }
     }
 

@@ -110,20 +110,12 @@ fn answer(folder: &Path, args: &[&str]) -> Vec<u8> {
     output.stdout
 }
 
-#[test]
-fn runs_have_the_published_form() {
+/// Checks the form of runs with these options, of their report, and of a comparison.
+fn runs(cases: &[&[&str]]) {
     let mut forms = Answers::default();
     let folder = tempfile::tempdir().expect("folder");
-    let (triad, sharing) = (kernel("triad-l1.elf"), kernel("sharing.elf"));
-    let cases: [&[&str]; 5] = [
-        &["--", &triad, "passes=5"],
-        &["--mode", "functional", "--", &triad, "passes=5"],
-        &["--cpus", "12,24", "--interval", "100us", "--data", "--", &sharing],
-        &["--region", "triad", "--", &triad, "passes=5"],
-        &["--sample", "--set", "ring.hop=20", "--", &triad, "passes=2000"],
-    ];
     for options in cases {
-        let run = [&["run", "--quiet", "-o", "runs.fxr", "--json", "run.json"], options].concat();
+        let run = [&["run", "--quiet", "-o", "runs.fxr", "--json", "run.json"], *options].concat();
         answer(folder.path(), &run);
         forms.add("run", &std::fs::read(folder.path().join("run.json")).expect("written"));
     }
@@ -133,6 +125,17 @@ fn runs_have_the_published_form() {
         &answer(folder.path(), &["compare", "--format", "json", "--per", "instruction", "runs.fxr", "runs.fxr"]),
     );
     forms.check();
+}
+
+#[test]
+fn runs_have_the_published_form() {
+    let (triad, sharing) = (kernel("triad-l1.elf"), kernel("sharing.elf"));
+    runs(&[
+        &["--", &triad, "passes=5"],
+        &["--mode", "functional", "--", &triad, "passes=5"],
+        &["--cpus", "12,24", "--interval", "100us", "--data", "--", &sharing],
+        &["--region", "triad", "--", &triad, "passes=5"],
+    ]);
 }
 
 #[test]
@@ -168,36 +171,6 @@ fn answers_of_laboratories_have_the_published_form() {
             &["jitter", "simulate", "--model", "fx1", "--nodes", "1", "--phases", "10", "--format", "json"],
         ),
     );
-    forms.check();
-}
-
-#[test]
-fn answers_about_pages_have_the_published_form() {
-    let mut forms = Answers::default();
-    let folder = tempfile::tempdir().expect("folder");
-    let answer = |args: &[&str]| answer(folder.path(), &[&["pages"], args].concat());
-    let (triad, masked) = (kernel("triad-l1.elf"), kernel("masked.elf"));
-    let plan = format!("[[program]]\nname = 'triad'\nrun = '{triad} passes=2'\n");
-    std::fs::write(folder.path().join("plan.toml"), plan).expect("written");
-    let advise = ["advise", "--pages", "all=64KiB", "--simulate", "1", "--format", "json", "--", &triad, "passes=2"];
-    forms.add("pages-advise", &answer(&advise));
-    forms.add("pages-check", &answer(&["check", "--plan", "plan.toml", "--no-cache", "--format", "json"]));
-    forms.add("pages-experiment", &answer(&["experiment", "cost", "--format", "json"]));
-    forms.add("pages-host", &answer(&["host", "--format", "json"]));
-    forms.add("pages-host", &answer(&["host", "--pid", &std::process::id().to_string(), "--format", "json"]));
-    forms.add("pages-risks", &answer(&["risks", "--format", "json", "--", &masked]));
-    forms.check();
-}
-
-#[test]
-fn answers_about_slower_memory_have_the_published_form() {
-    let mut forms = Answers::default();
-    let folder = tempfile::tempdir().expect("folder");
-    let chase = kernel("chase.elf");
-    let program = ["--format", "json", "--", &chase, "10485760", "500", "warm"];
-    let answer = |args: &[&str]| answer(folder.path(), &[&["latency"], args, &program].concat());
-    forms.add("latency", &answer(&["predict"]));
-    forms.add("latency-check", &answer(&["check", "--no-cache", "--latencies", "500", "--region", "chase"]));
     forms.check();
 }
 
@@ -243,4 +216,49 @@ fn an_unknown_form_is_an_error_that_lists_the_forms() {
     let (status, error) = failure(Path::new("/"), &["schema", "runs"]);
     assert_eq!(status, 125);
     assert!(error.contains("unknown form 'runs'") && error.contains("record"), "{error}");
+}
+
+/// Answers that take simulations of seconds.
+mod slow {
+    use super::{Answers, answer, kernel, runs};
+
+    #[test]
+    #[ignore = "a sampled run: seconds"]
+    fn sampled_runs_have_the_published_form() {
+        let triad = kernel("triad-l1.elf");
+        runs(&[&["--sample", "--set", "ring.hop=20", "--", &triad, "passes=2000"]]);
+    }
+
+    #[test]
+    #[ignore = "simulates pages: seconds"]
+    fn answers_about_pages_have_the_published_form() {
+        let mut forms = Answers::default();
+        let folder = tempfile::tempdir().expect("folder");
+        let answer = |args: &[&str]| answer(folder.path(), &[&["pages"], args].concat());
+        let (triad, masked) = (kernel("triad-l1.elf"), kernel("masked.elf"));
+        let plan = format!("[[program]]\nname = 'triad'\nrun = '{triad} passes=2'\n");
+        std::fs::write(folder.path().join("plan.toml"), plan).expect("written");
+        let advise =
+            ["advise", "--pages", "all=64KiB", "--simulate", "1", "--format", "json", "--", &triad, "passes=2"];
+        forms.add("pages-advise", &answer(&advise));
+        forms.add("pages-check", &answer(&["check", "--plan", "plan.toml", "--no-cache", "--format", "json"]));
+        forms.add("pages-experiment", &answer(&["experiment", "cost", "--format", "json"]));
+        forms.add("pages-host", &answer(&["host", "--format", "json"]));
+        forms.add("pages-host", &answer(&["host", "--pid", &std::process::id().to_string(), "--format", "json"]));
+        forms.add("pages-risks", &answer(&["risks", "--format", "json", "--", &masked]));
+        forms.check();
+    }
+
+    #[test]
+    #[ignore = "simulates slower memory: seconds"]
+    fn answers_about_slower_memory_have_the_published_form() {
+        let mut forms = Answers::default();
+        let folder = tempfile::tempdir().expect("folder");
+        let chase = kernel("chase.elf");
+        let program = ["--format", "json", "--", &chase, "10485760", "500", "warm"];
+        let answer = |args: &[&str]| answer(folder.path(), &[&["latency"], args, &program].concat());
+        forms.add("latency", &answer(&["predict"]));
+        forms.add("latency-check", &answer(&["check", "--no-cache", "--latencies", "500", "--region", "chase"]));
+        forms.check();
+    }
 }

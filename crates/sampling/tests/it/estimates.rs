@@ -149,6 +149,42 @@ fn a_block_that_only_one_group_has_seen_varies_as_other_blocks_do_from_window_to
 }
 
 #[test]
+fn one_dear_execution_in_another_window_does_not_replace_what_thousands_have_cost() {
+    let mut sample = Sample::new(1, 4);
+    for (executions, cost) in [(1, 1_000), (10_000, 3)] {
+        sample.begin_window(&window(1), MEASURED);
+        sample.add(0, executions, &[(0, executions * cost)]);
+    }
+    let estimates = estimate(&sample, &[1], &exposure(&[(0, 1_000_000)]));
+    let cost = 31_000.0 / 10_001.0;
+    assert!((estimates.totals()[0] / 1e6 - cost).abs() < 1e-9);
+    // Without the second group, two executions of 1,000 cycles are left, which count as two of 5,000.5. Without the first: all is known.
+    let moved: Vec<f64> = estimates.replicates().iter().map(|totals| totals[0] / 1e6 - cost).collect();
+    let expected = [3.0 - cost, (1_000.0 - cost) * 2.0 / 5_000.5];
+    moved
+        .iter()
+        .zip(expected)
+        .for_each(|(moved, expected)| assert!((moved - expected).abs() < 1e-9, "{moved}, {expected}"));
+}
+
+#[test]
+fn a_block_that_one_group_has_seen_most_of_varies_as_other_blocks_do_from_window_to_window() {
+    let mut sample = Sample::new(1, 4);
+    for (common, executions) in [(9, 0), (11, 0), (0, 1_000), (0, 1)] {
+        sample.begin_window(&window(1), MEASURED);
+        (0..16).filter(|_| common > 0).for_each(|block| sample.add(block, 10, &[(0, 10 * common)]));
+        sample.add(16, executions, &[(0, 50 * executions)]);
+    }
+    let part: Vec<_> = (0..16).map(|block| (block, 1)).chain([(16, 100)]).collect();
+    let estimates = estimate(&sample, &[1; 17], &exposure(&part));
+    assert_eq!(estimates.totals(), [5_160.0]);
+    // As if only the third window had seen it.
+    let moved: Vec<f64> = estimates.replicates().iter().map(|totals| (totals[0] - 5_160.0).abs()).collect();
+    let expected = [16.0, 16.0, 1_000.0, 0.0];
+    expected.iter().zip(&moved).for_each(|(is, found)| assert!((is - found).abs() < 1e-6, "{moved:?}"));
+}
+
+#[test]
 fn unseen_blocks_may_differ_from_the_rate_of_blocks_that_few_windows_have_seen_as_these_do_from_each_other() {
     let mut sample = Sample::new(1, 2);
     for cost in [9, 11] {
