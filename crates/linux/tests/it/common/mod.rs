@@ -12,7 +12,9 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use fxscope_linux::{Access, Code, End, Guest, Platform, Refusal, Setup, Stdio};
 
 pub mod kept;
+mod once;
 pub mod platform;
+use once::once;
 pub use platform::platform;
 
 /// How a program is run.
@@ -206,16 +208,19 @@ pub fn build_dynamic(source: &str, flags: &[&str]) -> PathBuf {
 }
 
 fn compile(source: &str, flags: &[&str]) -> PathBuf {
+    let name = format!("{source}{}.elf", flags.concat().replace(['/', '='], "_"));
+    once(&name, || compile_to(&Path::new(env!("CARGO_TARGET_TMPDIR")).join(&name), source, flags))
+}
+
+fn compile_to(target: &Path, source: &str, flags: &[&str]) -> PathBuf {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
     let (compiler, package) = match path.extension().and_then(|e| e.to_str()) {
         Some("cpp") => ("aarch64-linux-gnu-g++", "g++-aarch64-linux-gnu"),
         Some("f90") => ("aarch64-linux-gnu-gfortran", "gfortran-aarch64-linux-gnu"),
         _ => ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"),
     };
-    let name = format!("{source}{}.elf", flags.concat().replace(['/', '='], "_"));
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    // Test threads may build the same program: each builds to a separate file, then renames it.
-    let own = target.with_extension(format!("{:?}", std::thread::current().id()).replace(['(', ')'], "-"));
+    // Tests that run at the same time may build the same program: each builds to a separate file, then renames it.
+    let own = target.with_extension(std::process::id().to_string());
     // gfortran writes module files to the current folder, which is not shared with another test that builds the same program.
     let modules = tempfile::tempdir().expect("temporary folder");
     let mut command = Command::new(compiler);
@@ -228,8 +233,8 @@ fn compile(source: &str, flags: &[&str]) -> PathBuf {
         .args(if path.extension().is_some_and(|e| e == "c") { &["-lm"][..] } else { &[] });
     let output = output(&mut command).unwrap_or_else(|e| missing(compiler, package, &e));
     assert!(output.status.success(), "{compiler} {source}: {}", String::from_utf8_lossy(&output.stderr));
-    std::fs::rename(&own, &target).expect("rename program");
-    target
+    std::fs::rename(&own, target).expect("rename program");
+    target.to_owned()
 }
 
 fn missing<T>(tool: &str, package: &str, error: &std::io::Error) -> T {

@@ -15,7 +15,11 @@ use fxscope_sim::{Control, Follow, Mode, Options, Outcome, QUANTUM, Simulation, 
 
 #[path = "../../../../linux/tests/it/common/kept.rs"]
 pub mod kept;
+#[path = "../../../../linux/tests/it/common/once.rs"]
+mod once;
 pub mod single_step;
+
+use once::once;
 
 /// A prebuilt program.
 pub fn kernel(name: &str) -> PathBuf {
@@ -24,10 +28,14 @@ pub fn kernel(name: &str) -> PathBuf {
 
 /// A program among those that the guest is tested with, built.
 pub fn build(source: &str, flags: &[&str]) -> PathBuf {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../linux/tests/programs").join(source);
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join(source).with_extension("elf");
-    // Test threads may build the same program: each into a file of its own, then a rename.
-    let own = target.with_extension(format!("{:?}", std::thread::current().id()).replace(['(', ')'], "-"));
+    once(&format!("{source} {flags:?}"), || compile(&target, source, flags))
+}
+
+fn compile(target: &Path, source: &str, flags: &[&str]) -> PathBuf {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../linux/tests/programs").join(source);
+    // Tests that run at the same time may build the same program: each into a file of its own, then a rename.
+    let own = target.with_extension(std::process::id().to_string());
     let compiler = "aarch64-linux-gnu-gcc";
     let mut command = Command::new(compiler);
     command.args(["-mcpu=a64fx", "-static", "-O3"]).args(flags).arg("-o").args([&own, &path]).arg("-lm");
@@ -36,8 +44,8 @@ pub fn build(source: &str, flags: &[&str]) -> PathBuf {
         panic!("cannot start {compiler} ({error}): run `apt-get install {packages}`, then the test again")
     });
     assert!(output.status.success(), "{compiler} {source}: {}", String::from_utf8_lossy(&output.stderr));
-    std::fs::rename(&own, &target).expect("rename program");
-    target
+    std::fs::rename(&own, target).expect("rename program");
+    target.to_owned()
 }
 
 /// A run: a program with its arguments and environment, on the machine that the tests use.
