@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 use fxscope_aarch64::coverage::{self, Coverage, Execution, PARTLY_COMPARED};
 use fxscope_aarch64::insn::{GROUPS, Group};
 use fxscope_aarch64::table::Encoding;
+use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use crate::root;
 
@@ -97,7 +98,7 @@ pub fn unused_rows() -> Result<Vec<String>, String> {
 /// Returns the coverage of an encoding; `None`: no word of it decodes. It is found by decoding many words, once for all encodings.
 fn coverage_of(row: &Encoding) -> Option<&'static Coverage> {
     static BY_NAME: LazyLock<BTreeMap<&str, Coverage>> = LazyLock::new(|| {
-        let rows = GROUPS.iter().flat_map(|group| group.rows);
+        let rows = GROUPS.par_iter().flat_map(|group| group.rows);
         rows.filter_map(|row| Some((row.name, coverage::of(row)?))).collect()
     });
     BY_NAME.get(row.name)

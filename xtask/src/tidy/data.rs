@@ -13,17 +13,20 @@ const FOLDER: &str = "data/";
 /// If a file cannot be read or parsed.
 pub fn unread() -> Result<Vec<String>, String> {
     let crates = sources()?;
+    let named: BTreeMap<&str, BTreeSet<&str>> =
+        crates.iter().map(|(of, text)| (of.as_str(), words(text).collect())).collect();
     let mut found = Vec::new();
     for file in files(&[".toml", ".csv"]).into_iter().filter(|file| file.starts_with(FOLDER)) {
         let place = file.rsplit_once('/').map_or(file.as_str(), |(folder, _)| folder);
         let place = if place.len() < FOLDER.len() { file.as_str() } else { place };
-        let readers: Vec<&String> = crates.values().filter(|text| text.contains(place)).collect();
+        let readers: Vec<&str> =
+            crates.iter().filter(|(_, text)| text.contains(place)).map(|(of, _)| of.as_str()).collect();
         if readers.is_empty() {
             found.push(format!("{file}: no crate reads it"));
             continue;
         }
-        let known: BTreeSet<&str> = readers.iter().flat_map(|text| words(text)).collect();
-        let unknown = keys(&file)?.into_iter().filter(|key| words(key).any(|word| !known.contains(word)));
+        let known = |word: &str| readers.iter().any(|of| named[of].contains(word));
+        let unknown = keys(&file)?.into_iter().filter(|key| words(key).any(|word| !known(word)));
         found.extend(unknown.map(|key| format!("{file}: no code reads '{key}'")));
     }
     Ok(found)

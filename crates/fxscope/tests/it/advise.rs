@@ -63,37 +63,6 @@ impl Found {
     }
 }
 
-/// A program on two CMGs whose data are on the first one's node: cores of one CMG, or memory of the second, cure it.
-#[test]
-fn remote_memory_is_cured_by_cores_of_one_cmg_or_by_memory_of_the_other() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let program = kernel("ill.elf");
-    let found = Found::of(&advise(folder.path(), &["--cpus", "12,24", "--", &program, "illness=remote"]), "remote");
-    let gains = [found.gain(&["--cpus", "12-13"]), found.gain(&["--membind", "5"])];
-    // A request over the ring takes 128 cycles more than the 256 of the own memory.
-    assert!(gains.iter().all(|gain| (gain - 128.0 / 384.0).abs() < 0.03), "{gains:?}");
-    assert!(found.best_gain().is_some_and(|best| gains.iter().all(|gain| best >= *gain)), "{:?}", found.gains);
-}
-
-/// Two threads that add to words of one line: with one thread it does not move.
-#[test]
-fn programs_with_openmp_are_tried_with_other_numbers_of_threads() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let source = "#include <omp.h>\n\
-                  static volatile long words[64];\n\
-                  int main(void) {\n\
-                  #pragma omp parallel\n\
-                  for (int i = 0; i < 20000 / omp_get_num_threads(); i++)\n\
-                      words[omp_get_thread_num()]++;\n\
-                  return 0;\n\
-                  }\n";
-    let program = compile(folder.path(), "sharing", &OPENMP, source);
-    let advice = advise(folder.path(), &["--cpus", "12-13", "-e", "OMP_NUM_THREADS=2", "--", &program]);
-    let found = Found::of(&advice, "all");
-    assert_eq!(found.limits[0]["rule"], "line_sharing", "{advice}");
-    assert!(found.gain(&["-e", "OMP_NUM_THREADS=1"]) > 0.3, "{advice}");
-}
-
 #[test]
 fn sampled_runs_and_parts_are_advised_on() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -119,6 +88,39 @@ fn a_region_that_no_remedy_helps_has_none() {
 
 mod slow {
     use super::*;
+
+    /// A program on two CMGs whose data are on the first one's node: cores of one CMG, or memory of the second, cure it.
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn remote_memory_is_cured_by_cores_of_one_cmg_or_by_memory_of_the_other() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let program = kernel("ill.elf");
+        let found = Found::of(&advise(folder.path(), &["--cpus", "12,24", "--", &program, "illness=remote"]), "remote");
+        let gains = [found.gain(&["--cpus", "12-13"]), found.gain(&["--membind", "5"])];
+        // A request over the ring takes 128 cycles more than the 256 of the own memory.
+        assert!(gains.iter().all(|gain| (gain - 128.0 / 384.0).abs() < 0.03), "{gains:?}");
+        assert!(found.best_gain().is_some_and(|best| gains.iter().all(|gain| best >= *gain)), "{:?}", found.gains);
+    }
+
+    /// Two threads that add to words of one line: with one thread it does not move.
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn programs_with_openmp_are_tried_with_other_numbers_of_threads() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let source = "#include <omp.h>\n\
+                      static volatile long words[64];\n\
+                      int main(void) {\n\
+                      #pragma omp parallel\n\
+                      for (int i = 0; i < 20000 / omp_get_num_threads(); i++)\n\
+                          words[omp_get_thread_num()]++;\n\
+                      return 0;\n\
+                      }\n";
+        let program = compile(folder.path(), "sharing", &OPENMP, source);
+        let advice = advise(folder.path(), &["--cpus", "12-13", "-e", "OMP_NUM_THREADS=2", "--", &program]);
+        let found = Found::of(&advice, "all");
+        assert_eq!(found.limits[0]["rule"], "line_sharing", "{advice}");
+        assert!(found.gain(&["-e", "OMP_NUM_THREADS=1"]) > 0.3, "{advice}");
+    }
 
     /// An illness of `kernels/ill.c`, and what cures it.
     struct Illness {

@@ -29,26 +29,6 @@ fn simulated(folder: &Path, file: &str, arguments: &[&str]) -> Value {
 }
 
 #[test]
-fn a_recorded_run_is_replayed_from_the_record_and_from_its_text_alike() {
-    let folder = tempfile::tempdir().expect("temporary folder");
-    let folder = folder.path();
-    let program = compile(folder, "ranks", &["-O2", "-static"], include_str!("../programs/ranks.c"));
-    let recorded = run(folder, "-o r.fxr", &program, "").json;
-    shown(folder, &["program", "r.fxr", "-o", "app.csv"]);
-    let text = std::fs::read_to_string(folder.join("app.csv")).expect("written");
-    let count = |call: &str| text.lines().filter(|line| line.split(',').nth(2) == Some(call)).count();
-    assert_eq!((count("recv"), count("send") + count("ssend"), count("end")), (13, 13, 2), "{text}");
-
-    let options = ["--model", "silent", "--nodes", "1,64", "--repeat", "2"];
-    let [from_record, from_text] = ["r.fxr", "app.csv"].map(|file| simulated(folder, file, &options)["tables"].clone());
-    assert_eq!(from_record, from_text);
-    let seconds = recorded["mpi"]["ranks"][0]["seconds"].as_f64().expect("a time");
-    let run = from_record[0]["rows"][0]["run"].as_f64().expect("a time") / 1e9;
-    assert!((run / seconds - 1.0).abs() < 0.02, "{run} s replayed, {seconds} s recorded");
-    assert_eq!(from_record[0]["rows"][0]["slowdown"], 1.0);
-}
-
-#[test]
 fn a_program_in_text_is_simulated_and_fits_the_terminal() {
     let folder = tempfile::tempdir().expect("temporary folder");
     std::fs::write(folder.path().join("app.csv"), TWO).expect("written");
@@ -81,4 +61,31 @@ fn bad_programs_and_options_are_refused_with_the_place_and_what_to_do() {
     let program = compile(folder, "plain", &["-O2", "-static"], "int main(void) { return 0; }");
     run(folder, "-o plain.fxr", &program, "");
     assert!(with(&["plain.fxr"]).contains("plain.fxr: the run has no recorded calls of MPI"));
+}
+
+/// They take seconds each.
+mod slow {
+    use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn a_recorded_run_is_replayed_from_the_record_and_from_its_text_alike() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let folder = folder.path();
+        let program = compile(folder, "ranks", &["-O2", "-static"], include_str!("../programs/ranks.c"));
+        let recorded = run(folder, "-o r.fxr", &program, "").json;
+        shown(folder, &["program", "r.fxr", "-o", "app.csv"]);
+        let text = std::fs::read_to_string(folder.join("app.csv")).expect("written");
+        let count = |call: &str| text.lines().filter(|line| line.split(',').nth(2) == Some(call)).count();
+        assert_eq!((count("recv"), count("send") + count("ssend"), count("end")), (13, 13, 2), "{text}");
+
+        let options = ["--model", "silent", "--nodes", "1,64", "--repeat", "2"];
+        let [from_record, from_text] =
+            ["r.fxr", "app.csv"].map(|file| simulated(folder, file, &options)["tables"].clone());
+        assert_eq!(from_record, from_text);
+        let seconds = recorded["mpi"]["ranks"][0]["seconds"].as_f64().expect("a time");
+        let run = from_record[0]["rows"][0]["run"].as_f64().expect("a time") / 1e9;
+        assert!((run / seconds - 1.0).abs() < 0.02, "{run} s replayed, {seconds} s recorded");
+        assert_eq!(from_record[0]["rows"][0]["slowdown"], 1.0);
+    }
 }

@@ -26,22 +26,6 @@ fn chase(settings: &str) -> (f64, f64, f64) {
     (per_hop("CPU_CYCLES"), per_hop("UNC_E_EDC_ACCESS.HIT"), per_hop("UNC_M_CAS_COUNT.RD"))
 }
 
-#[test]
-fn a_chase_has_the_latency_of_the_memory_that_holds_its_data() {
-    let spec = fxscope::machine::load("knl", &[]).expect("built in");
-    let near = |cycles: f64, expected: u64| assert!((cycles / expected as f64 - 1.0).abs() < 0.02, "{cycles}");
-    let (cycles, hits, reads) = chase("");
-    near(cycles, spec.memory_side_cache.hit_nearest);
-    assert!(hits > 0.99 && reads < 0.01, "{hits} hits, {reads} reads of main memory a load");
-    // No line stays in a cache until its next use.
-    let (cycles, hits, reads) = chase("--set memory_side_cache.bytes=4KiB");
-    near(cycles, spec.memory.latency_nearest);
-    assert!(hits < 0.01 && reads > 0.99, "{hits} hits, {reads} reads of main memory a load");
-    let (cycles, ..) = chase("--set memory_side_cache.bytes=4KiB --set memory.added_ns=325");
-    // 325 ns at 1.3 GHz.
-    near(cycles, spec.memory.latency_nearest + 423);
-}
-
 /// Returns the lines per second that Triad on the cores of a quarter exchanges with main memory, or the cache in front
 /// of it.
 fn triad(settings: &str, reads: &str, writes: &str) -> (f64, f64) {
@@ -74,6 +58,23 @@ fn scaled_down_every_level_of_the_hierarchy_is_smaller_and_as_fast() {
 /// They take many seconds each.
 mod slow {
     use super::*;
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn a_chase_has_the_latency_of_the_memory_that_holds_its_data() {
+        let spec = fxscope::machine::load("knl", &[]).expect("built in");
+        let near = |cycles: f64, expected: u64| assert!((cycles / expected as f64 - 1.0).abs() < 0.02, "{cycles}");
+        let (cycles, hits, reads) = chase("");
+        near(cycles, spec.memory_side_cache.hit_nearest);
+        assert!(hits > 0.99 && reads < 0.01, "{hits} hits, {reads} reads of main memory a load");
+        // No line stays in a cache until its next use.
+        let (cycles, hits, reads) = chase("--set memory_side_cache.bytes=4KiB");
+        near(cycles, spec.memory.latency_nearest);
+        assert!(hits < 0.01 && reads > 0.99, "{hits} hits, {reads} reads of main memory a load");
+        let (cycles, ..) = chase("--set memory_side_cache.bytes=4KiB --set memory.added_ns=325");
+        // 325 ns at 1.3 GHz.
+        near(cycles, spec.memory.latency_nearest + 423);
+    }
 
     #[test]
     #[ignore = "make slow-test runs it"]

@@ -318,40 +318,43 @@ fn every_run_reads_the_file_on_standard_input_and_only_the_first_one_writes() {
     assert!((32..=80).contains(&walks), "{findings}");
 }
 
-/// Each variable of the environment costs the program 20,000 passes of a loop.
-#[test]
-fn simulated_pages_take_the_time_of_a_run_with_the_program_s_own_environment() {
-    let folder = tempfile::tempdir().expect("temporary folder");
-    let source = "#include <stddef.h>\n\
-                  extern char **environ;\n\
-                  static char b[16 << 20];\n\
-                  int main(void) {\n\
-                  long n = 0; while (environ[n]) n++;\n\
-                  for (volatile long i = 0; i < 20000 * n; i++);\n\
-                  for (int i = 0; i < 3 * 256; i++) b[(size_t)(i % 256) << 16] += i;\n\
-                  return 0;\n\
-                  }\n";
-    let program = compile(folder.path(), "variables", &["-O1", "-static"], source);
-    let findings = advise(folder.path(), &["--pages", "all=64KiB", "--simulate", "1", "--", &program]);
-    let choices = findings["choices"].as_array().expect("a list");
-    let choice = choices.iter().find(|choice| !choice["variables"].is_null()).expect("the machine's default");
-    let pages: Vec<String> = ["text", "data", "bss", "heap", "stack", "thread_stack", "mmap"]
-        .map(|name| {
-            let part = if name.ends_with("stack") { "stacks" } else { name };
-            format!("{name}={}", choice["pages"][part].as_str().unwrap_or("64KiB"))
-        })
-        .into();
-    let pages = format!("shared=64KiB,{}", pages.join(","));
-    assert!(
-        output(folder.path(), &["run", "-q", "--json", "run.json", "--pages", &pages, "--", &program]).status.success()
-    );
-    let run = json(&std::fs::read(folder.path().join("run.json")).expect("written"));
-    let seconds = |value: &Value| value["seconds"].as_f64().expect("a time");
-    assert_eq!(seconds(&choice["simulated"]), seconds(&run["simulated"]), "{choice}");
-}
-
 mod slow {
     use super::*;
+
+    /// Each variable of the environment costs the program 20,000 passes of a loop.
+    #[test]
+    #[ignore = "make slow-test runs it"]
+    fn simulated_pages_take_the_time_of_a_run_with_the_program_s_own_environment() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let source = "#include <stddef.h>\n\
+                      extern char **environ;\n\
+                      static char b[16 << 20];\n\
+                      int main(void) {\n\
+                      long n = 0; while (environ[n]) n++;\n\
+                      for (volatile long i = 0; i < 20000 * n; i++);\n\
+                      for (int i = 0; i < 3 * 256; i++) b[(size_t)(i % 256) << 16] += i;\n\
+                      return 0;\n\
+                      }\n";
+        let program = compile(folder.path(), "variables", &["-O1", "-static"], source);
+        let findings = advise(folder.path(), &["--pages", "all=64KiB", "--simulate", "1", "--", &program]);
+        let choices = findings["choices"].as_array().expect("a list");
+        let choice = choices.iter().find(|choice| !choice["variables"].is_null()).expect("the machine's default");
+        let pages: Vec<String> = ["text", "data", "bss", "heap", "stack", "thread_stack", "mmap"]
+            .map(|name| {
+                let part = if name.ends_with("stack") { "stacks" } else { name };
+                format!("{name}={}", choice["pages"][part].as_str().unwrap_or("64KiB"))
+            })
+            .into();
+        let pages = format!("shared=64KiB,{}", pages.join(","));
+        assert!(
+            output(folder.path(), &["run", "-q", "--json", "run.json", "--pages", &pages, "--", &program])
+                .status
+                .success()
+        );
+        let run = json(&std::fs::read(folder.path().join("run.json")).expect("written"));
+        let seconds = |value: &Value| value["seconds"].as_f64().expect("a time");
+        assert_eq!(seconds(&choice["simulated"]), seconds(&run["simulated"]), "{choice}");
+    }
 
     /// The library has the same test with smaller programs. No load overtakes a store that it depends on: the analysis sees the look-ups of
     /// the run in their order.

@@ -57,6 +57,26 @@ mod slow {
 
     #[test]
     #[ignore = "make slow-test runs it"]
+    fn advice_is_a_page_with_a_chart_and_lines_of_values() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let chase = kernel("chase.elf");
+        let advise = |format: &str| {
+            let options = ["latency", "advise", "-q", "--memory-tier", "cxl:250ns,32GB/s", "--format", format, "--"];
+            let mut command = fxscope(folder.path(), &[&options[..], &[&chase, "8388608", "200", "cold"]].concat());
+            let output = command.output().expect("it runs");
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8(output.stdout).expect("text")
+        };
+        assert!(advise("html").contains("data-chart="));
+        let csv = advise("csv");
+        assert!(
+            csv.lines().any(|line| line.starts_with("Each object alone in the tier,variable nodes,predicted loss,")),
+            "{csv}"
+        );
+    }
+
+    #[test]
+    #[ignore = "make slow-test runs it"]
     fn pages_in_turns_on_two_tiers_of_equal_speed_have_the_bandwidth_of_both() {
         let folder = tempfile::tempdir().expect("temporary folder");
         let both = "--set pages.bss=64KiB --memory-tier a:250ns,20GB/s --memory-tier b:250ns,20GB/s --interleave a,b";
@@ -208,25 +228,6 @@ fn programs_see_a_tier_as_a_node_without_cpus_and_can_take_memory_from_it() {
     let said = json(&std::fs::read(folder.path().join("run.json")).expect("written"));
     // Node 4 has what numactl itself needs.
     assert!(on_node(&said, "bss", 8) > 64 << 20 && on_node(&said, "bss", 4) < 1 << 20, "{}", said["pages"]);
-}
-
-#[test]
-fn advice_is_a_page_with_a_chart_and_lines_of_values() {
-    let folder = tempfile::tempdir().expect("temporary folder");
-    let chase = kernel("chase.elf");
-    let advise = |format: &str| {
-        let options = ["latency", "advise", "-q", "--memory-tier", "cxl:250ns,32GB/s", "--format", format, "--"];
-        let mut command = fxscope(folder.path(), &[&options[..], &[&chase, "8388608", "200", "cold"]].concat());
-        let output = command.output().expect("it runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).expect("text")
-    };
-    assert!(advise("html").contains("data-chart="));
-    let csv = advise("csv");
-    assert!(
-        csv.lines().any(|line| line.starts_with("Each object alone in the tier,variable nodes,predicted loss,")),
-        "{csv}"
-    );
 }
 
 #[test]
