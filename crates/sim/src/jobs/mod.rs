@@ -6,7 +6,7 @@
 //! copy, with timing ([`task`]): a thread of this process, or another process ([`Timers`]). Counts are added in the order of intervals ([`merged`]), and nothing that they say goes back
 //! to the core that is followed. So results do not depend on how many host threads there are.
 
-mod differences;
+mod block_trace;
 mod merged;
 mod recording;
 mod records;
@@ -245,4 +245,12 @@ impl<E: Engine> Driver<'_, E> {
         let records = self.timing.machine.core_mut().records.as_mut();
         records.map(|records| records.change(Change::Mark(Box::new(mark())))).is_some()
     }
+}
+
+/// Takes the first `count` elements off a list.
+#[inline(always)]
+fn first_of<'a, T>(list: &mut &'a [T], count: usize) -> &'a [T] {
+    let (first, rest) = list.split_at(count);
+    *list = rest;
+    first
 }

@@ -7,7 +7,8 @@ use fxscope_memory::Chip;
 use fxscope_pipeline::{BoundBlock, SharedTables};
 use serde::{Deserialize, Serialize};
 
-use super::{Unfit, differences};
+use super::block_trace::{BlockTrace, Executed};
+use super::{Unfit, first_of};
 use crate::controls::Controls;
 use crate::core::Core;
 use crate::execution::Execution;
@@ -41,16 +42,6 @@ pub(crate) struct Mark {
     pub(crate) name: Option<String>,
 }
 
-/// A block that was executed. Of what it has left, `special` says how much.
-#[derive(Clone, Copy, Deserialize, Serialize)]
-struct Executed {
-    next_pc: u64,
-    block: u32,
-    words: u16,
-    instructions: u8,
-    is_special: bool,
-}
-
 /// Instructions of a block that operated on some elements only, and that encountered subnormal numbers: how many.
 #[derive(Clone, Copy, Deserialize, Serialize)]
 struct Special {
@@ -61,9 +52,7 @@ struct Special {
 /// The records of an interval. What blocks have left is in lists of its own, in their order.
 #[derive(Clone, Default, Deserialize, Serialize)]
 pub(crate) struct Records {
-    executed: Vec<Executed>,
-    #[serde(with = "differences")]
-    words: Vec<u64>,
+    blocks: BlockTrace,
     special: Vec<Special>,
     partials: Vec<Partial>,
     subnormals: Vec<Subnormal>,
@@ -85,19 +74,19 @@ impl Records {
             self.partials.extend_from_slice(partials);
             self.subnormals.extend_from_slice(subnormals);
         }
-        self.words.extend_from_slice(words);
-        self.executed.push(Executed {
+        let executed = Executed {
             next_pc: cpu.pc,
             block: block.0,
             words: words.len() as u16,
             instructions: instructions as u8,
             is_special,
-        });
+        };
+        self.blocks.push(executed, words);
     }
 
     /// Returns the bytes that blocks have taken.
     pub(super) fn bytes(&self) -> usize {
-        size_of_val(&self.executed[..]) + size_of_val(&self.words[..])
+        self.blocks.bytes()
     }
 
     /// Lets all blocks share their tables, unless those of one are not sound. Returns whether all are.
@@ -111,7 +100,7 @@ impl Records {
 
     /// Something happens to the core before the next block.
     pub(crate) fn change(&mut self, change: Change) {
-        self.changes.push((self.executed.len(), change));
+        self.changes.push((self.blocks.len(), change));
     }
 }
 
@@ -124,11 +113,11 @@ impl Core {
         system_call: Cycle,
         mut marked: impl FnMut(&Core, Mark),
     ) {
-        let Records { executed, words, special, partials, subnormals, changes, unfit: _ } = records;
-        let (mut words, mut partials, mut subnormals) = (&words[..], &partials[..], &subnormals[..]);
+        let Records { blocks, special, partials, subnormals, changes, unfit: _ } = records;
+        let (mut partials, mut subnormals) = (&partials[..], &subnormals[..]);
         let mut special = special.into_iter();
         let mut changes = changes.into_iter().peekable();
-        for (number, executed) in executed.into_iter().enumerate() {
+        for (number, (executed, words)) in blocks.iter().enumerate() {
             while let Some((_, change)) = changes.next_if(|(before, _)| *before == number) {
                 self.apply(change, chip, &mut marked);
             }
@@ -137,7 +126,7 @@ impl Core {
             let execution = Execution {
                 instructions: executed.instructions.into(),
                 next_pc: executed.next_pc,
-                words: first_of(&mut words, executed.words.into()),
+                words,
                 partials: first_of(&mut partials, few.partials.into()),
                 subnormals: first_of(&mut subnormals, few.subnormals.into()),
             };
@@ -168,12 +157,4 @@ impl Core {
 pub(super) fn share(shared: &mut SharedTables, block: &mut BoundBlock) -> bool {
     shared.share(block);
     block.is_sound()
-}
-
-/// Takes the first `count` elements off a list.
-#[inline(always)]
-fn first_of<'a, T>(list: &mut &'a [T], count: usize) -> &'a [T] {
-    let (first, rest) = list.split_at(count);
-    *list = rest;
-    first
 }
