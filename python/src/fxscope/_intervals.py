@@ -29,7 +29,8 @@ def run(command: Sequence[Word], client: Client, cwd: Optional[PathLike] = None)
     with tempfile.TemporaryDirectory(prefix="fxscope-") as folder:
         spool = Path(folder, "intervals")
         over = threading.Event()
-        helper = threading.Thread(target=_help, args=(spool, client, over), name="fxscope intervals", daemon=True)
+        others = _jobs(command) - 1
+        helper = threading.Thread(target=_help, args=(spool, client, others, over), name="fxscope intervals", daemon=True)
         helper.start()
         try:
             return call(["run", f"--spool={spool}", *command[1:]], cwd=cwd)
@@ -38,30 +39,50 @@ def run(command: Sequence[Word], client: Client, cwd: Optional[PathLike] = None)
             helper.join()
 
 
-def _help(spool: Path, client: Client, over: threading.Event) -> None:
-    """Have intervals timed that appear in a folder, as ``fxscope work`` does, until the run is over."""
+def _jobs(command: Sequence[Word]) -> int:
+    """Return the number of processes that a command asks for with ``--jobs``."""
+    words = [str(word) for word in command]
+    for word, following in zip(words, [*words[1:], ""]):
+        name, _, value = word.partition("=")
+        if name == "--jobs":
+            value = value or following
+            return int(value) if value.isdecimal() else 1
+        if word == "--":
+            break
+    return 1
+
+
+def _help(spool: Path, client: Client, most: int, over: threading.Event) -> None:
+    """Have intervals timed that appear in a folder, as ``most`` processes of ``fxscope work`` do, until the run is over.
+
+    Only as many are claimed as can be timed at once: the run itself times at its end what nobody has begun with."""
     claimed: dict[str, _Claim] = {}
-    while not over.wait(LOOK):
-        for interval in sorted(spool.glob("interval-*")):
-            number = interval.name.partition("-")[2]
-            claim = _claimed(interval, spool / f"claimed-{number}", client)
-            if claim is not None:
-                claimed[number] = claim
+    wake = threading.Event()
+    while not over.is_set():
+        wake.wait(LOOK)
+        wake.clear()
         for number in [number for number, claim in claimed.items() if not claim.goes_on()]:
             _write(spool, number, claimed.pop(number))
+        for interval in sorted(spool.glob("interval-*"))[: max(most - len(claimed), 0)]:
+            number = interval.name.partition("-")[2]
+            claim = _claimed(interval, spool / f"claimed-{number}", client, wake)
+            if claim is not None:
+                claimed[number] = claim
     client.cancel([claim.future for claim in claimed.values()])
 
 
 class _Claim:
     """An interval that a worker times."""
 
-    def __init__(self, file: Path, content: bytes, client: Client) -> None:
-        self.file, self._content, self._client, self._attempt = file, content, client, 1
+    def __init__(self, file: Path, content: bytes, client: Client, wake: threading.Event) -> None:
+        self.file, self._content, self._client, self._wake, self._attempt = file, content, client, wake, 1
         self.future = self._submitted()
 
     def _submitted(self) -> Any:
         # Each one is timed by itself, even if the program has two that are the same.
-        return self._client.submit(_time, self._content, pure=False, retries=RETRIES)
+        future = self._client.submit(_time, self._content, pure=False, retries=RETRIES)
+        future.add_done_callback(lambda _: self._wake.set())
+        return future
 
     def goes_on(self) -> bool:
         """Show that it is being timed. Return whether it is."""
@@ -83,11 +104,11 @@ class _Claim:
         return False
 
 
-def _claimed(interval: Path, file: Path, client: Client) -> Optional[_Claim]:
+def _claimed(interval: Path, file: Path, client: Client, wake: threading.Event) -> Optional[_Claim]:
     """Claim an interval; None if another process has."""
     try:
         os.rename(interval, file)
-        return _Claim(file, file.read_bytes(), client)
+        return _Claim(file, file.read_bytes(), client, wake)
     except FileNotFoundError:
         return None
 
