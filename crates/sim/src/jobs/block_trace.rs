@@ -187,7 +187,7 @@ fn put(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Takes a number off bytes; `None`: they end in it, or it has more than 64 bits.
+/// Takes a number off bytes; `None`: they end in it, or it has more than ten bytes.
 #[inline(always)]
 fn take(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
