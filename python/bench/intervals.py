@@ -2,7 +2,8 @@
 
 Usage: python python/bench/intervals.py TIMES PROGRAM [ARGUMENT...]
 
-Times ``fxscope run --jobs 1`` and the same run with ``--jobs 2`` and one worker on this host, in turn, and compares what they have counted.
+Times ``fxscope run --jobs 1``, the same run with ``--jobs 2`` and one worker on this host, and two runs with ``--jobs 1`` at once, in turn, and compares what
+they have counted. The two runs at once show what the host's second core adds to programs that share nothing, which is the most that a worker can add.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import statistics
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Optional
 
@@ -23,7 +25,7 @@ from fxscope._command import call
 def main() -> None:
     """Measure, and print seconds and ratios."""
     times, program = int(sys.argv[1]), sys.argv[2:]
-    ratios = []
+    with_worker, at_once = [], []
     with (
         LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,
@@ -33,9 +35,24 @@ def main() -> None:
             together, counts = _run(program, client)
             if counts != alone_counts:
                 sys.exit("the counts differ")
-            ratios.append(alone / together)
-            print(f"{alone:8.2f} s alone {together:8.2f} s with a worker {ratios[-1]:6.2f} times as fast")
-    print(f"median {statistics.median(ratios):.2f} times as fast")
+            with_worker.append(alone / together)
+            both = _two_at_once(program)
+            at_once.append(2 * alone / both)
+            print(
+                f"{alone:8.2f} s alone {together:8.2f} s with a worker ({with_worker[-1]:.2f} times as fast)"
+                f" {both:8.2f} s two at once ({at_once[-1]:.2f} times)",
+                flush=True,
+            )
+    print(f"median {statistics.median(with_worker):.2f} times with a worker, {statistics.median(at_once):.2f} times two at once")
+
+
+def _two_at_once(program: list[str]) -> float:
+    """Return the seconds of two runs that share nothing but the host."""
+    begin = time.perf_counter()
+    with ThreadPoolExecutor(2) as pool:
+        for run in [pool.submit(_run, program, None) for _ in range(2)]:
+            run.result()
+    return time.perf_counter() - begin
 
 
 def _run(program: list[str], client: Optional[Client]) -> tuple[float, str]:

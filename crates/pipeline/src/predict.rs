@@ -126,6 +126,7 @@ pub struct Predictor {
     history: u64,
     taken_cycles: Cycle,
     return_cycles: Cycle,
+    settled_after: u64,
 }
 
 impl Predictor {
@@ -141,7 +142,14 @@ impl Predictor {
             history: 0,
             taken_cycles: spec.taken_branch_cycles,
             return_cycles: spec.return_stack_cycles,
+            settled_after: spec.short_loop_threshold.max(spec.small_taken_threshold).max(spec.history_bits).into(),
         }
+    }
+
+    /// Returns the equal iterations of a loop after which all detectors have noticed it, and the history knows nothing else.
+    #[must_use]
+    pub fn settled_after(&self) -> u64 {
+        self.settled_after
     }
 
     /// Predicts a branch, trains the predictors with its outcome, and returns whether the prediction was right.

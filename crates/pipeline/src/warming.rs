@@ -84,6 +84,27 @@ impl Pipeline {
         cost
     }
 
+    /// A loop that executes the blocks of `path` was executed `times` times without being followed: the branch predictors see its branches as often
+    /// as it takes until more would not change what they predict. No events are counted.
+    pub fn repeat_branches(&mut self, path: &[&BoundBlock], times: u64) {
+        for _ in 0..seen_repetitions(times, self.predictor.settled_after()) {
+            for (block, next) in path.iter().zip(path.iter().cycle().skip(1)) {
+                self.repeat_branch(block, next.start);
+            }
+        }
+    }
+
+    /// The branch predictors see the branch at the end of `block`, if it has one, which continues at `next`.
+    #[inline(always)]
+    fn repeat_branch(&mut self, block: &BoundBlock, next: u64) {
+        if block.branch != Branch::None {
+            let pc = block.start + 4 * (block.profile.len() as u64 - 1);
+            let prediction =
+                self.predictor.branch_inline(Branched { kind: block.branch, pc, taken: next != pc + 4, next });
+            self.front.supply_from_buffer(prediction.buffered);
+        }
+    }
+
     /// Blocks were executed that are neither timed nor followed: the clock advances by what they cost ([`COST_UNIT`]). All other state
     /// stays as it is.
     pub fn skip(&mut self, cost: u64, chip: &mut Chip) {
@@ -105,6 +126,12 @@ impl Pipeline {
     pub fn first_touch(&mut self, address: u64, chip: &mut Chip) {
         self.memory.untimed(chip).give_frame(address);
     }
+}
+
+/// Returns how many of `times` equal iterations the predictors must see, which `settled` of them settle: as many, and a few more that differ from wait to
+/// wait. If their number were always the same, the loop predictor would learn it.
+fn seen_repetitions(times: u64, settled: u64) -> u64 {
+    if times < 2 * settled { times } else { settled + times % settled }
 }
 
 /// Follows a memory access that left `words`.

@@ -68,7 +68,7 @@ impl KnownLoops {
     /// Returns what iterations like `iteration`, which begin at `head`, count in a known loop, however long the first of them took.
     pub(super) fn find_path(&self, head: u64, iteration: &Iteration) -> Option<SpinSummary> {
         let known = self.alike(head, iteration).next()?;
-        Some(SpinSummary::new(iteration, known.counts.clone()))
+        Some(SpinSummary::new(iteration, known.counts.clone()).brief())
     }
 
     /// Returns the known loops whose iterations begin at `head` and execute the same blocks as `iteration`.

@@ -102,11 +102,18 @@ pub(crate) struct SpinSummary {
     pub(crate) left: u64,
     /// Periods to follow the loop for the next time.
     ahead: u64,
+    /// It was recognised from few iterations: the branch predictors must be shown more when others are skipped.
+    is_brief: bool,
 }
 
 impl SpinSummary {
     pub(super) fn new(iteration: &Iteration, counts: LoopCounts) -> SpinSummary {
-        SpinSummary { iteration: iteration.clone(), counts, left: 0, ahead: FIRST_LOOK }
+        SpinSummary { iteration: iteration.clone(), counts, left: 0, ahead: FIRST_LOOK, is_brief: false }
+    }
+
+    /// Returns the same for a loop that was recognised from few iterations.
+    pub(super) fn brief(self) -> SpinSummary {
+        SpinSummary { is_brief: true, ..self }
     }
 
     /// Returns what its iterations count.
@@ -169,5 +176,10 @@ impl SpinSummary {
             }
         }
         self.left -= periods;
+        if self.is_brief {
+            let path: Vec<&BoundBlock> =
+                self.iteration.path.iter().filter_map(|part| blocks.get(part.id.0 as usize)?.as_ref()).collect();
+            pipeline.repeat_branches(&path, periods * self.iterations());
+        }
     }
 }

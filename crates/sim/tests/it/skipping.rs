@@ -120,6 +120,16 @@ fn waits_of_threads_in_skipped_code_are_known_from_the_clock() {
 }
 
 #[test]
+fn a_wait_ends_with_a_misprediction_however_few_of_its_iterations_are_executed() {
+    // The last iteration of a loop that has spun for long goes another way than all before it.
+    let run = Run::new(build("turns.c", &["-fno-fast-math"]), "200 1000");
+    let (full, _) = given(&run);
+    let (followed, _) = given(&Run { sample: Some(ALL), ..run });
+    let [one, other] = [&full, &followed].map(|outcome| counts(outcome, 0).get(Signal::BrMisPred));
+    assert!(one > 400 && one.abs_diff(other) * 10 < one, "{one} {other}");
+}
+
+#[test]
 fn trials_of_all_cores_decide_how_much_is_skipped_while_threads_run() {
     const TRIED: &str = "begin=20000,window=100,warm=100,period=12000,keep=100000,rare=0,follow=auto";
     let run = Run::new(kernel("triad-threads.elf"), "n=6144 passes=300 threads=4");
