@@ -432,7 +432,7 @@ pub struct BoundBlock {
     pub executions: u64,
     /// In a sampled run, executions whose counts are known, and which the sample does not stand for.
     pub known: u64,
-    /// In a sampled run, executions that were neither timed nor followed.
+    /// In a sampled run, executions that were neither timed nor followed, or followed while caches were cold.
     pub skipped: u64,
     /// In a sampled run, the profile of its executions in windows; `profile` is that of the others.
     pub in_windows: Option<Box<[Profile]>>,
@@ -520,6 +520,12 @@ impl BoundBlock {
         } else {
             self.count_cut(executed);
         }
+    }
+
+    /// An execution that is counted as any other has counted nothing that depends on caches and predictors.
+    #[inline(always)]
+    pub fn counts_nothing_else(&mut self) {
+        self.skipped += 1;
     }
 
     /// Counts executions of the whole block, or of its first `executed` instructions, that were neither timed nor followed.

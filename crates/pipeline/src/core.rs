@@ -284,6 +284,9 @@ impl Pipeline {
     /// Instructions of `block`, which has just run, met `subnormals`. Each such flow executes alone (manual 6.5.3).
     #[cold]
     pub fn subnormals(&mut self, block: &mut BoundBlock, subnormals: &[Subnormal]) {
+        if self.sampled.as_ref().is_some_and(|counts| counts.is_cold) {
+            return;
+        }
         let mut all = 0;
         for subnormal in subnormals {
             let cycles = self.subnormal_cycles(block, subnormal);

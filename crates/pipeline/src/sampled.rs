@@ -173,6 +173,11 @@ impl Measures {
         LOAD_STORE_SIGNALS.iter().zip(&self.0[BUSY..UNTIMED]).for_each(|(&signal, &busy)| signals.set(signal, busy));
     }
 
+    /// Returns the measures that do not depend on time, by their place among all, with their numbers in `signals`.
+    pub fn untimed_in(signals: &Signals) -> impl Iterator<Item = (usize, u64)> {
+        (UNTIMED..SUBNORMAL).zip(UNTIMED_SIGNALS.map(|signal| signals.get(signal)))
+    }
+
     /// Returns the signals that do not depend on time, and cycles for subnormal numbers; all others are 0.
     #[must_use]
     pub fn untimed_signals(&self) -> Signals {
@@ -255,8 +260,11 @@ impl Reached {
 pub(crate) struct SampledCounts {
     /// Measures of blocks that were timed.
     timed: Measures,
-    /// Counts of blocks that were only followed.
+    /// Counts of blocks that were only followed, and of those that were while the core was cold, which nobody reads.
     pub(crate) warmed: Signals,
+    pub(crate) cold: Signals,
+    /// Whether caches, translations and predictors are not yet as if nothing had been skipped.
+    pub(crate) is_cold: bool,
     /// Cost by which the clock has still to advance, less than a cycle.
     pub(crate) fraction: u64,
     /// Whether the last block was timed.
@@ -334,9 +342,23 @@ impl Pipeline {
     #[inline(always)]
     pub fn begin_timing(&mut self) {
         let counts = self.sampled.get_or_insert_default();
+        counts.is_cold = false;
         if !std::mem::replace(&mut counts.is_timed, true) {
             self.front.redirect(self.commit.now() + 1);
         }
+    }
+
+    /// Blocks that are followed from now on are counted, unless caches, translations and predictors `are_cold`: not yet as if nothing had been
+    /// skipped.
+    #[inline(always)]
+    pub fn set_cold(&mut self, are_cold: bool) {
+        self.sampled.get_or_insert_default().is_cold = are_cold;
+    }
+
+    /// Returns what blocks have counted that were followed.
+    #[must_use]
+    pub fn followed(&self) -> Option<&Signals> {
+        self.sampled.as_ref().map(|counts| &counts.warmed)
     }
 
     /// The core is in window number `window`. Returns whether it was not before.

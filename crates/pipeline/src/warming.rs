@@ -41,7 +41,8 @@ impl Followed {
 
 impl Pipeline {
     /// Follows the first `executed` instructions of `block`, which left `stream` and continued at `next_pc`, without timing them:
-    /// the clock advances by that one of `costs` ([`COST_UNIT`]) that is for how far its accesses went ([`Reach`]), which is returned. Events whose number does not depend on time are counted.
+    /// the clock advances by that one of `costs` ([`COST_UNIT`]) that is for how far its accesses went ([`Reach`]), which is returned. Events whose number does not
+    /// depend on time are counted, unless the core is cold ([`Pipeline::set_cold`]).
     pub fn warm(
         &mut self,
         block: &BoundBlock,
@@ -55,8 +56,8 @@ impl Pipeline {
         let now = self.now();
         let counts = self.sampled.get_or_insert_default();
         let was_timed = std::mem::replace(&mut counts.is_timed, false);
-        let before = Reached::so_far(&counts.warmed, chip);
-        let signals = &mut counts.warmed;
+        let signals = if counts.is_cold { &mut counts.cold } else { &mut counts.warmed };
+        let before = Reached::so_far(signals, chip);
         let memory = &mut self.memory.untimed(chip);
         if was_timed {
             memory.begin_warming();

@@ -24,6 +24,7 @@ use crate::region::Counts;
 use crate::run::{Follow, Options};
 use crate::run_ahead::RunAhead;
 use crate::sectors::{self, SectorData, SectorWays};
+use crate::skipping::Backoff;
 use crate::spin_skip::{KnownLoops, Spin};
 
 /// A core that threads run on.
@@ -58,6 +59,8 @@ pub(crate) struct Core {
     pub(crate) spin: Spin,
     /// Loops of the current process in which it has spun; none in runs that time everything.
     pub(crate) known_loops: KnownLoops,
+    /// Whether it is worth to skip its next blocks, in a sampled run.
+    pub(crate) backoff: Backoff,
     /// The thread that is counted: it runs or sleeps on this core.
     pub(crate) thread: Option<u32>,
     /// The counters at the time when the thread arrived.
@@ -131,6 +134,7 @@ impl Core {
             markers: Markers::of(guest, &options.part.as_ref().map_or_else(Vec::new, PartPlan::functions)),
             spin: Spin::default(),
             known_loops: KnownLoops::default(),
+            backoff: Backoff::default(),
             thread: None,
             calls: ThreadCalls::default(),
             since: Counts::default(),

@@ -40,7 +40,7 @@ impl<E: Engine> Driver<'_, E> {
             return FollowedTo::Block;
         }
         while *blocks > end && sampling.follows() {
-            if sampling.may_skip() > 0 && !running.follows_next {
+            if sampling.may_skip() > 0 && !running.follows_next && !self.timing.machine.core().backoff.waits() {
                 let to = self.skip_blocks(running, blocks, sampling);
                 if to != FollowedTo::Block || *blocks <= end || !sampling.follows() {
                     return to;
@@ -102,6 +102,7 @@ impl Follower for Follows<'_> {
             self.core.pipeline.subnormals(block, cpu.subnormals());
         }
         block.count(executed);
+        self.core.backoff.followed();
         self.core.calls.leaves(block, executed, cpu.pc);
         self.goes_on()
     }
@@ -118,6 +119,6 @@ impl Follows<'_> {
             && !self.blocks.is_multiple_of(CLOCK_BLOCKS)
             && in_order
             && self.sampling.follows()
-            && self.sampling.may_skip() == 0
+            && (self.core.backoff.waits() || self.sampling.may_skip() == 0)
     }
 }

@@ -1,6 +1,7 @@
 //! The machine of a timed run: the chip and its cores, one of which runs at a time.
 
 use fxscope_calendar::Cycle;
+use fxscope_counts::Signals;
 use fxscope_memory::Chip;
 
 use crate::core::Core;
@@ -59,6 +60,13 @@ impl Machine {
     /// The same, mutable.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Core> {
         self.cores.iter_mut().filter_map(Option::as_deref_mut)
+    }
+
+    /// Returns what all cores have counted while blocks were followed.
+    pub(crate) fn followed(&self) -> Signals {
+        let mut all = Signals::default();
+        self.iter().filter_map(|core| core.pipeline.followed()).for_each(|signals| all.merge(signals));
+        all
     }
 
     /// Returns the clock of the active core.

@@ -456,7 +456,8 @@ impl<E: Engine> Simulation<E> {
         let elapsed = whole.map(|timing| timing.machine.core().cycle_at(now_ns));
         let sample = self.sampling.as_mut().map(|sampling| {
             sampling.finish();
-            sampling.complete(&mut regions, spun, elapsed)
+            let followed = timing.map_or_else(Signals::default, |timing| timing.machine.followed());
+            sampling.complete(&mut regions, followed, spun, elapsed)
         });
         Outcome {
             finish,

@@ -19,6 +19,45 @@ const LATEST: u64 = 1 << 56;
 /// Fewest instructions that are worth it.
 const FEWEST: u64 = 200;
 
+/// Blocks of a process among which executions are looked for in the time in which an instruction is followed.
+const BLOCKS_PER_INSTRUCTION: u64 = 128;
+
+/// Times in a row that skipping may take longer than following would have, and the most blocks that a core then follows before it tries again.
+const TRIES: u32 = 8;
+const LONGEST_WAIT: u32 = 256;
+
+/// How many blocks a core follows before it tries to skip some again: code that synchronises every few blocks, such as a library for messages
+/// that waits, is followed in less time than it is skipped bit by bit.
+#[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
+pub(crate) struct Backoff {
+    /// Times in a row that few could be skipped.
+    in_vain: u32,
+    /// Blocks to follow.
+    left: u32,
+}
+
+impl Backoff {
+    /// Instructions were skipped of a process that has this many blocks.
+    fn skipped(&mut self, instructions: u64, blocks: usize) {
+        let is_in_vain = instructions < blocks as u64 / BLOCKS_PER_INSTRUCTION;
+        self.in_vain = if is_in_vain { self.in_vain.saturating_add(1) } else { 0 };
+        let doublings = self.in_vain.saturating_sub(TRIES).min(LONGEST_WAIT.ilog2());
+        self.left = if self.in_vain > TRIES { 1 << doublings } else { 0 };
+    }
+
+    /// A block was followed.
+    #[inline(always)]
+    pub(crate) fn followed(&mut self) {
+        self.left = self.left.saturating_sub(1);
+    }
+
+    /// Returns whether the next block is followed.
+    #[inline(always)]
+    pub(crate) fn waits(&self) -> bool {
+        self.left > 0
+    }
+}
+
 impl<E: Engine> Driver<'_, E> {
     /// Skips blocks of the active core as far as the sample and the order of cores allow, up to one for which there is more to do. A run
     /// pauses behind them, so that it does the same with pauses and without.
@@ -36,6 +75,7 @@ impl<E: Engine> Driver<'_, E> {
         self.execute_skipped(ahead, sampling, blocks);
         running.follows_next = true;
         let after = self.guest.instructions();
+        self.timing.machine.core_mut().backoff.skipped(after - before, self.code.engine().len());
         if self.options.max_instructions.is_some_and(|max| after >= max) {
             *blocks = 0;
         }

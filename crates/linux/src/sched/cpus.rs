@@ -14,7 +14,7 @@ use fxscope_aarch64::{BlockId, Engine};
 use serde::{Deserialize, Serialize};
 
 use crate::code::Code;
-use crate::fs::poll::poke_ready;
+use crate::fs::poll::{outside_can_help, poke_ready};
 use crate::guest::{Guest, Step};
 use crate::kernel::Kernel;
 use crate::platform::{CpuPlace, Platform};
@@ -69,9 +69,16 @@ pub(crate) struct Cpus {
     /// Times at which the same threads are ready as when all were last examined, except the running one, unless their state has
     /// been changed since ([`Cpus::invalidate`]).
     unchanged: Range<u64>,
-    /// Whether any thread waited for descriptors at that time.
+    /// Whether any thread waited for descriptors at that time, and whether something outside the run can make one ready.
     files: bool,
+    outside: bool,
+    /// When what is outside is looked at again, ns.
+    look_at_ns: u64,
 }
+
+/// Time between two looks at descriptors that only something outside the run can make ready, ns. What that does and when is not part of the
+/// run, so that nothing is lost by seeing it later; each look is a call of the host.
+const OUTSIDE_NS: u64 = 10_000;
 
 impl Cpus {
     /// Threads other than the running one may have changed: examines them again.
@@ -84,10 +91,11 @@ impl Cpus {
         self.changes += 1;
     }
 
-    /// Returns whether it is certain that no thread waits for descriptors.
+    /// Returns whether it is certain at `now_ns` that no thread waits for a descriptor that may be ready: all were looked at after the last change of
+    /// any thread, and only what is outside the run can have changed them since.
     #[inline(always)]
-    pub(crate) fn no_files(&self) -> bool {
-        !self.unchanged.is_empty() && !self.files
+    pub(crate) fn no_files(&self, now_ns: u64) -> bool {
+        !self.unchanged.is_empty() && !(self.files && self.outside && now_ns >= self.look_at_ns)
     }
 
     /// Returns whether each CPU has a run queue, as in timed runs.
@@ -325,10 +333,13 @@ impl Guest {
     /// Chooses the thread to run on the active CPU. `None`: it is another one, which must be examined.
     pub(crate) fn choose_on_active(&mut self) -> Option<Turn> {
         let mut k = self.kernel();
-        if k.files_are_waited_for() && poke_ready(&mut k, 0) {
-            self.system.cpus.invalidate();
-            // The running thread may be among those that were waiting.
-            self.settle_ready();
+        if k.files_are_waited_for() {
+            k.system.cpus.look_at_ns = k.system.now_ns + OUTSIDE_NS;
+            if poke_ready(&mut k, 0) {
+                self.system.cpus.invalidate();
+                // The running thread may be among those that were waiting.
+                self.settle_ready();
+            }
         }
         self.queue_ready();
         let now_ns = self.system.now_ns;
@@ -415,7 +426,9 @@ impl Guest {
                 woken.push((thread.tid, id));
             }
         }
-        (self.system.cpus.unchanged, self.system.cpus.files) = (unchanged, files);
+        let outside = files && outside_can_help(&self.kernel());
+        let cpus = &mut self.system.cpus;
+        (cpus.unchanged, cpus.files, cpus.outside) = (unchanged, files, outside);
         woken.sort_unstable_by_key(|&(tid, _)| tid);
         for &(_, id) in &woken {
             self.enqueue(id);

@@ -20,6 +20,8 @@ pub(super) struct Block {
     timed: [Timed; Reach::COUNT],
     /// Executions of all cores that windows stand for.
     pub(super) executions: u64,
+    /// Those of them that were not followed, or only while caches were cold: what they have counted is not known.
+    pub(super) unknown: u64,
     /// Executions that windows have measured.
     pub(super) seen: u64,
     /// By how much clocks have advanced for its executions.
@@ -231,6 +233,11 @@ impl Blocks {
     /// Returns how often each block ran, on all cores.
     pub(super) fn exposure(&self) -> Exposure {
         (0..).zip(&self.all).map(|(number, block)| (number, block.executions)).collect()
+    }
+
+    /// Returns how often each block was followed and counted.
+    pub(super) fn followed(&self) -> Exposure {
+        (0..).zip(&self.all).map(|(number, block)| (number, block.executions - block.unknown)).collect()
     }
 
     /// Returns the instructions of each block.

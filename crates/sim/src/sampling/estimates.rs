@@ -50,11 +50,24 @@ pub struct SampledRegion {
 
 impl Sampling {
     /// Completes the counts of all regions with what the sample says. Returns how well they are known. Threads have repeated iterations of
-    /// spin loops for `spun` cycles, and the run has lasted `elapsed` cycles by their clocks; `None`: it was not timed as a whole.
-    pub(crate) fn complete(&self, regions: &mut [Region], spun: u64, elapsed: Option<Cycle>) -> SampleSummary {
-        let instructions = self.blocks.instructions();
+    /// spin loops for `spun` cycles, and the run has lasted `elapsed` cycles by their clocks; `None`: it was not timed as a whole. Its cores
+    /// have counted `followed` while blocks were followed.
+    pub(crate) fn complete(
+        &self,
+        regions: &mut [Region],
+        followed: Signals,
+        spun: u64,
+        elapsed: Option<Cycle>,
+    ) -> SampleSummary {
+        let instructions = &self.blocks.instructions();
+        let exposure = self.blocks.followed();
+        let followed = &Followed {
+            counted: followed,
+            estimates: estimate(&self.sample, instructions, &exposure),
+            instructions: exposure.instructions(instructions),
+        };
         let known: Vec<Counts> =
-            regions.iter_mut().map(|region| self.complete_threads(region, &instructions)).collect();
+            regions.iter_mut().map(|region| self.complete_threads(region, instructions, followed)).collect();
         let all = regions.first().map_or_else(Vec::new, cycles);
         let waits = spun + known.first().map_or(0, |known| known.signals.get(Signal::WfeWfiCycle));
         let waiting = waits as f64 / all.iter().sum::<u64>().max(1) as f64;
@@ -62,14 +75,14 @@ impl Sampling {
         let clocks = elapsed.zip(longest).map_or(0.0, |(by_clocks, cycles)| by_clocks as f64 / cycles as f64 - 1.0);
         let doubt = clocks.abs().min(waiting);
         let regions: Vec<SampledRegion> =
-            known.iter().map(|known| self.complete_region(known, &instructions, doubt)).collect();
+            known.iter().map(|known| self.complete_region(known, instructions, followed, doubt)).collect();
         let skipped = self.skip.instructions;
         SampleSummary {
             plan: self.schedule.plan().to_string(),
             windows: self.sample.windows(),
             exact: self.apart,
             timed: self.timed,
-            followed: self.blocks.exposure().instructions(&instructions).saturating_sub(self.timed + skipped),
+            followed: self.blocks.exposure().instructions(instructions).saturating_sub(self.timed + skipped),
             skipped: self.skip.summary(),
             unseen: regions.first().map_or(0.0, |all| all.unseen),
             waiting,
@@ -79,11 +92,11 @@ impl Sampling {
     }
 
     /// Completes the counts of a region's threads. Returns those of all together, as they were before.
-    fn complete_threads(&self, region: &mut Region, instructions: &[u32]) -> Counts {
+    fn complete_threads(&self, region: &mut Region, instructions: &[u32], followed: &Followed) -> Counts {
         let mut all = Counts::default();
         for counted in region.threads.values_mut() {
             all.merge(&counted.counts);
-            let own = self.estimated(&counted.counts, instructions);
+            let own = self.estimated(&counted.counts, instructions, followed);
             counted.counts.signals.merge(&own.total());
         }
         all
@@ -91,9 +104,9 @@ impl Sampling {
 
     /// Returns how well the counts of a region are known, of which `counts` are known without the sample. How long its threads wait is in `doubt`
     /// by this share of its cycles.
-    fn complete_region(&self, counts: &Counts, instructions: &[u32], doubt: f64) -> SampledRegion {
+    fn complete_region(&self, counts: &Counts, instructions: &[u32], followed: &Followed, doubt: f64) -> SampledRegion {
         let known = &counts.signals;
-        let all = self.estimated(counts, instructions);
+        let all = self.estimated(counts, instructions, followed);
         let sampled = all.total();
         let with_known = |mut signals: Signals, ratio: f64| {
             signals.merge(&stretched(known, ratio));
@@ -113,10 +126,12 @@ impl Sampling {
     }
 
     /// Returns the estimates of what the sample says of counts.
-    fn estimated(&self, counts: &Counts, instructions: &[u32]) -> Estimated {
+    fn estimated<'a>(&self, counts: &Counts, instructions: &[u32], followed: &'a Followed) -> Estimated<'a> {
         let of = |exposure| estimate(&self.sample, instructions, exposure);
-        let has_skipped = counts.skipped.iter().next().is_some();
-        Estimated { timed: of(&counts.exposure), skipped: has_skipped.then(|| of(&counts.skipped)) }
+        let skipped = counts.skipped.instructions(instructions);
+        let unknown =
+            (skipped > 0).then(|| Unknown { estimates: of(&counts.skipped), instructions: skipped, followed });
+        Estimated { timed: of(&counts.exposure), unknown }
     }
 
     /// Returns how many executions of a block windows have measured.
@@ -155,33 +170,77 @@ fn stretched(known: &Signals, ratio: f64) -> Signals {
     signals
 }
 
-/// Estimates of counts that depend on time, for all executions that the sample stands for, and of the others, for those that were
-/// neither timed nor followed.
-struct Estimated {
-    timed: Estimates,
-    skipped: Option<Estimates>,
+/// What followed code has counted, and what windows say that it has.
+struct Followed {
+    counted: Signals,
+    estimates: Estimates,
+    instructions: u64,
 }
 
-impl Estimated {
+/// Estimates for executions that have counted nothing: they were skipped, or followed while caches were cold.
+struct Unknown<'a> {
+    estimates: Estimates,
+    instructions: u64,
+    followed: &'a Followed,
+}
+
+/// Events that are added to those of followed code and to those expected of it, so that few of them correct little.
+const FEW_EVENTS: f64 = 64.0;
+
+impl Unknown<'_> {
+    /// Returns `values`, estimates by measure, multiplied by how far off estimates for followed code are, which are `expected`: blocks are the same,
+    /// and what windows say of them. What no window has seen happens as often in an instruction as in followed code.
+    fn corrected(&self, values: &[f64], expected: &[f64]) -> Vec<f64> {
+        let mut corrected = values.to_vec();
+        for (measure, counted) in Measures::untimed_in(&self.followed.counted) {
+            let counted = counted as f64;
+            corrected[measure] = if expected[measure] > 0.0 {
+                values[measure] * (counted + FEW_EVENTS) / (expected[measure] + FEW_EVENTS)
+            } else {
+                counted * self.instructions as f64 / self.followed.instructions.max(1) as f64
+            };
+        }
+        corrected
+    }
+
+    fn totals(&self) -> Vec<f64> {
+        self.corrected(self.estimates.totals(), self.followed.estimates.totals())
+    }
+
+    /// Returns the totals without group `number` of the windows.
+    fn replicate(&self, number: usize) -> Vec<f64> {
+        let of = |estimates: &'_ Estimates| estimates.replicates().get(number).cloned();
+        // Nothing is replicated of blocks of which no window has seen anything.
+        let values = of(&self.estimates).unwrap_or_else(|| self.estimates.totals().to_vec());
+        let expected = of(&self.followed.estimates).unwrap_or_else(|| self.followed.estimates.totals().to_vec());
+        self.corrected(&values, &expected)
+    }
+}
+
+/// Estimates of counts that depend on time, for all executions that the sample stands for, and of the others, for those that have not
+/// counted them.
+struct Estimated<'a> {
+    timed: Estimates,
+    unknown: Option<Unknown<'a>>,
+}
+
+impl Estimated<'_> {
     fn total(&self) -> Signals {
-        signals(self.timed.totals(), self.skipped.as_ref().map(Estimates::totals))
+        signals(self.timed.totals(), self.unknown.as_ref().map(Unknown::totals))
     }
 
     /// Returns the totals without one group of windows, for each of them.
     fn replicates(&self) -> impl Iterator<Item = Signals> {
-        self.timed.replicates().iter().enumerate().map(|(number, timed)| {
-            let skipped = self.skipped.as_ref();
-            // Nothing of them is replicated if no window has seen anything of them.
-            let skipped = skipped.map(|all| all.replicates().get(number).map_or(all.totals(), |values| values));
-            signals(timed, skipped)
-        })
+        let unknown = self.unknown.as_ref();
+        let timed = self.timed.replicates().iter().enumerate();
+        timed.map(move |(number, timed)| signals(timed, unknown.map(|unknown| unknown.replicate(number))))
     }
 }
 
 /// Returns the signals of measures.
-fn signals(timed: &[f64], skipped: Option<&[f64]>) -> Signals {
+fn signals(timed: &[f64], unknown: Option<Vec<f64>>) -> Signals {
     let mut signals = Measures::rounded(timed).signals();
-    skipped.into_iter().for_each(|values| signals.merge(&Measures::rounded(values).untimed_signals()));
+    unknown.into_iter().for_each(|values| signals.merge(&Measures::rounded(&values).untimed_signals()));
     signals
 }
 

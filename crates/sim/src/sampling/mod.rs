@@ -145,7 +145,8 @@ impl Sampling {
             self.sums.begin_core();
         }
         self.timed += executed as u64;
-        self.blocks.of(block).executions += 1;
+        let known = self.blocks.of(block);
+        (known.executions, known.unknown) = (known.executions + 1, known.unknown + 1);
         let began = pipeline.now();
         let cores = self.sums.cores();
         if self.sums.warmed_up() < self.window.planned.warm * cores {
@@ -224,12 +225,18 @@ impl Sampling {
         &mut self,
         pipeline: &mut Pipeline,
         chip: &mut Chip,
-        block: &BoundBlock,
+        block: &mut BoundBlock,
         executed: usize,
         cpu: &Cpu,
     ) {
+        let is_cold = self.skip.is_cold();
+        pipeline.set_cold(is_cold);
+        if is_cold {
+            block.counts_nothing_else();
+        }
         let known = self.blocks.of(block);
         known.executions += 1;
+        known.unknown += u64::from(is_cold);
         let costs =
             if known.costs[0] == 0 { [(self.mean_cost * executed as u64) as u32; Reach::COUNT] } else { known.costs };
         let is_rare = self.schedule.is_rare(known.seen);

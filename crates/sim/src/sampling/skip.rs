@@ -30,6 +30,9 @@ const FIRST_FOLLOW: u64 = 40;
 /// Windows for each of which there is a trial, once trials have found the bias small enough.
 const TRIAL: u64 = 16;
 
+/// The part of what is followed before a window in which nothing is counted that depends on caches: one in so many.
+const COLD: u64 = 2;
+
 /// How much more is followed in a trial than before other windows.
 const REACH: u64 = 16;
 
@@ -59,8 +62,9 @@ pub(super) struct Skip {
     has_begun: bool,
     /// What is executed until the next look at the schedule may be skipped.
     is_on: bool,
-    /// Instructions of all cores that have been followed since some were skipped.
+    /// Instructions of all cores that have been followed since some were skipped, and those after which caches are warm.
     followed: u64,
+    warm_after: u64,
     /// A window that begins when enough has been followed.
     waiting: Option<Window>,
     /// What executions of blocks cost that are skipped, by process.
@@ -105,6 +109,7 @@ impl Skip {
             has_begun: false,
             is_on: false,
             followed: u64::MAX / 2,
+            warm_after: 0,
             waiting: None,
             costs: BTreeMap::new(),
             instructions: 0,
@@ -116,6 +121,20 @@ impl Skip {
     #[inline(always)]
     pub(super) fn followed(&mut self, instructions: u64) {
         self.followed += instructions;
+    }
+
+    /// Blocks were skipped; `cores` cores run.
+    fn skipped(&mut self, instructions: u64, cores: u64) {
+        self.instructions += instructions;
+        self.followed = 0;
+        self.warm_after = self.follow.unwrap_or(0).saturating_mul(cores) / COLD;
+    }
+
+    /// Returns whether so little has been followed since blocks were skipped that caches, translations and predictors are not yet as if nothing had
+    /// been.
+    #[inline(always)]
+    pub(super) fn is_cold(&self) -> bool {
+        self.followed < self.warm_after
     }
 
     /// Returns whether a window waits until enough has been followed.
@@ -319,12 +338,12 @@ impl Sampling {
     pub(crate) fn skipped(&mut self, block: &BoundBlock, executions: u64, instructions: u64) {
         let known = self.blocks.of(block);
         known.executions += executions;
+        known.unknown += executions;
         known.clocked(executions * u64::from(known.mean_cost));
         let is_rare = self.schedule.is_rare(known.seen);
         self.pending += instructions;
         self.pending_rare += if is_rare { instructions } else { 0 };
-        self.skip.instructions += instructions;
-        self.skip.followed = 0;
+        self.skip.skipped(instructions, self.cores());
     }
 
     /// Forgets the blocks of processes that have ended, of which there may be some if more than `processes` are known.
