@@ -18,8 +18,8 @@ pub struct Plan {
     pub begin: u64,
     /// `window`: instructions of a window.
     pub window: u64,
-    /// `warm`: instructions of detailed warm-up before each window, which are timed but not counted; on each of several cores as many times
-    /// as many, at most what the period leaves.
+    /// `warm`: instructions of detailed warm-up before each window, which are timed but not counted; on each of several cores that
+    /// share a memory as many times as many, at most what the period leaves.
     pub warm: u64,
     /// `period`: instructions between the beginnings of windows, on average, while the run is short.
     pub period: u64,

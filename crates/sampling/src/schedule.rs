@@ -14,7 +14,7 @@ pub struct Window {
     pub kind: WindowKind,
     /// Instructions of all cores that it stands for: those since the period of the window before it.
     pub stands_for: u64,
-    /// Instructions of each core that are timed first and not counted: as many times those of the plan as cores run.
+    /// Instructions of each core that are timed first and not counted: as many times those of the plan as cores run that share a memory.
     pub warm: u64,
     /// Instructions of each core that are timed and counted after that.
     pub instructions: u64,
@@ -56,6 +56,8 @@ pub enum WindowKind {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Schedule {
     plan: Plan,
+    /// Cores that share a memory.
+    sharing: u64,
     random: Random,
     /// Instructions so far, and the cores that ran the last of them.
     progress: u64,
@@ -89,6 +91,7 @@ impl Schedule {
         let mut schedule = Self {
             random: Random::new(plan.seed),
             plan: plan.clone(),
+            sharing: u64::MAX,
             progress: 0,
             cores: 1,
             period_end: 0,
@@ -101,6 +104,12 @@ impl Schedule {
         };
         schedule.begin_period();
         schedule
+    }
+
+    /// Returns the same for a machine each of whose memories serves at most this number of cores; otherwise, one serves all.
+    #[must_use]
+    pub fn with_cores_of_memory(self, cores: u64) -> Self {
+        Self { sharing: cores.max(1), ..self }
     }
 
     /// Returns the plan.
@@ -147,8 +156,8 @@ impl Schedule {
     /// Returns a window that begins now.
     fn window(&mut self, kind: WindowKind, stands_for: u64) -> Window {
         let Plan { warm, window: instructions, period, .. } = self.plan;
-        // Memory serves all cores: its queues fill as much more slowly as there are more of them.
-        let warm = warm.saturating_mul(self.cores).min(period.saturating_sub(instructions));
+        // A memory serves several cores: its queues fill as much more slowly as there are more of them.
+        let warm = warm.saturating_mul(self.cores.min(self.sharing)).min(period.saturating_sub(instructions));
         self.busy_until = self.progress.saturating_add((warm + instructions).saturating_mul(self.cores));
         self.rare_since = 0;
         Window { kind, stands_for, warm, instructions }

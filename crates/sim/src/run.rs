@@ -282,7 +282,7 @@ impl<E: Engine> Simulation<E> {
             }
         }
         let sampling = options.sample.as_ref().filter(|_| is_timed);
-        let sampling = sampling.map(|plan| Sampling::new(plan, options.precision));
+        let sampling = sampling.map(|plan| Sampling::new(plan, options.precision, options.spec.topology.cores_per_cmg));
         let regions = if part.is_some() { Regions::of_part() } else { Regions::default() };
         Simulation { code, guest, options, timing, sampling, part, regions, slice_end: 0, progress, mpi }
     }

@@ -10,7 +10,17 @@ fn run(plan: &Plan, instructions: u64, step: u64, rare: u64) -> Vec<(u64, Window
 
 /// The same on as many cores as `cores` says from how many instructions have run.
 fn run_on(plan: &Plan, instructions: u64, step: u64, rare: u64, cores: impl Fn(u64) -> u64) -> Vec<(u64, Window)> {
-    let mut schedule = Schedule::new(plan);
+    run_from(Schedule::new(plan), instructions, step, rare, cores)
+}
+
+/// The same from a schedule on.
+fn run_from(
+    mut schedule: Schedule,
+    instructions: u64,
+    step: u64,
+    rare: u64,
+    cores: impl Fn(u64) -> u64,
+) -> Vec<(u64, Window)> {
     let (mut at, mut windows) = (0, Vec::new());
     while at < instructions {
         let next = schedule.until_next().clamp(1, step).min(instructions - at);
@@ -117,4 +127,7 @@ fn detailed_warm_up_is_longer_the_more_cores_share_the_memory_but_leaves_the_res
     };
     assert_eq!([1, 4, 12].map(|cores| warm(cores, &small())), [Some(10), Some(40), Some(120)]);
     assert_eq!(warm(12, &Plan { warm: 100, ..small() }), Some(450));
+    // Of 48 cores, each memory serves 12.
+    let four_memories = run_from(Schedule::new(&small()).with_cores_of_memory(12), 400_000, 100, 0, |_| 48);
+    assert!(four_memories.len() > 1 && four_memories.iter().all(|(_, window)| window.warm == 120));
 }

@@ -246,7 +246,37 @@ fn signals(timed: &[f64], unknown: Option<Vec<f64>>) -> Signals {
 
 #[cfg(test)]
 mod tests {
+    use fxscope_sampling::{Sample, Window};
+
     use super::*;
+    use crate::sampling::CYCLES;
+
+    #[test]
+    fn skipped_code_misses_as_much_more_than_in_windows_as_followed_code_does() {
+        // Ten executions of a block of four instructions, with five refills, in each of two windows. One other event is in none.
+        let place = |signal: Signal| {
+            let mut one = Signals::default();
+            one.set(signal, 1);
+            Measures::untimed_in(&one).find(|&(_, number)| number == 1).expect("it does not depend on time").0
+        };
+        let (refills, misses) = (place(Signal::L1dCacheRefill), place(Signal::L2dTlbRefill));
+        let mut sample = Sample::new(CYCLES + 1, 2);
+        for _ in 0..2 {
+            sample.begin_window(&Window { stands_for: 40, instructions: 40, ..Window::default() }, 40);
+            sample.add(0, 10, &[(refills, 5)]);
+        }
+        let of = |executions| estimate(&sample, &[4], &[(0, executions)].into_iter().collect());
+        let mut counted = Signals::default();
+        counted.set(Signal::L1dCacheRefill, 936);
+        counted.set(Signal::L2dTlbRefill, 30);
+        let followed = Followed { counted, estimates: of(872), instructions: 4 * 872 };
+        let unknown = Unknown { estimates: of(1_744), instructions: 4 * 1_744, followed: &followed };
+        // Windows expect 436 refills of what is followed and twice as many of the rest: (936 + 64) / (436 + 64) times as many are more likely.
+        for values in [unknown.totals(), unknown.replicate(0)] {
+            assert!((values[refills] - 2.0 * 872.0).abs() < 1e-6, "{}", values[refills]);
+            assert!((values[misses] - 60.0).abs() < 1e-6, "{}", values[misses]);
+        }
+    }
 
     #[test]
     fn known_cycles_last_longer_and_known_work_stays() {

@@ -81,10 +81,11 @@ pub(crate) struct Sampling {
 }
 
 impl Sampling {
-    /// Returns the state before a run. With `auto`, windows become sparser when time is known to `precision`.
-    pub(crate) fn new(plan: &Plan, precision: Precision) -> Sampling {
+    /// Returns the state before a run. With `auto`, windows become sparser when time is known to `precision`. Each memory serves at most
+    /// `cores_of_memory` cores.
+    pub(crate) fn new(plan: &Plan, precision: Precision, cores_of_memory: u32) -> Sampling {
         Sampling {
-            schedule: Schedule::new(plan),
+            schedule: Schedule::new(plan).with_cores_of_memory(cores_of_memory.into()),
             sample: Sample::new(CYCLES + 1, DEFAULT_GROUPS),
             blocks: Blocks::default(),
             window: Window::default(),
