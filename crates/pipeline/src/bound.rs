@@ -522,12 +522,6 @@ impl BoundBlock {
         }
     }
 
-    /// An execution that is counted as any other has counted nothing that depends on caches and predictors.
-    #[inline(always)]
-    pub fn counts_nothing_else(&mut self) {
-        self.skipped += 1;
-    }
-
     /// Counts executions of the whole block, or of its first `executed` instructions, that were neither timed nor followed.
     pub fn count_skipped(&mut self, executions: u64, executed: Option<usize>) {
         self.skipped += executions;

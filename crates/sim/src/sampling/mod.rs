@@ -232,9 +232,7 @@ impl Sampling {
     ) {
         let is_cold = self.skip.is_cold();
         pipeline.set_cold(is_cold);
-        if is_cold {
-            block.counts_nothing_else();
-        }
+        block.skipped += u64::from(is_cold);
         let known = self.blocks.of(block);
         known.executions += 1;
         known.unknown += u64::from(is_cold);

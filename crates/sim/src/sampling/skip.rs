@@ -30,7 +30,7 @@ const FIRST_FOLLOW: u64 = 40;
 /// Windows for each of which there is a trial, once trials have found the bias small enough.
 const TRIAL: u64 = 16;
 
-/// The part of what is followed before a window in which nothing is counted that depends on caches: one in so many.
+/// What is followed before a window is divided by this: in the first part, caches are cold, and what depends on them is not counted.
 const COLD: u64 = 2;
 
 /// How much more is followed in a trial than before other windows.
