@@ -95,7 +95,8 @@ impl Cpus {
     /// any thread, and only what is outside the run can have changed them since.
     #[inline(always)]
     pub(crate) fn no_files(&self, now_ns: u64) -> bool {
-        !self.unchanged.is_empty() && !(self.files && self.outside && now_ns >= self.look_at_ns)
+        let may_be_ready = self.files && self.outside && now_ns >= self.look_at_ns;
+        !self.unchanged.is_empty() && !may_be_ready
     }
 
     /// Returns whether each CPU has a run queue, as in timed runs.
