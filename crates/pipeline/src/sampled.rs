@@ -260,7 +260,7 @@ impl Reached {
 pub(crate) struct SampledCounts {
     /// Measures of blocks that were timed.
     timed: Measures,
-    /// Counts of blocks that were only followed, and of those that were while the core was cold, which nobody reads.
+    /// Counts of blocks that were only followed, and of those that were while the core was cold: these only say how far their accesses went.
     pub(crate) warmed: Signals,
     pub(crate) cold: Signals,
     /// Whether caches, translations and predictors are not yet as if nothing had been skipped.

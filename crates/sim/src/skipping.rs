@@ -184,3 +184,26 @@ impl<E: Engine> Driver<'_, E> {
         pages.into_iter().for_each(|page| core.pipeline.first_touch(page, chip));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_core_that_skips_little_again_and_again_follows_twice_as_many_blocks_each_time_before_it_tries_again() {
+        let mut backoff = Backoff::default();
+        let followed = |backoff: &mut Backoff, instructions| {
+            backoff.skipped(instructions, 1_280);
+            let mut blocks = 0;
+            while backoff.waits() {
+                backoff.followed();
+                blocks += 1;
+            }
+            blocks
+        };
+        let waits: Vec<u32> = (0..20).map(|_| followed(&mut backoff, 9)).collect();
+        assert_eq!(waits, [0, 0, 0, 0, 0, 0, 0, 0, 2, 4, 8, 16, 32, 64, 128, 256, 256, 256, 256, 256]);
+        // Ten instructions are as many as it takes to look through the blocks of the process.
+        assert_eq!((followed(&mut backoff, 10), followed(&mut backoff, 9)), (0, 0));
+    }
+}

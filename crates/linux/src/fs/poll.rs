@@ -84,7 +84,7 @@ fn poll(list: &mut [PollFd<'_>], ns: u64) -> Result<usize, Errno> {
 impl Kernel<'_> {
     /// Returns whether any thread waits for descriptors that may have become ready since they were last looked at.
     pub(crate) fn files_are_waited_for(&self) -> bool {
-        !self.system.cpus.no_files(self.system.now_ns) && self.all_threads().any(Thread::waits_for_files)
+        !self.system.cpus.no_file_is_ready(self.system.now_ns) && self.all_threads().any(Thread::waits_for_files)
     }
 
     /// Returns the open files of a thread's process.

@@ -94,7 +94,7 @@ impl Cpus {
     /// Returns whether it is certain at `now_ns` that no thread waits for a descriptor that may be ready: all were looked at after the last change of
     /// any thread, and only what is outside the run can have changed them since.
     #[inline(always)]
-    pub(crate) fn no_files(&self, now_ns: u64) -> bool {
+    pub(crate) fn no_file_is_ready(&self, now_ns: u64) -> bool {
         let may_be_ready = self.files && self.outside && now_ns >= self.look_at_ns;
         !self.unchanged.is_empty() && !may_be_ready
     }
