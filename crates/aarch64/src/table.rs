@@ -131,6 +131,11 @@ impl Decoded {
         self.info.accumulator = Some(Reg::vector(n as u8));
         self.src_z(n)
     }
+    /// Vector source register of which one element is used for all elements of the result.
+    pub fn element_z(&mut self, n: u32) -> u8 {
+        self.info.element = Some(Reg::vector(n as u8));
+        self.src_z(n)
+    }
     /// General-purpose source register that the result is added to or merged with; 31 is the zero register.
     pub fn acc_x(&mut self, n: u32) -> u8 {
         self.info.accumulator = (n != 31).then(|| Reg::gpr(n as u8));

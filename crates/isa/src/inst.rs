@@ -91,6 +91,9 @@ pub struct StaticInst {
     /// The one of `srcs` that a result is added to or merged with: the addend of a multiply-add, a destination that is
     /// read. If there are several micro-operations, the first one does not need it.
     pub accumulator: Option<Reg>,
+    /// The one of `srcs` of which one element stands for a whole vector. If a micro-operation of its own makes that vector,
+    /// it waits for this operand alone.
+    pub element: Option<Reg>,
     /// Registers from which memory addresses are formed (the governing predicate included).
     pub addr_srcs: RegList,
     /// Result registers; for loads in the order of the loading micro-operations.
@@ -126,6 +129,7 @@ impl StaticInst {
             governing: None,
             srcs: RegList::EMPTY,
             accumulator: None,
+            element: None,
             addr_srcs: RegList::EMPTY,
             dsts: RegList::EMPTY,
             writeback: None,

@@ -291,6 +291,10 @@ table! {
         virtual_store_ports: u32 => ENTRIES; unit "ports",
         /// Cycles from the stage in which real ports are taken (B1) to execution (X or A).
         port_stages: u64 => CYCLES; unit "cycles",
+        /// The same for the fetch ports of a gather or scatter, to the execution of its first flow.
+        indexed_fetch_stages: u64 => CYCLES; unit "cycles",
+        /// The same for its store ports.
+        indexed_store_stages: u64 => CYCLES; unit "cycles",
         /// Write buffer entries.
         write_buffer: u32 => ENTRIES; unit "entries",
         /// Bytes of a write buffer entry.

@@ -224,6 +224,8 @@ pub struct BoundUop {
     pub fetch_ports: u8,
     /// See `fetch_ports`.
     pub store_ports: u8,
+    /// Cycles from the stage in which it takes its real ports to its execution, fetch ports and store ports.
+    pub port_stages: [u8; 2],
     /// What its instruction takes of a read of the instruction buffer, if it is the first of it.
     pub read_share: u32,
     /// It takes a temporary operand register (TOR).

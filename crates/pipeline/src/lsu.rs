@@ -37,7 +37,6 @@ pub struct Lsu {
     line_shift: u8,
     resubmit: Cycle,
     store_write: Cycle,
-    port_stages: Cycle,
 }
 
 /// What the flows of one access have in common.
@@ -68,7 +67,6 @@ impl Lsu {
             line_shift: spec.l1d.line_bytes.trailing_zeros() as u8,
             resubmit: s.resubmit,
             store_write: s.store_write,
-            port_stages: s.port_stages,
         }
     }
 
@@ -86,9 +84,9 @@ impl Lsu {
     #[inline(always)]
     #[must_use]
     pub fn real_ports_free(&self, uop: &BoundUop) -> Cycle {
-        let fetch = self.fetch_ports.real_free(uop.fetch_ports);
-        let free = if uop.store_ports == 0 { fetch } else { fetch.max(self.store_ports.real_free(uop.store_ports)) };
-        free + self.port_stages
+        let [fetch_stages, store_stages] = uop.port_stages.map(Cycle::from);
+        let fetch = self.fetch_ports.real_free(uop.fetch_ports) + fetch_stages;
+        if uop.store_ports == 0 { fetch } else { fetch.max(self.store_ports.real_free(uop.store_ports) + store_stages) }
     }
 
     /// Moves the state `cycles` later. No store is in flight.

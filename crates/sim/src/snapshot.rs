@@ -26,7 +26,7 @@ use crate::sampling::Sampling;
 use crate::timing::Timing;
 
 /// The version of the format. It changes whenever the state of the model or of the guest does.
-pub const VERSION: u32 = 24;
+pub const VERSION: u32 = 25;
 
 /// Why a snapshot cannot be taken or restored.
 #[derive(Debug, thiserror::Error)]

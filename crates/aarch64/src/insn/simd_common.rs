@@ -259,7 +259,7 @@ pub fn element(w: u32, mut d: Decoded) -> Option<Decoded> {
     };
     d.inst.aux = index as u16;
     d.inst.rn = d.src_z(bits(w, 5, 5));
-    d.inst.rm = d.src_z(rm);
+    d.inst.rm = d.element_z(rm);
     d.inst.rd = d.dst_z(bits(w, 0, 5));
     Some(d)
 }

@@ -2,7 +2,7 @@
 //!
 //! `simd_fp_unary` has the operations on one operand and the conversions.
 
-use fxscope_isa::{FpOp, InstKind};
+use fxscope_isa::{FpOp, InstKind, Reg};
 
 use crate::cpu::{Cpu, Stop, Vreg};
 use crate::enc;
@@ -205,7 +205,7 @@ fn two_registers_and_element<const ACCUMULATE: bool>(w: u32, form: Form, mut d: 
     d.inst.aux = index as u16;
     d.inst.rn = d.src_z(bits(w, 5, 5));
     // Half precision uses bit M for the index, not for the register.
-    d.inst.rm = d.src_z(bits(w, 16, if form.esize == 2 { 4 } else { 5 }));
+    d.inst.rm = d.element_z(bits(w, 16, if form.esize == 2 { 4 } else { 5 }));
     d.inst.rd = if ACCUMULATE { d.both_z(bits(w, 0, 5)) } else { d.dst_z(bits(w, 0, 5)) };
     Some(d)
 }
@@ -479,6 +479,7 @@ fn fcmla_element(w: u32, c: &Ctx) -> Option<Decoded> {
     };
     let form = Form::with_esize(w, esize)?;
     let mut d = three_registers::<true>(w, form.decoded(c, "simd:FCMLA (by element)", 2, exec));
+    d.info.element = Some(Reg::vector(d.inst.rm));
     d.inst.aux = bits(w, 13, 2) as u16;
     d.inst.esz = index as u8;
     Some(d)

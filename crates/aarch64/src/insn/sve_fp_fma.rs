@@ -107,7 +107,7 @@ fn accumulating_indexed(w: u32, c: &Ctx, classes: &Classes, execs: &BySize) -> O
     d.inst.rd = d.both_z(bits(w, 0, 5));
     d.inst.ra = d.inst.rd;
     d.inst.rn = d.src_z(bits(w, 5, 5));
-    d.inst.rm = d.src_z(zm);
+    d.inst.rm = d.element_z(zm);
     d.inst.aux = index;
     Some(d)
 }
@@ -118,7 +118,7 @@ fn multiplying_indexed(w: u32, c: &Ctx, classes: &Classes, execs: &BySize) -> Op
     let mut d = sized::<1>(log2, c, classes, execs)?;
     d.inst.rd = d.dst_z(bits(w, 0, 5));
     d.inst.rn = d.src_z(bits(w, 5, 5));
-    d.inst.rm = d.src_z(zm);
+    d.inst.rm = d.element_z(zm);
     d.inst.aux = index;
     Some(d)
 }
@@ -191,7 +191,7 @@ fn fcmla_indexed(w: u32, c: &Ctx, classes: &Classes, execs: &BySize) -> Option<D
     d.inst.rd = d.both_z(bits(w, 0, 5));
     d.inst.ra = d.inst.rd;
     d.inst.rn = d.src_z(bits(w, 5, 5));
-    d.inst.rm = d.src_z(zm);
+    d.inst.rm = d.element_z(zm);
     d.inst.aux = index as u16;
     d.inst.imm = i64::from(bits(w, 10, 2));
     Some(d)

@@ -309,7 +309,7 @@ fn dot_by_element(w: u32, c: &Ctx, classes: &Classes, execs: &BySize) -> Option<
     let mut d = sve(c, classes[size(w)], execs[size(w)]?);
     d.inst.rd = d.both_z(bits(w, 0, 5));
     d.inst.rn = d.src_z(bits(w, 5, 5));
-    d.inst.rm = d.src_z(bits(w, 16, register_bits));
+    d.inst.rm = d.element_z(bits(w, 16, register_bits));
     d.inst.aux = bits(w, 16 + register_bits, 5 - register_bits) as u16;
     Some(d)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fxscope_aarch64::table::{Ctx, decode, encodings};
+use fxscope_aarch64::table::{Ctx, Encoding, decode, encodings};
 use fxscope_isa::{Reg, RegClass, StaticInst};
 
 /// Words tried for each encoding.
@@ -38,4 +38,23 @@ fn a_destination_that_an_instruction_reads_is_reported_as_its_accumulator() {
         }
     }
     assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn an_operand_of_which_one_element_is_used_is_reported_as_such() {
+    // Copies have no other operand.
+    let by_element = |row: &&Encoding| {
+        ["(by element", "(indexed)"].iter().any(|part| row.name.contains(part)) && !row.name.starts_with("DUP")
+    };
+    let mut checked = 0;
+    for row in encodings().filter(by_element) {
+        let decoded = (0..SAMPLES).find_map(|i| {
+            decode(word(i) & !row.pattern.mask | row.pattern.value, &Ctx { pc: 0x1_0000, vl: 64 })
+        });
+        let info = decoded.expect(row.name).info;
+        let element = info.element.expect(row.name);
+        assert!(element.class() == RegClass::Vector && info.srcs.iter().any(|reg| reg == element), "{}", row.name);
+        checked += 1;
+    }
+    assert!(checked > 20, "{checked}");
 }

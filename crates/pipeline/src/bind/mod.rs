@@ -11,7 +11,7 @@ mod shared;
 use std::sync::Arc;
 
 use fxscope_counts::{FewSignals, Signals, Stall};
-use fxscope_isa::{Branch, InstKind, Shape, StaticInst};
+use fxscope_isa::{Branch, InstKind, MemOp, Shape, StaticInst};
 use fxscope_machine::{Blocking, Recipe, Spec, Uop};
 
 pub use self::memory::lacks_access;
@@ -144,6 +144,7 @@ fn bind_inst(index: u8, info: &StaticInst, recipe: &Recipe, spec: &Spec, out: &m
             let share = |ports: u32| ports.div_ceil(roles.parts() as u32).clamp(1, 64) as u8;
             r.fetch_ports = share(recipe.fetch_ports);
             r.store_ports = if recipe.store_ports == 0 { 0 } else { share(recipe.store_ports) };
+            r.port_stages = port_stages(&op, spec);
         }
         if roles.makes_store_data(k) {
             r.action = Action::StoreData;
@@ -164,6 +165,16 @@ fn bind_inst(index: u8, info: &StaticInst, recipe: &Recipe, spec: &Spec, out: &m
     }
     readers_first(&mut out[first..]);
     decode_together(&mut out[first..], info, recipe);
+}
+
+/// Cycles from the stages in which an access takes its real fetch and store ports to its execution.
+fn port_stages(op: &MemOp, spec: &Spec) -> [u8; 2] {
+    let s = &spec.load_store;
+    let stages = match op.shape {
+        Shape::Indexed => [s.indexed_fetch_stages, s.indexed_store_stages],
+        Shape::Single | Shape::Masked => [s.port_stages; 2],
+    };
+    stages.map(|cycles| cycles as u8)
 }
 
 /// Moves a micro-operation that reads a register before the one of its instruction that writes it, unless it depends on
@@ -228,6 +239,7 @@ fn blank(inst: u8) -> BoundUop {
         chain_srcs: 0,
         chain_dsts: 0,
         fetch_ports: 0,
+        port_stages: [0; 2],
         store_ports: 0,
         read_share: 0,
         takes_tor: false,

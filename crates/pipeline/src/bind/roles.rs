@@ -22,6 +22,8 @@ pub(super) struct Roles<'a> {
     update: Option<usize>,
     /// Those that read the accumulator, when others do not.
     accumulate: Vec<usize>,
+    /// The operand that the first micro-operation makes a vector of, which the others wait for.
+    broadcast: Option<Reg>,
 }
 
 impl<'a> Roles<'a> {
@@ -30,8 +32,10 @@ impl<'a> Roles<'a> {
         let accesses = accesses(info, uops);
         let last = uops.len().checked_sub(1);
         let update = last.filter(|k| info.writeback.is_some() && info.mem.is_some() && !accesses.contains(k));
-        let mut roles = Roles { info, uops, accesses, update, accumulate: Vec::new() };
+        let mut roles = Roles { info, uops, accesses, update, accumulate: Vec::new(), broadcast: None };
         roles.accumulate = roles.accumulating();
+        let first_alone = uops.len() > 1 && (0..uops.len()).all(|k| roles.enters(k) == (k == 0));
+        roles.broadcast = info.element.filter(|_| first_alone);
         roles
     }
 
@@ -60,6 +64,7 @@ impl<'a> Roles<'a> {
         }
         match self.info.mem {
             _ if self.update == Some(k) => self.addresses(r),
+            None if self.broadcast.is_some() => self.compute_with_element(k, r),
             None if self.enters(k) || self.accumulate.contains(&k) => self.compute(k, r),
             None => {}
             // Elements of a scatter need both.
@@ -126,6 +131,23 @@ impl<'a> Roles<'a> {
             self.besides_accumulator().for_each(|reg| push(&mut r.srcs, reg.0));
         }
         if self.accumulate.contains(&k) {
+            self.info.accumulator.into_iter().for_each(|reg| push(&mut r.srcs, reg.0));
+        }
+    }
+
+    /// Operands of a micro-operation that computes, where the first makes a vector of one element: it needs that operand
+    /// alone, the second the others.
+    fn compute_with_element(&self, k: usize, r: &mut BoundUop) {
+        match k {
+            0 => self.broadcast.into_iter().for_each(|reg| push(&mut r.srcs, reg.0)),
+            1 => {
+                let others = self.besides_accumulator().filter(|&reg| Some(reg) != self.broadcast);
+                others.for_each(|reg| push(&mut r.srcs, reg.0));
+            }
+            _ => {}
+        }
+        let accumulates = self.accumulate.contains(&k) || (k == 1 && self.accumulate.is_empty());
+        if accumulates {
             self.info.accumulator.into_iter().for_each(|reg| push(&mut r.srcs, reg.0));
         }
     }

@@ -62,6 +62,12 @@ impl Inst {
         self.info.accumulator = Some(reg);
         self
     }
+    /// It reads one element of `reg` too, for all elements of its result.
+    pub fn reads_element(mut self, reg: Reg) -> Inst {
+        self.info.srcs.push(reg);
+        self.info.element = Some(reg);
+        self
+    }
     pub fn writes(mut self, regs: &[Reg]) -> Inst {
         regs.iter().for_each(|&r| self.info.dsts.push(r));
         self

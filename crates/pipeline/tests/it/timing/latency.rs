@@ -245,6 +245,25 @@ fn the_other_operands_of_a_row_of_several_micro_operations_go_to_the_first() {
 }
 
 #[test]
+fn a_vector_of_one_element_is_made_before_the_other_operands_are_there() {
+    let (mut rig, _) = rig();
+    // Manual, tables 16-2 and 16-3: 6 cycles for that vector, as DUP (element) takes, and 9 for the product.
+    for class in ["sve:FMLA (indexed)", "simd:FMLA (by element)", "simd:FMUL (by element)", "simd:MLA (by element)"] {
+        let factor = op(class).reads(&[z(0)]).reads_element(z(2)).writes(&[z(0)]);
+        assert_eq!(rig.steady(&[factor], 12) / 12, 9, "{class}: through the other factor");
+    }
+    for class in ["sve:FMUL (indexed)", "simd:FMUL (by element)", "simd:SQRDMULH (by element) [Scalar V=S, Vector T={2S|4S}]"] {
+        let element = op(class).reads(&[z(1)]).reads_element(z(0)).writes(&[z(0)]);
+        assert_eq!(rig.steady(&[element], 12) / 12, 6 + 9, "{class}: through the element");
+        let both = op(class).reads(&[z(0)]).reads_element(z(0)).writes(&[z(0)]);
+        assert_eq!(rig.steady(&[both], 12) / 12, 6 + 9, "{class}: one register for both");
+    }
+    let class = "simd:SQDMLAL, SQDMLAL2 (by element) [Scalar Va=D]";
+    let sum = op(class).reads(&[z(1)]).reads_element(z(2)).accumulates(z(0)).writes(&[z(0)]);
+    assert!(rig.steady(&[sum], 12) / 12 < 9, "an addition of its own has the accumulator");
+}
+
+#[test]
 fn a_sum_from_element_to_element_begins_with_the_accumulator() {
     let (mut rig, _) = rig();
     // Eight elements of 8 bytes, nine cycles each; the steps from element to element wait for the vector alone.

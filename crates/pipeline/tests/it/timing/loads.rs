@@ -78,10 +78,10 @@ fn loads_behind_a_scatter_do_not_wait_for_what_it_writes() {
     assert!(all < scattered + 5 * 15, "{all} after {scattered}");
 }
 
-/// Cycles from the ports of a gather of 8-byte elements to its commit: base and address computation (EXA, FLA), two
+/// Cycles from the beginning of a gather of 8-byte elements to its commit: base and address computation (EXA, FLA), two
 /// cycles of both address pipes, and the flow.
-fn from_ports(spec: &fxscope_machine::Spec) -> u64 {
-    spec.load_store.port_stages + 1 + 3 + 4 + 1 + spec.stages.commit_long
+fn gathering(spec: &fxscope_machine::Spec) -> u64 {
+    1 + 3 + 4 + 1 + spec.stages.commit_long
 }
 
 /// Cycles until the last of `n` gathers behind a load that misses has its ports, and until the load has its data.
@@ -100,9 +100,21 @@ fn a_gather_takes_four_fetch_ports() {
     let (nine, miss) = gathers_behind_a_miss(machine(), 9);
     let (ten, _) = gathers_behind_a_miss(machine(), 10);
     let spec = machine();
-    let from_ports = from_ports(&spec);
+    let from_ports = spec.load_store.indexed_fetch_stages + gathering(&spec);
     assert!(nine < miss + from_ports, "{nine}");
     assert_eq!(ten, miss + from_ports, "it starts when the load has ended");
+}
+
+#[test]
+fn a_fourth_scatter_waits_for_store_ports_until_some_stages_before_it_begins() {
+    let scatters = |n: usize, stages: u64| {
+        let mut spec = machine();
+        spec.tables.load_store.indexed_store_stages = stages;
+        Rig::cached(spec).time(&vec![scatter(1, 2, 3, 0, [Some(DATA); 8]); n])
+    };
+    // Eight of 24 ports each.
+    assert_eq!(scatters(3, 20), scatters(3, 8));
+    assert_eq!(scatters(4, 20), scatters(4, 8) + 12);
 }
 
 #[test]
@@ -149,7 +161,7 @@ fn a_gather_gives_its_store_port_back_as_a_committed_store_does() {
     program.push(gather());
     // The first gather has its data early, but commits behind the load, in the next group; the second needs its port.
     let back = miss + 1 + rig.spec.load_store.store_write;
-    assert_eq!(rig.time(&program), back + from_ports(&rig.spec));
+    assert_eq!(rig.time(&program), back + rig.spec.load_store.indexed_store_stages + gathering(&rig.spec));
 }
 
 #[test]

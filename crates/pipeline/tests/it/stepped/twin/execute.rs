@@ -124,9 +124,9 @@ impl Twin<'_> {
             let (fp, sp) = (e.fetch_port, e.store_port);
             let ls = &self.spec.load_store;
             // Real ports are taken some stages before addresses are made.
-            let taken = start.saturating_sub(ls.port_stages);
-            if !self.fetch_ports.open(fp, ls.fetch_ports, taken)
-                || (uop.action == Action::Store && !self.store_ports.open(sp, ls.store_ports, taken))
+            let [fetch, store] = uop.port_stages.map(|stages| start.saturating_sub(stages.into()));
+            if !self.fetch_ports.open(fp, ls.fetch_ports, fetch)
+                || (uop.action == Action::Store && !self.store_ports.open(sp, ls.store_ports, store))
             {
                 return false;
             }
