@@ -384,6 +384,8 @@ impl Chip {
             answer
         };
         hold::<TIMED>(&mut cmg.mshrs, buffer, buffer.at, ready);
+        // The line passes the pipeline into the cache; the core gets it without waiting for that (manual 9.5).
+        cmg.bank_slot::<TIMED>(line, ready, signals);
         signals.add(Signal::L2MissWait, ready - buffer.at);
         let from_main = signals.get(Signal::MainMemoryRead) > read_before;
         signals.add(Signal::L2MissMainStore, u64::from(from_main && write && cause == Cause::Demand));
@@ -529,6 +531,7 @@ impl Chip {
             return;
         }
         signals.add(Signal::L2dCacheWb, 1);
+        let t = self.cmgs[cmg].bank_slot::<TIMED>(line, t, signals);
         if let Some(tier) = self.tier(home) {
             let at = if TIMED { self.ring.to_tier(cmg, t) } else { t };
             let full_until = self.tiers[tier].write::<TIMED>(at, signals);

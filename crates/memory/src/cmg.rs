@@ -190,7 +190,7 @@ impl Cmg {
         (hash << self.hash_at ^ line) as usize & self.sets_mask
     }
 
-    /// The cycle in which the line's bank serves a request that arrives at `t`.
+    /// The cycle in which the line's bank serves a request, or a line on its way to or from memory, that arrives at `t`.
     #[inline(always)]
     pub fn bank_slot<const TIMED: bool>(&mut self, line: u64, t: Cycle, signals: &mut Signals) -> Cycle {
         signals.add(Signal::L2PipeVal, 1);
@@ -228,15 +228,16 @@ impl Cmg {
     }
 
     /// A request of core number `core` finds no free move-in buffer from `t` to `end`. The first such request of a core
-    /// is sent again whenever the core learns of its refusal. Returns how often it passed the pipeline again.
+    /// passes the pipeline again whenever it is known to have missed in vain. Returns how often it does.
     #[inline(never)]
     pub fn refuse(&mut self, core: usize, t: Cycle, end: Cycle) -> u64 {
         let from = t.max(self.refused[core]);
         if end <= from {
             return 0;
         }
-        let times = (end - from).div_ceil(self.request.max(1));
-        self.refused[core] = from + times * self.request.max(1);
+        let period = self.miss_detect.max(1);
+        let times = (end - from).div_ceil(period);
+        self.refused[core] = from + times * period;
         times
     }
 

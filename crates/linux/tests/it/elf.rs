@@ -147,6 +147,16 @@ fn position_independent_interpreters_are_placed_at_the_end_of_mappings() {
 }
 
 #[test]
+fn a_segment_without_contents_may_be_placed_behind_the_end_of_the_file() {
+    let bss = Header { flags: R | W, offset: 0x4000, address: 0x50_4000, file_bytes: 0, memory_bytes: 0x1000, ..TEXT };
+    let file = elf(&[TEXT, bss]);
+    let image = Image::parse(&file).expect("valid");
+    let mut mem = Memory::new(1 << 20).expect("reserve");
+    image.map(&file, &mut mem, 1 << 20).expect("maps");
+    assert!(mem.regions().any(|r| r.start == 0x50_0000 && r.segment == Segment::Bss));
+}
+
+#[test]
 fn segments_with_false_sizes_are_refused() {
     let huge = Header { file_bytes: 1 << 40, memory_bytes: 1 << 40, ..TEXT };
     assert!(matches!(refusal(&elf(&[huge])), ElfError::Truncated { .. }));
