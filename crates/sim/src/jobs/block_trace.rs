@@ -1,8 +1,8 @@
 //! The blocks that a core executed in an interval, and their form in bytes for other processes.
 //!
-//! Loops execute the same blocks in the same order, and their addresses advance by the same distances. So each execution is written as a number, 0 if
-//! it is the one that followed the last time, and its words are differences to those of the same block's last execution. Nearly
-//! all bytes are then small and repeat themselves: there are few of them, and they compress well.
+//! Loops execute the same blocks in the same order, and their addresses advance by the same distances. So each execution is written as a number, 0 or 1 if
+//! it is one of the two that have followed last, as behind a branch, and its words are differences to those of the same block's last execution.
+//! Nearly all bytes are then small and repeat themselves: there are few of them, and they compress well.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -55,12 +55,12 @@ impl BlockTrace {
         let mut numbers = HashMap::new();
         let mut bytes = Vec::with_capacity(self.executed.len() + 2 * self.words.len());
         for (executed, words) in self.iter() {
-            if entries.expected() == Some(executed) {
-                put(&mut bytes, 0);
-                entries.follow_expected();
+            if let Some(which) = entries.expected(executed) {
+                put(&mut bytes, which as u64);
+                entries.follow_expected(which);
             } else {
                 let number = *numbers.entry(executed).or_insert_with(|| entries.add(executed));
-                put(&mut bytes, number as u64 + 1);
+                put(&mut bytes, (number + EXPECTED) as u64);
                 entries.follow(number);
             }
             for (word, before) in words.iter().zip(entries.words()) {
@@ -69,7 +69,7 @@ impl BlockTrace {
                 *before = *word;
             }
         }
-        Packed { blocks: self.executed.len(), entries: entries.executed, bytes }
+        Packed { blocks: self.executed.len(), words: self.words.len(), entries: entries.executed, bytes }
     }
 
     /// Returns what was packed; `None` if it is damaged.
@@ -81,11 +81,15 @@ impl BlockTrace {
         }
         let mut entries = Entries::default();
         packed.entries.iter().for_each(|&executed| _ = entries.add(executed));
-        let mut trace = BlockTrace { executed: Vec::with_capacity(packed.blocks.min(bytes.len())), words: Vec::new() };
+        let mut trace = BlockTrace {
+            executed: Vec::with_capacity(packed.blocks.min(bytes.len())),
+            words: Vec::with_capacity(packed.words.min(bytes.len())),
+        };
         for _ in 0..packed.blocks {
-            match take(&mut bytes)? {
-                0 => entries.follow_expected(),
-                number => entries.follow(usize::try_from(number - 1).ok()?),
+            let number = usize::try_from(take(&mut bytes)?).ok()?;
+            match number.checked_sub(EXPECTED) {
+                None => entries.follow_expected(number),
+                Some(number) => entries.follow(number),
             }
             trace.executed.push(entries.last()?);
             for before in entries.words() {
@@ -115,18 +119,23 @@ impl<'de> Deserialize<'de> for BlockTrace {
 struct Packed {
     /// How many blocks were executed.
     blocks: usize,
+    /// How many words they have left.
+    words: usize,
     /// What they did, each once, by number.
     entries: Vec<Executed>,
-    /// The number of each plus one, or 0, and differences of its words.
+    /// Which of the expected entries each is, or its number plus [`EXPECTED`], and differences of its words.
     bytes: Vec<u8>,
 }
+
+/// How many entries are expected behind another one: those that have followed it last.
+const EXPECTED: usize = 2;
 
 /// What blocks did, by number, and what is known of the last time.
 #[derive(Default)]
 struct Entries {
     executed: Vec<Executed>,
-    /// The entry that followed each the last time.
-    next: Vec<usize>,
+    /// The entries that have followed each last, the latest first.
+    next: Vec<[usize; EXPECTED]>,
     /// Where the words of each are.
     places: Vec<Range<usize>>,
     words: Vec<u64>,
@@ -141,25 +150,30 @@ impl Entries {
         self.words.resize(begin + usize::from(executed.words), 0);
         self.places.push(begin..self.words.len());
         self.executed.push(executed);
-        self.next.push(number);
+        self.next.push([number; EXPECTED]);
         number
     }
 
-    /// Returns what followed the last entry when it was the last one before.
+    /// Returns which of the entries that are expected behind the last one has done this, if one has.
     #[inline(always)]
-    fn expected(&self) -> Option<Executed> {
-        self.executed.get(*self.next.get(self.last)?).copied()
+    fn expected(&self, executed: Executed) -> Option<usize> {
+        let next = self.next.get(self.last)?;
+        next.iter().position(|&number| self.executed.get(number) == Some(&executed))
     }
 
     #[inline(always)]
-    fn follow_expected(&mut self) {
-        self.last = self.next.get(self.last).copied().unwrap_or(0);
+    fn follow_expected(&mut self, which: usize) {
+        let next = self.next.get_mut(self.last);
+        self.last = next.map_or(0, |next| {
+            next.swap(0, which);
+            next[0]
+        });
     }
 
     #[inline(always)]
     fn follow(&mut self, number: usize) {
         if let Some(next) = self.next.get_mut(self.last) {
-            *next = number;
+            *next = [number, next[0]];
         }
         self.last = number;
     }
