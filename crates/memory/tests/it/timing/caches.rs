@@ -86,8 +86,18 @@ fn a_request_that_l2_has_no_miss_buffer_for_passes_its_pipeline_again_until_it_h
         // From the second request, a cycle behind the first, until the last one has its buffer. However many wait, one
         // of them is sent again at a time.
         let wait = there[lines as usize - 1] - there[0] - 1;
-        assert_eq!(more - passes, wait.div_ceil(spec.l2_timing.request), "{lines} lines");
+        assert_eq!(more - passes, wait.div_ceil(spec.l2_timing.miss_detect), "{lines} lines");
     }
+}
+
+#[test]
+fn a_line_from_memory_passes_the_pipeline_of_l2_behind_its_request() {
+    let mut core = Core::new(&machine());
+    // The tables are walked before.
+    core.access(0, 1_000, false);
+    let passes = core.get(Signal::L2PipeVal);
+    core.access(LINE, 2_000, false);
+    assert_eq!(core.get(Signal::L2PipeVal) - passes, 2);
 }
 
 #[test]

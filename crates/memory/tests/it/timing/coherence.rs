@@ -340,9 +340,9 @@ fn a_line_that_another_cmg_asks_for_is_written_back_and_counted_by_the_cmg_that_
     let count = |cores: &mut Cores, signal| [0, 1].map(|i| cores.run(i, 10_000).get(signal));
     assert_eq!(count(&mut cores, Signal::BusWriteTotalCmg1), [1, 0]);
     assert_eq!(count(&mut cores, Signal::BusWriteTotalMem), [0, 0]);
-    // CMG 1 takes its core's request, and CMG 0 the question that follows.
+    // CMG 1 takes its core's request and the line, and CMG 0 the question that follows and the line that it writes back.
     let since = count(&mut cores, Signal::L2PipeVal);
-    assert_eq!([since[0] - pipe[0], since[1] - pipe[1]], [1, 1]);
+    assert_eq!([since[0] - pipe[0], since[1] - pipe[1]], [2, 2]);
 }
 
 #[test]
