@@ -199,7 +199,7 @@ impl Pipeline {
         self.dispatch.committed(uop, committed);
         match uop.action {
             Action::Store => self.lsu.commit_store(uop, committed, &mut self.memory.pipes),
-            Action::Load if uop.store_ports > 0 => self.lsu.commit_load(uop, committed),
+            Action::Load | Action::Compute if uop.store_ports > 0 => self.lsu.commit_without_data(uop, committed),
             Action::Zero => {
                 self.memory.refills.inst = uop.inst;
                 let words = uop.words(stream);

@@ -132,7 +132,8 @@ impl Pipeline {
             self.result(uop, d + 1, EXA);
             return (d, d + 1);
         }
-        let Begun { mut pipe, start: started, pushed } = self.first_flow(uop, &uop.flows[0], d, station, own);
+        let from = if uop.fetch_ports > 0 { self.lsu.real_ports_free(uop) } else { 0 };
+        let Begun { mut pipe, start: started, pushed } = self.first_flow(uop, &uop.flows[0], d, from, station, own);
         self.dispatch.release(station, started.saturating_sub(self.released[pipe]));
         let (mut start, mut t) = (started, started + u64::from(uop.flows[0].latency));
         for flow in &uop.flows[1..usize::from(uop.nflows)] {
@@ -143,6 +144,9 @@ impl Pipeline {
         let mut complete = t;
         if pipe == FLA || pipe == FLB {
             (t, complete) = self.leave(uop, pipe, station, start, t);
+        }
+        if uop.fetch_ports > 0 {
+            self.lsu.fetch_ports_taken(uop.fetch_ports, t);
         }
         self.result(uop, t, pipe);
         (started, complete.max(pushed))
@@ -155,19 +159,20 @@ impl Pipeline {
         self.operands(&[uop.late.src], pipe).saturating_sub(uop.late.after.into())
     }
 
-    /// The first flow waits for the operands. Flows follow each other: the operand of a later one is available when
-    /// that starts.
+    /// The first flow, at `from` at the earliest, waits for the operands. Flows follow each other: the operand of a later one
+    /// is available when that starts.
     #[inline(always)]
     pub(crate) fn first_flow(
         &mut self,
         uop: &BoundUop,
         flow: &BoundFlow,
         d: Cycle,
+        from: Cycle,
         station: Station,
         own: &mut Profile,
     ) -> Begun {
         let mut pipe = pick(flow.pipes, station);
-        let late = self.late_operand(uop, station);
+        let late = self.late_operand(uop, station).max(from);
         let mut earliest = (d + self.stage_of_pipe[pipe]).max(self.operands(&uop.srcs, pipe)).max(late);
         if pipe == EAGA && flow.pipes.meets(Pipes::EAGB) && !flow.all {
             // Either address pipe: the one that is free first.

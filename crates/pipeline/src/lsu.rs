@@ -101,8 +101,9 @@ impl Lsu {
         self.fetch_ports.take(n, t);
     }
 
-    /// A load with store ports (a gather) commits at `t` and releases them as stores do.
-    pub fn commit_load(&mut self, uop: &BoundUop, t: Cycle) {
+    /// What has store ports and stores nothing (a gather, a transfer to a general register) commits at `t` and releases them as
+    /// stores do.
+    pub fn commit_without_data(&mut self, uop: &BoundUop, t: Cycle) {
         self.store_ports.take(uop.store_ports, t + self.store_write);
     }
 

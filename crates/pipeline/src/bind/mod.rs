@@ -11,7 +11,7 @@ mod shared;
 use std::sync::Arc;
 
 use fxscope_counts::{FewSignals, Signals, Stall};
-use fxscope_isa::{Branch, InstKind, MemOp, Shape, StaticInst};
+use fxscope_isa::{Branch, InstKind, Shape, StaticInst};
 use fxscope_machine::{Blocking, Recipe, Spec, Uop};
 
 pub use self::memory::lacks_access;
@@ -144,7 +144,10 @@ fn bind_inst(index: u8, info: &StaticInst, recipe: &Recipe, spec: &Spec, out: &m
             let share = |ports: u32| ports.div_ceil(roles.parts() as u32).clamp(1, 64) as u8;
             r.fetch_ports = share(recipe.fetch_ports);
             r.store_ports = if recipe.store_ports == 0 { 0 } else { share(recipe.store_ports) };
-            r.port_stages = port_stages(&op, spec);
+            r.port_stages = port_stages(op.shape, spec);
+        } else if roles.transfers(k) {
+            (r.fetch_ports, r.store_ports) = (recipe.fetch_ports as u8, recipe.store_ports as u8);
+            r.port_stages = port_stages(Shape::Single, spec);
         }
         if roles.makes_store_data(k) {
             r.action = Action::StoreData;
@@ -167,10 +170,10 @@ fn bind_inst(index: u8, info: &StaticInst, recipe: &Recipe, spec: &Spec, out: &m
     decode_together(&mut out[first..], info, recipe);
 }
 
-/// Cycles from the stages in which an access takes its real fetch and store ports to its execution.
-fn port_stages(op: &MemOp, spec: &Spec) -> [u8; 2] {
+/// Cycles from the stages in which an access of this shape takes its real fetch and store ports to its execution.
+fn port_stages(shape: Shape, spec: &Spec) -> [u8; 2] {
     let s = &spec.load_store;
-    let stages = match op.shape {
+    let stages = match shape {
         Shape::Indexed => [s.indexed_fetch_stages, s.indexed_store_stages],
         Shape::Single | Shape::Masked => [s.port_stages; 2],
     };

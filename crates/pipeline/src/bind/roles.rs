@@ -56,6 +56,13 @@ impl<'a> Roles<'a> {
         self.part(k).is_none() && self.info.mem.is_some_and(scatters)
     }
 
+    /// Whether micro-operation `k` moves a value from a vector register to a general one: through a store port and back, as its
+    /// address flow behind that of the vector pipe shows (manual table 16-2).
+    pub(super) fn transfers(&self, k: usize) -> bool {
+        let [first, .., last] = &self.uops[k].flows[..] else { return false };
+        self.info.mem.is_none() && first.pipes.within(FL) && last.pipes.within(EAG)
+    }
+
     /// Sets the operands of micro-operation `k`. Those of an access are set already.
     pub(super) fn operands(&self, k: usize, r: &mut BoundUop) {
         self.wait_for_others(k, r);

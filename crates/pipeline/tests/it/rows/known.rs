@@ -90,6 +90,17 @@ pub const KNOWN: &[Known] = &[
     ),
     (
         Loop::Independent,
+        "a transfer to a general register holds one of 24 store ports until it has committed (2.8)",
+        &[
+            ("FLA + NULL + EAG*: 6 + 1 + 18", 1),
+            ("FLA + NULL + EAG*: 6+1+18", 3),
+            ("FLA + NULL ; EAG*: 6+1 ; 18", 1),
+            ("FLA + NULL ; EAG*: 9+1 ; 15", 12),
+            ("FLA ; EAG*: 1 ; 13", 1),
+        ],
+    ),
+    (
+        Loop::Independent,
         "updates stand in odd slots, and those go to the station with fewer free entries (table 5-4): that of the data",
         &[("EAG*, EXA / EX*| EAG*: NA, NA / 1", 6)],
     ),

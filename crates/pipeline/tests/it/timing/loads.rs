@@ -150,6 +150,20 @@ fn a_gather_takes_a_store_port_too() {
 }
 
 #[test]
+fn a_transfer_to_a_general_register_takes_a_store_port() {
+    let behind_stores = |stores: u64| {
+        let mut program = vec![ldr(9, 9, DATA + 80 * LINE)];
+        program.extend((0..stores).map(|i| str(1, 2, DATA + 64 * (i % 128))));
+        // Manual, table 16-2: one store port and one fetch port.
+        program.push(op("fp:FCVTZS (scalar, integer)").reads(&[z(1)]).writes(&[x(5)]));
+        program.extend(vec![mul(5, 5); 40]);
+        Rig::cached(machine()).time(&program)
+    };
+    // The stores commit behind the load. With 24 of them the transfer has to wait for the first one's port.
+    assert!(behind_stores(24) > behind_stores(23) + 10);
+}
+
+#[test]
 fn a_gather_gives_its_store_port_back_as_a_committed_store_does() {
     let mut rig = Rig::cached(machine());
     let miss = rig.time(&[ldr(9, 9, DATA + 80 * LINE)]);
