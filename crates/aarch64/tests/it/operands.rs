@@ -48,9 +48,8 @@ fn an_operand_of_which_one_element_is_used_is_reported_as_such() {
     };
     let mut checked = 0;
     for row in encodings().filter(by_element) {
-        let decoded = (0..SAMPLES).find_map(|i| {
-            decode(word(i) & !row.pattern.mask | row.pattern.value, &Ctx { pc: 0x1_0000, vl: 64 })
-        });
+        let decoded = (0..SAMPLES)
+            .find_map(|i| decode(word(i) & !row.pattern.mask | row.pattern.value, &Ctx { pc: 0x1_0000, vl: 64 }));
         let info = decoded.expect(row.name).info;
         let element = info.element.expect(row.name);
         assert!(element.class() == RegClass::Vector && info.srcs.iter().any(|reg| reg == element), "{}", row.name);

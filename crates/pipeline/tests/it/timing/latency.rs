@@ -252,7 +252,9 @@ fn a_vector_of_one_element_is_made_before_the_other_operands_are_there() {
         let factor = op(class).reads(&[z(0)]).reads_element(z(2)).writes(&[z(0)]);
         assert_eq!(rig.steady(&[factor], 12) / 12, 9, "{class}: through the other factor");
     }
-    for class in ["sve:FMUL (indexed)", "simd:FMUL (by element)", "simd:SQRDMULH (by element) [Scalar V=S, Vector T={2S|4S}]"] {
+    for class in
+        ["sve:FMUL (indexed)", "simd:FMUL (by element)", "simd:SQRDMULH (by element) [Scalar V=S, Vector T={2S|4S}]"]
+    {
         let element = op(class).reads(&[z(1)]).reads_element(z(0)).writes(&[z(0)]);
         assert_eq!(rig.steady(&[element], 12) / 12, 6 + 9, "{class}: through the element");
         let both = op(class).reads(&[z(0)]).reads_element(z(0)).writes(&[z(0)]);
