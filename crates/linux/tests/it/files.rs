@@ -42,12 +42,19 @@ fn mappings_of_files_that_were_not_opened_for_writing_cannot_be_made_writable() 
     assert_eq!((outcome.output.as_str(), outcome.error.as_str(), outcome.status), (expected, "", 0));
 }
 
-#[test]
-fn a_programs_umask_does_not_change_the_hosts() {
-    let umask = || {
+/// Returns the umask of this process that is seen most often: programs of other tests make files meanwhile, and each has its own for that moment.
+fn umask() -> String {
+    let once = |_| {
+        std::thread::sleep(std::time::Duration::from_millis(2));
         let status = std::fs::read_to_string("/proc/self/status").expect("status");
         status.lines().find(|line| line.starts_with("Umask:")).expect("a line").to_owned()
     };
+    let seen: Vec<String> = (0..25).map(once).collect();
+    seen.iter().max_by_key(|this| seen.iter().filter(|other| other == this).count()).expect("there are some").clone()
+}
+
+#[test]
+fn a_programs_umask_does_not_change_the_hosts() {
     let (before, folder) = (umask(), tempfile::tempdir().expect("temporary folder"));
     let path = folder.path().canonicalize().expect("path");
     let run = Run { args: &[path.to_str().expect("UTF-8")], ..Run::default() };
