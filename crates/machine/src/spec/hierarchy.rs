@@ -48,7 +48,7 @@ table! {
         request: u64 => Range(0, 1000); unit "cycles",
         /// Cycles between two requests of one core (demand or prefetch).
         request_period: f64 => Real(0.1, 1000.0); unit "cycles",
-        /// Cycles from a tag miss in L2 to the request at the memory controller.
+        /// Cycles from a tag miss in L2 to the request at the memory controller, and to the next try when no buffer is free.
         miss_detect: u64 => Range(0, 1000); unit "cycles",
         /// Bytes per cycle from L2 to one L1D.
         fill_bytes_per_cycle: u32 => Range(1, 4 * KIB); unit "bytes",
